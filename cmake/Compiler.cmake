@@ -1,0 +1,60 @@
+# Language, warnings, optimisation, sanitizers, linker and compiler cache: all of what decides how
+# our own files are compiled. The interface library lockstep_settings carries it to every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+  set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
+# -O3 is for the kernels alone; elsewhere it buys compile time and code size.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=lld LOCKSTEP_HAVE_LLD)
+if(LOCKSTEP_HAVE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# These reach generated code as well: one library has one instruction set and one floating-point rule.
+add_compile_options(-ffp-contract=off)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-march=x86-64-v3)
+endif()
+if(LOCKSTEP_SANITIZE)
+  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+
+add_library(lockstep_settings INTERFACE)
+target_include_directories(lockstep_settings INTERFACE "${PROJECT_SOURCE_DIR}")
+# Designated initialisers may leave members at their defaults.
+target_compile_options(lockstep_settings INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+target_compile_definitions(lockstep_settings INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # -Wrestrict is wrong about std::string concatenation (GCC bug 105651).
+  target_compile_options(lockstep_settings INTERFACE -Wno-restrict)
+  # Calls inside the library neither go through the PLT nor can be replaced from outside, and its
+  # thread-locals (guards, current stream) are reached without a call: it is linked at start.
+  target_compile_options(lockstep_settings INTERFACE -fno-semantic-interposition -fno-plt
+                                                     -ftls-model=initial-exec)
+  if(LOCKSTEP_SANITIZE)
+    # Instrumentation confuses the flow analysis behind this warning.
+    target_compile_options(lockstep_settings INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()

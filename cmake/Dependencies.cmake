@@ -1,0 +1,45 @@
+# Everything Lockstep links, as Debian and Ubuntu package it. All are required unless said.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(LibLZMA REQUIRED)
+find_package(BZip2 REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+# lockstep_find(NAME HEADER LIBRARY PACKAGE): imported target NAME for a library without a usable
+# CMake package of its own.
+function(lockstep_find name header library package)
+  string(MAKE_C_IDENTIFIER "${library}" id)
+  find_path(LOCKSTEP_${id}_INCLUDE_DIR ${header})
+  find_library(LOCKSTEP_${id}_LIBRARY ${library})
+  mark_as_advanced(LOCKSTEP_${id}_INCLUDE_DIR LOCKSTEP_${id}_LIBRARY)
+  if(NOT LOCKSTEP_${id}_INCLUDE_DIR OR NOT LOCKSTEP_${id}_LIBRARY)
+    message(FATAL_ERROR "${header} and lib${library} not found: install the package ${package}.")
+  endif()
+  add_library(${name} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(${name} PROPERTIES
+      IMPORTED_LOCATION "${LOCKSTEP_${id}_LIBRARY}"
+      INTERFACE_INCLUDE_DIRECTORIES "${LOCKSTEP_${id}_INCLUDE_DIR}")
+endfunction()
+# oneDNN ships a CMake package, but Debian's demands OpenCL's development files, which a CPU build
+# does not use.
+lockstep_find(lockstep::onednn dnnl.hpp dnnl libdnnl-dev)
+lockstep_find(lockstep::xxhash xxhash.h xxhash libxxhash-dev)
+
+target_link_libraries(lockstep_settings INTERFACE
+    lockstep::onednn lockstep::xxhash fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11
+    ZLIB::ZLIB LibLZMA::LibLZMA BZip2::BZip2 Threads::Threads)
+
+if(LOCKSTEP_WITH_OPENMP)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  target_link_libraries(lockstep_settings INTERFACE OpenMP::OpenMP_CXX)
+else()
+  target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_SERIAL)
+  target_compile_options(lockstep_settings INTERFACE -Wno-unknown-pragmas)
+endif()
+
+if(LOCKSTEP_WITH_BENCHMARK)
+  find_package(benchmark QUIET)
+endif()

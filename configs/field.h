@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace google::protobuf {
+class Descriptor;
+class FieldDescriptor;
+class Message;
+}  // namespace google::protobuf
+
+/// What the schema (types and the options of configs/options.proto) says about one field, in words
+/// for messages and in checks. Works on any message through reflection, so a new field needs no
+/// code here. Every function is safe to call from several threads on different messages.
+namespace lockstep::config {
+
+/// `parent` and `name` joined as users write them: "optimizer.learning_rate". The root is "".
+std::string join_path(std::string_view parent, std::string_view name);
+
+/// "an integer from 1 to 4096", "a number above 0 and at most 1000", "one of COSINE, CONSTANT", ...
+std::string expected(const google::protobuf::FieldDescriptor& field);
+
+/// `path is got: expected ....`, with the nearest name for enums and texts from a fixed list.
+std::string wrong_value(std::string_view path, const google::protobuf::FieldDescriptor& field,
+                        std::string_view got);
+
+/// `path has no field "name".` with the nearest field, or else the fields there are.
+std::string unknown_field(std::string_view path, const google::protobuf::Descriptor& type,
+                          std::string_view name);
+
+/// Stores `text`, written as in a config file, in the singular scalar `field` of `message`. Texts
+/// need no quotes. Returns false, with the field as it was, when the type does not fit; ranges are
+/// not looked at.
+bool assign(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+            std::string_view text);
+
+/// What is wrong with the value of the set scalar `field` (range, finiteness, power of two,
+/// accepted texts, enum numbers without a name); empty if nothing is.
+std::string violation(std::string_view path, const google::protobuf::Message& message,
+                      const google::protobuf::FieldDescriptor& field);
+
+}  // namespace lockstep::config

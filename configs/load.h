@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+/// Run configs: text files of the schema in configs/run.proto. To use the returned messages,
+/// include "configs/run.pb.h" in the .cc file.
+namespace lockstep::config {
+
+class RunConfig;
+
+/// A ConfigError that knows where the wrong value was written. what() is "where: problem"; programs
+/// print "where: ConfigError: problem".
+class SourceError : public ConfigError {
+ public:
+  SourceError(std::string where, std::string problem);
+
+  /// "configs/a.txtpb:7:3" (line and column from 1), a file alone, or "--set path=value".
+  const std::string& where() const noexcept { return where_; }
+  const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  std::string where_;
+  std::string problem_;
+};
+
+/// Where each part of a config was written last: field path ("optimizer.learning_rate"; a message
+/// ("optimizer") too) to "file:line:column", "--set path=value" or "default". The empty path holds
+/// the last file.
+using Origins = std::map<std::string, std::string>;
+
+/// Reads `files` (later ones win field by field; choosing another member of a oneof drops the
+/// first), then applies `overrides` ("path=value", see set_value) and resolves. `origins`, if
+/// given, receives where every value came from. Throws SourceError for the first thing wrong.
+RunConfig load(std::span<const std::string> files, std::span<const std::string> overrides = {},
+               Origins* origins = nullptr);
+
+/// The same from one text in memory; `name` stands for the file in messages.
+RunConfig load_text(const std::string& text, const std::string& name = "config.txtpb");
+
+/// `config` as a text file that load reads back to the same config, with the two lines that name
+/// its schema on top.
+std::string to_text(const RunConfig& config);
+
+/// The steps of load, for callers that build a config in another order.
+///
+/// Lays one more file over `config`. Throws SourceError if the file cannot be read, is not text, is
+/// larger than 4 MiB, or does not fit the schema; `config` is then unchanged. Ranges are left to
+/// resolve.
+void merge_file(RunConfig& config, Origins& origins, const std::string& path);
+void merge_text(RunConfig& config, Origins& origins, const std::string& text,
+                const std::string& name);
+
+/// Applies "train.steps=100": the value is typed by the schema and written as in a file, texts
+/// without quotes. Naming a path through a oneof chooses that member; "data.random={}" chooses one
+/// without setting anything in it. Throws SourceError.
+void set_value(RunConfig& config, Origins& origins, std::string_view assignment);
+
+/// Sets every field that nothing set to its default and checks the whole: ranges, required fields,
+/// and what must hold between fields. Afterwards every scalar of every chosen message is set.
+/// Resolving twice changes nothing. Throws SourceError.
+void resolve(RunConfig& config, Origins& origins);
+
+}  // namespace lockstep::config

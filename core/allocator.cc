@@ -1,0 +1,72 @@
+#include "core/allocator.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "core/check.h"
+#include "core/free_list_allocator.h"
+
+namespace lockstep {
+
+namespace {
+
+/// Tensors that only have a shape hold no memory.
+class MetaAllocator final : public Allocator {
+ public:
+  Block allocate(size_t bytes, Stream) override { return {nullptr, bytes, nullptr, this}; }
+  void free(const Block&) noexcept override {}
+  void record_stream(const Block&, Stream) override {}
+  MemoryStats stats() const override { return {}; }
+  void reset_peak() override {}
+};
+
+size_t cpu_capacity() {
+  // Twice the machine's memory leaves room for fragmentation; a lower `ulimit -v` is respected.
+  size_t bytes = 2 * static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                 static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    bytes = std::min<size_t>(bytes, limit.rlim_cur / 2);
+  }
+  return bytes;
+}
+
+// Leaked on purpose: tensors with static storage duration are freed after any static destructor.
+Allocator* cpu_allocator() {
+  static Allocator* const instance = new FreeListAllocator(cpu_capacity());
+  return instance;
+}
+
+Allocator* meta_allocator() {
+  static Allocator* const instance = new MetaAllocator();
+  return instance;
+}
+
+constinit std::array<std::atomic<Allocator*>, 4> g_allocators{};
+
+}  // namespace
+
+Allocator& allocator(Device device) {
+  Allocator* found = g_allocators[static_cast<int>(device.type)].load(std::memory_order_acquire);
+  if (found != nullptr) [[likely]] return *found;
+  if (device.type == DeviceType::kCPU) {
+    found = cpu_allocator();
+  } else if (device.type == DeviceType::kMeta) {
+    found = meta_allocator();
+  }
+  LS_CHECK(found != nullptr, DeviceError,
+           "[allocator] no memory is registered for device {}: this build has cpu and meta.",
+           to_string(device));
+  g_allocators[static_cast<int>(device.type)].store(found, std::memory_order_release);
+  return *found;
+}
+
+Allocator* set_allocator(DeviceType type, Allocator* allocator) {
+  return g_allocators[static_cast<int>(type)].exchange(allocator, std::memory_order_acq_rel);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/device.h"
+#include "core/stream.h"
+
+namespace lockstep {
+
+class Allocator;
+
+/// Memory on loan from an allocator. Plain data: whoever holds it gives it back with `free`.
+struct Block {
+  void* data = nullptr;
+  size_t bytes = 0;      ///< usable size, at least what was asked for
+  void* cookie = nullptr;  ///< the allocator's own
+  Allocator* owner = nullptr;
+};
+
+/// Counts in bytes since the process started, or since `reset_peak`.
+struct MemoryStats {
+  int64_t allocated = 0;       ///< in blocks on loan
+  int64_t peak_allocated = 0;  ///< highest `allocated`
+  int64_t reserved = 0;        ///< taken from the system
+  int64_t allocations = 0;     ///< calls of `allocate` with bytes > 0
+  int64_t system_calls = 0;    ///< requests made to the system or the driver
+};
+
+/// Hands out device memory. Implementations are thread-safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  /// At least `bytes`, aligned to 512, for use on `stream`. Zero bytes give a null block.
+  /// Throws OutOfMemoryError; the allocator stays usable.
+  virtual Block allocate(size_t bytes, Stream stream) = 0;
+  /// Takes a block back; it may be reused at once by its own stream.
+  virtual void free(const Block& block) noexcept = 0;
+  /// Says that `stream`, too, uses the block: it is not reused before the work queued there at `free`.
+  virtual void record_stream(const Block& block, Stream stream) = 0;
+
+  virtual MemoryStats stats() const = 0;
+  virtual void reset_peak() = 0;
+};
+
+/// The allocator of a device. Throws DeviceError when none was registered.
+Allocator& allocator(Device device);
+/// Makes `allocator` serve every device of `type`; it must live as long as the process.
+/// Returns the one that served it before, or null. Call before any tensor of that type exists.
+Allocator* set_allocator(DeviceType type, Allocator* allocator);
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+#include "core/copies.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/check.h"
+
+namespace lockstep {
+
+namespace {
+
+constinit std::atomic<int64_t> g_copies{0};
+constinit std::atomic<int64_t> g_bytes{0};
+
+bool warns() {
+  static const bool on = [] {
+    const char* value = std::getenv("LOCKSTEP_WARN_COPIES");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
+  return on;
+}
+
+}  // namespace
+
+CopyCount hidden_copies() {
+  return {g_copies.load(std::memory_order_relaxed), g_bytes.load(std::memory_order_relaxed)};
+}
+
+void count_hidden_copy(std::string_view op, const Tensor& tensor, std::string_view why) {
+  g_copies.fetch_add(1, std::memory_order_relaxed);
+  g_bytes.fetch_add(static_cast<int64_t>(tensor.nbytes()), std::memory_order_relaxed);
+  if (warns()) {
+    fmt::print(stderr, "copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor), tensor.nbytes(), why);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,177 @@
+#include "core/dispatcher.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/nearest.h"
+
+namespace lockstep {
+
+namespace {
+
+std::string to_string(Site site) { return fmt::format("{}:{}", site.file, site.line); }
+
+std::string_view strip_namespace(std::string_view name) {
+  return name.starts_with("aten::") ? name.substr(6) : name;
+}
+
+/// Keys at which a composite's body runs when nothing else is registered: itself and all inside it.
+constexpr KeySet kCompositeKeys = KeySet::below(Key::kAutograd) | KeySet(Key::kAutograd);
+
+}  // namespace
+
+Registration::~Registration() {
+  if (id_ == 0) return;
+  if (op_ != nullptr) {
+    dispatcher().remove_kernel(op_, id_);
+  } else {
+    dispatcher().remove_fallback(fallback_);
+  }
+}
+
+Dispatcher& dispatcher() {
+  // Leaked: registrations with static storage duration are undone after any static destructor.
+  static Dispatcher* const instance = new Dispatcher();
+  return *instance;
+}
+
+Operator& Dispatcher::entry(std::string_view name) {
+  const std::string key(strip_namespace(name));
+  std::unique_ptr<Operator>& slot = operators_[key];
+  if (slot == nullptr) {
+    slot = std::make_unique<Operator>();
+    slot->name_ = key;
+  }
+  return *slot;
+}
+
+const Operator* Dispatcher::find_or_null(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = operators_.find(std::string(strip_namespace(name)));
+  return found != operators_.end() && found->second->defined_ ? found->second.get() : nullptr;
+}
+
+const Operator& Dispatcher::find(std::string_view name) const {
+  if (const Operator* op = find_or_null(name)) return *op;
+  std::vector<std::string_view> known;
+  for (const Operator* op : operators()) known.push_back(op->name());
+  const auto close = nearest(strip_namespace(name), known);
+  throw DispatchError(fmt::format("[dispatcher] there is no operator \"{}\".{} `lockstep ops` lists all.",
+                                  name, close ? fmt::format(" Did you mean \"{}\"?", *close) : ""));
+}
+
+std::vector<const Operator*> Dispatcher::operators() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const Operator*> all;
+  for (const auto& [name, op] : operators_) {
+    if (op->defined_) all.push_back(op.get());
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Operator* a, const Operator* b) { return a->name() < b->name(); });
+  return all;
+}
+
+void Dispatcher::check_kernel_type(const Operator& op, const KernelRecord& record) const {
+  if (record.boxed != nullptr) return;
+  const bool for_backend = KeySet::backends().has(record.key);
+  const std::type_info* wanted = for_backend ? op.adapters_.kernel_type : op.adapters_.signature;
+  LS_CHECK(*record.type == *wanted, DispatchError,
+           "[{}] the {} kernel at {} has the wrong type: expected {}, got {}. The operator is "
+           "defined at {}.",
+           op.name(), name(record.key), to_string(record.site), wanted->name(),
+           record.type->name(), to_string(op.site_));
+}
+
+Registration Dispatcher::register_kernel(std::string_view name, KernelRecord record) {
+  const std::lock_guard lock(mutex_);
+  Operator& op = entry(name);
+  for (const KernelRecord& other : op.records_) {
+    const bool again = other.key == record.key && other.site.line == record.site.line &&
+                       std::string_view(other.site.file) == record.site.file;
+    LS_CHECK(!again, DispatchError, "[{}] the {} kernel at {} is registered twice.", op.name(),
+             lockstep::name(record.key), to_string(record.site));
+  }
+  record.id = next_id_++;
+  if (op.defined_) check_kernel_type(op, record);
+  op.records_.push_back(record);
+  if (op.defined_) resolve(op);
+  return Registration(&op, record.id);
+}
+
+void Dispatcher::remove_kernel(Operator* op, uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(op->records_, [id](const KernelRecord& record) { return record.id == id; });
+  if (op->defined_) resolve(*op);
+}
+
+Registration Dispatcher::register_fallback(Key key, Fallback fallback) {
+  const std::lock_guard lock(mutex_);
+  const int slot = static_cast<int>(key);
+  LS_CHECK(!has_fallback_[slot], DispatchError,
+           "[dispatcher] key {} already has a fallback: registered at {}, again at {}.",
+           lockstep::name(key), to_string(fallbacks_[slot].site), to_string(fallback.site));
+  fallbacks_[slot] = fallback;
+  has_fallback_[slot] = true;
+  for (auto& [name, op] : operators_) {
+    if (op->defined_) resolve(*op);
+  }
+  return Registration(key, next_id_++);
+}
+
+void Dispatcher::remove_fallback(Key key) {
+  const std::lock_guard lock(mutex_);
+  has_fallback_[static_cast<int>(key)] = false;
+  for (auto& [name, op] : operators_) {
+    if (op->defined_) resolve(*op);
+  }
+}
+
+void Dispatcher::resolve(Operator& op) {
+  KeySet handled;
+  for (int i = 0; i < kKeyCount; ++i) {
+    const Key key = static_cast<Key>(i);
+    op.table_[i] = op.adapters_.missing;
+    op.boxed_[i] = nullptr;
+    op.kernels_[i] = nullptr;
+    const KernelRecord* newest = nullptr;
+    for (const KernelRecord& record : op.records_) {
+      if (record.key == key) newest = &record;
+    }
+    const bool backend = KeySet::backends().has(key);
+    if (newest != nullptr && newest->boxed != nullptr) {
+      op.boxed_[i] = newest->boxed;
+      op.table_[i] = op.adapters_.boxed;
+    } else if (newest != nullptr) {
+      op.kernels_[i] = newest->function;
+      op.strides_[i] = newest->strides;
+      const bool wrapped = backend && op.kind_ == OpKind::kStructured;
+      op.table_[i] = wrapped ? op.adapters_.structured : op.adapters_.direct;
+    } else if (op.kind_ == OpKind::kComposite && kCompositeKeys.has(key)) {
+      op.table_[i] = op.adapters_.direct;
+    } else if (backend && op.kind_ == OpKind::kView) {
+      op.table_[i] = op.adapters_.view;
+    } else if (backend && op.kind_ == OpKind::kStructured) {
+      // The wrapper itself reports a backend without a kernel; meta needs none.
+      op.table_[i] = op.adapters_.structured;
+    } else if (has_fallback_[i] && fallbacks_[i].kernel != nullptr) {
+      op.boxed_[i] = fallbacks_[i].kernel;
+      op.table_[i] = op.adapters_.boxed;
+    } else if (!backend) {
+      continue;  // nobody listens here: the key is skipped
+    }
+    handled |= key;
+  }
+  // Backends stay in the mask even without a kernel, so that the call reports what is missing.
+  op.mask_ = handled | KeySet::backends();
+}
+
+std::string Dispatcher::dump(const Operator& op) const {
+  std::string text;
+  for (int i = kKeyCount - 1; i >= 0; --i) {
+    text += fmt::format("  {:<14} {}\n", lockstep::name(static_cast<Key>(i)),
+                        op.explain(static_cast<Key>(i)));
+  }
+  return text;
+}
+
+}  // namespace lockstep

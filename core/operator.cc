@@ -1,0 +1,92 @@
+#include "core/operator.h"
+
+#include "core/check.h"
+
+namespace lockstep {
+
+std::string_view name(OpKind kind) {
+  static constexpr std::string_view kNames[] = {"structured", "view", "composite", "dynamic",
+                                                "host value"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::string_view name(Autocast autocast) {
+  static constexpr std::string_view kNames[] = {"none", "lower precision", "f32", "promote"};
+  return kNames[static_cast<int>(autocast)];
+}
+
+KeySet Operator::keys_of(std::span<const Value> arguments) const {
+  KeySet keys;
+  KeySet chosen;
+  bool takes_device = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Value& value = arguments[i];
+    if (value.is_tensor()) {
+      if (!value.tensor().defined()) throw_undefined_argument();
+      keys |= value.tensor().key_set();
+    } else if (value.is_tensor_list()) {
+      for (const Tensor& tensor : value.tensors()) keys |= tensor.key_set();
+    } else if (schema_.arguments[i].type.base == BaseType::kDevice) {
+      takes_device = true;
+      if (!value.is_none()) chosen |= backend_key(value.to_device().type);
+    }
+  }
+  if (!chosen.empty()) keys = (keys - KeySet::backends()) | chosen;
+  if (takes_device && (keys & KeySet::backends()).empty()) keys |= Key::kCPU;
+  const detail::ThreadKeys& thread = detail::thread_keys;
+  return ((keys | thread.included) - thread.excluded) & mask_;
+}
+
+void Operator::call_boxed(Stack& stack) const {
+  LS_CHECK(stack.arguments().size() == schema_.arguments.size(), DispatchError,
+           "[{}] wrong number of arguments: expected {} ({}), got {}.", name_,
+           schema_.arguments.size(), schema_.to_string(), stack.arguments().size());
+  const KeySet keys = keys_of(stack.arguments());
+  if (keys.empty()) throw_missing(keys);
+  redispatch_boxed(keys, stack);
+}
+
+std::string Operator::explain(Key key) const {
+  const KernelRecord* newest = nullptr;
+  for (const KernelRecord& record : records_) {
+    if (record.key == key) newest = &record;
+  }
+  const bool backend = KeySet::backends().has(key);
+  if (newest == nullptr && form_ != OpForm::kFunctional && backend) return root().explain(key);
+  if (newest != nullptr) {
+    return fmt::format("{}kernel at {}:{}", newest->boxed != nullptr ? "boxed " : "",
+                       newest->site.file, newest->site.line);
+  }
+  const AnyFunction entry = table_[static_cast<int>(key)];
+  if (entry == adapters_.boxed) return "fallback of the key";
+  if (kind_ == OpKind::kComposite && entry == adapters_.direct) return "composite: its body";
+  if (kind_ == OpKind::kView && backend) return "view: geometry only";
+  if (kind_ == OpKind::kStructured && key == Key::kMeta) return "shape rule only";
+  return backend ? "missing" : "skipped";
+}
+
+void Operator::throw_missing(KeySet keys) const {
+  std::string registered;
+  for (int i = 0; i < kKeyCount; ++i) {
+    const std::string reason = explain(static_cast<Key>(i));
+    if (reason == "missing" || reason == "skipped") continue;
+    registered += fmt::format("{}{}", registered.empty() ? "" : ", ",
+                              lockstep::name(static_cast<Key>(i)));
+  }
+  if (keys.empty()) {
+    throw DispatchError(fmt::format(
+        "[{}] no kernel: the call has no tensor that says where to run. Registered: {}.", name_,
+        registered));
+  }
+  throw DispatchError(fmt::format(
+      "[{}] no kernel for {} (call keys {}). Registered: {}. `lockstep ops {}` shows the table.",
+      name_, lockstep::name(keys.highest()), to_string(keys), registered, name_));
+}
+
+void Operator::throw_undefined_argument() const {
+  throw DispatchError(fmt::format(
+      "[{}] a tensor argument is undefined: expected tensors for {}. Pass one with elements.", name_,
+      schema_.to_string()));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,5 @@
+#pragma once
+#include "core/tensor.h"
+namespace lockstep {
+Tensor zeros(IntList sizes, TensorOptions options = {});
+}  // namespace lockstep

@@ -1,0 +1,441 @@
+#include "core/ops/view.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/library.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/reduce.h"
+#include "core/ops/shape.h"
+
+namespace lockstep {
+
+namespace {
+
+/// The view's own geometry, to be changed in a place or two.
+ViewSpec same_as(const Tensor& self) {
+  return {to_dims(self.sizes()), to_dims(self.strides()), self.storage_offset(), {}};
+}
+
+/// Start and length of a slice as Python reads them: negative from the end, clamped.
+std::pair<int64_t, int64_t> slice_range(int64_t size, std::optional<int64_t> start,
+                                        std::optional<int64_t> end, int64_t step) {
+  LS_CHECK(step > 0, ShapeError, "[slice] step must be positive, got {}.", step);
+  const auto place = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
+  const int64_t first = place(start.value_or(0));
+  const int64_t last = std::max(first, place(end.value_or(size)));
+  return {first, (last - first + step - 1) / step};
+}
+
+ViewSpec as_strided_geometry(const Tensor& self, IntList sizes, IntList strides,
+                             std::optional<int64_t> storage_offset) {
+  LS_CHECK(sizes.size() == strides.size(), ShapeError,
+           "[as_strided] sizes and strides differ in length: got {} and {}.", to_string(sizes),
+           to_string(strides));
+  const int64_t offset = storage_offset.value_or(self.storage_offset());
+  int64_t reach = count_elements(sizes) == 0 ? 0 : 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    LS_CHECK(strides[i] >= 0, ShapeError, "[as_strided] strides must not be negative, got {}.",
+             to_string(strides));
+    if (reach != 0) reach += (sizes[i] - 1) * strides[i];
+  }
+  const int64_t held = static_cast<int64_t>(self.storage()->bytes() / size_of(self.dtype()));
+  LS_CHECK(offset >= 0 && offset + reach <= held, ShapeError,
+           "[as_strided] sizes {} with strides {} from element {} leave the storage: expected at "
+           "most {} elements, got {}.",
+           to_string(sizes), to_string(strides), offset, held, offset + reach);
+  return {to_dims(sizes), to_dims(strides), offset, {}};
+}
+
+ViewSpec expand_geometry(const Tensor& self, IntList sizes, bool) {
+  const int64_t lead = static_cast<int64_t>(sizes.size()) - self.dim();
+  LS_CHECK(lead >= 0, ShapeError,
+           "[expand] a shape of {} dimensions cannot be expanded to {}: expected at least as many.",
+           self.dim(), to_string(sizes));
+  ViewSpec spec{to_dims(sizes), Dims(sizes.size(), 0), self.storage_offset(), {}};
+  for (int64_t i = 0; i < static_cast<int64_t>(sizes.size()); ++i) {
+    const int64_t have = i < lead ? 1 : self.sizes()[i - lead];
+    if (sizes[i] == -1 && i >= lead) spec.sizes[i] = have;
+    LS_CHECK(spec.sizes[i] == have || (have == 1 && spec.sizes[i] >= 0), ShapeError,
+             "[expand] shape {} does not expand to {}: dimension {} is {}, and only 1 stretches.",
+             self.shape(), to_string(sizes), i, have);
+    if (i >= lead && spec.sizes[i] == have) spec.strides[i] = self.strides()[i - lead];
+  }
+  return spec;
+}
+
+ViewSpec permute_geometry(const Tensor& self, IntList dims) {
+  LS_CHECK(static_cast<int64_t>(dims.size()) == self.dim(), ShapeError,
+           "[permute] expected one number for each of {} dimensions, got {}.", self.dim(),
+           to_string(dims));
+  if (!dims.empty()) dim_mask("permute", dims, self.dim());
+  ViewSpec spec = same_as(self);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t from = wrap_dim("permute", dims[i], self.dim());
+    spec.sizes[i] = self.sizes()[from];
+    spec.strides[i] = self.strides()[from];
+  }
+  return spec;
+}
+
+ViewSpec select_geometry(const Tensor& self, int64_t dim, int64_t index) {
+  LS_CHECK(self.dim() > 0, IndexError, "[select] a 0-d tensor has no dimension to select from.");
+  const int64_t d = wrap_dim("select", dim, self.dim());
+  const int64_t size = self.sizes()[d];
+  LS_CHECK(index >= -size && index < size, IndexError,
+           "[select] index out of range: expected one in [{}, {}) for dimension {} of {}, got {}.",
+           -size, size, d, self.shape(), index);
+  ViewSpec spec = same_as(self);
+  spec.offset += (index < 0 ? index + size : index) * spec.strides[d];
+  spec.sizes.erase(d);
+  spec.strides.erase(d);
+  return spec;
+}
+
+ViewSpec slice_geometry(const Tensor& self, int64_t dim, std::optional<int64_t> start,
+                        std::optional<int64_t> end, int64_t step) {
+  LS_CHECK(self.dim() > 0, IndexError, "[slice] a 0-d tensor has no dimension to slice.");
+  const int64_t d = wrap_dim("slice", dim, self.dim());
+  const auto [first, length] = slice_range(self.sizes()[d], start, end, step);
+  ViewSpec spec = same_as(self);
+  spec.offset += first * spec.strides[d];
+  spec.sizes[d] = length;
+  spec.strides[d] *= step;
+  return spec;
+}
+
+std::vector<ViewSpec> split_geometry(const Tensor& self, int64_t split_size, int64_t dim) {
+  LS_CHECK(self.dim() > 0, IndexError, "[split] a 0-d tensor cannot be split.");
+  const int64_t d = wrap_dim("split", dim, self.dim());
+  const int64_t size = self.sizes()[d];
+  LS_CHECK(split_size > 0 || (split_size == 0 && size == 0), ShapeError,
+           "[split] split_size must be positive, got {}.", split_size);
+  std::vector<ViewSpec> specs;
+  for (int64_t first = 0; first < size || specs.empty(); first += std::max<int64_t>(split_size, 1)) {
+    ViewSpec& spec = specs.emplace_back(same_as(self));
+    spec.offset += first * spec.strides[d];
+    spec.sizes[d] = std::min(split_size, size - first);
+  }
+  return specs;
+}
+
+ViewSpec squeeze_geometry(const Tensor& self, int64_t dim) {
+  const int64_t d = wrap_dim("squeeze", dim, self.dim());
+  ViewSpec spec = same_as(self);
+  if (self.dim() > 0 && self.sizes()[d] == 1) {
+    spec.sizes.erase(d);
+    spec.strides.erase(d);
+  }
+  return spec;
+}
+
+ViewSpec transpose_geometry(const Tensor& self, int64_t dim0, int64_t dim1) {
+  ViewSpec spec = same_as(self);
+  const int64_t a = wrap_dim("transpose", dim0, self.dim());
+  const int64_t b = wrap_dim("transpose", dim1, self.dim());
+  if (self.dim() > 0) {
+    std::swap(spec.sizes[a], spec.sizes[b]);
+    std::swap(spec.strides[a], spec.strides[b]);
+  }
+  return spec;
+}
+
+ViewSpec t_geometry(const Tensor& self) {
+  LS_CHECK(self.dim() <= 2, ShapeError,
+           "[t] expected at most two dimensions, got {}. Use transpose(dim0, dim1).", self.shape());
+  return self.dim() == 2 ? transpose_geometry(self, 0, 1) : same_as(self);
+}
+
+ViewSpec unsqueeze_geometry(const Tensor& self, int64_t dim) {
+  const int64_t d = wrap_dim("unsqueeze", dim, self.dim() + 1);
+  ViewSpec spec = same_as(self);
+  const int64_t stride = d < self.dim() ? self.sizes()[d] * self.strides()[d] : 1;
+  spec.sizes.insert(d, 1);
+  spec.strides.insert(d, stride);
+  return spec;
+}
+
+ViewSpec view_geometry(const Tensor& self, IntList sizes) {
+  ViewSpec spec{infer_size("view", sizes, self.numel()), {}, self.storage_offset(), {}};
+  LS_CHECK(view_strides(self.sizes(), self.strides(), spec.sizes, spec.strides), ShapeError,
+           "[view] shape {} with strides {} cannot be seen as {} without a copy. Use reshape(...) "
+           "or contiguous() first.",
+           self.shape(), to_string(self.strides()), to_string(sizes));
+  return spec;
+}
+
+ViewSpec view_dtype_geometry(const Tensor& self, DType dtype) {
+  const int64_t from = static_cast<int64_t>(size_of(self.dtype()));
+  const int64_t to = static_cast<int64_t>(size_of(dtype));
+  ViewSpec spec = same_as(self);
+  spec.dtype = dtype;
+  if (from == to) return spec;
+  LS_CHECK(self.dim() > 0 && self.strides().back() == 1, ShapeError,
+           "[view] {} can only be read as {}, of another size, when its last dimension is "
+           "contiguous. Use contiguous() first.",
+           to_string(self), to_string(dtype));
+  // Element counts and places are rescaled; every one of them must stay whole.
+  const auto rescale = [&](int64_t& value, std::string_view what) {
+    LS_CHECK(value * from % to == 0, ShapeError,
+             "[view] {} cannot be read as {}: its {} ({} elements) is not a multiple of {} bytes.",
+             to_string(self), to_string(dtype), what, value, to);
+    value = value * from / to;
+  };
+  rescale(spec.sizes.back(), "last dimension");
+  rescale(spec.offset, "offset");
+  for (size_t i = 0; i + 1 < spec.strides.size(); ++i) rescale(spec.strides[i], "stride");
+  return spec;
+}
+
+}  // namespace
+
+LS_OP(alias, Tensor(const Tensor&), "alias(Tensor(a) self) -> Tensor(a)")
+    .doc("Another tensor over the same elements.")
+    .view(same_as)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad; });
+    });
+Tensor alias(const Tensor& self) { return op_alias(self); }
+
+LS_OP(detach, Tensor(const Tensor&), "detach(Tensor(a) self) -> Tensor(a)")
+    .doc("The same elements and version counter, outside the graph.")
+    .view(same_as)
+    .not_differentiable("it exists to cut the graph");
+Tensor detach(const Tensor& self) { return op_detach(self); }
+Tensor Tensor::detach() const { return lockstep::detach(*this); }
+
+LS_OP(as_strided, Tensor(const Tensor&, IntList, IntList, std::optional<int64_t>),
+      "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)")
+    .doc("The storage read with the given sizes, strides and offset.")
+    .view(as_strided_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        return as_strided_backward(grad, ctx.sizes(0), ctx.input(0).strides, ctx.input(0).offset,
+                                   ctx.argument<IntList>(1), ctx.argument<IntList>(2),
+                                   ctx.argument<std::optional<int64_t>>(3));
+      });
+    });
+Tensor as_strided(const Tensor& self, IntList sizes, IntList strides,
+                  std::optional<int64_t> storage_offset) {
+  return op_as_strided(self, sizes, strides, storage_offset);
+}
+Tensor Tensor::as_strided(IntList sizes, IntList strides,
+                          std::optional<int64_t> storage_offset) const {
+  return lockstep::as_strided(*this, sizes, strides, storage_offset);
+}
+
+LS_OP(expand, Tensor(const Tensor&, IntList, bool),
+      "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)")
+    .doc("Stretches dimensions of size 1 and adds leading ones; -1 keeps a size.")
+    .view(expand_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); });
+    });
+Tensor expand(const Tensor& self, IntList sizes) { return op_expand(self, sizes, false); }
+Tensor Tensor::expand(IntList sizes) const { return lockstep::expand(*this, sizes); }
+
+LS_OP(permute, Tensor(const Tensor&, IntList), "permute(Tensor(a) self, int[] dims) -> Tensor(a)")
+    .doc("Reorders the dimensions: dimension i of the result is dims[i] of self.")
+    .view(permute_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        const IntList dims = ctx.argument<IntList>(1);
+        Dims inverse(dims.size(), 0);
+        for (size_t i = 0; i < dims.size(); ++i) {
+          inverse[wrap_dim("permute", dims[i], grad.dim())] = static_cast<int64_t>(i);
+        }
+        return grad.permute(inverse);
+      });
+    });
+Tensor permute(const Tensor& self, IntList dims) { return op_permute(self, dims); }
+Tensor Tensor::permute(IntList dims) const { return lockstep::permute(*this, dims); }
+
+LS_OP(select, Tensor(const Tensor&, int64_t, int64_t),
+      "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
+    .doc("The part of self at `index` of dimension `dim`, without that dimension.")
+    .view(select_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        return select_backward(grad, ctx.sizes(0), ctx.argument<int64_t>(1),
+                               ctx.argument<int64_t>(2));
+      });
+    });
+Tensor select(const Tensor& self, int64_t dim, int64_t index) { return op_select(self, dim, index); }
+Tensor Tensor::select(int64_t dim, int64_t index) const {
+  return lockstep::select(*this, dim, index);
+}
+
+LS_OP(slice, Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t),
+      "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
+      "-> Tensor(a)")
+    .doc("Every step-th part from start to before end; out-of-range bounds are clamped.")
+    .view(slice_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        const int64_t dim = ctx.argument<int64_t>(1);
+        const int64_t size = ctx.sizes(0)[wrap_dim("slice", dim, grad.dim())];
+        return slice_backward(grad, ctx.sizes(0), dim,
+                              ctx.argument<std::optional<int64_t>>(2).value_or(0),
+                              ctx.argument<std::optional<int64_t>>(3).value_or(size),
+                              ctx.argument<int64_t>(4));
+      });
+    });
+Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
+             std::optional<int64_t> end, int64_t step) {
+  return op_slice(self, dim, start, end, step);
+}
+Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                     int64_t step) const {
+  return lockstep::slice(*this, dim, start, end, step);
+}
+
+LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
+      "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
+    .doc("Cuts a dimension into parts of split_size; the last may be smaller.")
+    .view(split_geometry)
+    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
+      return ctx.gradients([&] {
+        const int64_t dim = wrap_dim("split", ctx.argument<int64_t>(2), static_cast<int64_t>(ctx.sizes(0).size()));
+        const int64_t split_size = ctx.argument<int64_t>(1);
+        std::vector<Tensor> parts;
+        for (size_t i = 0; i < grads.size(); ++i) {
+          Dims sizes = to_dims(ctx.sizes(0));
+          sizes[dim] = std::min(split_size, sizes[dim] - static_cast<int64_t>(i) * split_size);
+          parts.push_back(grads[i].defined() ? grads[i]
+                                             : zeros(sizes, {ctx.input(0).dtype, ctx.input(0).device}));
+        }
+        return cat(parts, dim);
+      });
+    });
+std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
+  return op_split(self, split_size, dim);
+}
+std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const {
+  return lockstep::split(*this, split_size, dim);
+}
+
+LS_OP(squeeze, Tensor(const Tensor&, int64_t),
+      "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
+    .doc("Drops a dimension of size 1; any other is kept.")
+    .view(squeeze_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
+    });
+Tensor squeeze(const Tensor& self, int64_t dim) { return op_squeeze(self, dim); }
+Tensor Tensor::squeeze(int64_t dim) const { return lockstep::squeeze(*this, dim); }
+
+LS_OP(t, Tensor(const Tensor&), "t(Tensor(a) self) -> Tensor(a)")
+    .doc("The transpose of a matrix; tensors of fewer dimensions are returned as they are.")
+    .view(t_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad.t(); });
+    });
+Tensor t(const Tensor& self) { return op_t(self); }
+Tensor Tensor::t() const { return lockstep::t(*this); }
+
+LS_OP(transpose, Tensor(const Tensor&, int64_t, int64_t),
+      "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+    .doc("Swaps two dimensions.")
+    .view(transpose_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients(
+          [&] { return grad.transpose(ctx.argument<int64_t>(1), ctx.argument<int64_t>(2)); });
+    });
+Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
+  return op_transpose(self, dim0, dim1);
+}
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  return lockstep::transpose(*this, dim0, dim1);
+}
+
+LS_OP(unsqueeze, Tensor(const Tensor&, int64_t),
+      "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
+    .doc("Inserts a dimension of size 1 before `dim`.")
+    .view(unsqueeze_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad.squeeze(ctx.argument<int64_t>(1)); });
+    });
+Tensor unsqueeze(const Tensor& self, int64_t dim) { return op_unsqueeze(self, dim); }
+Tensor Tensor::unsqueeze(int64_t dim) const { return lockstep::unsqueeze(*this, dim); }
+
+LS_OP(view, Tensor(const Tensor&, IntList), "view(Tensor(a) self, SymInt[] size) -> Tensor(a)")
+    .doc("The same elements in another shape, without a copy; one size may be -1.")
+    .view(view_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
+    });
+Tensor view(const Tensor& self, IntList sizes) { return op_view(self, sizes); }
+Tensor Tensor::view(IntList sizes) const { return lockstep::view(*this, sizes); }
+
+LS_OP(view_dtype, Tensor(const Tensor&, DType),
+      "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
+    .doc("The same bytes read as another dtype.")
+    .view(view_dtype_geometry)
+    .not_differentiable("bytes read as another dtype have no derivative");
+Tensor view(const Tensor& self, DType dtype) { return op_view_dtype(self, dtype); }
+Tensor Tensor::view(DType dtype) const { return lockstep::view(*this, dtype); }
+
+LS_OP(reshape, Tensor(const Tensor&, IntList), "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
+    .doc("The same elements in another shape: a view where one exists, else a copy.")
+    .composite([](const Tensor& self, IntList shape) {
+      const Dims sizes = infer_size("reshape", shape, self.numel());
+      Dims strides;
+      const bool viewable = view_strides(self.sizes(), self.strides(), sizes, strides);
+      return viewable ? self.view(sizes) : self.contiguous().view(sizes);
+    });
+Tensor reshape(const Tensor& self, IntList sizes) { return op_reshape(self, sizes); }
+Tensor Tensor::reshape(IntList sizes) const { return lockstep::reshape(*this, sizes); }
+
+LS_OP(flatten, Tensor(const Tensor&, int64_t, int64_t),
+      "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
+    .doc("Joins the dimensions from start_dim to end_dim into one.")
+    .composite([](const Tensor& self, int64_t start_dim, int64_t end_dim) {
+      const int64_t first = wrap_dim("flatten", start_dim, self.dim());
+      const int64_t last = wrap_dim("flatten", end_dim, self.dim());
+      LS_CHECK(first <= last, ShapeError, "[flatten] start_dim {} comes after end_dim {}.",
+               start_dim, end_dim);
+      if (self.dim() == 0) return self.reshape({1});
+      if (first == last) return self;
+      Dims sizes;
+      int64_t joined = 1;
+      for (int64_t i = 0; i < self.dim(); ++i) {
+        if (i >= first && i <= last) joined *= self.size(i);
+        if (i == last) sizes.push_back(joined);
+        if (i < first || i > last) sizes.push_back(self.size(i));
+      }
+      return self.reshape(sizes);
+    });
+Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
+  return op_flatten(self, start_dim, end_dim);
+}
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
+  return lockstep::flatten(*this, start_dim, end_dim);
+}
+
+LS_OP(slice_backward, Tensor(const Tensor&, IntList, int64_t, int64_t, int64_t, int64_t),
+      "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, "
+      "SymInt step) -> Tensor")
+    .doc("Zeros of input_sizes with grad_output in the slice: the derivative of slice.")
+    .composite([](const Tensor& grad, IntList sizes, int64_t dim, int64_t start, int64_t end,
+                  int64_t step) {
+      return slice_scatter(zeros(sizes, grad.options()), grad, dim, start, end, step);
+    });
+Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t start, int64_t end,
+                      int64_t step) {
+  return op_slice_backward(grad, sizes, dim, start, end, step);
+}
+
+LS_OP(select_backward, Tensor(const Tensor&, IntList, int64_t, int64_t),
+      "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor")
+    .doc("Zeros of input_sizes with grad_output at index: the derivative of select.")
+    .composite([](const Tensor& grad, IntList sizes, int64_t dim, int64_t index) {
+      const int64_t d = wrap_dim("select", dim, static_cast<int64_t>(sizes.size()));
+      const int64_t at = index < 0 ? index + sizes[d] : index;
+      return slice_scatter(zeros(sizes, grad.options()), grad.unsqueeze(d), d, at, at + 1, 1);
+    });
+Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index) {
+  return op_select_backward(grad, sizes, dim, index);
+}
+
+}  // namespace lockstep

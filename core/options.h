@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/device.h"
+#include "core/dtype.h"
+
+namespace lockstep {
+
+/// How a new tensor's elements are ordered in memory.
+enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
+/// Dense tensors with strides are the only layout so far.
+enum class Layout : uint8_t { kStrided };
+
+/// What a factory makes; an absent member means the default (f32 on cpu) or, for the `*_like`
+/// family, the example's.
+struct TensorOptions {
+  std::optional<DType> dtype;
+  std::optional<Device> device;
+  bool requires_grad = false;
+
+  TensorOptions() = default;
+  TensorOptions(DType d) : dtype(d) {}
+  TensorOptions(Device d) : device(d) {}
+  TensorOptions(DType t, Device d) : dtype(t), device(d) {}
+};
+
+}  // namespace lockstep

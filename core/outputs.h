@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+
+#include "core/shape.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+/// One result as a shape rule promises it.
+struct OutputSpec {
+  Dims sizes;
+  DType dtype = DType::kF32;
+  std::optional<Dims> strides;  ///< row-major when absent
+  bool present = true;          ///< false: the result is an undefined tensor (an `output_mask` said so)
+};
+
+/// What a shape rule returns: the results, and the dtype in which the kernel computes.
+struct Outputs {
+  SmallVector<OutputSpec, 3> specs;
+  /// Tensor arguments of another dtype are cast to this before the kernel sees them, and results
+  /// are cast from it to their own dtype. Absent: the kernel takes the arguments as they are.
+  std::optional<DType> compute;
+  /// Which tensor arguments `compute` casts: bit i is the i-th of type Tensor or Tensor?.
+  uint64_t cast_mask = ~uint64_t{0};
+};
+
+/// One result, row-major.
+inline Outputs one(Dims sizes, DType dtype) {
+  Outputs outputs;
+  OutputSpec& spec = outputs.specs.emplace_back();
+  spec.sizes = std::move(sizes);
+  spec.dtype = dtype;
+  return outputs;
+}
+
+/// Where a view lies in its base's storage.
+struct ViewSpec {
+  Dims sizes;
+  Dims strides;
+  int64_t offset = 0;          ///< in elements of the result's dtype, from the storage's start
+  std::optional<DType> dtype;  ///< the base's when absent
+};
+
+}  // namespace lockstep

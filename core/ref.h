@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace lockstep {
+
+/// Base of objects that count their own references. Counting is thread-safe.
+class RefCounted {
+ public:
+  void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+  /// True when this was the last reference; the caller then destroys the object.
+  bool release() const noexcept {
+    // The only owner needs no read-modify-write: nobody else can raise the count.
+    if (count_.load(std::memory_order_acquire) == 1) return true;
+    return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+  uint32_t use_count() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ protected:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+  ~RefCounted() = default;
+
+ private:
+  mutable std::atomic<uint32_t> count_{1};
+};
+
+/// Owning pointer to a RefCounted object. Copies share; a moved-from Ref is empty.
+template <class T>
+class Ref {
+ public:
+  Ref() noexcept = default;
+  Ref(std::nullptr_t) noexcept {}
+  /// Takes over the reference that a newly made object starts with.
+  static Ref adopt(T* fresh) noexcept {
+    Ref ref;
+    ref.pointer_ = fresh;
+    return ref;
+  }
+  /// Adds a reference to an object that is alive.
+  static Ref share(T* alive) noexcept {
+    if (alive != nullptr) alive->retain();
+    return adopt(alive);
+  }
+  Ref(const Ref& other) noexcept : pointer_(other.pointer_) {
+    if (pointer_ != nullptr) pointer_->retain();
+  }
+  Ref(Ref&& other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+  template <class U>
+    requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>)
+  Ref(Ref<U> other) noexcept : pointer_(other.detach()) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(pointer_, other.pointer_);
+    return *this;
+  }
+  ~Ref() { reset(); }
+
+  void reset() noexcept {
+    if (T* old = std::exchange(pointer_, nullptr); old != nullptr && old->release()) delete old;
+  }
+  /// Gives the reference up without releasing it.
+  T* detach() noexcept { return std::exchange(pointer_, nullptr); }
+
+  T* get() const noexcept { return pointer_; }
+  T& operator*() const noexcept { return *pointer_; }
+  T* operator->() const noexcept { return pointer_; }
+  explicit operator bool() const noexcept { return pointer_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) noexcept { return a.pointer_ == b.pointer_; }
+
+ private:
+  T* pointer_ = nullptr;
+};
+
+template <class T, class... A>
+Ref<T> make_ref(A&&... args) {
+  return Ref<T>::adopt(new T(std::forward<A>(args)...));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <string>
+#include <vector>
+
+#include "core/small_vector.h"
+
+namespace lockstep {
+
+/// Sizes, strides or dimension numbers of one tensor: inline up to rank 5.
+using Dims = SmallVector<int64_t, 5>;
+
+/// A borrowed list of integers, the type of every `int[]` argument. It owns nothing: what it was
+/// made from must outlive the call, which holds for arguments written in place (`{2, 3}`).
+class IntList : public std::span<const int64_t> {
+ public:
+  using std::span<const int64_t>::span;
+  IntList(std::span<const int64_t> s) : span(s) {}
+  IntList(const Dims& d) : span(d.data(), d.size()) {}
+  IntList(const std::vector<int64_t>& v) : span(v.data(), v.size()) {}
+  IntList(std::initializer_list<int64_t> l) : span(l.begin(), l.size()) {}
+};
+
+/// The type of a `bool[N]` argument: at most 32 flags, by value.
+struct BoolList {
+  uint32_t bits = 0;
+  uint32_t count = 0;
+
+  BoolList() = default;
+  BoolList(std::initializer_list<bool> flags) {
+    for (bool flag : flags) push_back(flag);
+  }
+  void push_back(bool flag) { bits |= static_cast<uint32_t>(flag) << count++; }
+  bool operator[](size_t i) const { return ((bits >> i) & 1) != 0; }
+  size_t size() const { return count; }
+};
+
+inline Dims to_dims(IntList list) { return Dims(std::span<const int64_t>(list)); }
+bool same(IntList a, IntList b);
+/// "[2, 3]"
+std::string to_string(IntList list);
+inline std::string to_string(const Dims& dims) { return to_string(IntList(dims)); }
+
+/// Product of the sizes. Throws ShapeError when a size is negative or the product leaves int64.
+int64_t count_elements(IntList sizes);
+/// Row-major strides.
+Dims contiguous_strides(IntList sizes);
+/// True when the elements are laid out row by row without gaps. Dimensions of size 1 may have any stride.
+bool is_contiguous(IntList sizes, IntList strides);
+/// True when every element has its own place and together they fill a gapless range, in any order of dimensions.
+bool is_dense(IntList sizes, IntList strides);
+/// True when two index tuples may name the same place (an expanded tensor, say).
+bool may_self_overlap(IntList sizes, IntList strides);
+
+/// -1 means the last dimension. Throws IndexError naming `op` when out of range.
+/// A 0-d tensor accepts -1 and 0.
+int64_t wrap_dim(std::string_view op, int64_t dim, int64_t rank);
+/// Wrapped dimension numbers as a bit mask; an empty list means all. Repeats are ShapeErrors.
+uint64_t dim_mask(std::string_view op, IntList dims, int64_t rank);
+
+/// The shape that both operands stretch to. Throws ShapeError naming `op` and both shapes.
+Dims broadcast(std::string_view op, IntList a, IntList b);
+/// Strides that read a tensor of (sizes, strides) as `to`: 0 where it is stretched.
+Dims broadcast_strides(IntList sizes, IntList strides, IntList to);
+/// Strides under which (sizes, strides) reads as `to` without a copy; empty result when there are none
+/// (a 0-d `to` always works, so callers test `to.size()` first).
+bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out);
+/// Fills in one -1 in `wanted` so that it holds `numel` elements. Throws ShapeError naming `op`.
+Dims infer_size(std::string_view op, IntList wanted, int64_t numel);
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "core/allocator.h"
+#include "core/device.h"
+#include "core/ref.h"
+
+namespace lockstep {
+
+/// The bytes that a tensor and its views share, and the count of their in-place changes.
+///
+/// Reference counting and the version are thread-safe; the bytes are not guarded. A slot of a
+/// larger arena is a storage of its own that keeps the arena alive, so that its version counts
+/// only its own changes.
+class Storage : public RefCounted {
+ public:
+  /// Fresh uninitialised memory for use on the device's current stream.
+  Storage(size_t bytes, Device device)
+      : block_(lockstep::allocator(device).allocate(bytes, current_stream(device))),
+        bytes_(bytes),
+        device_(device) {}
+  /// A window of `bytes` bytes at `data` inside `parent`. It cannot be resized.
+  Storage(Ref<Storage> parent, void* data, size_t bytes)
+      : block_{data, bytes, nullptr, nullptr},
+        bytes_(bytes),
+        device_(parent->device()),
+        parent_(std::move(parent)) {}
+  ~Storage() {
+    if (block_.owner != nullptr) block_.owner->free(block_);
+  }
+
+  void* data() const noexcept { return block_.data; }
+  size_t bytes() const noexcept { return bytes_; }
+  Device device() const noexcept { return device_; }
+  const Block& block() const noexcept { return block_; }
+
+  /// Number of in-place changes so far, through any view.
+  uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Changes the size, keeping the common prefix. Throws DeviceError on a window of an arena.
+  void resize(size_t bytes);
+
+ private:
+  Block block_;
+  size_t bytes_;
+  Device device_;
+  std::atomic<uint32_t> version_{0};
+  Ref<Storage> parent_;
+};
+
+}  // namespace lockstep

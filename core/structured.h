@@ -1,0 +1,329 @@
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "core/adapters.h"
+
+namespace lockstep {
+
+/// The wrapper around every structured operator: from one shape rule and one kernel a backend it
+/// makes the functional, in-place and out= forms and the meta kernel. It allocates results, casts
+/// to the dtype the rule computes in, gives the kernel strides it can take, refuses overlapping
+/// memory, and bumps version counters.
+namespace structured {
+
+/// State of one call while its kernel's parameters are made ready.
+struct Preparation {
+  const Operator& op;
+  Key backend;
+  std::optional<DType> compute;
+  uint64_t cast_mask;
+  Strides strides;
+  size_t ordinal = 0;  ///< of the next tensor argument
+};
+
+/// True when the kernel can read `impl` as it is.
+bool acceptable(const TensorImpl& impl, std::optional<DType> compute, Strides strides);
+/// A copy of `tensor` that the kernel can read. Counted as a hidden copy.
+Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast);
+
+/// A fresh result. Its dtype is the spec's.
+Tensor allocate(const OutputSpec& spec, Device device);
+
+/// Where a kernel writes one result: the destination itself, or a temporary that `finish` copies
+/// into it because dtype or strides do not suit the kernel.
+class Target {
+ public:
+  /// For a functional form: allocates.
+  Target(const Preparation& preparation, const OutputSpec& spec, Device device);
+  /// For in-place and out= forms: checks sizes, dtype and overlap; `resizable` for out=.
+  Target(const Preparation& preparation, const OutputSpec& spec, const Tensor& destination,
+         bool resizable);
+
+  const Out& out() const { return out_; }
+  Tensor take() { return std::move(result_); }
+  void finish(const Preparation& preparation);
+
+ private:
+  void choose_place(const Preparation& preparation, DType dtype);
+
+  Tensor result_;
+  Tensor temporary_;
+  Out out_;
+};
+
+/// Refuses an out= tensor that shares some, but not all, of its memory with `input`.
+void check_overlap(const Operator& op, const Tensor& destination, const Tensor& input);
+
+// The device results are made on: that of the first tensor, else the device option, else cpu.
+inline void find_device(std::optional<Device>& found, const Tensor& tensor) {
+  if (!found) found = tensor.device();
+}
+inline void find_device(std::optional<Device>& found, const OptionalTensor& tensor) {
+  if (!found && tensor) found = tensor->device();
+}
+inline void find_device(std::optional<Device>& found, const TensorList& list) {
+  if (!found && !list.empty()) found = list[0].device();
+}
+template <class T>
+void find_device(std::optional<Device>&, const T&) {}
+
+/// Throws DeviceError when the tensors of a call are on different devices.
+void check_same_device(const Operator& op, Device device, const Tensor& tensor);
+
+template <class... A>
+Device result_device(const Operator& op, const A&... arguments) {
+  std::optional<Device> chosen;
+  (..., [&]<class T>(const T& argument) {
+    if constexpr (detail::is_device_option<T>) {
+      if (argument) chosen = argument;
+    }
+  }(arguments));
+  if (chosen) return *chosen;
+  std::optional<Device> found;
+  (find_device(found, arguments), ...);
+  if (!found) return kCPU;
+  (..., [&]<class T>(const T& argument) {
+    if constexpr (std::is_same_v<T, Tensor>) check_same_device(op, *found, argument);
+  }(arguments));
+  return *found;
+}
+
+/// Holds what one kernel parameter refers to.
+template <class A>
+struct Parameter {
+  A value;
+  Parameter(Preparation&, A argument) : value(static_cast<A>(argument)) {}
+  A get() { return static_cast<A>(value); }
+};
+
+struct TensorParameter {
+  Tensor copy;
+  In in;
+  void set(Preparation& preparation, const Tensor& tensor) {
+    const bool cast = (preparation.cast_mask >> preparation.ordinal) & 1;
+    const std::optional<DType> compute = cast ? preparation.compute : std::nullopt;
+    ++preparation.ordinal;
+    if (acceptable(*tensor.impl(), compute, preparation.strides)) [[likely]] {
+      in = In(*tensor.impl());
+    } else {
+      copy = converted(preparation, tensor, cast);
+      in = In(*copy.impl());
+    }
+  }
+  const In& get() { return in; }
+};
+template <>
+struct Parameter<const Tensor&> : TensorParameter {
+  Parameter(Preparation& preparation, const Tensor& tensor) { set(preparation, tensor); }
+};
+template <>
+struct Parameter<OptionalTensor> : TensorParameter {
+  Parameter(Preparation& preparation, OptionalTensor tensor) {
+    if (tensor) {
+      set(preparation, *tensor);
+    } else {
+      ++preparation.ordinal;
+    }
+  }
+};
+template <>
+struct Parameter<TensorList> {
+  SmallVector<TensorParameter, 4> each;
+  SmallVector<In, 8> ins;
+  Parameter(Preparation& preparation, TensorList list) {
+    const size_t ordinal = preparation.ordinal;
+    each.reserve(list.size());
+    for (const Tensor& tensor : list) {
+      preparation.ordinal = ordinal;  // a list is one argument
+      TensorParameter& slot = each.emplace_back();
+      slot.set(preparation, tensor);
+      ins.push_back(slot.in);
+    }
+    preparation.ordinal = ordinal + 1;
+  }
+  InList get() { return {ins.data(), ins.size()}; }
+};
+template <>
+struct Parameter<MutableTensorList> {
+  SmallVector<Out, 8> outs;
+  Parameter(Preparation& preparation, MutableTensorList list) {
+    ++preparation.ordinal;
+    for (const Tensor& tensor : list) outs.emplace_back(*tensor.impl());
+  }
+  OutList get() { return {outs.data(), outs.size()}; }
+};
+
+inline void bump_written(const MutableTensorList& list) {
+  for (const Tensor& tensor : list) tensor.storage()->bump_version();
+}
+template <class T>
+void bump_written(const T&) {}
+
+/// Prepares the parameters and runs the kernel on `outs`.
+template <class Kernel, class... A, size_t... O>
+void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Out* const> outs,
+                std::index_sequence<O...>, A... arguments) {
+  if (kernel == nullptr) [[unlikely]] {
+    preparation.op.throw_missing(preparation.backend);
+  }
+  // Braces keep the order of evaluation, on which `ordinal` relies.
+  std::tuple<Parameter<A>...> parameters{Parameter<A>(preparation, static_cast<A>(arguments))...};
+  std::apply(
+      [&](Parameter<A>&... each) { reinterpret_cast<Kernel*>(kernel)(*outs[O]..., each.get()...); },
+      parameters);
+}
+
+template <class... A>
+Preparation prepare(const Operator& op, Key backend, const Outputs& outputs) {
+  return {op, backend, outputs.compute, outputs.cast_mask, op.root().kernel_strides(backend)};
+}
+
+template <class Signature>
+struct Forms;
+
+/// Results returned as a Tensor or as a tuple of them.
+template <class R, size_t kCount, class... A>
+struct FunctionalForm {
+  static R call(const Operator& op, KeySet keys, A... arguments) {
+    const Key backend = keys.highest();
+    const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+    const Device device = result_device(op, arguments...);
+    Preparation preparation = prepare(op, backend, outputs);
+    return run(op, preparation, outputs, device, std::make_index_sequence<kCount>(),
+               static_cast<A>(arguments)...);
+  }
+
+ private:
+  template <size_t... O>
+  static R run(const Operator& op, Preparation& preparation, const Outputs& outputs, Device device,
+               std::index_sequence<O...> indices, A... arguments) {
+    std::array<Target, kCount> targets{Target(preparation, outputs.specs[O], device)...};
+    if (preparation.backend != Key::kMeta) {
+      const std::array<const Out*, kCount> outs{&targets[O].out()...};
+      using Kernel = typename StructuredKernel<R(A...)>::type;
+      run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
+                               static_cast<A>(arguments)...);
+      (targets[O].finish(preparation), ...);
+    }
+    return R{targets[O].take()...};
+  }
+};
+
+template <class... A>
+struct Forms<Tensor(A...)> {
+  using Functional = FunctionalForm<Tensor, 1, A...>;
+  using Kernel = typename StructuredKernel<Tensor(A...)>::type;
+
+  static const Tensor& write(const Operator& op, KeySet keys, const Tensor& destination,
+                             bool resizable, A... arguments) {
+    const Key backend = keys.highest();
+    const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+    (check_input_overlap(op, destination, arguments), ...);
+    result_device(op, destination, arguments...);
+    Preparation preparation = prepare(op, backend, outputs);
+    Target target(preparation, outputs.specs[0], destination, resizable);
+    if (backend != Key::kMeta) {
+      const std::array<const Out*, 1> outs{&target.out()};
+      run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), outs,
+                               std::index_sequence<0>(), static_cast<A>(arguments)...);
+      target.finish(preparation);
+    }
+    destination.storage()->bump_version();
+    return destination;
+  }
+
+ private:
+  static void check_input_overlap(const Operator& op, const Tensor& destination,
+                                  const Tensor& input) {
+    check_overlap(op, destination, input);
+  }
+  template <class T>
+  static void check_input_overlap(const Operator&, const Tensor&, const T&) {}
+};
+
+template <class Signature>
+struct InPlace;
+/// The first argument is also the result.
+template <class... Rest>
+struct InPlace<Tensor(const Tensor&, Rest...)> {
+  static const Tensor& call(const Operator& op, KeySet keys, const Tensor& self, Rest... rest) {
+    return Forms<Tensor(const Tensor&, Rest...)>::write(op, keys, self, false, self,
+                                                        static_cast<Rest>(rest)...);
+  }
+  using Signature = const Tensor&(const Tensor&, Rest...);
+};
+
+template <class Signature>
+struct OutForm;
+/// `out` comes last, as in ATen's schemas.
+template <class... A>
+struct OutForm<Tensor(A...)> {
+  static const Tensor& call(const Operator& op, KeySet keys, A... arguments, const Tensor& out) {
+    return Forms<Tensor(A...)>::write(op, keys, out, true, static_cast<A>(arguments)...);
+  }
+  using Signature = const Tensor&(A..., const Tensor&);
+};
+
+template <class... A>
+struct Forms<std::tuple<Tensor, Tensor>(A...)> {
+  using Functional = FunctionalForm<std::tuple<Tensor, Tensor>, 2, A...>;
+};
+template <class... A>
+struct Forms<std::tuple<Tensor, Tensor, Tensor>(A...)> {
+  using Functional = FunctionalForm<std::tuple<Tensor, Tensor, Tensor>, 3, A...>;
+};
+/// No result: the operator writes into its `Tensor(a!)[]` arguments.
+template <class... A>
+struct Forms<void(A...)> {
+  struct Functional {
+    static void call(const Operator& op, KeySet keys, A... arguments) {
+      const Key backend = keys.highest();
+      const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+      Preparation preparation = prepare(op, backend, outputs);
+      if (backend != Key::kMeta) {
+        using Kernel = typename StructuredKernel<void(A...)>::type;
+        run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), {},
+                                 std::index_sequence<>(), static_cast<A>(arguments)...);
+      }
+      (bump_written(arguments), ...);
+    }
+  };
+};
+
+}  // namespace structured
+
+/// View operators: the geometry function says where the result lies, the wrapper aliases.
+template <class Signature>
+struct ViewAdapters;
+
+template <class... A>
+struct ViewAdapters<Tensor(const Tensor&, A...)> {
+  using Geometry = ViewSpec (*)(const Tensor&, A...);
+  static Tensor call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
+    ViewSpec spec = reinterpret_cast<Geometry>(op.definition())(
+        self, static_cast<A>(arguments)...);
+    const ViewOrigin origin = detail::thread_keys.excluded.has(Key::kAutograd) ? ViewOrigin::kNoGrad
+                                                                               : ViewOrigin::kRecorded;
+    return alias_tensor(self, std::move(spec.sizes), std::move(spec.strides), spec.offset,
+                        spec.dtype.value_or(self.dtype()), true, origin);
+  }
+};
+template <class... A>
+struct ViewAdapters<std::vector<Tensor>(const Tensor&, A...)> {
+  using Geometry = std::vector<ViewSpec> (*)(const Tensor&, A...);
+  static std::vector<Tensor> call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
+    std::vector<Tensor> views;
+    for (ViewSpec& spec : reinterpret_cast<Geometry>(op.definition())(
+             self, static_cast<A>(arguments)...)) {
+      views.push_back(alias_tensor(self, std::move(spec.sizes), std::move(spec.strides), spec.offset,
+                                   spec.dtype.value_or(self.dtype()), true,
+                                   ViewOrigin::kMultiOutput));
+    }
+    return views;
+  }
+};
+
+}  // namespace lockstep

@@ -1,0 +1,170 @@
+#include "configs/load.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "configs/run.pb.h"
+#include "tests/configs/examples.h"
+
+namespace lockstep::config {
+namespace {
+
+class Load : public testing::Test {
+ protected:
+  Load()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("lockstep_load_test." + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~Load() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ / name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  /// What load reports for files and overrides that cannot be right.
+  static std::string error(const std::vector<std::string>& files,
+                           const std::vector<std::string>& overrides = {}) {
+    try {
+      load(files, overrides);
+    } catch (const SourceError& e) {
+      return e.what();
+    }
+    return "no error";
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Load, LaterFilesWinFieldByField) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const std::string more = file("more.txtpb", "seed: 7 train { steps: 9 } optimizer { sgd {} }");
+  const std::string last = file("last.txtpb", "train { log_every: 2 }");
+  const RunConfig config = load(std::vector{base, more, last});
+  EXPECT_EQ(config.seed(), 7U);
+  EXPECT_EQ(config.train().steps(), 9);
+  EXPECT_EQ(config.train().batch_size(), 4);
+  EXPECT_EQ(config.train().log_every(), 2);
+  EXPECT_TRUE(config.optimizer().has_sgd());
+  EXPECT_EQ(config.name(), "last");
+}
+
+TEST_F(Load, AnotherMemberOfAOneofReplacesTheFirst) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const std::string text = file("text.txtpb", "data { text { path: 'a b.txt' } }");
+  EXPECT_EQ(load(std::vector{base, text}).data().text().path(), "a b.txt");
+  const RunConfig back = load(std::vector{base, text}, std::vector<std::string>{"data.random={}"});
+  EXPECT_TRUE(back.data().has_random());
+}
+
+TEST_F(Load, OverridesAreTypedByTheSchema) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const RunConfig config =
+      load(std::vector{base},
+           std::vector<std::string>{"name=trial-2", "train.steps=0x10", "schedule.kind=CONSTANT",
+                                    "optimizer.learning_rate=3e-4", "optimizer.sgd.nesterov=true",
+                                    "data.text.path=dir with space/a=b.txt"});
+  EXPECT_EQ(config.name(), "trial-2");
+  EXPECT_EQ(config.train().steps(), 16);
+  EXPECT_EQ(config.schedule().kind(), ScheduleConfig::CONSTANT);
+  EXPECT_EQ(config.optimizer().learning_rate(), 3e-4);
+  EXPECT_TRUE(config.optimizer().sgd().nesterov());
+  EXPECT_EQ(config.data().text().path(), "dir with space/a=b.txt");
+}
+
+TEST_F(Load, OverridesThatDoNotFitAreRefused) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const auto refusal = [&](const std::string& assignment) {
+    return error({base}, {assignment}).substr(("--set " + assignment + ": ").size());
+  };
+  EXPECT_EQ(refusal("train.steps"), "expected path=value, as in --set train.steps=100.");
+  EXPECT_EQ(refusal("train.step=5"), "train has no field \"step\". Did you mean \"steps\"?");
+  EXPECT_EQ(refusal("optimiser.adamw.beta1=0"),
+            "a run has no field \"optimiser\". Did you mean \"optimizer\"?");
+  EXPECT_EQ(refusal("train.steps=lots"),
+            "train.steps is lots: expected an integer from 1 to 1000000000000.");
+  EXPECT_EQ(refusal("train.steps="),
+            "train.steps is empty: expected an integer from 1 to 1000000000000.");
+  EXPECT_EQ(refusal("train.steps=5 6"),
+            "train.steps is 5 6: expected an integer from 1 to 1000000000000.");
+  EXPECT_EQ(refusal("train.steps.x=5"), "train.steps holds one value, it has no fields.");
+  EXPECT_EQ(refusal("optimizer.sgd.nesterov=yes"),
+            "optimizer.sgd.nesterov is yes: expected true or false.");
+  EXPECT_EQ(refusal("schedule.kind=COSIN"),
+            "schedule.kind is COSIN: expected one of COSINE, CONSTANT. Did you mean COSINE?");
+  EXPECT_EQ(refusal("seed=-1"), "seed is -1: expected an integer from 0 to 18446744073709551615.");
+  EXPECT_EQ(
+      refusal("optimizer=3"),
+      "optimizer holds fields: set one of them, as in optimizer.FIELD=VALUE, or choose it with "
+      "optimizer={}.");
+  EXPECT_EQ(refusal("data.random.seed=3"), "data.random has no field \"seed\", nor any other.");
+}
+
+TEST_F(Load, OriginsNameFileLineFlagOrDefault) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const std::string more = file("more.txtpb", "# a comment\n  seed: 7\n  train {\n\tsteps: 9 }\n");
+  Origins origins;
+  load(std::vector{base, more}, std::vector<std::string>{"train.log_every=2"}, &origins);
+  EXPECT_EQ(origins.at("seed"), more + ":2:3");
+  EXPECT_EQ(origins.at("train.steps"), more + ":4:9");
+  EXPECT_EQ(origins.at("train.batch_size"), base + ":3:18");
+  EXPECT_EQ(origins.at("train.log_every"), "--set train.log_every=2");
+  EXPECT_EQ(origins.at("train.leaves"), "default");
+  EXPECT_EQ(origins.at("optimizer.adamw.beta1"), "default");
+}
+
+TEST_F(Load, OriginsForgetWhatWasReplaced) {
+  const std::string base =
+      file("base.txtpb", std::string(kSmallest) + "optimizer { adamw { beta1: 0.5 } }");
+  Origins origins;
+  load(std::vector{base}, std::vector<std::string>{"optimizer.sgd.momentum=0"}, &origins);
+  EXPECT_EQ(origins.count("optimizer.adamw.beta1"), 0U);
+  EXPECT_EQ(origins.at("optimizer.sgd.momentum"), "--set optimizer.sgd.momentum=0");
+}
+
+TEST_F(Load, FilesThatAreNoConfigAreRefused) {
+  EXPECT_EQ(error({"no_such_file.txtpb"}),
+            "no_such_file.txtpb: cannot be read: No such file or directory.");
+  EXPECT_EQ(error({folder_}), folder_.string() + ": cannot be read: Is a directory.");
+  const std::string binary = file("a.safetensors", std::string("ab\0\1", 4));
+  EXPECT_EQ(error({binary}), binary +
+                                 ": is not text: byte 2 is 0x00. A config is a protobuf text "
+                                 "file such as configs/gpt_kjv.txtpb.");
+  EXPECT_EQ(error({"/dev/zero"}), "/dev/zero: is larger than 4 MiB, so it is no config.");
+  const std::string empty = file("empty.txtpb", "");
+  EXPECT_EQ(
+      error({empty}),
+      empty + ": model is required: expected model { ... }. Set it in the file or with --set.");
+}
+
+TEST_F(Load, FailedLayerLeavesTheConfigAsItWas) {
+  RunConfig config = load_text(kSmallest);
+  const std::string before = to_text(config);
+  Origins origins;
+  EXPECT_THROW(merge_text(config, origins, "seed: 3 train { steps: x }", "a"), SourceError);
+  EXPECT_THROW(set_value(config, origins, "model.llama.wdth=3"), SourceError);
+  EXPECT_EQ(to_text(config), before);
+}
+
+TEST(SourceError, KeepsThePlaceApartSoThatProgramsCanNameTheKindBetween) {
+  try {
+    load_text("\noptimizer {\n  learning_rat: 1\n}\n", "configs/my_run.txtpb");
+    FAIL();
+  } catch (const SourceError& e) {
+    EXPECT_EQ(e.where(), "configs/my_run.txtpb:3:3");
+    EXPECT_EQ(e.problem(),
+              "optimizer has no field \"learning_rat\". Did you mean \"learning_rate\"?");
+    EXPECT_EQ(e.what(), e.where() + ": " + e.problem());
+    EXPECT_STREQ(e.kind(), "ConfigError");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::config

@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "tests/configs/examples.h"
+
+namespace lockstep::config {
+namespace {
+
+RunConfig smallest_with(const std::vector<std::string>& assignments) {
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, kSmallest, "a");
+  for (const std::string& assignment : assignments) set_value(config, origins, assignment);
+  resolve(config, origins);
+  return config;
+}
+
+/// The problem found in the smallest config after the assignments, without its place.
+std::string problem(const std::vector<std::string>& assignments) {
+  try {
+    smallest_with(assignments);
+  } catch (const SourceError& e) {
+    return e.problem();
+  }
+  return "no error";
+}
+
+constexpr const char* kLlama = "model.llama.context_length=8";
+
+std::string llama_problem(std::vector<std::string> assignments) {
+  assignments.insert(assignments.begin(), {kLlama, "model.llama.layers=1", "model.llama.heads=4",
+                                           "model.llama.width=64"});
+  return problem(assignments);
+}
+
+TEST(Resolve, FillsTheDocumentedDefaults) {
+  const RunConfig config = load_text(kSmallest, "dir/first try.txtpb");
+  EXPECT_EQ(config.name(), "first_try");
+  EXPECT_EQ(config.seed(), 1337U);
+  EXPECT_EQ(config.device(), "cpu");
+  EXPECT_EQ(config.threads(), 0);
+  EXPECT_EQ(config.precision(), F32);
+  EXPECT_EQ(config.model().gpt2().vocab_size(), 256);
+  EXPECT_EQ(config.model().gpt2().layer_norm_epsilon(), 1e-5);
+  EXPECT_EQ(config.optimizer().learning_rate(), 3e-4);
+  EXPECT_EQ(config.optimizer().weight_decay(), 0.1);
+  EXPECT_EQ(config.optimizer().clip_grad_norm(), 1);
+  ASSERT_TRUE(config.optimizer().has_adamw());
+  EXPECT_EQ(config.optimizer().adamw().beta1(), 0.9);
+  EXPECT_EQ(config.optimizer().adamw().beta2(), 0.95);
+  EXPECT_EQ(config.optimizer().adamw().epsilon(), 1e-8);
+  EXPECT_EQ(config.schedule().kind(), ScheduleConfig::COSINE);
+  EXPECT_EQ(config.schedule().min_learning_rate_ratio(), 0.1);
+  EXPECT_EQ(config.train().leaves(), 1);
+}
+
+TEST(Resolve, DerivesDefaultsFromOtherFields) {
+  const RunConfig config = smallest_with(
+      {kLlama, "model.llama.layers=1", "model.llama.heads=4", "model.llama.width=128"});
+  EXPECT_EQ(config.model().llama().kv_heads(), 4);
+  EXPECT_EQ(config.model().llama().hidden_width(), 384);  // 341.3 rounded up to 6 * 64
+  EXPECT_EQ(config.train().micro_batch_size(), 4);
+  EXPECT_EQ(config.schedule().decay_steps(), 3);
+}
+
+TEST(Resolve, HiddenWidthStaysWhereEightThirdsIsAMultipleOf64) {
+  const RunConfig config = smallest_with(
+      {kLlama, "model.llama.layers=1", "model.llama.heads=4", "model.llama.width=192"});
+  EXPECT_EQ(config.model().llama().hidden_width(), 512);
+}
+
+TEST(Resolve, RequiredFieldsAreNamed) {
+  EXPECT_EQ(problem({"model.llama={}"}),
+            "model.llama.context_length is required: expected context_length: an integer from 1 to "
+            "1048576. Set it in the file or with --set.");
+  EXPECT_EQ(problem({"data.text={}"}),
+            "data.text.path is required: expected path: text in quotes. Set "
+            "it in the file or with --set.");
+  EXPECT_THROW(load_text("model {} data { random {} } train { steps: 1 batch_size: 1 }"),
+               SourceError);
+}
+
+TEST(Resolve, MissingChoiceNamesTheMembersAtTheMessage) {
+  try {
+    load_text("seed: 1\nmodel {}", "a");
+    FAIL();
+  } catch (const SourceError& e) {
+    EXPECT_STREQ(e.what(), "a:2:1: model needs one architecture: expected gpt2 {} or llama {}.");
+  }
+}
+
+TEST(Resolve, RangesAreChecked) {
+  EXPECT_EQ(problem({"train.steps=0"}),
+            "train.steps is 0: expected an integer from 1 to 1000000000000.");
+  EXPECT_EQ(problem({"train.batch_size=-4"}),
+            "train.batch_size is -4: expected an integer from 1 to 16777216.");
+  EXPECT_EQ(problem({"model.gpt2.context_length=0"}),
+            "model.gpt2.context_length is 0: expected an integer from 1 to 1048576.");
+  EXPECT_EQ(problem({"model.gpt2.layers=1000000000"}),
+            "model.gpt2.layers is 1000000000: expected an integer from 1 to 10000.");
+  EXPECT_EQ(problem({"model.gpt2.dropout=1"}),
+            "model.gpt2.dropout is 1: expected a number of at least 0 and below 1.");
+  EXPECT_EQ(problem({"model.gpt2.dropout=0.999"}), "no error");
+  EXPECT_EQ(problem({"optimizer.learning_rate=0"}),
+            "optimizer.learning_rate is 0: expected a number above 0 and at most 1000.");
+  EXPECT_EQ(problem({"optimizer.learning_rate=nan"}),
+            "optimizer.learning_rate is nan: expected a number above 0 and at most 1000.");
+  EXPECT_EQ(problem({"optimizer.weight_decay=inf"}),
+            "optimizer.weight_decay is inf: expected a number from 0 to 1000.");
+  EXPECT_EQ(problem({"optimizer.weight_decay=-inf"}),
+            "optimizer.weight_decay is -inf: expected a number from 0 to 1000.");
+  EXPECT_EQ(problem({"data.text.path=a", "data.text.held_out_bytes=-1"}),
+            "data.text.held_out_bytes is -1: expected an integer from 0 to 1125899906842624.");
+}
+
+TEST(Resolve, RangeErrorNamesThePlaceThatSetTheValue) {
+  try {
+    load_text(std::string(kSmallest) + "optimizer {\n  learning_rate: -1\n}\n", "a");
+    FAIL();
+  } catch (const SourceError& e) {
+    EXPECT_EQ(e.where(), "a:5:3");
+  }
+}
+
+TEST(Resolve, OnlyWhatIsThereCanBeChosen) {
+  EXPECT_EQ(problem({"device=cuda"}), "device is \"cuda\": expected \"cpu\".");
+  EXPECT_EQ(problem({"device=CPU"}), "device is \"CPU\": expected \"cpu\". Did you mean cpu?");
+  EXPECT_EQ(problem({"precision=PRECISION_UNSPECIFIED"}),
+            "precision is PRECISION_UNSPECIFIED: expected F32.");
+  EXPECT_EQ(problem({"precision=7"}), "precision is 7: expected F32.");
+}
+
+TEST(Resolve, SizesMustDivide) {
+  EXPECT_EQ(problem({"model.gpt2.heads=3"}),
+            "model.gpt2.heads does not divide the width: expected a divisor of 4, got 3.");
+  EXPECT_EQ(llama_problem({"model.llama.kv_heads=3"}),
+            "model.llama.kv_heads does not divide the heads: expected a divisor of 4, got 3.");
+  EXPECT_EQ(llama_problem({"model.llama.width=60"}),
+            "model.llama: rotary positions turn pairs, so width / heads must be even: got 60 / 4 = "
+            "15.");
+  EXPECT_EQ(problem({"train.micro_batch_size=3"}),
+            "train.micro_batch_size does not divide the batch: expected a divisor of 4, got 3.");
+  EXPECT_EQ(problem({"train.micro_batch_size=8"}),
+            "train.micro_batch_size does not divide the batch: expected a divisor of 4, got 8.");
+}
+
+TEST(Resolve, LeavesAreAPowerOfTwoThatDividesTheMicroBatches) {
+  EXPECT_EQ(problem({"train.leaves=2", "train.micro_batch_size=1"}), "no error");
+  EXPECT_EQ(problem({"train.leaves=3", "train.micro_batch_size=1"}),
+            "train.leaves is 3: expected a power of two from 1 to 1048576.");
+  EXPECT_EQ(
+      problem({"train.leaves=4", "train.micro_batch_size=2"}),
+      "train.leaves does not divide the number of micro-batches (batch_size / micro_batch_size = "
+      "4 / 2 = 2): got 4. Choose smaller micro-batches or fewer leaves.");
+}
+
+TEST(Resolve, TextNeedsAnIdForEveryByte) {
+  EXPECT_EQ(problem({"model.gpt2.vocab_size=255"}), "no error");
+  EXPECT_EQ(problem({"data.text.path=a", "model.gpt2.vocab_size=255"}),
+            "model.gpt2.vocab_size is 255: text is read as bytes, so expected at least 256.");
+  EXPECT_EQ(problem({"data.text.path="}), "data.text.path is empty: expected the path of a file.");
+}
+
+TEST(Resolve, NameMustFitAFolder) {
+  EXPECT_EQ(problem({"name=run-1.b_2"}), "no error");
+  for (const char* name : {"name=", "name=..", "name=a/b", "name=-x", "name=a b"}) {
+    EXPECT_NE(problem({name}), "no error") << name;
+  }
+}
+
+TEST(Resolve, NesterovNeedsMomentum) {
+  EXPECT_EQ(problem({"optimizer.sgd.nesterov=true"}), "no error");
+  EXPECT_EQ(
+      problem({"optimizer.sgd.nesterov=true", "optimizer.sgd.momentum=0"}),
+      "optimizer.sgd.nesterov needs momentum: expected optimizer.sgd.momentum above 0, got 0.");
+}
+
+TEST(Resolve, DefaultNameIsValidWhateverTheFileIsCalled) {
+  for (const std::string& file : {std::string(300, 'x') + ".txtpb", std::string("..txtpb"),
+                                  std::string("-a.txtpb"), std::string("a\nb"), std::string()}) {
+    EXPECT_NO_THROW(load_text(kSmallest, file)) << file;
+  }
+}
+
+TEST(Resolve, ErrorsBetweenFieldsNameThePlaceOfTheOneThatDoesNotDivide) {
+  try {
+    load_text(
+        "train { batch_size: 4 steps: 1 leaves: 2 }\ndata { random {} }\n"
+        "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 4 } }\n",
+        "a");
+    FAIL();
+  } catch (const SourceError& e) {
+    EXPECT_EQ(e.where(), "a:1:32");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::config

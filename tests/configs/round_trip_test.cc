@@ -1,0 +1,190 @@
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "tests/configs/examples.h"
+
+namespace lockstep::config {
+namespace {
+
+namespace pb = google::protobuf;
+
+int64_t from_to(int64_t low, int64_t high) { return *rc::gen::inRange<int64_t>(low, high + 1); }
+bool coin() { return *rc::gen::arbitrary<bool>(); }
+/// All digits of the fraction matter, over many orders of magnitude.
+double positive() {
+  return std::ldexp(static_cast<double>(from_to(1, int64_t{1} << 52)),
+                    -static_cast<int>(from_to(53, 90)));
+}
+
+Gpt2Config random_gpt2() {
+  Gpt2Config gpt2;
+  gpt2.set_context_length(from_to(1, 4096));
+  gpt2.set_layers(from_to(1, 100));
+  gpt2.set_heads(from_to(1, 64));
+  gpt2.set_width(gpt2.heads() * from_to(1, 256));
+  if (coin()) gpt2.set_vocab_size(from_to(256, 100000));
+  if (coin()) gpt2.set_dropout(positive());
+  if (coin()) gpt2.set_layer_norm_epsilon(positive());
+  return gpt2;
+}
+
+LlamaConfig random_llama() {
+  LlamaConfig llama;
+  llama.set_context_length(from_to(1, 4096));
+  llama.set_layers(from_to(1, 100));
+  const int64_t kv_heads = from_to(1, 8);
+  llama.set_heads(kv_heads * from_to(1, 8));
+  llama.set_width(llama.heads() * 2 * from_to(1, 128));
+  if (coin()) llama.set_kv_heads(kv_heads);
+  if (coin()) llama.set_hidden_width(from_to(1, 100000));
+  if (coin()) llama.set_rope_theta(1 + 1e6 * positive());
+  if (coin()) llama.set_rms_norm_epsilon(positive());
+  if (coin()) llama.set_tie_embeddings(coin());
+  return llama;
+}
+
+OptimizerConfig random_optimizer() {
+  OptimizerConfig optimizer;
+  if (coin()) optimizer.set_learning_rate(positive());
+  if (coin()) optimizer.set_weight_decay(positive());
+  if (coin()) optimizer.set_clip_grad_norm(positive());
+  if (coin()) {
+    if (coin()) optimizer.mutable_sgd()->set_momentum(positive());
+    if (coin()) optimizer.mutable_sgd()->set_nesterov(coin());
+  } else if (coin()) {
+    optimizer.mutable_adamw()->set_beta2(positive());
+    if (coin()) optimizer.mutable_adamw()->set_epsilon(positive());
+  }
+  return optimizer;
+}
+
+TrainConfig random_train() {
+  TrainConfig train;
+  const int64_t leaves = int64_t{1} << from_to(0, 5);
+  const int64_t micro = from_to(1, 32);
+  train.set_steps(from_to(1, 1000000));
+  train.set_batch_size(micro * leaves * from_to(1, 8));
+  if (coin()) {
+    train.set_micro_batch_size(micro);
+    train.set_leaves(leaves);
+  }
+  if (coin()) train.set_time_limit_seconds(positive());
+  if (coin()) train.set_eval_every(from_to(0, 1000));
+  return train;
+}
+
+/// A config that resolve accepts, with a random part of it left to defaults.
+RunConfig random_config() {
+  RunConfig config;
+  if (coin()) config.set_seed(*rc::gen::arbitrary<uint64_t>());
+  if (coin()) config.set_threads(static_cast<int32_t>(from_to(0, 64)));
+  if (coin()) {
+    *config.mutable_model()->mutable_gpt2() = random_gpt2();
+  } else {
+    *config.mutable_model()->mutable_llama() = random_llama();
+  }
+  if (coin()) {
+    // Any bytes but an empty path: quotes, line ends and bytes outside ASCII must survive.
+    config.mutable_data()->mutable_text()->set_path("p" + *rc::gen::arbitrary<std::string>());
+  } else {
+    config.mutable_data()->mutable_random();
+  }
+  if (coin()) *config.mutable_optimizer() = random_optimizer();
+  if (coin()) config.mutable_schedule()->set_kind(ScheduleConfig::CONSTANT);
+  if (coin()) config.mutable_schedule()->set_warmup_steps(from_to(0, 1000));
+  *config.mutable_train() = random_train();
+  return config;
+}
+
+bool same(const RunConfig& a, const RunConfig& b) {
+  return pb::util::MessageDifferencer::Equals(a, b);
+}
+
+/// Paths of scalars that are not set in a message that is.
+void unset_scalars(const pb::Message& message, std::vector<std::string>& found) {
+  const pb::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::FieldDescriptor& field = *type.field(i);
+    const bool is_set = message.GetReflection()->HasField(message, &field);
+    if (field.message_type() == nullptr) {
+      if (!is_set) found.push_back(field.full_name());
+    } else if (is_set) {
+      unset_scalars(message.GetReflection()->GetMessage(message, &field), found);
+    } else if (field.real_containing_oneof() == nullptr) {
+      found.push_back(field.full_name());
+    }
+  }
+}
+
+RC_GTEST_PROP(RoundTrip, ResolvedTextReadsBackAsTheSameConfig, ()) {
+  RunConfig config = random_config();
+  Origins origins;
+  resolve(config, origins);
+  RC_ASSERT(same(load_text(to_text(config), "other_name.txtpb"), config));
+}
+
+RC_GTEST_PROP(RoundTrip, ResolvingTwiceChangesNothing, ()) {
+  RunConfig once = random_config();
+  Origins origins;
+  resolve(once, origins);
+  RunConfig twice = once;
+  resolve(twice, origins);
+  RC_ASSERT(same(once, twice));
+}
+
+RC_GTEST_PROP(RoundTrip, ResolvingSetsEveryScalarOfEveryChosenMessage, ()) {
+  RunConfig config = random_config();
+  Origins origins;
+  resolve(config, origins);
+  std::vector<std::string> unset;
+  unset_scalars(config, unset);
+  RC_ASSERT(unset == std::vector<std::string>());
+}
+
+RC_GTEST_PROP(RoundTrip, AnyTextGivesAConfigOrAConfigError, ()) {
+  // Whole words of the schema reach further into the loader than random bytes do.
+  const std::vector<std::string> words = {
+      "model", "gpt2",  "train", "steps", "data", "random", "path",   "{",        "}",
+      ":",     "1",     "-",     "'a'",   "nan",  "#",      "\n",     "<",        "[",
+      "]",     "1e400", "F32",   ",",     "seed", "\"",     "kernel", "precision"};
+  std::string text = coin() ? kSmallest : "";
+  for (const std::string& word :
+       *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(words))) {
+    text += word + " ";
+  }
+  try {
+    load_text(text);
+  } catch (const ConfigError& e) {
+    RC_ASSERT(std::string(e.what()).starts_with("config.txtpb"));
+  }
+}
+
+TEST(RoundTrip, TextStartsWithTheNamesOfItsSchema) {
+  EXPECT_TRUE(to_text(load_text(kSmallest))
+                  .starts_with("# proto-file: configs/run.proto\n"
+                               "# proto-message: lockstep.config.RunConfig\n\n"));
+}
+
+TEST(Examples, EveryExampleRunLoads) {
+  const auto folder = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "configs";
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".txtpb") continue;
+    ++examples;
+    const RunConfig config = load(std::vector<std::string>{entry.path()});
+    EXPECT_EQ(config.name(), entry.path().stem());
+  }
+  EXPECT_GE(examples, 5);
+}
+
+}  // namespace
+}  // namespace lockstep::config

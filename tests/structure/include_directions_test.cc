@@ -1,0 +1,202 @@
+// Who may include whom (docs/ARCHITECTURE.md), read from the `#include` lines of the whole tree.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/structure/source_tree.h"
+
+namespace lockstep::structure {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Allowed = std::map<std::string, std::set<std::string>>;
+
+// Folders outside this map (tests, benchmarks, examples) may include any layer.
+const Allowed& allowed_includes() {
+  static const Allowed kAllowed = {
+      {"core", {}},
+      {"kernels", {"core"}},
+      {"autograd", {"core"}},
+      {"dist", {"core", "autograd"}},
+      {"nn", {"core", "autograd"}},
+      {"configs", {"core"}},
+      {"train", {"core", "autograd", "dist", "nn", "configs"}},
+      {"launcher", {"core", "autograd", "dist", "nn", "configs", "train"}},
+  };
+  return kAllowed;
+}
+
+std::string at(const SourceFile& file, const Include& include) {
+  return file.path + ":" + std::to_string(include.line) + " includes " + include.path;
+}
+
+std::vector<std::string> wrong_directions(const std::vector<SourceFile>& files) {
+  std::vector<std::string> found;
+  for (const SourceFile& file : files) {
+    const std::string from = top_folder(file.path);
+    const auto rule = allowed_includes().find(from);
+    if (rule == allowed_includes().end()) continue;
+    for (const Include& include : file.includes) {
+      const std::string to = top_folder(include.path);
+      const bool ours = allowed_includes().contains(to) || to == "tests" || to == "benchmarks";
+      if (ours && to != from && !rule->second.contains(to)) {
+        found.push_back(at(file, include) + ": " + from + " must not know " + to);
+      }
+    }
+  }
+  return found;
+}
+
+/// A header that is not ours, and the files that may name it.
+struct Wrapping {
+  std::string header;  ///< exact name, a folder ending in '/', or a suffix starting with '*'
+  std::function<bool(const std::string& path)> allowed;
+  std::string where;
+};
+
+bool in(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder + "/");
+}
+bool wraps_cuda(const std::string& path) {
+  return in(path, "core/cuda") || in(path, "kernels/cuda") || path.ends_with("_group.cc");
+}
+bool speaks_protobuf(const std::string& path) {
+  return path.ends_with(".cc") &&
+         (in(path, "configs") || in(path, "train") || in(path, "launcher"));
+}
+bool not_a_header(const std::string& path) { return !is_header(path); }
+bool is_parallel_for(const std::string& path) { return path.starts_with("core/parallel"); }
+
+const std::vector<Wrapping>& wrappings() {
+  static const std::vector<Wrapping> kWrappings = {
+      {"dnnl.hpp", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
+      {"dnnl.h", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
+      {"oneapi/", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
+      {"mpi.h", [](auto& path) { return in(path, "dist") && path.ends_with("_group.cc"); },
+       "dist/*_group.cc"},
+      {"nccl.h", wraps_cuda, "core/cuda, kernels/cuda, dist/*_group.cc"},
+      {"cuda_runtime.h", wraps_cuda, "core/cuda, kernels/cuda, dist/*_group.cc"},
+      {"cublasLt.h", wraps_cuda, "core/cuda, kernels/cuda"},
+      {"cudnn.h", wraps_cuda, "core/cuda, kernels/cuda"},
+      {"omp.h", is_parallel_for, "core/parallel*"},
+      {"*.pb.h", speaks_protobuf, ".cc files of configs, train and launcher"},
+      {"google/protobuf/", speaks_protobuf, ".cc files of configs, train and launcher"},
+      {"CLI/", [](auto& path) { return in(path, "launcher") && not_a_header(path); },
+       ".cc files of launcher"},
+      {"nlohmann/", not_a_header, ".cc files"},
+      {"fmt/", [](auto& path) { return not_a_header(path) || path == "core/check.h"; },
+       ".cc files and core/check.h"},
+      {"core/check.h", not_a_header, ".cc files: it brings fmt along"},
+  };
+  return kWrappings;
+}
+
+bool matches(const std::string& pattern, const std::string& header) {
+  if (pattern.starts_with('*')) return header.ends_with(pattern.substr(1));
+  return pattern.ends_with('/') ? header.starts_with(pattern) : header == pattern;
+}
+
+std::vector<std::string> escaped_vendor_headers(const std::vector<SourceFile>& files) {
+  std::vector<std::string> found;
+  for (const SourceFile& file : files) {
+    if (!allowed_includes().contains(top_folder(file.path))) continue;
+    for (const Include& include : file.includes) {
+      for (const Wrapping& wrapping : wrappings()) {
+        if (matches(wrapping.header, include.path) && !wrapping.allowed(file.path)) {
+          found.push_back(at(file, include) + ", which belongs in " + wrapping.where);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/// Each include cycle once, as "a.h -> b.h -> a.h".
+std::vector<std::string> include_cycles(const std::vector<SourceFile>& files) {
+  std::map<std::string, const SourceFile*> by_path;
+  for (const SourceFile& file : files) by_path[file.path] = &file;
+  std::set<std::string> finished;
+  std::vector<std::string> stack;
+  std::vector<std::string> found;
+  const std::function<void(const SourceFile&)> visit = [&](const SourceFile& file) {
+    if (finished.contains(file.path)) return;
+    const auto open = std::find(stack.begin(), stack.end(), file.path);
+    if (open != stack.end()) {
+      std::string cycle;
+      for (auto it = open; it != stack.end(); ++it) cycle += *it + " -> ";
+      found.push_back(cycle + file.path);
+      return;
+    }
+    stack.push_back(file.path);
+    for (const Include& include : file.includes) {
+      const auto next = by_path.find(include.path);
+      if (next != by_path.end()) visit(*next->second);
+    }
+    stack.pop_back();
+    finished.insert(file.path);
+  };
+  for (const SourceFile& file : files) visit(file);
+  return found;
+}
+
+TEST(IncludeDirections, EveryLayerIncludesOnlyTheLayersBelowIt) {
+  const auto files = read_source_tree(LOCKSTEP_SOURCE_DIR);
+  ASSERT_FALSE(files.empty());
+  const auto found = wrong_directions(files);
+  EXPECT_TRUE(found.empty()) << join(found);
+}
+
+TEST(IncludeDirections, VendorHeadersStayInTheFilesThatWrapThem) {
+  const auto found = escaped_vendor_headers(read_source_tree(LOCKSTEP_SOURCE_DIR));
+  EXPECT_TRUE(found.empty()) << join(found);
+}
+
+TEST(IncludeDirections, NoFileIncludesItselfThroughOthers) {
+  const auto found = include_cycles(read_source_tree(LOCKSTEP_SOURCE_DIR));
+  EXPECT_TRUE(found.empty()) << join(found);
+}
+
+// The rules above pass on a clean tree; these show that they would not pass on a wrong one.
+
+TEST(IncludeDirections, ALayerThatReachesUpIsNamedWithItsLine) {
+  const auto found = wrong_directions({
+      parse_source("core/tensor.cc", "#include \"core/tensor.h\"\n#include \"autograd/tape.h\"\n"),
+      parse_source("nn/linear.cc",
+                   "#include \"core/tensor.h\"\n  # include \"kernels/cpu/gemm.h\"\n"),
+      parse_source("tests/nn/linear_test.cc", "#include \"kernels/cpu/gemm.h\"\n"),
+  });
+  EXPECT_THAT(found, ElementsAre(HasSubstr("core/tensor.cc:2 includes autograd/tape.h"),
+                                 HasSubstr("nn/linear.cc:2 includes kernels/cpu/gemm.h")));
+}
+
+TEST(IncludeDirections, AVendorHeaderOutsideItsWrapperIsNamed) {
+  EXPECT_THAT(
+      escaped_vendor_headers({parse_source("nn/gpt2.cc", "#include \"configs/run.pb.h\"\n")}),
+      ElementsAre(HasSubstr("nn/gpt2.cc:1 includes configs/run.pb.h")));
+  EXPECT_THAT(escaped_vendor_headers({parse_source("core/shape.h", "#include <fmt/format.h>\n")}),
+              ElementsAre(HasSubstr("core/shape.h:1")));
+  EXPECT_THAT(escaped_vendor_headers(
+                  {parse_source("kernels/cpu/onednn.cc", "#include <dnnl.hpp>\n"),
+                   parse_source("configs/loader.cc", "#include \"configs/run.pb.h\"\n")}),
+              IsEmpty());
+}
+
+TEST(IncludeDirections, ACycleIsWrittenOut) {
+  EXPECT_THAT(include_cycles({parse_source("core/a.h", "#include \"core/b.h\"\n"),
+                              parse_source("core/b.h", "#include \"core/c.h\"\n"),
+                              parse_source("core/c.h", "#include \"core/b.h\"\n")}),
+              ElementsAre("core/b.h -> core/c.h -> core/b.h"));
+}
+
+}  // namespace
+}  // namespace lockstep::structure

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep::structure {
+
+/// One `#include` line.
+struct Include {
+  int line = 0;
+  std::string path;
+};
+
+/// A file of ours as the structure rules see it: path from the repository root, length, includes.
+struct SourceFile {
+  std::string path;
+  int lines = 0;
+  std::vector<Include> includes;
+};
+
+/// The first folder of a path: "core" for "core/ops/matmul.cc", "" for a file in the root.
+std::string top_folder(const std::string& path);
+bool is_header(const std::string& path);
+
+/// Parses one file's text.
+SourceFile parse_source(std::string path, const std::string& text);
+
+/// Every C++, CUDA and .proto file in the source folders under `root`, sorted by path.
+std::vector<SourceFile> read_source_tree(const std::string& root);
+
+/// Lines joined for a failure message.
+std::string join(const std::vector<std::string>& lines);
+
+}  // namespace lockstep::structure

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace lockstep::train {
+
+/// A fresh folder for one test, removed with everything in it at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    path_ = pattern;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void put_file(const std::filesystem::path& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+inline std::string file_content(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The message of the `ErrorType` that `action` throws; "(nothing thrown)" if it does not.
+template <class ErrorType, class Action>
+std::string message_of(Action&& action) {
+  try {
+    action();
+  } catch (const ErrorType& error) {
+    return error.what();
+  }
+  return "(nothing thrown)";
+}
+
+/// EXPECT_TRUE(says(message, part)) fails with the whole message.
+inline testing::AssertionResult says(const std::string& message, std::string_view part) {
+  if (message.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << '"' << message << "\" does not say \"" << part << '"';
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace lockstep::train {
+
+/// An open file whose every operation is checked: failures throw DataError naming the path and the
+/// system's reason. Owns the descriptor; the destructor closes without reporting, so writers that
+/// must know call `close()`. Not thread-safe.
+class FileDescriptor {
+ public:
+  /// open(2) with `flags` (O_CLOEXEC is added) and, for O_CREAT, `mode`.
+  FileDescriptor(std::filesystem::path path, int flags, unsigned mode = 0644);
+  ~FileDescriptor();
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+
+  /// Writes all of `bytes`, continuing after short writes and interruptions.
+  void write(std::span<const std::byte> bytes);
+  /// Reads from the current position to the end of the file.
+  std::vector<std::byte> read_to_end();
+  /// Returns once the contents are on stable storage (fsync).
+  void sync();
+  /// Closes and reports what the system held back until now. Idempotent.
+  void close();
+
+  int get() const { return fd_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+};
+
+}  // namespace lockstep::train

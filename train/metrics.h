@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+
+#include "train/file_descriptor.h"
+#include "train/json_line.h"
+
+namespace lockstep::train {
+
+/// Appends records to a metrics file, one JSON object per line. Each record is handed to the system
+/// whole before `write` returns, so a reader that follows the file sees it at once and a killed
+/// process loses none. Failures throw DataError naming the path and the system's reason.
+class MetricsWriter {
+ public:
+  /// Opens `path` for appending; creates it if it is missing.
+  explicit MetricsWriter(const std::filesystem::path& path);
+
+  void write(const JsonLine& record);
+  /// Reports what the system held back until closing (network file systems do).
+  void close() { file_.close(); }
+
+ private:
+  FileDescriptor file_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace lockstep::train {
+
+/// The folder of one training run and the names of what lies in it. A value: it owns no open file.
+class RunDirectory {
+ public:
+  /// A new folder `parent`/NAME-YYYYMMDD-HHMMSS (local time), with "-2", "-3", ... appended if
+  /// another run took that second. Throws ConfigError if `name` is empty or holds a slash;
+  /// DataError with the system's reason if it cannot be created.
+  static RunDirectory create_new(std::string_view name,
+                                 const std::filesystem::path& parent = "runs");
+
+  /// The folder `path`, created with its parents if it is missing. Throws ConfigError if a run lies
+  /// there already; DataError with the system's reason if it is no folder or cannot be written to.
+  static RunDirectory create_at(const std::filesystem::path& path);
+
+  /// A folder in which a run lies. Throws DataError if there is none.
+  static RunDirectory open(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.txtpb"; }
+  std::filesystem::path environment() const { return path_ / "environment.json"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path weights() const { return path_ / "model.safetensors"; }
+  std::filesystem::path model_config() const { return path_ / "config.json"; }
+
+ private:
+  explicit RunDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  /// Any of the files above is enough: none of them may be overwritten.
+  bool holds_run() const;
+
+  std::filesystem::path path_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace lockstep::train {
+
+/// A named row-major array whose bytes belong to somebody else. Scalars have an empty shape.
+struct TensorRecord {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  /// Little-endian elements; product(shape) * size_of(dtype) bytes. Records read from a file need
+  /// not be aligned to their element: copy them with memcpy.
+  std::span<const std::byte> bytes;
+};
+
+/// What a safetensors file says: an 8-byte length N, N bytes of JSON, then the data.
+struct SafetensorsContent {
+  std::vector<TensorRecord> tensors;  ///< in the order of their bytes
+  std::map<std::string, std::string> metadata;
+};
+
+/// Reads the format from memory; the records point into `contents`. `origin` (a file's name) begins
+/// every message. Throws CheckpointError, naming the tensor where one is at fault, for: a file too
+/// short, a header over 100,000,000 bytes or past the end, JSON that is malformed or padded by
+/// anything but white space, duplicate keys, unknown or unsupported dtypes, sizes that overflow,
+/// and offsets that are reversed, overlap, leave holes or disagree with shape or file length.
+SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::string_view origin);
+
+/// A safetensors file mapped into memory and checked whole (its header, not the values).
+/// Immutable, so safe to read from many threads. The file must not shrink while it is open.
+class SafetensorsFile {
+ public:
+  /// Throws CheckpointError as `parse_safetensors`, and for files that cannot be opened or mapped.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  /// In the order of their bytes; valid while this object lives.
+  const std::vector<TensorRecord>& tensors() const { return content_.tensors; }
+  const std::map<std::string, std::string>& metadata() const { return content_.metadata; }
+  /// Null if there is no such tensor.
+  const TensorRecord* find(std::string_view name) const;
+  /// Throws CheckpointError naming file and tensor if there is no such tensor.
+  const TensorRecord& at(std::string_view name) const;
+
+ private:
+  std::string path_;
+  std::span<const std::byte> mapping_;
+  SafetensorsContent content_;
+};
+
+/// Writes `tensors` to `path` as the reference implementation does: ordered by element size class,
+/// then by name; header padded with spaces to a multiple of 8; `__metadata__` holds `metadata` and
+/// always
+/// {"format":"pt"}, without which some readers refuse the file. Published atomically (AtomicFile).
+/// Throws CheckpointError naming the file, and the tensor where one is at fault: names used twice
+/// or reserved, bytes that do not fit shape and dtype, names that are not UTF-8, and failed writes.
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorRecord> tensors,
+                       std::map<std::string, std::string> metadata = {});
+
+}  // namespace lockstep::train

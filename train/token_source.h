@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace lockstep::train {
+
+/// A target with this value counts neither in the loss nor in the number of targets.
+inline constexpr int64_t kIgnoredTarget = -100;
+
+/// Where training sequences come from. Sequence `index` of `step` is a pure function of (source,
+/// step, index): it does not depend on how a step is cut into micro-batches or shared among ranks.
+/// Implementations are immutable, so all members are safe to call from many threads.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+
+  /// Tokens lie in [0, vocabulary()).
+  virtual int64_t vocabulary() const = 0;
+
+  /// Fills one training sequence of inputs.size() tokens; targets[t] is the token that follows
+  /// inputs[t]. Both spans have the same, positive length. Throws DataError if the source is too
+  /// short for one.
+  virtual void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
+                        std::span<int64_t> targets) const = 0;
+
+  /// How many windows of `length` targets cover the held-out tokens; 0 if nothing is held out.
+  virtual int64_t validation_windows(int64_t length) const = 0;
+
+  /// Fills validation window `index`. Windows follow each other without overlap and every held-out
+  /// token is the target of exactly one of them. The last may be shorter: its tail is padded with
+  /// input 0 and target kIgnoredTarget. Returns the number of real targets.
+  virtual int64_t validation_window(int64_t index, std::span<int64_t> inputs,
+                                    std::span<int64_t> targets) const = 0;
+};
+
+/// Fills sequences first, first + 1, ... of `step` into row-major [count, length] buffers, where
+/// count = inputs.size() / length. Throws DataError unless both buffers hold the same whole number
+/// of rows.
+void fill_sequences(const TokenSource& source, int64_t step, int64_t first, int64_t length,
+                    std::span<int64_t> inputs, std::span<int64_t> targets);
+
+/// Fills validation windows first, first + 1, ... likewise and returns the number of real targets.
+/// Rows past the last window are padding as a whole.
+int64_t fill_validation(const TokenSource& source, int64_t first, int64_t length,
+                        std::span<int64_t> inputs, std::span<int64_t> targets);
+
+}  // namespace lockstep::train
