@@ -43,18 +43,16 @@ endif()
 
 add_library(lockstep_settings INTERFACE)
 target_include_directories(lockstep_settings INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_VERSION="${PROJECT_VERSION}")
 # Designated initialisers may leave members at their defaults.
 target_compile_options(lockstep_settings INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
 target_compile_definitions(lockstep_settings INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # -Wrestrict is wrong about std::string concatenation (GCC bug 105651).
-  target_compile_options(lockstep_settings INTERFACE -Wno-restrict)
+  # -Wrestrict is wrong about std::string concatenation (GCC bug 105651), -Wmaybe-uninitialized about
+  # an empty std::optional that is inlined (80635).
+  target_compile_options(lockstep_settings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
   # Calls inside the library neither go through the PLT nor can be replaced from outside, and its
   # thread-locals (guards, current stream) are reached without a call: it is linked at start.
   target_compile_options(lockstep_settings INTERFACE -fno-semantic-interposition -fno-plt
                                                      -ftls-model=initial-exec)
-  if(LOCKSTEP_SANITIZE)
-    # Instrumentation confuses the flow analysis behind this warning.
-    target_compile_options(lockstep_settings INTERFACE -Wno-maybe-uninitialized)
-  endif()
 endif()

@@ -149,6 +149,12 @@ std::string expected(const FieldDescriptor& field) {
                      fmt::join(known, text ? "\", \"" : ", "));
 }
 
+std::vector<std::string> value_names(const FieldDescriptor& field) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return {"true", "false"};
+  const std::vector<std::string_view> known = names(field);
+  return {known.begin(), known.end()};
+}
+
 std::string wrong_value(std::string_view path, const FieldDescriptor& field, std::string_view got) {
   std::string_view bare = got;
   if (bare.size() >= 2 && bare.front() == '"' && bare.back() == '"') {

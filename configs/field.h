@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace google::protobuf {
 class Descriptor;
@@ -19,6 +20,10 @@ std::string join_path(std::string_view parent, std::string_view name);
 
 /// "an integer from 1 to 4096", "a number above 0 and at most 1000", "one of COSINE, CONSTANT", ...
 std::string expected(const google::protobuf::FieldDescriptor& field);
+
+/// Every value a user may give, where the schema can list them: "true" and "false", enum names
+/// without the zero that stands for "not said", accepted texts. Empty for numbers and free texts.
+std::vector<std::string> value_names(const google::protobuf::FieldDescriptor& field);
 
 /// `path is got: expected ....`, with the nearest name for enums and texts from a fixed list.
 std::string wrong_value(std::string_view path, const google::protobuf::FieldDescriptor& field,

@@ -14,6 +14,7 @@
 #include "configs/diagnosis.h"
 #include "configs/field.h"
 #include "configs/run.pb.h"
+#include "configs/variables.h"
 
 namespace lockstep::config {
 namespace {
@@ -114,7 +115,11 @@ void merge_file(RunConfig& config, Origins& origins, const std::string& path) {
 }
 
 void set_value(RunConfig& config, Origins& origins, std::string_view assignment) {
-  const std::string where = fmt::format("--set {}", assignment);
+  set_value(config, origins, assignment, fmt::format("--set {}", assignment));
+}
+
+void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
+               const std::string& where) {
   const size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {
     throw SourceError(where, "expected path=value, as in --set train.steps=100.");
@@ -161,10 +166,11 @@ void set_value(RunConfig& config, Origins& origins, std::string_view assignment)
 }
 
 RunConfig load(std::span<const std::string> files, std::span<const std::string> overrides,
-               Origins* origins) {
+               Origins* origins, const Variables& variables) {
   RunConfig config;
   Origins found;
   for (const std::string& file : files) merge_file(config, found, file);
+  apply_variables(config, found, variables);
   for (const std::string& assignment : overrides) set_value(config, found, assignment);
   resolve(config, found);
   if (origins != nullptr) *origins = std::move(found);

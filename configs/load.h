@@ -29,15 +29,19 @@ class SourceError : public ConfigError {
 };
 
 /// Where each part of a config was written last: field path ("optimizer.learning_rate"; a message
-/// ("optimizer") too) to "file:line:column", "--set path=value" or "default". The empty path holds
-/// the last file.
+/// ("optimizer") too) to "file:line:column", "LOCKSTEP_PATH=value", "--set path=value" or
+/// "default". The empty path holds the last file.
 using Origins = std::map<std::string, std::string>;
 
+/// Environment variables by name. Those of the process: process_variables in configs/variables.h.
+using Variables = std::map<std::string, std::string>;
+
 /// Reads `files` (later ones win field by field; choosing another member of a oneof drops the
-/// first), then applies `overrides` ("path=value", see set_value) and resolves. `origins`, if
-/// given, receives where every value came from. Throws SourceError for the first thing wrong.
+/// first), then applies `variables` ("LOCKSTEP_TRAIN_STEPS", see apply_variables) and `overrides`
+/// ("path=value", see set_value), and resolves. `origins`, if given, receives where every value
+/// came from. Throws SourceError for the first thing wrong.
 RunConfig load(std::span<const std::string> files, std::span<const std::string> overrides = {},
-               Origins* origins = nullptr);
+               Origins* origins = nullptr, const Variables& variables = {});
 
 /// The same from one text in memory; `name` stands for the file in messages.
 RunConfig load_text(const std::string& text, const std::string& name = "config.txtpb");
@@ -59,6 +63,9 @@ void merge_text(RunConfig& config, Origins& origins, const std::string& text,
 /// without quotes. Naming a path through a oneof chooses that member; "data.random={}" chooses one
 /// without setting anything in it. Throws SourceError.
 void set_value(RunConfig& config, Origins& origins, std::string_view assignment);
+/// The same for an assignment that stands elsewhere than after --set: `where` names the place.
+void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
+               const std::string& where);
 
 /// Sets every field that nothing set to its default and checks the whole: ranges, required fields,
 /// and what must hold between fields. Afterwards every scalar of every chosen message is set.

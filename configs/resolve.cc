@@ -149,6 +149,25 @@ void check_heads(const std::string& path, int64_t width, int64_t heads, const Or
                    width, heads));
 }
 
+/// What can be known of a tokenizer's vocabulary before its files are read.
+void check_vocabulary(const DataConfig& data, const std::string& model, int64_t vocab_size,
+                      const Origins& origins) {
+  if (!data.has_text()) return;
+  const TokenizerConfig& tokenizer = data.text().tokenizer();
+  if (tokenizer.has_byte() && vocab_size < 256) {
+    fail(origins, model + ".vocab_size",
+         fmt::format("{}.vocab_size is {}: text is read as bytes, so expected at least 256.", model,
+                     vocab_size));
+  }
+  const SentencePieceConfig& pieces = tokenizer.sentencepiece();
+  if (tokenizer.has_sentencepiece() && pieces.model().empty() && vocab_size < pieces.vocab_size()) {
+    fail(origins, model + ".vocab_size",
+         fmt::format("{}.vocab_size is {}: expected at least data.text.tokenizer.sentencepiece."
+                     "vocab_size, which is {}.",
+                     model, vocab_size, pieces.vocab_size()));
+  }
+}
+
 void check_model(const RunConfig& config, const Origins& origins) {
   const bool is_gpt2 = config.model().has_gpt2();
   const std::string path = is_gpt2 ? "model.gpt2" : "model.llama";
@@ -171,11 +190,7 @@ void check_model(const RunConfig& config, const Origins& origins) {
     }
   }
   const int64_t vocab_size = is_gpt2 ? gpt2.vocab_size() : llama.vocab_size();
-  if (config.data().has_text() && vocab_size < 256) {
-    fail(origins, path + ".vocab_size",
-         fmt::format("{}.vocab_size is {}: text is read as bytes, so expected at least 256.", path,
-                     vocab_size));
-  }
+  check_vocabulary(config.data(), path, vocab_size, origins);
 }
 
 void check_train(const TrainConfig& train, const Origins& origins) {
@@ -207,6 +222,9 @@ void check_texts(const RunConfig& config, const Origins& origins) {
   }
   if (config.data().has_text() && config.data().text().path().empty()) {
     fail(origins, "data.text.path", "data.text.path is empty: expected the path of a file.");
+  }
+  if (config.data().has_shards() && config.data().shards().train().empty()) {
+    fail(origins, "data.shards.train", "data.shards.train is empty: expected the path of a file.");
   }
 }
 

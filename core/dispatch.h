@@ -24,6 +24,10 @@ inline KeySet keys_from(const Operator& op, const TensorList& list) {
   for (const Tensor& tensor : list) keys |= keys_from(op, tensor);
   return keys;
 }
+// Without this the template below would be the better match, and the list would have no keys.
+inline KeySet keys_from(const Operator& op, const MutableTensorList& list) {
+  return keys_from(op, static_cast<const TensorList&>(list));
+}
 inline KeySet keys_from(const Operator&, const std::optional<Device>& device) {
   return device ? KeySet(backend_key(device->type)) : KeySet();
 }

@@ -144,7 +144,9 @@ void Dispatcher::resolve(Operator& op) {
     } else if (newest != nullptr) {
       op.kernels_[i] = newest->function;
       op.strides_[i] = newest->strides;
-      const bool wrapped = backend && op.kind_ == OpKind::kStructured;
+      // A kernel given to the in-place or out= form itself replaces the wrapper.
+      const bool wrapped =
+          backend && op.kind_ == OpKind::kStructured && op.form_ == OpForm::kFunctional;
       op.table_[i] = wrapped ? op.adapters_.structured : op.adapters_.direct;
     } else if (op.kind_ == OpKind::kComposite && kCompositeKeys.has(key)) {
       op.table_[i] = op.adapters_.direct;

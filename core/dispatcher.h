@@ -19,7 +19,8 @@ class Registration {
   Registration(Key fallback, uint64_t id) : fallback_(fallback), id_(id) {}
   Registration(Registration&& other) noexcept { swap(other); }
   Registration& operator=(Registration&& other) noexcept {
-    swap(other);
+    Registration taken(std::move(other));  // undoes at the end what this one stood for
+    swap(taken);
     return *this;
   }
   ~Registration();

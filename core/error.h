@@ -38,6 +38,7 @@ LS_ERROR_CLASS(MismatchError, DistError);
 LS_ERROR_CLASS(ConfigError, Error);  ///< message starts with file:line:column where one is known
 LS_ERROR_CLASS(DataError, Error);    ///< a data file is missing, unreadable or malformed
 LS_ERROR_CLASS(CheckpointError, Error);
+LS_ERROR_CLASS(NonFiniteError, Error);  ///< a loss or gradient is NaN or infinite
 LS_ERROR_CLASS(InternalError, Error);  ///< a bug in Lockstep, never the caller's fault
 
 #undef LS_ERROR_CLASS

@@ -62,8 +62,8 @@ void OpDefinition::kind(OpKind kind, AnyFunction definition, OpAdapters adapters
   op_->definition_ = definition;
   op_->adapters_ = std::move(adapters);
   op_->alias_argument_ = op_->schema_.written_alias(0);
-  op_->defined_ = true;
   for (const KernelRecord& record : op_->records_) dispatcher().check_kernel_type(*op_, record);
+  op_->defined_ = true;
   dispatcher().resolve(*op_);
 }
 
@@ -74,6 +74,7 @@ const Operator* OpDefinition::form(OpForm form, std::string_view overload, OpAda
   other.op_->schema_ = std::move(schema);  // keeps defaults that do not print
   other.op_->form_ = form;
   other.op_->root_ = op_;
+  if (form == OpForm::kInPlace) op_->has_in_place_ = true;
   other.op_->doc_ = op_->doc_;
   other.kind(op_->kind_, op_->definition_, std::move(adapters));
   return other.op_;

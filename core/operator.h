@@ -77,6 +77,8 @@ class Operator {
   bool is_defined() const { return defined_; }
   /// The functional form, which owns rule, kernels and derivative.
   const Operator& root() const { return *root_; }
+  /// Whether `name_` exists: the kernel may then write where it reads its first argument.
+  bool has_in_place() const { return root().has_in_place_; }
 
   /// Calls with arguments in schema order, every one given. Results land in `stack`.
   void call_boxed(Stack& stack) const;
@@ -130,6 +132,7 @@ class Operator {
   std::vector<KernelRecord> records_;
   Site site_;
   bool defined_ = false;
+  bool has_in_place_ = false;
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/device.h"
 #include "core/dtype.h"
@@ -10,6 +11,12 @@ namespace lockstep {
 
 /// How a new tensor's elements are ordered in memory.
 enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
+/// As schemas write it: "contiguous_format", "preserve_format", ...
+constexpr std::string_view name(MemoryFormat format) {
+  constexpr std::string_view kNames[] = {"contiguous_format", "preserve_format", "channels_last",
+                                         "channels_last_3d"};
+  return kNames[static_cast<int>(format)];
+}
 /// Dense tensors with strides are the only layout so far.
 enum class Layout : uint8_t { kStrided };
 

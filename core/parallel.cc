@@ -9,6 +9,7 @@
 // The thread sanitizer cannot see through the OpenMP runtime's own synchronisation.
 static int omp_in_parallel() { return 0; }
 static int omp_get_thread_num() { return 0; }
+static int omp_get_num_threads() { return 1; }
 #else
 #include <omp.h>
 #endif
@@ -38,8 +39,8 @@ void set_num_threads(int threads) { t_threads = std::max(1, threads); }
 void parallel_for(int64_t begin, int64_t end, int64_t grain,
                   FunctionRef<void(int64_t, int64_t)> body) {
   if (begin >= end) return;
-  const int64_t parts = std::min<int64_t>(
-      num_threads(), (end - begin + std::max<int64_t>(grain, 1) - 1) / std::max<int64_t>(grain, 1));
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t parts = std::min<int64_t>(num_threads(), (end - begin - 1) / grain + 1);
 #ifdef LOCKSTEP_SERIAL
   constexpr bool kSerial = true;
 #else
@@ -51,16 +52,20 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
   }
   std::exception_ptr first;
   std::mutex mutex;
-  const int64_t length = (end - begin + parts - 1) / parts;
+  const int64_t length = std::max(grain, (end - begin - 1) / parts + 1);
 #pragma omp parallel num_threads(static_cast<int>(parts))
   {
-    const int64_t from = begin + omp_get_thread_num() * length;
-    const int64_t to = std::min(end, from + length);
-    try {
-      if (from < to) body(from, to);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
+    // The runtime may give fewer threads than asked for; each then takes several parts.
+    for (int64_t part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) {
+      if (part * length >= end - begin) break;
+      const int64_t from = begin + part * length;
+      const int64_t to = end - from > length ? from + length : end;
+      try {
+        body(from, to);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+      }
     }
   }
   if (first) std::rethrow_exception(first);

@@ -153,6 +153,13 @@ class Parser {
     return argument;
   }
 
+  /// Reads a token that is a number from end to end.
+  template <class T>
+  static bool parse_all(std::string_view token, T& value) {
+    const auto [end, failure] = std::from_chars(token.data(), token.data() + token.size(), value);
+    return failure == std::errc() && end == token.data() + token.size();
+  }
+
   Value default_value(const FullType& full) {
     skip_space();
     if (full.type.list && take('[')) {
@@ -172,29 +179,39 @@ class Parser {
     const size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')') ++at_;
     const std::string_view token = text_.substr(begin, at_ - begin);
-    if (token == "None") return {};
-    if (token == "True" || token == "False") return Value(token == "True");
-    if (token == "contiguous_format") return Value(MemoryFormat::kContiguous);
-    if (token == "Mean") return Value(int64_t{1});
-    if (token == "long") return Value(DType::kI64);
-    double value = 0;
-    const auto [end, failure] =
-        std::from_chars(token.data(), token.data() + token.size(), value);
-    if (failure != std::errc() || end != token.data() + token.size()) {
+    const BaseType base = full.type.base;
+    if (token == "None" && full.type.optional) return {};
+    if ((token == "True" || token == "False") && base == BaseType::kBool) {
+      return Value(token == "True");
+    }
+    if (base == BaseType::kMemoryFormat) {
+      for (int i = 0; i < 4; ++i) {  // by name or, as PyTorch prints it, by number
+        const MemoryFormat format = static_cast<MemoryFormat>(i);
+        if (token == name(format) || token == std::to_string(i)) return Value(format);
+      }
+    }
+    if (base == BaseType::kDType) {
+      if (const std::optional<DType> dtype = parse_dtype(token)) return Value(*dtype);
+    }
+    if (token == "Mean" && base == BaseType::kInt) return Value(int64_t{1});
+    if (token == "long" && base == BaseType::kDType) return Value(DType::kI64);
+    int64_t integer = 0;
+    double real = 0;
+    const bool takes_real = base == BaseType::kFloat || base == BaseType::kScalar;
+    const bool integral = (takes_real || base == BaseType::kInt) && parse_all(token, integer);
+    if (!integral && !(takes_real && parse_all(token, real))) {
       at_ = begin;
       fail("a default value");
     }
-    const bool integral = token.find_first_of(".e") == std::string_view::npos;
-    if (full.type.base == BaseType::kFloat) return Value(value);
-    if (full.type.base == BaseType::kScalar) {
-      return integral ? Value(Scalar(static_cast<int64_t>(value))) : Value(Scalar(value));
+    if (base == BaseType::kFloat) return Value(integral ? static_cast<double>(integer) : real);
+    if (base == BaseType::kScalar) {
+      return Value(integral ? Scalar(integer) : Scalar(real));
     }
     if (full.type.list) {  // int[2] stride=1 stands for [1, 1]
-      const Dims list(static_cast<size_t>(std::max<int64_t>(full.list_size, 1)),
-                      static_cast<int64_t>(value));
+      const Dims list(static_cast<size_t>(std::max<int64_t>(full.list_size, 1)), integer);
       return Value(IntList(list)).own();
     }
-    return Value(static_cast<int64_t>(value));
+    return Value(integer);
   }
 
   Return result() {

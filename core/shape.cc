@@ -37,14 +37,15 @@ Dims contiguous_strides(IntList sizes) {
 
 bool is_contiguous(IntList sizes, IntList strides) {
   int64_t expected = 1;
+  bool rows = true;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 0) return true;
     if (sizes[i] != 1) {
-      if (strides[i] != expected) return false;
+      rows = rows && strides[i] == expected;
       expected *= sizes[i];
     }
   }
-  return true;
+  return rows;
 }
 
 namespace {
@@ -165,6 +166,7 @@ bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out) {
 Dims infer_size(std::string_view op, IntList wanted, int64_t numel) {
   Dims out = to_dims(wanted);
   int64_t known = 1;
+  bool fits = true;  // sizes come from the caller: their product may leave int64
   int64_t* hole = nullptr;
   for (int64_t& size : out) {
     if (size == -1) {
@@ -174,15 +176,14 @@ Dims infer_size(std::string_view op, IntList wanted, int64_t numel) {
     } else {
       LS_CHECK(size >= 0, ShapeError, "[{}] sizes must not be negative, got {}.", op,
                to_string(wanted));
-      known *= size;
+      fits = fits && !__builtin_mul_overflow(known, size, &known);
     }
   }
-  if (hole != nullptr && known != 0 && numel % known == 0) {
+  if (fits && hole != nullptr && known != 0 && numel % known == 0) {
     *hole = numel / known;
-    known *= *hole;
     return out;
   }
-  LS_CHECK(hole == nullptr && known == numel, ShapeError,
+  LS_CHECK(fits && hole == nullptr && known == numel, ShapeError,
            "[{}] shape {} does not hold the {} elements of the input.", op, to_string(wanted),
            numel);
   return out;

@@ -56,7 +56,11 @@ class SmallVector {
   void push_back(T value) { emplace_back(std::move(value)); }
   template <class... A>
   T& emplace_back(A&&... args) {
-    if (size_ == capacity_) grow(size_ + 1);
+    if (size_ == capacity_) {
+      T value(std::forward<A>(args)...);  // the arguments may lie in the memory that grow() leaves
+      grow(size_ + 1);
+      return emplace_back(std::move(value));
+    }
     T* place = data() + size_;
     ::new (static_cast<void*>(place)) T(std::forward<A>(args)...);
     ++size_;
@@ -71,7 +75,7 @@ class SmallVector {
     for (size_t i = at; i + 1 < size_; ++i) data()[i] = std::move(data()[i + 1]);
     pop_back();
   }
-  void resize(size_t count, const T& value = T()) {
+  void resize(size_t count, T value = T()) {
     if (count > capacity_) grow(count);
     while (size_ > count) pop_back();
     while (size_ < count) emplace_back(value);

@@ -1,5 +1,7 @@
 #include "core/structured.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/copies.h"
 #include "core/dispatcher.h"
@@ -30,12 +32,57 @@ void copy_elements(Key backend, const Tensor& destination, const Tensor& source)
   reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
 }
 
-/// Bytes that a tensor touches: [first, past the last).
-std::pair<const std::byte*, const std::byte*> extent(const TensorImpl& impl) {
-  const std::byte* first = static_cast<const std::byte*>(impl.data());
-  int64_t reach = 1;
-  for (size_t i = 0; i < impl.sizes.size(); ++i) reach += (impl.sizes[i] - 1) * impl.strides[i];
-  return {first, first + reach * static_cast<int64_t>(size_of(impl.dtype))};
+/// `count` places, `stride` bytes apart.
+struct Steps {
+  int64_t stride;
+  int64_t count;
+
+  int64_t reach() const { return stride * (count - 1); }
+};
+
+/// True when `target` is a sum of one place of each of `steps`, which are sorted by falling stride.
+/// Gives up after `budget` trials, and then says yes.
+bool reachable(std::span<const Steps> steps, int64_t target, int& budget) {
+  if (steps.empty()) return target == 0;
+  int64_t rest = 0;
+  for (const Steps& inner : steps.subspan(1)) rest += inner.reach();
+  const int64_t stride = steps[0].stride;
+  if (target < 0 || target > rest + steps[0].reach()) return false;
+  const int64_t first = target > rest ? (target - rest + stride - 1) / stride : 0;
+  const int64_t last = std::min(steps[0].count - 1, target / stride);
+  for (int64_t i = first; i <= last; ++i) {
+    if (--budget < 0 || reachable(steps.subspan(1), target - i * stride, budget)) return true;
+  }
+  return false;
+}
+
+/// False only when no byte belongs to an element of both: columns side by side, say.
+bool may_share(const TensorImpl& a, const TensorImpl& b) {
+  // A place of a equals a place of b when a sum of a's strides, less one of b's, is the distance
+  // between their starts. Counting b's places from its far end makes that one sum.
+  SmallVector<Steps, 12> steps;
+  const int64_t a_item = static_cast<int64_t>(size_of(a.dtype));
+  const int64_t b_item = static_cast<int64_t>(size_of(b.dtype));
+  int64_t target = b.offset * b_item - a.offset * a_item + b_item - 1;
+  steps.push_back({1, a_item + b_item - 1});
+  for (size_t i = 0; i < a.sizes.size(); ++i) steps.push_back({a.strides[i] * a_item, a.sizes[i]});
+  for (size_t i = 0; i < b.sizes.size(); ++i) {
+    steps.push_back({b.strides[i] * b_item, b.sizes[i]});
+    target += steps.back().reach();
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const Steps& x, const Steps& y) { return x.stride > y.stride; });
+  SmallVector<Steps, 12> merged;
+  for (const Steps& next : steps) {
+    if (next.stride == 0 || next.count == 1) continue;
+    if (!merged.empty() && merged.back().stride == next.stride) {
+      merged.back().count += next.count - 1;
+    } else {
+      merged.push_back(next);
+    }
+  }
+  int budget = 10000;
+  return reachable(std::span<const Steps>(merged.data(), merged.size()), target, budget);
 }
 
 }  // namespace
@@ -67,11 +114,11 @@ Tensor allocate(const OutputSpec& spec, Device device) {
 
 Target::Target(const Preparation& preparation, const OutputSpec& spec, Device device)
     : result_(allocate(spec, device)) {
-  if (spec.present) choose_place(preparation, spec.dtype);
+  if (spec.present) choose_place(preparation, spec.dtype, ReadBack::kNo);
 }
 
 Target::Target(const Preparation& preparation, const OutputSpec& spec, const Tensor& destination,
-               bool resizable)
+               bool resizable, ReadBack read_back)
     : result_(destination) {
   const std::string_view op = preparation.op.name();
   if (!same(destination.sizes(), spec.sizes)) {
@@ -79,7 +126,11 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
              "[{}] the result does not fit in place: expected shape {}, got {}. Use the form that "
              "returns a new tensor.",
              op, destination.shape(), to_string(spec.sizes));
-    LS_CHECK(!destination.is_view() || destination.numel() == 0, ShapeError,
+    LS_CHECK(read_back == ReadBack::kNo, ShapeError,
+             "[{}] out= is also an input and cannot be resized: expected shape {}, got {}. Give "
+             "another tensor.",
+             op, to_string(spec.sizes), destination.shape());
+    LS_CHECK(!destination.is_view(), ShapeError,
              "[{}] out= is a view and cannot be resized: expected shape {}, got {}. Give a tensor "
              "of the right shape.",
              op, to_string(spec.sizes), destination.shape());
@@ -101,21 +152,22 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
            "[{}] the destination's elements overlap (an expanded tensor?): expected each to have "
            "its own memory, got shape {} with strides {}. clone() it first.",
            op, destination.shape(), to_string(destination.strides()));
-  choose_place(preparation, spec.dtype);
+  choose_place(preparation, spec.dtype, read_back);
 }
 
-void Target::choose_place(const Preparation& preparation, DType dtype) {
+void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack read_back) {
   const TensorImpl& impl = *result_.impl();
-  const bool fits =
-      impl.dtype == dtype && (preparation.strides == Strides::kAny || impl.contiguous);
-  if (fits) [[likely]] {
+  const bool fits = impl.dtype == dtype && read_back != ReadBack::kHazard &&
+                    (preparation.strides == Strides::kAny || impl.contiguous);
+  if (fits || preparation.backend == Key::kMeta) [[likely]] {
     out_ = Out(impl);
     return;
   }
   temporary_ = empty_tensor(impl.sizes, dtype, result_.device());
   count_hidden_copy(preparation.op.name(), result_,
-                    impl.dtype != dtype ? "the result is cast into the destination"
-                                        : "the kernel cannot write these strides");
+                    impl.dtype != dtype               ? "the result is cast into the destination"
+                    : read_back == ReadBack::kHazard ? "the destination is also an input"
+                                                     : "the kernel cannot write these strides");
   out_ = Out(*temporary_.impl());
 }
 
@@ -123,18 +175,18 @@ void Target::finish(const Preparation& preparation) {
   if (temporary_.defined()) copy_elements(preparation.backend, result_, temporary_);
 }
 
-void check_overlap(const Operator& op, const Tensor& destination, const Tensor& input) {
+bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& input) {
   const TensorImpl& a = *destination.impl();
   const TensorImpl& b = *input.impl();
-  if (&a == &b || !(a.storage == b.storage) || a.numel == 0 || b.numel == 0) return;
-  const auto [a_first, a_last] = extent(a);
-  const auto [b_first, b_last] = extent(b);
-  const bool apart = a_last <= b_first || b_last <= a_first;
-  const bool identical = a_first == b_first && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
-  LS_CHECK(apart || identical, ShapeError,
+  if (&a == &b) return true;
+  if (!(a.storage == b.storage) || a.numel == 0 || b.numel == 0) return false;
+  const bool identical =
+      a.offset == b.offset && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
+  LS_CHECK(identical || !may_share(a, b), ShapeError,
            "[{}] the destination shares part of its memory with an input: expected none or all of "
            "it, got shapes {} and {}. clone() the input first.",
            op.name(), destination.shape(), input.shape());
+  return identical;
 }
 
 void check_same_device(const Operator& op, Device device, const Tensor& tensor) {

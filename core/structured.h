@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
@@ -32,6 +33,13 @@ Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast
 /// A fresh result. Its dtype is the spec's.
 Tensor allocate(const OutputSpec& spec, Device device);
 
+/// Whether a destination is also an input, element for element.
+enum class ReadBack : uint8_t {
+  kNo,
+  kSafe,    ///< yes, and the kernel reads an element before it writes the same one
+  kHazard,  ///< yes, and the kernel may read after it wrote elsewhere: it needs a temporary
+};
+
 /// Where a kernel writes one result: the destination itself, or a temporary that `finish` copies
 /// into it because dtype or strides do not suit the kernel.
 class Target {
@@ -40,22 +48,55 @@ class Target {
   Target(const Preparation& preparation, const OutputSpec& spec, Device device);
   /// For in-place and out= forms: checks sizes, dtype and overlap; `resizable` for out=.
   Target(const Preparation& preparation, const OutputSpec& spec, const Tensor& destination,
-         bool resizable);
+         bool resizable, ReadBack read_back);
 
   const Out& out() const { return out_; }
   Tensor take() { return std::move(result_); }
   void finish(const Preparation& preparation);
 
  private:
-  void choose_place(const Preparation& preparation, DType dtype);
+  void choose_place(const Preparation& preparation, DType dtype, ReadBack read_back);
 
   Tensor result_;
   Tensor temporary_;
   Out out_;
 };
 
-/// Refuses an out= tensor that shares some, but not all, of its memory with `input`.
-void check_overlap(const Operator& op, const Tensor& destination, const Tensor& input);
+/// Refuses a destination that shares some, but not all, of its memory with `input`. True when it
+/// shares all of it, element for element.
+bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& input);
+inline bool check_overlap(const Operator& op, const Tensor& destination,
+                          const OptionalTensor& input) {
+  return input && check_overlap(op, destination, *input);
+}
+inline bool check_overlap(const Operator& op, const Tensor& destination, const TensorList& inputs) {
+  bool found = false;
+  for (const Tensor& input : inputs) found |= check_overlap(op, destination, input);
+  return found;
+}
+template <class T>
+bool check_overlap(const Operator&, const Tensor&, const T&) {
+  return false;
+}
+
+/// Checks the destination against all arguments. Kernels of operators with an in-place form may
+/// be given their first argument as destination; element-wise ones any argument.
+template <class... A>
+ReadBack read_back(const Preparation& preparation, const Tensor& destination,
+                   const A&... arguments) {
+  const bool in_place = preparation.op.has_in_place();
+  const bool elementwise = in_place && preparation.strides != Strides::kMatrix;
+  ReadBack worst = ReadBack::kNo;
+  size_t index = 0;
+  (..., [&](const auto& argument) {
+    const bool safe = elementwise || (in_place && index == 0);
+    ++index;
+    if (check_overlap(preparation.op, destination, argument)) {
+      worst = std::max(worst, safe ? ReadBack::kSafe : ReadBack::kHazard);
+    }
+  }(arguments));
+  return worst;
+}
 
 // The device results are made on: that of the first tensor, else the device option, else cpu.
 inline void find_device(std::optional<Device>& found, const Tensor& tensor) {
@@ -67,11 +108,25 @@ inline void find_device(std::optional<Device>& found, const OptionalTensor& tens
 inline void find_device(std::optional<Device>& found, const TensorList& list) {
   if (!found && !list.empty()) found = list[0].device();
 }
+inline void find_device(std::optional<Device>& found, const MutableTensorList& list) {
+  find_device(found, static_cast<const TensorList&>(list));
+}
 template <class T>
 void find_device(std::optional<Device>&, const T&) {}
 
 /// Throws DeviceError when the tensors of a call are on different devices.
 void check_same_device(const Operator& op, Device device, const Tensor& tensor);
+inline void check_same_device(const Operator& op, Device device, const OptionalTensor& tensor) {
+  if (tensor) check_same_device(op, device, *tensor);
+}
+inline void check_same_device(const Operator& op, Device device, const TensorList& list) {
+  for (const Tensor& tensor : list) check_same_device(op, device, tensor);
+}
+inline void check_same_device(const Operator& op, Device device, const MutableTensorList& list) {
+  check_same_device(op, device, static_cast<const TensorList&>(list));
+}
+template <class T>
+void check_same_device(const Operator&, Device, const T&) {}
 
 template <class... A>
 Device result_device(const Operator& op, const A&... arguments) {
@@ -86,7 +141,7 @@ Device result_device(const Operator& op, const A&... arguments) {
   (find_device(found, arguments), ...);
   if (!found) return kCPU;
   (..., [&]<class T>(const T& argument) {
-    if constexpr (std::is_same_v<T, Tensor>) check_same_device(op, *found, argument);
+    check_same_device(op, *found, argument);
   }(arguments));
   return *found;
 }
@@ -221,10 +276,10 @@ struct Forms<Tensor(A...)> {
                              bool resizable, A... arguments) {
     const Key backend = keys.highest();
     const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
-    (check_input_overlap(op, destination, arguments), ...);
     result_device(op, destination, arguments...);
     Preparation preparation = prepare(op, backend, outputs);
-    Target target(preparation, outputs.specs[0], destination, resizable);
+    Target target(preparation, outputs.specs[0], destination, resizable,
+                  read_back(preparation, destination, arguments...));
     if (backend != Key::kMeta) {
       const std::array<const Out*, 1> outs{&target.out()};
       run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), outs,
@@ -234,14 +289,6 @@ struct Forms<Tensor(A...)> {
     destination.storage()->bump_version();
     return destination;
   }
-
- private:
-  static void check_input_overlap(const Operator& op, const Tensor& destination,
-                                  const Tensor& input) {
-    check_overlap(op, destination, input);
-  }
-  template <class T>
-  static void check_input_overlap(const Operator&, const Tensor&, const T&) {}
 };
 
 template <class Signature>
@@ -282,6 +329,7 @@ struct Forms<void(A...)> {
     static void call(const Operator& op, KeySet keys, A... arguments) {
       const Key backend = keys.highest();
       const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+      result_device(op, arguments...);
       Preparation preparation = prepare(op, backend, outputs);
       if (backend != Key::kMeta) {
         using Kernel = typename StructuredKernel<void(A...)>::type;
@@ -296,8 +344,11 @@ struct Forms<void(A...)> {
 }  // namespace structured
 
 /// View operators: the geometry function says where the result lies, the wrapper aliases.
+/// Other signatures have no geometry function, and naming it is all that they can do.
 template <class Signature>
-struct ViewAdapters;
+struct ViewAdapters {
+  struct Geometry;
+};
 
 template <class... A>
 struct ViewAdapters<Tensor(const Tensor&, A...)> {

@@ -43,8 +43,10 @@ struct TensorImpl : RefCounted {
   Ref<TensorImpl> base;  ///< the tensor this is a view of, never itself a view; empty otherwise
   std::unique_ptr<AutogradMeta> autograd;
 
+  /// Address of the first element; null where there is no memory (meta, no elements).
   void* data() const noexcept {
-    return static_cast<std::byte*>(storage->data()) + offset * static_cast<int64_t>(size_of(dtype));
+    std::byte* start = static_cast<std::byte*>(storage->data());
+    return start == nullptr ? nullptr : start + offset * static_cast<int64_t>(size_of(dtype));
   }
   /// Recomputes `numel` and `contiguous` after sizes or strides changed.
   void refresh();

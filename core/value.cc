@@ -231,7 +231,7 @@ std::string Value::to_string() const {
     case Tag::kLayout:
       return "strided";
     case Tag::kMemoryFormat:
-      return "memory_format";
+      return std::string(name(to_memory_format()));
     case Tag::kGenerator:
       return "Generator";
     case Tag::kBoolList: {

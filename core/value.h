@@ -55,6 +55,7 @@ class Value {
   Value(Scalar value) noexcept : tag_(Tag::kScalar) { payload_.scalar = value; }
   Value(IntList list) noexcept : tag_(Tag::kIntList) { payload_.list = {list.data(), list.size()}; }
   Value(std::string_view s) noexcept : tag_(Tag::kString) { payload_.list = {s.data(), s.size()}; }
+  Value(const char* s) noexcept : Value(std::string_view(s)) {}  // else it would become a bool
   Value(DType dtype) noexcept : tag_(Tag::kDType) { payload_.integer = static_cast<int>(dtype); }
   Value(Device device) noexcept : tag_(Tag::kDevice) { payload_.device = device; }
   Value(Layout layout) noexcept : tag_(Tag::kLayout) { payload_.integer = static_cast<int>(layout); }

@@ -36,11 +36,11 @@ Save parse_save(const Schema& schema, std::string_view text) {
   if (const int argument = schema.find(what); argument >= 0) {
     save.index = static_cast<size_t>(argument);
   } else {
-    LS_CHECK(what.starts_with("output") && what.size() <= 7, DispatchError,
-             "[{}] saves \"{}\": expected an argument's name or output<i>.", schema.full_name(),
-             whole);
     save.is_output = true;
     save.index = what.size() == 7 ? static_cast<size_t>(what[6] - '0') : 0;
+    LS_CHECK(what.starts_with("output") && what.size() <= 7 && save.index < schema.returns.size(),
+             DispatchError, "[{}] saves \"{}\": expected an argument's name or output<i>.",
+             schema.full_name(), whole);
   }
   if (next_word(text) == "for") {
     save.needed_for = 0;

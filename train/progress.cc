@@ -33,12 +33,6 @@ int terminal_columns(std::FILE* stream) {
   return 80;
 }
 
-std::string measurements(const StepReport& report) {
-  return fmt::format("loss {:.4f} | grad norm {:.3f} | lr {:.3e} | {:.1f} ms | {:.0f} tok/s | {}",
-                     report.loss, report.grad_norm, report.learning_rate, report.step_ms,
-                     report.tokens_per_s, format_bytes(report.memory_bytes));
-}
-
 void print(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
   std::fflush(stream);
@@ -56,7 +50,9 @@ ProgressStyle ProgressStyle::of(std::FILE* stream) {
 }
 
 Progress::Progress(std::FILE* stream, ProgressStyle style, ProgressOptions options)
-    : stream_(stream), style_(style), options_(options) {}
+    : stream_(stream), style_(style), options_(options) {
+  style_.bar = style_.bar && options_.format == LogFormat::kText;
+}
 
 Progress::~Progress() {
   if (!bar_.empty()) print(stream_, "\n");
@@ -65,22 +61,34 @@ Progress::~Progress() {
 void Progress::step(const StepReport& report) {
   // The first step warms caches up, so it is forgotten as soon as there is a second.
   constexpr double kWeight = 0.05;
-  mean_step_ms_ = report.step <= 2 || mean_step_ms_ == 0
-                      ? report.step_ms
-                      : (1 - kWeight) * mean_step_ms_ + kWeight * report.step_ms;
-  const bool last = report.step >= options_.total_steps;
+  mean_step_ms_ = ++steps_seen_ <= 2 ? report.step_ms
+                                     : (1 - kWeight) * mean_step_ms_ + kWeight * report.step_ms;
+  const double loss_z = loss_z_.update(report.loss);
+  const double norm_z = norm_z_.update(report.grad_norm);
   if (style_.bar) {
     const auto now = Clock::now();
-    if (!last && now < next_redraw_) return;
+    if (report.step < options_.total_steps && now < next_redraw_) return;
     next_redraw_ = now + options_.redraw_interval;
     bar_ = bar_line(report);
     print(stream_, std::string(kEraseLine) + bar_);
-  } else if (last || report.step == 1 ||
-             report.step % std::max<int64_t>(options_.log_every, 1) == 0) {
-    const auto width = fmt::formatted_size("{}", options_.total_steps);
-    print(stream_, fmt::format("step {:>{}}/{} | {} | ETA {}\n", report.step, width,
-                               options_.total_steps, measurements(report), eta(report.step)));
+  } else if (is_due(report.step)) {
+    print(stream_, step_line(options_.format, report,
+                             {.total_steps = options_.total_steps,
+                              .eta = eta(report.step),
+                              .loss_z = loss_z,
+                              .norm_z = norm_z}) +
+                       "\n");
   }
+}
+
+void Progress::evaluation(const EvaluationReport& report) {
+  note(evaluation_line(options_.format, report));
+}
+
+bool Progress::is_due(int64_t step) const {
+  const int64_t every = std::max<int64_t>(options_.log_every, 1);
+  if (options_.format == LogFormat::kNanoGpt) return (step - 1) % every == 0;
+  return step == 1 || step % every == 0 || step >= options_.total_steps;
 }
 
 void Progress::note(std::string_view line) {
@@ -116,25 +124,6 @@ std::string Progress::bar_line(const StepReport& report) const {
 std::string Progress::eta(int64_t step) const {
   return format_duration(mean_step_ms_ / 1000 *
                          static_cast<double>(std::max<int64_t>(options_.total_steps - step, 0)));
-}
-
-std::string format_duration(double seconds) {
-  if (!(seconds >= 0 && seconds < 1e9)) return "?";
-  const int64_t total = std::llround(seconds);
-  const int64_t hours = total / 3600, minutes = total / 60 % 60, rest = total % 60;
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, rest);
-  if (minutes > 0) return fmt::format("{}:{:02}", minutes, rest);
-  return fmt::format("{} s", rest);
-}
-
-std::string format_bytes(uint64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes) / 1024;
-  for (const char* unit : {"KiB", "MiB"}) {
-    if (value < 1023.95) return fmt::format("{:.1f} {}", value, unit);
-    value /= 1024;
-  }
-  return fmt::format("{:.1f} GiB", value);
 }
 
 }  // namespace lockstep::train

@@ -6,18 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::train {
+#include "train/step_line.h"
 
-/// What one finished training step has to tell.
-struct StepReport {
-  int64_t step = 0;  ///< steps finished so far: 1 after the first
-  double loss = 0;   ///< mean over the step's targets, in nats
-  double grad_norm = 0;
-  double learning_rate = 0;
-  double step_ms = 0;
-  double tokens_per_s = 0;
-  uint64_t memory_bytes = 0;  ///< peak so far
-};
+namespace lockstep::train {
 
 /// How progress is drawn on a stream.
 struct ProgressStyle {
@@ -33,8 +24,11 @@ struct ProgressStyle {
 
 struct ProgressOptions {
   int64_t total_steps = 0;
-  /// Plain lines: the first step, every `log_every`-th and the last are printed.
+  /// Plain lines: the first step, every `log_every`-th and the last are printed. nanoGPT's format
+  /// counts from 0, so there it is the first and every `log_every`-th after it.
   int64_t log_every = 10;
+  /// Formats other than text are for programs that read them: never a bar.
+  LogFormat format = LogFormat::kText;
   /// The bar is redrawn at most this often, but always for the last step.
   std::chrono::milliseconds redraw_interval{100};
 };
@@ -53,6 +47,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step(const StepReport& report);
+  /// The result of an evaluation, in the format of the steps.
+  void evaluation(const EvaluationReport& report);
   /// A line of its own that stays, above the bar if there is one.
   void note(std::string_view line);
 
@@ -60,20 +56,17 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   std::string bar_line(const StepReport& report) const;
   std::string eta(int64_t step) const;
+  bool is_due(int64_t step) const;
 
   std::FILE* stream_;
   ProgressStyle style_;
   ProgressOptions options_;
+  int64_t steps_seen_ = 0;  // by this process, which may go on from an earlier one's
   double mean_step_ms_ = 0;
+  ZScore loss_z_;
+  ZScore norm_z_;
   Clock::time_point next_redraw_{};
   std::string bar_;  // what stands on the terminal's last line
 };
-
-/// "59 s", "3:07" (minutes) or "2:03:07" (hours); "?" for a negative or non-finite number of
-/// seconds.
-std::string format_duration(double seconds);
-
-/// "512 B", "3.2 KiB", "412.0 MiB", "1.5 GiB".
-std::string format_bytes(uint64_t bytes);
 
 }  // namespace lockstep::train

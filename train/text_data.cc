@@ -6,28 +6,11 @@
 #include <array>
 
 #include "core/check.h"
-#include "core/philox.h"
 #include "train/file_descriptor.h"
+#include "train/random_draw.h"
 
 namespace lockstep::train {
 namespace {
-
-/// Tells the draws of one purpose from those of every other that uses the same seed.
-enum class Stream : uint32_t { kWindowOffset = 0x64617461, kRandomToken = 0x746f6b65 };
-
-uint32_t low(uint64_t x) { return static_cast<uint32_t>(x); }
-uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
-
-/// Two 64-bit draws for (seed, stream, step, index, block). The stream and the block's number go
-/// into the key, so that step and index have the whole counter.
-std::array<uint64_t, 2> draw(uint64_t seed, Stream stream, int64_t step, int64_t index,
-                             uint32_t block) {
-  const auto key = philox({static_cast<uint32_t>(stream), block, 0, 0}, {low(seed), high(seed)});
-  const auto s = static_cast<uint64_t>(step);
-  const auto i = static_cast<uint64_t>(index);
-  const auto words = philox({low(i), high(i), low(s), high(s)}, {key[0], key[1]});
-  return {words[0] | uint64_t{words[1]} << 32, words[2] | uint64_t{words[3]} << 32};
-}
 
 int64_t token(std::byte byte) { return std::to_integer<int64_t>(byte); }
 
@@ -52,7 +35,7 @@ void ByteText::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
            path_.string(), training_bytes_, length, length + 1);
   // 64 random bits make the remainder uniform to within text size / 2^64.
   const uint64_t offset =
-      draw(seed_, Stream::kWindowOffset, step, index, 0)[0] % (training_bytes_ - length);
+      random_draw(seed_, DrawStream::kWindowOffset, step, index, 0)[0] % (training_bytes_ - length);
   const auto window = training().subspan(offset, length + 1);
   std::ranges::transform(window.first(length), inputs.begin(), token);
   std::ranges::transform(window.last(length), targets.begin(), token);
@@ -91,7 +74,7 @@ void RandomTokens::sequence(int64_t step, int64_t index, std::span<int64_t> inpu
   std::array<uint64_t, 2> draws{};
   for (size_t t = 0; t <= length; ++t) {
     if (t % 2 == 0) {
-      draws = draw(seed_, Stream::kRandomToken, step, index, static_cast<uint32_t>(t / 2));
+      draws = random_draw(seed_, DrawStream::kRandomToken, step, index, static_cast<uint32_t>(t / 2));
     }
     const auto value = static_cast<int64_t>(draws[t % 2] % static_cast<uint64_t>(vocabulary_));
     if (t < length) inputs[t] = value;

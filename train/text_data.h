@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "train/byte_tokenizer.h"
 #include "train/token_source.h"
 
 namespace lockstep::train {
@@ -27,6 +28,8 @@ class ByteText : public TokenSource {
   /// byte is predicted, from the last training byte.
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
+  const Tokenizer* tokenizer() const override { return &tokenizer_; }
+  double held_out_bytes_per_token() const override { return 1; }
 
   /// The training part and the held-out part, in the order of the file.
   std::span<const std::byte> training() const { return std::span(text_).first(training_bytes_); }
@@ -37,6 +40,7 @@ class ByteText : public TokenSource {
   std::vector<std::byte> text_;
   size_t training_bytes_;
   uint64_t seed_;
+  ByteTokenizer tokenizer_;
 };
 
 /// Uniformly random tokens without end, for benchmarks: targets[t] is inputs[t + 1]. Nothing held

@@ -5,6 +5,8 @@
 
 namespace lockstep::train {
 
+class Tokenizer;
+
 /// A target with this value counts neither in the loss nor in the number of targets.
 inline constexpr int64_t kIgnoredTarget = -100;
 
@@ -32,6 +34,12 @@ class TokenSource {
   /// input 0 and target kIgnoredTarget. Returns the number of real targets.
   virtual int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                                     std::span<int64_t> targets) const = 0;
+
+  /// What turns the tokens back into text; null where nothing is known to.
+  virtual const Tokenizer* tokenizer() const { return nullptr; }
+  /// Mean bytes of text behind one held-out target: a loss in nats / ln 2 / this is in bits per
+  /// byte. 0 where it is not known.
+  virtual double held_out_bytes_per_token() const { return 0; }
 };
 
 /// Fills sequences first, first + 1, ... of `step` into row-major [count, length] buffers, where

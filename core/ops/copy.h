@@ -1,2 +1,29 @@
 #pragma once
+
 #include "core/tensor.h"
+
+namespace lockstep {
+
+// Operators that move elements. `clone`, `contiguous`, `to`, `copy_`, `fill_` and `zero_` are also
+// methods of Tensor.
+
+/// src with self's shape and dtype: what copy_ leaves in self. src broadcasts to self's shape.
+Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking = false);
+/// Writes src into self, broadcast to its shape and cast to its dtype.
+const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking = false);
+/// A tensor of its own memory with self's elements. The default, kPreserve, keeps self's strides
+/// when they leave no gaps; otherwise the copy is row-major.
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std::nullopt);
+/// self when it already has the format, else a copy, counted as hidden (core/copies.h).
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format = MemoryFormat::kContiguous);
+/// self with another dtype or on another device: self itself when nothing changes, else a copy.
+Tensor to(const Tensor& self, DType dtype);
+Tensor to(const Tensor& self, Device device);
+Tensor to(const Tensor& self, DType dtype, Device device);
+
+/// A tensor of self's geometry with every element `value`.
+Tensor fill(const Tensor& self, const Scalar& value);
+const Tensor& fill_(const Tensor& self, const Scalar& value);
+const Tensor& zero_(const Tensor& self);
+
+}  // namespace lockstep

@@ -25,7 +25,7 @@ std::pair<int64_t, int64_t> slice_range(int64_t size, std::optional<int64_t> sta
   const auto place = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
   const int64_t first = place(start.value_or(0));
   const int64_t last = std::max(first, place(end.value_or(size)));
-  return {first, (last - first + step - 1) / step};
+  return {first, last == first ? 0 : (last - first - 1) / step + 1};
 }
 
 ViewSpec as_strided_geometry(const Tensor& self, IntList sizes, IntList strides,
@@ -34,17 +34,21 @@ ViewSpec as_strided_geometry(const Tensor& self, IntList sizes, IntList strides,
            "[as_strided] sizes and strides differ in length: got {} and {}.", to_string(sizes),
            to_string(strides));
   const int64_t offset = storage_offset.value_or(self.storage_offset());
-  int64_t reach = count_elements(sizes) == 0 ? 0 : 1;
+  const bool empty = count_elements(sizes) == 0;
+  const int64_t held = static_cast<int64_t>(self.storage()->bytes() / size_of(self.dtype()));
+  int64_t last = offset;  // the farthest element that is read
+  bool inside = offset >= 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     LS_CHECK(strides[i] >= 0, ShapeError, "[as_strided] strides must not be negative, got {}.",
              to_string(strides));
-    if (reach != 0) reach += (sizes[i] - 1) * strides[i];
+    int64_t along = 0;
+    inside = inside && (empty || (!__builtin_mul_overflow(sizes[i] - 1, strides[i], &along) &&
+                                  !__builtin_add_overflow(last, along, &last)));
   }
-  const int64_t held = static_cast<int64_t>(self.storage()->bytes() / size_of(self.dtype()));
-  LS_CHECK(offset >= 0 && offset + reach <= held, ShapeError,
-           "[as_strided] sizes {} with strides {} from element {} leave the storage: expected at "
-           "most {} elements, got {}.",
-           to_string(sizes), to_string(strides), offset, held, offset + reach);
+  LS_CHECK(inside && (empty || last < held), ShapeError,
+           "[as_strided] sizes {} with strides {} from element {} leave the storage of {} "
+           "elements. Use smaller sizes or strides.",
+           to_string(sizes), to_string(strides), offset, held);
   return {to_dims(sizes), to_dims(strides), offset, {}};
 }
 
@@ -62,6 +66,7 @@ ViewSpec expand_geometry(const Tensor& self, IntList sizes, bool) {
              self.shape(), to_string(sizes), i, have);
     if (i >= lead && spec.sizes[i] == have) spec.strides[i] = self.strides()[i - lead];
   }
+  count_elements(spec.sizes);  // refuses more than a 64-bit count can hold
   return spec;
 }
 
@@ -101,7 +106,8 @@ ViewSpec slice_geometry(const Tensor& self, int64_t dim, std::optional<int64_t> 
   ViewSpec spec = same_as(self);
   spec.offset += first * spec.strides[d];
   spec.sizes[d] = length;
-  spec.strides[d] *= step;
+  // A step past the end leaves one element; its stride must not leave int64.
+  spec.strides[d] *= std::min(step, std::max<int64_t>(self.sizes()[d], 1));
   return spec;
 }
 

@@ -171,6 +171,37 @@ TEST(Progress, TheExpectedTimeForgetsTheFirstStep) {
   EXPECT_TRUE(says(capture.text(), "ETA 5 s"));
 }
 
+TEST(Progress, NanoGptsIterationsCountFromZeroAndHaveNoBar) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {.bar = true},
+                      {.total_steps = 21, .log_every = 10, .format = LogFormat::kNanoGpt});
+    for (int64_t step = 1; step <= 21; ++step) progress.step(report(step));
+    progress.evaluation({.step = 21, .train_loss = 2.34567, .loss = 2});
+  }
+  EXPECT_EQ(capture.text(),
+            "iter 0: loss 2.3457, time 50.00ms, mfu -100.00%\n"
+            "iter 10: loss 2.3457, time 50.00ms, mfu -100.00%\n"
+            "iter 20: loss 2.3457, time 50.00ms, mfu -100.00%\n"
+            "step 21: train loss 2.3457, val loss 2.0000\n");
+}
+
+TEST(Progress, LlmCsLinesKnowHowUnusualAStepIs) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {},
+                      {.total_steps = 128, .log_every = 1, .format = LogFormat::kLlmC});
+    for (int64_t step = 1; step <= 128; ++step) {
+      StepReport one = report(step);
+      one.loss = step < 128 ? 2 : 3;
+      progress.step(one);
+    }
+  }
+  EXPECT_TRUE(says(capture.text(), "step  127/128 | loss 2.000000 (+nanz)|"));
+  EXPECT_TRUE(
+      says(capture.text(), "step  128/128 | loss 3.000000 (+11.27z)| norm 0.8125 (+0.00z)|"));
+}
+
 TEST(Progress, AStreamThatCannotBeWrittenDoesNotStopTraining) {
   std::FILE* full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);

@@ -1,0 +1,273 @@
+#include "autograd/graph_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "autograd/grad_mode.h"
+#include "autograd/ownership.h"
+#include "core/check.h"
+#include "core/ops/reduce.h"
+
+namespace lockstep {
+
+namespace {
+
+/// Guards the stamps in the nodes of every graph.
+std::mutex& stamp_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+uint64_t g_last_run = 0;  // guarded by stamp_mutex
+
+bool expands_to(IntList from, IntList to) {
+  if (from.size() > to.size()) return false;
+  const size_t lead = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] != to[lead + i] && from[i] != 1) return false;
+  }
+  return true;
+}
+
+/// Both summed; in place into whichever nobody else can see.
+Tensor sum_of(Tensor a, Tensor b) {
+  if (!is_grad_enabled()) {
+    const auto writable = [](const Tensor& into) {
+      return is_exclusive(into) && is_dense(into.sizes(), into.strides());
+    };
+    if (writable(a)) {
+      a.add_(b);
+      return a;
+    }
+    if (writable(b)) {
+      b.add_(a);
+      return b;
+    }
+  }
+  return a.add(b);
+}
+
+}  // namespace
+
+Tensor fit_gradient(const GradientMeta& meta, Tensor gradient, const std::string& from) {
+  if (!same(gradient.sizes(), meta.sizes)) {
+    LS_CHECK(expands_to(meta.sizes, gradient.sizes()), AutogradError,
+             "[{}] a gradient has the wrong shape: expected {}, got {}.", from,
+             to_string(meta.sizes), gradient.shape());
+    gradient = sum_to_size(gradient, meta.sizes);
+  }
+  LS_CHECK(is_floating(gradient.dtype()), AutogradError,
+           "[{}] a gradient has the wrong dtype: expected {}, got {}.", from, to_string(meta.dtype),
+           to_string(gradient.dtype()));
+  LS_CHECK(gradient.device() == meta.device, AutogradError,
+           "[{}] a gradient is on the wrong device: expected {}, got {}.", from,
+           to_string(meta.device), to_string(gradient.device()));
+  return gradient.dtype() == meta.dtype ? gradient : gradient.to(meta.dtype);
+}
+
+void GraphRun::add_root(Edge edge, Tensor gradient) {
+  roots_.push_back({std::move(edge), std::move(gradient)});
+}
+
+void GraphRun::clear() noexcept {
+  slots_.clear();
+  edges_.clear();
+  gradients_.clear();
+  ready_.clear();
+  captures_.clear();
+  capture_slots_.clear();
+  targets_.clear();
+  roots_.clear();
+  has_destinations_ = false;
+}
+
+uint32_t GraphRun::number(Node* node) {
+  if (node->run_ != run_) {
+    node->run_ = run_;
+    node->slot_ = static_cast<uint32_t>(slots_.size());
+    slots_.push_back({node, 0, 0, 0, 0, true, true});
+  }
+  return node->slot_;
+}
+
+void GraphRun::number_nodes() {
+  const std::lock_guard lock(stamp_mutex());
+  run_ = ++g_last_run;
+  uint32_t gradients = 0;
+  for (const Root& root : roots_) number(root.edge.node.get());
+  for (size_t i = 0; i < slots_.size(); ++i) {  // grows while it runs
+    Node& node = *slots_[i].node;
+    slots_[i].first_edge = static_cast<uint32_t>(edges_.size());
+    slots_[i].first_gradient = gradients;
+    gradients += static_cast<uint32_t>(node.outputs_.size());
+    for (const Edge& edge : node.edges_) {
+      edges_.push_back(edge ? number(edge.node.get()) : kNowhere);
+    }
+  }
+  gradients_.resize(gradients);
+  const auto find = [this](const Node* node) {
+    return node->run_ == run_ ? node->slot_ : kNowhere;
+  };
+  for (const Capture& capture : captures_) capture_slots_.push_back(find(capture.edge.node.get()));
+  if (captures_.empty() && targets_.empty()) return;
+  for (Slot& slot : slots_) slot.needed = slot.applies = false;
+  for (const Ref<Node>& target : targets_) {
+    if (const uint32_t slot = find(target.get()); slot != kNowhere) {
+      slots_[slot].needed = slots_[slot].applies = true;
+    }
+  }
+  for (const uint32_t slot : capture_slots_) {
+    if (slot != kNowhere) slots_[slot].needed = true;
+  }
+}
+
+void GraphRun::mark_needed() {
+  if (captures_.empty() && targets_.empty()) return;
+  // A node's edges lead to lower numbers or to sinks, so from low to high each sees final answers.
+  std::vector<uint32_t> order(slots_.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
+    return slots_[a].node->sequence() < slots_[b].node->sequence();
+  });
+  for (const uint32_t i : order) {
+    Slot& slot = slots_[i];
+    const size_t count = slot.node->next_edges().size();
+    for (size_t e = 0; e < count; ++e) {
+      const uint32_t to = edges_[slot.first_edge + e];
+      if (to != kNowhere && slots_[to].needed) slot.needed = slot.applies = true;
+    }
+  }
+}
+
+void GraphRun::count_contributions() {
+  for (const Slot& slot : slots_) {
+    if (!slot.applies) continue;
+    const size_t count = slot.node->next_edges().size();
+    for (size_t e = 0; e < count; ++e) {
+      uint32_t& to = edges_[slot.first_edge + e];
+      if (to == kNowhere) continue;
+      if (!slots_[to].needed) {
+        to = kNowhere;
+      } else {
+        ++slots_[to].contributions;
+      }
+    }
+  }
+  for (Slot& slot : slots_) slot.waiting = slot.contributions;
+}
+
+void GraphRun::seed_roots() {
+  // Stamps may be another run's by now; the first slots are the roots' in order, less repeats.
+  uint32_t known = 0;
+  for (Root& root : roots_) {
+    uint32_t at = 0;
+    while (at < known && slots_[at].node != root.edge.node.get()) ++at;
+    if (at == known) ++known;
+    ++slots_[at].contributions;
+    Tensor& sum = gradients_[slots_[at].first_gradient + root.edge.input_nr];
+    sum =
+        sum.defined() ? sum_of(std::move(sum), std::move(root.gradient)) : std::move(root.gradient);
+  }
+  for (uint32_t slot = 0; slot < known; ++slot) {
+    if (slots_[slot].waiting == 0) make_ready(slot);
+  }
+}
+
+void GraphRun::make_ready(uint32_t slot) {
+  if (!slots_[slot].needed) return;
+  ready_.push_back({slots_[slot].node->sequence(), slot});
+  std::push_heap(ready_.begin(), ready_.end());
+}
+
+void GraphRun::run(bool retain_graph) {
+  number_nodes();
+  mark_needed();
+  count_contributions();
+  if (!is_grad_enabled()) {
+    for (const Slot& slot : slots_) {
+      has_destinations_ |=
+          slot.node->edges_.empty() && slot.applies && slot.node->destination().defined();
+    }
+  }
+  seed_roots();
+  while (!ready_.empty()) {
+    std::pop_heap(ready_.begin(), ready_.end());
+    const uint32_t slot = ready_.back().slot;
+    ready_.pop_back();
+    execute(slot, retain_graph);
+  }
+}
+
+void GraphRun::capture_gradients(uint32_t slot) {
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    if (capture_slots_[i] != slot) continue;
+    captures_[i].result = gradients_[slots_[slot].first_gradient + captures_[i].edge.input_nr];
+  }
+}
+
+Tensor GraphRun::destination_at(uint32_t at) const {
+  const Slot& slot = slots_[at];
+  if (slot.contributions != 1 || !slot.applies) return {};
+  if (slot.node->edges_.empty()) return slot.node->destination();
+  if (slot.node->edges_.size() != 1 || edges_[slot.first_edge] == kNowhere) return {};
+  const Tensor place = destination_at(edges_[slot.first_edge]);
+  return place.defined() ? slot.node->destination_through(place) : Tensor();
+}
+
+void GraphRun::execute(uint32_t at, bool retain_graph) {
+  const Slot slot = slots_[at];
+  Node& node = *slot.node;
+  if (!captures_.empty()) capture_gradients(at);
+  const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());
+  const std::span<const uint32_t> edges(edges_.data() + slot.first_edge, node.edges_.size());
+  if (!slot.applies) return;
+  Gradients outgoing;
+  const bool any =
+      std::any_of(incoming.begin(), incoming.end(), [](const Tensor& t) { return t.defined(); });
+  if (any) {
+    BackwardCall call{0, {}};
+    for (size_t i = 0; i < edges.size() && i < 64; ++i) {
+      call.needs |= static_cast<uint64_t>(edges[i] != kNowhere) << i;
+    }
+    SmallVector<Tensor, 4> destinations;
+    if (has_destinations_) {
+      for (const uint32_t to : edges) {
+        destinations.push_back(to == kNowhere ? Tensor() : destination_at(to));
+      }
+      call.destinations = destinations;
+    }
+    outgoing = node.apply(incoming, call);
+    LS_CHECK(outgoing.size() <= edges.size(), AutogradError,
+             "[{}] returned too many gradients: expected {}, one per tensor argument, got {}.",
+             node.name(), edges.size(), outgoing.size());
+  }
+  for (Tensor& gradient : incoming) gradient = Tensor();
+  if (!retain_graph) node.release_saved();
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const uint32_t to = edges[i];
+    if (to == kNowhere) continue;
+    if (i < outgoing.size()) {
+      if (outgoing[i].defined()) {
+        deliver(node, to, node.edges_[i].input_nr, std::move(outgoing[i]));
+      }
+    } else {
+      LS_CHECK(outgoing.empty(), AutogradError,
+               "[{}] returned too few gradients: expected {}, one per tensor argument, got {}.",
+               node.name(), edges.size(), outgoing.size());
+    }
+    if (--slots_[to].waiting == 0) make_ready(to);
+  }
+}
+
+void GraphRun::deliver(const Node& from, uint32_t to, uint32_t input_nr, Tensor gradient) {
+  const GradientMeta& meta = slots_[to].node->outputs_[input_nr];
+  const TensorImpl& impl = *gradient.impl();
+  if (!(impl.sizes == meta.sizes) || impl.dtype != meta.dtype ||
+      !(impl.storage->device() == meta.device)) [[unlikely]] {
+    gradient = fit_gradient(meta, std::move(gradient), from.name());
+  }
+  Tensor& sum = gradients_[slots_[to].first_gradient + input_nr];
+  sum = sum.defined() ? sum_of(std::move(sum), std::move(gradient)) : std::move(gradient);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "autograd/meta.h"
+
+#include "autograd/copy_slices.h"
+#include "core/check.h"
+
+namespace lockstep {
+
+namespace {
+
+/// The base was changed in place through another view since grad_fn was made, so the elements of
+/// this view now come from the base's new history.
+void refresh_view(TensorImpl& impl, Meta& meta) {
+  const Edge base = gradient_edge(Tensor(impl.base));
+  if (!base || impl.view_origin == ViewOrigin::kNoGrad) return;
+  const std::span<const Edge> edges = meta.grad_fn->next_edges();
+  const bool still_true = edges.size() == 1 && edges[0].node == base.node;
+  if (!still_true) {
+    LS_CHECK(impl.view_origin != ViewOrigin::kMultiOutput, AutogradError,
+             "[{}] a view of {} is used after its base or another view of it was changed in place. "
+             "Views made several at a time cannot follow such a change: use operators that return "
+             "new tensors, or make the view with slice() or select().",
+             meta.grad_fn->name(), to_string(impl.sizes));
+    drop(std::move(meta.grad_fn));
+    meta.grad_fn = as_strided_node(base, *impl.base, impl);
+    meta.output_nr = 0;
+  }
+  meta.view_version = impl.storage->version();
+}
+
+}  // namespace
+
+Meta::~Meta() {
+  if (accumulator) accumulator->forget_leaf();
+  drop(std::move(grad_fn));
+}
+
+Meta& meta_of(TensorImpl& impl) {
+  if (!impl.autograd) impl.autograd = std::make_unique<Meta>();
+  return static_cast<Meta&>(*impl.autograd);
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!tensor.requires_grad()) return {};
+  TensorImpl& impl = *tensor.impl();
+  Meta& meta = meta_of(impl);
+  if (meta.grad_fn) {
+    if (impl.base && meta.view_version != impl.storage->version()) refresh_view(impl, meta);
+    return {meta.grad_fn, meta.output_nr};
+  }
+  if (!meta.accumulator) meta.accumulator = make_ref<AccumulateGrad>(&impl);
+  return {meta.accumulator, 0};
+}
+
+void set_history(TensorImpl& impl, Ref<Node> node, uint32_t output_nr) {
+  Meta& meta = meta_of(impl);
+  drop(std::exchange(meta.grad_fn, std::move(node)));
+  meta.output_nr = output_nr;
+  meta.view_version = impl.storage->version();
+  impl.keys |= Key::kAutograd;
+}
+
+void set_input_meta(InputMeta& meta, const TensorImpl& impl) {
+  meta.sizes = impl.sizes;
+  meta.strides = impl.strides;
+  meta.offset = impl.offset;
+  meta.dtype = impl.dtype;
+  meta.device = impl.storage->device();
+  meta.defined = true;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "autograd/op_node.h"
+
+#include "autograd/meta.h"
+#include "core/check.h"
+
+namespace lockstep {
+
+InputMeta& OpNode::add_input(Edge edge) {
+  const size_t i = inputs_.size();
+  LS_CHECK(i < 64 || !edge, AutogradError,
+           "[{}] too many tensors: expected at most 64 in a recorded call. Split the list.",
+           op_.name());
+  if (edge) needs_ |= uint64_t{1} << i;
+  add_edge(std::move(edge));
+  return inputs_.emplace_back();
+}
+
+void OpNode::add_tensor(const Tensor& tensor) {
+  if (tensor.defined()) {
+    set_input_meta(add_input(gradient_edge(tensor)), *tensor.impl());
+  } else {
+    add_input(Edge());
+  }
+}
+
+void OpNode::add_tensor(Edge edge, const InputMeta& meta) { add_input(std::move(edge)) = meta; }
+
+void OpNode::keep_argument(size_t i, const Value& value) {
+  while (arguments_.size() < i) arguments_.emplace_back();
+  arguments_.emplace_back(value.own());
+}
+
+Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call) {
+  LS_CHECK(
+      !released_, AutogradError,
+      "[{}] the tensors it saved are gone, because a backward already ran through it: expected "
+      "one backward per graph. Pass retain_graph to the first, or compute the result again.",
+      name());
+  const Derivative& derivative = op_.derivative();
+  SmallVector<Tensor, 4> saved;
+  for (const SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(op_.name(), owner));
+  VjpContext context(saved, arguments_, inputs_, needs_ & call.needs, call.destinations);
+  if (derivative.of_many != nullptr) return derivative.of_many(context, grads);
+  for (Tensor& grad : grads) {
+    if (!grad.defined()) continue;
+    const Tensor only = std::move(grad);
+    return derivative.of_one(context, only);
+  }
+  return {};
+}
+
+void OpNode::release_saved() {
+  for (const SavedTensor& tensor : saved_) released_ |= tensor.defined();
+  saved_.clear();
+}
+
+Tensor OpNode::destination_through(const Tensor& place) const {
+  const Schema& schema = op_.schema();
+  if (op_.kind() != OpKind::kView || schema.returns[0].type.list) return {};
+  // A view of all elements is undone by another view, so its derivative copies nothing; as_strided
+  // names places in the storage of its own argument only.
+  if (count_elements(outputs()[0].sizes) != place.numel() || schema.name == "as_strided") return {};
+  SmallVector<Value, 6> arguments(arguments_);
+  while (arguments.size() < schema.arguments.size()) arguments.emplace_back();
+  arguments[0] = Value(place);
+  Stack stack(std::span<Value>(arguments.data(), arguments.size()));
+  op_.call_boxed(stack);
+  return stack.results()[0].take_tensor();
+}
+
+}  // namespace lockstep

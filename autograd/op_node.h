@@ -1,0 +1,53 @@
+#pragma once
+
+#include "autograd/node.h"
+#include "autograd/saved_tensor.h"
+#include "core/operator.h"
+
+namespace lockstep {
+
+/// The node of an operator that declares a derivative in its block: it keeps what the derivative
+/// reads, and calls it. The building functions are for the tape.
+class OpNode final : public Node {
+ public:
+  /// `op` is the functional form.
+  explicit OpNode(const Operator& op) : op_(op) {}
+
+  // Building, in the order of the schema.
+  /// One tensor argument (or one tensor of a list): its edge and geometry. Undefined is allowed.
+  void add_tensor(const Tensor& tensor);
+  void add_tensor(Edge edge, const InputMeta& meta);
+  /// Keeps argument `i` of another type.
+  void keep_argument(size_t i, const Value& value);
+  /// Keeps a tensor for backward; returns its place.
+  size_t save(SavedTensor tensor) {
+    saved_.push_back(std::move(tensor));
+    return saved_.size() - 1;
+  }
+  void set_saved(size_t place, SavedTensor tensor) { saved_[place] = std::move(tensor); }
+
+  /// Bit i: the i-th tensor argument requires grad.
+  uint64_t needs() const noexcept { return needs_; }
+  size_t tensor_count() const noexcept { return inputs_.size(); }
+
+  Gradients apply(std::span<Tensor> grads, const BackwardCall& call) override {
+    return apply_as(this, grads, call);
+  }
+  /// The same; saved results get `owner` as their history.
+  Gradients apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call);
+  std::string name() const override { return backward_name(op_); }
+  void release_saved() override;
+  Tensor destination_through(const Tensor& place) const override;
+
+ private:
+  InputMeta& add_input(Edge edge);
+
+  const Operator& op_;
+  uint64_t needs_ = 0;
+  bool released_ = false;
+  SmallVector<InputMeta, 3> inputs_;
+  SmallVector<SavedTensor, 3> saved_;
+  SmallVector<Value, 6> arguments_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string_view>
+
+#include "autograd/node.h"
+
+namespace lockstep {
+
+/// A tensor kept from forward to backward, with the version of its storage at that time.
+///
+/// A result is kept without its history: its node owns this object, and the two would keep each
+/// other alive. The history is put back by `unpack`.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  /// Keeps an argument. An undefined tensor stays undefined.
+  static SavedTensor argument(const Tensor& tensor);
+  /// Keeps the `output_nr`-th result of the node that will own this. Call it when the result has
+  /// its history: one that requires grad gets it back on unpacking.
+  static SavedTensor result(const Tensor& tensor, uint32_t output_nr);
+
+  /// The tensor; while recording is on, a result gets its history back: `owner` is the node whose
+  /// result it is. Throws AutogradError naming `op`, shape, dtype and both versions when the
+  /// storage was changed in place since.
+  Tensor unpack(std::string_view op, Node* owner) const;
+
+  bool is_result() const noexcept { return is_result_; }
+  bool defined() const noexcept { return static_cast<bool>(impl_); }
+
+ private:
+  Ref<TensorImpl> impl_;
+  uint32_t version_ = 0;
+  uint32_t output_nr_ = 0;
+  bool is_result_ = false;
+  bool has_history_ = false;  ///< a result that requires grad
+};
+
+}  // namespace lockstep

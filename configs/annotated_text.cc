@@ -1,0 +1,135 @@
+#include "configs/annotated_text.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "configs/field.h"
+#include "configs/run.pb.h"
+
+namespace lockstep::config {
+namespace {
+
+namespace pb = google::protobuf;
+
+/// One line of a text file, and the path of the value on it (none for braces).
+struct Line {
+  std::string text;
+  std::string path;
+};
+
+std::vector<const pb::FieldDescriptor*> set_fields(const pb::Message& message) {
+  std::vector<const pb::FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  std::ranges::sort(fields, {}, [](const pb::FieldDescriptor* field) { return field->index(); });
+  return fields;
+}
+
+int occurrences(const pb::Message& message, const pb::FieldDescriptor& field) {
+  return field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) : 1;
+}
+
+const pb::Message& nested(const pb::Message& message, const pb::FieldDescriptor& field, int i) {
+  return field.is_repeated() ? message.GetReflection()->GetRepeatedMessage(message, &field, i)
+                             : message.GetReflection()->GetMessage(message, &field);
+}
+
+std::string value_text(const pb::Message& message, const pb::FieldDescriptor& field, int i) {
+  std::string text;
+  pb::TextFormat::PrintFieldValueToString(message, &field, field.is_repeated() ? i : -1, &text);
+  return text;
+}
+
+void write(const pb::Message& message, const std::string& path, const std::string& indent,
+           std::vector<Line>& lines) {
+  for (const pb::FieldDescriptor* field : set_fields(message)) {
+    const std::string field_path = join_path(path, field->name());
+    for (int i = 0; i < occurrences(message, *field); ++i) {
+      const std::string start = indent + field->name();
+      if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) {
+        lines.push_back({start + ": " + value_text(message, *field, i), field_path});
+        continue;
+      }
+      const pb::Message& inner = nested(message, *field, i);
+      if (set_fields(inner).empty()) {
+        lines.push_back({start + " {}", field_path});
+        continue;
+      }
+      lines.push_back({start + " {", ""});
+      write(inner, field_path, indent + "  ", lines);
+      lines.push_back({indent + "}", ""});
+    }
+  }
+}
+
+void flatten(const pb::Message& message, const std::string& path,
+             std::map<std::string, std::string>& values) {
+  for (const pb::FieldDescriptor* field : set_fields(message)) {
+    const std::string field_path = join_path(path, field->name());
+    const bool is_list = field->is_repeated();
+    for (int i = 0; i < occurrences(message, *field); ++i) {
+      const std::string place = is_list ? fmt::format("{}[{}]", field_path, i) : field_path;
+      if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) {
+        values[place] = value_text(message, *field, i);
+      } else if (const pb::Message& inner = nested(message, *field, i); set_fields(inner).empty()) {
+        values[place] = "{}";
+      } else {
+        flatten(inner, place, values);
+      }
+    }
+  }
+}
+
+/// An origin on one line: values given on the command line may hold line ends.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string annotated_text(const RunConfig& config, const Origins& origins) {
+  std::vector<Line> lines;
+  write(config, "", "", lines);
+  constexpr size_t kWidestAligned = 60;
+  size_t width = 0;
+  for (const Line& line : lines) {
+    if (!line.path.empty() && line.text.size() <= kWidestAligned) {
+      width = std::max(width, line.text.size());
+    }
+  }
+  std::string text =
+      "# proto-file: configs/run.proto\n# proto-message: lockstep.config.RunConfig\n\n";
+  for (const Line& line : lines) {
+    const auto origin = origins.find(line.path);
+    text += line.path.empty() || origin == origins.end()
+                ? line.text + "\n"
+                : fmt::format("{:<{}}  # {}\n", line.text, width, one_line(origin->second));
+  }
+  return text;
+}
+
+std::vector<Difference> differences(const RunConfig& a, const RunConfig& b) {
+  std::map<std::string, std::string> of_a;
+  std::map<std::string, std::string> of_b;
+  flatten(a, "", of_a);
+  flatten(b, "", of_b);
+  std::map<std::string, Difference> found;
+  for (const auto& [path, value] : of_a) found[path] = {path, value, ""};
+  for (const auto& [path, value] : of_b) {
+    found[path].path = path;
+    found[path].b = value;
+  }
+  std::vector<Difference> result;
+  for (auto& [path, difference] : found) {
+    if (difference.a != difference.b) result.push_back(std::move(difference));
+  }
+  return result;
+}
+
+}  // namespace lockstep::config

@@ -1,0 +1,70 @@
+#include "configs/field_list.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <map>
+
+#include "configs/field.h"
+#include "configs/run.pb.h"
+
+namespace lockstep::config {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+struct Entry {
+  std::string path;
+  std::vector<std::string> values;  ///< all of them, where they can be listed
+};
+
+bool holds_fields(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+void list(const Descriptor& type, const std::string& path, std::vector<Entry>& entries) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string field_path = join_path(path, field.name());
+    if (!holds_fields(field)) {
+      entries.push_back({field_path, value_names(field)});
+    } else if (!field.is_repeated()) {
+      if (field.real_containing_oneof() != nullptr) entries.push_back({field_path, {"{}"}});
+      list(*field.message_type(), field_path, entries);
+    }
+  }
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kEntries = [] {
+    std::vector<Entry> result;
+    list(*RunConfig::descriptor(), "", result);
+    return result;
+  }();
+  return kEntries;
+}
+
+}  // namespace
+
+std::vector<std::string> field_paths() {
+  std::vector<std::string> paths;
+  for (const Entry& entry : entries()) paths.push_back(entry.path);
+  return paths;
+}
+
+std::vector<std::string> completions(std::string_view prefix) {
+  std::vector<std::string> found;
+  for (const Entry& entry : entries()) {
+    const std::string path = entry.path + "=";
+    if (path.starts_with(prefix) && path != prefix) {
+      found.push_back(path);
+    } else if (prefix.starts_with(path)) {
+      for (const std::string& value : entry.values) {
+        if ((path + value).starts_with(prefix)) found.push_back(path + value);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace lockstep::config

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "configs/load.h"
+
+/// Environment variables that set config fields: LOCKSTEP_TRAIN_STEPS=5 stands for train.steps.
+namespace lockstep::config {
+
+/// A variable that the program reads and that sets no field.
+struct ProgramVariable {
+  const char* name;
+  const char* meaning;
+};
+
+/// All of them.
+const std::vector<ProgramVariable>& program_variables();
+
+/// "LOCKSTEP_TRAIN_STEPS" for "train.steps".
+std::string variable_name(std::string_view path);
+
+/// The variables of this process whose names start with LOCKSTEP_.
+Variables process_variables();
+
+/// Lays `variables` over `config`; the values are written as after --set, and an empty one counts
+/// as not there. Throws SourceError for a name that belongs to no field and is no program variable,
+/// with the nearest name.
+void apply_variables(RunConfig& config, Origins& origins, const Variables& variables);
+
+}  // namespace lockstep::config

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <tuple>
+
+#include "core/tensor.h"
+
+namespace lockstep {
+
+/// softmax(query key^T scale + mask) value, per batch and head (Vaswani et al. 2017,
+/// section 3.2.1).
+///
+/// query [..., heads, T, D], key [..., heads, S, D], value [..., heads, S, E]; result
+/// [..., heads, T, E]. Tensors of three dimensions are taken as one head less a batch dimension.
+/// `attn_mask` broadcasts to [..., heads, T, S]: bool keeps where true, floating is added to the
+/// scores. `is_causal` lets row t see columns up to t, counted from the top left, and excludes a
+/// mask. `scale` defaults to 1 / sqrt(D). `enable_gqa` allows key and value to have fewer heads,
+/// a divisor of the query's: neighbouring query heads share one. A row that may see nothing gives
+/// zeros. `dropout_p` drops probabilities and scales the rest by 1 / (1 - dropout_p).
+///
+/// f32 without dropout takes the fused operator below, which never stores the scores, and whose
+/// result is laid out so that `transpose(1, 2)` of it is contiguous; everything else takes
+/// `_scaled_dot_product_attention_math`.
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    OptionalTensor attn_mask = {}, double dropout_p = 0.0,
+                                    bool is_causal = false,
+                                    std::optional<double> scale = std::nullopt,
+                                    bool enable_gqa = false);
+
+/// The fused form (Dao 2023, FlashAttention-2): output [B, H, T, D] and the logarithm of each row's
+/// sum of exponentials, f32 [B, H, T]. query, key and value are f32 of four dimensions with one D,
+/// any strides; key and value may have fewer heads, a divisor of H. `attn_mask` is f32, added, and
+/// gets no gradient. `dropout_p` must be 0.
+std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
+    const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p = 0.0,
+    bool is_causal = false, OptionalTensor attn_mask = {},
+    std::optional<double> scale = std::nullopt);
+/// Gradients of query, key and value; scores are recomputed block by block. Each has the layout of
+/// its argument where that is dense, and that of `output` otherwise.
+std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
+    const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& out, const Tensor& logsumexp, double dropout_p, bool is_causal,
+    OptionalTensor attn_mask = {}, std::optional<double> scale = std::nullopt);
+
+/// The same from plain operators, for every dtype: the fused form's reference and its second
+/// derivative. Returns the output and the probabilities (after dropout).
+/// `dropout_mask` (bool, true keeps) replaces the random one.
+std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
+    const Tensor& query, const Tensor& key, const Tensor& value, OptionalTensor attn_mask = {},
+    double dropout_p = 0.0, bool is_causal = false, OptionalTensor dropout_mask = {},
+    std::optional<double> scale = std::nullopt, bool enable_gqa = false);
+
+}  // namespace lockstep

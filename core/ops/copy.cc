@@ -1,0 +1,112 @@
+#include "core/ops/copy.h"
+
+#include "core/copies.h"
+#include "core/library.h"
+#include "core/memory_format.h"
+#include "core/ops/copy_rules.h"
+#include "core/ops/factory.h"
+
+namespace lockstep {
+
+LS_OP(copy, Tensor(const Tensor&, const Tensor&, bool),
+      "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
+    .doc("src broadcast to self's shape and cast to its dtype; copy_ writes it into self.")
+    .structured(rules::copy)
+    .in_place()
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return zeros_like(grad); },
+                           [&] { return ctx.unbroadcast(grad, 1); });
+    });
+Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
+  return op_copy(self, src, non_blocking);
+}
+const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
+  return op_copy.in_place(self, src, non_blocking);
+}
+const Tensor& Tensor::copy_(const Tensor& source) const {
+  return op_copy.in_place(*this, source, false);
+}
+
+LS_OP(clone, Tensor(const Tensor&, std::optional<MemoryFormat>),
+      "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("A tensor of its own memory with self's elements.")
+    .structured(rules::clone)
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad; });
+    });
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  return op_clone(self, memory_format);
+}
+Tensor Tensor::clone() const { return op_clone(*this, std::nullopt); }
+
+LS_OP(contiguous, Tensor(const Tensor&, MemoryFormat),
+      "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)")
+    .doc("self when it already has the memory format, else a copy.")
+    .composite([](const Tensor& self, MemoryFormat format) {
+      if (format == MemoryFormat::kPreserve) return self;
+      const bool has_format =
+          format == MemoryFormat::kContiguous
+              ? self.is_contiguous()
+              : same(self.strides(),
+                     strides_in_format("contiguous", format, self.sizes(), self.strides()));
+      if (has_format) return self;
+      count_hidden_copy("contiguous", self, "the elements lie in another order");
+      return clone(self, format);
+    });
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  return op_contiguous(self, memory_format);
+}
+Tensor Tensor::contiguous() const {
+  return is_contiguous() ? *this : op_contiguous(*this, MemoryFormat::kContiguous);
+}
+
+LS_OP(to_copy,
+      Tensor(const Tensor&, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>, bool, std::optional<MemoryFormat>),
+      "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+      "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("A copy of self with another dtype, device or memory format.")
+    .structured(rules::to_copy)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return to(grad, ctx.input(0).dtype, ctx.input(0).device); });
+    });
+Tensor to(const Tensor& self, DType dtype, Device device) {
+  if (self.dtype() == dtype && self.device() == device) return self;
+  // A device that stays is left out: the call then goes where self is.
+  std::optional<Device> elsewhere;
+  if (self.device() != device) elsewhere.emplace(device);
+  return op_to_copy(self, dtype, std::nullopt, elsewhere, std::nullopt, false, std::nullopt);
+}
+Tensor to(const Tensor& self, DType dtype) { return to(self, dtype, self.device()); }
+Tensor to(const Tensor& self, Device device) { return to(self, self.dtype(), device); }
+Tensor Tensor::to(DType dtype) const { return lockstep::to(*this, dtype); }
+Tensor Tensor::to(Device device) const { return lockstep::to(*this, device); }
+
+LS_OP(fill, Tensor(const Tensor&, Scalar), "fill.Scalar(Tensor self, Scalar value) -> Tensor")
+    .doc("A tensor of self's geometry with every element value.")
+    .structured(rules::fill)
+    .in_place()
+    .out("Scalar_out")
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return zeros_like(grad); });
+    });
+Tensor fill(const Tensor& self, const Scalar& value) { return op_fill(self, value); }
+const Tensor& fill_(const Tensor& self, const Scalar& value) {
+  return op_fill.in_place(self, value);
+}
+const Tensor& Tensor::fill_(const Scalar& value) const { return op_fill.in_place(*this, value); }
+
+LS_OP(zero, Tensor(const Tensor&), "zero(Tensor self) -> Tensor")
+    .doc("A tensor of self's geometry with every element 0.")
+    .structured(rules::zero)
+    .in_place()
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return zeros_like(grad); });
+    });
+const Tensor& zero_(const Tensor& self) { return op_zero.in_place(self); }
+const Tensor& Tensor::zero_() const { return op_zero.in_place(*this); }
+
+}  // namespace lockstep

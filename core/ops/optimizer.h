@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/tensor.h"
+
+namespace lockstep {
+
+// Optimizer steps: one call updates every parameter, in one parallel pass over all elements. The
+// lists have one length; tensors of one index have one shape. All are f32 or all f64, contiguous.
+// Bits do not depend on the number of threads.
+
+/// One step of AdamW (Loshchilov & Hutter 2019, algorithm 2) in place. For each element, with
+/// g = grad_scale * grad:
+///   p *= 1 - lr * weight_decay;  m += (1 - beta1) (g - m);  v = beta2 v + (1 - beta2) g^2
+///   p -= lr / (1 - beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) + eps)
+/// `step` counts from 1. `grad_scale` is the factor by which clipping shrinks all gradients; the
+/// gradients themselves are only read. `decayed` holds 0 or 1 per tensor: weight_decay is taken as
+/// 0 where it is 0. Empty means 1 everywhere.
+void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
+                   MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
+                   double weight_decay, double eps, int64_t step, double grad_scale = 1.0,
+                   IntList decayed = {});
+
+/// One step of SGD in place. For each element, with g = grad_scale * grad + weight_decay * p:
+///   b = momentum * b + g;  p -= lr * (nesterov ? g + momentum * b : b)
+/// Buffers start at zero, so the first step sets b = g. With momentum = 0 the buffers are not
+/// touched, and the list may be empty. `decayed` as above.
+void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
+                 double lr, double momentum, bool nesterov, double weight_decay,
+                 double grad_scale = 1.0, IntList decayed = {});
+
+/// Elements that one partial sum of `_block_square_sums` covers, and the unit in which shards are
+/// cut.
+inline constexpr int64_t kNormBlock = 4096;
+/// Sums of squares of blocks of kNormBlock consecutive elements (row by row; the last block may be
+/// shorter), f64 [ceil(numel / kNormBlock)], each added in one fixed order. Norms that add these in
+/// (parameter, block) order are independent of how parameters were split between ranks.
+/// self is f32 or f64.
+Tensor _block_square_sums(const Tensor& self);
+
+}  // namespace lockstep

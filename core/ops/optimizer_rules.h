@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/optimizer.cc, defined in kernels/meta/optimizer.cc.
+
+Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
+                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
+                    double weight_decay, double eps, int64_t step, double grad_scale,
+                    IntList decayed);
+Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
+                  double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,
+                  IntList decayed);
+Outputs block_square_sums(const Tensor& self);
+
+}  // namespace lockstep::rules

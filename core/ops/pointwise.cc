@@ -1,0 +1,255 @@
+#include "core/ops/pointwise.h"
+
+#include "core/library.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise_rules.h"
+
+namespace lockstep {
+
+namespace {
+
+bool is_one(const Scalar& number) { return number.to_double() == 1.0; }
+
+/// factor * grad, or grad itself.
+Tensor scaled(const Tensor& grad, const Scalar& factor) {
+  return is_one(factor) ? grad : mul(grad, factor);
+}
+
+/// The gradient of maximum or minimum for one side: all of it where that side was chosen, half of
+/// it where both sides are equal.
+Tensor share_of_choice(const Tensor& grad, const Tensor& not_chosen, const Tensor& equal) {
+  return masked_fill(where(equal, mul(grad, 0.5), grad), not_chosen, 0);
+}
+
+}  // namespace
+
+LS_OP(add, Tensor(const Tensor&, const Tensor&, Scalar),
+      "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
+    .doc("self + alpha * other.")
+    .structured(rules::add)
+    .in_place()
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients(
+          [&] { return ctx.unbroadcast(grad, 0); },
+          [&] { return ctx.unbroadcast(scaled(grad, ctx.argument<Scalar>(2)), 1); });
+    });
+Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return op_add(self, other, alpha);
+}
+const Tensor& add_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return op_add.in_place(self, other, alpha);
+}
+const Tensor& add_out(const Tensor& out, const Tensor& self, const Tensor& other,
+                      const Scalar& alpha) {
+  return op_add.out(self, other, alpha, out);
+}
+Tensor Tensor::add(const Tensor& other, const Scalar& alpha) const {
+  return op_add(*this, other, alpha);
+}
+const Tensor& Tensor::add_(const Tensor& other, const Scalar& alpha) const {
+  return op_add.in_place(*this, other, alpha);
+}
+
+LS_OP(add_number, Tensor(const Tensor&, Scalar, Scalar),
+      "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+    .doc("self + alpha * other for a number other.")
+    .structured(rules::add_number)
+    .in_place()
+    .out("Scalar_out")
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); });
+    });
+Tensor add(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  return op_add_number(self, other, alpha);
+}
+const Tensor& add_(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  return op_add_number.in_place(self, other, alpha);
+}
+
+LS_OP(sub, Tensor(const Tensor&, const Tensor&, Scalar),
+      "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
+    .doc("self - alpha * other.")
+    .structured(rules::sub)
+    .in_place()
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients(
+          [&] { return ctx.unbroadcast(grad, 0); },
+          [&] { return ctx.unbroadcast(scaled(neg(grad), ctx.argument<Scalar>(2)), 1); });
+    });
+Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return op_sub(self, other, alpha);
+}
+const Tensor& sub_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return op_sub.in_place(self, other, alpha);
+}
+const Tensor& sub_out(const Tensor& out, const Tensor& self, const Tensor& other,
+                      const Scalar& alpha) {
+  return op_sub.out(self, other, alpha, out);
+}
+Tensor Tensor::sub(const Tensor& other, const Scalar& alpha) const {
+  return op_sub(*this, other, alpha);
+}
+const Tensor& Tensor::sub_(const Tensor& other, const Scalar& alpha) const {
+  return op_sub.in_place(*this, other, alpha);
+}
+
+LS_OP(sub_number, Tensor(const Tensor&, Scalar, Scalar),
+      "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+    .doc("self - alpha * other for a number other.")
+    .structured(rules::sub_number)
+    .in_place()
+    .out("Scalar_out")
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); });
+    });
+Tensor sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  return op_sub_number(self, other, alpha);
+}
+const Tensor& sub_(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  return op_sub_number.in_place(self, other, alpha);
+}
+
+LS_OP(rsub_number, Tensor(const Tensor&, Scalar, Scalar),
+      "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+    .doc("other - alpha * self for a number other.")
+    .composite([](const Tensor& self, Scalar other, Scalar alpha) {
+      return add(scaled(neg(self), alpha), other);
+    });
+Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  return op_rsub_number(self, other, alpha);
+}
+
+LS_OP(mul, Tensor(const Tensor&, const Tensor&), "mul.Tensor(Tensor self, Tensor other) -> Tensor")
+    .doc("Elementwise product.")
+    .structured(rules::mul)
+    .in_place()
+    .out()
+    .saves({"self for other", "other for self"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(mul(grad, ctx.saved(1)), 0); },
+                           [&] { return ctx.unbroadcast(mul(grad, ctx.saved(0)), 1); });
+    });
+Tensor mul(const Tensor& self, const Tensor& other) { return op_mul(self, other); }
+const Tensor& mul_(const Tensor& self, const Tensor& other) { return op_mul.in_place(self, other); }
+const Tensor& mul_out(const Tensor& out, const Tensor& self, const Tensor& other) {
+  return op_mul.out(self, other, out);
+}
+Tensor Tensor::mul(const Tensor& other) const { return op_mul(*this, other); }
+const Tensor& Tensor::mul_(const Tensor& other) const { return op_mul.in_place(*this, other); }
+
+LS_OP(mul_number, Tensor(const Tensor&, Scalar), "mul.Scalar(Tensor self, Scalar other) -> Tensor")
+    .doc("self times a number.")
+    .structured(rules::mul_number)
+    .in_place()
+    .out("Scalar_out")
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(mul(grad, ctx.argument<Scalar>(1)), 0); });
+    });
+Tensor mul(const Tensor& self, const Scalar& other) { return op_mul_number(self, other); }
+const Tensor& mul_(const Tensor& self, const Scalar& other) {
+  return op_mul_number.in_place(self, other);
+}
+
+LS_OP(div, Tensor(const Tensor&, const Tensor&), "div.Tensor(Tensor self, Tensor other) -> Tensor")
+    .doc("Elementwise quotient; integers become float32.")
+    .structured(rules::div)
+    .in_place()
+    .out()
+    .saves({"self for other", "other"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(div(grad, ctx.saved(1)), 0); },
+                           [&] {
+                             const Tensor& other = ctx.saved(1);
+                             const Tensor slope = div(div(ctx.saved(0), other), other);
+                             return ctx.unbroadcast(neg(mul(grad, slope)), 1);
+                           });
+    });
+Tensor div(const Tensor& self, const Tensor& other) { return op_div(self, other); }
+const Tensor& div_(const Tensor& self, const Tensor& other) { return op_div.in_place(self, other); }
+const Tensor& div_out(const Tensor& out, const Tensor& self, const Tensor& other) {
+  return op_div.out(self, other, out);
+}
+Tensor Tensor::div(const Tensor& other) const { return op_div(*this, other); }
+const Tensor& Tensor::div_(const Tensor& other) const { return op_div.in_place(*this, other); }
+
+LS_OP(div_number, Tensor(const Tensor&, Scalar), "div.Scalar(Tensor self, Scalar other) -> Tensor")
+    .doc("self divided by a number.")
+    .structured(rules::div_number)
+    .in_place()
+    .out("Scalar_out")
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(div(grad, ctx.argument<Scalar>(1)), 0); });
+    });
+Tensor div(const Tensor& self, const Scalar& other) { return op_div_number(self, other); }
+const Tensor& div_(const Tensor& self, const Scalar& other) {
+  return op_div_number.in_place(self, other);
+}
+
+LS_OP(maximum, Tensor(const Tensor&, const Tensor&), "maximum(Tensor self, Tensor other) -> Tensor")
+    .doc("The larger of the two; NaN when either is.")
+    .structured(rules::maximum)
+    .out()
+    .saves({"self", "other"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor& self = ctx.saved(0);
+      const Tensor& other = ctx.saved(1);
+      const Tensor equal = eq(self, other);
+      return ctx.gradients(
+          [&] { return ctx.unbroadcast(share_of_choice(grad, lt(self, other), equal), 0); },
+          [&] { return ctx.unbroadcast(share_of_choice(grad, gt(self, other), equal), 1); });
+    });
+Tensor maximum(const Tensor& self, const Tensor& other) { return op_maximum(self, other); }
+
+LS_OP(minimum, Tensor(const Tensor&, const Tensor&), "minimum(Tensor self, Tensor other) -> Tensor")
+    .doc("The smaller of the two; NaN when either is.")
+    .structured(rules::minimum)
+    .out()
+    .saves({"self", "other"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor& self = ctx.saved(0);
+      const Tensor& other = ctx.saved(1);
+      const Tensor equal = eq(self, other);
+      return ctx.gradients(
+          [&] { return ctx.unbroadcast(share_of_choice(grad, gt(self, other), equal), 0); },
+          [&] { return ctx.unbroadcast(share_of_choice(grad, lt(self, other), equal), 1); });
+    });
+Tensor minimum(const Tensor& self, const Tensor& other) { return op_minimum(self, other); }
+
+LS_OP(where, Tensor(const Tensor&, const Tensor&, const Tensor&),
+      "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor")
+    .doc("self where condition is true, else other.")
+    .structured(rules::where)
+    .out("self_out")
+    .saves({"condition"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor& condition = ctx.saved(0);
+      const Tensor zero = zeros({}, grad.options());
+      return ctx.gradients([] { return Tensor(); },
+                           [&] { return ctx.unbroadcast(where(condition, grad, zero), 1); },
+                           [&] { return ctx.unbroadcast(where(condition, zero, grad), 2); });
+    });
+Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
+  return op_where(condition, self, other);
+}
+
+LS_OP(masked_fill, Tensor(const Tensor&, const Tensor&, Scalar),
+      "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor")
+    .doc("self with value where mask is true.")
+    .structured(rules::masked_fill)
+    .in_place()
+    .out("Scalar_out")
+    .saves({"mask"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return ctx.unbroadcast(masked_fill(grad, ctx.saved(0), 0), 0); },
+                           [] { return Tensor(); });
+    });
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  return op_masked_fill(self, mask, value);
+}
+const Tensor& masked_fill_(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  return op_masked_fill.in_place(self, mask, value);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <tuple>
+
+#include "core/generator.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+// Operators that draw random numbers. Each call reserves one call number of its generator (null:
+// this thread's `default_generator()`), and every element is a function of that number and of its
+// row-major index only: the same bits for any number of threads.
+
+/// Uniform in [0, 1).
+Tensor rand(IntList sizes, TensorOptions options = {}, Generator* generator = nullptr);
+/// Normal with mean 0 and variance 1 (Box & Muller 1958).
+Tensor randn(IntList sizes, TensorOptions options = {}, Generator* generator = nullptr);
+/// The numbers 0 .. n-1 in random order, int64 unless said otherwise.
+Tensor randperm(int64_t n, TensorOptions options = {});
+
+/// Fills self with numbers uniform in [from, to); from + u (to - from) may round up to `to`.
+/// Floating dtypes.
+const Tensor& uniform_(const Tensor& self, double from = 0, double to = 1,
+                       Generator* generator = nullptr);
+/// Fills self with normal numbers. Floating dtypes.
+const Tensor& normal_(const Tensor& self, double mean = 0, double std = 1,
+                      Generator* generator = nullptr);
+/// A tensor like self, each element 1 with probability p, else 0.
+Tensor bernoulli(const Tensor& self, double p, Generator* generator = nullptr);
+const Tensor& bernoulli_(const Tensor& self, double p = 0.5, Generator* generator = nullptr);
+
+/// While training, zeroes each element with probability p and divides the others by 1 - p;
+/// otherwise returns input itself.
+Tensor dropout(const Tensor& input, double p, bool train);
+/// The same with the bool mask of the elements kept. `train` left out means true; false keeps all.
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
+                                          std::optional<bool> train = true);
+/// grad * mask * scale.
+Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale);
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/reduce.cc, defined in kernels/meta/reduce.cc.
+
+Outputs sum(const Tensor& self, std::optional<DType> dtype);
+Outputs sum_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
+                 std::optional<DType> dtype);
+Outputs mean(const Tensor& self, std::optional<DType> dtype);
+Outputs mean_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
+                  std::optional<DType> dtype);
+Outputs amax(const Tensor& self, IntList dims, bool keepdim);
+Outputs amin(const Tensor& self, IntList dims, bool keepdim);
+Outputs argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
+Outputs argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
+Outputs max_dim(const Tensor& self, int64_t dim, bool keepdim);
+Outputs min_dim(const Tensor& self, int64_t dim, bool keepdim);
+Outputs truth(const Tensor& self);
+Outputs truth_dim(const Tensor& self, int64_t dim, bool keepdim);
+Outputs truth_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim);
+Outputs cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype);
+
+}  // namespace lockstep::rules

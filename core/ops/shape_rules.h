@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "core/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/shape.cc, defined in kernels/meta/shape.cc.
+
+Outputs cat(TensorList tensors, int64_t dim);
+Outputs slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
+                      std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
+Outputs flip(const Tensor& self, IntList dims);
+
+}  // namespace lockstep::rules

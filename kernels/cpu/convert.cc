@@ -1,0 +1,195 @@
+#include "kernels/cpu/convert.h"
+
+#include <type_traits>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+namespace lockstep::cpu {
+
+namespace {
+
+// How a dtype's elements lie in memory. A bool is a byte, so that no value is out of its range.
+struct Truth {
+  uint8_t byte;
+};
+struct HalfWord {
+  uint16_t bits;
+};
+
+template <class To, class From>
+To converted(From value) {
+  if constexpr (std::is_same_v<From, Truth>) {
+    return static_cast<To>(value.byte != 0 ? 1 : 0);
+  } else if constexpr (std::is_same_v<From, BFloat16>) {
+    return converted<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<From, HalfWord>) {
+#if defined(__F16C__)
+    return converted<To>(_cvtsh_ss(value.bits));
+#else
+    Half half;
+    half.bits = value.bits;
+    return converted<To>(static_cast<float>(half));
+#endif
+  } else if constexpr (std::is_same_v<To, Truth>) {
+    return Truth{static_cast<uint8_t>(value != From(0) ? 1 : 0)};
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return BFloat16(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, HalfWord>) {
+#if defined(__F16C__)
+    return HalfWord{static_cast<uint16_t>(_cvtss_sh(static_cast<float>(value), 0))};
+#else
+    return HalfWord{Half(static_cast<float>(value)).bits};
+#endif
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return static_cast<To>(static_cast<int64_t>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <class To, class From>
+void load(int64_t n, void* to, const void* from, int64_t stride) {
+  To* __restrict out = static_cast<To*>(to);
+  if (stride == sizeof(From)) {
+    const From* __restrict in = static_cast<const From*>(from);
+    int64_t i = 0;
+#if defined(__F16C__)
+    if constexpr (std::is_same_v<From, HalfWord> && std::is_same_v<To, float>) {
+      for (; i + 8 <= n; i += 8) {
+        const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(halves));
+      }
+    }
+#endif
+    for (; i < n; ++i) out[i] = converted<To>(in[i]);
+  } else if (stride == 0) {
+    const To value = converted<To>(*static_cast<const From*>(from));
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+  } else {
+    const char* in = static_cast<const char*>(from);
+    for (int64_t i = 0; i < n; ++i, in += stride) {
+      out[i] = converted<To>(*reinterpret_cast<const From*>(in));
+    }
+  }
+}
+
+template <class To, class From>
+void store(int64_t n, void* to, int64_t stride, const void* from) {
+  const From* __restrict in = static_cast<const From*>(from);
+  if (stride == sizeof(To)) {
+    To* __restrict out = static_cast<To*>(to);
+    int64_t i = 0;
+#if defined(__F16C__)
+    if constexpr (std::is_same_v<To, HalfWord> && std::is_same_v<From, float>) {
+      for (; i + 8 <= n; i += 8) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(in + i), 0));
+      }
+    }
+#endif
+    for (; i < n; ++i) out[i] = converted<To>(in[i]);
+  } else {
+    char* out = static_cast<char*>(to);
+    for (int64_t i = 0; i < n; ++i, out += stride) {
+      *reinterpret_cast<To*>(out) = converted<To>(in[i]);
+    }
+  }
+}
+
+/// A raw byte, whatever its dtype says; other dtypes give 0 or 1.
+template <class From>
+LoadFunction load_byte() {
+  if constexpr (std::is_same_v<From, Truth> || std::is_same_v<From, uint8_t>) {
+    return &load<uint8_t, uint8_t>;
+  } else {
+    return &load<Truth, From>;
+  }
+}
+
+template <class From>
+LoadFunction load_from(Lane to) {
+  switch (to) {
+    case Lane::kF32:
+      return &load<float, From>;
+    case Lane::kF64:
+      return &load<double, From>;
+    case Lane::kI64:
+      return &load<int64_t, From>;
+    case Lane::kByte:
+      return load_byte<From>();
+  }
+  return nullptr;
+}
+
+template <class To>
+StoreFunction store_to(Lane from) {
+  switch (from) {
+    case Lane::kF32:
+      return &store<To, float>;
+    case Lane::kF64:
+      return &store<To, double>;
+    case Lane::kI64:
+      return &store<To, int64_t>;
+    case Lane::kByte:
+      return &store<To, uint8_t>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+LoadFunction load_function(Lane to, DType from) {
+  switch (from) {
+    case DType::kBool:
+      return load_from<Truth>(to);
+    case DType::kU8:
+      return load_from<uint8_t>(to);
+    case DType::kI8:
+      return load_from<int8_t>(to);
+    case DType::kI16:
+      return load_from<int16_t>(to);
+    case DType::kI32:
+      return load_from<int32_t>(to);
+    case DType::kI64:
+      return load_from<int64_t>(to);
+    case DType::kF16:
+      return load_from<HalfWord>(to);
+    case DType::kBF16:
+      return load_from<BFloat16>(to);
+    case DType::kF32:
+      return load_from<float>(to);
+    case DType::kF64:
+      return load_from<double>(to);
+  }
+  return nullptr;
+}
+
+StoreFunction store_function(DType to, Lane from) {
+  switch (to) {
+    case DType::kBool:
+      return store_to<Truth>(from);
+    case DType::kU8:
+      return store_to<uint8_t>(from);
+    case DType::kI8:
+      return store_to<int8_t>(from);
+    case DType::kI16:
+      return store_to<int16_t>(from);
+    case DType::kI32:
+      return store_to<int32_t>(from);
+    case DType::kI64:
+      return store_to<int64_t>(from);
+    case DType::kF16:
+      return store_to<HalfWord>(from);
+    case DType::kBF16:
+      return store_to<BFloat16>(from);
+    case DType::kF32:
+      return store_to<float>(from);
+    case DType::kF64:
+      return store_to<double>(from);
+  }
+  return nullptr;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "core/library.h"
+#include "core/parallel.h"
+#include "kernels/cpu/copy.h"
+#include "kernels/cpu/lanes.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+using Type = std::optional<DType>;
+using LayoutOption = std::optional<Layout>;
+using DeviceOption = std::optional<Device>;
+using Flag = std::optional<bool>;
+using Format = std::optional<MemoryFormat>;
+
+void empty(const Out&, IntList, Type, LayoutOption, DeviceOption, Flag, Format) {}
+void empty_like(const Out&, const In&, Type, LayoutOption, DeviceOption, Flag, Format) {}
+
+template <int kValue>
+void filled(const Out& out, IntList, Type, LayoutOption, DeviceOption, Flag) {
+  fill_elements(out, kValue);
+}
+template <int kValue>
+void filled_like(const Out& out, const In&, Type, LayoutOption, DeviceOption, Flag, Format) {
+  fill_elements(out, kValue);
+}
+void full(const Out& out, IntList, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
+  fill_elements(out, value);
+}
+void full_like(const Out& out, const In&, Scalar value, Type, LayoutOption, DeviceOption, Flag,
+               Format) {
+  fill_elements(out, value);
+}
+void scalar_tensor(const Out& out, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
+  fill_elements(out, value);
+}
+
+/// Element i is start + i * step, computed in f64 or, when all three numbers are integers, int64.
+void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutOption, DeviceOption,
+            Flag) {
+  constexpr int64_t kChunk = 512;
+  const bool integral = !start.is_floating() && !end.is_floating() && !step.is_floating();
+  const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
+  const auto run = [&]<class T>() {
+    const T first = start.to<T>();
+    const T stride = step.to<T>();
+    const StoreFunction store = store_function(out.dtype, lane_of<T>);
+    parallel_for(0, out.numel, 32768, [&](int64_t begin, int64_t last) {
+      T values[kChunk];
+      for (int64_t i = begin; i < last; i += kChunk) {
+        const int64_t count = std::min(kChunk, last - i);
+        for (int64_t j = 0; j < count; ++j) values[j] = first + static_cast<T>(i + j) * stride;
+        store(count, out.data<char>() + i * element, element, values);
+      }
+    });
+  };
+  integral ? run.template operator()<int64_t>() : run.template operator()<double>();
+}
+
+LS_KERNEL(CPU, "empty.memory_format", empty, Strides::kAny);
+LS_KERNEL(CPU, "zeros", filled<0>, Strides::kContiguous);
+LS_KERNEL(CPU, "ones", filled<1>, Strides::kContiguous);
+LS_KERNEL(CPU, "full", full, Strides::kContiguous);
+LS_KERNEL(CPU, "scalar_tensor", scalar_tensor, Strides::kContiguous);
+LS_KERNEL(CPU, "arange.start_step", arange, Strides::kContiguous);
+LS_KERNEL(CPU, "empty_like", empty_like, Strides::kAny);
+LS_KERNEL(CPU, "zeros_like", filled_like<0>, Strides::kAny);
+LS_KERNEL(CPU, "ones_like", filled_like<1>, Strides::kAny);
+LS_KERNEL(CPU, "full_like", full_like, Strides::kAny);
+
+}  // namespace
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/kernel_arguments.h"
+
+namespace lockstep::cpu {
+
+/// The numbers of a contiguous int64 or int32 tensor as int64, each in [0, size). Throws IndexError
+/// naming `op`, the first that is not, and the range.
+std::vector<int64_t> read_indices(std::string_view op, const In& indices, int64_t size);
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+/// oneDNN, the only file pair that knows it. Every call runs on the calling thread alone: the
+/// library cuts a product differently for each number of threads, which would change its bits.
+namespace lockstep::cpu::onednn {
+
+/// Row-major c [m, n] = alpha op(a) op(b) + beta c; op transposes. c is not read when beta is 0.
+void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+           const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+           int64_t ldc);
+
+/// Row-major f32 c [m, n] = op(a) op(b) of bf16 matrices, summed in f32. m, n, k > 0.
+/// Compiled products are kept per thread, keyed by sizes, layouts and leading dimensions.
+void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb, float* c,
+               int64_t ldc);
+
+}  // namespace lockstep::cpu::onednn

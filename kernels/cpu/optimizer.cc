@@ -1,0 +1,181 @@
+#include "core/ops/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/library.h"
+#include "core/parallel.h"
+#include "kernels/cpu/row_lanes.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+/// Elements that one task updates at a time.
+constexpr int64_t kPart = 16384;
+
+/// Calls `update(i, first, count)` for parts of every tensor of the list, all in one parallel loop,
+/// so that many small parameters cost no more than one large.
+template <class Update>
+void for_each_part(OutList list, Update update) {
+  std::vector<int64_t> starts{0};  // of each tensor, in parts
+  for (const Out& tensor : list) {
+    starts.push_back(starts.back() + (tensor.numel + kPart - 1) / kPart);
+  }
+  parallel_for(0, starts.back(), 4, [&](int64_t begin, int64_t end) {
+    auto tensor = std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin() - 1;
+    for (int64_t part = begin; part < end; ++part) {
+      while (part >= starts[static_cast<size_t>(tensor) + 1]) ++tensor;
+      const auto i = static_cast<size_t>(tensor);
+      const int64_t first = (part - starts[i]) * kPart;
+      update(i, first, std::min(kPart, list[i].numel - first));
+    }
+  });
+}
+
+double decay_of(double weight_decay, IntList decayed, size_t i) {
+  return decayed.empty() || decayed[i] != 0 ? weight_decay : 0.0;
+}
+
+/// What one step of AdamW multiplies by, the same for all elements.
+template <class T>
+struct AdamWFactors {
+  T gradient, first, second, second_new, step_size, inverse_root, eps;
+};
+
+template <class T>
+void adamw_part(T* __restrict p, const T* __restrict grad, T* __restrict m, T* __restrict v,
+                int64_t n, const AdamWFactors<T>& f, T keep) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = f.gradient * grad[i];
+    const T first = std::fma(f.first, g - m[i], m[i]);
+    const T second = std::fma(f.second_new * g, g, f.second * v[i]);
+    const T root = std::fma(std::sqrt(second), f.inverse_root, f.eps);
+    m[i] = first;
+    v[i] = second;
+    p[i] = std::fma(p[i], keep, -(f.step_size * first / root));
+  }
+}
+
+template <class T>
+void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
+           double beta1, double beta2, double weight_decay, double eps, int64_t step,
+           double grad_scale, IntList decayed) {
+  const double steps = static_cast<double>(step);
+  const double correction1 = 1 - std::pow(beta1, steps);
+  const double correction2 = 1 - std::pow(beta2, steps);
+  const AdamWFactors<T> factors{static_cast<T>(grad_scale),
+                                static_cast<T>(1 - beta1),
+                                static_cast<T>(beta2),
+                                static_cast<T>(1 - beta2),
+                                static_cast<T>(lr / correction1),
+                                static_cast<T>(1 / std::sqrt(correction2)),
+                                static_cast<T>(eps)};
+  for_each_part(self, [&](size_t i, int64_t first, int64_t count) {
+    const T keep = static_cast<T>(1 - lr * decay_of(weight_decay, decayed, i));
+    adamw_part(self[i].data<T>() + first, grads[i].data<T>() + first, exp_avgs[i].data<T>() + first,
+               exp_avg_sqs[i].data<T>() + first, count, factors, keep);
+  });
+}
+
+void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
+                 double beta1, double beta2, double weight_decay, double eps, int64_t step,
+                 double grad_scale, IntList decayed) {
+  if (self.empty()) return;
+  const auto run = self[0].dtype == DType::kF64 ? adamw<double> : adamw<float>;
+  run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step, grad_scale,
+      decayed);
+}
+
+template <class T>
+struct SgdFactors {
+  T gradient, momentum, lr;
+};
+
+template <class T>
+void sgd_part(T* __restrict p, const T* __restrict grad, int64_t n, const SgdFactors<T>& f,
+              T decay) {
+  for (int64_t i = 0; i < n; ++i) {
+    p[i] = std::fma(-f.lr, std::fma(decay, p[i], f.gradient * grad[i]), p[i]);
+  }
+}
+
+template <class T>
+void momentum_part(T* __restrict p, const T* __restrict grad, T* __restrict buffer, int64_t n,
+                   const SgdFactors<T>& f, T decay, bool nesterov) {
+  // What is followed: g + momentum * b with Nesterov's rule, else b alone.
+  const T of_gradient = nesterov ? T(1) : T(0);
+  const T of_buffer = nesterov ? f.momentum : T(1);
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = std::fma(decay, p[i], f.gradient * grad[i]);
+    const T b = std::fma(f.momentum, buffer[i], g);
+    buffer[i] = b;
+    p[i] = std::fma(-f.lr, std::fma(of_buffer, b, of_gradient * g), p[i]);
+  }
+}
+
+template <class T>
+void sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
+         bool nesterov, double weight_decay, double grad_scale, IntList decayed) {
+  const SgdFactors<T> factors{static_cast<T>(grad_scale), static_cast<T>(momentum),
+                              static_cast<T>(lr)};
+  for_each_part(self, [&](size_t i, int64_t first, int64_t count) {
+    const T decay = static_cast<T>(decay_of(weight_decay, decayed, i));
+    T* p = self[i].data<T>() + first;
+    const T* grad = grads[i].data<T>() + first;
+    if (momentum == 0) {
+      sgd_part(p, grad, count, factors, decay);
+    } else {
+      momentum_part(p, grad, momentum_buffers[i].data<T>() + first, count, factors, decay,
+                    nesterov);
+    }
+  });
+}
+
+void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
+               bool nesterov, double weight_decay, double grad_scale, IntList decayed) {
+  if (self.empty()) return;
+  const auto run = self[0].dtype == DType::kF64 ? sgd<double> : sgd<float>;
+  run(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay, grad_scale, decayed);
+}
+
+template <class T>
+double square_sum(const T* x, int64_t n) {
+  // Squares in f64: those of f32 are exact there, and neither overflow nor vanish.
+  constexpr int64_t kChunk = 512;
+  alignas(32) double squares[kChunk];
+  double total = 0;
+  for (int64_t first = 0; first < n; first += kChunk) {
+    const int64_t count = std::min(kChunk, n - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const double value = static_cast<double>(x[first + i]);
+      squares[i] = value * value;
+    }
+    total += join_row<SumOf<double>>(squares, count);
+  }
+  return total;
+}
+
+template <class T>
+void square_sums(const Out& out, const In& self) {
+  parallel_for(0, out.numel, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block * kNormBlock;
+      out.data<double>()[block] =
+          square_sum(self.data<T>() + first, std::min(kNormBlock, self.numel - first));
+    }
+  });
+}
+
+void block_square_sums(const Out& out, const In& self) {
+  self.dtype == DType::kF64 ? square_sums<double>(out, self) : square_sums<float>(out, self);
+}
+
+}  // namespace
+
+LS_KERNEL(CPU, "_fused_adamw_", fused_adamw, Strides::kContiguous);
+LS_KERNEL(CPU, "_fused_sgd_", fused_sgd, Strides::kContiguous);
+LS_KERNEL(CPU, "_block_square_sums", block_square_sums, Strides::kContiguous);
+
+}  // namespace lockstep::cpu

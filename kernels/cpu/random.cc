@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/library.h"
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/random_blocks.h"
+#include "kernels/cpu/strided_loop.h"
+#include "kernels/functors.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+constexpr int64_t kGroups = RandomBlock::kGroups;
+
+/// Elements that one block of words makes: a float takes one word, a double two.
+template <class T>
+inline constexpr int64_t kPerBlock = std::is_same_v<T, double> ? 2 * kGroups : 4 * kGroups;
+
+uint64_t wide(const RandomBlock& words, int pair, int64_t group) {
+  return words.word[2 * pair][group] |
+         (static_cast<uint64_t>(words.word[2 * pair + 1][group]) << 32);
+}
+
+/// Uniform in [0, 1), `bits` of them random, so that rounding to the dtype cannot reach 1.
+void unit_interval(const RandomBlock& words, int bits, float* values) {
+  const float scale = 1.0F / static_cast<float>(1 << bits);
+  for (int64_t g = 0; g < kGroups; ++g) {
+    for (int k = 0; k < 4; ++k) {
+      values[4 * g + k] =
+          static_cast<float>(static_cast<int32_t>(words.word[k][g] >> (32 - bits))) * scale;
+    }
+  }
+}
+void unit_interval(const RandomBlock& words, int, double* values) {
+  for (int64_t g = 0; g < kGroups; ++g) {
+    for (int pair = 0; pair < 2; ++pair) {
+      values[2 * g + pair] = static_cast<double>(wide(words, pair, g) >> 11) * 0x1p-53;
+    }
+  }
+}
+
+/// Box & Muller 1958: sqrt(-2 ln u) is the distance, v the turn of a normal pair.
+void normal_pairs(const RandomBlock& words, float* values) {
+  for (int pair = 0; pair < 2; ++pair) {
+    float cosine[kGroups];
+    float sine[kGroups];
+    for (int64_t g = 0; g < kGroups; ++g) {
+      // u in (0, 1], 31 bits: the tails reach 6.6 standard deviations.
+      const int32_t bits = static_cast<int32_t>(words.word[2 * pair][g] >> 1);
+      const float u = (static_cast<float>(bits) + 0.5F) * 0x1p-31F;
+      const int32_t turn_bits = static_cast<int32_t>(words.word[2 * pair + 1][g] >> 8);
+      const SineCosine turn = sincos_turns_f32(static_cast<float>(turn_bits) * 0x1p-24F);
+      const float distance = std::sqrt(-2.0F * log_f32(u));
+      cosine[g] = distance * turn.cosine;
+      sine[g] = distance * turn.sine;
+    }
+    for (int64_t g = 0; g < kGroups; ++g) {
+      values[4 * g + 2 * pair] = cosine[g];
+      values[4 * g + 2 * pair + 1] = sine[g];
+    }
+  }
+}
+void normal_pairs(const RandomBlock& words, double* values) {
+  for (int64_t g = 0; g < kGroups; ++g) {
+    const double u = (static_cast<double>(wide(words, 0, g) >> 11) + 0.5) * 0x1p-53;
+    const double angle =
+        static_cast<double>(wide(words, 1, g) >> 11) * (0x1p-53 * 6.28318530717958647693);
+    const double distance = std::sqrt(-2.0 * std::log(u));
+    values[2 * g] = distance * std::cos(angle);
+    values[2 * g + 1] = distance * std::sin(angle);
+  }
+}
+
+/// out[i] = offset + scale * (number i that `make` fills in), rounded once to the lane.
+template <class T, class Make>
+void fill_random(const Out& out, const RandomKey& key, double scale, double offset,
+                 const Make& make) {
+  const StoreFunction store = store_function(out.dtype, lane_of<T>);
+  const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
+  const T factor = static_cast<T>(scale);
+  const T start = static_cast<T>(offset);
+  for_random_blocks(key, out.numel, kPerBlock<T>,
+                    [&](const RandomBlock& words, int64_t first, int64_t count) {
+                      alignas(64) T values[kPerBlock<T>];
+                      make(words, values);
+                      for (T& value : values) value = std::fma(value, factor, start);
+                      store(count, out.data<char>() + first * element, element, values);
+                    });
+}
+
+void uniform(const Out& out, const In&, double from, double to, Generator* generator) {
+  const RandomKey key = next_call(generator);
+  const int bits = out.dtype == DType::kBF16 ? 8 : out.dtype == DType::kF16 ? 11 : 24;
+  with_floating_lane(out.dtype, [&]<class T>() {
+    fill_random<T>(out, key, to - from, from, [bits](const RandomBlock& words, T* values) {
+      unit_interval(words, bits, values);
+    });
+  });
+}
+
+void normal(const Out& out, const In&, double mean, double std, Generator* generator) {
+  const RandomKey key = next_call(generator);
+  with_floating_lane(out.dtype, [&]<class T>() {
+    fill_random<T>(out, key, std, mean,
+                   [](const RandomBlock& words, T* values) { normal_pairs(words, values); });
+  });
+}
+
+/// keep[i] = 1 with probability p, by one word each, whatever the dtype.
+void draw_mask(const RandomBlock& words, double p, uint8_t* keep) {
+  // A word below p 2^32; p = 1 keeps them all.
+  const uint64_t threshold = static_cast<uint64_t>(p * 0x1p32);
+  const uint32_t last = static_cast<uint32_t>(threshold - 1);
+  const uint8_t any = threshold != 0 ? 1 : 0;
+  for (int64_t g = 0; g < kGroups; ++g) {
+    for (int k = 0; k < 4; ++k) {
+      keep[4 * g + k] = static_cast<uint8_t>(words.word[k][g] <= last ? any : 0);
+    }
+  }
+}
+
+void bernoulli(const Out& out, const In&, double p, Generator* generator) {
+  const RandomKey key = next_call(generator);
+  const StoreFunction store = store_function(out.dtype, Lane::kByte);
+  const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
+  for_random_blocks(key, out.numel, 4 * kGroups,
+                    [&](const RandomBlock& words, int64_t first, int64_t count) {
+                      uint8_t keep[4 * kGroups];
+                      draw_mask(words, p, keep);
+                      store(count, out.data<char>() + first * element, element, keep);
+                    });
+}
+
+template <class T>
+void drop(const Out& out, const Out& mask, const In& input, double p, const RandomKey& key) {
+  const functors::MaskedScale<T> scale{static_cast<T>(p == 1 ? 0 : 1 / (1 - p))};
+  const LoadFunction load = load_function(lane_of<T>, input.dtype);
+  const StoreFunction store = store_function(out.dtype, lane_of<T>);
+  const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
+  for_random_blocks(key, out.numel, 4 * kGroups,
+                    [&](const RandomBlock& words, int64_t first, int64_t count) {
+                      uint8_t keep[4 * kGroups];
+                      alignas(64) T values[4 * kGroups];
+                      draw_mask(words, 1 - p, keep);
+                      load(count, values, input.data<char>() + first * element, element);
+                      for (int64_t i = 0; i < count; ++i) values[i] = scale(values[i], keep[i]);
+                      store(count, out.data<char>() + first * element, element, values);
+                      std::copy_n(keep, count, mask.data<uint8_t>() + first);
+                    });
+}
+
+void native_dropout(const Out& out, const Out& mask, const In& input, double p,
+                    std::optional<bool> train) {
+  // Nothing is drawn where nothing is dropped.
+  const RandomKey key = train.value_or(true) ? next_call(nullptr) : RandomKey();
+  with_floating_lane(
+      out.dtype, [&]<class T>() { drop<T>(out, mask, input, train.value_or(true) ? p : 0, key); });
+}
+
+void native_dropout_backward(const Out& out, const In& grad, const In& mask, double scale) {
+  with_floating_lane(out.dtype, [&]<class T>() {
+    elementwise<T, T, uint8_t>(out, functors::MaskedScale<T>{static_cast<T>(scale)}, grad, mask);
+  });
+}
+
+/// Fisher & Yates: position i changes places with one of 0 .. i.
+void randperm(const Out& out, int64_t n, std::optional<DType>, std::optional<Layout>,
+              std::optional<Device>, std::optional<bool>) {
+  const RandomKey key = next_call(nullptr);
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  RandomBlock words;
+  for (int64_t i = n - 1; i >= 0; --i) {
+    const int64_t group = i / 4;
+    if (i == n - 1 || i % (4 * kGroups) == 4 * kGroups - 1) {
+      words.draw(key, static_cast<uint64_t>(group / kGroups * kGroups));
+    }
+    const uint64_t word = words.word[i % 4][group % kGroups];
+    const size_t other = static_cast<size_t>((word * static_cast<uint64_t>(i + 1)) >> 32);
+    std::swap(order[static_cast<size_t>(i)], order[other]);
+  }
+  const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
+  store_function(out.dtype, Lane::kI64)(n, out.data<char>(), element, order.data());
+}
+
+LS_KERNEL(CPU, "uniform", uniform, Strides::kContiguous);
+LS_KERNEL(CPU, "normal", normal, Strides::kContiguous);
+LS_KERNEL(CPU, "bernoulli.p", bernoulli, Strides::kContiguous);
+LS_KERNEL(CPU, "native_dropout", native_dropout, Strides::kContiguous);
+LS_KERNEL(CPU, "native_dropout_backward", native_dropout_backward, Strides::kAny);
+LS_KERNEL(CPU, "randperm", randperm, Strides::kContiguous);
+
+}  // namespace
+
+}  // namespace lockstep::cpu

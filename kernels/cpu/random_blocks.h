@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/function_ref.h"
+#include "core/generator.h"
+
+namespace lockstep::cpu {
+
+/// The random words of 64 neighbouring groups of one call: word[k][g] is word k of group g.
+struct RandomBlock {
+  static constexpr int64_t kGroups = 64;
+  alignas(64) uint32_t word[4][kGroups];
+
+  /// Draws groups first_group, first_group + 1, .... first_group is a multiple of kGroups.
+  void draw(const RandomKey& key, uint64_t first_group);
+};
+
+/// The call's key: from `generator`, or from the thread's default one when it is null.
+RandomKey next_call(Generator* generator);
+
+/// Cuts `elements` into blocks of `per_block`, draws each block's words and calls
+/// body(words, first element, number of elements). Parallel; block b always draws the groups from
+/// 64 b on, so the numbers do not depend on the threads.
+void for_random_blocks(
+    const RandomKey& key, int64_t elements, int64_t per_block,
+    FunctionRef<void(const RandomBlock& words, int64_t first, int64_t count)> body);
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,228 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "core/parallel.h"
+#include "kernels/cpu/elements.h"
+#include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/row_lanes.h"
+
+namespace lockstep::cpu {
+
+/// The reduction behind sum, mean, amax, any, ...: joins elements with `Op` (see lanes.h), in
+/// blocks that depend on shape and strides only, so that the bits do not depend on the number of
+/// threads. Compiled once per type that is computed in; other element types are converted in
+/// short runs on the way in.
+template <class Op>
+class ReduceEngine {
+ public:
+  using C = typename Op::Element;
+  /// Totals of f32 blocks are added in f64.
+  using Total = std::conditional_t<std::is_same_v<C, float>, double, C>;
+
+  /// Where elements come from.
+  struct Source {
+    const std::byte* data;
+    size_t element;  ///< bytes
+    bool direct;     ///< elements are of type C
+    /// Converts n elements, `stride` elements apart.
+    void (*read)(const std::byte* at, int64_t stride, C* to, int64_t n);
+  };
+  /// Where results go: stores n totals from result `first` on.
+  using Store = FunctionRef<void(int64_t first, const Total* totals, int64_t n)>;
+
+  static void run(const ReducePlan& plan, const Source& source, Store store) {
+    if (plan.outputs == 0) return;
+    if (plan.count == 0) {
+      const Total nothing = Op::identity();
+      for (int64_t i = 0; i < plan.outputs; ++i) store(i, &nothing, 1);
+      return;
+    }
+    const bool columns = !plan.kept.empty() && plan.kept.back().stride == 1 &&
+                         plan.kept.back().size >= 8 &&
+                         (plan.reduced.back().stride != 1 || plan.reduced.back().size == 1);
+    columns ? run_columns(plan, source, store) : run_rows(plan, source, store);
+  }
+
+ private:
+  static constexpr int64_t kGrain = 32768;    // elements worth a thread
+  static constexpr int64_t kBuffer = 512;     // elements converted at a time
+  static constexpr int64_t kTile = 1024;      // columns joined at a time: stays in the first cache
+  static constexpr int64_t kBlockRows = 128;  // rows joined before the totals are widened
+
+  // Rows: the elements of one result are next to each other, or nothing is.
+
+  /// The elements of one result, cut into blocks: whole runs of the last axis, or parts of one.
+  struct RowBlocks {
+    explicit RowBlocks(const ReducePlan& plan)
+        : axis(plan.reduced.back()), outer(plan.reduced), runs(plan.count / axis.size) {
+      outer.pop_back();
+      parts = (axis.size + kLaneBlock - 1) / kLaneBlock;
+      group = parts > 1 ? 1 : kLaneBlock / axis.size;
+      count = parts > 1 ? runs * parts : (runs + group - 1) / group;
+    }
+    Axis axis;
+    Axes outer;
+    int64_t runs;   ///< of the last axis
+    int64_t parts;  ///< blocks that one run is cut into
+    int64_t group;  ///< runs in one block
+    int64_t count;  ///< of blocks
+  };
+
+  static void add_run(Lanes<Op>& lanes, const Source& source, int64_t offset, int64_t stride,
+                      int64_t n) {
+    const std::byte* at = source.data + offset * static_cast<int64_t>(source.element);
+    if (source.direct && stride == 1) {
+      lanes.add(reinterpret_cast<const C*>(at), n);
+      return;
+    }
+    alignas(32) C buffer[kBuffer];
+    for (int64_t i = 0; i < n; i += kBuffer) {
+      const int64_t length = std::min(kBuffer, n - i);
+      source.read(at + i * stride * static_cast<int64_t>(source.element), stride, buffer, length);
+      lanes.add(buffer, length);
+    }
+  }
+
+  static Total block_total(const RowBlocks& blocks, const Source& source, int64_t base,
+                           int64_t block) {
+    Lanes<Op> lanes;
+    const auto [size, stride] = blocks.axis;
+    if (blocks.parts > 1) {
+      const int64_t first = block % blocks.parts * kLaneBlock;
+      const int64_t run = base + offset_at(block / blocks.parts, blocks.outer);
+      add_run(lanes, source, run + first * stride, stride, std::min(kLaneBlock, size - first));
+    } else {
+      const int64_t last = std::min(blocks.runs, (block + 1) * blocks.group);
+      for (int64_t run = block * blocks.group; run < last; ++run) {
+        add_run(lanes, source, base + offset_at(run, blocks.outer), stride, size);
+      }
+    }
+    return static_cast<Total>(lanes.total());
+  }
+
+  static void run_rows(const ReducePlan& plan, const Source& source, Store store) {
+    const RowBlocks blocks(plan);
+    if (blocks.count == 1 || plan.outputs >= 64) {
+      parallel_for(0, plan.outputs, std::max<int64_t>(1, kGrain / plan.count),
+                   [&](int64_t first, int64_t last) {
+                     for (int64_t i = first; i < last; ++i) {
+                       const int64_t base = offset_at(i, plan.kept);
+                       Total total = Op::identity();
+                       for (int64_t block = 0; block < blocks.count; ++block) {
+                         total = Op::join(total, block_total(blocks, source, base, block));
+                       }
+                       store(i, &total, 1);
+                     }
+                   });
+      return;
+    }
+    // Few long results: threads share their blocks.
+    std::vector<Total> totals(static_cast<size_t>(plan.outputs * blocks.count));
+    parallel_for(
+        0, plan.outputs * blocks.count, kGrain / kLaneBlock, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) {
+            const int64_t base = offset_at(i / blocks.count, plan.kept);
+            totals[static_cast<size_t>(i)] = block_total(blocks, source, base, i % blocks.count);
+          }
+        });
+    for (int64_t i = 0; i < plan.outputs; ++i) {
+      Total total = Op::identity();
+      for (int64_t block = 0; block < blocks.count; ++block) {
+        total = Op::join(total, totals[static_cast<size_t>(i * blocks.count + block)]);
+      }
+      store(i, &total, 1);
+    }
+  }
+
+  // Columns: neighbours in memory belong to neighbouring results.
+
+  static void join_rows(C* __restrict joined, const C* a, const C* b, const C* c, const C* d,
+                        int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      joined[i] = Op::join(joined[i], Op::join(Op::join(a[i], b[i]), Op::join(c[i], d[i])));
+    }
+  }
+  static void join_row(C* __restrict joined, const C* a, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) joined[i] = Op::join(joined[i], a[i]);
+  }
+
+  /// Joins rows [first, last) of the columns at `base`, n of them.
+  static void join_tile(C* joined, const ReducePlan& plan, const Source& source, int64_t base,
+                        int64_t first, int64_t last, int64_t n) {
+    std::fill_n(joined, n, Op::identity());
+    const int64_t element = static_cast<int64_t>(source.element);
+    const auto row = [&](int64_t i) {
+      return source.data + (base + offset_at(i, plan.reduced)) * element;
+    };
+    if (source.direct) {
+      const auto direct = [&](int64_t i) { return reinterpret_cast<const C*>(row(i)); };
+      int64_t i = first;
+      for (; i + 4 <= last; i += 4) {
+        join_rows(joined, direct(i), direct(i + 1), direct(i + 2), direct(i + 3), n);
+      }
+      for (; i < last; ++i) join_row(joined, direct(i), n);
+      return;
+    }
+    alignas(32) C buffer[kTile];
+    for (int64_t i = first; i < last; ++i) {
+      source.read(row(i), 1, buffer, n);
+      join_row(joined, buffer, n);
+    }
+  }
+
+  static void run_columns(const ReducePlan& plan, const Source& source, Store store) {
+    const int64_t width = plan.kept.back().size;
+    const int64_t groups = plan.outputs / width;  // runs of neighbouring results
+    const int64_t tiles = (width + kTile - 1) / kTile;
+    const int64_t blocks = (plan.count + kBlockRows - 1) / kBlockRows;
+    Axes outer = plan.kept;
+    outer.pop_back();
+    std::unique_ptr<C[]> partial;
+    if (blocks > 1)
+      partial = std::make_unique_for_overwrite<C[]>(static_cast<size_t>(plan.outputs * blocks));
+
+    const int64_t work = std::min(kBlockRows, plan.count) * std::min(kTile, width);
+    parallel_for(
+        0, groups * blocks * tiles, std::max<int64_t>(1, kGrain / work),
+        [&](int64_t first, int64_t last) {
+          alignas(32) C joined[kTile];
+          Total totals[kTile];
+          for (int64_t i = first; i < last; ++i) {
+            const int64_t column = i % tiles * kTile;
+            const int64_t block = i / tiles % blocks;
+            const int64_t group = i / (tiles * blocks);
+            const int64_t n = std::min(kTile, width - column);
+            C* to = blocks > 1 ? partial.get() + (group * blocks + block) * width + column : joined;
+            join_tile(to, plan, source, offset_at(group, outer) + column, block * kBlockRows,
+                      std::min(plan.count, (block + 1) * kBlockRows), n);
+            if (blocks > 1) continue;
+            std::copy_n(joined, n, totals);
+            store(group * width + column, totals, n);
+          }
+        });
+    if (blocks == 1) return;
+
+    parallel_for(0, groups * tiles,
+                 std::max<int64_t>(1, kGrain / (blocks * std::min(kTile, width))),
+                 [&](int64_t first, int64_t last) {
+                   Total totals[kTile];
+                   for (int64_t i = first; i < last; ++i) {
+                     const int64_t column = i % tiles * kTile;
+                     const int64_t group = i / tiles;
+                     const int64_t n = std::min(kTile, width - column);
+                     std::fill_n(totals, n, static_cast<Total>(Op::identity()));
+                     for (int64_t block = 0; block < blocks; ++block) {
+                       const C* from = partial.get() + (group * blocks + block) * width + column;
+                       for (int64_t k = 0; k < n; ++k)
+                         totals[k] = Op::join(totals[k], static_cast<Total>(from[k]));
+                     }
+                     store(group * width + column, totals, n);
+                   }
+                 });
+  }
+};
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,41 @@
+#include "kernels/cpu/reduce_plan.h"
+
+#include <algorithm>
+
+namespace lockstep::cpu {
+
+namespace {
+
+/// Joins neighbours that can be walked as one.
+void coalesce(Axes& axes) {
+  Axes joined;
+  for (const Axis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!joined.empty() && joined.back().stride == axis.size * axis.stride) {
+      joined.back() = {joined.back().size * axis.size, axis.stride};
+    } else {
+      joined.push_back(axis);
+    }
+  }
+  axes = std::move(joined);
+}
+
+}  // namespace
+
+ReducePlan plan_reduction(const In& self, uint64_t mask) {
+  ReducePlan plan;
+  for (int i = 0; i < self.rank; ++i) {
+    const Axis axis{self.size(i), self.stride(i)};
+    const bool reduced = (mask >> i) & 1;
+    (reduced ? plan.reduced : plan.kept).push_back(axis);
+    (reduced ? plan.count : plan.outputs) *= axis.size;
+  }
+  coalesce(plan.kept);
+  std::stable_sort(plan.reduced.begin(), plan.reduced.end(),
+                   [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  coalesce(plan.reduced);
+  if (plan.reduced.empty()) plan.reduced.push_back({1, 1});
+  return plan;
+}
+
+}  // namespace lockstep::cpu

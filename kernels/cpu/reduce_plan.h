@@ -1,0 +1,36 @@
+#pragma once
+
+#include "core/kernel_arguments.h"
+#include "core/shape.h"
+
+namespace lockstep::cpu {
+
+/// One dimension of a walk through memory; the stride is in elements.
+struct Axis {
+  int64_t size;
+  int64_t stride;
+};
+using Axes = SmallVector<Axis, 5>;
+
+/// How a reduction walks its input. Dimensions that lie behind one another in memory are joined.
+struct ReducePlan {
+  Axes kept;            ///< in the order of the row-major result
+  Axes reduced;         ///< largest stride first; never empty
+  int64_t outputs = 1;  ///< results
+  int64_t count = 1;    ///< elements that make one result
+};
+
+/// Plans the reduction of the dimensions whose bits are set in `mask`.
+ReducePlan plan_reduction(const In& self, uint64_t mask);
+
+/// Offset of the index-th position of a row-major walk over `axes`.
+inline int64_t offset_at(int64_t index, const Axes& axes) {
+  int64_t offset = 0;
+  for (size_t i = axes.size(); i-- > 0 && index != 0;) {
+    offset += index % axes[i].size * axes[i].stride;
+    index /= axes[i].size;
+  }
+  return offset;
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace lockstep::cpu {
+
+/// 32 bytes of T with element-wise operators.
+template <class T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(32)));
+  /// The same at any address.
+  typedef T unaligned __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
+  static constexpr int64_t kWidth = 32 / sizeof(T);
+  /// Integers of T's size: what comparisons give and shuffles take.
+  using Integer = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  typedef Integer integers __attribute__((vector_size(32)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::type;
+
+template <class T>
+inline Vector<T> load_vector(const T* x) {
+  return *reinterpret_cast<const typename VectorOf<T>::unaligned*>(x);
+}
+template <class T>
+inline void store_vector(T* x, Vector<T> value) {
+  *reinterpret_cast<typename VectorOf<T>::unaligned*>(x) = value;
+}
+
+/// Joining two values, or two vectors of them: `identity` changes nothing.
+template <class T>
+struct SumOf {
+  using Element = T;
+  static constexpr T identity() { return 0; }
+  template <class V>
+  static V join(V a, V b) {
+    return a + b;
+  }
+};
+/// The larger of two; NaN wins.
+template <class T>
+struct LargestOf {
+  using Element = T;
+  static constexpr T identity() {
+    if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::lowest();
+  }
+  template <class V>
+  static V join(V a, V b) {
+    return ((b > a) | (b != b)) ? b : a;
+  }
+};
+template <class T>
+struct SmallestOf {
+  using Element = T;
+  static constexpr T identity() {
+    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::max();
+  }
+  template <class V>
+  static V join(V a, V b) {
+    return ((b < a) | (b != b)) ? b : a;
+  }
+};
+
+/// Joins a run of elements in an order that depends on their number only: element i goes to lane
+/// i mod 4 w, where w is the width of a vector (the last few elsewhere), and lanes are joined as a
+/// tree. That keeps the adder busy, rounds like a pairwise sum and gives the same bits on every
+/// thread.
+template <class Op>
+class Lanes {
+ public:
+  using T = typename Op::Element;
+
+  Lanes() {
+    for (Vector<T>& vector : vectors_) vector = Vector<T>{} + Op::identity();
+  }
+  void add(const T* x, int64_t n) {
+    add_each(
+        n, [x](int64_t i) { return load_vector(x + i); }, [x](int64_t i) { return x[i]; });
+  }
+  /// The same over computed elements: `vector(i)` makes w of them from the i-th on, `scalar(i)`
+  /// one.
+  template <class VectorAt, class ScalarAt>
+  void add_each(int64_t n, VectorAt vector, ScalarAt scalar) {
+    Vector<T> a = vectors_[0], b = vectors_[1], c = vectors_[2], d = vectors_[3];
+    int64_t i = 0;
+    for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+      a = Op::join(a, vector(i));
+      b = Op::join(b, vector(i + kWidth));
+      c = Op::join(c, vector(i + 2 * kWidth));
+      d = Op::join(d, vector(i + 3 * kWidth));
+    }
+    if (i + 2 * kWidth <= n) {
+      a = Op::join(a, vector(i));
+      b = Op::join(b, vector(i + kWidth));
+      i += 2 * kWidth;
+    }
+    if (i + kWidth <= n) {
+      c = Op::join(c, vector(i));
+      i += kWidth;
+    }
+    if (i < n && n >= kWidth) {  // the last vector again, without what is joined already
+      const Vector<T> none = Vector<T>{} + Op::identity();
+      d = Op::join(
+          d, numbered() >= static_cast<Integer>(kWidth - (n - i)) ? vector(n - kWidth) : none);
+    } else if (i < n) {
+      alignas(32) T few[kWidth];
+      for (int64_t k = 0; k < kWidth; ++k) few[k] = k < n ? scalar(k) : Op::identity();
+      d = Op::join(d, load_vector(few));
+    }
+    vectors_[0] = a, vectors_[1] = b, vectors_[2] = c, vectors_[3] = d;
+  }
+  T total() const {
+    Vector<T> v = Op::join(Op::join(vectors_[0], vectors_[1]), Op::join(vectors_[2], vectors_[3]));
+    for (Integer half = kWidth / 2; half > 0; half /= 2) {
+      v = Op::join(v, __builtin_shuffle(v, numbered() ^ half));
+    }
+    return v[0];
+  }
+
+ private:
+  static constexpr int64_t kWidth = VectorOf<T>::kWidth;
+  using Integer = typename VectorOf<T>::Integer;
+
+  /// 0, 1, 2, ...
+  static typename VectorOf<T>::integers numbered() {
+    typename VectorOf<T>::integers numbers{};
+    for (int64_t k = 0; k < kWidth; ++k) numbers[k] = static_cast<Integer>(k);
+    return numbers;
+  }
+
+  Vector<T> vectors_[4];
+};
+
+/// Elements that one set of lanes joins before its total moves to a wider sum.
+inline constexpr int64_t kLaneBlock = 2048;
+
+/// Joins x[0, n) in blocks of kLaneBlock; sums add the blocks' totals in f64.
+template <class Op>
+typename Op::Element join_row(const typename Op::Element* x, int64_t n) {
+  using T = typename Op::Element;
+  using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  Total total = Op::identity();
+  for (int64_t i = 0; i < n; i += kLaneBlock) {
+    Lanes<Op> lanes;
+    lanes.add(x + i, n - i < kLaneBlock ? n - i : kLaneBlock);
+    total = Op::join(total, static_cast<Total>(lanes.total()));
+  }
+  return static_cast<T>(total);
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,259 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/library.h"
+#include "core/parallel.h"
+#include "kernels/cpu/elements.h"
+#include "kernels/cpu/exp_row.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+constexpr int64_t kGrain = 8192;   // elements worth a thread
+constexpr int64_t kColumns = 128;  // lines worked on together where they lie side by side
+
+/// A contiguous tensor seen as [outer, n, inner] around the dimension that is normalised.
+struct Lines {
+  Lines(const TensorArg& tensor, int64_t dim) {
+    if (tensor.rank == 0) return;
+    const int d = static_cast<int>(wrap_dim("softmax", dim, tensor.rank));
+    n = tensor.size(d);
+    for (int i = 0; i < d; ++i) outer *= tensor.size(i);
+    for (int i = d + 1; i < tensor.rank; ++i) inner *= tensor.size(i);
+  }
+  int64_t outer = 1;
+  int64_t n = 1;
+  int64_t inner = 1;
+};
+
+/// `width` lines side by side in memory, `stride` apart from one element to the next.
+template <class C>
+struct Columns {
+  C* y;
+  const C* a;
+  const C* b;  ///< the second input of a backward
+  int64_t n;
+  int64_t width;
+  int64_t stride;
+};
+
+/// totals[k] = sum over i of term(i, k), in blocks whose totals are added in f64.
+template <class C, class Term>
+void sum_columns(C* totals, int64_t n, int64_t width, Term term) {
+  constexpr int64_t kBlock = 128;
+  double wide[kColumns] = {};
+  C narrow[kColumns];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    std::fill_n(narrow, width, C(0));
+    for (int64_t i = first; i < std::min(n, first + kBlock); ++i) {
+      for (int64_t k = 0; k < width; ++k) narrow[k] += term(i, k);
+    }
+    for (int64_t k = 0; k < width; ++k) wide[k] += static_cast<double>(narrow[k]);
+  }
+  for (int64_t k = 0; k < width; ++k) totals[k] = static_cast<C>(wide[k]);
+}
+template <class C>
+void largest_of_columns(C* largest, const Columns<C>& c) {
+  std::fill_n(largest, c.width, LargestOf<C>::identity());
+  for (int64_t i = 0; i < c.n; ++i) {
+    for (int64_t k = 0; k < c.width; ++k) {
+      largest[k] = LargestOf<C>::join(largest[k], c.a[i * c.stride + k]);
+    }
+  }
+}
+
+// Each of these knows what to do with a line that is a row of memory (y from a, and b), and with
+// several side by side.
+
+struct Softmax {
+  template <class C>
+  static void row(C* y, const C* x, const C*, int64_t n) {
+    exp_row(y, x, n, join_row<LargestOf<C>>(x, n));
+    const C scale = C(1) / join_row<SumOf<C>>(y, n);
+    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+  }
+  template <class C>
+  static void columns(const Columns<C>& c) {
+    C largest[kColumns], totals[kColumns];
+    largest_of_columns(largest, c);
+    for (int64_t i = 0; i < c.n; ++i) {
+      C* y = c.y + i * c.stride;
+      const C* x = c.a + i * c.stride;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < c.width; ++k) y[k] = elementary::exp(x[k] - largest[k]);
+    }
+    sum_columns(totals, c.n, c.width, [&](int64_t i, int64_t k) { return c.y[i * c.stride + k]; });
+    for (int64_t k = 0; k < c.width; ++k) totals[k] = C(1) / totals[k];
+    for (int64_t i = 0; i < c.n; ++i) {
+      C* y = c.y + i * c.stride;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < c.width; ++k) y[k] *= totals[k];
+    }
+  }
+};
+
+struct LogSoftmax {
+  template <class C>
+  static void row(C* y, const C* x, const C*, int64_t n) {
+    LogSumExp<C> total;
+    total.add(x, n);
+    // In two steps: their sum would lose digits where it is large beside the spread of x.
+    const C shift = total.shift(), rest = total.log_rest();
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - rest;
+  }
+  template <class C>
+  static void columns(const Columns<C>& c) {
+    C largest[kColumns], rests[kColumns];
+    largest_of_columns(largest, c);
+    sum_columns(rests, c.n, c.width, [&](int64_t i, int64_t k) {
+      return elementary::exp(c.a[i * c.stride + k] - largest[k]);
+    });
+    for (int64_t k = 0; k < c.width; ++k) rests[k] = elementary::log(rests[k]);
+    for (int64_t i = 0; i < c.n; ++i) {
+      C* y = c.y + i * c.stride;
+      const C* x = c.a + i * c.stride;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < c.width; ++k) y[k] = (x[k] - largest[k]) - rests[k];
+    }
+  }
+};
+
+struct SoftmaxBackward {
+  template <class C>
+  static void row(C* dx, const C* g, const C* y, int64_t n) {
+    double along = 0;
+    for (int64_t i = 0; i < n; i += kLaneBlock) {
+      Lanes<SumOf<C>> lanes;
+      lanes.add_each(
+          std::min(kLaneBlock, n - i),
+          [&](int64_t k) -> Vector<C> { return load_vector(g + i + k) * load_vector(y + i + k); },
+          [&](int64_t k) -> C { return g[i + k] * y[i + k]; });
+      along += static_cast<double>(lanes.total());
+    }
+    const C mean = static_cast<C>(along);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - mean);
+  }
+  template <class C>
+  static void columns(const Columns<C>& c) {
+    C along[kColumns];
+    sum_columns(along, c.n, c.width, [&](int64_t i, int64_t k) {
+      return c.a[i * c.stride + k] * c.b[i * c.stride + k];
+    });
+    for (int64_t i = 0; i < c.n; ++i) {
+      const int64_t at = i * c.stride;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < c.width; ++k) c.y[at + k] = c.b[at + k] * (c.a[at + k] - along[k]);
+    }
+  }
+};
+
+struct LogSoftmaxBackward {
+  template <class C>
+  static void row(C* dx, const C* g, const C* y, int64_t n) {
+    const C total = join_row<SumOf<C>>(g, n);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) dx[i] = g[i] - elementary::exp(y[i]) * total;
+  }
+  template <class C>
+  static void columns(const Columns<C>& c) {
+    C totals[kColumns];
+    sum_columns(totals, c.n, c.width, [&](int64_t i, int64_t k) { return c.a[i * c.stride + k]; });
+    for (int64_t i = 0; i < c.n; ++i) {
+      const int64_t at = i * c.stride;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < c.width; ++k) {
+        c.y[at + k] = c.a[at + k] - elementary::exp(c.b[at + k]) * totals[k];
+      }
+    }
+  }
+};
+
+/// to[i][k] = from[i][k] for n rows of `width`, converted.
+template <class To, class From>
+void convert_tile(To* to, int64_t to_stride, const From* from, int64_t from_stride, int64_t n,
+                  int64_t width) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t k = 0; k < width; ++k)
+      to[i * to_stride + k] = convert<To>(from[i * from_stride + k]);
+  }
+}
+
+/// Applies Work to every line: from one input (forward) or two (backward).
+template <class Work, class To, class From>
+void each_line(const Out& out, const In& first_in, const In* second_in, int64_t dim) {
+  using C = ComputeType<From>;
+  const Lines lines(out, dim);
+  const From* a = first_in.data<From>();
+  const From* b = second_in != nullptr ? second_in->data<From>() : nullptr;
+  To* y = out.data<To>();
+  const int64_t n = lines.n;
+  const int64_t width = std::min(kColumns, lines.inner);
+  const int64_t tiles = (lines.inner + width - 1) / width;
+  const auto work = [&](const Columns<C>& c) {
+    lines.inner == 1 ? Work::row(c.y, c.a, c.b, n) : Work::columns(c);
+  };
+  parallel_for(0, lines.outer * tiles, std::max<int64_t>(1, kGrain / (n * width)),
+               [&](int64_t first, int64_t last) {
+                 constexpr bool kDirect = std::is_same_v<To, C> && std::is_same_v<From, C>;
+                 std::vector<C> buffers(kDirect ? 0 : static_cast<size_t>(3 * n * width));
+                 for (int64_t i = first; i < last; ++i) {
+                   const int64_t column = i % tiles * width;
+                   const int64_t at = i / tiles * n * lines.inner + column;
+                   const int64_t count = std::min(width, lines.inner - column);
+                   if constexpr (kDirect) {
+                     work({y + at, a + at, b != nullptr ? b + at : nullptr, n, count, lines.inner});
+                   } else {
+                     C* const a_tile = buffers.data();
+                     C* const b_tile = a_tile + n * width;
+                     C* const y_tile = b_tile + n * width;
+                     convert_tile(a_tile, width, a + at, lines.inner, n, count);
+                     if (b != nullptr) convert_tile(b_tile, width, b + at, lines.inner, n, count);
+                     work({y_tile, a_tile, b_tile, n, count, width});
+                     convert_tile(y + at, lines.inner, y_tile, width, n, count);
+                   }
+                 }
+               });
+}
+
+template <class Work>
+void forward(const Out& out, const In& self, int64_t dim) {
+  if (out.numel == 0) return;
+  with_floating_type(self.dtype,
+                     [&]<class T>() { each_line<Work, T, T>(out, self, nullptr, dim); });
+}
+/// The gradient may be of another dtype than the output: halves whose softmax was taken in f32.
+template <class Work>
+void backward(const Out& out, const In& grad, const In& output, int64_t dim) {
+  if (out.numel == 0) return;
+  with_floating_type(output.dtype, [&]<class From>() {
+    with_floating_type(out.dtype,
+                       [&]<class To>() { each_line<Work, To, From>(out, grad, &output, dim); });
+  });
+}
+
+void softmax(const Out& out, const In& self, int64_t dim, bool) {
+  forward<Softmax>(out, self, dim);
+}
+void log_softmax(const Out& out, const In& self, int64_t dim, bool) {
+  forward<LogSoftmax>(out, self, dim);
+}
+void softmax_backward_data(const Out& out, const In& grad, const In& output, int64_t dim, DType) {
+  backward<SoftmaxBackward>(out, grad, output, dim);
+}
+void log_softmax_backward_data(const Out& out, const In& grad, const In& output, int64_t dim,
+                               DType) {
+  backward<LogSoftmaxBackward>(out, grad, output, dim);
+}
+
+}  // namespace
+
+LS_KERNEL(CPU, "_softmax", softmax, Strides::kContiguous);
+LS_KERNEL(CPU, "_log_softmax", log_softmax, Strides::kContiguous);
+LS_KERNEL(CPU, "_softmax_backward_data", softmax_backward_data, Strides::kContiguous);
+LS_KERNEL(CPU, "_log_softmax_backward_data", log_softmax_backward_data, Strides::kContiguous);
+
+}  // namespace lockstep::cpu

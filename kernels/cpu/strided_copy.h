@@ -1,0 +1,20 @@
+#pragma once
+
+#include "core/kernel_arguments.h"
+#include "kernels/cpu/reduce_plan.h"
+
+namespace lockstep::cpu {
+
+/// One dimension of a copy between two layouts; strides are in elements and may be negative.
+struct CopyAxis {
+  int64_t size;
+  int64_t to;
+  int64_t from;
+};
+using CopyAxes = SmallVector<CopyAxis, 5>;
+
+/// Copies elements of `element` bytes (1, 2, 4 or 8) over all positions of `axes`, in parallel.
+/// The memory written must not overlap.
+void strided_copy(std::byte* to, const std::byte* from, size_t element, CopyAxes axes);
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "core/kernel_arguments.h"
+#include "kernels/cpu/convert.h"
+
+namespace lockstep::cpu {
+
+/// One pass over n contiguous elements: out[i] = functor(in[0][i], in[1][i], ...). An input may be
+/// the output itself, but they overlap in no other way.
+using InnerLoop = void (*)(int64_t n, void* out, const void* const* in, const void* functor);
+
+/// What `strided_loop` needs to know of an operator.
+struct LoopSpec {
+  InnerLoop loop;
+  const void* functor;
+  int64_t grain;  ///< elements that are worth a thread
+  Lane lanes[4];  ///< of the output, then of each input
+};
+
+/// Runs an elementwise operator over tensors of any strides and dtypes: inputs broadcast to out's
+/// shape; what is not stored as the loop's lane, or not contiguous, goes through a small buffer.
+/// Parallel; each element is computed the same way wherever the range is cut.
+void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec);
+
+namespace detail {
+
+template <class F>
+concept Heavy = requires {
+  F::kHeavy;
+};
+template <class F, class A>
+concept HasRare = requires(A a) {
+  F::rare(a);
+};
+
+template <class R, class F, class... A>
+void loop_over(int64_t n, R* out, const F& functor, const A*... in) {
+// Equal addresses are no dependence between different elements.
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = functor(in[i]...);
+}
+
+/// For functors that leave some arguments to another function: whole blocks without such take the
+/// vectorised loop.
+template <class R, class F, class A>
+void loop_with_rare(int64_t n, R* out, const F& functor, const A* in) {
+  constexpr int64_t kBlock = 512;
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    const A* block = in + first;
+    int any = 0;
+    for (int64_t i = 0; i < count; ++i) any |= F::rare(block[i]) ? 1 : 0;
+    if (any == 0) {
+      loop_over(count, out + first, functor, block);
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        out[first + i] = F::rare(block[i]) ? F::exact(block[i]) : functor(block[i]);
+      }
+    }
+  }
+}
+
+template <class F, class R, class... A, size_t... I>
+void unpacked_loop(int64_t n, R* out, const void* const* in, const F& functor,
+                   std::index_sequence<I...>) {
+  if constexpr (sizeof...(A) == 1 && std::is_same_v<R, float> && (HasRare<F, A> && ...)) {
+    loop_with_rare(n, out, functor, static_cast<const A*>(in[I])...);
+  } else {
+    loop_over(n, out, functor, static_cast<const A*>(in[I])...);
+  }
+}
+
+template <class F, class R, class... A>
+void inner_loop(int64_t n, void* out, const void* const* in, const void* functor) {
+  const F copy = *static_cast<const F*>(functor);  // cannot alias the output
+  unpacked_loop<F, R, A...>(n, static_cast<R*>(out), in, copy, std::index_sequence_for<A...>());
+}
+
+}  // namespace detail
+
+/// out = functor(inputs...), with lanes R for the output and A... for the inputs.
+template <class R, class... A, class F, class... I>
+void elementwise(const Out& out, const F& functor, const I&... inputs) {
+  static_assert(sizeof...(A) == sizeof...(I));
+  const In* const list[] = {&inputs...};
+  strided_loop(out, list,
+               {&detail::inner_loop<F, R, A...>,
+                &functor,
+                detail::Heavy<F> ? 8192 : 32768,
+                {lane_of<R>, lane_of<A>...}});
+}
+
+}  // namespace lockstep::cpu

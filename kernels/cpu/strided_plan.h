@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+
+#include "core/kernel_arguments.h"
+
+namespace lockstep::cpu {
+
+/// A loop nest over the elements of `out` and, broadcast to its shape, of the inputs: dimensions
+/// of size 1 are gone, the others are in order of the output's memory, and neighbours that every
+/// operand walks in one stride are merged. Operand 0 is the output.
+struct StridedPlan {
+  static constexpr int kMaxRank = 64;
+  static constexpr int kMaxOperands = 4;
+
+  int rank = 0;  ///< at least 1
+  int operands = 0;
+  int64_t numel = 0;
+  char* address[kMaxOperands];
+  int64_t sizes[kMaxRank];                  ///< [0] is the innermost
+  int64_t strides[kMaxOperands][kMaxRank];  ///< in bytes
+
+  int64_t inner() const { return sizes[0]; }
+  int64_t rows() const { return numel / sizes[0]; }
+};
+
+/// Fills in a plan. Inputs must broadcast to out's shape, which the shape rules have checked.
+void make_plan(StridedPlan& plan, const Out& out, std::span<const In* const> inputs);
+
+/// Makes the longest dimension the row.
+void lengthen_rows(StridedPlan& plan);
+
+/// Where each operand's row starts, row by row in the plan's order.
+class RowWalker {
+ public:
+  RowWalker(const StridedPlan& plan, int64_t row);
+  char* address(int operand) const { return address_[operand]; }
+  char* const* addresses() const { return address_; }
+  void next();
+
+ private:
+  const StridedPlan& plan_;
+  char* address_[StridedPlan::kMaxOperands];
+  int64_t index_[StridedPlan::kMaxRank];
+};
+
+}  // namespace lockstep::cpu

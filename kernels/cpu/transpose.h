@@ -1,0 +1,14 @@
+#pragma once
+
+#include "kernels/cpu/strided_plan.h"
+
+namespace lockstep::cpu {
+
+/// The dimension along which the input is contiguous while the output is contiguous along
+/// dimension 0; 0 when the plan (of an output and one input of one dtype) is no transposition.
+int transposed_dimension(const StridedPlan& plan, int64_t element_size);
+
+/// Copies such a plan in square blocks, so that both sides are read and written by the cache line.
+void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size);
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,185 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#if defined(__CUDACC__)
+#define LS_HOST_DEVICE __host__ __device__
+#else
+#define LS_HOST_DEVICE
+#endif
+
+namespace lockstep {
+
+// Elementary functions in f32 without branches, so that loops over them vectorise, and with every
+// multiply-add explicit, so that each lane of a vector gives the bits of the scalar. The
+// polynomials are minimax fits of ours; tests/kernels/elementary_test.cc holds the errors quoted
+// here, in units in the last place (ulp), against the double functions over all of f32. Infinities,
+// NaN, subnormals and overflow behave as in <cmath>. The f64 overloads call <cmath>.
+
+namespace detail {
+/// Adding and subtracting it rounds to the nearest integer, which then stands in the low bits.
+inline constexpr float kRound = 0x1.8p23F;
+/// 2^n for n in [-126, 127].
+LS_HOST_DEVICE inline float power_of_two(int32_t n) {
+  return std::bit_cast<float>(static_cast<uint32_t>(n + 127) << 23);
+}
+}  // namespace detail
+
+/// e^x; 1.1 ulp.
+LS_HOST_DEVICE inline float exp_f32(float x) {
+  // Past these the result is infinite or zero. A NaN fails both tests and passes through.
+  x = x > 89.0F ? 89.0F : x;
+  x = x < -104.0F ? -104.0F : x;
+  const float shifted = std::fma(x, 0x1.715476p0F, detail::kRound);
+  const float k = shifted - detail::kRound;
+  const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(detail::kRound);
+  // x = k ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts.
+  float r = std::fma(k, -0x1.62e430p-1F, x);
+  r = std::fma(k, 0x1.05c610p-29F, r);
+  float p = 1.3814465e-03F;
+  p = std::fma(p, r, 8.368781e-03F);
+  p = std::fma(p, r, 4.1668393e-02F);
+  p = std::fma(p, r, 1.666652e-01F);
+  p = std::fma(p, r, 4.9999994e-01F);
+  p = std::fma(p, r * r, r) + 1.0F;
+  // Two factors, since 2^n alone may be out of range where the product is not.
+  const int32_t half = n >> 1;
+  return p * detail::power_of_two(half) * detail::power_of_two(n - half);
+}
+
+/// Natural logarithm; 0.9 ulp.
+LS_HOST_DEVICE inline float log_f32(float x) {
+  const bool subnormal = x < std::numeric_limits<float>::min();
+  const uint32_t bits = std::bit_cast<uint32_t>(subnormal ? x * 0x1p23F : x);
+  // x = 2^k m with m in [sqrt(1/2), sqrt(2)).
+  const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3U) >> 23;
+  const float f = std::bit_cast<float>(bits - (static_cast<uint32_t>(exponent) << 23)) - 1.0F;
+  const float k = static_cast<float>(subnormal ? exponent - 23 : exponent);
+  float p = -7.63443e-02F;
+  p = std::fma(p, f, 1.276155e-01F);
+  p = std::fma(p, f, -1.3160194e-01F);
+  p = std::fma(p, f, 1.4201762e-01F);
+  p = std::fma(p, f, -1.6623357e-01F);
+  p = std::fma(p, f, 2.0001227e-01F);
+  p = std::fma(p, f, -2.5000823e-01F);
+  p = std::fma(p, f, 3.333333e-01F);
+  const float square = f * f;
+  float r = p * f * square;
+  r = std::fma(k, -0x1.05c610p-29F, r);
+  r = std::fma(-0.5F, square, r) + f;
+  r = std::fma(k, 0x1.62e430p-1F, r);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  r = x < kInfinity ? r : x;
+  const float outside = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  return x > 0.0F ? r : outside;
+}
+
+/// Hyperbolic tangent; 1.4 ulp.
+LS_HOST_DEVICE inline float tanh_f32(float x) {
+  const float a = std::fabs(x);
+  const float square = x * x;
+  float p = -5.717037e-03F;
+  p = std::fma(p, square, 2.0650579e-02F);
+  p = std::fma(p, square, -5.3743497e-02F);
+  p = std::fma(p, square, 1.3331491e-01F);
+  p = std::fma(p, square, -3.3333284e-01F);
+  const float near_zero = std::fma(p * square, a, a);
+  const float far = 1.0F - 2.0F / (exp_f32(2.0F * a) + 1.0F);
+  return std::copysign(a < 0.625F ? near_zero : far, x);
+}
+
+/// 1 / (1 + e^-x); 2.5 ulp where it is above 2^-125.
+LS_HOST_DEVICE inline float sigmoid_f32(float x) { return 1.0F / (1.0F + exp_f32(-x)); }
+
+/// Sine and cosine of an angle r in [-pi/4, pi/4].
+struct SineCosine {
+  float sine;
+  float cosine;
+};
+LS_HOST_DEVICE inline SineCosine sincos_near_zero_f32(float r) {
+  const float square = r * r;
+  float s = -1.9516655e-04F;
+  s = std::fma(s, square, 8.332173e-03F);
+  s = std::fma(s, square, -1.6666655e-01F);
+  float c = 2.4432411e-05F;
+  c = std::fma(c, square, -1.388731e-03F);
+  c = std::fma(c, square, 4.1666646e-02F);
+  c = std::fma(c, square, -0.5F);
+  return {std::fma(s * square, r, r), std::fma(c, square, 1.0F)};
+}
+/// Turns by `quarters` quarter turns.
+LS_HOST_DEVICE inline SineCosine turned(SineCosine v, uint32_t quarters) {
+  const bool swap = (quarters & 1U) != 0;
+  const float sine = swap ? v.cosine : v.sine;
+  const float cosine = swap ? v.sine : v.cosine;
+  return {(quarters & 2U) != 0 ? -sine : sine, ((quarters + 1) & 2U) != 0 ? -cosine : cosine};
+}
+
+/// Largest |x| that `sincos_f32` takes.
+inline constexpr float kMaxAngleF32 = 0x1p28F;
+/// Sine and cosine for |x| <= kMaxAngleF32; 1.6 ulp.
+LS_HOST_DEVICE inline SineCosine sincos_f32(float x) {
+  // The reduction by pi/2 (in two parts) is in f64, so that no bit of the angle is lost.
+  constexpr double kRound = 0x1.8p52;
+  const double wide = x;
+  const double shifted = std::fma(wide, 0x1.45f306dc9c883p-1, kRound);
+  const double k = shifted - kRound;
+  const double r = std::fma(k, -0x1.1a62633145c07p-54, std::fma(k, -0x1.921fb54442d18p0, wide));
+  const uint32_t quarters = static_cast<uint32_t>(std::bit_cast<uint64_t>(shifted));
+  return turned(sincos_near_zero_f32(static_cast<float>(r)), quarters);
+}
+/// Sine and cosine of `turns` full turns, for turns in [0, 1].
+LS_HOST_DEVICE inline SineCosine sincos_turns_f32(float turns) {
+  const float shifted = std::fma(turns, 4.0F, detail::kRound);
+  const float r = std::fma(turns, 4.0F, -(shifted - detail::kRound));  // exact
+  return turned(sincos_near_zero_f32(r * 1.57079637F), std::bit_cast<uint32_t>(shifted));
+}
+
+/// The normal distribution function, and e^(-x^2/2), which its density is a multiple of.
+template <class T>
+struct NormalDistribution {
+  T below;  ///< P(X < x)
+  T bell;   ///< e^(-x^2/2)
+};
+/// Relative error of `below` 5e-7 on either side, so that small tails keep their digits.
+LS_HOST_DEVICE inline NormalDistribution<float> normal_distribution(float x) {
+  const float a = std::fabs(x) > 20.0F ? 20.0F : std::fabs(x);
+  const float square = a * a;
+  const float rest = std::fma(a, a, -square);  // what rounding the square lost
+  const float e = exp_f32(-0.5F * square);
+  const float bell = std::fma(-0.5F * rest, e, e);
+  // P(X > a) = bell * erfcx(a / sqrt 2) / 2, erfcx a polynomial in 1 / (1 + 0.3 a / sqrt 2).
+  const float s = 1.0F / std::fma(a, 0.212132034F, 1.0F);
+  float p = -1.2652004e-01F;
+  p = std::fma(p, s, 4.6884137e-01F);
+  p = std::fma(p, s, -4.718131e-01F);
+  p = std::fma(p, s, 4.9195096e-01F);
+  p = std::fma(p, s, -4.6478253e-02F);
+  p = std::fma(p, s, 1.8791829e-01F);
+  p = std::fma(p, s, 1.5815468e-01F);
+  p = std::fma(p, s, 1.6848776e-01F);
+  p = std::fma(p, s, 1.6947418e-01F);
+  p = std::fma(p, s, -1.5852682e-05F);
+  const float tail = 0.5F * bell * p;
+  return {x > 0.0F ? 1.0F - tail : tail, bell};
+}
+LS_HOST_DEVICE inline NormalDistribution<double> normal_distribution(double x) {
+  return {0.5 * std::erfc(-x * 0.70710678118654752440), std::exp(-0.5 * x * x)};
+}
+
+/// The same names for both types, for functors.
+namespace elementary {
+LS_HOST_DEVICE inline float exp(float x) { return exp_f32(x); }
+LS_HOST_DEVICE inline double exp(double x) { return std::exp(x); }
+LS_HOST_DEVICE inline float log(float x) { return log_f32(x); }
+LS_HOST_DEVICE inline double log(double x) { return std::log(x); }
+LS_HOST_DEVICE inline float tanh(float x) { return tanh_f32(x); }
+LS_HOST_DEVICE inline double tanh(double x) { return std::tanh(x); }
+LS_HOST_DEVICE inline float sigmoid(float x) { return sigmoid_f32(x); }
+LS_HOST_DEVICE inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+}  // namespace elementary
+
+}  // namespace lockstep

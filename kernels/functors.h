@@ -1,0 +1,372 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/elementary.h"
+
+namespace lockstep::functors {
+
+// What pointwise operators do to one element, for every backend: T is float, double or int64_t,
+// whatever the tensors hold. Truth values are bytes, 0 or 1, as bool tensors store them.
+
+/// Integer arithmetic wraps around, as ATen's does.
+template <class T>
+LS_HOST_DEVICE constexpr T wrapping(std::make_unsigned_t<T> value) {
+  return static_cast<T>(value);
+}
+
+struct Add {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return wrapping<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+struct Subtract {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return wrapping<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+    } else {
+      return a - b;
+    }
+  }
+};
+struct Multiply {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return wrapping<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+/// a + factor * b, rounded once.
+template <class T>
+struct AddScaled {
+  T factor;
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return Add()(a, Multiply()(factor, b));
+    } else {
+      return std::fma(factor, b, a);
+    }
+  }
+};
+struct Divide {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    return a / b;
+  }
+};
+/// NaN when either is.
+struct Maximum {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+struct Minimum {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+};
+
+/// A binary functor with its second operand fixed.
+template <class F, class T>
+struct WithNumber {
+  T number;
+  LS_HOST_DEVICE auto operator()(T a) const { return F()(a, number); }
+};
+
+struct Equal {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
+    return a == b ? 1 : 0;
+  }
+};
+struct NotEqual {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
+    return a != b ? 1 : 0;
+  }
+};
+struct Less {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
+    return a < b ? 1 : 0;
+  }
+};
+struct LessEqual {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
+    return a <= b ? 1 : 0;
+  }
+};
+struct Greater {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
+    return a > b ? 1 : 0;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
+    return a >= b ? 1 : 0;
+  }
+};
+struct LogicalNot {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T x) const {
+    return x == T(0) ? 1 : 0;
+  }
+};
+struct IsNan {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T x) const {
+    return x != x ? 1 : 0;
+  }
+};
+struct IsFinite {
+  template <class T>
+  LS_HOST_DEVICE uint8_t operator()(T x) const {
+    return Subtract()(x, x) == T(0) ? 1 : 0;  // infinity - infinity is NaN
+  }
+};
+
+/// condition ? a : b.
+struct Where {
+  template <class T>
+  LS_HOST_DEVICE T operator()(uint8_t condition, T a, T b) const {
+    return condition != 0 ? a : b;
+  }
+};
+template <class T>
+struct MaskedFill {
+  T value;
+  LS_HOST_DEVICE T operator()(T x, uint8_t mask) const { return mask != 0 ? value : x; }
+};
+/// x * scale where the mask is set, else 0.
+template <class T>
+struct MaskedScale {
+  T scale;
+  LS_HOST_DEVICE T operator()(T x, uint8_t mask) const { return mask != 0 ? x * scale : T(0); }
+};
+
+struct Negate {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return Subtract()(T(0), x);
+    } else {
+      return -x;
+    }
+  }
+};
+struct Absolute {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? Negate()(x) : x;
+    } else {
+      return std::fabs(x);
+    }
+  }
+};
+struct Square {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return Multiply()(x, x);
+  }
+};
+struct Cube {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return x * x * x;
+  }
+};
+struct Sign {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return static_cast<T>((x > T(0) ? 1 : 0) - (x < T(0) ? 1 : 0));
+  }
+};
+struct Relu {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return x < T(0) ? T(0) : x;  // NaN stays
+  }
+};
+
+// From here on T is float or double. kHeavy: a loop over it is worth splitting into smaller parts.
+
+struct Sqrt {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
+struct ReciprocalSqrt {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return T(1) / std::sqrt(x);
+  }
+};
+struct Reciprocal {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return T(1) / x;
+  }
+};
+struct Exp {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return elementary::exp(x);
+  }
+};
+struct Log {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return elementary::log(x);
+  }
+};
+struct Tanh {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return elementary::tanh(x);
+  }
+};
+struct Sigmoid {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return elementary::sigmoid(x);
+  }
+};
+/// `rare` arguments are not for the vectorised body: `exact` computes them.
+struct Sin {
+  static constexpr bool kHeavy = true;
+  LS_HOST_DEVICE float operator()(float x) const { return sincos_f32(x).sine; }
+  LS_HOST_DEVICE double operator()(double x) const { return std::sin(x); }
+  LS_HOST_DEVICE static bool rare(float x) { return !(std::fabs(x) <= kMaxAngleF32); }
+  LS_HOST_DEVICE static float exact(float x) {
+    return static_cast<float>(std::sin(static_cast<double>(x)));
+  }
+};
+struct Cos {
+  static constexpr bool kHeavy = true;
+  LS_HOST_DEVICE float operator()(float x) const { return sincos_f32(x).cosine; }
+  LS_HOST_DEVICE double operator()(double x) const { return std::cos(x); }
+  LS_HOST_DEVICE static bool rare(float x) { return !(std::fabs(x) <= kMaxAngleF32); }
+  LS_HOST_DEVICE static float exact(float x) {
+    return static_cast<float>(std::cos(static_cast<double>(x)));
+  }
+};
+/// x^exponent in f64, for exponents without a functor of their own.
+template <class T>
+struct Power {
+  static constexpr bool kHeavy = true;
+  double exponent;
+  LS_HOST_DEVICE T operator()(T x) const {
+    return static_cast<T>(std::pow(static_cast<double>(x), exponent));
+  }
+};
+/// x^exponent for an exponent >= 0, wrapping around.
+struct IntegerPower {
+  static constexpr bool kHeavy = true;
+  int64_t exponent;
+  LS_HOST_DEVICE int64_t operator()(int64_t x) const {
+    int64_t result = 1;
+    for (int64_t e = exponent; e > 0; e >>= 1) {
+      if ((e & 1) != 0) result = Multiply()(result, x);
+      x = Multiply()(x, x);
+    }
+    return result;
+  }
+};
+
+/// x Phi(x), Phi the normal distribution function.
+struct Gelu {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return x * normal_distribution(x).below;
+  }
+};
+struct GeluBackward {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T grad, T x) const {
+    const NormalDistribution<T> normal = normal_distribution(x);
+    const T density = T(0.39894228040143267794) * normal.bell;
+    return grad * std::fma(x, density, normal.below);
+  }
+};
+/// 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3); that is x sigmoid(2 u), which loses
+/// no digits where tanh is close to -1. Hendrycks & Gimpel 2016.
+struct GeluTanh {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE static T twice_u(T x) {
+    constexpr double kTwice = 1.59576912160573071;  // 2 sqrt(2/pi)
+    return x * std::fma(T(kTwice * 0.044715), x * x, T(kTwice));
+  }
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return x * elementary::sigmoid(twice_u(x));
+  }
+};
+struct GeluTanhBackward {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T grad, T x) const {
+    constexpr double kTwice = 1.59576912160573071;
+    const T s = elementary::sigmoid(GeluTanh::twice_u(x));
+    const T slope = std::fma(T(3 * kTwice * 0.044715), x * x, T(kTwice));
+    return grad * std::fma(x * slope, s * (T(1) - s), s);
+  }
+};
+struct Silu {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return x / (T(1) + elementary::exp(-x));
+  }
+};
+struct SiluBackward {
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T grad, T x) const {
+    const T s = elementary::sigmoid(x);
+    return grad * (s * std::fma(x, T(1) - s, T(1)));
+  }
+};
+template <class T>
+struct ThresholdBackward {
+  T threshold;
+  LS_HOST_DEVICE T operator()(T grad, T x) const { return x <= threshold ? T(0) : grad; }
+};
+struct TanhBackward {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T grad, T output) const {
+    return grad * std::fma(-output, output, T(1));
+  }
+};
+struct SigmoidBackward {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T grad, T output) const {
+    return grad * ((T(1) - output) * output);
+  }
+};
+
+}  // namespace lockstep::functors

@@ -1,0 +1,79 @@
+#include "core/ops/optimizer.h"
+
+#include "core/check.h"
+#include "core/ops/optimizer_rules.h"
+
+namespace lockstep::rules {
+
+namespace {
+
+/// One list of the call, beside the parameters.
+struct NamedList {
+  std::string_view name;
+  TensorList tensors;
+};
+
+void check_list(std::string_view op, TensorList self, const NamedList& list, bool written) {
+  LS_CHECK(list.tensors.size() == self.size(), ShapeError,
+           "[{}] expected one of {} per parameter: {}, got {}.", op, list.name, self.size(),
+           list.tensors.size());
+  for (size_t i = 0; i < self.size(); ++i) {
+    const Tensor& tensor = list.tensors[i];
+    LS_CHECK(tensor.defined(), ShapeError,
+             "[{}] {}[{}] is undefined: expected a tensor of shape {}. A parameter without a "
+             "gradient takes no part in the step.",
+             op, list.name, i, self[i].shape());
+    LS_CHECK(same(tensor.sizes(), self[i].sizes()), ShapeError,
+             "[{}] {}[{}] has another shape than its parameter: expected {}, got {}.", op,
+             list.name, i, self[i].shape(), tensor.shape());
+    LS_CHECK(tensor.dtype() == self[0].dtype() &&
+                 (tensor.dtype() == DType::kF32 || tensor.dtype() == DType::kF64),
+             DTypeError,
+             "[{}] expected all tensors to be float32, or all float64, got {} in {}[{}].", op,
+             to_string(tensor.dtype()), list.name, i);
+    LS_CHECK(!written || tensor.is_contiguous(), ShapeError,
+             "[{}] {}[{}] is written in place and must be contiguous, got strides {}.", op,
+             list.name, i, to_string(tensor.strides()));
+  }
+}
+
+void check_decayed(std::string_view op, TensorList self, IntList decayed) {
+  LS_CHECK(decayed.empty() || decayed.size() == self.size(), ShapeError,
+           "[{}] expected one flag per parameter in decayed, or none: {}, got {}.", op, self.size(),
+           decayed.size());
+}
+
+}  // namespace
+
+Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
+                    MutableTensorList exp_avg_sqs, double, double, double, double, double,
+                    int64_t step, double, IntList decayed) {
+  constexpr std::string_view kOp = "_fused_adamw_";
+  check_list(kOp, self, {"self", self}, true);
+  check_list(kOp, self, {"grads", grads}, false);
+  check_list(kOp, self, {"exp_avgs", exp_avgs}, true);
+  check_list(kOp, self, {"exp_avg_sqs", exp_avg_sqs}, true);
+  check_decayed(kOp, self, decayed);
+  LS_CHECK(step >= 1, ShapeError, "[{}] step counts from 1, got {}.", kOp, step);
+  return {};
+}
+
+Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
+                  double, double momentum, bool, double, double, IntList decayed) {
+  constexpr std::string_view kOp = "_fused_sgd_";
+  check_list(kOp, self, {"self", self}, true);
+  check_list(kOp, self, {"grads", grads}, false);
+  if (momentum != 0 || !momentum_buffers.empty()) {
+    check_list(kOp, self, {"momentum_buffers", momentum_buffers}, true);
+  }
+  check_decayed(kOp, self, decayed);
+  return {};
+}
+
+Outputs block_square_sums(const Tensor& self) {
+  LS_CHECK(self.dtype() == DType::kF32 || self.dtype() == DType::kF64, DTypeError,
+           "[_block_square_sums] expected float32 or float64, got {}.", to_string(self.dtype()));
+  return one({(self.numel() + kNormBlock - 1) / kNormBlock}, DType::kF64);
+}
+
+}  // namespace lockstep::rules

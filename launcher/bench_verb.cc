@@ -1,0 +1,92 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/allocator.h"
+#include "core/parallel.h"
+#include "launcher/verbs.h"
+#include "train/json_line.h"
+#include "train/trainer.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct StepOptions {
+  std::string file;
+  std::string precision = "F32";
+  int threads = 0;
+  int64_t steps = 0;
+  bool json = false;
+};
+
+struct StepTimes {
+  double median_ms = 0;
+  double min_ms = 0;
+};
+
+/// Two steps warm caches and the allocator up; then the config's steps are timed one by one.
+StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
+  for (int i = 0; i < 2; ++i) trainer.step();
+  std::vector<double> times;
+  for (int64_t i = 0; i < steps; ++i) times.push_back(trainer.step().seconds * 1e3);
+  std::ranges::sort(times);
+  return {times[times.size() / 2], times.front()};
+}
+
+void run_step(const StepOptions& options) {
+  std::vector<std::string> overrides = {"precision=" + options.precision};
+  if (options.threads > 0) overrides.push_back(fmt::format("threads={}", options.threads));
+  if (options.steps > 0) overrides.push_back(fmt::format("train.steps={}", options.steps));
+  const std::vector<std::string> files = {options.file};
+  const config::RunConfig config =
+      config::load(files, overrides, nullptr, config::process_variables());
+  train::Trainer trainer(config);
+  const StepTimes times = time_steps(trainer, config.train().steps());
+
+  const int64_t length = trainer.model().context_length();
+  const double tokens = static_cast<double>(config.train().batch_size() * length);
+  const double flops = nn::training_flops_per_token(trainer.model(), length) * tokens;
+  const double seconds = times.median_ms / 1e3;
+  const int64_t memory = allocator(kCPU).stats().peak_allocated;
+  if (options.json) {
+    train::JsonLine line;
+    line.add("config", config.name())
+        .add("precision", options.precision)
+        .add("threads", num_threads())
+        .add("median_ms", times.median_ms)
+        .add("min_ms", times.min_ms)
+        .add("tokens_per_s", tokens / seconds)
+        .add("gflops", flops / seconds / 1e9)
+        .add("peak_memory_bytes", memory);
+    fmt::print("{}\n", line.text());
+  } else {
+    fmt::print("{:<12} {:>4}  {} threads  median {:8.2f} ms  min {:8.2f} ms  {:>9.0f} tokens/s  {:6.1f} GFLOP/s  peak {:.0f} MiB\n",
+               config.name(), options.precision, num_threads(), times.median_ms, times.min_ms,
+               tokens / seconds, flops / seconds / 1e9, static_cast<double>(memory) / 1048576.0);
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine");
+  bench->require_subcommand(1);
+  auto options = std::make_shared<StepOptions>();
+  CLI::App* step = bench->add_subcommand("step", "Time one training step of a config");
+  step->add_option("config", options->file, "Config file (.txtpb)")->required();
+  step->add_option("--precision", options->precision, "Arithmetic (default F32)");
+  step->add_option("--threads", options->threads, "Kernel threads (default: the config's)")
+      ->check(CLI::PositiveNumber);
+  step->add_option("--steps", options->steps, "Timed steps (default: train.steps)")
+      ->check(CLI::PositiveNumber);
+  step->add_flag("--json", options->json, "One JSON object instead of a line of text");
+  step->callback([options] { run_step(*options); });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,105 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "configs/annotated_text.h"
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "launcher/exit_code.h"
+#include "launcher/verbs.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct Sources {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+};
+
+void add_sources(CLI::App& verb, Sources& sources) {
+  verb.add_option("config", sources.files, "Config files (.txtpb); later ones win field by field")
+      ->required();
+  verb.add_option("--set", sources.overrides, "Override one field: optimizer.learning_rate=3e-4")
+      ->allow_extra_args(false);
+}
+
+config::RunConfig load(const Sources& sources, config::Origins& origins) {
+  return config::load(sources.files, sources.overrides, &origins, config::process_variables());
+}
+
+void print_config(const Sources& sources) {
+  config::Origins origins;
+  const config::RunConfig config = load(sources, origins);
+  fmt::print("{}", config::annotated_text(config, origins));
+}
+
+void check_config(const Sources& sources) {
+  config::Origins origins;
+  const config::RunConfig config = load(sources, origins);
+  fmt::print("{}: ok\n", config.name());
+}
+
+/// The file, or the config of the run directory, alone: neither the environment nor flags.
+config::RunConfig load_alone(const std::string& path, bool& is_named) {
+  std::error_code failed;
+  const bool is_run = std::filesystem::is_directory(path, failed);
+  const std::vector<std::string> files = {is_run ? path + "/config.txtpb" : path};
+  config::Origins origins;
+  config::RunConfig config = config::load(files, {}, &origins);
+  is_named = origins["name"] != "default";
+  return config;
+}
+
+void diff_configs(const std::string& a, const std::string& b) {
+  bool a_is_named = false;
+  bool b_is_named = false;
+  const config::RunConfig of_a = load_alone(a, a_is_named);
+  config::RunConfig of_b = load_alone(b, b_is_named);
+  // Where neither says a name, both are only called like their files.
+  if (!a_is_named && !b_is_named) of_b.set_name(of_a.name());
+  const std::vector<config::Difference> found = config::differences(of_a, of_b);
+  size_t width = 0;
+  for (const config::Difference& difference : found) {
+    width = std::max(width, difference.path.size());
+  }
+  const auto shown = [](const std::string& value) { return value.empty() ? "not set" : value; };
+  for (const config::Difference& difference : found) {
+    fmt::print("{:<{}}  {} -> {}\n", difference.path, width, shown(difference.a),
+               shown(difference.b));
+  }
+  if (!found.empty()) throw CLI::RuntimeError(kFailure);
+}
+
+}  // namespace
+
+void add_config(CLI::App& app) {
+  CLI::App* config = app.add_subcommand("config", "Print, check or compare run configs");
+  config->require_subcommand(1);
+
+  auto printed = std::make_shared<Sources>();
+  CLI::App* print =
+      config->add_subcommand("print", "The whole config, with the origin of every value");
+  add_sources(*print, *printed);
+  print->callback([printed] { print_config(*printed); });
+
+  auto checked = std::make_shared<Sources>();
+  CLI::App* check =
+      config->add_subcommand("check", "Exit status 0 if training would accept it, 2 if not");
+  add_sources(*check, *checked);
+  check->callback([checked] { check_config(*checked); });
+
+  auto a = std::make_shared<std::string>();
+  auto b = std::make_shared<std::string>();
+  CLI::App* diff = config->add_subcommand(
+      "diff", "Values that differ, defaults filled in. Exit status 0: none, 1: some");
+  diff->add_option("a", *a, "Config file or run directory")->required();
+  diff->add_option("b", *b, "Config file or run directory")->required();
+  diff->callback([a, b] { diff_configs(*a, *b); });
+}
+
+}  // namespace lockstep::launcher

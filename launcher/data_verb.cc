@@ -1,0 +1,205 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "core/check.h"
+#include "launcher/verbs.h"
+#include "train/atomic_file.h"
+#include "train/bpe_tokenizer.h"
+#include "train/byte_tokenizer.h"
+#include "train/mapped_file.h"
+#include "train/sentencepiece_tokenizer.h"
+#include "train/sentencepiece_training.h"
+#include "train/token_shards.h"
+#include "train/tokenized_text.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+using train::ShardFormat;
+
+struct TokenizerOptions {
+  std::string kind;
+  std::string vocab;
+  std::string merges;
+  std::string model;
+  int64_t vocab_size = 8000;
+};
+
+struct TokenizeOptions {
+  std::vector<std::string> inputs;
+  TokenizerOptions tokenizer;
+  std::string output;
+  std::string format = "llmc";
+  int64_t held_out_bytes = 0;
+  std::string held_out_output;
+};
+
+struct InspectOptions {
+  std::string file;
+  TokenizerOptions tokenizer;
+  std::string format;
+  int64_t count = 16;
+  int64_t vocabulary = 0;
+};
+
+ShardFormat format_named(const std::string& wanted) {
+  return wanted == name(ShardFormat::kNanogpt) ? ShardFormat::kNanogpt : ShardFormat::kLlmc;
+}
+
+CLI::IsMember is_format() {
+  return CLI::IsMember(
+      std::vector<std::string>{name(ShardFormat::kLlmc), name(ShardFormat::kNanogpt)});
+}
+
+/// A model that is there is used; else one is trained on the documents and written there.
+std::unique_ptr<train::Tokenizer> sentencepiece(const TokenizerOptions& options,
+                                                const train::Documents* documents) {
+  LS_CHECK(!options.model.empty(), ConfigError,
+           "[data] --tokenizer sentencepiece needs --model FILE: the model to use, or where to "
+           "write the one that is trained.");
+  if (documents != nullptr && !std::filesystem::exists(options.model)) {
+    documents->check_is_text();
+    train::write_text(options.model,
+                      train::train_sentencepiece(documents->joined(), options.vocab_size));
+  }
+  return std::make_unique<train::SentencePieceTokenizer>(options.model);
+}
+
+std::unique_ptr<train::Tokenizer> make_tokenizer(const TokenizerOptions& options,
+                                                 const train::Documents* documents) {
+  if (options.kind == "byte") return std::make_unique<train::ByteTokenizer>();
+  if (options.kind == "sentencepiece") return sentencepiece(options, documents);
+  LS_CHECK(!options.vocab.empty() && !options.merges.empty(), ConfigError,
+           "[data] --tokenizer bpe needs --vocab (vocab.json or encoder.json) and --merges "
+           "(merges.txt or vocab.bpe).");
+  return std::make_unique<train::BpeTokenizer>(options.vocab, options.merges);
+}
+
+void write_and_report(const std::string& path, ShardFormat format,
+                      const train::TokenArray& tokens) {
+  train::write_shard(path, format, tokens);
+  fmt::print("{}: {} tokens of {} bytes, {} bytes in all\n", path, tokens.size(), tokens.width(),
+             std::filesystem::file_size(path));
+}
+
+void run_tokenize(const TokenizeOptions& options) {
+  const train::Documents documents(options.inputs);
+  const auto tokenizer = make_tokenizer(options.tokenizer, &documents);
+  LS_CHECK((options.held_out_bytes > 0) == !options.held_out_output.empty(), ConfigError,
+           "[data] --held-out-bytes and --held-out-output belong together.");
+  const ShardFormat format = format_named(options.format);
+  LS_CHECK(format == ShardFormat::kLlmc || tokenizer->vocabulary() <= 65536, ConfigError,
+           "[data] nanoGPT's format holds ids below 65536, and the vocabulary has {}. Use --format "
+           "llmc.",
+           tokenizer->vocabulary());
+  const train::TokenizedText text = train::tokenize(documents, options.held_out_bytes, *tokenizer,
+                                                    train::TokenCache({}));
+  fmt::print("{} bytes in {} file{}, {} tokenizer of {} tokens: {:.3f} bytes per token\n",
+             documents.bytes(), documents.texts().size(), documents.texts().size() == 1 ? "" : "s",
+             tokenizer->name(), tokenizer->vocabulary(),
+             static_cast<double>(documents.bytes()) / static_cast<double>(text.tokens.size()));
+  write_and_report(options.output, format, text.training());
+  if (options.held_out_output.empty()) return;
+  const int64_t held_out = text.tokens.size() - text.training_tokens;
+  write_and_report(options.held_out_output, format,
+                   text.tokens.slice(text.training_tokens, held_out));
+}
+
+/// Looks at every token; throws DataError for the first outside `vocabulary` (0: any will do).
+uint32_t largest_token(const train::TokenArray& tokens, int64_t vocabulary,
+                       const std::string& file) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < tokens.size(); ++i) {
+    LS_CHECK(vocabulary == 0 || tokens[i] < vocabulary, DataError,
+             "[data] {}: token {} is {}: expected ids below {}.", file, i, tokens[i], vocabulary);
+    largest = std::max(largest, tokens[i]);
+  }
+  return largest;
+}
+
+void run_inspect(const InspectOptions& options) {
+  const train::MappedFile file(options.file);
+  const ShardFormat format = options.format.empty() ? train::guess_format(file.bytes())
+                                                    : format_named(options.format);
+  const train::TokenShard shard = train::parse_shard(file.bytes(), format, options.file);
+  const auto tokenizer = options.tokenizer.kind.empty()
+                             ? nullptr
+                             : make_tokenizer(options.tokenizer, nullptr);
+  fmt::print("file       {}, {} bytes\n", options.file, file.bytes().size());
+  if (format == ShardFormat::kLlmc) {
+    fmt::print("format     llmc, magic {}, version {}\n", shard.magic, shard.version);
+  } else {
+    fmt::print("format     nanogpt (no header: any even number of bytes reads as tokens)\n");
+  }
+  fmt::print("tokens     {} of {} bytes\n", shard.tokens.size(), shard.tokens.width());
+  const int64_t vocabulary =
+      options.vocabulary == 0 && tokenizer ? tokenizer->vocabulary() : options.vocabulary;
+  const uint32_t largest = largest_token(shard.tokens, vocabulary, options.file);
+  fmt::print("largest    {}{}\n", largest,
+             vocabulary > 0 ? fmt::format(", within the vocabulary of {}", vocabulary) : "");
+  std::vector<uint32_t> first;
+  for (int64_t i = 0; i < std::min(options.count, shard.tokens.size()); ++i) {
+    first.push_back(shard.tokens[i]);
+  }
+  fmt::print("first      {}\n", fmt::join(first, " "));
+  if (tokenizer) fmt::print("text       {:?}\n", train::decode(*tokenizer, first));
+}
+
+void add_tokenizer_options(CLI::App* verb, TokenizerOptions& options) {
+  verb->add_option("--tokenizer", options.kind, "byte, bpe or sentencepiece")
+      ->check(CLI::IsMember({"byte", "bpe", "sentencepiece"}));
+  verb->add_option("--vocab", options.vocab, "bpe: vocab.json or encoder.json");
+  verb->add_option("--merges", options.merges, "bpe: merges.txt or vocab.bpe");
+  verb->add_option("--model", options.model, "sentencepiece: tokenizer.model");
+}
+
+void add_tokenize(CLI::App* data) {
+  auto options = std::make_shared<TokenizeOptions>();
+  options->tokenizer.kind = "byte";
+  CLI::App* verb = data->add_subcommand("tokenize", "Turn text into a file of tokens");
+  verb->add_option("input", options->inputs, "Text files, folders or patterns")->required();
+  add_tokenizer_options(verb, options->tokenizer);
+  verb->add_option("--vocab-size", options->tokenizer.vocab_size,
+                   "sentencepiece: train a model of at most this many tokens and write it to "
+                   "--model, unless that is there (default 8000)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("-o,--output", options->output, "Token file to write")->required();
+  verb->add_option("--format", options->format, "llmc or nanogpt (default llmc)")
+      ->check(is_format());
+  verb->add_option("--held-out-bytes", options->held_out_bytes,
+                   "Bytes at the end of the text that go to --held-out-output instead")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--held-out-output", options->held_out_output, "Token file for validation");
+  verb->callback([options] { run_tokenize(*options); });
+}
+
+void add_inspect(CLI::App* data) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* verb = data->add_subcommand("inspect", "Check a file of tokens and show its start");
+  verb->add_option("file", options->file, "Token file")->required();
+  add_tokenizer_options(verb, options->tokenizer);
+  verb->add_option("--format", options->format, "llmc or nanogpt (default: as the file starts)")
+      ->check(is_format());
+  verb->add_option("--vocabulary", options->vocabulary,
+                   "Refuse ids from here on (default: the tokenizer's vocabulary, if one is given)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--count", options->count, "How many tokens to show (default 16)")
+      ->check(CLI::NonNegativeNumber);
+  verb->callback([options] { run_inspect(*options); });
+}
+
+}  // namespace
+
+void add_data(CLI::App& app) {
+  CLI::App* data = app.add_subcommand("data", "Token files: make and check them");
+  data->require_subcommand(1);
+  add_tokenize(data);
+  add_inspect(data);
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,133 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/dispatcher.h"
+#include "core/parallel.h"
+#include "launcher/exit_code.h"
+#include "launcher/verbs.h"
+#include "train/health.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+using train::Check;
+using train::Health;
+
+int64_t kernels_of(Key key) {
+  const std::vector<const Operator*> operators = dispatcher().operators();
+  return std::ranges::count_if(operators,
+                               [&](const Operator* op) { return op->kernel(key) != nullptr; });
+}
+
+Check backends() {
+  std::vector<std::string> found;
+  for (const Key key : {Key::kCPU, Key::kHost, Key::kCUDA}) {
+    const int64_t kernels = kernels_of(key);
+    found.push_back(fmt::format("{} {}", name(key),
+                                kernels > 0 ? fmt::format("{} kernels", kernels) : "not built in"));
+  }
+  const bool works = kernels_of(Key::kCPU) > 0;
+  return {"backends", works ? Health::kOk : Health::kFail,
+          fmt::format("{}", fmt::join(found, ", ")),
+          works ? "" : "No kernel is linked in: build the whole library."};
+}
+
+Check libraries() {
+  std::vector<std::string> found;
+  for (const auto& [library, version] : train::loaded_libraries()) {
+    found.push_back(library + " " + version);
+  }
+  return {"libraries", Health::kOk, fmt::format("{}", fmt::join(found, ", ")), ""};
+}
+
+Check mpi() {
+  const bool loaded = train::loaded_libraries().contains("mpi");
+  return {"MPI", Health::kOk, loaded ? "linked" : "not built in", ""};
+}
+
+/// Variables that load would refuse.
+Check variables() {
+  const config::Variables found = config::process_variables();
+  std::vector<std::string> names;
+  for (const auto& [name, value] : found) names.push_back(name + "=" + value);
+  Check check{"variables", Health::kOk,
+              names.empty() ? "no LOCKSTEP_ variable" : fmt::format("{}", fmt::join(names, " ")),
+              ""};
+  try {
+    config::RunConfig config;
+    config::Origins origins;
+    config::apply_variables(config, origins, found);
+  } catch (const config::SourceError& error) {
+    check.health = Health::kFail;
+    check.advice = error.problem();
+  }
+  return check;
+}
+
+void print_text(const std::vector<Check>& checks) {
+  size_t width = 0;
+  for (const Check& check : checks) width = std::max(width, check.subject.size());
+  for (const Check& check : checks) {
+    fmt::print("{:<4}  {:<{}}  {}\n", name(check.health), check.subject, width, check.found);
+    if (!check.advice.empty()) fmt::print("      {:<{}}  {}\n", "", width, check.advice);
+  }
+}
+
+void print_json(const std::vector<Check>& checks, bool ok) {
+  nlohmann::ordered_json json;
+  json["ok"] = ok;
+  json["checks"] = nlohmann::ordered_json::array();
+  for (const Check& check : checks) {
+    json["checks"].push_back({{"subject", check.subject},
+                              {"health", name(check.health)},
+                              {"found", check.found},
+                              {"advice", check.advice}});
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void run_doctor(const std::string& run_folder, bool json) {
+  std::vector<Check> checks = {
+      {"lockstep", Health::kOk, LOCKSTEP_VERSION, ""}, backends(), mpi(), libraries(), variables()};
+  for (Check& check :
+       train::examine_machine({.run_folder = run_folder, .threads = num_threads()})) {
+    checks.push_back(std::move(check));
+  }
+  const auto fails = [](const Check& check) { return check.health == Health::kFail; };
+  const bool ok = std::ranges::none_of(checks, fails);
+  if (json) {
+    print_json(checks, ok);
+  } else {
+    print_text(checks);
+    for (const Check& check : checks) {
+      if (fails(check)) fmt::print("training would fail: {}: {}\n", check.subject, check.advice);
+    }
+  }
+  if (!ok) throw CLI::RuntimeError(kFailure);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  struct Options {
+    std::string run_folder = "runs";
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "doctor", "Would training work here? Exit status 1 with the reason if not");
+  verb->add_option("--run-dir", options->run_folder, "Where runs would be written (default: runs)");
+  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
+  verb->callback([options] { run_doctor(options->run_folder, options->json); });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,27 @@
+#include "launcher/exit_code.h"
+
+#include <new>
+
+#include "core/error.h"
+
+namespace lockstep::launcher {
+
+int exit_code(const std::exception& error) {
+  const auto is = [&]<class T>(const T*) { return dynamic_cast<const T*>(&error) != nullptr; };
+  if (is(static_cast<const ConfigError*>(nullptr))) return kUsage;
+  if (is(static_cast<const DataError*>(nullptr))) return kData;
+  if (is(static_cast<const CheckpointError*>(nullptr))) return kCheckpoint;
+  if (is(static_cast<const DistError*>(nullptr))) return kCommunication;
+  if (is(static_cast<const OutOfMemoryError*>(nullptr))) return kOutOfMemory;
+  if (is(static_cast<const std::bad_alloc*>(nullptr))) return kOutOfMemory;
+  if (is(static_cast<const NonFiniteError*>(nullptr))) return kNonFinite;
+  return kFailure;
+}
+
+const char* error_kind(const std::exception& error) {
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->kind();
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "OutOfMemoryError";
+  return "Error";
+}
+
+}  // namespace lockstep::launcher

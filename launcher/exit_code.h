@@ -1,0 +1,23 @@
+#pragma once
+
+#include <exception>
+
+namespace lockstep::launcher {
+
+// What the program's exit status means; docs and scripts rely on these numbers.
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;        ///< anything without a number of its own
+inline constexpr int kUsage = 2;          ///< command line or config
+inline constexpr int kData = 3;
+inline constexpr int kCheckpoint = 4;
+inline constexpr int kCommunication = 5;
+inline constexpr int kOutOfMemory = 6;
+inline constexpr int kNonFinite = 7;
+
+/// The status for an exception that ended the program.
+int exit_code(const std::exception& error);
+
+/// Its class as a user knows it: "ConfigError", "OutOfMemoryError", ...
+const char* error_kind(const std::exception& error);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,52 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "configs/load.h"
+#include "launcher/exit_code.h"
+#include "launcher/verbs.h"
+
+namespace {
+
+void report(const std::exception& error) {
+  const char* kind = lockstep::launcher::error_kind(error);
+  if (const auto* at = dynamic_cast<const lockstep::config::SourceError*>(&error)) {
+    fmt::print(stderr, "{}: {}: {}\n", at->where(), kind, at->problem());
+  } else {
+    fmt::print(stderr, "{}: {}\n", kind, error.what());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace lockstep::launcher;
+  CLI::App app("Lockstep trains neural networks: the same config gives the same bits.", "lockstep");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", LOCKSTEP_VERSION);
+  add_train(app);
+  add_sample(app);
+  add_bench(app);
+  add_ops(app);
+  add_data(app);
+  add_compare(app);
+  add_plot(app);
+  add_config(app);
+  add_completion(app);
+  add_doctor(app);
+  try {
+    app.parse(argc, argv);
+    return kSuccess;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::RuntimeError& status) {
+    return status.get_exit_code();  // a verb whose answer is its exit status has said why
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kUsage;
+  } catch (const std::exception& error) {
+    report(error);
+    return exit_code(error);
+  }
+}

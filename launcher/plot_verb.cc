@@ -1,0 +1,65 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "launcher/verbs.h"
+#include "train/atomic_file.h"
+#include "train/braille_chart.h"
+#include "train/progress.h"
+#include "train/svg_chart.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct PlotOptions {
+  std::vector<std::string> runs;
+  std::string output;
+  bool log_x = false;
+};
+
+/// The folder's name; of a metrics file the name of the folder it lies in.
+std::string run_name(const std::string& run) {
+  std::filesystem::path path = std::filesystem::absolute(run).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.filename() == "metrics.jsonl") path = path.parent_path();
+  return path.filename().string();
+}
+
+void run_plot(const PlotOptions& options) {
+  std::vector<train::Curve> curves;
+  for (size_t i = 0; i < options.runs.size(); ++i) {
+    const std::string& run = options.runs[i];
+    for (train::Curve& curve :
+         train::loss_curves(run_name(run), static_cast<int>(i), train::read_metrics(run))) {
+      curves.push_back(std::move(curve));
+    }
+  }
+  if (curves.empty()) throw DataError("[plot] these runs hold no finite loss.");
+  if (!options.output.empty()) {
+    train::write_text(options.output, train::svg_chart(curves, options.log_x));
+    fmt::print("wrote {}\n", options.output);
+    return;
+  }
+  const train::ProgressStyle style = train::ProgressStyle::of(stdout);
+  fmt::print("{}", train::braille_chart(
+                       curves,
+                       {.columns = style.columns, .colour = style.colour, .log_x = options.log_x}));
+}
+
+}  // namespace
+
+void add_plot(CLI::App& app) {
+  auto options = std::make_shared<PlotOptions>();
+  CLI::App* verb =
+      app.add_subcommand("plot", "Draw the loss curves of runs, in the terminal or to an SVG file");
+  verb->add_option("run", options->runs, "Run directories, or metrics.jsonl files")->required();
+  verb->add_option("-o,--output", options->output, "Write an SVG image to this file instead");
+  verb->add_flag("--log-x", options->log_x, "Logarithmic step axis");
+  verb->callback([options] { run_plot(*options); });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,23 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+/// The program's verbs. Each function adds one subcommand whose callback does the work and throws
+/// lockstep::Error on failure; main turns that into a message and an exit status. A verb whose exit
+/// status is its answer throws CLI::RuntimeError(status) after printing why.
+namespace lockstep::launcher {
+
+void add_train(CLI::App& app);
+void add_sample(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_ops(CLI::App& app);
+void add_data(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_plot(CLI::App& app);
+void add_config(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_doctor(CLI::App& app);
+
+}  // namespace lockstep::launcher

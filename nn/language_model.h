@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/kv_cache.h"
+#include "nn/module.h"
+
+namespace lockstep::nn {
+
+/// A parameter as Hugging Face files store it.
+struct StoredParameter {
+  std::string name;
+  Tensor tensor;
+  bool transposed = false;  ///< the file holds the transpose (GPT-2's projections are [in, out])
+};
+
+/// A decoder that predicts the next token at every position.
+class LanguageModel : public Module {
+ public:
+  /// Logits [batch, length, vocabulary] of `tokens`, integers [batch, length]. With a cache the
+  /// tokens follow those already in it and are added to it. Throws ShapeError when there are more
+  /// positions than `context_length()`.
+  virtual Tensor forward(const Tensor& tokens, KvCache* cache = nullptr) = 0;
+
+  virtual int64_t vocabulary() const = 0;
+  virtual int64_t context_length() const = 0;
+  virtual int64_t layers() const = 0;
+  /// Width of the attention's keys over all heads, for the operation count.
+  virtual int64_t attention_width() const = 0;
+
+  /// Parameters under Hugging Face's names, each once.
+  virtual std::vector<StoredParameter> stored_parameters() const = 0;
+  /// The text of Hugging Face's config.json for this model.
+  virtual std::string hugging_face_config() const = 0;
+};
+
+/// Cross-entropy of the model's predictions, summed over the targets that are not -100. inputs and
+/// targets: integers [batch, length]. A 0-d tensor.
+Tensor sum_of_losses(LanguageModel& model, const Tensor& inputs, const Tensor& targets);
+
+/// Floating-point operations of one training step per token: 6 for each parameter, and 12 * layers
+/// * width * length for attention (Kaplan et al. 2020, with attention's two products counted).
+double training_flops_per_token(const LanguageModel& model, int64_t length);
+
+/// Makes the model that a Hugging Face config.json describes (model_type gpt2 or llama), freshly
+/// initialised. Throws ConfigError naming the key that is missing or not supported.
+std::unique_ptr<LanguageModel> model_from_hugging_face(std::string_view config_json);
+
+}  // namespace lockstep::nn

@@ -1,0 +1,49 @@
+#include "nn/layers.h"
+
+#include "core/ops/factory.h"
+#include "core/ops/index.h"
+#include "core/ops/matmul.h"
+#include "core/ops/norm.h"
+#include "core/ops/random.h"
+
+namespace lockstep::nn {
+
+namespace {
+
+Tensor normal(IntList sizes, Init init) {
+  Tensor weight = empty(sizes);
+  normal_(weight, 0.0, init.deviation);
+  return weight;
+}
+
+}  // namespace
+
+Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
+    : weight(register_parameter("weight", normal({out, in}, init))) {
+  if (with_bias) bias = register_parameter("bias", zeros({out}));
+}
+
+Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }
+
+Embedding::Embedding(int64_t count, int64_t width, Init init)
+    : weight(register_parameter("weight", normal({count, width}, init))) {}
+
+Tensor Embedding::forward(const Tensor& ids) const { return embedding(weight, ids); }
+
+LayerNorm::LayerNorm(int64_t width, double epsilon)
+    : weight(register_parameter("weight", ones({width}))),
+      bias(register_parameter("bias", zeros({width}))),
+      epsilon_(epsilon) {}
+
+Tensor LayerNorm::forward(const Tensor& x) const {
+  return layer_norm(x, weight.sizes(), weight, bias, epsilon_);
+}
+
+RMSNorm::RMSNorm(int64_t width, double epsilon)
+    : weight(register_parameter("weight", ones({width}))), epsilon_(epsilon) {}
+
+Tensor RMSNorm::forward(const Tensor& x) const {
+  return rms_norm(x, weight.sizes(), weight, epsilon_);
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nn/module.h"
+
+namespace lockstep::nn {
+
+/// How a weight starts: normal with mean 0, drawn from the default generator.
+struct Init {
+  double deviation = 0.02;
+};
+
+/// y = x W^T + b. x [..., in], W [out, in], b [out].
+class Linear : public Module {
+ public:
+  Linear(int64_t in, int64_t out, bool bias, Init init = {});
+  Tensor forward(const Tensor& x) const;
+
+  Tensor weight;
+  Tensor bias;  ///< undefined when there is none
+};
+
+/// y = W[ids]. ids [...] of integers below `count`, W [count, width], y [..., width].
+class Embedding : public Module {
+ public:
+  Embedding(int64_t count, int64_t width, Init init = {});
+  Tensor forward(const Tensor& ids) const;
+
+  Tensor weight;
+};
+
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over the last dimension
+/// (Ba, Kiros & Hinton 2016). Starts as weight 1, bias 0.
+class LayerNorm : public Module {
+ public:
+  LayerNorm(int64_t width, double epsilon);
+  Tensor forward(const Tensor& x) const;
+
+  Tensor weight;
+  Tensor bias;
+
+ private:
+  double epsilon_;
+};
+
+/// y = x / sqrt(mean(x^2) + epsilon) * weight over the last dimension (Zhang & Sennrich 2019).
+class RMSNorm : public Module {
+ public:
+  RMSNorm(int64_t width, double epsilon);
+  Tensor forward(const Tensor& x) const;
+
+  Tensor weight;
+
+ private:
+  double epsilon_;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,124 @@
+#include "nn/models/gpt2.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/ops/attention.h"
+#include "core/ops/factory.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/random.h"
+#include "core/ops/view.h"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// Branches end in a sum over 2 * layers of them, so their last projections start smaller.
+Init branch_end(const Gpt2Options& options) {
+  return {0.02 / std::sqrt(2.0 * static_cast<double>(options.layers))};
+}
+
+}  // namespace
+
+Gpt2Block::Gpt2Block(const Gpt2Options& o)
+    : ln_1(o.width, o.epsilon),
+      c_attn(o.width, 3 * o.width, true),
+      attn_c_proj(o.width, o.width, true, branch_end(o)),
+      ln_2(o.width, o.epsilon),
+      c_fc(o.width, 4 * o.width, true),
+      mlp_c_proj(4 * o.width, o.width, true, branch_end(o)),
+      heads_(o.heads),
+      dropout_(o.dropout) {
+  register_module("ln_1", ln_1);
+  register_module("attn.c_attn", c_attn);
+  register_module("attn.c_proj", attn_c_proj);
+  register_module("ln_2", ln_2);
+  register_module("mlp.c_fc", c_fc);
+  register_module("mlp.c_proj", mlp_c_proj);
+}
+
+Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
+  const int64_t batch = x.size(0);
+  const int64_t length = x.size(1);
+  const int64_t width = x.size(2);
+  const std::vector<Tensor> qkv = c_attn.forward(x).split(width, 2);
+  const auto heads = [&](const Tensor& y) {
+    return y.view({batch, length, heads_, width / heads_}).transpose(1, 2);
+  };
+  const Tensor query = heads(qkv[0]);
+  Tensor key = heads(qkv[1]);
+  Tensor value = heads(qkv[2]);
+  const bool follows = cache != nullptr && cache->length() > 0;
+  if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
+  LS_CHECK(!follows || length == 1, ShapeError,
+           "[gpt2] after the first tokens a cache takes one at a time, got {}.", length);
+  const Tensor mixed = scaled_dot_product_attention(query, key, value, {},
+                                                    is_training() ? dropout_ : 0.0, !follows);
+  return attn_c_proj.forward(mixed.transpose(1, 2).reshape({batch, length, width}));
+}
+
+Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer) {
+  const Tensor middle =
+      x + dropout(attention(ln_1.forward(x), cache, layer), dropout_, is_training());
+  const Tensor hidden = gelu(c_fc.forward(ln_2.forward(middle)), "tanh");
+  return middle + dropout(mlp_c_proj.forward(hidden), dropout_, is_training());
+}
+
+Gpt2::Gpt2(const Gpt2Options& options)
+    : wte(options.vocabulary, options.width),
+      wpe(options.context_length, options.width),
+      ln_f(options.width, options.epsilon),
+      options_(options) {
+  register_module("wte", wte);
+  register_module("wpe", wpe);
+  for (int64_t i = 0; i < options.layers; ++i) {
+    h.push_back(std::make_unique<Gpt2Block>(options));
+    register_module(fmt::format("h.{}", i), *h.back());
+  }
+  register_module("ln_f", ln_f);
+}
+
+Tensor Gpt2::forward(const Tensor& tokens, KvCache* cache) {
+  const int64_t past = cache != nullptr ? cache->length() : 0;
+  const int64_t length = tokens.size(1);
+  LS_CHECK(past + length <= options_.context_length, ShapeError,
+           "[gpt2] too many positions: expected at most {}, got {}.", options_.context_length,
+           past + length);
+  const Tensor positions = wpe.weight.slice(0, past, past + length);
+  Tensor x = dropout(wte.forward(tokens) + positions, options_.dropout, is_training());
+  for (int64_t i = 0; i < options_.layers; ++i) x = h[i]->forward(x, cache, i);
+  if (cache != nullptr) cache->advance(length);
+  return linear(ln_f.forward(x), wte.weight);
+}
+
+std::vector<StoredParameter> Gpt2::stored_parameters() const {
+  std::vector<StoredParameter> stored;
+  for (const NamedParameter& parameter : named_parameters()) {
+    const bool projection = parameter.name.find(".c_") != std::string::npos &&
+                            parameter.name.ends_with(".weight");
+    stored.push_back({parameter.name, parameter.tensor, projection});
+  }
+  return stored;
+}
+
+std::string Gpt2::hugging_face_config() const {
+  const nlohmann::ordered_json config = {{"model_type", "gpt2"},
+                                         {"architectures", {"GPT2LMHeadModel"}},
+                                         {"vocab_size", options_.vocabulary},
+                                         {"n_positions", options_.context_length},
+                                         {"n_ctx", options_.context_length},
+                                         {"n_embd", options_.width},
+                                         {"n_layer", options_.layers},
+                                         {"n_head", options_.heads},
+                                         {"activation_function", "gelu_new"},
+                                         {"resid_pdrop", options_.dropout},
+                                         {"embd_pdrop", options_.dropout},
+                                         {"attn_pdrop", options_.dropout},
+                                         {"layer_norm_epsilon", options_.epsilon},
+                                         {"tie_word_embeddings", true}};
+  return config.dump(1) + "\n";
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,155 @@
+#include "nn/models/llama.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/ops/attention.h"
+#include "core/ops/factory.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/shape.h"
+#include "core/ops/view.h"
+
+namespace lockstep::nn {
+
+namespace {
+
+Init branch_end(const LlamaOptions& options) {
+  return {0.02 / std::sqrt(2.0 * static_cast<double>(options.layers))};
+}
+
+/// Rotates each pair (x[i], x[i + depth/2]) by its position's angle (Su et al. 2021, in the
+/// half-split order of Llama's weights). x [batch, heads, length, depth].
+Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
+  const int64_t half = x.size(-1) / 2;
+  const Tensor turned = cat({x.slice(-1, half).neg(), x.slice(-1, 0, half)}, -1);
+  return x * cosine + turned * sine;
+}
+
+/// Angles position * theta^(-2i / depth), each for both halves: [positions, depth].
+std::pair<Tensor, Tensor> rotary_tables(int64_t positions, int64_t depth, double theta) {
+  std::vector<float> cosine;
+  std::vector<float> sine;
+  for (int64_t position = 0; position < positions; ++position) {
+    for (int64_t i = 0; i < depth; ++i) {
+      const double turn = static_cast<double>(2 * (i % (depth / 2))) / static_cast<double>(depth);
+      const double angle = static_cast<double>(position) * std::pow(theta, -turn);
+      cosine.push_back(static_cast<float>(std::cos(angle)));
+      sine.push_back(static_cast<float>(std::sin(angle)));
+    }
+  }
+  return {tensor_from<float>(cosine, {positions, depth}), tensor_from<float>(sine, {positions, depth})};
+}
+
+}  // namespace
+
+LlamaBlock::LlamaBlock(const LlamaOptions& o)
+    : input_layernorm(o.width, o.epsilon),
+      q_proj(o.width, o.width, false),
+      k_proj(o.width, o.width / o.heads * o.kv_heads, false),
+      v_proj(o.width, o.width / o.heads * o.kv_heads, false),
+      o_proj(o.width, o.width, false, branch_end(o)),
+      post_attention_layernorm(o.width, o.epsilon),
+      gate_proj(o.width, o.hidden_width, false),
+      up_proj(o.width, o.hidden_width, false),
+      down_proj(o.hidden_width, o.width, false, branch_end(o)),
+      heads_(o.heads),
+      kv_heads_(o.kv_heads) {
+  register_module("input_layernorm", input_layernorm);
+  register_module("self_attn.q_proj", q_proj);
+  register_module("self_attn.k_proj", k_proj);
+  register_module("self_attn.v_proj", v_proj);
+  register_module("self_attn.o_proj", o_proj);
+  register_module("post_attention_layernorm", post_attention_layernorm);
+  register_module("mlp.gate_proj", gate_proj);
+  register_module("mlp.up_proj", up_proj);
+  register_module("mlp.down_proj", down_proj);
+}
+
+Tensor LlamaBlock::attention(const Tensor& x, const Tensor& cosine, const Tensor& sine,
+                             KvCache* cache, int64_t layer) {
+  const int64_t batch = x.size(0);
+  const int64_t length = x.size(1);
+  const int64_t width = x.size(2);
+  const auto heads = [&](const Tensor& y, int64_t count) {
+    return y.view({batch, length, count, width / heads_}).transpose(1, 2);
+  };
+  const Tensor query = rotate(heads(q_proj.forward(x), heads_), cosine, sine);
+  Tensor key = rotate(heads(k_proj.forward(x), kv_heads_), cosine, sine);
+  Tensor value = heads(v_proj.forward(x), kv_heads_);
+  const bool follows = cache != nullptr && cache->length() > 0;
+  if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
+  LS_CHECK(!follows || length == 1, ShapeError,
+           "[llama] after the first tokens a cache takes one at a time, got {}.", length);
+  const Tensor mixed = scaled_dot_product_attention(query, key, value, {}, 0.0, !follows,
+                                                    std::nullopt, heads_ != kv_heads_);
+  return o_proj.forward(mixed.transpose(1, 2).reshape({batch, length, width}));
+}
+
+Tensor LlamaBlock::forward(const Tensor& x, const Tensor& cosine, const Tensor& sine,
+                           KvCache* cache, int64_t layer) {
+  const Tensor middle = x + attention(input_layernorm.forward(x), cosine, sine, cache, layer);
+  const Tensor normed = post_attention_layernorm.forward(middle);
+  return middle + down_proj.forward(silu(gate_proj.forward(normed)) * up_proj.forward(normed));
+}
+
+Llama::Llama(const LlamaOptions& options)
+    : embed_tokens(options.vocabulary, options.width),
+      norm(options.width, options.epsilon),
+      options_(options) {
+  register_module("model.embed_tokens", embed_tokens);
+  for (int64_t i = 0; i < options.layers; ++i) {
+    blocks.push_back(std::make_unique<LlamaBlock>(options));
+    register_module(fmt::format("model.layers.{}", i), *blocks.back());
+  }
+  register_module("model.norm", norm);
+  if (!options.tie_embeddings) {
+    lm_head = std::make_unique<Linear>(options.width, options.vocabulary, false);
+    register_module("lm_head", *lm_head);
+  }
+  std::tie(cosine_, sine_) =
+      rotary_tables(options.context_length, options.width / options.heads, options.rope_theta);
+}
+
+Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
+  const int64_t past = cache != nullptr ? cache->length() : 0;
+  const int64_t length = tokens.size(1);
+  LS_CHECK(past + length <= options_.context_length, ShapeError,
+           "[llama] too many positions: expected at most {}, got {}.", options_.context_length,
+           past + length);
+  const Tensor cosine = cosine_.slice(0, past, past + length);
+  const Tensor sine = sine_.slice(0, past, past + length);
+  Tensor x = embed_tokens.forward(tokens);
+  for (int64_t i = 0; i < options_.layers; ++i) x = blocks[i]->forward(x, cosine, sine, cache, i);
+  if (cache != nullptr) cache->advance(length);
+  x = norm.forward(x);
+  return lm_head ? lm_head->forward(x) : linear(x, embed_tokens.weight);
+}
+
+std::vector<StoredParameter> Llama::stored_parameters() const {
+  std::vector<StoredParameter> stored;
+  for (const NamedParameter& parameter : named_parameters()) {
+    stored.push_back({parameter.name, parameter.tensor, false});
+  }
+  return stored;
+}
+
+std::string Llama::hugging_face_config() const {
+  const nlohmann::ordered_json config = {{"model_type", "llama"},
+                                         {"architectures", {"LlamaForCausalLM"}},
+                                         {"vocab_size", options_.vocabulary},
+                                         {"max_position_embeddings", options_.context_length},
+                                         {"hidden_size", options_.width},
+                                         {"intermediate_size", options_.hidden_width},
+                                         {"num_hidden_layers", options_.layers},
+                                         {"num_attention_heads", options_.heads},
+                                         {"num_key_value_heads", options_.kv_heads},
+                                         {"rms_norm_eps", options_.epsilon},
+                                         {"rope_theta", options_.rope_theta},
+                                         {"hidden_act", "silu"},
+                                         {"tie_word_embeddings", options_.tie_embeddings}};
+  return config.dump(1) + "\n";
+}
+
+}  // namespace lockstep::nn

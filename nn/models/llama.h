@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nn/language_model.h"
+#include "nn/layers.h"
+
+namespace lockstep::nn {
+
+/// Shape of a Llama (Touvron et al. 2023): rotary positions, RMSNorm before each branch, SwiGLU,
+/// grouped key/value heads, no biases.
+struct LlamaOptions {
+  int64_t vocabulary = 256;
+  int64_t context_length = 1024;
+  int64_t layers = 12;
+  int64_t heads = 12;
+  int64_t kv_heads = 12;  ///< each serves heads / kv_heads queries
+  int64_t width = 768;
+  int64_t hidden_width = 2048;
+  double rope_theta = 10000;
+  double epsilon = 1e-5;
+  bool tie_embeddings = false;
+};
+
+class LlamaBlock : public Module {
+ public:
+  explicit LlamaBlock(const LlamaOptions& options);
+  /// x [batch, length, width] -> the same shape; cosine and sine [length, depth] of its positions.
+  Tensor forward(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
+                 int64_t layer);
+
+  RMSNorm input_layernorm;
+  Linear q_proj;
+  Linear k_proj;
+  Linear v_proj;
+  Linear o_proj;
+  RMSNorm post_attention_layernorm;
+  Linear gate_proj;
+  Linear up_proj;
+  Linear down_proj;
+
+ private:
+  Tensor attention(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
+                   int64_t layer);
+
+  int64_t heads_;
+  int64_t kv_heads_;
+};
+
+class Llama final : public LanguageModel {
+ public:
+  explicit Llama(const LlamaOptions& options);
+
+  Tensor forward(const Tensor& tokens, KvCache* cache = nullptr) override;
+  int64_t vocabulary() const override { return options_.vocabulary; }
+  int64_t context_length() const override { return options_.context_length; }
+  int64_t layers() const override { return options_.layers; }
+  int64_t attention_width() const override { return options_.width; }
+  std::vector<StoredParameter> stored_parameters() const override;
+  std::string hugging_face_config() const override;
+
+  Embedding embed_tokens;
+  std::vector<std::unique_ptr<LlamaBlock>> blocks;
+  RMSNorm norm;
+  std::unique_ptr<Linear> lm_head;  ///< null when tied to embed_tokens
+
+ private:
+  LlamaOptions options_;
+  Tensor cosine_;  ///< [context_length, depth]
+  Tensor sine_;
+};
+
+}  // namespace lockstep::nn

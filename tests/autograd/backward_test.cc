@@ -1,0 +1,261 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "autograd/autograd.h"
+#include "autograd/grad_mode.h"
+#include "core/error.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "tests/autograd/sample_operators.h"
+#include "tests/autograd/throws.h"
+
+namespace lockstep {
+namespace {
+
+using sample::elements;
+using sample::leaf;
+using ::testing::ElementsAre;
+
+TEST(Backward, AChainMultipliesItsDerivatives) {
+  const Tensor x = leaf({1, 2, 3});
+  (x * x * 3).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(6, 12, 18));
+}
+
+TEST(Backward, GradientsOfASharedTensorAreSummed) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  (y * y + y + x).sum().backward();  // 4 x^2 + 3 x
+  EXPECT_THAT(elements(x.grad()), ElementsAre(11, 19));
+}
+
+TEST(Backward, OneTensorGivenTwiceGetsBothGradients) {
+  const Tensor x = leaf({3});
+  add(x, x).backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2));
+}
+
+TEST(Backward, BroadcastingIsSummedBack) {
+  const Tensor rows = sample::matrix(2, 3);
+  const Tensor row = leaf({1, 2, 3});
+  const Tensor number = leaf({5});
+  (rows * row + number).sum().backward();
+  EXPECT_THAT(elements(row.grad()), ElementsAre(0.25 + 1.75, 0.75 + 2.25, 1.25 + 2.75));
+  EXPECT_THAT(elements(number.grad()), ElementsAre(6));
+  EXPECT_EQ(rows.grad().shape(), "[2, 3]");
+}
+
+TEST(Backward, ASecondBackwardAddsToTheGradient) {
+  const Tensor x = leaf({1, 2});
+  (x * 3).sum().backward();
+  const Tensor first = x.grad();
+  (x * 4).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(7, 7));
+  EXPECT_TRUE(x.grad().is_same(first)) << "added in place";
+}
+
+TEST(Backward, AGivenGradientWeighsTheRoot) {
+  const Tensor x = leaf({1, 2});
+  (x * x).backward(sample::vector({10, 100}));
+  EXPECT_THAT(elements(x.grad()), ElementsAre(20, 400));
+}
+
+TEST(Backward, SeveralRootsAndARepeatedOneAreSummed) {
+  const Tensor x = leaf({2});
+  const Tensor y = x * x;
+  const Tensor z = y * 10;
+  backward({y, z, y});
+  EXPECT_THAT(elements(x.grad()), ElementsAre(4 + 40 + 4));
+}
+
+TEST(Backward, ALeafCanBeTheRoot) {
+  const Tensor x = leaf({2});
+  x.backward();
+  x.backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2));
+}
+
+TEST(Backward, EveryResultOfAnOperatorCarriesItsOwnGradient) {
+  const Tensor x = leaf({1, 2});
+  const auto [twice, square] = sample::pair(x);
+  EXPECT_TRUE(twice.requires_grad());
+  EXPECT_TRUE(square.requires_grad());
+  (twice + square * 10).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(22, 42));
+}
+
+TEST(Backward, AnUnusedResultBringsAnUndefinedGradient) {
+  const Tensor x = leaf({1, 2});
+  std::get<1>(sample::pair(x)).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 4));
+}
+
+TEST(Backward, PartsOfASplitGoBackToTheirPlaces) {
+  const Tensor x = leaf({1, 2, 3, 4, 5});
+  const std::vector<Tensor> parts = x.split(2);
+  (parts[0].sum() * 2 + parts[2].sum() * 7).backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 2, 0, 0, 7));
+}
+
+TEST(Backward, ViewsPassGradientsToTheirBase) {
+  const Tensor x = sample::matrix(2, 3);
+  const Tensor y = x.t().select(0, 1).unsqueeze(0) * 2;
+  y.sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(0, 2, 0, 0, 2, 0));
+}
+
+TEST(Backward, IntegerArgumentsTakeNoPart) {
+  const Tensor x = leaf({1, 2});
+  const Tensor n = tensor_from<int64_t>({2, 3}, {2});
+  (x * n).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 3));
+}
+
+TEST(Backward, TwiceWithoutRetainGraphIsAnErrorThatSaysSo) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = (x * x).sum();
+  y.backward();
+  EXPECT_THROWS(y.backward(), AutogradError, "[MulBackward0]", "retain_graph");
+}
+
+TEST(Backward, TwiceIsFineWhereNothingWasSaved) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = (x + 1).sum();
+  y.backward();
+  y.backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 2));
+}
+
+TEST(Backward, RetainGraphKeepsWhatASecondBackwardNeeds) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = (x * x).sum();
+  y.backward({}, true);
+  y.backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(4, 8));
+}
+
+TEST(Backward, ARootOfSeveralElementsNeedsAGradient) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_THROWS((x * 2).backward(), AutogradError, "[backward]", "[2]", "sum()");
+}
+
+TEST(Backward, ARootWithoutHistoryIsAnError) {
+  EXPECT_THROWS(sample::vector({1}).backward(), AutogradError, "does not require grad", "grad_fn");
+}
+
+TEST(Backward, AGradientOfTheWrongShapeIsAnError) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_THROWS((x * 2).backward(sample::vector({1, 2, 3})), AutogradError, "[2]", "[3]");
+  EXPECT_THROWS(backward({x * 2}, {sample::vector({1, 2}), x}), AutogradError, "expected 1");
+}
+
+TEST(Backward, AGradientOfAnotherFloatDtypeIsCast) {
+  const Tensor x = leaf({1, 2});
+  (x * 2).backward(tensor_from<float>({1, 2}, {2}));
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 4));
+}
+
+TEST(Backward, AWrongShapeFromADerivativeNamesItsNode) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_THROWS(sample::misshapen(x).sum().backward(), AutogradError, "[TestMisshapenBackward0]",
+                "expected [2]", "got [7]");
+}
+
+TEST(Backward, AMissingGradientNamesItsNode) {
+  const Tensor a = leaf({1});
+  const Tensor b = leaf({1});
+  EXPECT_THROWS(sample::short_of_one(a, b).backward(), AutogradError, "[TestShortOfOneBackward0]",
+                "expected 2", "got 1");
+  sample::short_of_one(a, sample::vector({1})).backward();  // nobody needs the second
+  EXPECT_THAT(elements(a.grad()), ElementsAre(1));
+}
+
+TEST(Backward, AnExceptionInADerivativeReachesTheCallerAndLeavesAllUsable) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_THROWS((sample::failing(x * 2) + x * x).sum().backward(), DataError, "derivative failed");
+  EXPECT_FALSE(x.grad().defined());
+  (x * x).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 4));
+}
+
+TEST(Backward, ADerivativeMayRunABackwardOfItsOwn) {
+  const Tensor x = leaf({1, 2});
+  const Tensor inner = leaf({5});
+  sample::inside = [&] {
+    const EnableGradGuard recording;
+    (inner * inner).backward();
+  };
+  (sample::calling(x * 2) + x).sum().backward();
+  sample::inside = nullptr;
+  EXPECT_THAT(elements(x.grad()), ElementsAre(3, 3));
+  EXPECT_THAT(elements(inner.grad()), ElementsAre(10));
+}
+
+TEST(Backward, ANestedBackwardMayUseTheSameNodes) {
+  const Tensor x = leaf({1, 2});
+  const Tensor shared = x * x;
+  const Tensor side = (shared * 3).sum();
+  sample::inside = [&] { side.backward({}, true); };
+  sample::calling(shared).sum().backward();
+  sample::inside = nullptr;
+  EXPECT_THAT(elements(x.grad()), ElementsAre(6 + 2, 12 + 4));
+}
+
+TEST(Backward, InputsLimitWhatAccumulatesAndWhatRuns) {
+  const Tensor x = leaf({1});
+  const Tensor y = leaf({2});
+  const Tensor root = sample::calling(x) * y;
+  sample::calls = 0;
+  BackwardOptions options;
+  options.inputs = {y};
+  backward({root}, {}, options);
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_THAT(elements(y.grad()), ElementsAre(1));
+  EXPECT_EQ(sample::calls, 0);
+}
+
+TEST(Grad, ReturnsGradientsAndLeavesTheLeavesAlone) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = leaf({3, 4});
+  const std::vector<Tensor> found = grad({(x * y).sum()}, {x, y});
+  EXPECT_THAT(elements(found[0]), ElementsAre(3, 4));
+  EXPECT_THAT(elements(found[1]), ElementsAre(1, 2));
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Grad, WorksForIntermediateTensorsAndStopsThere) {
+  const Tensor x = leaf({1, 2});
+  const Tensor middle = sample::calling(x);
+  sample::calls = 0;
+  const std::vector<Tensor> found = grad({(middle * middle).sum()}, {middle});
+  EXPECT_THAT(elements(found[0]), ElementsAre(2, 4));
+  EXPECT_EQ(sample::calls, 0);
+}
+
+TEST(Grad, AnOutputCanBeAnInput) {
+  const Tensor x = leaf({2});
+  const Tensor y = x * x;
+  const std::vector<Tensor> found = grad({y}, {y, x});
+  EXPECT_THAT(elements(found[0]), ElementsAre(1));
+  EXPECT_THAT(elements(found[1]), ElementsAre(4));
+}
+
+TEST(Grad, AnUnusedInputIsAnErrorUnlessAllowed) {
+  const Tensor x = leaf({1});
+  const Tensor other = leaf({1});
+  EXPECT_THROWS(grad({x * 2}, {x, other}), AutogradError, "input 1", "allow_unused");
+  GradOptions options;
+  options.allow_unused = true;
+  const std::vector<Tensor> found = grad({x * 2}, {x, other}, {}, options);
+  EXPECT_THAT(elements(found[0]), ElementsAre(2));
+  EXPECT_FALSE(found[1].defined());
+}
+
+TEST(Grad, AnInputThatDoesNotRequireGradIsAnError) {
+  const Tensor x = leaf({1});
+  EXPECT_THROWS(grad({x * 2}, {sample::vector({1})}), AutogradError, "input 0", "require");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "autograd/autograd.h"
+#include "autograd/gradcheck.h"
+#include "core/error.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "tests/autograd/sample_operators.h"
+#include "tests/autograd/throws.h"
+
+namespace lockstep {
+namespace {
+
+using sample::elements;
+using sample::leaf;
+using ::testing::ElementsAre;
+
+GradOptions create_graph() {
+  GradOptions options;
+  options.create_graph = true;
+  return options;
+}
+
+TEST(DoubleBackward, AGradientCanBeDifferentiated) {
+  const Tensor x = leaf({2, 3});
+  const Tensor first = grad({(x * x * x).sum()}, {x}, {}, create_graph())[0];
+  EXPECT_THAT(elements(first), ElementsAre(12, 27));
+  const Tensor second = grad({first.sum()}, {x}, {}, create_graph())[0];
+  EXPECT_THAT(elements(second), ElementsAre(12, 18));
+  EXPECT_THAT(elements(grad({second.sum()}, {x})[0]), ElementsAre(6, 6));
+}
+
+TEST(DoubleBackward, WithoutCreateGraphGradientsHaveNoHistory) {
+  const Tensor x = leaf({2});
+  EXPECT_FALSE(grad({x * x}, {x})[0].requires_grad());
+}
+
+TEST(DoubleBackward, AHessianTimesAVector) {
+  const Tensor x = leaf({1, 2});
+  const Tensor f = (x.slice(0, 0, 1) * x.slice(0, 0, 1) * x.slice(0, 1, 2)).sum();  // a^2 b
+  const Tensor gradient = grad({f}, {x}, {}, create_graph())[0];
+  const Tensor v = sample::vector({10, 1});
+  EXPECT_THAT(elements(grad({(gradient * v).sum()}, {x})[0]), ElementsAre(42, 20));
+}
+
+TEST(DoubleBackward, ASavedResultKeepsItsHistory) {
+  EXPECT_TRUE(gradgradcheck([](TensorList in) { return in[0].exp(); }, {leaf({0.5, -1})}));
+  EXPECT_TRUE(gradgradcheck([](TensorList in) { return in[0].tanh(); }, {leaf({0.5, -1})}));
+}
+
+TEST(DoubleBackward, ASavedResultDoesNotKeepItsNodeAlive) {
+  const int64_t before = allocator(kCPU).stats().allocated;
+  {
+    const Tensor x = leaf({1, 2});
+    const Tensor y = x.exp().tanh();
+    EXPECT_GT(allocator(kCPU).stats().allocated, before);
+  }
+  EXPECT_EQ(allocator(kCPU).stats().allocated, before);
+}
+
+TEST(Gradcheck, AcceptsRightDerivatives) {
+  const auto f = [](TensorList in) { return mm(in[0], in[1]) * in[2]; };
+  EXPECT_TRUE(gradcheck(f, {sample::matrix(2, 3), sample::matrix(3, 2), leaf({1, 2})}));
+  EXPECT_TRUE(gradgradcheck(f, {sample::matrix(2, 3), sample::matrix(3, 2), leaf({1, 2})}));
+}
+
+TEST(Gradcheck, ChecksEveryOutputAndLeavesInputsAsTheyWere) {
+  const Tensor x = leaf({1, 2});
+  const auto f = [](TensorList in) {
+    const auto [twice, square] = sample::pair(in[0]);
+    return std::vector<Tensor>{twice, square};
+  };
+  EXPECT_TRUE(gradcheck(f, {x}));
+  EXPECT_TRUE(gradgradcheck(f, {x}));
+  EXPECT_THAT(elements(x), ElementsAre(1, 2));
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Gradcheck, NamesInputElementAndBothValuesOfAWrongDerivative) {
+  const auto f = [](TensorList in) { return sample::wrong(in[1]); };
+  EXPECT_THROWS(gradcheck(f, {sample::vector({1}), leaf({1, 2})}), AutogradError,
+                "output 0 element 0", "input 1 element 0", "numerical 2", "backward 3");
+}
+
+TEST(Gradcheck, AMissingGradientIsWrongToo) {
+  const auto f = [](TensorList in) { return in[0].detach() * in[0]; };
+  EXPECT_THROWS(gradcheck(f, {leaf({3})}), AutogradError, "numerical 6", "backward 3");
+}
+
+TEST(Gradcheck, RefusesWhatItCannotCheck) {
+  const auto f = [](TensorList in) { return in[0] * 2; };
+  EXPECT_THROWS(gradcheck(f, {sample::vector({1})}), AutogradError, "nothing to check");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+#include "configs/variables.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "configs/field_list.h"
+#include "configs/run.pb.h"
+#include "tests/configs/examples.h"
+
+namespace lockstep::config {
+namespace {
+
+/// kSmallest with variables and overrides over it.
+RunConfig with(const Variables& variables, const std::vector<std::string>& overrides = {},
+               Origins* origins = nullptr) {
+  Origins found;
+  RunConfig config;
+  merge_text(config, found, kSmallest, "a.txtpb");
+  apply_variables(config, found, variables);
+  for (const std::string& assignment : overrides) set_value(config, found, assignment);
+  resolve(config, found);
+  if (origins != nullptr) *origins = found;
+  return config;
+}
+
+std::string refusal(const Variables& variables) {
+  try {
+    with(variables);
+  } catch (const SourceError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Variables, SetFieldsByTheirPath) {
+  Origins origins;
+  const RunConfig config = with(
+      {{"LOCKSTEP_TRAIN_STEPS", "5"}, {"LOCKSTEP_OPTIMIZER_ADAMW_BETA2", "0.5"}}, {}, &origins);
+  EXPECT_EQ(config.train().steps(), 5);
+  EXPECT_EQ(config.optimizer().adamw().beta2(), 0.5);
+  EXPECT_EQ(origins.at("train.steps"), "LOCKSTEP_TRAIN_STEPS=5");
+}
+
+TEST(Variables, StandBetweenFilesAndFlags) {
+  const RunConfig config =
+      with({{"LOCKSTEP_TRAIN_STEPS", "5"}, {"LOCKSTEP_SEED", "9"}}, {"train.steps=7"});
+  EXPECT_EQ(config.train().steps(), 7);
+  EXPECT_EQ(config.seed(), 9U);
+}
+
+TEST(Variables, ChooseMembers) {
+  EXPECT_TRUE(with({{"LOCKSTEP_OPTIMIZER_SGD", "{}"}}).optimizer().has_sgd());
+}
+
+TEST(Variables, EmptyOnesCountAsNotThere) {
+  EXPECT_EQ(with({{"LOCKSTEP_TRAIN_STEPS", ""}}).train().steps(), 3);
+}
+
+TEST(Variables, WrongNamesAndValuesAreRefusedWhereTheyStand) {
+  EXPECT_EQ(
+      refusal({{"LOCKSTEP_TRAIN_STEP", "5"}}),
+      "LOCKSTEP_TRAIN_STEP=5: LOCKSTEP_TRAIN_STEP names no field of a config and no setting of "
+      "the program. Did you mean LOCKSTEP_TRAIN_STEPS?");
+  EXPECT_EQ(refusal({{"LOCKSTEP_WARN_COPY", "1"}}),
+            "LOCKSTEP_WARN_COPY=1: LOCKSTEP_WARN_COPY names no field of a config and no setting of "
+            "the program. Did you mean LOCKSTEP_WARN_COPIES?");
+  EXPECT_EQ(refusal({{"LOCKSTEP_TRAIN_STEPS", "many"}}),
+            "LOCKSTEP_TRAIN_STEPS=many: train.steps is many: expected an integer from 1 to "
+            "1000000000000.");
+  EXPECT_EQ(refusal({{"LOCKSTEP_TRAIN_STEPS", "-1"}}),
+            "LOCKSTEP_TRAIN_STEPS=-1: train.steps is -1: expected an integer from 1 to "
+            "1000000000000.");
+}
+
+TEST(Variables, ProgramVariablesAreLeftAlone) {
+  Variables variables;
+  for (const ProgramVariable& variable : program_variables()) variables[variable.name] = "1";
+  EXPECT_EQ(refusal(variables), "accepted");
+}
+
+TEST(Variables, EveryFieldHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (const ProgramVariable& variable : program_variables()) names.insert(variable.name);
+  for (const std::string& path : field_paths()) {
+    EXPECT_TRUE(names.insert(variable_name(path)).second) << path;
+  }
+}
+
+TEST(Variables, OfTheProcessAreThoseWithThePrefix) {
+  ASSERT_EQ(setenv("LOCKSTEP_TRAIN_STEPS", "a=b", 1), 0);
+  ASSERT_EQ(setenv("LOCKSTEPS", "x", 1), 0);
+  const Variables found = process_variables();
+  unsetenv("LOCKSTEP_TRAIN_STEPS");
+  unsetenv("LOCKSTEPS");
+  EXPECT_EQ(found.at("LOCKSTEP_TRAIN_STEPS"), "a=b");
+  EXPECT_FALSE(found.contains("LOCKSTEPS"));
+}
+
+/// A variable that the program reads but does not list would be refused as a misspelling.
+TEST(Variables, EveryVariableThatTheSourcesReadIsListed) {
+  namespace fs = std::filesystem;
+  std::set<std::string> known;
+  for (const ProgramVariable& variable : program_variables()) known.insert(variable.name);
+  const std::regex read("getenv\\(\\s*\"(LOCKSTEP_[A-Z_0-9]+)\"");
+  for (const char* folder : {"core", "kernels", "autograd", "dist", "nn", "train", "launcher"}) {
+    const fs::path path = fs::path(LOCKSTEP_SOURCE_DIR) / folder;
+    if (!fs::exists(path)) continue;
+    for (const fs::directory_entry& file : fs::recursive_directory_iterator(path)) {
+      if (!file.is_regular_file()) continue;
+      std::ifstream stream(file.path());
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      for (std::sregex_iterator match(text.begin(), text.end(), read), end; match != end; ++match) {
+        EXPECT_TRUE(known.contains((*match)[1])) << file.path() << " reads " << (*match)[1];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::config

@@ -1,0 +1,29 @@
+#include "core/device.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+TEST(Device, PrintsWhatItParses) {
+  for (const char* text : {"cpu", "meta", "host:0", "host:7", "cuda:0", "cuda:127"}) {
+    EXPECT_EQ(to_string(parse_device(text)), text);
+  }
+}
+
+TEST(Device, ANumberedKindAloneMeansTheFirst) {
+  EXPECT_EQ(parse_device("cuda"), (Device{DeviceType::kCUDA, 0}));
+  EXPECT_EQ(parse_device("host"), (Device{DeviceType::kHost, 0}));
+}
+
+TEST(Device, RefusesEverythingElseAndSaysWhatIsAccepted) {
+  for (const char* text : {"", "gpu", "cpu:0", "cuda:", "cuda:-1", "cuda:128", "cuda:1x", "meta:1",
+                           "cuda:99999999999"}) {
+    expect_error<DeviceError>([&] { parse_device(text); }, text, "cpu, meta, host:N or cuda:N");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,113 @@
+#include "kernels/elementary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// Largest error in units in the last place over floats of both signs in [lowest, highest]: every
+/// 997th bit pattern, so all exponents and many mantissas of each.
+template <class F, class G>
+double worst_error(F approximation, G exact, float lowest, float highest) {
+  double worst = 0;
+  for (uint32_t bits = 0; bits < 0x7f800000U; bits += 997) {
+    for (uint32_t sign : {0U, 0x80000000U}) {
+      const float x = std::bit_cast<float>(bits | sign);
+      if (x < lowest || x > highest) continue;
+      const double wanted = exact(static_cast<double>(x));
+      const float got = approximation(x);
+      const float rounded = static_cast<float>(wanted);
+      if (got == rounded || (std::isnan(got) && std::isnan(rounded))) continue;
+      int exponent = 0;
+      std::frexp(rounded, &exponent);
+      const double ulp = std::ldexp(1.0, std::max(exponent - 24, -149));
+      const double error = std::abs(static_cast<double>(got) - wanted) / ulp;
+      worst = error > worst || std::isnan(error) ? error : worst;
+    }
+  }
+  return worst;
+}
+
+TEST(Elementary, ExpIsAccurateOverAllFloats) {
+  EXPECT_LT(worst_error(
+                exp_f32, [](double x) { return std::exp(x); }, -3.4e38F, 3.4e38F),
+            1.1);
+}
+
+TEST(Elementary, LogIsAccurateOverAllFloats) {
+  EXPECT_LT(worst_error(
+                log_f32, [](double x) { return std::log(x); }, -3.4e38F, 3.4e38F),
+            0.9);
+}
+
+TEST(Elementary, TanhIsAccurateOverAllFloats) {
+  EXPECT_LT(worst_error(
+                tanh_f32, [](double x) { return std::tanh(x); }, -3.4e38F, 3.4e38F),
+            1.4);
+}
+
+TEST(Elementary, SigmoidIsAccurateWhereItIsNormal) {
+  const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
+  EXPECT_LT(worst_error(sigmoid_f32, exact, -86.0F, 3.4e38F), 2.6);
+}
+
+TEST(Elementary, SineAndCosineAreAccurateUpToTheirLimit) {
+  const auto sine = [](float x) { return sincos_f32(x).sine; };
+  const auto cosine = [](float x) { return sincos_f32(x).cosine; };
+  EXPECT_LT(worst_error(
+                sine, [](double x) { return std::sin(x); }, -kMaxAngleF32, kMaxAngleF32),
+            1.6);
+  EXPECT_LT(worst_error(
+                cosine, [](double x) { return std::cos(x); }, -kMaxAngleF32, kMaxAngleF32),
+            1.6);
+}
+
+TEST(Elementary, TurnsGoRoundTheCircle) {
+  for (int i = 0; i <= 4096; ++i) {
+    const float turns = static_cast<float>(i) / 4096;
+    const double angle = 2 * 3.14159265358979323846 * turns;
+    EXPECT_NEAR(sincos_turns_f32(turns).sine, std::sin(angle), 1.5e-7) << turns;
+    EXPECT_NEAR(sincos_turns_f32(turns).cosine, std::cos(angle), 1.5e-7) << turns;
+  }
+}
+
+TEST(Elementary, NormalDistributionKeepsTheDigitsOfItsTails) {
+  for (float x = -12.5F; x < 12.5F; x += 0.001F) {
+    const NormalDistribution<double> wanted = normal_distribution(static_cast<double>(x));
+    const NormalDistribution<float> got = normal_distribution(x);
+    EXPECT_NEAR(got.below, wanted.below, 6e-7 * wanted.below) << x;
+    EXPECT_NEAR(got.bell, wanted.bell, 2e-7 * wanted.bell) << x;
+  }
+}
+
+TEST(Elementary, SpecialValuesBehaveAsInTheStandardLibrary) {
+  EXPECT_EQ(exp_f32(kInfinity), kInfinity);
+  EXPECT_EQ(exp_f32(-kInfinity), 0.0F);
+  EXPECT_EQ(exp_f32(0.0F), 1.0F);
+  EXPECT_EQ(exp_f32(89.5F), kInfinity);
+  EXPECT_EQ(exp_f32(-100.0F), std::exp(-100.0F)) << "a subnormal result";
+  EXPECT_TRUE(std::isnan(exp_f32(kNan)));
+  EXPECT_EQ(log_f32(0.0F), -kInfinity);
+  EXPECT_EQ(log_f32(1.0F), 0.0F);
+  EXPECT_EQ(log_f32(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(log_f32(-1.0F)));
+  EXPECT_TRUE(std::isnan(log_f32(kNan)));
+  EXPECT_NEAR(log_f32(1e-45F), std::log(1e-45F), 1e-5) << "a subnormal argument";
+  EXPECT_EQ(tanh_f32(kInfinity), 1.0F);
+  EXPECT_EQ(tanh_f32(-kInfinity), -1.0F);
+  EXPECT_TRUE(std::signbit(tanh_f32(-0.0F)));
+  EXPECT_TRUE(std::isnan(tanh_f32(kNan)));
+  EXPECT_EQ(sigmoid_f32(-kInfinity), 0.0F);
+  EXPECT_EQ(sigmoid_f32(kInfinity), 1.0F);
+  EXPECT_EQ(normal_distribution(kInfinity).below, 1.0F);
+  EXPECT_EQ(normal_distribution(-kInfinity).below, 0.0F);
+  EXPECT_TRUE(std::isnan(normal_distribution(kNan).below));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include "core/ops/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/autograd.h"
+#include "core/copies.h"
+#include "core/error.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+
+namespace lockstep {
+namespace {
+
+Tensor ramp(IntList sizes, DType dtype = DType::kF32) {
+  return arange(count_elements(sizes)).reshape(sizes).to(dtype);
+}
+
+TEST(Matmul, OperandsMayBeAnyViews) {
+  const Tensor a = ramp({6, 8}).slice(1, 1, 8, 2);  // 6 x 4, neither row- nor column-major
+  const Tensor b = ramp({3, 4}).t();
+  EXPECT_TRUE(equal(mm(a, b), mm(a.clone().contiguous(), b.contiguous())));
+  const Tensor row = ramp({4}).expand({5, 4});
+  EXPECT_TRUE(equal(mm(row, b), mm(row.contiguous(), b.contiguous())));
+  const Tensor batch = ramp({4, 2, 3}).permute({1, 2, 0});  // 2 x 3 x 4
+  const Tensor stretched = b.unsqueeze(0).expand({2, 4, 3});
+  EXPECT_TRUE(equal(bmm(batch, stretched), bmm(batch.contiguous(), stretched.contiguous())));
+}
+
+TEST(Matmul, TransposedOperandsAreReadInPlace) {
+  const Tensor a = ramp({16, 8}).t();
+  const Tensor b = ramp({12, 16}).t();
+  const int64_t before = hidden_copies().copies;
+  mm(a, b);
+  EXPECT_EQ(hidden_copies().copies, before);
+}
+
+TEST(Matmul, ResultMayBeWrittenOverAFactor) {
+  Tensor a = ramp({4, 4});
+  const Tensor want = mm(a, a);
+  mm_out(a, a, a);
+  EXPECT_TRUE(equal(a, want));
+}
+
+TEST(Matmul, EmptyInnerSizeGivesZerosOrTheAddend) {
+  EXPECT_TRUE(equal(mm(zeros({2, 0}), zeros({0, 3})), zeros({2, 3})));
+  EXPECT_TRUE(
+      equal(addmm(ramp({3}), zeros({2, 0}), zeros({0, 3}), 2), mul(ramp({3}).expand({2, 3}), 2)));
+}
+
+TEST(Matmul, ErrorsNameOperatorAndShapes) {
+  const auto message = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message([] {
+              mm(zeros({2, 3}), zeros({4, 5}));
+            }),
+            "[mm] inner sizes differ: [2, 3] and [4, 5]. Did you mean the second one's transpose?");
+  EXPECT_THROW(mm(zeros({2, 3}), zeros({3})), ShapeError);
+  EXPECT_THROW(mm(zeros({2, 3}), zeros({3, 2}, DType::kF64)), DTypeError);
+  EXPECT_THROW(bmm(zeros({2, 3, 4}), zeros({3, 4, 5})), ShapeError);
+  EXPECT_THROW(addmm(zeros({4}), zeros({2, 3}), zeros({3, 5})), ShapeError);
+  EXPECT_THROW(matmul(zeros({}), zeros({2})), ShapeError);
+  EXPECT_THROW(linear(zeros({2, 3}), zeros({4, 2})), ShapeError);
+}
+
+TEST(Matmul, LeadingDimensionsBroadcast) {
+  const Tensor a = ramp({2, 1, 3, 4});
+  const Tensor b = ramp({5, 4, 2});
+  const Tensor product = matmul(a, b);
+  ASSERT_TRUE(same(product.sizes(), IntList{2, 5, 3, 2}));
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t j = 0; j < 5; ++j) {
+      EXPECT_TRUE(equal(product.select(0, i).select(0, j),
+                        mm(a.select(0, i).select(0, 0), b.select(0, j))));
+    }
+  }
+}
+
+TEST(Linear, GradientOfTheWeightIsRowMajorWithoutACopy) {
+  const Tensor input = ramp({5, 3, 8});
+  const Tensor weight = ramp({6, 8}).set_requires_grad();
+  const Tensor bias = ramp({6}).set_requires_grad();
+  const Tensor output = linear(input, weight, bias);
+  const Tensor seed = ones(output.sizes());
+  const int64_t before = hidden_copies().copies;
+  backward({output}, {seed});
+  EXPECT_EQ(hidden_copies().copies, before);
+  EXPECT_TRUE(weight.grad().is_contiguous());
+  const Tensor rows = sum(input, {0, 1});
+  EXPECT_TRUE(equal(weight.grad(), rows.expand({6, 8}).contiguous()));
+  EXPECT_TRUE(equal(bias.grad(), mul(ones({6}), 15)));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+#include "core/ops/norm.h"
+
+#include "autograd/autograd.h"
+#include "autograd/gradcheck.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+#include "tests/core/expect_error.h"
+#include "tests/kernels/tensor_values.h"
+
+namespace lockstep {
+namespace {
+
+Tensor leaf(IntList sizes, uint64_t seed, DType dtype = DType::kF64) {
+  return random_tensor(sizes, dtype, seed).set_requires_grad();
+}
+
+/// Compares a fused norm with its reference: the result and the gradients of all inputs.
+void expect_agrees(const std::function<Tensor(TensorList)>& fused,
+                   const std::function<Tensor(TensorList)>& reference,
+                   const std::vector<Tensor>& inputs, double tolerance) {
+  const Tensor got = fused(inputs);
+  const Tensor wanted = reference(inputs);
+  expect_near(got, wanted, tolerance, tolerance);
+  const Tensor weights = random_tensor(got.sizes(), got.dtype(), 99);
+  const std::vector<Tensor> got_grads = grad({got}, inputs, {weights});
+  const std::vector<Tensor> wanted_grads = grad({wanted}, inputs, {weights});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    SCOPED_TRACE("gradient " + std::to_string(i));
+    expect_near(got_grads[i], wanted_grads[i], 10 * tolerance, 10 * tolerance);
+  }
+}
+
+TEST(Norm, LayerNormAgreesWithItsReference) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t width : {1, 5, 8, 33, 384, 9000}) {
+      SCOPED_TRACE(width);
+      expect_agrees([&](TensorList t) { return layer_norm(t[0], {width}, t[1], t[2]); },
+                    [&](TensorList t) { return layer_norm_reference(t[0], {width}, t[1], t[2]); },
+                    {leaf({37, width}, 1, dtype), leaf({width}, 2, dtype), leaf({width}, 3, dtype)},
+                    dtype == DType::kF32 ? 1e-5 : 1e-12);
+    }
+  }
+}
+
+TEST(Norm, RmsNormAgreesWithItsReference) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t width : {1, 5, 33, 384, 9000}) {
+      SCOPED_TRACE(width);
+      expect_agrees([&](TensorList t) { return rms_norm(t[0], {width}, t[1], 1e-6); },
+                    [&](TensorList t) { return rms_norm_reference(t[0], {width}, t[1], 1e-6); },
+                    {leaf({37, width}, 1, dtype), leaf({width}, 2, dtype)},
+                    dtype == DType::kF32 ? 1e-5 : 1e-12);
+    }
+  }
+}
+
+TEST(Norm, NormalisesSeveralDimensionsAndStridedInput) {
+  const Tensor x = random_tensor({4, 3, 6}).transpose(0, 2);
+  expect_near(layer_norm(x, {3, 4}), layer_norm_reference(x, {3, 4}), 1e-5, 1e-5);
+  expect_near(rms_norm(x, {3, 4}), rms_norm_reference(x, {3, 4}), 1e-5, 1e-5);
+  const auto [out, mean, rstd] = native_layer_norm(x, {3, 4}, {}, {}, 1e-5);
+  EXPECT_EQ(mean.shape(), "[6, 1, 1]");
+  EXPECT_EQ(rstd.shape(), "[6, 1, 1]");
+}
+
+TEST(Norm, WeightAndBiasAreEachOptional) {
+  const Tensor weight = random_tensor({8}, DType::kF32, 2),
+               bias = random_tensor({8}, DType::kF32, 3);
+  const Tensor x = random_tensor({5, 8});
+  expect_near(layer_norm(x, {8}, weight), layer_norm_reference(x, {8}, weight), 1e-5, 1e-5);
+  expect_near(layer_norm(x, {8}, {}, bias), layer_norm_reference(x, {8}, {}, bias), 1e-5, 1e-5);
+  expect_near(layer_norm(x, {8}), layer_norm_reference(x, {8}), 1e-5, 1e-5);
+}
+
+TEST(Norm, HalvesAreComputedInF32) {
+  const Tensor x = random_tensor({9, 64}, DType::kBF16),
+               weight = random_tensor({64}, DType::kBF16, 2);
+  const auto [out, mean, rstd] = native_layer_norm(x, {64}, weight, {}, 1e-5);
+  EXPECT_EQ(out.dtype(), DType::kBF16);
+  EXPECT_EQ(rstd.dtype(), DType::kF32);
+  const Tensor wanted = layer_norm_reference(x.to(DType::kF32), {64}, weight.to(DType::kF32));
+  expect_near(out, wanted, 0x1p-8, 0x1p-8);
+}
+
+TEST(Norm, AnOffsetFarFromZeroCostsNoDigits) {
+  const Tensor x = random_tensor({4, 512}, DType::kF64);
+  const Tensor moved = (x + 1000.0).to(DType::kF32);
+  expect_near(layer_norm(moved, {512}), layer_norm_reference(moved.to(DType::kF64), {512}), 2e-4,
+              0);
+}
+
+TEST(Norm, EmptyInputsGiveEmptyResultsAndZeroGradients) {
+  const Tensor x = zeros({0, 3}).set_requires_grad();
+  const Tensor weight = ones({3}).set_requires_grad();
+  const Tensor out = layer_norm(x, {3}, weight);
+  EXPECT_EQ(out.shape(), "[0, 3]");
+  const std::vector<Tensor> grads = grad({out}, {x, weight}, {zeros({0, 3})});
+  EXPECT_EQ(values(grads[1]), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(Norm, OutputMaskLeavesResultsOut) {
+  const Tensor x = random_tensor({5, 8}), weight = ones({8});
+  const auto [out, mean, rstd] = native_layer_norm(x, {8}, weight, weight, 1e-5);
+  const auto [dx, dw, db] =
+      native_layer_norm_backward(x, x, {8}, mean, rstd, weight, weight, {false, true, false});
+  EXPECT_FALSE(dx.defined());
+  EXPECT_TRUE(dw.defined());
+  EXPECT_FALSE(db.defined());
+}
+
+TEST(Norm, BitsDoNotDependOnThreads) {
+  const Tensor x = random_tensor({1000, 96}), g = random_tensor({1000, 96}, DType::kF32, 2);
+  const Tensor weight = random_tensor({96}, DType::kF32, 3);
+  expect_same_bits_for_any_threads([&] {
+    const auto [out, mean, rstd] = native_layer_norm(x, {96}, weight, weight, 1e-5);
+    const auto [dx, dw, db] =
+        native_layer_norm_backward(g, x, {96}, mean, rstd, weight, weight, {true, true, true});
+    const auto [rms, scale] = fused_rms_norm(x, {96}, weight, 1e-5);
+    const auto [rms_dx, rms_dw] = fused_rms_norm_backward(g, x, {96}, scale, weight, {true, true});
+    return std::vector<Tensor>{out, mean, rstd, dx, dw, db, rms, rms_dx, rms_dw};
+  });
+}
+
+TEST(Norm, FirstAndSecondDerivativesAgreeWithDifferences) {
+  const std::vector<Tensor> inputs{leaf({3, 4}, 1), leaf({4}, 2), leaf({4}, 3)};
+  const TensorFunction layer = [](TensorList t) { return layer_norm(t[0], {4}, t[1], t[2]); };
+  EXPECT_TRUE(gradcheck(layer, inputs));
+  EXPECT_TRUE(gradgradcheck(layer, inputs));
+  const TensorFunction rms = [](TensorList t) { return rms_norm(t[0], {4}, t[1], 0.1); };
+  EXPECT_TRUE(gradcheck(rms, {inputs[0], inputs[1]}));
+  EXPECT_TRUE(gradgradcheck(rms, {inputs[0], inputs[1]}));
+  const TensorFunction plain = [](TensorList t) { return layer_norm(t[0], {4}); };
+  EXPECT_TRUE(gradgradcheck(plain, {inputs[0]}));
+}
+
+TEST(Norm, MistakesAreNamed) {
+  const Tensor x = zeros({2, 3});
+  expect_error<ShapeError>([&] { layer_norm(x, {2}); }, "[layer_norm]", "[2, 3]", "[2]");
+  expect_error<ShapeError>([&] { layer_norm(x, {}); }, "[layer_norm]");
+  expect_error<ShapeError>([&] { rms_norm(x, {3}, ones({2})); }, "[rms_norm]", "weight", "[3]",
+                           "[2]");
+  expect_error<DTypeError>([&] { layer_norm(x.to(DType::kI64), {3}); }, "[layer_norm]", "int64");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,170 @@
+#include "core/ops/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/random.h"
+#include "core/ops/reduce.h"
+#include "core/parallel.h"
+
+namespace lockstep {
+namespace {
+
+/// Parameters of several sizes, more than one part of work among them, with their states.
+struct Parameters {
+  std::vector<Tensor> values, grads, first, second;
+
+  explicit Parameters(DType dtype = DType::kF32) {
+    Generator generator(3);
+    for (const Dims& sizes : {Dims{}, Dims{5}, Dims{200, 170}, Dims{0}, Dims{3, 7}}) {
+      values.push_back(randn(sizes, dtype, &generator));
+      grads.push_back(randn(sizes, dtype, &generator));
+      first.push_back(zeros(sizes, dtype));
+      second.push_back(zeros(sizes, dtype));
+    }
+  }
+};
+
+template <class T>
+T element(const Tensor& tensor, int64_t i) {
+  return tensor.data<T>()[i];
+}
+
+struct Options {
+  double lr = 0.01, beta1 = 0.9, beta2 = 0.95, decay = 0.1, eps = 1e-8, factor = 0.7;
+};
+
+TEST(FusedAdamW, FollowsThePaperOverSeveralSteps) {
+  const Options o;
+  Parameters p(DType::kF64);
+  const Parameters start(DType::kF64);
+  const Dims decayed{0, 0, 1, 1, 1};
+  for (int64_t step = 1; step <= 3; ++step) {
+    _fused_adamw_(p.values, p.grads, p.first, p.second, o.lr, o.beta1, o.beta2, o.decay, o.eps,
+                  step, o.factor, decayed);
+  }
+  for (size_t t = 0; t < p.values.size(); ++t) {
+    for (int64_t i = 0; i < p.values[t].numel(); ++i) {
+      double value = element<double>(start.values[t], i);
+      const double g = o.factor * element<double>(start.grads[t], i);
+      double m = 0;
+      double v = 0;
+      for (int step = 1; step <= 3; ++step) {
+        if (decayed[t] != 0) value *= 1 - o.lr * o.decay;
+        m = o.beta1 * m + (1 - o.beta1) * g;
+        v = o.beta2 * v + (1 - o.beta2) * g * g;
+        const double m_hat = m / (1 - std::pow(o.beta1, step));
+        const double v_hat = v / (1 - std::pow(o.beta2, step));
+        value -= o.lr * m_hat / (std::sqrt(v_hat) + o.eps);
+      }
+      ASSERT_NEAR(element<double>(p.values[t], i), value, 1e-14);
+    }
+  }
+  EXPECT_TRUE(equal(p.grads[2], start.grads[2]));
+}
+
+TEST(FusedAdamW, SingleAgreesWithDouble) {
+  const Options o;
+  Parameters single;
+  Parameters wide;
+  for (auto* list : {&wide.values, &wide.grads, &wide.first, &wide.second}) {
+    for (Tensor& tensor : *list) tensor = tensor.to(DType::kF64);
+  }
+  for (int64_t step = 1; step <= 3; ++step) {
+    for (Parameters* p : {&single, &wide}) {
+      _fused_adamw_(p->values, p->grads, p->first, p->second, o.lr, o.beta1, o.beta2, o.decay,
+                    o.eps, step);
+    }
+  }
+  for (int64_t i = 0; i < single.values[2].numel(); ++i) {
+    ASSERT_NEAR(element<float>(single.values[2], i), element<double>(wide.values[2], i), 2e-6);
+  }
+}
+
+TEST(FusedSgd, FollowsTheFormulas) {
+  for (bool nesterov : {false, true}) {
+    for (double momentum : {0.0, 0.9}) {
+      const Options o;
+      Parameters p(DType::kF64);
+      const Parameters start(DType::kF64);
+      for (int step = 0; step < 3; ++step) {
+        _fused_sgd_(p.values, p.grads, p.first, o.lr, momentum, nesterov, o.decay, o.factor);
+      }
+      for (int64_t i = 0; i < p.values[2].numel(); ++i) {
+        double value = element<double>(start.values[2], i);
+        double buffer = 0;
+        for (int step = 0; step < 3; ++step) {
+          const double g = o.factor * element<double>(start.grads[2], i) + o.decay * value;
+          buffer = momentum * buffer + g;
+          value -= o.lr * (nesterov ? g + momentum * buffer : buffer);
+        }
+        ASSERT_NEAR(element<double>(p.values[2], i), value, 1e-14);
+      }
+    }
+  }
+}
+
+TEST(FusedOptimizers, RefuseListsThatDoNotMatch) {
+  Parameters p;
+  std::vector<Tensor> fewer(p.grads.begin(), p.grads.end() - 1);
+  EXPECT_THROW(_fused_sgd_(p.values, fewer, p.first, 0.1, 0.9, false, 0), ShapeError);
+  std::vector<Tensor> missing = p.grads;
+  missing[1] = Tensor();
+  EXPECT_ANY_THROW(_fused_sgd_(p.values, missing, p.first, 0.1, 0.9, false, 0));
+  EXPECT_THROW(_fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, false, 0, 1, {1, 0}), ShapeError);
+  std::vector<Tensor> turned = p.values;
+  turned[2] = zeros({170, 200}).t();
+  EXPECT_THROW(_fused_sgd_(turned, p.grads, p.first, 0.1, 0.9, false, 0), ShapeError);
+  EXPECT_THROW(_fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.9, 0, 1e-8, 0),
+               ShapeError);
+}
+
+TEST(FusedOptimizers, WritingCountsAsAChangeInPlace) {
+  Parameters p;
+  const uint32_t before = p.values[2].version();
+  _fused_sgd_(p.values, p.grads, {}, 0.1, 0, false, 0);
+  EXPECT_GT(p.values[2].version(), before);
+}
+
+TEST(BlockSquareSums, AddUpToTheSquaredNorm) {
+  Generator generator(5);
+  for (int64_t count : {0, 1, 4095, 4096, 4097, 20000}) {
+    const Tensor x = randn({count}, {}, &generator);
+    const Tensor sums = _block_square_sums(x);
+    ASSERT_EQ(sums.numel(), (count + kNormBlock - 1) / kNormBlock);
+    for (int64_t block = 0; block < sums.numel(); ++block) {
+      double want = 0;
+      for (int64_t i = block * kNormBlock; i < std::min(count, (block + 1) * kNormBlock); ++i) {
+        want += std::pow(static_cast<double>(element<float>(x, i)), 2);
+      }
+      EXPECT_NEAR(element<double>(sums, block), want, 1e-9);
+    }
+  }
+}
+
+TEST(BlockSquareSums, LargeElementsDoNotOverflow) {
+  const Tensor x = full({10}, 1e30F);
+  EXPECT_NEAR(element<double>(_block_square_sums(x), 0), 1e61, 1e55);
+}
+
+TEST(FusedOptimizers, BitsDoNotDependOnTheNumberOfThreads) {
+  const int before = num_threads();
+  std::vector<Tensor> first;
+  for (int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    Parameters p;
+    _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.99, 0.1, 1e-8, 1);
+    _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, true, 0.1);
+    p.values.push_back(_block_square_sums(p.values[2]));
+    if (first.empty()) first = p.values;
+    for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(equal(p.values[i], first[i]));
+  }
+  set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace lockstep

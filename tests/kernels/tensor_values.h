@@ -1,0 +1,59 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "core/ops/factory.h"
+#include "core/ops/random.h"
+#include "core/parallel.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+/// Normally distributed elements, the same for the same seed.
+inline Tensor random_tensor(IntList sizes, DType dtype = DType::kF32, uint64_t seed = 1) {
+  Generator generator(seed);
+  const Tensor drawn = randn(sizes, {}, &generator);
+  return dtype == DType::kF32 ? drawn : drawn.to(dtype);
+}
+
+/// Elements row by row as doubles.
+inline std::vector<double> values(const Tensor& tensor) {
+  const Tensor wide = tensor.to(DType::kF64).contiguous();
+  return {wide.data<double>(), wide.data<double>() + wide.numel()};
+}
+
+/// Same shape, and every element within absolute + relative * |wanted|. NaN equals NaN.
+inline void expect_near(const Tensor& got, const Tensor& wanted, double absolute, double relative) {
+  ASSERT_TRUE(same(got.sizes(), wanted.sizes())) << got.shape() << " and " << wanted.shape();
+  const std::vector<double> a = values(got), b = values(wanted);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    EXPECT_LE(std::abs(a[i] - b[i]), absolute + relative * std::abs(b[i]))
+        << "element " << i << ": " << a[i] << " and " << b[i];
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// The results of `compute` have the same bits with 1, 2, 3 and 4 threads.
+inline void expect_same_bits_for_any_threads(const std::function<std::vector<Tensor>()>& compute) {
+  const int before = num_threads();
+  set_num_threads(1);
+  const std::vector<Tensor> wanted = compute();
+  for (const int threads : {2, 3, 4}) {
+    set_num_threads(threads);
+    const std::vector<Tensor> got = compute();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(got[i].nbytes(), wanted[i].nbytes());
+      EXPECT_EQ(std::memcmp(got[i].data(), wanted[i].data(), got[i].nbytes()), 0)
+          << "result " << i << " with " << threads << " threads";
+    }
+  }
+  set_num_threads(before);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,106 @@
+// `lockstep data` as a user meets it.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/train/tiny_tokenizers.h"
+
+namespace lockstep::train {
+namespace {
+
+struct Result {
+  int status = -1;
+  std::string output;
+};
+
+class DataVerbTest : public testing::Test {
+ protected:
+  DataVerbTest() {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += "the cat and the dog\n";
+    put_file(folder_ / "text.txt", text);
+    make_bpe(the_bpe(), folder_);
+  }
+  Result run(const std::string& arguments) const {
+    const std::string log = (folder_ / "log").string();
+    const int raw =
+        std::system(fmt::format("cd '{}' && '{}/lockstep' data {} > '{}' 2>&1",
+                                folder_.path().string(), LOCKSTEP_BIN_DIR, arguments, log)
+                        .c_str());
+    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(log)};
+  }
+  TemporaryDirectory folder_;
+};
+
+constexpr const char* kBpe = "--tokenizer bpe --vocab vocab.json --merges merges.txt";
+
+TEST_F(DataVerbTest, TokenizedFilesAreInspectedWithTheirText) {
+  const Result made = run(fmt::format("tokenize text.txt {} -o out.bin", kBpe));
+  ASSERT_EQ(made.status, 0) << made.output;
+  EXPECT_TRUE(says(made.output, "bpe tokenizer of 263 tokens"));
+  const Result seen = run(fmt::format("inspect out.bin {} --count 3", kBpe));
+  ASSERT_EQ(seen.status, 0) << seen.output;
+  EXPECT_TRUE(says(seen.output, "magic 20240520, version 1"));
+  EXPECT_TRUE(says(seen.output, "within the vocabulary of 263"));
+  EXPECT_TRUE(says(seen.output, "first      258 32 99"));
+  EXPECT_TRUE(says(seen.output, "text       \"the c\""));
+}
+
+TEST_F(DataVerbTest, NanogptPairsHoldTheWholeText) {
+  const Result made = run(
+      "tokenize text.txt -o train.bin --format nanogpt --held-out-bytes 100 --held-out-output "
+      "val.bin");
+  ASSERT_EQ(made.status, 0) << made.output;
+  EXPECT_EQ(file_content(folder_ / "train.bin").size(), 2u * 300);
+  EXPECT_EQ(file_content(folder_ / "val.bin").size(), 2u * 100);
+  EXPECT_TRUE(says(run("inspect val.bin").output, "tokens     100 of 2 bytes"));
+}
+
+TEST_F(DataVerbTest, SentencePieceWritesItsModelAndUsesItAgain) {
+  const std::string command =
+      "tokenize text.txt --tokenizer sentencepiece --vocab-size 280 --model m.model -o ";
+  ASSERT_EQ(run(command + "a.bin").status, 0);
+  const std::string model = file_content(folder_ / "m.model");
+  ASSERT_EQ(run(command + "b.bin").status, 0);
+  EXPECT_EQ(file_content(folder_ / "m.model"), model);
+  EXPECT_EQ(file_content(folder_ / "a.bin"), file_content(folder_ / "b.bin"));
+}
+
+TEST_F(DataVerbTest, BadInputEndsWithItsCode) {
+  put_file(folder_ / "zero.txt", std::string("a\0b", 3));
+  put_file(folder_ / "empty.txt", "");
+  run("tokenize text.txt -o good.bin");
+  const std::string good = file_content(folder_ / "good.bin");
+  put_file(folder_ / "cut.bin", good.substr(0, good.size() - 1));
+  put_file(folder_ / "magic.bin", "x" + good.substr(1));
+  struct Case {
+    std::string arguments;
+    int status;
+    std::string message;
+  };
+  for (const Case& wrong : std::vector<Case>{
+           {"tokenize gone.txt -o x.bin", 3, "gone.txt: No such file or directory"},
+           {"tokenize empty.txt -o x.bin", 3, "the text is empty"},
+           {fmt::format("tokenize zero.txt {} -o x.bin", kBpe), 3, "a zero byte at byte 1"},
+           {"tokenize text.txt -o no/such/x.bin", 3, "no/such/x.bin"},
+           {"tokenize text.txt --tokenizer bpe -o x.bin", 2, "needs --vocab"},
+           {"tokenize text.txt --tokenizer words -o x.bin", 2, "--tokenizer"},
+           {"tokenize text.txt", 2, "--output"},
+           {"inspect cut.bin", 3, "cut.bin: the header names 400 tokens"},
+           {"inspect magic.bin --format llmc", 3, "wrong magic at byte 0"},
+           {"inspect good.bin --vocabulary 100", 3, "expected ids below 100"},
+           {"inspect gone.bin", 3, "gone.bin: No such file or directory"},
+           {"", 2, ""}}) {
+    const Result result = run(wrong.arguments);
+    EXPECT_EQ(result.status, wrong.status) << wrong.arguments << "\n" << result.output;
+    EXPECT_TRUE(says(result.output, wrong.message)) << wrong.arguments;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.bin"));
+}
+
+}  // namespace
+}  // namespace lockstep::train

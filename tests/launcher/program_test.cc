@@ -1,0 +1,156 @@
+// The program as a user meets it: exit codes, messages, what a run leaves behind.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/train/temporary_directory.h"
+
+namespace lockstep::train {
+namespace {
+
+struct Result {
+  int status = -1;
+  std::string output;  ///< standard output and error together
+};
+
+class ProgramTest : public testing::Test {
+ protected:
+  Result run(const std::string& arguments) const {
+    const std::string log = (folder_ / "log").string();
+    const int raw = std::system(
+        fmt::format("cd '{}' && '{}/lockstep' {} > '{}' 2>&1", folder_.path().string(),
+                    LOCKSTEP_BIN_DIR, arguments, log)
+            .c_str());
+    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(log)};
+  }
+  /// A config that trains for a moment.
+  void write_config(const std::string& more = "") const {
+    std::string text;
+    for (int i = 0; i < 3000; ++i) text += "the quick brown fox. ";
+    put_file(folder_ / "text.txt", text);
+    put_file(folder_ / "run.txtpb",
+             "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 8 } }\n"
+             "data { text { path: \"text.txt\" held_out_bytes: 1000 } }\n"
+             "train { steps: 6 batch_size: 2 eval_every: 3 sample_bytes: 20 }\n" +
+                 more);
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(ProgramTest, TrainLeavesACompleteRunDirectory) {
+  write_config();
+  const Result result = run("train run.txtpb --run-dir out");
+  ASSERT_EQ(result.status, 0) << result.output;
+  for (const char* name :
+       {"config.txtpb", "environment.json", "metrics.jsonl", "model.safetensors", "config.json"}) {
+    EXPECT_FALSE(file_content(folder_ / ("out/" + std::string(name))).empty()) << name;
+  }
+  const std::string metrics = file_content(folder_ / "out/metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 6);
+  for (const char* key : {"\"step\":6", "loss", "grad_norm", "lr", "step_ms", "tokens_per_s",
+                          "memory_peak_bytes", "val_loss", "val_bits_per_byte"}) {
+    EXPECT_TRUE(says(metrics, key));
+  }
+  EXPECT_TRUE(says(result.output, "bits per byte"));
+  EXPECT_TRUE(says(result.output, "xz -9"));
+}
+
+TEST_F(ProgramTest, TrainingAgainFromTheRunsOwnConfigGivesTheSameWeights) {
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir a").status, 0);
+  ASSERT_EQ(run("train a/config.txtpb --run-dir b").status, 0);
+  EXPECT_EQ(file_content(folder_ / "a/model.safetensors"),
+            file_content(folder_ / "b/model.safetensors"));
+  EXPECT_EQ(file_content(folder_ / "a/config.txtpb"), file_content(folder_ / "b/config.txtpb"));
+}
+
+TEST_F(ProgramTest, SetAndStepsOverrideTheFile) {
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir out --steps 2 --set seed=9").status, 0);
+  const std::string config = file_content(folder_ / "out/config.txtpb");
+  EXPECT_TRUE(says(config, "seed: 9"));
+  EXPECT_TRUE(says(config, "steps: 2"));
+}
+
+TEST_F(ProgramTest, SampleContinuesAPromptAndRepeatsForOneSeed) {
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir out").status, 0);
+  const std::string options =
+      "sample out --start 'the q' --num_samples 2 --max_new_tokens 30 --top_k 5 --seed 4";
+  const Result first = run(options);
+  ASSERT_EQ(first.status, 0) << first.output;
+  EXPECT_TRUE(first.output.starts_with("the q"));
+  EXPECT_EQ(first.output, run(options).output);
+}
+
+TEST_F(ProgramTest, AMisspeltFieldIsNamedWithItsPlaceAndTheNearestName) {
+  write_config("optimizer {\n  learning_rat: 1\n}\n");
+  const Result result = run("train run.txtpb");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_TRUE(says(result.output, "run.txtpb:5:3: ConfigError: "));
+  EXPECT_TRUE(says(result.output, "Did you mean \"learning_rate\"?"));
+}
+
+TEST_F(ProgramTest, WrongConfigsEndWithTwo) {
+  write_config();
+  for (const char* wrong :
+       {"train missing.txtpb", "train run.txtpb --set train.steps=-1",
+        "train run.txtpb --set train.steps=many", "train run.txtpb --set model.gpt2.heads=3",
+        "train run.txtpb --set no.such=1", "train run.txtpb --set device=cuda", "train",
+        "no-such-verb", "bench step run.txtpb --precision F17"}) {
+    const Result result = run(wrong);
+    EXPECT_EQ(result.status, 2) << wrong << "\n" << result.output;
+    EXPECT_FALSE(result.output.empty()) << wrong;
+  }
+}
+
+TEST_F(ProgramTest, MissingTextEndsWithThree) {
+  write_config();
+  const Result result = run("train run.txtpb --set data.text.path=absent.txt");
+  EXPECT_EQ(result.status, 3);
+  EXPECT_TRUE(says(result.output, "DataError: "));
+  EXPECT_TRUE(says(result.output, "absent.txt"));
+}
+
+TEST_F(ProgramTest, ADirectoryThatHoldsARunIsNotOverwritten) {
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir out --steps 1").status, 0);
+  const std::string before = file_content(folder_ / "out/model.safetensors");
+  EXPECT_EQ(run("train run.txtpb --run-dir out --steps 1").status, 2);
+  EXPECT_EQ(file_content(folder_ / "out/model.safetensors"), before);
+}
+
+TEST_F(ProgramTest, ALossThatIsNotFiniteEndsWithSeven) {
+  write_config("optimizer { learning_rate: 1e6 clip_grad_norm: 0 sgd { } }\n");
+  const Result result = run("train run.txtpb --steps 200");
+  EXPECT_EQ(result.status, 7) << result.output;
+  EXPECT_TRUE(says(result.output, "NonFiniteError: "));
+}
+
+TEST_F(ProgramTest, OpsListsOperatorsAndShowsATable) {
+  EXPECT_TRUE(says(run("ops").output, "add.Tensor"));
+  const Result table = run("ops mm");
+  EXPECT_EQ(table.status, 0);
+  EXPECT_TRUE(says(table.output, "mm(Tensor self, Tensor mat2) -> Tensor"));
+  EXPECT_TRUE(says(table.output, "kernel at"));
+  const Result unknown = run("ops mn");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_TRUE(says(unknown.output, "Did you mean \"mm\"?"));
+}
+
+TEST_F(ProgramTest, BenchStepPrintsItsFiguresAsJson) {
+  write_config();
+  const Result result = run("bench step run.txtpb --steps 3 --threads 1 --json");
+  ASSERT_EQ(result.status, 0) << result.output;
+  for (const char* key : {"median_ms", "min_ms", "tokens_per_s", "gflops", "peak_memory_bytes"}) {
+    EXPECT_TRUE(says(result.output, key));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::train

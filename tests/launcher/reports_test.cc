@@ -1,0 +1,124 @@
+// Verbs that look at runs, configs and the machine.
+
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using Compare = Program;
+using Plot = Program;
+using Config = Program;
+using Doctor = Program;
+
+TEST_F(Compare, StatusSaysWhetherTheRunsAreIdentical) {
+  put_run("a", 20);
+  put_run("b", 20);
+  put_run("c", 20, 1e-15);
+  const Result same = run("compare a b/metrics.jsonl");
+  EXPECT_EQ(same.status, 0) << same.errors;
+  EXPECT_EQ(same.output, "identical: 20 steps, bit for bit\n");
+  const Result other = run("compare a c");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_TRUE(other.output.starts_with("first differing step: 4\nstep 4: loss differs"));
+  EXPECT_EQ(other.errors, "");
+}
+
+TEST_F(Compare, AShorterRunIsNotIdentical) {
+  put_run("a", 20);
+  put_run("b", 12);
+  const Result result = run("compare a b");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_TRUE(says(result.output, "first differing step: 13\nstep 13: b does not have it"));
+}
+
+TEST_F(Compare, WrongUseIsTwoAndUnreadableIsThree) {
+  put_run("a", 20);
+  EXPECT_EQ(run("compare a").status, 2);
+  const Result missing = run("compare a absent");
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_TRUE(says(missing.errors, "DataError: "));
+  EXPECT_TRUE(says(missing.errors, "absent"));
+}
+
+TEST_F(Plot, DrawsInTheTerminalInItsWidth) {
+  put_run("first", 20);
+  put_run("second", 30, 0.5);
+  const Result result = run("plot first second/", "COLUMNS=50");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(says(result.output, "1 first  2.1500"));
+  EXPECT_TRUE(says(result.output, "2 second  2.6000"));
+  EXPECT_EQ(result.output.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Plot, WritesAnImage) {
+  put_run("first", 20);
+  const Result result = run("plot first --log-x -o curve.svg");
+  EXPECT_EQ(result.output, "wrote curve.svg\n") << result.errors;
+  EXPECT_TRUE(says(file_content(folder_ / "curve.svg"), "<svg xmlns="));
+  EXPECT_TRUE(says(file_content(folder_ / "curve.svg"), "Step, logarithmic"));
+}
+
+TEST_F(Plot, RunsWithoutMetricsEndWithThree) { EXPECT_EQ(run("plot absent").status, 3); }
+
+TEST_F(Config, PrintShowsTheOriginOfEveryValue) {
+  put_config("run.txtpb");
+  const Result result = run("config print run.txtpb --set seed=4", "LOCKSTEP_TRAIN_STEPS=9");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(says(result.output, "# --set seed=4"));
+  EXPECT_TRUE(says(result.output, "# LOCKSTEP_TRAIN_STEPS=9"));
+  EXPECT_TRUE(says(result.output, "# run.txtpb:3:18"));
+  EXPECT_TRUE(says(result.output, "# default"));
+  put_file(folder_ / "again.txtpb", result.output);
+  EXPECT_EQ(run("config check again.txtpb").output, "run: ok\n");
+  EXPECT_EQ(run("config diff run.txtpb again.txtpb").output,
+            "schedule.decay_steps  6 -> 9\nseed                  1337 -> 4\ntrain.steps           "
+            "6 -> 9\n");
+}
+
+TEST_F(Config, CheckSaysWhetherTrainingWouldAcceptIt) {
+  put_config("run.txtpb");
+  put_config("wrong.txtpb", "optimizer { learning_rat: 1 }\n");
+  EXPECT_EQ(run("config check run.txtpb").status, 0);
+  const Result wrong = run("config check wrong.txtpb");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_TRUE(says(wrong.errors, "wrong.txtpb:4:13: ConfigError: "));
+  const Result variable = run("config check run.txtpb", "LOCKSTEP_TRAIN_STEP=9");
+  EXPECT_EQ(variable.status, 2);
+  EXPECT_TRUE(says(variable.errors, "Did you mean LOCKSTEP_TRAIN_STEPS?"));
+}
+
+TEST_F(Config, DiffComparesFilesAndRunDirectoriesAlone) {
+  put_config("a.txtpb");
+  put_config("b.txtpb", "seed: 7\n");
+  std::filesystem::create_directories(folder_ / "run");
+  put_config("run/config.txtpb", "seed: 7\n");
+  EXPECT_EQ(run("config diff a.txtpb a.txtpb").status, 0);
+  const Result other = run("config diff a.txtpb b.txtpb", "LOCKSTEP_SEED=7");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_EQ(other.output, "seed  1337 -> 7\n");
+  EXPECT_EQ(run("config diff b.txtpb run").status, 0);
+  EXPECT_EQ(run("config diff a.txtpb absent.txtpb").status, 2);
+}
+
+TEST_F(Doctor, FindsNothingThatWouldFailWhereTheTestsRun) {
+  const Result result = run("doctor");
+  EXPECT_EQ(result.status, 0) << result.output;
+  for (const char* subject :
+       {"backends", "processor", "cores", "memory", "open files", "run folder"}) {
+    EXPECT_TRUE(says(result.output, subject));
+  }
+  EXPECT_TRUE(says(result.output, "CPU "));
+}
+
+TEST_F(Doctor, SaysWhyTrainingWouldFail) {
+  const Result result = run("doctor --run-dir /proc/runs");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_TRUE(says(result.output, "training would fail: run folder: "));
+  const Result variable = run("doctor --json", "LOCKSTEP_TRAIN_STEP=9");
+  EXPECT_EQ(variable.status, 1);
+  EXPECT_TRUE(says(variable.output, "\"ok\": false"));
+  EXPECT_TRUE(says(variable.output, "Did you mean LOCKSTEP_TRAIN_STEPS?"));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

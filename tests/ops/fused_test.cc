@@ -1,0 +1,125 @@
+// Fused operators against the same written with simple ones: values, gradients, and gradients of
+// gradients, in the float32 that the fused kernels compute in.
+
+#include <gtest/gtest.h>
+
+#include "autograd/autograd.h"
+#include "core/ops/attention.h"
+#include "core/ops/loss.h"
+#include "core/ops/norm.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "tests/ops/operator_call.h"
+
+namespace lockstep {
+namespace {
+
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+
+/// Value, gradients of sum(value * weights), and gradients of the weighted sum of those.
+Results derivatives(const Function& function, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& input : inputs) {
+    leaves.push_back(cast_copy(input, input.dtype()));
+    leaves.back().set_requires_grad();
+  }
+  const Tensor value = function(leaves);
+  GradOptions options;
+  options.create_graph = true;
+  const std::vector<Tensor> first = grad({value}, leaves, {floats(value.sizes(), 11)}, options);
+  Tensor total;
+  for (size_t i = 0; i < first.size(); ++i) {
+    const Tensor part = sum(first[i] * floats(first[i].sizes(), 20 + static_cast<int>(i)));
+    total = total.defined() ? total + part : part;
+  }
+  GradOptions unused;
+  unused.allow_unused = true;
+  Results results{{value}};
+  results.tensors.insert(results.tensors.end(), first.begin(), first.end());
+  size_t i = 0;
+  for (const Tensor& second : grad({total}, leaves, {}, unused)) {
+    // No dependence is a gradient of zero.
+    results.tensors.push_back(second.defined() ? second : leaves[i] * 0);
+    ++i;
+  }
+  return results;
+}
+
+void expect_agreement(const Function& fused, const Function& reference,
+                      const std::vector<Tensor>& inputs) {
+  EXPECT_EQ(difference(derivatives(fused, inputs), derivatives(reference, inputs), 1e-4), "");
+}
+
+TEST(FusedOperators, LayerNormAgreesWithItsReference) {
+  const Dims shape{3, 4};
+  const Dims row{12};
+  expect_agreement(
+      [&](auto& in) { return layer_norm(in[0], shape, in[1], in[2]); },
+      [&](auto& in) { return layer_norm_reference(in[0], shape, in[1], in[2]); },
+      {floats({2, 3, 4}), positives(shape), floats(shape, 2)});
+  expect_agreement([&](auto& in) { return layer_norm(in[0], row); },
+                   [&](auto& in) { return layer_norm_reference(in[0], row); }, {floats({5, 12})});
+}
+
+TEST(FusedOperators, RmsNormAgreesWithItsReference) {
+  const Dims row{12};
+  expect_agreement([&](auto& in) { return rms_norm(in[0], row, in[1], 1e-5); },
+                   [&](auto& in) { return rms_norm_reference(in[0], row, in[1], 1e-5); },
+                   {floats({5, 12}), positives(row)});
+  expect_agreement([&](auto& in) { return rms_norm(in[0], row); },
+                   [&](auto& in) { return rms_norm_reference(in[0], row); }, {floats({5, 12})});
+}
+
+TEST(FusedOperators, CrossEntropyAgreesWithItsReference) {
+  const Tensor target = integers({6}, 0, 5);
+  for (Reduction reduction : {Reduction::kNone, Reduction::kMean, Reduction::kSum}) {
+    for (int64_t ignored : {-100, 2}) {
+      expect_agreement(
+          [&](auto& in) { return cross_entropy_loss(in[0], target, {}, reduction, ignored); },
+          [&](auto& in) {
+            return cross_entropy_loss_reference(in[0], target, {}, reduction, ignored);
+          },
+          {floats({6, 5})});
+    }
+  }
+}
+
+Tensor math(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal,
+            bool enable_gqa) {
+  return std::get<0>(_scaled_dot_product_attention_math(query, key, value, {}, 0.0, is_causal, {},
+                                                        std::nullopt, enable_gqa));
+}
+
+TEST(FusedOperators, AttentionAgreesWithTheMathForm) {
+  const std::vector<Tensor> inputs = {floats({2, 2, 5, 8}), floats({2, 2, 5, 8}, 2),
+                                      floats({2, 2, 5, 8}, 3)};
+  for (bool causal : {false, true}) {
+    expect_agreement(
+        [&](auto& in) {
+          return std::get<0>(
+              _scaled_dot_product_flash_attention_for_cpu(in[0], in[1], in[2], 0.0, causal));
+        },
+        [&](auto& in) { return math(in[0], in[1], in[2], causal, false); }, inputs);
+  }
+}
+
+TEST(FusedOperators, AttentionSharesHeadsAsTheMathFormDoes) {
+  const std::vector<Tensor> inputs = {floats({1, 4, 5, 8}), floats({1, 2, 7, 8}, 2),
+                                      floats({1, 2, 7, 8}, 3)};
+  expect_agreement(
+      [&](auto& in) {
+        return scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, false, std::nullopt,
+                                            true);
+      },
+      [&](auto& in) { return math(in[0], in[1], in[2], false, true); }, inputs);
+}
+
+TEST(FusedOperators, AttentionAgreesOverManyBlocksOfKeys) {
+  const std::vector<Tensor> inputs = {floats({1, 1, 150, 16}), floats({1, 1, 150, 16}, 2),
+                                      floats({1, 1, 150, 16}, 3)};
+  expect_agreement([&](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true); },
+                   [&](auto& in) { return math(in[0], in[1], in[2], true, false); }, inputs);
+}
+
+}  // namespace
+}  // namespace lockstep

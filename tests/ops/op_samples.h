@@ -1,0 +1,111 @@
+#pragma once
+
+#include <concepts>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace lockstep {
+
+/// One call of an operator, of at most 64 elements per tensor unless it is a large one.
+struct Sample {
+  std::string what;                   ///< "broadcast", "0-d", ...
+  std::vector<Value> arguments = {};  ///< the first ones in schema order, owned; the others are defaults
+  std::vector<std::pair<std::string, Value>> named = {};
+  /// Why its derivative is not that of its values; empty: it is.
+  std::string no_gradcheck = {};
+
+  /// Gives an argument by its name.
+  template <class T>
+  Sample with(std::string name, T value) &&;
+  Sample without_gradcheck(std::string reason) &&;
+};
+
+/// What the generic tests of tests/ops/ know about one operator.
+struct OpSamples {
+  std::vector<Sample> calls = {};
+  /// A call large enough for kernels to split between threads; empty for operators without kernels.
+  std::vector<Sample> large = {};
+  /// The result depends on the strides of the arguments (as_strided), or strides can make the call
+  /// an error (view).
+  bool reads_strides = false;
+  /// Elements are whatever the memory held (empty).
+  bool unspecified_values = false;
+  /// Names of arguments that the derivative takes as constants.
+  std::vector<std::string> constants = {};
+  /// Why derivatives are not compared with differences of f64 calls; empty: they are.
+  std::string no_gradcheck = {};
+  /// Why the second derivative is not; empty: it is.
+  std::string no_gradgradcheck = {};
+};
+
+/// By operator name, functional forms only.
+using SampleTable = std::map<std::string, OpSamples>;
+
+/// Every operator's samples, made once.
+const SampleTable& op_samples();
+
+// One function for each family of core/ops.
+void add_attention_samples(SampleTable& table);
+void add_copy_samples(SampleTable& table);
+void add_factory_samples(SampleTable& table);
+void add_index_samples(SampleTable& table);
+void add_loss_samples(SampleTable& table);
+void add_matmul_samples(SampleTable& table);
+void add_norm_samples(SampleTable& table);
+void add_optimizer_samples(SampleTable& table);
+void add_pointwise_samples(SampleTable& table);
+void add_random_samples(SampleTable& table);
+void add_reduce_samples(SampleTable& table);
+void add_shape_samples(SampleTable& table);
+void add_view_samples(SampleTable& table);
+
+// Tensors with elements that depend on `sizes` and `seed` only. They keep away from 0 and from each
+// other, so that differences can be taken of functions with kinks.
+
+/// Floats in (-2, 2).
+Tensor floats(IntList sizes, int seed = 1, DType dtype = DType::kF32);
+/// Floats in (0.5, 2.5).
+Tensor positives(IntList sizes, int seed = 1);
+/// Integers in [low, high).
+Tensor integers(IntList sizes, int64_t low, int64_t high, int seed = 1, DType dtype = DType::kI64);
+Tensor flags(IntList sizes, int seed = 1);
+/// The given numbers as one dimension.
+Tensor longs(std::vector<int64_t> values);
+/// The same elements with strides that keep no order and leave gaps, away from the storage's start.
+Tensor with_gaps(const Tensor& tensor);
+
+/// A sample's argument: C++ numbers become int, float or bool, Dims int[], text a string, and
+/// std::vector<Tensor> a Tensor[].
+template <class T>
+Value owned_value(T value) {
+  if constexpr (std::same_as<T, bool>) {
+    return Value(value);
+  } else if constexpr (std::integral<T>) {
+    return Value(static_cast<int64_t>(value));
+  } else if constexpr (std::same_as<T, Dims>) {
+    return Value(IntList(value)).own();
+  } else if constexpr (std::convertible_to<T, std::string_view>) {
+    return Value(std::string_view(value)).own();
+  } else {
+    return Value(std::move(value));
+  }
+}
+
+template <class... A>
+Sample call(std::string what, A... arguments) {
+  Sample sample;
+  sample.what = std::move(what);
+  (sample.arguments.push_back(owned_value(std::move(arguments))), ...);
+  return sample;
+}
+
+template <class T>
+Sample Sample::with(std::string name, T value) && {
+  named.emplace_back(std::move(name), owned_value(std::move(value)));
+  return std::move(*this);
+}
+
+}  // namespace lockstep

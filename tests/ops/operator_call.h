@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dispatcher.h"
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+using Arguments = std::vector<Value>;
+
+/// Every argument of a sample in schema order, defaults filled in. Tensors are copies with the
+/// sample's strides, so that a call may write into them.
+Arguments arguments_of(const Operator& op, const Sample& sample);
+
+/// `arguments` with each tensor, alone or in a list, replaced.
+Arguments map_tensors(const Arguments& arguments, const std::function<Tensor(const Tensor&)>& to);
+
+/// The same elements and strides in another dtype.
+Tensor cast_copy(const Tensor& tensor, DType dtype);
+/// The geometry alone, on the meta device.
+Tensor on_meta(const Tensor& tensor);
+
+/// What a call returned or wrote, in order: tensors, undefined ones where a result is absent, and
+/// numbers as 0-d tensors.
+struct Results {
+  std::vector<Tensor> tensors;
+};
+/// Calls with the default generator seeded alike each time.
+Results call_operator(const Operator& op, Arguments& arguments);
+
+/// What differs, in words, or nothing: shapes, dtypes, and elements, which may be `tolerance`
+/// apart, absolute and relative. 0 means equal bits.
+std::string difference(const Results& got, const Results& want, double tolerance);
+
+/// Registered functional operators in order of their names.
+std::vector<const Operator*> functional_operators();
+/// The in-place or out= form of `op`, or null.
+const Operator* form_of(const Operator& op, OpForm form);
+
+/// Calls `body(op, samples)` for each functional operator that has samples; a failure in it names
+/// the operator.
+void for_each_operator(const std::function<void(const Operator&, const OpSamples&)>& body);
+/// Calls `body(sample)` for each sample; a failure in it names the sample, and so does an exception.
+void for_each_sample(std::span<const Sample> samples,
+                     const std::function<void(const Sample&)>& body);
+
+}  // namespace lockstep

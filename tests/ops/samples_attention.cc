@@ -1,0 +1,50 @@
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+namespace {
+
+Tensor query(IntList sizes) { return floats(sizes, 1); }
+Tensor key(IntList sizes) { return floats(sizes, 2); }
+Tensor value(IntList sizes) { return floats(sizes, 3); }
+
+}  // namespace
+
+void add_attention_samples(SampleTable& table) {
+  table["scaled_dot_product_attention"] = {
+      .calls = {call("heads", query({1, 2, 3, 4}), key({1, 2, 5, 4}), value({1, 2, 5, 4})),
+                call("causal", query({1, 2, 4, 4}), key({1, 2, 4, 4}), value({1, 2, 4, 4}),
+                     std::nullopt, 0.0, true),
+                call("bool mask", query({1, 1, 3, 4}), key({1, 1, 5, 4}), value({1, 1, 5, 4}),
+                     flags({3, 5})),
+                call("added mask", query({1, 1, 3, 4}), key({1, 1, 5, 4}), value({1, 1, 5, 4}),
+                     floats({3, 5}, 4)),
+                call("three dimensions", query({2, 3, 4}), key({2, 5, 4}), value({2, 5, 4})),
+                call("grouped heads", query({1, 4, 2, 4}), key({1, 2, 3, 4}), value({1, 2, 3, 4}))
+                    .with("enable_gqa", true),
+                call("scale", query({1, 1, 3, 4}), key({1, 1, 3, 4}), value({1, 1, 3, 4}))
+                    .with("scale", 0.7)}};
+  table["_scaled_dot_product_attention_math"] = {
+      .calls = {call("heads", query({1, 2, 3, 4}), key({1, 2, 5, 4}), value({1, 2, 5, 4})),
+                call("causal", query({1, 2, 4, 4}), key({1, 2, 4, 4}), value({1, 2, 4, 4}),
+                     std::nullopt, 0.0, true)}};
+  const std::string single =
+      "the kernel computes in float32 only; fused_test.cc compares it with the math form";
+  table["_scaled_dot_product_flash_attention_for_cpu"] = {
+      .calls = {call("heads", query({1, 2, 3, 4}), key({1, 2, 5, 4}), value({1, 2, 5, 4})),
+                call("causal", query({1, 2, 4, 4}), key({1, 2, 4, 4}), value({1, 2, 4, 4}), 0.0,
+                     true)},
+      .large = {call("large", query({2, 3, 130, 32}), key({2, 3, 130, 32}),
+                     value({2, 3, 130, 32}), 0.0, true)},
+      .no_gradcheck = single};
+  table["_scaled_dot_product_flash_attention_for_cpu_backward"] = {
+      .calls = {call("heads", floats({1, 2, 3, 4}, 4), query({1, 2, 3, 4}), key({1, 2, 5, 4}),
+                     value({1, 2, 5, 4}), floats({1, 2, 3, 4}, 5), positives({1, 2, 3}), 0.0,
+                     false)},
+      .large = {call("large", floats({2, 3, 130, 32}, 4), query({2, 3, 130, 32}),
+                     key({2, 3, 130, 32}), value({2, 3, 130, 32}), floats({2, 3, 130, 32}, 5),
+                     positives({2, 3, 130}), 0.0, true)},
+      .no_gradcheck = single};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,97 @@
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr int kNone = 0;
+constexpr int kMean = 1;
+constexpr int kSum = 2;
+constexpr int kIgnore = -100;
+
+OpSamples softmax() {
+  return {.calls = {call("rows", floats({3, 5}), 1), call("columns", floats({3, 5}), 0),
+                    call("middle", floats({2, 3, 4}), -2), call("0-d", floats({}), 0),
+                    call("empty", floats({0, 3}), 1),
+                    call("transposed", with_gaps(floats({4, 3})), 1)}};
+}
+
+OpSamples half_to_float(OpSamples samples) {
+  for (Sample& sample : samples.calls) sample.arguments.push_back(owned_value(false));
+  samples.large = {call("large rows", floats({67, 1031}), 1, false),
+                   call("large columns", floats({67, 1031}), 0, false)};
+  return samples;
+}
+
+OpSamples softmax_backward() {
+  return {.calls = {call("rows", floats({3, 5}), floats({3, 5}, 2), 1, DType::kF32),
+                    call("columns", floats({3, 5}), floats({3, 5}, 2), 0, DType::kF32),
+                    call("0-d", floats({}), floats({}, 2), 0, DType::kF32)},
+          .large = {call("large", floats({67, 1031}), floats({67, 1031}, 2), 1, DType::kF32)}};
+}
+
+OpSamples class_loss() {
+  return {.calls = {call("mean", floats({4, 3}), integers({4}, 0, 3)),
+                    call("sum", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kSum),
+                    call("each", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kNone),
+                    call("weighted", floats({4, 3}), integers({4}, 0, 3), positives({3}), kMean),
+                    call("ignored class", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kMean,
+                         1),
+                    call("one row", floats({3}), integers({}, 1, 2)),
+                    call("transposed", with_gaps(floats({4, 3})), integers({4}, 0, 3))},
+          .constants = {"weight"}};
+}
+
+}  // namespace
+
+void add_loss_samples(SampleTable& table) {
+  for (const char* op : {"softmax.int", "log_softmax.int"}) {
+    table[op] = softmax();
+    table[op].calls.push_back(call("as float64", floats({3, 4}), 1, DType::kF64));
+  }
+  for (const char* op : {"_softmax", "_log_softmax"}) table[op] = half_to_float(softmax());
+  for (const char* op : {"_softmax_backward_data", "_log_softmax_backward_data"}) {
+    table[op] = softmax_backward();
+    table[op].no_gradcheck = "the input's dtype is an argument and stays float32";
+  }
+  for (const char* op : {"nll_loss", "nll_loss_nd", "cross_entropy_loss"}) table[op] = class_loss();
+  for (const char* op : {"nll_loss_nd", "cross_entropy_loss"}) {
+    table[op].calls.push_back(call("pixels", floats({2, 3, 4}), integers({2, 4}, 0, 3)));
+  }
+  auto& cross_entropy = table["cross_entropy_loss"].calls;
+  cross_entropy.push_back(
+      call("smoothed", floats({4, 3}), integers({4}, 0, 3)).with("label_smoothing", 0.1));
+  cross_entropy.push_back(call("probabilities", floats({4, 3}), positives({4, 3})));
+
+  table["nll_loss_forward"] = {
+      .calls = {call("mean", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kMean, kIgnore),
+                call("sum", floats({4, 3}), integers({4}, 0, 3), positives({3}), kSum, kIgnore),
+                call("each", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kNone, kIgnore),
+                call("one row", floats({3}), integers({}, 1, 2), std::nullopt, kMean, kIgnore)},
+      .large = {call("large", floats({515, 131}), integers({515}, 0, 131), positives({131}), kMean,
+                     kIgnore)},
+      .constants = {"weight"}};
+  table["nll_loss_backward"] = {
+      .calls = {call("mean", floats({}), floats({4, 3}), integers({4}, 0, 3), std::nullopt, kMean,
+                     kIgnore, positives({})),
+                call("each", floats({4}), floats({4, 3}), integers({4}, 0, 3), positives({3}), kNone,
+                     kIgnore, positives({}))},
+      .large = {call("large", floats({}), floats({515, 131}), integers({515}, 0, 131),
+                     positives({131}), kMean, kIgnore, positives({}))},
+      .constants = {"self", "weight", "total_weight"}};
+  table["_fused_cross_entropy"] = {
+      .calls = {call("mean", floats({4, 3}), integers({4}, 0, 3), kMean, kIgnore),
+                call("sum", floats({4, 3}), integers({4}, 0, 3), kSum, kIgnore),
+                call("each", floats({4, 3}), integers({4}, 0, 3), kNone, kIgnore),
+                call("ignored class", floats({4, 3}), integers({4}, 0, 3), kMean, 1)},
+      .large = {call("large", floats({515, 131}), integers({515}, 0, 131), kMean, kIgnore)}};
+  table["_fused_cross_entropy_backward"] = {
+      .calls = {call("mean", floats({}), floats({4, 3}), integers({4}, 0, 3), positives({4}), kMean,
+                     kIgnore),
+                call("each", floats({4}), floats({4, 3}), integers({4}, 0, 3), positives({4}),
+                     kNone, kIgnore)},
+      .large = {call("large", floats({}), floats({515, 131}), integers({515}, 0, 131),
+                     positives({515}), kMean, kIgnore)}};
+}
+
+}  // namespace lockstep

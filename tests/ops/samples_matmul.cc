@@ -1,0 +1,67 @@
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+void add_matmul_samples(SampleTable& table) {
+  table["mm"] = {.calls = {call("matrices", floats({3, 4}), floats({4, 5}, 2)),
+                           call("transposed left", with_gaps(floats({3, 4})), floats({4, 2}, 2)),
+                           call("no rows", floats({0, 4}), floats({4, 2}, 2)),
+                           call("no inner size", floats({2, 0}), floats({0, 3}, 2)),
+                           call("integers", integers({2, 3}, -4, 5), integers({3, 2}, -4, 5, 2)),
+                           call("bfloat16", floats({3, 4}, 1, DType::kBF16),
+                                floats({4, 5}, 2, DType::kBF16))},
+                 .large = {call("large", floats({131, 260}), floats({260, 190}, 2))}};
+  table["addmm"] = {
+      .calls = {call("matrix", floats({3, 5}), floats({3, 4}, 2), floats({4, 5}, 3)),
+                call("row", floats({5}), floats({3, 4}, 2), floats({4, 5}, 3)),
+                call("0-d", floats({}), floats({3, 4}, 2), floats({4, 5}, 3)),
+                call("scaled", floats({5}), floats({3, 4}, 2), floats({4, 5}, 3))
+                    .with("beta", 0.5)
+                    .with("alpha", -2),
+                call("not read", floats({5}), floats({3, 4}, 2), floats({4, 5}, 3)).with("beta", 0),
+                call("no inner size", floats({2, 3}), floats({2, 0}), floats({0, 3}))},
+      .large = {call("large", floats({190}), floats({131, 260}, 2), floats({260, 190}, 3))}};
+  table["bmm"] = {.calls = {call("batches", floats({2, 3, 4}), floats({2, 4, 2}, 2)),
+                            call("transposed", with_gaps(floats({2, 3, 4})), floats({2, 4, 2}, 2)),
+                            call("no batch", floats({0, 3, 4}), floats({0, 4, 2}, 2)),
+                            call("no inner size", floats({2, 3, 0}), floats({2, 0, 2}, 2))},
+                  .large = {call("large", floats({6, 65, 70}), floats({6, 70, 33}, 2))}};
+  table["baddbmm"] = {
+      .calls = {call("batches", floats({2, 3, 2}), floats({2, 3, 4}, 2), floats({2, 4, 2}, 3)),
+                call("scaled row", floats({2}), floats({2, 3, 4}, 2), floats({2, 4, 2}, 3))
+                    .with("beta", 0.5)
+                    .with("alpha", 2)},
+      .large = {call("large", floats({33}), floats({6, 65, 70}, 2), floats({6, 70, 33}, 3))}};
+  table["mv"] = {.calls = {call("matrix", floats({3, 4}), floats({4}, 2)),
+                           call("transposed", with_gaps(floats({3, 4})), floats({4}, 2)),
+                           call("no columns", floats({3, 0}), floats({0}, 2))},
+                 .large = {call("large", floats({515, 260}), floats({260}, 2))}};
+  table["addmv"] = {
+      .calls = {call("vector", floats({3}), floats({3, 4}, 2), floats({4}, 3)),
+                call("scaled 0-d", floats({}), floats({3, 4}, 2), floats({4}, 3))
+                    .with("beta", 0.5)
+                    .with("alpha", 2)},
+      .large = {call("large", floats({515}), floats({515, 260}, 2), floats({260}, 3))}};
+  table["dot"] = {.calls = {call("vectors", floats({5}), floats({5}, 2)),
+                            call("nothing", floats({0}), floats({0}, 2)),
+                            call("strided", with_gaps(floats({4})), floats({4}, 2))},
+                  .large = {call("large", floats({70000}), floats({70000}, 2))}};
+  table["matmul"] = {.calls = {call("vectors", floats({4}), floats({4}, 2)),
+                               call("row", floats({4}), floats({4, 3}, 2)),
+                               call("column", floats({3, 4}), floats({4}, 2)),
+                               call("matrices", floats({3, 4}), floats({4, 2}, 2)),
+                               call("batch and matrix", floats({2, 3, 4}), floats({4, 2}, 2)),
+                               call("matrix and batch", floats({3, 4}), floats({2, 4, 2}, 2)),
+                               call("broadcast batches", floats({2, 1, 2, 3}),
+                                    floats({2, 3, 2}, 2)),
+                               call("batch and vector", floats({2, 3, 4}), floats({4}, 2)),
+                               call("vector and batch", floats({3}), floats({2, 3, 2}, 2))}};
+  table["linear"] = {
+      .calls = {call("matrix", floats({3, 4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("without bias", floats({3, 4}), floats({5, 4}, 2)),
+                call("three dimensions", floats({2, 3, 4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("vector", floats({4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("transposed weight", floats({3, 4}), with_gaps(floats({5, 4})))}};
+}
+
+}  // namespace lockstep

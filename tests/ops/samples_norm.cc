@@ -1,0 +1,61 @@
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr double kEps = 1e-5;
+
+/// Mean and 1 / standard deviation need only have the right shape and be positive.
+Sample layer_norm_backward(std::string what, BoolList mask) {
+  return call(std::move(what), floats({3, 8}), floats({3, 8}, 2), Dims{8}, floats({3, 1}, 3),
+              positives({3, 1}), positives({8}, 2), floats({8}, 4), mask);
+}
+
+}  // namespace
+
+void add_norm_samples(SampleTable& table) {
+  table["layer_norm"] = {
+      .calls = {call("rows", floats({3, 8}), Dims{8}, positives({8}), floats({8}, 2)),
+                call("two dimensions", floats({2, 3, 4}), Dims{3, 4}, positives({3, 4}),
+                     floats({3, 4}, 2)),
+                call("without weight", floats({3, 8}), Dims{8}),
+                call("without bias", floats({3, 8}), Dims{8}, positives({8})),
+                call("transposed", with_gaps(floats({3, 8})), Dims{8}, positives({8}))}};
+  table["native_layer_norm"] = {
+      .calls = {call("rows", floats({3, 8}), Dims{8}, positives({8}), floats({8}, 2), kEps),
+                call("two dimensions", floats({2, 3, 4}), Dims{3, 4}, positives({3, 4}),
+                     floats({3, 4}, 2), kEps),
+                call("without weight", floats({3, 8}), Dims{8}, std::nullopt, std::nullopt, kEps),
+                call("no rows", floats({0, 8}), Dims{8}, positives({8}), floats({8}, 2), kEps)},
+      .large = {call("large", floats({515, 131}), Dims{131}, positives({131}), floats({131}, 2),
+                     kEps)}};
+  table["native_layer_norm_backward"] = {
+      .calls = {layer_norm_backward("all", {true, true, true}),
+                layer_norm_backward("input only", {true, false, false}),
+                layer_norm_backward("weight and bias", {false, true, true})},
+      .large = {call("large", floats({515, 131}), floats({515, 131}, 2), Dims{131},
+                     floats({515, 1}, 3), positives({515, 1}), positives({131}, 2),
+                     floats({131}, 4), BoolList{true, true, true})}};
+  table["native_layer_norm_backward"].no_gradcheck =
+      "it takes mean and rstd as functions of the input; gradgradcheck of native_layer_norm sees it";
+  table["rms_norm"] = {.calls = {call("rows", floats({3, 8}), Dims{8}, positives({8}), kEps),
+                                 call("two dimensions", floats({2, 3, 4}), Dims{3, 4}),
+                                 call("default eps", floats({3, 8}), Dims{8}, positives({8}))}};
+  table["_fused_rms_norm"] = {
+      .calls = {call("rows", floats({3, 8}), Dims{8}, positives({8}), kEps),
+                call("without weight", floats({3, 8}), Dims{8}, std::nullopt, kEps),
+                call("no rows", floats({0, 8}), Dims{8}, positives({8}), kEps)},
+      .large = {call("large", floats({515, 131}), Dims{131}, positives({131}), kEps)}};
+  table["_fused_rms_norm_backward"] = {
+      .calls = {call("both", floats({3, 8}), floats({3, 8}, 2), Dims{8}, positives({3, 1}),
+                     positives({8}, 2), BoolList{true, true}),
+                call("input only", floats({3, 8}), floats({3, 8}, 2), Dims{8}, positives({3, 1}),
+                     positives({8}, 2), BoolList{true, false})},
+      .large = {call("large", floats({515, 131}), floats({515, 131}, 2), Dims{131},
+                     positives({515, 1}), positives({131}, 2), BoolList{true, true})},
+      .no_gradcheck =
+          "it takes rstd as a function of the input; gradgradcheck of _fused_rms_norm sees it"};
+}
+
+}  // namespace lockstep

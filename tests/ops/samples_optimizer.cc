@@ -1,0 +1,35 @@
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensors two(int seed, int64_t rows = 3) { return {floats({rows, 5}, seed), floats({7}, seed + 1)}; }
+Tensors two_positive(int64_t rows = 3) { return {positives({rows, 5}), positives({7}, 2)}; }
+
+}  // namespace
+
+void add_optimizer_samples(SampleTable& table) {
+  table["_fused_adamw_"] = {
+      .calls = {call("first step", two(1), two(3), two(5), two_positive(), 0.1, 0.9, 0.99, 0.01,
+                     1e-8, 1),
+                call("clipped", two(1), two(3), two(5), two_positive(), 0.1, 0.9, 0.99, 0.01, 1e-8,
+                     7, 0.5, Dims{1, 0})},
+      .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), two_positive(13000), 0.1,
+                     0.9, 0.99, 0.01, 1e-8, 3)},
+      .reads_strides = true};
+  table["_fused_sgd_"] = {
+      .calls = {call("momentum", two(1), two(3), two(5), 0.1, 0.9, false, 0.01),
+                call("nesterov", two(1), two(3), two(5), 0.1, 0.9, true, 0.01, 0.5, Dims{1, 0}),
+                call("plain", two(1), two(3), Tensors{}, 0.1, 0.0, false, 0.0)},
+      .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), 0.1, 0.9, false, 0.01)},
+      .reads_strides = true};
+  table["_block_square_sums"] = {
+      .calls = {call("one block", floats({3, 5})), call("nothing", floats({0})),
+                call("transposed", with_gaps(floats({4, 3})))},
+      .large = {call("large", floats({67, 1031}))}};
+}
+
+}  // namespace lockstep

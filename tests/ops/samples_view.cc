@@ -1,0 +1,65 @@
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+
+void add_view_samples(SampleTable& table) {
+  for (const char* op : {"alias", "detach"}) {
+    table[op] = {.calls = {call("matrix", floats({3, 4})), call("0-d", floats({})),
+                           call("empty", floats({0})),
+                           call("transposed", with_gaps(floats({4, 3})))}};
+  }
+  table["as_strided"] = {.calls = {call("transposed", floats({3, 4}), Dims{4, 3}, Dims{1, 4}),
+                                   call("overlapping", floats({6}), Dims{3, 4}, Dims{1, 1}),
+                                   call("offset", floats({3, 4}), Dims{2}, Dims{4}, 1),
+                                   call("0-d", floats({4}), Dims{}, Dims{}, 2)},
+                         .reads_strides = true};
+  table["expand"] = {.calls = {call("row", floats({1, 4}), Dims{3, 4}),
+                               call("new dimensions", floats({3, 1}), Dims{2, -1, 4}),
+                               call("0-d", floats({}), Dims{2, 2}),
+                               call("empty", floats({1}), Dims{0})}};
+  table["permute"] = {.calls = {call("three", floats({2, 3, 4}), Dims{2, 0, 1}),
+                                call("negative", floats({2, 3}), Dims{-1, 0}),
+                                call("0-d", floats({}), Dims{})}};
+  table["select.int"] = {.calls = {call("row", floats({3, 4}), 0, 1),
+                                   call("last column", floats({3, 4}), -1, -1),
+                                   call("to 0-d", floats({3}), 0, 2)}};
+  table["slice.Tensor"] = {.calls = {call("all", floats({3, 4})),
+                                     call("rows", floats({5, 4}), 0, 1, 3),
+                                     call("steps", floats({3, 7}), 1, 1, 6, 2),
+                                     call("from the end", floats({5}), 0, -3, std::nullopt),
+                                     call("empty", floats({5}), 0, 4, 2)}};
+  table["split.Tensor"] = {.calls = {call("even", floats({4, 3}), 2),
+                                     call("uneven", floats({3, 5}), 2, 1),
+                                     call("one part", floats({3}), 5)}};
+  table["squeeze.dim"] = {.calls = {call("middle", floats({2, 1, 3}), 1),
+                                    call("not 1", floats({2, 3}), 0), call("0-d", floats({}), 0)}};
+  table["t"] = {.calls = {call("matrix", floats({3, 4})), call("vector", floats({3})),
+                          call("0-d", floats({}))}};
+  table["transpose.int"] = {.calls = {call("matrix", floats({3, 4}), 0, 1),
+                                      call("outer", floats({2, 3, 4}), 0, -1),
+                                      call("0-d", floats({}), 0, 0)}};
+  table["unsqueeze"] = {.calls = {call("front", floats({3, 4}), 0), call("back", floats({3}), -1),
+                                  call("0-d", floats({}), 0)}};
+  table["view"] = {.calls = {call("joined", floats({3, 4}), Dims{12}),
+                             call("inferred", floats({3, 4}), Dims{2, -1}),
+                             call("from 0-d", floats({}), Dims{1, 1}),
+                             call("empty", floats({0, 3}), Dims{3, 0})},
+                   .reads_strides = true};
+  table["view.dtype"] = {.calls = {call("same size", floats({3, 4}), DType::kI32),
+                                   call("smaller", floats({3, 4}), DType::kBF16),
+                                   call("larger", floats({3, 4}), DType::kF64)},
+                         .reads_strides = true};
+  table["reshape"] = {.calls = {call("joined", floats({3, 4}), Dims{12}),
+                                call("transposed", with_gaps(floats({4, 3})), Dims{2, 6}),
+                                call("inferred", floats({2, 6}), Dims{-1, 3})}};
+  table["flatten.using_ints"] = {.calls = {call("all", floats({2, 3, 2})),
+                                           call("tail", floats({2, 3, 2}), 1),
+                                           call("0-d", floats({}))}};
+  table["slice_backward"] = {
+      .calls = {call("rows", floats({2, 3}), Dims{5, 3}, 0, 1, 3, 1),
+                call("steps", floats({2, 2}), Dims{2, 5}, 1, 0, 4, 2)}};
+  table["select_backward"] = {.calls = {call("row", floats({3}), Dims{4, 3}, 0, 2),
+                                        call("last column", floats({4}), Dims{4, 3}, 1, -1)}};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,154 @@
+#include "train/build_data.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "core/error.h"
+#include "tests/train/tiny_tokenizers.h"
+#include "train/text_data.h"
+#include "train/token_data.h"
+#include "train/token_shards.h"
+
+namespace lockstep::train {
+namespace {
+
+class BuildDataTest : public testing::Test {
+ protected:
+  BuildDataTest() {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "the cat and the dog. ";
+    put_file(folder_ / "text.txt", text);
+    make_bpe(the_bpe(), folder_);
+    write_shard(folder_ / "train_1.bin", ShardFormat::kLlmc,
+                TokenArray::copy_of(std::vector<uint32_t>(100, 258)));
+    write_shard(folder_ / "train_2.bin", ShardFormat::kLlmc,
+                TokenArray::copy_of(std::vector<uint32_t>(50, 'x')));
+  }
+  std::string quoted(const std::string& name) const {
+    return "\"" + (folder_ / name).string() + "\"";
+  }
+  /// The source of a run with this data message; `vocabulary` is the model's.
+  std::unique_ptr<TokenSource> build(const std::string& data, int64_t vocabulary = 1000) const {
+    const config::RunConfig config = config::load_text(
+        "model { gpt2 { context_length: 8 layers: 1 heads: 1 width: 8 vocab_size: " +
+        std::to_string(vocabulary) + " } } train { steps: 1 batch_size: 4 } data { " + data + " }");
+    return build_data(config.data(),
+                      {.vocabulary = vocabulary, .seed = 1, .sequences_per_step = 4});
+  }
+  std::string text(const std::string& more) const {
+    return "text { path: " + quoted("text.txt") + " cache_dir: " + quoted("cache") + " " + more +
+           " }";
+  }
+  std::string bpe() const {
+    return "bpe { vocab: " + quoted("vocab.json") + " merges: " + quoted("merges.txt") + " }";
+  }
+  TemporaryDirectory folder_;
+};
+
+TEST_F(BuildDataTest, AFileOfBytesStaysAByteText) {
+  const auto source = build(text("held_out_bytes: 100"));
+  ASSERT_NE(dynamic_cast<const ByteText*>(source.get()), nullptr);
+  EXPECT_EQ(source->validation_windows(1), 100);
+  EXPECT_EQ(source->tokenizer()->name(), "byte");
+  EXPECT_EQ(source->held_out_bytes_per_token(), 1.0);
+}
+
+TEST_F(BuildDataTest, ATenthIsHeldOutByDefault) {
+  EXPECT_EQ(build(text(""))->validation_windows(1), 210);
+}
+
+TEST_F(BuildDataTest, ShuffledBytesAndByteTextHaveTheSameTokens) {
+  const auto source = build(text("") + " order: SHUFFLED");
+  const auto* data = dynamic_cast<const TokenData*>(source.get());
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(data->training_tokens(), 1890);
+  EXPECT_EQ(data->held_out_tokens(), 210);
+}
+
+TEST_F(BuildDataTest, RandomWindowsOfTokensAndOfBytesAreTheSame) {
+  std::filesystem::create_directory(folder_ / "two");
+  const std::string all = file_content(folder_ / "text.txt");
+  put_file(folder_ / "two/1", all.substr(0, 1000));
+  put_file(folder_ / "two/2", all.substr(1000));
+  const auto one = build(text(""));
+  const auto two = build("text { path: " + quoted("two") + " }");
+  ASSERT_NE(dynamic_cast<const TokenData*>(two.get()), nullptr);
+  std::vector<int64_t> inputs(32), targets(32), other_inputs(32), other_targets(32);
+  fill_sequences(*one, 5, 0, 8, inputs, targets);
+  fill_sequences(*two, 5, 0, 8, other_inputs, other_targets);
+  EXPECT_EQ(inputs, other_inputs);
+  EXPECT_EQ(targets, other_targets);
+}
+
+TEST_F(BuildDataTest, BpeTextIsTokenisedOnceAndCountsItsBytes) {
+  const std::string config = text("held_out_bytes: 210 tokenizer { " + bpe() + " }");
+  const auto source = build(config);
+  EXPECT_EQ(source->tokenizer()->name(), "bpe");
+  EXPECT_NEAR(source->held_out_bytes_per_token() * static_cast<double>(source->validation_windows(1)),
+              210, 1e-9);
+  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache"));
+  EXPECT_EQ(build(config)->validation_windows(1), source->validation_windows(1));
+}
+
+TEST_F(BuildDataTest, SentencePieceIsTrainedOnTheTextAndKept) {
+  const std::string config = text("tokenizer { sentencepiece { vocab_size: 300 } }");
+  const auto source = build(config);
+  EXPECT_EQ(source->tokenizer()->name(), "sentencepiece");
+  EXPECT_LE(source->tokenizer()->vocabulary(), 300);
+  source->tokenizer()->save(folder_.path());
+  EXPECT_EQ(build(config)->tokenizer()->identity(), source->tokenizer()->identity());
+  const auto same = build(text("tokenizer { sentencepiece { model: " + quoted("tokenizer.model") +
+                               " } }"));
+  EXPECT_EQ(same->tokenizer()->identity(), source->tokenizer()->identity());
+}
+
+TEST_F(BuildDataTest, ShardsComeByPattern) {
+  const auto source = build("shards { train: " + quoted("train_*.bin") + " }");
+  const auto* data = dynamic_cast<const TokenData*>(source.get());
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(data->training_tokens(), 150);
+  EXPECT_EQ(data->validation_windows(8), 0);
+  EXPECT_EQ(data->tokenizer(), nullptr);
+}
+
+TEST_F(BuildDataTest, ShardsAreValidatedOnOtherShardsOrTheirTail) {
+  const auto other = build("shards { train: " + quoted("train_1.bin") + " validation: " +
+                           quoted("train_2.bin") + " " + bpe() + " }");
+  EXPECT_EQ(other->validation_windows(1), 49);
+  EXPECT_EQ(other->held_out_bytes_per_token(), 1.0);
+  const auto tail = build("shards { train: " + quoted("train_*.bin") + " held_out_tokens: 10 }");
+  EXPECT_EQ(tail->validation_windows(1), 10);
+  EXPECT_EQ(dynamic_cast<const TokenData&>(*tail).training_tokens(), 140);
+  EXPECT_TRUE(says(message_of<DataError>([&] {
+                     build("shards { train: " + quoted("train_1.bin") + " held_out_tokens: 100 }");
+                   }),
+                   "cannot hold out 100 tokens of the last shard's 100"));
+}
+
+TEST_F(BuildDataTest, BadInputEndsInTheRightError) {
+  const auto data_error = [&](const std::string& data) {
+    return message_of<DataError>([&] { build(data); });
+  };
+  EXPECT_TRUE(says(data_error("text { path: " + quoted("gone") + " }"), "gone: No such file"));
+  EXPECT_TRUE(says(data_error("shards { train: " + quoted("gone*") + " }"), "no file matches"));
+  EXPECT_TRUE(says(data_error("shards { train: " + quoted("text.txt") + " }"), "wrong magic"));
+  EXPECT_TRUE(says(data_error("shards { format: NANOGPT train: " + quoted("train_1.bin") + " }"),
+                   "read it with the format llmc"));
+  EXPECT_TRUE(says(data_error(text("held_out_bytes: 2100")), "cannot hold out 2100 bytes"));
+  EXPECT_TRUE(says(data_error(text("held_out_bytes: 2100 tokenizer { " + bpe() + " }")),
+                   "cannot hold out 2100 bytes"));
+  EXPECT_TRUE(says(data_error(text("tokenizer { sentencepiece { vocab_size: 262 } }")),
+                   "too small for this text"));
+  put_file(folder_ / "vocab.json", "{");
+  EXPECT_TRUE(says(data_error(text("tokenizer { " + bpe() + " }")), "vocab.json: it is no JSON"));
+}
+
+TEST_F(BuildDataTest, AModelWithFewerTokensThanTheTokenizerIsRefused) {
+  EXPECT_TRUE(says(message_of<ConfigError>([&] { build(text("tokenizer { " + bpe() + " }"), 256); }),
+                   "bpe tokenizer has 263 tokens: expected a model with vocab_size 263 or more"));
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,34 @@
+#include "train/schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::train {
+namespace {
+
+TEST(Schedule, WarmUpRisesLinearlyToThePeak) {
+  const Schedule schedule{.peak = 1.0, .warmup_steps = 4, .decay_steps = 10};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.25);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(3), 1.0);
+}
+
+TEST(Schedule, TheCosineEndsAtTheMinimumAndStaysThere) {
+  const Schedule schedule{.peak = 2.0, .warmup_steps = 0, .decay_steps = 10, .minimum_ratio = 0.1};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 2.0);
+  EXPECT_NEAR(schedule.learning_rate(5), 0.2 + 0.5 * 1.8, 1e-12);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(10), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(1000), 0.2);
+}
+
+TEST(Schedule, ConstantKeepsThePeak) {
+  const Schedule schedule{
+      .kind = Schedule::Kind::kConstant, .peak = 0.5, .warmup_steps = 2, .decay_steps = 3};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(100), 0.5);
+}
+
+TEST(Schedule, AWarmUpLongerThanTheRunIsAllowed) {
+  const Schedule schedule{.peak = 1.0, .warmup_steps = 100, .decay_steps = 5};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(4), 0.05);
+}
+
+}  // namespace
+}  // namespace lockstep::train

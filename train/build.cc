@@ -1,0 +1,90 @@
+#include "train/build.h"
+
+#include "configs/run.pb.h"
+#include "core/generator.h"
+#include "nn/models/gpt2.h"
+#include "nn/models/llama.h"
+#include "train/build_data.h"
+
+namespace lockstep::train {
+
+namespace {
+
+std::unique_ptr<nn::LanguageModel> build(const config::Gpt2Config& from) {
+  nn::Gpt2Options options;
+  options.vocabulary = from.vocab_size();
+  options.context_length = from.context_length();
+  options.layers = from.layers();
+  options.heads = from.heads();
+  options.width = from.width();
+  options.dropout = from.dropout();
+  options.epsilon = from.layer_norm_epsilon();
+  return std::make_unique<nn::Gpt2>(options);
+}
+
+std::unique_ptr<nn::LanguageModel> build(const config::LlamaConfig& from) {
+  nn::LlamaOptions options;
+  options.vocabulary = from.vocab_size();
+  options.context_length = from.context_length();
+  options.layers = from.layers();
+  options.heads = from.heads();
+  options.kv_heads = from.kv_heads();
+  options.width = from.width();
+  options.hidden_width = from.hidden_width();
+  options.rope_theta = from.rope_theta();
+  options.epsilon = from.rms_norm_epsilon();
+  options.tie_embeddings = from.tie_embeddings();
+  return std::make_unique<nn::Llama>(options);
+}
+
+int64_t vocabulary(const config::ModelConfig& model) {
+  return model.has_gpt2() ? model.gpt2().vocab_size() : model.llama().vocab_size();
+}
+
+}  // namespace
+
+std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) {
+  // The last step is never trained, so initial weights share no random numbers with dropout.
+  default_generator().manual_seed(config.seed());
+  default_generator().set_position(Generator::kMaxSteps - 1, 0);
+  const config::ModelConfig& model = config.model();
+  return model.has_gpt2() ? build(model.gpt2()) : build(model.llama());
+}
+
+std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
+  return build_data(config.data(), {.vocabulary = vocabulary(config.model()),
+                                    .seed = config.seed(),
+                                    .sequences_per_step = config.train().batch_size()});
+}
+
+std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
+                                           std::vector<Tensor> parameters) {
+  const config::OptimizerConfig& from = config.optimizer();
+  if (from.has_sgd()) {
+    return std::make_unique<Sgd>(
+        std::move(parameters),
+        SgdOptions{from.sgd().momentum(), from.sgd().nesterov(), from.weight_decay()});
+  }
+  return std::make_unique<AdamW>(
+      std::move(parameters), AdamWOptions{from.adamw().beta1(), from.adamw().beta2(),
+                                          from.adamw().epsilon(), from.weight_decay()});
+}
+
+Schedule build_schedule(const config::RunConfig& config) {
+  const config::ScheduleConfig& from = config.schedule();
+  Schedule schedule;
+  schedule.kind = from.kind() == config::ScheduleConfig::CONSTANT ? Schedule::Kind::kConstant
+                                                                  : Schedule::Kind::kCosine;
+  schedule.peak = config.optimizer().learning_rate();
+  schedule.warmup_steps = from.warmup_steps();
+  schedule.decay_steps = from.decay_steps();
+  schedule.minimum_ratio = from.min_learning_rate_ratio();
+  return schedule;
+}
+
+int64_t sequence_length(const config::RunConfig& config) {
+  const config::ModelConfig& model = config.model();
+  return model.has_gpt2() ? model.gpt2().context_length() : model.llama().context_length();
+}
+
+}  // namespace lockstep::train

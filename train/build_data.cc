@@ -1,0 +1,152 @@
+#include "train/build_data.h"
+
+#include <array>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "configs/data.pb.h"
+#include "core/check.h"
+#include "train/bpe_tokenizer.h"
+#include "train/byte_tokenizer.h"
+#include "train/sentencepiece_tokenizer.h"
+#include "train/sentencepiece_training.h"
+#include "train/text_data.h"
+#include "train/text_files.h"
+#include "train/token_cache.h"
+#include "train/token_data.h"
+#include "train/token_shards.h"
+#include "train/tokenized_text.h"
+
+namespace lockstep::train {
+namespace {
+
+using config::DataConfig;
+using config::ShardData;
+
+std::string trained_model(const Documents& documents, int64_t vocabulary,
+                          const TokenCache& cache) {
+  constexpr const char* kKind = "sentencepiece";
+  constexpr uint64_t kVersion = 1;  // of the training
+  const ContentHash key = ContentHasher()
+                              .add(kVersion)
+                              .add(static_cast<uint64_t>(vocabulary))
+                              .add(documents.hash())
+                              .result();
+  if (const std::optional<TokenCache::Entry> entry = cache.find(kKind, key)) {
+    return {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()};
+  }
+  documents.check_is_text();
+  std::string model = train_sentencepiece(documents.joined(), vocabulary);
+  cache.store(kKind, key, std::array{std::as_bytes(std::span(model))});
+  return model;
+}
+
+void check_vocabulary(const Tokenizer& tokenizer, const DataRequest& request) {
+  LS_CHECK(tokenizer.vocabulary() <= request.vocabulary, ConfigError,
+           "[data] the {} tokenizer has {} tokens: expected a model with vocab_size {} or more, got "
+           "{}. Set vocab_size of the model.",
+           tokenizer.name(), tokenizer.vocabulary(), tokenizer.vocabulary(), request.vocabulary);
+}
+
+TokenDataOptions options_for(const DataConfig& data, const DataRequest& request,
+                             std::shared_ptr<const Tokenizer> tokenizer) {
+  TokenDataOptions options;
+  options.vocabulary = request.vocabulary;
+  options.seed = request.seed;
+  options.order =
+      data.order() == DataConfig::SHUFFLED ? WindowOrder::kShuffled : WindowOrder::kRandom;
+  options.sequences_per_step = request.sequences_per_step;
+  options.tokenizer = std::move(tokenizer);
+  return options;
+}
+
+int64_t held_out_bytes(const config::TextData& from, int64_t bytes) {
+  return from.held_out_bytes() > 0 ? from.held_out_bytes() : bytes / 10;
+}
+
+std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataRequest& request) {
+  const config::TextData& from = data.text();
+  const std::vector<std::filesystem::path> files = find_files(from.path());
+  if (from.tokenizer().has_byte() && files.size() == 1 && data.order() != DataConfig::SHUFFLED) {
+    check_vocabulary(ByteTokenizer(), request);
+    std::error_code unreadable;  // ByteText says why
+    const auto size = static_cast<int64_t>(std::filesystem::file_size(files[0], unreadable));
+    return std::make_unique<ByteText>(files[0], held_out_bytes(from, unreadable ? 0 : size),
+                                      request.seed);
+  }
+  const Documents documents(from.path());
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      build_tokenizer(from.tokenizer(), documents, from.cache_dir());
+  check_vocabulary(*tokenizer, request);
+  const int64_t held_out = held_out_bytes(from, documents.bytes());
+  const TokenizedText text =
+      tokenize(documents, held_out, *tokenizer, TokenCache(from.cache_dir()));
+  std::vector<TokenPart> held_out_parts;
+  if (text.held_out().size() > 1) held_out_parts.push_back({from.path(), text.held_out()});
+  return std::make_unique<TokenData>(std::vector<TokenPart>{{from.path(), text.training()}},
+                                     std::move(held_out_parts),
+                                     options_for(data, request, tokenizer));
+}
+
+std::vector<TokenPart> open_shards(const std::string& pattern, ShardFormat format) {
+  std::vector<TokenPart> parts;
+  for (const std::filesystem::path& path : find_files(pattern)) {
+    parts.push_back({path.string(), open_shard(path, format).tokens});
+  }
+  return parts;
+}
+
+/// Moves the last `count` tokens to a part of their own, with the token before them as context.
+std::vector<TokenPart> hold_out(std::vector<TokenPart>& parts, int64_t count) {
+  if (count == 0) return {};
+  TokenPart& last = parts.back();
+  const int64_t size = last.tokens.size();
+  LS_CHECK(count < size, DataError,
+           "[data] {}: cannot hold out {} tokens of the last shard's {}. Hold out fewer.",
+           last.name, count, size);
+  std::vector<TokenPart> held_out = {{last.name, last.tokens.slice(size - count - 1, count + 1)}};
+  last.tokens = last.tokens.slice(0, size - count);
+  return held_out;
+}
+
+std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequest& request) {
+  const ShardData& from = data.shards();
+  const ShardFormat format =
+      from.format() == ShardData::NANOGPT ? ShardFormat::kNanogpt : ShardFormat::kLlmc;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  if (from.has_bpe()) {
+    tokenizer = std::make_shared<BpeTokenizer>(from.bpe().vocab(), from.bpe().merges());
+    check_vocabulary(*tokenizer, request);
+  }
+  std::vector<TokenPart> training = open_shards(from.train(), format);
+  std::vector<TokenPart> held_out = from.validation().empty()
+                                        ? hold_out(training, from.held_out_tokens())
+                                        : open_shards(from.validation(), format);
+  return std::make_unique<TokenData>(std::move(training), std::move(held_out),
+                                     options_for(data, request, std::move(tokenizer)));
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& config,
+                                                 const Documents& documents,
+                                                 const std::string& cache_folder) {
+  if (config.has_bpe()) {
+    return std::make_shared<BpeTokenizer>(config.bpe().vocab(), config.bpe().merges());
+  }
+  if (!config.has_sentencepiece()) return std::make_shared<ByteTokenizer>();
+  const config::SentencePieceConfig& from = config.sentencepiece();
+  if (!from.model().empty()) return std::make_shared<SentencePieceTokenizer>(from.model());
+  return std::make_shared<SentencePieceTokenizer>(
+      trained_model(documents, from.vocab_size(), TokenCache(cache_folder)),
+      "the model trained on " + documents.name());
+}
+
+std::unique_ptr<TokenSource> build_data(const DataConfig& data, const DataRequest& request) {
+  if (data.has_text()) return build_text(data, request);
+  if (data.has_shards()) return build_shards(data, request);
+  return std::make_unique<RandomTokens>(request.vocabulary, request.seed);
+}
+
+}  // namespace lockstep::train

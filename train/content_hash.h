@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lockstep::train {
+
+/// 128 bits that differ, for all that matters, whenever the hashed bytes do. Guards against damage
+/// and mix-ups, not against an adversary.
+struct ContentHash {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  friend bool operator==(const ContentHash&, const ContentHash&) = default;
+
+  /// 32 hexadecimal digits.
+  std::string hex() const;
+};
+
+/// Hashes parts one after the other (XXH3-128). `add` of a text or bytes also adds its size, so
+/// that "ab", "c" and "a", "bc" differ. Not thread-safe.
+class ContentHasher {
+ public:
+  ContentHasher();
+  ~ContentHasher();
+  ContentHasher(const ContentHasher&) = delete;
+  ContentHasher& operator=(const ContentHasher&) = delete;
+
+  ContentHasher& add(std::span<const std::byte> bytes);
+  ContentHasher& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
+  ContentHasher& add(uint64_t number);
+  ContentHasher& add(const ContentHash& hash) { return add(hash.low).add(hash.high); }
+  ContentHash result() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lockstep::train

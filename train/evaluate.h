@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nn/language_model.h"
+#include "train/token_source.h"
+
+namespace lockstep::train {
+
+/// How well a model predicts held-out tokens.
+struct Evaluation {
+  double loss = 0;  ///< mean over the targets, in nats
+  int64_t targets = 0;
+
+  /// For byte-level tokens: what an arithmetic coder driven by the model would need.
+  double bits_per_byte() const;
+};
+
+struct EvaluationOptions {
+  int64_t length = 0;        ///< positions of a window
+  int64_t rows = 1;          ///< windows per batch
+  int64_t max_batches = 0;   ///< 0: all held-out tokens; else batches spread evenly over them
+};
+
+/// Runs `model` over the held-out windows without recording a graph; dropout is off while it runs.
+/// The sum is made in window order, so the result does not depend on threads.
+Evaluation evaluate(nn::LanguageModel& model, const TokenSource& source,
+                    const EvaluationOptions& options);
+
+}  // namespace lockstep::train

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "train/file_descriptor.h"
+
+namespace lockstep::train {
+
+/// One number of one step. Tags with slashes are grouped by the part before the first.
+struct Scalar {
+  std::string_view tag;
+  double value = 0;  ///< stored as f32, the format's only type for plain scalars
+};
+
+/// Appends scalars to a file that TensorBoard reads: records of protocol-buffer events, each framed
+/// by its length and masked CRC-32C. Every call hands one whole record to the system, so a reader
+/// that follows the file sees it at once. Failures throw DataError. Not thread-safe.
+class EventFile {
+ public:
+  /// Creates `folder`/events.out.tfevents.TIME.HOST.PID.NUMBER, a name no other file there has.
+  /// With `first_step` above 1 readers forget what other files in the folder say about that step
+  /// and later ones: training went back there.
+  explicit EventFile(const std::filesystem::path& folder, int64_t first_step = 1);
+
+  /// Writes the scalars of one step with the time of the call.
+  void write(int64_t step, std::span<const Scalar> scalars);
+  /// Reports what the system held back until closing.
+  void close() { file_.close(); }
+
+  const std::filesystem::path& path() const { return file_.path(); }
+
+ private:
+  void append(std::string_view event);
+
+  FileDescriptor file_;
+};
+
+/// The format's parts, for tests. Encoded events: `wall_time` in seconds since 1970.
+namespace events {
+
+/// The first event of a file, "brain.Event:2".
+std::string version(double wall_time);
+/// Tells readers that training starts (again) before `step`.
+std::string session_start(double wall_time, int64_t step);
+std::string scalars(double wall_time, int64_t step, std::span<const Scalar> scalars);
+/// `event` as a record: u64 length, its masked CRC, the bytes, their masked CRC; little-endian.
+std::string framed(std::string_view event);
+
+}  // namespace events
+
+}  // namespace lockstep::train

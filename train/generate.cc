@@ -1,0 +1,77 @@
+#include "train/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/grad_mode.h"
+#include "core/check.h"
+#include "core/ops/factory.h"
+#include "core/philox.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Draws from softmax(logits / temperature) over the k likeliest; `uniform` in [0, 1).
+int64_t draw(const float* logits, int64_t count, const GenerateOptions& options, double uniform) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  const auto likelier = [&](int64_t a, int64_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  if (options.temperature <= 0) return *std::min_element(order.begin(), order.end(), likelier);
+  const int64_t kept = options.top_k > 0 ? std::min(options.top_k, count) : count;
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(), likelier);
+  std::vector<double> cumulative;
+  double sum = 0;
+  for (int64_t i = 0; i < kept; ++i) {
+    sum += std::exp((logits[order[i]] - logits[order[0]]) / options.temperature);
+    cumulative.push_back(sum);
+  }
+  const auto place = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * sum);
+  return order[std::min<int64_t>(place - cumulative.begin(), kept - 1)];
+}
+
+}  // namespace
+
+std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_t>& prompt,
+                              const GenerateOptions& options,
+                              const std::function<void(int64_t)>& on_token) {
+  LS_CHECK(!prompt.empty(), DataError, "[generate] the prompt is empty: expected a token or more.");
+  for (int64_t token : prompt) {
+    LS_CHECK(token >= 0 && token < model.vocabulary(), DataError,
+             "[generate] a prompt token lies outside the vocabulary: expected one in [0, {}), got {}.",
+             model.vocabulary(), token);
+  }
+  const NoGradGuard no_grad;
+  const bool was_training = model.is_training();
+  model.eval();
+  const int64_t context = model.context_length();
+  nn::KvCache cache(model.layers(), context);
+  std::vector<int64_t> tokens = prompt;
+  std::vector<int64_t> fed(tokens.end() - std::min<int64_t>(context, std::ssize(tokens)),
+                           tokens.end());
+  for (int64_t i = 0; i < options.max_new_tokens; ++i) {
+    const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)});
+    const Tensor logits = model.forward(input, &cache);
+    const Tensor last = logits.select(1, -1).contiguous();
+    const auto random = philox({static_cast<uint32_t>(i), 0, 0, 0},
+                               {static_cast<uint32_t>(options.seed),
+                                static_cast<uint32_t>(options.seed >> 32)});
+    const int64_t next =
+        draw(last.data<float>(), model.vocabulary(), options, random[0] * 0x1p-32);
+    tokens.push_back(next);
+    if (on_token) on_token(next);
+    fed = {next};
+    if (cache.length() == context) {
+      // Positions are absolute, so a full window cannot slide: its last half is fed anew.
+      cache.clear();
+      fed.assign(tokens.end() - std::max<int64_t>(context / 2, 1), tokens.end());
+    }
+  }
+  model.train(was_training);
+  return {tokens.begin() + std::ssize(prompt), tokens.end()};
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,40 @@
+#include "train/run_log.h"
+
+#include <vector>
+
+namespace lockstep::train {
+
+RunLog::RunLog(const RunDirectory& directory, std::FILE* terminal, const RunLogOptions& options)
+    : metrics_(directory.metrics()),
+      events_(directory.path(), options.first_step),
+      progress_(terminal, ProgressStyle::of(terminal),
+                {.total_steps = options.total_steps,
+                 .log_every = options.log_every,
+                 .format = options.format}) {}
+
+void RunLog::record(const StepReport& report, const std::optional<EvaluationReport>& evaluation) {
+  JsonLine line = step_record(report);
+  std::vector<Scalar> scalars = {
+      {"train/loss", report.loss},
+      {"train/grad_norm", report.grad_norm},
+      {"train/lr", report.learning_rate},
+      {"perf/step_ms", report.step_ms},
+      {"perf/tokens_per_s", report.tokens_per_s},
+      {"perf/memory_peak_bytes", static_cast<double>(report.memory_bytes)}};
+  if (report.mfu >= 0) scalars.push_back({"perf/mfu", report.mfu});
+  if (evaluation) {
+    progress_.evaluation(*evaluation);
+    line.add("val_loss", evaluation->loss).add("val_bits_per_byte", evaluation->bits_per_byte);
+    scalars.push_back({"val/loss", evaluation->loss});
+    scalars.push_back({"val/bits_per_byte", evaluation->bits_per_byte});
+  }
+  metrics_.write(line);
+  events_.write(report.step, scalars);
+}
+
+void RunLog::close() {
+  metrics_.close();
+  events_.close();
+}
+
+}  // namespace lockstep::train

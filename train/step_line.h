@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "train/json_line.h"
+
+namespace lockstep::train {
+
+/// What one finished training step has to tell.
+struct StepReport {
+  int64_t step = 0;  ///< steps finished so far: 1 after the first
+  double loss = 0;   ///< mean over the step's targets, in nats
+  double grad_norm = 0;
+  double learning_rate = 0;
+  double step_ms = 0;
+  double tokens_per_s = 0;
+  uint64_t memory_bytes = 0;  ///< peak so far
+  double mfu = -1;            ///< share of the peak rate used, as `model_flops_used` gives it
+};
+
+/// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
+/// `peak_tflops` in 10^12 FLOP/s; 0, unknown, gives -1.
+double model_flops_used(double flops_per_token, double tokens_per_s, double peak_tflops);
+
+/// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, tokens_per_s,
+/// memory_peak_bytes and, where the peak rate is known, mfu.
+JsonLine step_record(const StepReport& report);
+
+/// How steps are written to the terminal or a log.
+enum class LogFormat {
+  kText,     ///< Lockstep's own
+  kJson,     ///< one object per line, members as in metrics.jsonl
+  kNanoGpt,  ///< "iter 10: loss 4.1234, time 12.34ms, mfu 31.00%", iterations from 0
+  kLlmC,     ///< "step 12/100 | loss 7.1 (+0.1z)| norm ... tok/s", steps from 1
+};
+
+/// "text", "json", "nanogpt" or "llmc". Throws ConfigError naming the four.
+LogFormat parse_log_format(std::string_view name);
+
+/// What a line tells besides the step's own numbers.
+struct StepContext {
+  int64_t total_steps = 0;
+  std::string eta;    ///< expected time to the end, kText only
+  double loss_z = 0;  ///< z-scores, kLlmC only; NaN while unknown
+  double norm_z = 0;
+};
+
+/// One line, without its end. Where the peak rate is unknown kText and kJson say nothing of MFU;
+/// the others write -100 %, as their models do.
+std::string step_line(LogFormat format, const StepReport& report, const StepContext& context);
+/// "loss 2.3457 | grad norm 0.812 | lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB"
+std::string measurements(const StepReport& report);
+
+/// What an evaluation on held-out data found.
+struct EvaluationReport {
+  int64_t step = 0;
+  double train_loss = 0;  ///< of the step before it
+  double loss = 0;
+  double bits_per_byte = 0;
+  bool sampled = false;  ///< on a part of the held-out data
+};
+
+std::string evaluation_line(LogFormat format, const EvaluationReport& report);
+
+/// How unusual a value is among the last kWindow, itself included, in standard deviations from
+/// their mean. Constant memory.
+class ZScore {
+ public:
+  static constexpr size_t kWindow = 128;
+  /// Adds `value`. NaN until the window is full; 0 if all values in it are equal.
+  double update(double value);
+
+ private:
+  std::array<double, kWindow> values_{};
+  size_t count_ = 0;
+};
+
+/// "59 s", "3:07" (minutes) or "2:03:07" (hours); "?" for a negative or non-finite number of
+/// seconds.
+std::string format_duration(double seconds);
+
+/// "512 B", "3.2 KiB", "412.0 MiB", "1.5 GiB".
+std::string format_bytes(uint64_t bytes);
+
+}  // namespace lockstep::train

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/content_hash.h"
+
+namespace lockstep::train {
+
+/// Text to token ids and back. Any bytes can be encoded, UTF-8 or not, and decoding what was
+/// encoded gives the same bytes. Implementations are immutable, so all members are safe to call
+/// from many threads.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// "byte", "bpe" or "sentencepiece".
+  virtual std::string_view name() const = 0;
+  /// Ids lie in [0, vocabulary()).
+  virtual int64_t vocabulary() const = 0;
+  /// Tokenizers with equal identities give equal ids for every text.
+  virtual ContentHash identity() const = 0;
+
+  /// Appends the ids of `text` to `ids`. Text that spells a special token is ordinary text.
+  virtual void encode(std::string_view text, std::vector<uint32_t>& ids) const = 0;
+  /// Appends the bytes that `id` stands for, which need not be whole characters. Throws DataError
+  /// for an id outside the vocabulary.
+  virtual void decode(uint32_t id, std::string& text) const = 0;
+  /// The id that ends a document, if the vocabulary has one.
+  virtual std::optional<uint32_t> end_of_text() const = 0;
+  /// Whether `encode` puts a space before every text, as some SentencePiece models do.
+  virtual bool adds_space() const { return false; }
+
+  /// Writes the files from which load_tokenizer makes this tokenizer again into `folder`, which
+  /// must exist. Throws DataError if they cannot be written.
+  virtual void save(const std::filesystem::path& folder) const = 0;
+};
+
+/// How texts spell the end of a document for encode_special.
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text);
+/// The same, but every kEndOfText in `text` becomes the tokenizer's end_of_text (if it has one).
+std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_view text);
+/// The text of `ids` from the start of a text on: a space that `encode` put there is dropped.
+std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids);
+
+/// The tokenizer whose files lie in `folder`: vocab.json with merges.txt or encoder.json with
+/// vocab.bpe (GPT-2's BPE), tokenizer.model (SentencePiece), or bytes if there is none of them.
+/// Throws DataError for files that are incomplete or malformed.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
+
+}  // namespace lockstep::train
