@@ -14,13 +14,20 @@ SavedTensor SavedTensor::argument(const Tensor& tensor) {
   return saved;
 }
 
-SavedTensor SavedTensor::result(const Tensor& tensor, uint32_t output_nr) {
+SavedTensor SavedTensor::without_history(const Tensor& tensor) {
   SavedTensor saved;
-  if (!tensor.defined()) return saved;
   const TensorImpl& impl = *tensor.impl();
   saved.impl_ =
       make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
   saved.version_ = tensor.version();
+  return saved;
+}
+
+SavedTensor SavedTensor::overwritten(const Tensor& tensor) { return without_history(tensor); }
+
+SavedTensor SavedTensor::result(const Tensor& tensor, uint32_t output_nr) {
+  if (!tensor.defined()) return {};
+  SavedTensor saved = without_history(tensor);
   saved.output_nr_ = output_nr;
   saved.is_result_ = true;
   saved.has_history_ = tensor.requires_grad();

@@ -15,6 +15,9 @@ class SavedTensor {
   SavedTensor() = default;
   /// Keeps an argument. An undefined tensor stays undefined.
   static SavedTensor argument(const Tensor& tensor);
+  /// Keeps an argument that the operator is about to change through another tensor. Unpacking it
+  /// always fails; without its history it does not keep the node alive that will own this.
+  static SavedTensor overwritten(const Tensor& tensor);
   /// Keeps the `output_nr`-th result of the node that will own this. Call it when the result has
   /// its history: one that requires grad gets it back on unpacking.
   static SavedTensor result(const Tensor& tensor, uint32_t output_nr);
@@ -28,6 +31,8 @@ class SavedTensor {
   bool defined() const noexcept { return static_cast<bool>(impl_); }
 
  private:
+  static SavedTensor without_history(const Tensor& tensor);
+
   Ref<TensorImpl> impl_;
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;

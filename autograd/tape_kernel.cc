@@ -69,9 +69,9 @@ struct PendingSave {
 using PendingSaves = SmallVector<PendingSave, 2>;
 
 /// Keeps the arguments that a wanted gradient reads, in the order of the block; the others stay
-/// undefined. An argument about to be overwritten is kept as a clone.
+/// undefined. What is about to be overwritten (`self`, null when nothing is) is kept as a clone.
 PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
-                            std::span<const Value> values, int written, OpNode& node) {
+                            std::span<const Value> values, const Tensor* self, OpNode& node) {
   PendingSaves pending;
   for (const Save& save : derivative.saves) {
     if ((save.needed_for & needed) == 0) {
@@ -80,11 +80,16 @@ PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
       pending.push_back({node.save(SavedTensor()), save.index});
     } else if (values[save.index].is_none()) {
       node.save(SavedTensor());
-    } else if (static_cast<int>(save.index) == written) {
-      node.save(SavedTensor::argument(values[save.index].tensor().clone()));
     } else {
-      each_tensor(values[save.index],
-                  [&](const Tensor& tensor) { node.save(SavedTensor::argument(tensor)); });
+      each_tensor(values[save.index], [&](const Tensor& tensor) {
+        if (self == nullptr || !(self->storage() == tensor.storage())) {
+          node.save(SavedTensor::argument(tensor));
+        } else if (tensor.is_same(*self)) {
+          node.save(SavedTensor::argument(tensor.clone()));
+        } else {
+          node.save(SavedTensor::overwritten(tensor));
+        }
+      });
     }
   }
   return pending;
@@ -123,7 +128,7 @@ void record(const Operator& op, KeySet below, Stack& stack) {
   // Nobody reaches the node before the operator has run, so a throw leaves nothing behind.
   Ref<OpNode> node = make_ref<OpNode>(op.root());
   const uint64_t needed = take_arguments(op, values, *node);
-  const PendingSaves pending = save_arguments(derivative, needed, values, written, *node);
+  const PendingSaves pending = save_arguments(derivative, needed, values, self, *node);
   op.redispatch_boxed(below, stack);
   if (needed == 0) return;
   if (self == nullptr) {

@@ -97,8 +97,8 @@ void run_tokenize(const TokenizeOptions& options) {
            "[data] nanoGPT's format holds ids below 65536, and the vocabulary has {}. Use --format "
            "llmc.",
            tokenizer->vocabulary());
-  const train::TokenizedText text = train::tokenize(documents, options.held_out_bytes, *tokenizer,
-                                                    train::TokenCache({}));
+  const train::TokenizedText text =
+      train::tokenize(documents, options.held_out_bytes, *tokenizer, train::TokenCache({}));
   fmt::print("{} bytes in {} file{}, {} tokenizer of {} tokens: {:.3f} bytes per token\n",
              documents.bytes(), documents.texts().size(), documents.texts().size() == 1 ? "" : "s",
              tokenizer->name(), tokenizer->vocabulary(),
@@ -124,12 +124,11 @@ uint32_t largest_token(const train::TokenArray& tokens, int64_t vocabulary,
 
 void run_inspect(const InspectOptions& options) {
   const train::MappedFile file(options.file);
-  const ShardFormat format = options.format.empty() ? train::guess_format(file.bytes())
-                                                    : format_named(options.format);
+  const ShardFormat format =
+      options.format.empty() ? train::guess_format(file.bytes()) : format_named(options.format);
   const train::TokenShard shard = train::parse_shard(file.bytes(), format, options.file);
-  const auto tokenizer = options.tokenizer.kind.empty()
-                             ? nullptr
-                             : make_tokenizer(options.tokenizer, nullptr);
+  const auto tokenizer =
+      options.tokenizer.kind.empty() ? nullptr : make_tokenizer(options.tokenizer, nullptr);
   fmt::print("file       {}, {} bytes\n", options.file, file.bytes().size());
   if (format == ShardFormat::kLlmc) {
     fmt::print("format     llmc, magic {}, version {}\n", shard.magic, shard.version);

@@ -147,9 +147,10 @@ void read_merges(std::string_view text, const Ids& ids, const std::string& file,
              number);
     const auto id_of = [&](std::string token) {
       const auto found = ids.find(token);
-      LS_CHECK(found != ids.end(), DataError,
-               "[tokenizer] {}:{}: {:?} is not in the vocabulary. Do the two files belong together?",
-               file, number, token);
+      LS_CHECK(
+          found != ids.end(), DataError,
+          "[tokenizer] {}:{}: {:?} is not in the vocabulary. Do the two files belong together?",
+          file, number, token);
       return found->second;
     };
     const std::string left(line.substr(0, space)), right(line.substr(space + 1));

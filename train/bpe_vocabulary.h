@@ -15,10 +15,10 @@ namespace lockstep::train {
 /// The two files of a GPT-2 tokenizer, checked: ids are 0, 1, ..., n - 1, every byte has a token,
 /// and every merge joins two tokens into a third.
 struct BpeVocabulary {
-  std::vector<std::string> tokens;            ///< by id, as bytes
-  std::array<uint32_t, 256> byte_tokens{};    ///< ids of the 256 bytes
-  std::unordered_map<uint64_t, Merge> merges; ///< by merge_key of the ids of its two parts
-  std::optional<uint32_t> end_of_text;        ///< the id of <|endoftext|>
+  std::vector<std::string> tokens;             ///< by id, as bytes
+  std::array<uint32_t, 256> byte_tokens{};     ///< ids of the 256 bytes
+  std::unordered_map<uint64_t, Merge> merges;  ///< by merge_key of the ids of its two parts
+  std::optional<uint32_t> end_of_text;         ///< the id of <|endoftext|>
 
   static uint64_t merge_key(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
 };

@@ -24,8 +24,7 @@ namespace {
 using config::DataConfig;
 using config::ShardData;
 
-std::string trained_model(const Documents& documents, int64_t vocabulary,
-                          const TokenCache& cache) {
+std::string trained_model(const Documents& documents, int64_t vocabulary, const TokenCache& cache) {
   constexpr const char* kKind = "sentencepiece";
   constexpr uint64_t kVersion = 1;  // of the training
   const ContentHash key = ContentHasher()
@@ -43,10 +42,11 @@ std::string trained_model(const Documents& documents, int64_t vocabulary,
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const DataRequest& request) {
-  LS_CHECK(tokenizer.vocabulary() <= request.vocabulary, ConfigError,
-           "[data] the {} tokenizer has {} tokens: expected a model with vocab_size {} or more, got "
-           "{}. Set vocab_size of the model.",
-           tokenizer.name(), tokenizer.vocabulary(), tokenizer.vocabulary(), request.vocabulary);
+  LS_CHECK(
+      tokenizer.vocabulary() <= request.vocabulary, ConfigError,
+      "[data] the {} tokenizer has {} tokens: expected a model with vocab_size {} or more, got "
+      "{}. Set vocab_size of the model.",
+      tokenizer.name(), tokenizer.vocabulary(), tokenizer.vocabulary(), request.vocabulary);
 }
 
 TokenDataOptions options_for(const DataConfig& data, const DataRequest& request,

@@ -16,7 +16,7 @@ class Documents;
 
 /// What a run's other parts ask of its data.
 struct DataRequest {
-  int64_t vocabulary = 0;          ///< of the model
+  int64_t vocabulary = 0;  ///< of the model
   uint64_t seed = 0;
   int64_t sequences_per_step = 1;  ///< over all ranks
 };

@@ -18,8 +18,8 @@ int64_t shuffled(uint64_t seed, int64_t epoch, int64_t count, int64_t position) 
   do {
     uint64_t left = value >> half, right = value & mask;
     for (uint32_t round = 0; round < kRounds; ++round) {
-      const uint64_t random = random_draw(seed, DrawStream::kEpochOrder, epoch,
-                                          static_cast<int64_t>(right), round)[0];
+      const uint64_t random =
+          random_draw(seed, DrawStream::kEpochOrder, epoch, static_cast<int64_t>(right), round)[0];
       const uint64_t mixed = left ^ (random & mask);
       left = right;
       right = mixed;

@@ -15,10 +15,11 @@ using sentencepiece::Piece;
 
 void check_kind(const Model& model, const std::string& file) {
   const auto refuse = [&](bool wrong, std::string_view what) {
-    LS_CHECK(!wrong, DataError,
-             "[tokenizer] {}: {}: expected a SentencePiece model of the BPE kind with byte fallback "
-             "and without replacement rules. Train one with --tokenizer sentencepiece.",
-             file, what);
+    LS_CHECK(
+        !wrong, DataError,
+        "[tokenizer] {}: {}: expected a SentencePiece model of the BPE kind with byte fallback "
+        "and without replacement rules. Train one with --tokenizer sentencepiece.",
+        file, what);
   };
   refuse(model.pieces().empty(), "it holds no pieces");
   refuse(model.trainer().kind() != sentencepiece::Trainer::BPE, "its kind is not BPE");
@@ -150,10 +151,11 @@ SentencePieceModel parse_sentencepiece(std::string_view bytes, const std::string
   Model model;
   const bool parsed = bytes.size() < (size_t{1} << 31) &&
                       model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  LS_CHECK(parsed, DataError,
-           "[tokenizer] {}: expected a SentencePiece model, but its {} bytes cannot be read as one. "
-           "Is the file damaged?",
-           file, bytes.size());
+  LS_CHECK(
+      parsed, DataError,
+      "[tokenizer] {}: expected a SentencePiece model, but its {} bytes cannot be read as one. "
+      "Is the file damaged?",
+      file, bytes.size());
   return Reader(model, file).read();
 }
 

@@ -36,7 +36,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
       identity_(ContentHasher().add(name()).add(bytes_).result()),
       model_(parse_sentencepiece(bytes_, file)) {}
 
-void SentencePieceTokenizer::encode_word(std::string_view marked, std::vector<uint32_t>& ids) const {
+void SentencePieceTokenizer::encode_word(std::string_view marked,
+                                         std::vector<uint32_t>& ids) const {
   LS_CHECK(marked.size() < UINT32_MAX, DataError,
            "[tokenizer] a single word of {} bytes: expected fewer than 2^32. Is this text?",
            marked.size());

@@ -110,8 +110,8 @@ class PairMerger {
         continue;
       }
       const size_t before = symbols_.size();
-      const uint32_t merged = symbol(best.text, symbols_[best.pair.first].length +
-                                                    symbols_[best.pair.second].length);
+      const uint32_t merged =
+          symbol(best.text, symbols_[best.pair.first].length + symbols_[best.pair.second].length);
       merge(best.pair, merged);
       return symbols_.size() > before ? best.text : std::string();
     }

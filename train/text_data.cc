@@ -74,7 +74,8 @@ void RandomTokens::sequence(int64_t step, int64_t index, std::span<int64_t> inpu
   std::array<uint64_t, 2> draws{};
   for (size_t t = 0; t <= length; ++t) {
     if (t % 2 == 0) {
-      draws = random_draw(seed_, DrawStream::kRandomToken, step, index, static_cast<uint32_t>(t / 2));
+      draws =
+          random_draw(seed_, DrawStream::kRandomToken, step, index, static_cast<uint32_t>(t / 2));
     }
     const auto value = static_cast<int64_t>(draws[t % 2] % static_cast<uint64_t>(vocabulary_));
     if (t < length) inputs[t] = value;

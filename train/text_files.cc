@@ -65,9 +65,8 @@ std::vector<fs::path> find_files(const std::string& pattern) {
     LS_CHECK(!files.empty(), DataError, "[data] {}: no file matches this pattern.", pattern);
     return files;
   }
-  throw DataError(fmt::format(
-      "[data] {}: {}.", pattern,
-      error ? error.message() : std::generic_category().message(ENOENT)));
+  throw DataError(fmt::format("[data] {}: {}.", pattern,
+                              error ? error.message() : std::generic_category().message(ENOENT)));
 }
 
 std::string read_text_file(const fs::path& path) {

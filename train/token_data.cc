@@ -39,9 +39,7 @@ double bytes_per_token(const std::vector<TokenPart>& parts, const Tokenizer& tok
 
 TokenData::TokenData(std::vector<TokenPart> training, std::vector<TokenPart> held_out,
                      TokenDataOptions options)
-    : training_(std::move(training)),
-      held_out_(std::move(held_out)),
-      options_(std::move(options)) {
+    : training_(std::move(training)), held_out_(std::move(held_out)), options_(std::move(options)) {
   LS_CHECK(training_tokens() > 0, DataError, "[data] there are no tokens to train on.");
   LS_ASSERT(options_.vocabulary > 0 && options_.sequences_per_step > 0);
   if (options_.tokenizer) bytes_per_token_ = bytes_per_token(held_out_, *options_.tokenizer);
@@ -83,8 +81,8 @@ TokenData::Window TokenData::training_window(int64_t step, int64_t index, int64_
 void TokenData::read(const Window& window, std::span<int64_t> inputs,
                      std::span<int64_t> targets) const {
   const TokenArray& tokens = window.part->tokens;
-  const int64_t largest = std::max(tokens.read(window.first, inputs),
-                                   tokens.read(window.first + 1, targets));
+  const int64_t largest =
+      std::max(tokens.read(window.first, inputs), tokens.read(window.first + 1, targets));
   if (largest < options_.vocabulary) return;
   int64_t at = window.first;
   while (tokens[at] < options_.vocabulary) ++at;

@@ -13,7 +13,8 @@
 namespace lockstep::train {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tokens are read as they lie in the file");
+static_assert(std::endian::native == std::endian::little,
+              "tokens are read as they lie in the file");
 
 constexpr size_t kHeaderWords = 256;
 constexpr size_t kHeaderBytes = kHeaderWords * sizeof(int32_t);
@@ -43,12 +44,18 @@ const Kind* find_kind(int32_t magic) {
 /// What other files of llm.c start with, so that a mix-up is named.
 const char* other_file(int32_t magic) {
   switch (magic) {
-    case 20240326: return "a model";
-    case 20240327: return "a debugging state";
-    case 20240328: return "a tokenizer";
-    case 20240522: return "a multiple-choice evaluation";
-    case 20240527: return "an optimizer state";
-    default: return nullptr;
+    case 20240326:
+      return "a model";
+    case 20240327:
+      return "a debugging state";
+    case 20240328:
+      return "a tokenizer";
+    case 20240522:
+      return "a multiple-choice evaluation";
+    case 20240527:
+      return "an optimizer state";
+    default:
+      return nullptr;
   }
 }
 
@@ -76,12 +83,14 @@ TokenShard parse_llmc(std::span<const std::byte> bytes, const std::string& file)
            kind->version, magic, word(bytes, 1));
   const int64_t count = word(bytes, 2);
   LS_CHECK(count > 0, DataError,
-           "[data] {}: wrong number of tokens at byte 8: expected at least 1, got {}.", file, count);
+           "[data] {}: wrong number of tokens at byte 8: expected at least 1, got {}.", file,
+           count);
   const size_t expected = kHeaderBytes + static_cast<size_t>(count * kind->width);
-  LS_CHECK(bytes.size() == expected, DataError,
-           "[data] {}: the header names {} tokens of {} bytes (at byte 8), so expected a file of {} "
-           "bytes, but it ends at byte {}. It was cut short or damaged: write it again.",
-           file, count, kind->width, expected, bytes.size());
+  LS_CHECK(
+      bytes.size() == expected, DataError,
+      "[data] {}: the header names {} tokens of {} bytes (at byte 8), so expected a file of {} "
+      "bytes, but it ends at byte {}. It was cut short or damaged: write it again.",
+      file, count, kind->width, expected, bytes.size());
   return {ShardFormat::kLlmc, magic, kind->version,
           TokenArray(bytes.subspan(kHeaderBytes), kind->width, nullptr)};
 }
@@ -100,9 +109,7 @@ TokenShard parse_nanogpt(std::span<const std::byte> bytes, const std::string& fi
 
 }  // namespace
 
-const char* name(ShardFormat format) {
-  return format == ShardFormat::kLlmc ? "llmc" : "nanogpt";
-}
+const char* name(ShardFormat format) { return format == ShardFormat::kLlmc ? "llmc" : "nanogpt"; }
 
 ShardFormat guess_format(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(int32_t)) return ShardFormat::kNanogpt;
@@ -129,8 +136,7 @@ void write_shard(const std::filesystem::path& path, ShardFormat format, const To
            "[data] {}: a nanoGPT file holds ids below 65536, and the vocabulary is larger. Write "
            "the format llmc.",
            path.string());
-  LS_CHECK(format == ShardFormat::kNanogpt ||
-               tokens.size() <= std::numeric_limits<int32_t>::max(),
+  LS_CHECK(format == ShardFormat::kNanogpt || tokens.size() <= std::numeric_limits<int32_t>::max(),
            DataError,
            "[data] {}: an llm.c shard holds fewer than 2^31 tokens, got {}. Split the input.",
            path.string(), tokens.size());

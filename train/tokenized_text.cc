@@ -115,8 +115,8 @@ TokenArray TokenizedText::held_out() const {
 TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
                        const Tokenizer& tokenizer, const TokenCache& cache) {
   LS_CHECK(held_out_bytes >= 0 && held_out_bytes < documents.bytes(), DataError,
-           "[data] {}: cannot hold out {} bytes of a text of {}. Hold out fewer.",
-           documents.name(), held_out_bytes, documents.bytes());
+           "[data] {}: cannot hold out {} bytes of a text of {}. Hold out fewer.", documents.name(),
+           held_out_bytes, documents.bytes());
   // Bytes are as quickly read from the text as from a cache.
   if (tokenizer.name() == "byte") return encode_documents(documents, held_out_bytes, tokenizer);
   documents.check_is_text();

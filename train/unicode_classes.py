@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Prints train/unicode_ranges.h: python3 train/unicode_classes.py > train/unicode_ranges.h
 
 Needs unicodedata2 16.0.0, which carries the Unicode 16.0 character database.

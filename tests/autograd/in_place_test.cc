@@ -109,10 +109,21 @@ TEST(InPlace, AChangeOfAResultThatIsSavedIsNoticed) {
   EXPECT_THROWS(y.sum().backward(), AutogradError, "[exp]", "a result of exp");
 }
 
-TEST(InPlace, MultiplyingATensorByItselfInPlaceIsNoticed) {
-  const Tensor y = leaf({2, 3}) * 1;
+TEST(InPlace, ATensorCanBeMultipliedByItself) {
+  const Tensor x = leaf({2, 3});
+  const Tensor y = x * 1;
   y.mul_(y);
-  EXPECT_THROWS(y.sum().backward(), AutogradError, "version");
+  y.sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(4, 6));
+}
+
+TEST(InPlace, AnArgumentThatSharesTheChangedMemoryIsNoticed) {
+  const Tensor y = leaf({2, 3}) * 1;
+  y.mul_(y.slice(0, 0, 1).expand({2}).contiguous());
+  const Tensor z = leaf({2, 3}) * 1;
+  z.slice(0, 0, 1).mul_(z.slice(0, 1, 2));
+  EXPECT_NO_THROW(y.sum().backward());
+  EXPECT_THROWS(z.sum().backward(), AutogradError, "version");
 }
 
 TEST(InPlace, AChangeOfWhatNobodyNeedsIsFine) {

@@ -7,9 +7,9 @@
 
 namespace lockstep::conformance {
 
-/// What differs between two tensors, in words; nothing when they agree: same shape, NaN where NaN is
-/// wanted, infinities equal, |got - want| <= 1e-5 + 1e-4 |want| for floats, integers and bools exact.
-/// Elements are compared as numbers: `want` may be stored in another dtype.
+/// What differs between two tensors, in words; nothing when they agree: same shape, NaN where NaN
+/// is wanted, infinities equal, |got - want| <= 1e-5 + 1e-4 |want| for floats, integers and bools
+/// exact. Elements are compared as numbers: `want` may be stored in another dtype.
 std::optional<std::string> difference(const Tensor& got, const Tensor& want);
 
 /// The same for numbers that are no tensors.

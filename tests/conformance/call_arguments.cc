@@ -83,8 +83,7 @@ Value list_value(const Argument& argument, const CaseValue& value, const CaseFil
   if (value.kind == Kind::kList) {
     for (const CaseValue& item : value.list) list.push_back(int_of(item, file));
   } else {  // a single number stands for N of them
-    list.resize(static_cast<size_t>(std::max<int64_t>(argument.list_size, 1)),
-                int_of(value, file));
+    list.resize(static_cast<size_t>(std::max<int64_t>(argument.list_size, 1)), int_of(value, file));
   }
   return Value(IntList(list)).own();
 }

@@ -9,7 +9,8 @@ namespace lockstep::conformance {
 
 /// A case's arguments in the order of `schema`, each of the type it names, defaults filled in. The
 /// values own what they hold; tensors are new leaves. Throws DataError when the case does not fit
-/// the schema: too many arguments, unknown keywords, a required one missing, a value of another type.
+/// the schema: too many arguments, unknown keywords, a required one missing, a value of another
+/// type.
 std::vector<Value> call_arguments(const Schema& schema, const Case& one, const CaseFile& file);
 
 /// The argument, or the element of a list argument, that an expected gradient belongs to.

@@ -117,8 +117,8 @@ CaseFile::CaseFile(const std::filesystem::path& json_path) : tensors_(beside(jso
     if (op_.starts_with("aten::")) op_.erase(0, std::strlen("aten::"));
     for (const json& one : source.at("cases")) cases_.push_back(case_of(one));
   } catch (const std::exception& error) {  // of the JSON library, or a number that is none
-    throw DataError(fmt::format("[conformance] {} is malformed: {}.", json_path.string(),
-                                error.what()));
+    throw DataError(
+        fmt::format("[conformance] {} is malformed: {}.", json_path.string(), error.what()));
   }
 }
 
@@ -134,8 +134,8 @@ Tensor CaseFile::tensor(const CaseValue& value) const {
     reach += (view.sizes[i] - 1) * view.strides[i];
   }
   LS_CHECK(view.sizes.size() == view.strides.size() && view.offset + reach <= stored.numel(),
-           DataError, "[conformance] the view of {} leaves its storage of {} elements.",
-           value.text, stored.numel());
+           DataError, "[conformance] the view of {} leaves its storage of {} elements.", value.text,
+           stored.numel());
   return alias_tensor(stored, view.sizes, view.strides, view.offset, record.dtype, false);
 }
 

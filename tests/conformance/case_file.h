@@ -42,9 +42,9 @@ struct CaseValue {
 
 /// Gradient that one argument must get.
 struct ExpectedGradient {
-  size_t argument = 0;           ///< position in the call; unused when `keyword` is set
-  std::string keyword;           ///< name of a keyword argument
-  std::optional<size_t> element; ///< of a list argument
+  size_t argument = 0;            ///< position in the call; unused when `keyword` is set
+  std::string keyword;            ///< name of a keyword argument
+  std::optional<size_t> element;  ///< of a list argument
   CaseValue value;
 };
 
@@ -53,7 +53,7 @@ struct Case {
   std::vector<CaseValue> arguments;
   std::vector<std::pair<std::string, CaseValue>> keywords;
   std::vector<CaseValue> outputs;
-  std::vector<std::string> output_dtypes;  ///< empty for what is no tensor
+  std::vector<std::string> output_dtypes;                ///< empty for what is no tensor
   std::vector<std::pair<size_t, CaseValue>> cotangents;  ///< by output
   std::vector<ExpectedGradient> gradients;
 };

@@ -1,11 +1,10 @@
-#include "tests/conformance/run.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "core/error.h"
+#include "tests/conformance/run.h"
 #include "tests/train/temporary_directory.h"
 #include "train/safetensors.h"
 
@@ -38,7 +37,8 @@ class Cases {
   TemporaryDirectory folder_;
 };
 
-/// add(x, x) with an expected value, and with the gradient of its first argument where one is given.
+/// add(x, x) with an expected value, and with the gradient of its first argument where one is
+/// given.
 std::string add_case(const std::string& want, const std::string& gradient = "") {
   std::string text = R"({"args": [{"tensor": "x"}, {"tensor": "x"}], "kwargs": {}, "outputs": [)" +
                      want + R"(], "output_dtypes": ["float32"])";

@@ -1,4 +1,5 @@
-// ops_conformance DIR [--op NAME] [--json]: runs recorded calls of operators and compares the answers.
+// ops_conformance DIR [--op NAME] [--json]: runs recorded calls of operators and compares the
+// answers.
 
 #include <fmt/core.h>
 

@@ -44,8 +44,9 @@ bool is_absent(const Value& value) {
 void check_tensor(const std::string& what, const Value& got, const Tensor& want, DType dtype) {
   LS_CHECK(got.is_tensor() && got.tensor().defined(), conformance::Disagreement,
            "{}: expected a tensor, got {}", what, got.to_string());
-  LS_CHECK(got.tensor().dtype() == dtype, conformance::Disagreement, "{}: dtype: expected {}, got {}", what,
-           to_string(dtype), to_string(got.tensor().dtype()));
+  LS_CHECK(got.tensor().dtype() == dtype, conformance::Disagreement,
+           "{}: dtype: expected {}, got {}", what, to_string(dtype),
+           to_string(got.tensor().dtype()));
   if (const auto found = difference(got.tensor(), want)) {
     throw Disagreement(fmt::format("{}: {}", what, *found));
   }
@@ -59,8 +60,8 @@ Value number(const CaseValue& value) {
 }
 
 void check_outputs(const std::vector<Value>& got, const Case& one, const CaseFile& file) {
-  LS_CHECK(got.size() == one.outputs.size(), conformance::Disagreement, "expected {} outputs, got {}",
-           one.outputs.size(), got.size());
+  LS_CHECK(got.size() == one.outputs.size(), conformance::Disagreement,
+           "expected {} outputs, got {}", one.outputs.size(), got.size());
   for (size_t i = 0; i < got.size(); ++i) {
     const CaseValue& want = one.outputs[i];
     const std::string what = fmt::format("output {}", i);
@@ -113,9 +114,9 @@ void check_gradients(const Operator& op, const Case& one, const CaseFile& file) 
       set_elements(got, std::vector<double>(static_cast<size_t>(got.numel()), 0.0));
     }
     const ExpectedGradient& want = one.gradients[i];
-    std::string what = fmt::format(
-        "gradient of {}", want.keyword.empty() ? op.schema().arguments[want.argument].name
-                                               : want.keyword);
+    std::string what = fmt::format("gradient of {}", want.keyword.empty()
+                                                         ? op.schema().arguments[want.argument].name
+                                                         : want.keyword);
     if (want.element) what += fmt::format("[{}]", *want.element);
     check_tensor(what, Value(got), file.tensor(want.value), inputs[i].dtype());
   }

@@ -24,9 +24,9 @@ struct Report {
 };
 
 /// Runs the cases of every `<op>.json` in `directory`, or of operator `only` (with or without
-/// "aten::") when it is not empty. Each is called as it stands; those with expected gradients a second
-/// time, recorded and differentiated. Throws DataError when the directory cannot be read, has no
-/// case files or none of `only`, or when a file is malformed.
+/// "aten::") when it is not empty. Each is called as it stands; those with expected gradients a
+/// second time, recorded and differentiated. Throws DataError when the directory cannot be read,
+/// has no case files or none of `only`, or when a file is malformed.
 Report run_directory(const std::filesystem::path& directory, const std::string& only = "");
 
 }  // namespace lockstep::conformance

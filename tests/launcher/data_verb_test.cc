@@ -51,9 +51,9 @@ TEST_F(DataVerbTest, TokenizedFilesAreInspectedWithTheirText) {
 }
 
 TEST_F(DataVerbTest, NanogptPairsHoldTheWholeText) {
-  const Result made = run(
-      "tokenize text.txt -o train.bin --format nanogpt --held-out-bytes 100 --held-out-output "
-      "val.bin");
+  const Result made =
+      run("tokenize text.txt -o train.bin --format nanogpt --held-out-bytes 100 --held-out-output "
+          "val.bin");
   ASSERT_EQ(made.status, 0) << made.output;
   EXPECT_EQ(file_content(folder_ / "train.bin").size(), 2u * 300);
   EXPECT_EQ(file_content(folder_ / "val.bin").size(), 2u * 100);

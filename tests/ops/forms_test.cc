@@ -33,7 +33,8 @@ TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
       if (!fits(want.tensors.at(0), arguments[0].tensor())) return;
       want.tensors[0] = cast_copy(want.tensors[0], arguments[0].tensor().dtype());
       ++tried;
-      for (Arguments fresh : {arguments_of(op, sample), with_strided_self(arguments_of(op, sample))}) {
+      for (Arguments fresh :
+           {arguments_of(op, sample), with_strided_self(arguments_of(op, sample))}) {
         const Tensor self = fresh[0].tensor();
         const uint32_t version = self.version();
         const Results got = call_operator(*in_place, fresh);

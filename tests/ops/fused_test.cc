@@ -53,10 +53,9 @@ void expect_agreement(const Function& fused, const Function& reference,
 TEST(FusedOperators, LayerNormAgreesWithItsReference) {
   const Dims shape{3, 4};
   const Dims row{12};
-  expect_agreement(
-      [&](auto& in) { return layer_norm(in[0], shape, in[1], in[2]); },
-      [&](auto& in) { return layer_norm_reference(in[0], shape, in[1], in[2]); },
-      {floats({2, 3, 4}), positives(shape), floats(shape, 2)});
+  expect_agreement([&](auto& in) { return layer_norm(in[0], shape, in[1], in[2]); },
+                   [&](auto& in) { return layer_norm_reference(in[0], shape, in[1], in[2]); },
+                   {floats({2, 3, 4}), positives(shape), floats(shape, 2)});
   expect_agreement([&](auto& in) { return layer_norm(in[0], row); },
                    [&](auto& in) { return layer_norm_reference(in[0], row); }, {floats({5, 12})});
 }
@@ -117,8 +116,9 @@ TEST(FusedOperators, AttentionSharesHeadsAsTheMathFormDoes) {
 TEST(FusedOperators, AttentionAgreesOverManyBlocksOfKeys) {
   const std::vector<Tensor> inputs = {floats({1, 1, 150, 16}), floats({1, 1, 150, 16}, 2),
                                       floats({1, 1, 150, 16}, 3)};
-  expect_agreement([&](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true); },
-                   [&](auto& in) { return math(in[0], in[1], in[2], true, false); }, inputs);
+  expect_agreement(
+      [&](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true); },
+      [&](auto& in) { return math(in[0], in[1], in[2], true, false); }, inputs);
 }
 
 }  // namespace

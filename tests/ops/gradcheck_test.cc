@@ -42,8 +42,7 @@ class TensorCall {
 
   std::vector<Tensor> operator()(TensorList inputs) const {
     size_t next = 0;
-    Arguments arguments =
-        map_tensors(arguments_, [&](const Tensor&) { return inputs[next++]; });
+    Arguments arguments = map_tensors(arguments_, [&](const Tensor&) { return inputs[next++]; });
     const Results results = call_operator(op_, arguments);
     std::vector<Tensor> used;
     for (size_t i = 0; i < used_.size(); ++i) {
@@ -64,8 +63,7 @@ class TensorCall {
 };
 
 bool is_differentiable(const Operator& op) {
-  return !op.schema().is_mutable() &&
-         (op.derivative().exists() || op.kind() == OpKind::kComposite);
+  return !op.schema().is_mutable() && (op.derivative().exists() || op.kind() == OpKind::kComposite);
 }
 
 /// Calls `check` for every sample that has a float64 result to differentiate.

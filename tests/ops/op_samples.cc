@@ -18,7 +18,8 @@ std::vector<double> spread(int64_t count, int seed) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t place = (i * step + seed) % count;
     const double jitter = 0.3 + 0.4 * static_cast<double>((i * 7 + seed * 13) % 11) / 11.0;
-    values[static_cast<size_t>(i)] = (static_cast<double>(place) + jitter) / static_cast<double>(count);
+    values[static_cast<size_t>(i)] =
+        (static_cast<double>(place) + jitter) / static_cast<double>(count);
   }
   return values;
 }
@@ -72,8 +73,8 @@ Tensor with_gaps(const Tensor& tensor) {
   constexpr int64_t kOffset = 3;
   const Tensor room = empty_tensor({kOffset + next}, tensor.dtype());
   set_elements(room, std::vector<int64_t>(static_cast<size_t>(room.numel()), 1));
-  const Tensor result = alias_tensor(room, to_dims(tensor.sizes()), strides, kOffset,
-                                     tensor.dtype(), false);
+  const Tensor result =
+      alias_tensor(room, to_dims(tensor.sizes()), strides, kOffset, tensor.dtype(), false);
   if (is_floating(tensor.dtype())) {
     set_elements(result, elements_as<double>(tensor));
   } else {

@@ -11,8 +11,9 @@ namespace lockstep {
 
 /// One call of an operator, of at most 64 elements per tensor unless it is a large one.
 struct Sample {
-  std::string what;                   ///< "broadcast", "0-d", ...
-  std::vector<Value> arguments = {};  ///< the first ones in schema order, owned; the others are defaults
+  std::string what;  ///< "broadcast", "0-d", ...
+  std::vector<Value> arguments =
+      {};  ///< the first ones in schema order, owned; the others are defaults
   std::vector<std::pair<std::string, Value>> named = {};
   /// Why its derivative is not that of its values; empty: it is.
   std::string no_gradcheck = {};

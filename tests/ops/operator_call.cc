@@ -45,8 +45,8 @@ std::string element_difference(const Tensor& got, const Tensor& want, double tol
   const std::vector<double> have = elements_as<double>(got);
   const std::vector<double> expected = elements_as<double>(want);
   for (size_t i = 0; i < have.size(); ++i) {
-    const bool equal = tolerance == 0 ? same_bits(have[i], expected[i])
-                                      : close(have[i], expected[i], tolerance);
+    const bool equal =
+        tolerance == 0 ? same_bits(have[i], expected[i]) : close(have[i], expected[i], tolerance);
     if (!equal) return fmt::format("element {}: expected {}, got {}", i, expected[i], have[i]);
   }
   return "";

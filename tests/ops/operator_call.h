@@ -44,7 +44,8 @@ const Operator* form_of(const Operator& op, OpForm form);
 /// Calls `body(op, samples)` for each functional operator that has samples; a failure in it names
 /// the operator.
 void for_each_operator(const std::function<void(const Operator&, const OpSamples&)>& body);
-/// Calls `body(sample)` for each sample; a failure in it names the sample, and so does an exception.
+/// Calls `body(sample)` for each sample; a failure in it names the sample, and so does an
+/// exception.
 void for_each_sample(std::span<const Sample> samples,
                      const std::function<void(const Sample&)>& body);
 

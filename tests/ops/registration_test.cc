@@ -26,9 +26,9 @@ TEST(EveryOperator, HasADoc) {
 
 TEST(EveryOperator, HasAKindThatCanRun) {
   EXPECT_THAT(operators_without([](const Operator& op) {
-                const bool by_kernel =
-                    op.kind() == OpKind::kStructured || op.kind() == OpKind::kDynamic ||
-                    op.kind() == OpKind::kHostValue;
+                const bool by_kernel = op.kind() == OpKind::kStructured ||
+                                       op.kind() == OpKind::kDynamic ||
+                                       op.kind() == OpKind::kHostValue;
                 return !by_kernel || op.explain(Key::kCPU) != "missing";
               }),
               IsEmpty());

@@ -34,8 +34,8 @@ void add_attention_samples(SampleTable& table) {
       .calls = {call("heads", query({1, 2, 3, 4}), key({1, 2, 5, 4}), value({1, 2, 5, 4})),
                 call("causal", query({1, 2, 4, 4}), key({1, 2, 4, 4}), value({1, 2, 4, 4}), 0.0,
                      true)},
-      .large = {call("large", query({2, 3, 130, 32}), key({2, 3, 130, 32}),
-                     value({2, 3, 130, 32}), 0.0, true)},
+      .large = {call("large", query({2, 3, 130, 32}), key({2, 3, 130, 32}), value({2, 3, 130, 32}),
+                     0.0, true)},
       .no_gradcheck = single};
   table["_scaled_dot_product_flash_attention_for_cpu_backward"] = {
       .calls = {call("heads", floats({1, 2, 3, 4}, 4), query({1, 2, 3, 4}), key({1, 2, 5, 4}),

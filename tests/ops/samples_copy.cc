@@ -14,14 +14,14 @@ void add_copy_samples(SampleTable& table) {
                 call("transposed", with_gaps(floats({4, 3})), floats({4, 3}, 2))},
       .large = {call("large", floats({67, 1031}), floats({67, 1031}, 2)),
                 call("large transposed", floats({67, 1031}), with_gaps(floats({67, 1031}, 2)))}};
-  table["clone"] = {.calls = {call("matrix", floats({3, 4})), call("0-d", floats({})),
-                              call("empty", floats({0, 3})),
-                              call("transposed", with_gaps(floats({4, 3}))),
-                              call("row-major", with_gaps(floats({4, 3})))
-                                  .with("memory_format", MemoryFormat::kContiguous)},
-                    .large = {call("large", with_gaps(floats({67, 1031})))}};
-  table["contiguous"] = {.calls = {call("already", floats({3, 4})),
-                                   call("transposed", with_gaps(floats({4, 3})))}};
+  table["clone"] = {
+      .calls = {call("matrix", floats({3, 4})), call("0-d", floats({})),
+                call("empty", floats({0, 3})), call("transposed", with_gaps(floats({4, 3}))),
+                call("row-major", with_gaps(floats({4, 3})))
+                    .with("memory_format", MemoryFormat::kContiguous)},
+      .large = {call("large", with_gaps(floats({67, 1031})))}};
+  table["contiguous"] = {
+      .calls = {call("already", floats({3, 4})), call("transposed", with_gaps(floats({4, 3})))}};
   table["_to_copy"] = {
       .calls = {call("same", floats({3, 4})),
                 call("float64", floats({3, 4})).with("dtype", DType::kF64),

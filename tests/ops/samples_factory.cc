@@ -33,16 +33,14 @@ void add_factory_samples(SampleTable& table) {
   table["scalar_tensor"] = {.calls = {call("float", 1.5), call("integer", 2),
                                       call("as int64", 2).with("dtype", DType::kI64)},
                             .large = {call("one element", 1.5)}};
-  table["arange"] = {.calls = {call("integers", 5), call("floats", 3.5),
-                               call("nothing", 0)},
+  table["arange"] = {.calls = {call("integers", 5), call("floats", 3.5), call("nothing", 0)},
                      .large = {call("large", 70001.0)}};
   table["arange.start"] = {.calls = {call("integers", 2, 6), call("floats", 0.5, 3.0)},
                            .large = {call("large", 1, 70001.0)}};
-  table["arange.start_step"] = {
-      .calls = {call("integers", 2, 9, 3), call("backwards", 5, 0, -2),
-                call("floats", 0.0, 1.0, 0.25),
-                call("as float64", 0, 4, 1).with("dtype", DType::kF64)},
-      .large = {call("large", 0.0, 700.0, 0.01)}};
+  table["arange.start_step"] = {.calls = {call("integers", 2, 9, 3), call("backwards", 5, 0, -2),
+                                          call("floats", 0.0, 1.0, 0.25),
+                                          call("as float64", 0, 4, 1).with("dtype", DType::kF64)},
+                                .large = {call("large", 0.0, 700.0, 0.01)}};
 }
 
 }  // namespace lockstep

@@ -30,8 +30,8 @@ void add_index_samples(SampleTable& table) {
                 call("scaled columns", floats({4, 3}), 1, longs({1, 1}), floats({4, 2}, 2))
                     .with("alpha", 0.5),
                 call("nothing", floats({4, 3}), 0, longs({}), floats({0, 3}, 2))},
-      .large = {call("large", floats({300, 131}), 0, integers({1031}, 0, 300),
-                     floats({1031, 131}, 2))}};
+      .large = {
+          call("large", floats({300, 131}), 0, integers({1031}, 0, 300), floats({1031, 131}, 2))}};
   table["gather"] = {.calls = {call("rows", floats({3, 4}), 0, integers({2, 4}, 0, 3)),
                                call("columns", floats({3, 4}), 1, integers({3, 5}, 0, 4)),
                                call("smaller index", floats({3, 4}), 1, integers({2, 2}, 0, 4)),
@@ -40,7 +40,8 @@ void add_index_samples(SampleTable& table) {
   table["scatter_add"] = {
       .calls = {call("rows", floats({3, 4}), 0, integers({2, 4}, 0, 3), floats({2, 4}, 2)),
                 call("columns", floats({3, 4}), 1, integers({3, 5}, 0, 4), floats({3, 5}, 2)),
-                call("larger source", floats({3, 4}), 1, integers({2, 2}, 0, 4), floats({3, 5}, 2))},
+                call("larger source", floats({3, 4}), 1, integers({2, 2}, 0, 4),
+                     floats({3, 5}, 2))},
       .large = {call("large", floats({300, 131}), 0, integers({515, 131}, 0, 300),
                      floats({515, 131}, 2))}};
   table["nonzero"] = {.calls = {call("floats", floats({3, 4})), call("bools", flags({3, 4})),
@@ -53,11 +54,11 @@ void add_index_samples(SampleTable& table) {
                 call("broadcast mask", floats({3, 4}), flags({4}), floats({3, 4}, 2))},
       .large = {call("large", floats({67, 1031}), flags({67, 1031}), floats({67, 1031}, 2))}};
   for (const char* op : {"tril", "triu"}) {
-    table[op] = {.calls = {call("square", floats({4, 4})), call("wide", floats({3, 5}), 1),
-                           call("below", floats({5, 3}), -1), call("batches", floats({2, 3, 3})),
-                           call("empty", floats({0, 3})),
-                           call("transposed", with_gaps(floats({4, 3})))},
-                 .large = {call("large", floats({130, 517}))}};
+    table[op] = {
+        .calls = {call("square", floats({4, 4})), call("wide", floats({3, 5}), 1),
+                  call("below", floats({5, 3}), -1), call("batches", floats({2, 3, 3})),
+                  call("empty", floats({0, 3})), call("transposed", with_gaps(floats({4, 3})))},
+        .large = {call("large", floats({130, 517}))}};
   }
 }
 

@@ -3,14 +3,14 @@
 namespace lockstep {
 
 void add_matmul_samples(SampleTable& table) {
-  table["mm"] = {.calls = {call("matrices", floats({3, 4}), floats({4, 5}, 2)),
-                           call("transposed left", with_gaps(floats({3, 4})), floats({4, 2}, 2)),
-                           call("no rows", floats({0, 4}), floats({4, 2}, 2)),
-                           call("no inner size", floats({2, 0}), floats({0, 3}, 2)),
-                           call("integers", integers({2, 3}, -4, 5), integers({3, 2}, -4, 5, 2)),
-                           call("bfloat16", floats({3, 4}, 1, DType::kBF16),
-                                floats({4, 5}, 2, DType::kBF16))},
-                 .large = {call("large", floats({131, 260}), floats({260, 190}, 2))}};
+  table["mm"] = {
+      .calls = {call("matrices", floats({3, 4}), floats({4, 5}, 2)),
+                call("transposed left", with_gaps(floats({3, 4})), floats({4, 2}, 2)),
+                call("no rows", floats({0, 4}), floats({4, 2}, 2)),
+                call("no inner size", floats({2, 0}), floats({0, 3}, 2)),
+                call("integers", integers({2, 3}, -4, 5), integers({3, 2}, -4, 5, 2)),
+                call("bfloat16", floats({3, 4}, 1, DType::kBF16), floats({4, 5}, 2, DType::kBF16))},
+      .large = {call("large", floats({131, 260}), floats({260, 190}, 2))}};
   table["addmm"] = {
       .calls = {call("matrix", floats({3, 5}), floats({3, 4}, 2), floats({4, 5}, 3)),
                 call("row", floats({5}), floats({3, 4}, 2), floats({4, 5}, 3)),
@@ -46,16 +46,16 @@ void add_matmul_samples(SampleTable& table) {
                             call("nothing", floats({0}), floats({0}, 2)),
                             call("strided", with_gaps(floats({4})), floats({4}, 2))},
                   .large = {call("large", floats({70000}), floats({70000}, 2))}};
-  table["matmul"] = {.calls = {call("vectors", floats({4}), floats({4}, 2)),
-                               call("row", floats({4}), floats({4, 3}, 2)),
-                               call("column", floats({3, 4}), floats({4}, 2)),
-                               call("matrices", floats({3, 4}), floats({4, 2}, 2)),
-                               call("batch and matrix", floats({2, 3, 4}), floats({4, 2}, 2)),
-                               call("matrix and batch", floats({3, 4}), floats({2, 4, 2}, 2)),
-                               call("broadcast batches", floats({2, 1, 2, 3}),
-                                    floats({2, 3, 2}, 2)),
-                               call("batch and vector", floats({2, 3, 4}), floats({4}, 2)),
-                               call("vector and batch", floats({3}), floats({2, 3, 2}, 2))}};
+  table["matmul"] = {
+      .calls = {call("vectors", floats({4}), floats({4}, 2)),
+                call("row", floats({4}), floats({4, 3}, 2)),
+                call("column", floats({3, 4}), floats({4}, 2)),
+                call("matrices", floats({3, 4}), floats({4, 2}, 2)),
+                call("batch and matrix", floats({2, 3, 4}), floats({4, 2}, 2)),
+                call("matrix and batch", floats({3, 4}), floats({2, 4, 2}, 2)),
+                call("broadcast batches", floats({2, 1, 2, 3}), floats({2, 3, 2}, 2)),
+                call("batch and vector", floats({2, 3, 4}), floats({4}, 2)),
+                call("vector and batch", floats({3}), floats({2, 3, 2}, 2))}};
   table["linear"] = {
       .calls = {call("matrix", floats({3, 4}), floats({5, 4}, 2), floats({5}, 3)),
                 call("without bias", floats({3, 4}), floats({5, 4}, 2)),

@@ -28,8 +28,8 @@ void add_norm_samples(SampleTable& table) {
                      floats({3, 4}, 2), kEps),
                 call("without weight", floats({3, 8}), Dims{8}, std::nullopt, std::nullopt, kEps),
                 call("no rows", floats({0, 8}), Dims{8}, positives({8}), floats({8}, 2), kEps)},
-      .large = {call("large", floats({515, 131}), Dims{131}, positives({131}), floats({131}, 2),
-                     kEps)}};
+      .large = {
+          call("large", floats({515, 131}), Dims{131}, positives({131}), floats({131}, 2), kEps)}};
   table["native_layer_norm_backward"] = {
       .calls = {layer_norm_backward("all", {true, true, true}),
                 layer_norm_backward("input only", {true, false, false}),
@@ -38,7 +38,8 @@ void add_norm_samples(SampleTable& table) {
                      floats({515, 1}, 3), positives({515, 1}), positives({131}, 2),
                      floats({131}, 4), BoolList{true, true, true})}};
   table["native_layer_norm_backward"].no_gradcheck =
-      "it takes mean and rstd as functions of the input; gradgradcheck of native_layer_norm sees it";
+      "it takes mean and rstd as functions of the input; gradgradcheck of native_layer_norm sees "
+      "it";
   table["rms_norm"] = {.calls = {call("rows", floats({3, 8}), Dims{8}, positives({8}), kEps),
                                  call("two dimensions", floats({2, 3, 4}), Dims{3, 4}),
                                  call("default eps", floats({3, 8}), Dims{8}, positives({8}))}};

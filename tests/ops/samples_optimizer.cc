@@ -12,14 +12,13 @@ Tensors two_positive(int64_t rows = 3) { return {positives({rows, 5}), positives
 }  // namespace
 
 void add_optimizer_samples(SampleTable& table) {
-  table["_fused_adamw_"] = {
-      .calls = {call("first step", two(1), two(3), two(5), two_positive(), 0.1, 0.9, 0.99, 0.01,
-                     1e-8, 1),
-                call("clipped", two(1), two(3), two(5), two_positive(), 0.1, 0.9, 0.99, 0.01, 1e-8,
-                     7, 0.5, Dims{1, 0})},
-      .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), two_positive(13000), 0.1,
-                     0.9, 0.99, 0.01, 1e-8, 3)},
-      .reads_strides = true};
+  table["_fused_adamw_"] = {.calls = {call("first step", two(1), two(3), two(5), two_positive(),
+                                           0.1, 0.9, 0.99, 0.01, 1e-8, 1),
+                                      call("clipped", two(1), two(3), two(5), two_positive(), 0.1,
+                                           0.9, 0.99, 0.01, 1e-8, 7, 0.5, Dims{1, 0})},
+                            .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000),
+                                           two_positive(13000), 0.1, 0.9, 0.99, 0.01, 1e-8, 3)},
+                            .reads_strides = true};
   table["_fused_sgd_"] = {
       .calls = {call("momentum", two(1), two(3), two(5), 0.1, 0.9, false, 0.01),
                 call("nesterov", two(1), two(3), two(5), 0.1, 0.9, true, 0.01, 0.5, Dims{1, 0}),

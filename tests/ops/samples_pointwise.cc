@@ -81,19 +81,18 @@ void add_pointwise_samples(SampleTable& table) {
   }
   table["gelu"].large.push_back(call("large", floats(large_sizes()), "tanh"));
 
-  for (const char* op : {"add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "maximum",
-                         "minimum", "eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor",
-                         "gt.Tensor", "ge.Tensor"}) {
+  for (const char* op :
+       {"add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "maximum", "minimum", "eq.Tensor",
+        "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor"}) {
     table[op] = binary();
   }
-  for (const char* op : {"add.Scalar", "sub.Scalar", "rsub.Scalar", "mul.Scalar", "div.Scalar",
-                         "eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar",
-                         "ge.Scalar"}) {
+  for (const char* op :
+       {"add.Scalar", "sub.Scalar", "rsub.Scalar", "mul.Scalar", "div.Scalar", "eq.Scalar",
+        "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar"}) {
     table[op] = with_scalar();
   }
   for (const char* op : {"add.Tensor", "sub.Tensor"}) {
-    table[op].calls.push_back(
-        call("alpha", floats({2, 3}), floats({3}, 2)).with("alpha", 0.5));
+    table[op].calls.push_back(call("alpha", floats({2, 3}), floats({3}, 2)).with("alpha", 0.5));
   }
   for (const char* op : {"add.Scalar", "sub.Scalar", "rsub.Scalar"}) {
     table[op].calls.push_back(call("alpha", floats({2, 3}), 1.5, 0.5));

@@ -7,10 +7,11 @@ namespace {
 Dims large_sizes() { return {67, 1031}; }
 
 OpSamples over_all() {
-  return {.calls = {call("matrix", floats({3, 5})), call("0-d", floats({})),
-                    call("one element", floats({1, 1})), call("three dimensions", floats({2, 3, 4})),
-                    call("transposed", with_gaps(floats({4, 3})))},
-          .large = {call("large", floats(large_sizes()))}};
+  return {
+      .calls = {call("matrix", floats({3, 5})), call("0-d", floats({})),
+                call("one element", floats({1, 1})), call("three dimensions", floats({2, 3, 4})),
+                call("transposed", with_gaps(floats({4, 3})))},
+      .large = {call("large", floats(large_sizes()))}};
 }
 
 /// Operators with arguments (int[] dim, bool keepdim).
@@ -29,9 +30,8 @@ OpSamples over_dims() {
 /// Operators with arguments (int dim, bool keepdim).
 OpSamples over_dim() {
   return {.calls = {call("rows", floats({3, 5}), 1), call("columns", floats({3, 5}), 0),
-                    call("kept", floats({3, 5}), -1, true),
-                    call("middle", floats({2, 3, 4}), 1), call("0-d", floats({}), 0),
-                    call("transposed", with_gaps(floats({4, 3})), 1)},
+                    call("kept", floats({3, 5}), -1, true), call("middle", floats({2, 3, 4}), 1),
+                    call("0-d", floats({}), 0), call("transposed", with_gaps(floats({4, 3})), 1)},
           .large = {call("large rows", floats(large_sizes()), 1),
                     call("large columns", floats(large_sizes()), 0)}};
 }
@@ -40,8 +40,7 @@ OpSamples over_dim() {
 
 void add_reduce_samples(SampleTable& table) {
   for (const char* op : {"sum", "mean", "max", "min", "any", "all"}) table[op] = over_all();
-  for (const char* op : {"sum.dim_IntList", "mean.dim", "amax", "amin", "any.dims",
-                         "all.dims"}) {
+  for (const char* op : {"sum.dim_IntList", "mean.dim", "amax", "amin", "any.dims", "all.dims"}) {
     table[op] = over_dims();
   }
   for (const char* op : {"max.dim", "min.dim", "argmax", "argmin", "any.dim", "all.dim"}) {
@@ -66,17 +65,16 @@ void add_reduce_samples(SampleTable& table) {
         call("as float64", floats({3, 4}), Dims{1}).with("dtype", DType::kF64));
     table[op].calls.push_back(call("bfloat16", floats({3, 4}, 1, DType::kBF16), Dims{1}));
   }
-  table["sum_to_size"] = {.calls = {call("row", floats({3, 4}), Dims{4}),
-                                    call("column", floats({3, 4}), Dims{3, 1}),
-                                    call("same", floats({3, 4}), Dims{3, 4}),
-                                    call("0-d", floats({3, 4}), Dims{})}};
-  table["cumsum"] = {.calls = {call("rows", floats({3, 5}), 1), call("columns", floats({3, 5}), 0),
-                               call("middle", floats({2, 3, 4}), -2), call("0-d", floats({}), 0),
-                               call("empty", floats({0, 2}), 0),
-                               call("integers", integers({2, 3}, -4, 5), 1),
-                               call("transposed", with_gaps(floats({4, 3})), 1)},
-                     .large = {call("large rows", floats(large_sizes()), 1),
-                               call("large columns", floats(large_sizes()), 0)}};
+  table["sum_to_size"] = {
+      .calls = {call("row", floats({3, 4}), Dims{4}), call("column", floats({3, 4}), Dims{3, 1}),
+                call("same", floats({3, 4}), Dims{3, 4}), call("0-d", floats({3, 4}), Dims{})}};
+  table["cumsum"] = {
+      .calls = {call("rows", floats({3, 5}), 1), call("columns", floats({3, 5}), 0),
+                call("middle", floats({2, 3, 4}), -2), call("0-d", floats({}), 0),
+                call("empty", floats({0, 2}), 0), call("integers", integers({2, 3}, -4, 5), 1),
+                call("transposed", with_gaps(floats({4, 3})), 1)},
+      .large = {call("large rows", floats(large_sizes()), 1),
+                call("large columns", floats(large_sizes()), 0)}};
   table["equal"] = {.calls = {call("same", floats({3, 4}), floats({3, 4})),
                               call("different", floats({3, 4}), floats({3, 4}, 2)),
                               call("other shape", floats({3, 4}), floats({4, 3}))}};

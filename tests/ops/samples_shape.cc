@@ -28,22 +28,20 @@ void add_shape_samples(SampleTable& table) {
                 call("nothing", floats({3}), floats({0}), 0, 2, 2),
                 call("all", floats({2, 3}), floats({2, 3}, 2))},
       .large = {call("large", floats({67, 1031}), floats({30, 1031}, 2), 0, 10, 40)}};
-  table["as_strided_backward"] = {
-      .calls = {call("transposed", floats({4, 3}), Dims{3, 4}, Dims{4, 1}, 0, Dims{4, 3},
-                     Dims{1, 4}, 0),
-                call("overlapping", floats({3, 4}), Dims{6}, Dims{1}, 0, Dims{3, 4}, Dims{1, 1},
-                     0)},
-      .large = {call("large", floats({1000, 40}), Dims{1039}, Dims{1}, 0, Dims{1000, 40},
-                     Dims{1, 1}, 0)}};
-  table["repeat_interleave.self_int"] = {.calls = {call("rows", floats({2, 3}), 2, 0),
-                                                   call("columns", floats({2, 3}), 3, -1),
-                                                   call("flattened", floats({2, 3}), 2),
-                                                   call("none", floats({2, 3}), 0, 1)}};
-  table["flip"] = {.calls = {call("rows", floats({3, 4}), Dims{0}),
-                             call("both", floats({3, 4}), Dims{0, -1}),
-                             call("0-d", floats({}), Dims{}),
-                             call("transposed", with_gaps(floats({4, 3})), Dims{1})},
-                   .large = {call("large", floats({67, 1031}), Dims{1})}};
+  table["as_strided_backward"] = {.calls = {call("transposed", floats({4, 3}), Dims{3, 4},
+                                                 Dims{4, 1}, 0, Dims{4, 3}, Dims{1, 4}, 0),
+                                            call("overlapping", floats({3, 4}), Dims{6}, Dims{1}, 0,
+                                                 Dims{3, 4}, Dims{1, 1}, 0)},
+                                  .large = {call("large", floats({1000, 40}), Dims{1039}, Dims{1},
+                                                 0, Dims{1000, 40}, Dims{1, 1}, 0)}};
+  table["repeat_interleave.self_int"] = {
+      .calls = {call("rows", floats({2, 3}), 2, 0), call("columns", floats({2, 3}), 3, -1),
+                call("flattened", floats({2, 3}), 2), call("none", floats({2, 3}), 0, 1)}};
+  table["flip"] = {
+      .calls = {call("rows", floats({3, 4}), Dims{0}), call("both", floats({3, 4}), Dims{0, -1}),
+                call("0-d", floats({}), Dims{}),
+                call("transposed", with_gaps(floats({4, 3})), Dims{1})},
+      .large = {call("large", floats({67, 1031}), Dims{1})}};
   table["narrow"] = {.calls = {call("rows", floats({5, 3}), 0, 1, 3),
                                call("columns", floats({2, 5}), -1, 2, 2),
                                call("nothing", floats({3}), 0, 3, 0)}};

@@ -55,9 +55,8 @@ void add_view_samples(SampleTable& table) {
   table["flatten.using_ints"] = {.calls = {call("all", floats({2, 3, 2})),
                                            call("tail", floats({2, 3, 2}), 1),
                                            call("0-d", floats({}))}};
-  table["slice_backward"] = {
-      .calls = {call("rows", floats({2, 3}), Dims{5, 3}, 0, 1, 3, 1),
-                call("steps", floats({2, 2}), Dims{2, 5}, 1, 0, 4, 2)}};
+  table["slice_backward"] = {.calls = {call("rows", floats({2, 3}), Dims{5, 3}, 0, 1, 3, 1),
+                                       call("steps", floats({2, 2}), Dims{2, 5}, 1, 0, 4, 2)}};
   table["select_backward"] = {.calls = {call("row", floats({3}), Dims{4, 3}, 0, 2),
                                         call("last column", floats({4}), Dims{4, 3}, 1, -1)}};
 }

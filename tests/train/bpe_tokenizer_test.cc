@@ -111,10 +111,11 @@ TEST(BpeVocabulary, WrongFilesAreRefusedWithThePlace) {
   EXPECT_TRUE(says(problem(replaced(vocabulary, ": 65", ": -65"), merges), "no whole number"));
   EXPECT_TRUE(says(problem(replaced(vocabulary, ": 65", ": {}"), merges), "an object as its id"));
   EXPECT_TRUE(says(problem(replaced(vocabulary, ": 65", ": 66"), merges), "each once"));
-  EXPECT_TRUE(says(problem(replaced(vocabulary, ": 65", ": 999"), merges), "expected the ids 0 to"));
+  EXPECT_TRUE(
+      says(problem(replaced(vocabulary, ": 65", ": 999"), merges), "expected the ids 0 to"));
   EXPECT_TRUE(says(problem(replaced(vocabulary, ": 65", ": 99999999999"), merges), "has the id"));
-  EXPECT_TRUE(says(problem(replaced(vocabulary, "\"B\"", "\"A\""), merges),
-                   "\"A\" stands there twice"));
+  EXPECT_TRUE(
+      says(problem(replaced(vocabulary, "\"B\"", "\"A\""), merges), "\"A\" stands there twice"));
   EXPECT_TRUE(says(problem(replaced(vocabulary, "\"A\"", "\"AA\""), merges),
                    "no token stands for the byte 0x41"));
   EXPECT_TRUE(says(problem(vocabulary, "t h\nq z\n"), "merges.txt:2: \"qz\" is not in"));

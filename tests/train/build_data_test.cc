@@ -86,8 +86,9 @@ TEST_F(BuildDataTest, BpeTextIsTokenisedOnceAndCountsItsBytes) {
   const std::string config = text("held_out_bytes: 210 tokenizer { " + bpe() + " }");
   const auto source = build(config);
   EXPECT_EQ(source->tokenizer()->name(), "bpe");
-  EXPECT_NEAR(source->held_out_bytes_per_token() * static_cast<double>(source->validation_windows(1)),
-              210, 1e-9);
+  EXPECT_NEAR(
+      source->held_out_bytes_per_token() * static_cast<double>(source->validation_windows(1)), 210,
+      1e-9);
   EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache"));
   EXPECT_EQ(build(config)->validation_windows(1), source->validation_windows(1));
 }
@@ -99,8 +100,8 @@ TEST_F(BuildDataTest, SentencePieceIsTrainedOnTheTextAndKept) {
   EXPECT_LE(source->tokenizer()->vocabulary(), 300);
   source->tokenizer()->save(folder_.path());
   EXPECT_EQ(build(config)->tokenizer()->identity(), source->tokenizer()->identity());
-  const auto same = build(text("tokenizer { sentencepiece { model: " + quoted("tokenizer.model") +
-                               " } }"));
+  const auto same =
+      build(text("tokenizer { sentencepiece { model: " + quoted("tokenizer.model") + " } }"));
   EXPECT_EQ(same->tokenizer()->identity(), source->tokenizer()->identity());
 }
 
@@ -114,8 +115,8 @@ TEST_F(BuildDataTest, ShardsComeByPattern) {
 }
 
 TEST_F(BuildDataTest, ShardsAreValidatedOnOtherShardsOrTheirTail) {
-  const auto other = build("shards { train: " + quoted("train_1.bin") + " validation: " +
-                           quoted("train_2.bin") + " " + bpe() + " }");
+  const auto other = build("shards { train: " + quoted("train_1.bin") +
+                           " validation: " + quoted("train_2.bin") + " " + bpe() + " }");
   EXPECT_EQ(other->validation_windows(1), 49);
   EXPECT_EQ(other->held_out_bytes_per_token(), 1.0);
   const auto tail = build("shards { train: " + quoted("train_*.bin") + " held_out_tokens: 10 }");
@@ -146,8 +147,24 @@ TEST_F(BuildDataTest, BadInputEndsInTheRightError) {
 }
 
 TEST_F(BuildDataTest, AModelWithFewerTokensThanTheTokenizerIsRefused) {
-  EXPECT_TRUE(says(message_of<ConfigError>([&] { build(text("tokenizer { " + bpe() + " }"), 256); }),
-                   "bpe tokenizer has 263 tokens: expected a model with vocab_size 263 or more"));
+  EXPECT_TRUE(
+      says(message_of<ConfigError>([&] { build(text("tokenizer { " + bpe() + " }"), 256); }),
+           "bpe tokenizer has 263 tokens: expected a model with vocab_size 263 or more"));
+  EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                     build(text("tokenizer { sentencepiece { vocab_size: 300 } }"), 299);
+                   }),
+                   "model.gpt2.vocab_size is 299: expected at least "
+                   "data.text.tokenizer.sentencepiece.vocab_size, which is 300"));
+}
+
+TEST_F(BuildDataTest, ChoicesWithoutTheirFilesAreRefused) {
+  const auto config_error = [&](const std::string& data) {
+    return message_of<ConfigError>([&] { build(data); });
+  };
+  EXPECT_TRUE(says(config_error("shards {}"), "data.shards.train is required"));
+  EXPECT_TRUE(says(config_error("shards { train: '' }"), "data.shards.train is empty"));
+  EXPECT_TRUE(says(config_error(text("tokenizer { bpe { vocab: 'v' } }")),
+                   "data.text.tokenizer.bpe.merges is required"));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(EpochOrder, NeighboursAreSentApart) {
     const int64_t distance = shuffled(1, 0, kCount, i) - shuffled(1, 0, kCount, i + 1);
     close += distance >= -10 && distance <= 10 ? 1 : 0;
   }
-  EXPECT_GT(close, 3);   // 20 expected
+  EXPECT_GT(close, 3);  // 20 expected
   EXPECT_LT(close, 45);
 }
 

@@ -95,9 +95,9 @@ class Oracle {
 };
 
 RC_GTEST_PROP(PreTokenizer, CutsLikeTheRegularExpression, ()) {
-  const std::vector<std::string> parts = {
-      " ", " ", " ", "\n", "\t", "\u00a0", "\u3000", "a", "b",  "the",  "'",
-      "s", "ll", "1", "٣", "é", "日",     "🙂",     "!", "..", "\xff", "\xe2\x96"};
+  const std::vector<std::string> parts = {" ",  " ",    " ", "\n", "\t",   "\u00a0",  "\u3000", "a",
+                                          "b",  "the",  "'", "s",  "ll",   "1",       "٣",      "é",
+                                          "日", "🙂", "!", "..", "\xff", "\xe2\x96"};
   std::string text;
   for (const std::string& part :
        *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(parts))) {

@@ -86,8 +86,8 @@ TEST(TokenData, ASequenceDependsOnSeedStepAndIndexOnly) {
     fill_sequences(data, 3, 0, 8, whole, targets);
     for (int64_t rank = 0; rank < 4; ++rank) {
       fill_sequences(data, 3, rank * 2, 8, part, part_targets);
-      EXPECT_TRUE(std::ranges::equal(part, std::span(whole).subspan(
-                                               static_cast<size_t>(rank) * 16, 16)));
+      EXPECT_TRUE(
+          std::ranges::equal(part, std::span(whole).subspan(static_cast<size_t>(rank) * 16, 16)));
     }
     const TokenData same({counting(0, 5000)}, {}, options(order, 8));
     EXPECT_EQ(starts(same, 3, 8, 8), starts(data, 3, 8, 8));

@@ -70,12 +70,14 @@ TEST_F(TokenShardsTest, DamageIsNamedWithFileAndByte) {
   EXPECT_EQ(refusal(good), "(nothing thrown)");
   EXPECT_TRUE(says(refusal(""), "shard.bin: expected a header of 1024 bytes"));
   EXPECT_TRUE(says(refusal(good.substr(0, 1023)), "the file ends at byte 1023"));
-  EXPECT_TRUE(says(refusal(good.substr(0, 1029)),
-                   "names 3 tokens of 2 bytes (at byte 8), so expected a file of 1030 bytes, but it "
-                   "ends at byte 1029"));
+  EXPECT_TRUE(
+      says(refusal(good.substr(0, 1029)),
+           "names 3 tokens of 2 bytes (at byte 8), so expected a file of 1030 bytes, but it "
+           "ends at byte 1029"));
   EXPECT_TRUE(says(refusal(good + "xx"), "ends at byte 1032"));
-  EXPECT_TRUE(says(refusal(with_word(good, 0, 7)), "shard.bin: wrong magic at byte 0: expected "
-                                                   "20240520 or 20240801, got 7"));
+  EXPECT_TRUE(says(refusal(with_word(good, 0, 7)),
+                   "shard.bin: wrong magic at byte 0: expected "
+                   "20240520 or 20240801, got 7"));
   EXPECT_TRUE(says(refusal(with_word(good, 0, 20240326)), "The file is a model of llm.c"));
   EXPECT_TRUE(says(refusal(with_word(good, 0, static_cast<int32_t>(0x88d83401))), "big-endian"));
   EXPECT_TRUE(says(refusal(with_word(good, 1, 2)), "wrong version at byte 4: expected 1"));
@@ -109,18 +111,19 @@ TEST_F(TokenShardsTest, NoTokensAreNotWritten) {
 RC_GTEST_PROP(TokenShards, WhatIsWrittenIsRead, ()) {
   static const TemporaryDirectory folder;
   const auto limit = *rc::gen::element<uint32_t>(256, 65536, 65537, 1U << 31);
-  const auto ids = *rc::gen::nonEmpty(
-      rc::gen::container<Ids>(rc::gen::inRange<uint32_t>(0, limit)));
+  const auto ids =
+      *rc::gen::nonEmpty(rc::gen::container<Ids>(rc::gen::inRange<uint32_t>(0, limit)));
   const bool narrow = std::ranges::all_of(ids, [](uint32_t id) { return id < 65536; });
-  const ShardFormat format = narrow && *rc::gen::arbitrary<bool>() ? ShardFormat::kNanogpt
-                                                                    : ShardFormat::kLlmc;
+  const ShardFormat format =
+      narrow && *rc::gen::arbitrary<bool>() ? ShardFormat::kNanogpt : ShardFormat::kLlmc;
   write_shard(folder / "s", format, TokenArray::copy_of(ids));
   RC_ASSERT(ids_of(open_shard(folder / "s", format).tokens) == ids);
 }
 
 RC_GTEST_PROP(TokenShards, DamagedFilesGiveDataErrorOrWholeTokens, ()) {
   static const TemporaryDirectory folder;
-  const auto ids = *rc::gen::nonEmpty(rc::gen::container<Ids>(rc::gen::inRange<uint32_t>(0, 70000)));
+  const auto ids =
+      *rc::gen::nonEmpty(rc::gen::container<Ids>(rc::gen::inRange<uint32_t>(0, 70000)));
   write_shard(folder / "s", ShardFormat::kLlmc, TokenArray::copy_of(ids));
   std::string bytes = file_content(folder / "s");
   // Most of a header is padding: half of the damage goes where it can matter.

@@ -28,12 +28,12 @@ TEST(UnicodeClasses, ClassesHaveTheSizesOfUnicode16) {
 }
 
 TEST(UnicodeClasses, EndsOfRangesBelongToThem) {
-  EXPECT_EQ(char_class(0x4e00), CharClass::kLetter);   // first and last of the unified ideographs
+  EXPECT_EQ(char_class(0x4e00), CharClass::kLetter);  // first and last of the unified ideographs
   EXPECT_EQ(char_class(0x9fff), CharClass::kLetter);
-  EXPECT_EQ(char_class(0xa48d), CharClass::kOther);    // between the syllables and radicals of Yi
-  EXPECT_EQ(char_class(0x7ff), CharClass::kOther);     // last of the direct table: a sign of NKo
-  EXPECT_EQ(char_class(0x800), CharClass::kLetter);    // first of the search: Samaritan
-  EXPECT_EQ(char_class(0xbd), CharClass::kNumber);     // one half
+  EXPECT_EQ(char_class(0xa48d), CharClass::kOther);  // between the syllables and radicals of Yi
+  EXPECT_EQ(char_class(0x7ff), CharClass::kOther);   // last of the direct table: a sign of NKo
+  EXPECT_EQ(char_class(0x800), CharClass::kLetter);  // first of the search: Samaritan
+  EXPECT_EQ(char_class(0xbd), CharClass::kNumber);   // one half
   EXPECT_EQ(char_class(0x3000), CharClass::kSpace);
   EXPECT_EQ(char_class(0x200b), CharClass::kOther);    // zero width space is no White_Space
   EXPECT_EQ(char_class(0x323af), CharClass::kLetter);  // the last letter of all
