@@ -1,17 +1,17 @@
 #include "configs/diagnosis.h"
 
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
+
 #include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
-
-#include <fmt/format.h>
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/message.h>
 
 #include "configs/field.h"
 

@@ -1,5 +1,12 @@
 #include "configs/field.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -8,13 +15,6 @@
 #include <memory>
 #include <optional>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/message.h>
-#include <google/protobuf/text_format.h>
 
 #include "configs/options.pb.h"
 #include "core/nearest.h"

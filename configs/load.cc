@@ -1,15 +1,15 @@
 #include "configs/load.h"
 
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
 
 #include "configs/diagnosis.h"
 #include "configs/field.h"

@@ -12,13 +12,14 @@ namespace lockstep {
 
 namespace detail {
 
-// C++ argument type -> schema type, for the check that a block's signature says what its schema says.
+// C++ argument type -> schema type, for the check that a block's signature says what its schema
+// says.
 template <class T>
 struct SchemaType;
-#define LS_SCHEMA_TYPE(T, ...)                  \
-  template <>                                   \
-  struct SchemaType<T> {                        \
-    static constexpr Type value = __VA_ARGS__;  \
+#define LS_SCHEMA_TYPE(T, ...)                 \
+  template <>                                  \
+  struct SchemaType<T> {                       \
+    static constexpr Type value = __VA_ARGS__; \
   }
 LS_SCHEMA_TYPE(const Tensor&, {BaseType::kTensor});
 LS_SCHEMA_TYPE(OptionalTensor, {BaseType::kTensor, true});
@@ -57,8 +58,8 @@ inline void push_result(Stack& stack, std::vector<Tensor>&& result) {
   stack.results().emplace_back(std::move(result));
 }
 template <class T>
-  requires(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar>)
-void push_result(Stack& stack, T result) {
+requires(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar>) void push_result(Stack& stack,
+                                                                                T result) {
   stack.results().emplace_back(Value(result));
 }
 template <class... T>

@@ -26,8 +26,8 @@ class MetaAllocator final : public Allocator {
 
 size_t cpu_capacity() {
   // Twice the machine's memory leaves room for fragmentation; a lower `ulimit -v` is respected.
-  size_t bytes = 2 * static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
-                 static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t bytes =
+      2 * static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     bytes = std::min<size_t>(bytes, limit.rlim_cur / 2);
@@ -52,7 +52,8 @@ constinit std::array<std::atomic<Allocator*>, 4> g_allocators{};
 
 Allocator& allocator(Device device) {
   Allocator* found = g_allocators[static_cast<int>(device.type)].load(std::memory_order_acquire);
-  if (found != nullptr) [[likely]] return *found;
+  if (found != nullptr) [[likely]]
+    return *found;
   if (device.type == DeviceType::kCPU) {
     found = cpu_allocator();
   } else if (device.type == DeviceType::kMeta) {

@@ -13,7 +13,7 @@ class Allocator;
 /// Memory on loan from an allocator. Plain data: whoever holds it gives it back with `free`.
 struct Block {
   void* data = nullptr;
-  size_t bytes = 0;      ///< usable size, at least what was asked for
+  size_t bytes = 0;        ///< usable size, at least what was asked for
   void* cookie = nullptr;  ///< the allocator's own
   Allocator* owner = nullptr;
 };
@@ -37,7 +37,8 @@ class Allocator {
   virtual Block allocate(size_t bytes, Stream stream) = 0;
   /// Takes a block back; it may be reused at once by its own stream.
   virtual void free(const Block& block) noexcept = 0;
-  /// Says that `stream`, too, uses the block: it is not reused before the work queued there at `free`.
+  /// Says that `stream`, too, uses the block: it is not reused before the work queued there at
+  /// `free`.
   virtual void record_stream(const Block& block, Stream stream) = 0;
 
   virtual MemoryStats stats() const = 0;

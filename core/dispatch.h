@@ -37,7 +37,8 @@ KeySet keys_from(const Operator&, const T&) {
 }
 
 template <class T>
-inline constexpr bool is_device_option = std::is_same_v<std::remove_cvref_t<T>, std::optional<Device>>;
+inline constexpr bool is_device_option =
+    std::is_same_v<std::remove_cvref_t<T>, std::optional<Device>>;
 
 /// A device option decides over the tensors' backends: `zeros_like(x, device)` runs on `device`.
 template <class... A>
@@ -71,7 +72,9 @@ class TypedOp<R(A...)> {
   /// Runs what the highest key of the call asks for.
   R operator()(A... arguments) const {
     const detail::ThreadKeys& thread = detail::thread_keys;
-    const KeySet keys = ((detail::argument_keys(*op_, arguments...) | thread.included) - thread.excluded) & op_->mask();
+    const KeySet keys =
+        ((detail::argument_keys(*op_, arguments...) | thread.included) - thread.excluded) &
+        op_->mask();
     return redispatch(keys, static_cast<A>(arguments)...);
   }
   /// Runs what the highest key of `keys` asks for: how a handler passes a call on.

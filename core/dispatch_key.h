@@ -12,20 +12,20 @@ namespace lockstep {
 /// Who may handle a call, from the inside out: the highest bit in a call's key set goes first.
 /// docs/dispatch.md explains the order.
 enum class Key : uint8_t {
-  kCPU,           ///< kernels on the calling thread
-  kHost,          ///< CPU kernels on FIFO streams
-  kCUDA,          ///< NVIDIA GPUs
-  kMeta,          ///< shapes only
-  kPrivate1,      ///< free slots for backends from shared libraries
+  kCPU,       ///< kernels on the calling thread
+  kHost,      ///< CPU kernels on FIFO streams
+  kCUDA,      ///< NVIDIA GPUs
+  kMeta,      ///< shapes only
+  kPrivate1,  ///< free slots for backends from shared libraries
   kPrivate2,
   kPrivate3,
   kPrivate4,
-  kDispatchMode,  ///< mode objects that see what reaches backends
-  kAutograd,      ///< records the tape; set while a tensor requires grad
-  kAutocast,      ///< casts arguments, recorded by the tape below it
-  kVmap,          ///< batched tensors
-  kFunctionalize, ///< reserved for graph capture
-  kFunctionMode,  ///< mode objects that see calls as the user made them
+  kDispatchMode,   ///< mode objects that see what reaches backends
+  kAutograd,       ///< records the tape; set while a tensor requires grad
+  kAutocast,       ///< casts arguments, recorded by the tape below it
+  kVmap,           ///< batched tensors
+  kFunctionalize,  ///< reserved for graph capture
+  kFunctionMode,   ///< mode objects that see calls as the user made them
 };
 inline constexpr int kKeyCount = 14;
 

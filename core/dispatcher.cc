@@ -56,8 +56,9 @@ const Operator& Dispatcher::find(std::string_view name) const {
   std::vector<std::string_view> known;
   for (const Operator* op : operators()) known.push_back(op->name());
   const auto close = nearest(strip_namespace(name), known);
-  throw DispatchError(fmt::format("[dispatcher] there is no operator \"{}\".{} `lockstep ops` lists all.",
-                                  name, close ? fmt::format(" Did you mean \"{}\"?", *close) : ""));
+  throw DispatchError(
+      fmt::format("[dispatcher] there is no operator \"{}\".{} `lockstep ops` lists all.", name,
+                  close ? fmt::format(" Did you mean \"{}\"?", *close) : ""));
 }
 
 std::vector<const Operator*> Dispatcher::operators() const {
@@ -78,8 +79,8 @@ void Dispatcher::check_kernel_type(const Operator& op, const KernelRecord& recor
   LS_CHECK(*record.type == *wanted, DispatchError,
            "[{}] the {} kernel at {} has the wrong type: expected {}, got {}. The operator is "
            "defined at {}.",
-           op.name(), name(record.key), to_string(record.site), wanted->name(),
-           record.type->name(), to_string(op.site_));
+           op.name(), name(record.key), to_string(record.site), wanted->name(), record.type->name(),
+           to_string(op.site_));
 }
 
 Registration Dispatcher::register_kernel(std::string_view name, KernelRecord record) {

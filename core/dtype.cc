@@ -8,7 +8,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::array<std::string_view, kDTypeCount> kNames = {
-    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"};
+    "bool",  "uint8",   "int8",     "int16",   "int32",
+    "int64", "float16", "bfloat16", "float32", "float64"};
 
 }  // namespace
 

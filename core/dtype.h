@@ -52,10 +52,10 @@ DType promote(DType a, DType b);
 
 template <class T>
 struct DTypeOf;
-#define LS_DTYPE(T, D)                          \
-  template <>                                   \
-  struct DTypeOf<T> {                           \
-    static constexpr DType value = DType::D;    \
+#define LS_DTYPE(T, D)                       \
+  template <>                                \
+  struct DTypeOf<T> {                        \
+    static constexpr DType value = DType::D; \
   }
 LS_DTYPE(bool, kBool);
 LS_DTYPE(uint8_t, kU8);

@@ -16,10 +16,10 @@ class Error : public std::runtime_error {
   virtual const char* kind() const noexcept { return "Error"; }
 };
 
-#define LS_ERROR_CLASS(Name, Base)                              \
-  class Name : public Base {                                    \
-   public:                                                      \
-    using Base::Base;                                           \
+#define LS_ERROR_CLASS(Name, Base)                               \
+  class Name : public Base {                                     \
+   public:                                                       \
+    using Base::Base;                                            \
     const char* kind() const noexcept override { return #Name; } \
   }
 
@@ -28,9 +28,10 @@ LS_ERROR_CLASS(DTypeError, Error);        ///< an element type is not accepted
 LS_ERROR_CLASS(DeviceError, Error);       ///< wrong, missing or failing device
 LS_ERROR_CLASS(OutOfMemoryError, Error);  ///< the allocator stays usable
 LS_ERROR_CLASS(IndexError, Error);        ///< an index or a target lies outside its range
-LS_ERROR_CLASS(DispatchError, Error);     ///< unknown operator, missing kernel, arguments against the schema
-LS_ERROR_CLASS(AutogradError, Error);     ///< a graph that cannot be recorded or run
-LS_ERROR_CLASS(DistError, Error);         ///< communication between ranks
+LS_ERROR_CLASS(DispatchError,
+               Error);  ///< unknown operator, missing kernel, arguments against the schema
+LS_ERROR_CLASS(AutogradError, Error);  ///< a graph that cannot be recorded or run
+LS_ERROR_CLASS(DistError, Error);      ///< communication between ranks
 LS_ERROR_CLASS(BackendError, DistError);
 LS_ERROR_CLASS(TimeoutError, DistError);
 LS_ERROR_CLASS(PeerLostError, DistError);
@@ -39,7 +40,7 @@ LS_ERROR_CLASS(ConfigError, Error);  ///< message starts with file:line:column w
 LS_ERROR_CLASS(DataError, Error);    ///< a data file is missing, unreadable or malformed
 LS_ERROR_CLASS(CheckpointError, Error);
 LS_ERROR_CLASS(NonFiniteError, Error);  ///< a loss or gradient is NaN or infinite
-LS_ERROR_CLASS(InternalError, Error);  ///< a bug in Lockstep, never the caller's fault
+LS_ERROR_CLASS(InternalError, Error);   ///< a bug in Lockstep, never the caller's fault
 
 #undef LS_ERROR_CLASS
 

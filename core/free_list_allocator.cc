@@ -13,7 +13,8 @@ namespace lockstep {
 
 namespace {
 
-constexpr size_t kGranule = 512;          // alignment and rounding, a multiple of every vector and line size
+constexpr size_t kGranule =
+    512;  // alignment and rounding, a multiple of every vector and line size
 constexpr size_t kHugePage = 2u << 20;
 // A remainder below this stays with the block: splitting it off would only make crumbs.
 size_t smallest_remainder(size_t bytes) { return bytes < (1u << 20) ? kGranule : bytes / 16; }

@@ -48,10 +48,10 @@ class FreeListAllocator final : public Allocator {
   void* range_ = nullptr;      ///< the whole mapping
   std::byte* base_ = nullptr;  ///< its first huge page
   size_t capacity_ = 0;
-  size_t used_ = 0;                          ///< high-water mark of the range
-  Chunk* last_ = nullptr;                    ///< chunk that ends at the mark
-  Chunk* spare_ = nullptr;                   ///< recycled chunk records, linked by `next`
-  std::multimap<size_t, Chunk*> free_;       ///< by size, equal sizes in order of return
+  size_t used_ = 0;                     ///< high-water mark of the range
+  Chunk* last_ = nullptr;               ///< chunk that ends at the mark
+  Chunk* spare_ = nullptr;              ///< recycled chunk records, linked by `next`
+  std::multimap<size_t, Chunk*> free_;  ///< by size, equal sizes in order of return
   MemoryStats stats_;
 };
 

@@ -14,12 +14,10 @@ template <class R, class... A>
 class FunctionRef<R(A...)> {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-  FunctionRef(F&& function)
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>) FunctionRef(F&& function)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(function)))),
         call_([](void* object, A... arguments) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(
-              std::forward<A>(arguments)...);
+          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<A>(arguments)...);
         }) {}
   R operator()(A... arguments) const { return call_(object_, std::forward<A>(arguments)...); }
 

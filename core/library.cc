@@ -68,8 +68,8 @@ void OpDefinition::kind(OpKind kind, AnyFunction definition, OpAdapters adapters
 }
 
 const Operator* OpDefinition::form(OpForm form, std::string_view overload, OpAdapters adapters) {
-  Schema schema = form == OpForm::kInPlace ? in_place_schema(op_->schema_)
-                                           : out_schema(op_->schema_, overload);
+  Schema schema =
+      form == OpForm::kInPlace ? in_place_schema(op_->schema_) : out_schema(op_->schema_, overload);
   OpDefinition other(schema.to_string(), op_->site_);
   other.op_->schema_ = std::move(schema);  // keeps defaults that do not print
   other.op_->form_ = form;

@@ -149,8 +149,7 @@ class OpBuilder<R(A...)> {
 template <class R, class... A>
 class Op<R(A...)> : public TypedOp<R(A...)> {
  public:
-  Op(const OpBuilder<R(A...)>& builder)
-      : TypedOp<R(A...)>(builder.definition_.op()) {
+  Op(const OpBuilder<R(A...)>& builder) : TypedOp<R(A...)>(builder.definition_.op()) {
     if constexpr (kHasInPlace) in_place = InPlaceOp(builder.in_place_);
     if constexpr (kHasOut) out = OutOp(builder.out_);
   }
@@ -194,15 +193,15 @@ KernelRecord kernel_record(Key key, F* function, Strides strides,
 #define LS_CONCAT_INNER(a, b) a##b
 #define LS_CONCAT(a, b) LS_CONCAT_INNER(a, b)
 
-/// Begins an operator's block: `LS_OP(mm, Tensor(const Tensor&, const Tensor&), "mm(...) -> Tensor")`
-/// followed by `.doc(...)`, its kind and the rest. Afterwards `op_mm(a, b)` calls it.
-#define LS_OP(identifier, signature, schema)                   \
+/// Begins an operator's block: `LS_OP(mm, Tensor(const Tensor&, const Tensor&), "mm(...) ->
+/// Tensor")` followed by `.doc(...)`, its kind and the rest. Afterwards `op_mm(a, b)` calls it.
+#define LS_OP(identifier, signature, schema)                          \
   static const ::lockstep::Op<signature> LS_CONCAT(op_, identifier) = \
       ::lockstep::OpBuilder<signature>(schema)
 
 /// Registers a plain function as the kernel of an operator on a backend:
 /// `LS_KERNEL(CPU, "mm", mm, Strides::kMatrix);`
-#define LS_KERNEL(backend, name, function, strides)                                             \
-  static const ::lockstep::Registration LS_CONCAT(kernel_registration_, __COUNTER__) =          \
-      ::lockstep::dispatcher().register_kernel(                                                 \
+#define LS_KERNEL(backend, name, function, strides)                                    \
+  static const ::lockstep::Registration LS_CONCAT(kernel_registration_, __COUNTER__) = \
+      ::lockstep::dispatcher().register_kernel(                                        \
           name, ::lockstep::kernel_record(::lockstep::Key::k##backend, &function, strides))

@@ -69,9 +69,9 @@ void Operator::throw_missing(KeySet keys) const {
   std::string registered;
   for (int i = 0; i < kKeyCount; ++i) {
     const std::string reason = explain(static_cast<Key>(i));
-    if (reason == "missing" || reason == "skipped") continue;
-    registered += fmt::format("{}{}", registered.empty() ? "" : ", ",
-                              lockstep::name(static_cast<Key>(i)));
+    if (reason == "missing" || reason == "skipped" || reason == "fallback of the key") continue;
+    registered +=
+        fmt::format("{}{}", registered.empty() ? "" : ", ", lockstep::name(static_cast<Key>(i)));
   }
   if (keys.empty()) {
     throw DispatchError(fmt::format(
@@ -85,8 +85,8 @@ void Operator::throw_missing(KeySet keys) const {
 
 void Operator::throw_undefined_argument() const {
   throw DispatchError(fmt::format(
-      "[{}] a tensor argument is undefined: expected tensors for {}. Pass one with elements.", name_,
-      schema_.to_string()));
+      "[{}] a tensor argument is undefined: expected tensors for {}. Pass one with elements.",
+      name_, schema_.to_string()));
 }
 
 }  // namespace lockstep

@@ -30,13 +30,14 @@ enum class OpForm : uint8_t { kFunctional, kInPlace, kOut };
 enum class Autocast : uint8_t { kNone, kLowerPrecision, kF32, kPromote };
 std::string_view name(Autocast autocast);
 
-/// Functions made from an operator's C++ signature; how the untyped table and the typed caller meet.
+/// Functions made from an operator's C++ signature; how the untyped table and the typed caller
+/// meet.
 struct OpAdapters {
-  AnyFunction missing = nullptr;      ///< throws: no kernel here
-  AnyFunction boxed = nullptr;        ///< packs the arguments and calls the boxed kernel of the key
-  AnyFunction direct = nullptr;       ///< calls the kernel of the key with the arguments as they are
-  AnyFunction structured = nullptr;   ///< the wrapper of rule + kernel, for this form
-  AnyFunction view = nullptr;         ///< aliases by the geometry function
+  AnyFunction missing = nullptr;     ///< throws: no kernel here
+  AnyFunction boxed = nullptr;       ///< packs the arguments and calls the boxed kernel of the key
+  AnyFunction direct = nullptr;      ///< calls the kernel of the key with the arguments as they are
+  AnyFunction structured = nullptr;  ///< the wrapper of rule + kernel, for this form
+  AnyFunction view = nullptr;        ///< aliases by the geometry function
   void (*unbox)(const Operator&, KeySet, AnyFunction, Stack&) = nullptr;
   const std::type_info* kernel_type = nullptr;  ///< of kernels registered for a backend
   const std::type_info* signature = nullptr;    ///< R(A...)

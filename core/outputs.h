@@ -12,7 +12,7 @@ struct OutputSpec {
   Dims sizes;
   DType dtype = DType::kF32;
   std::optional<Dims> strides;  ///< row-major when absent
-  bool present = true;          ///< false: the result is an undefined tensor (an `output_mask` said so)
+  bool present = true;  ///< false: the result is an undefined tensor (an `output_mask` said so)
 };
 
 /// What a shape rule returns: the results, and the dtype in which the kernel computes.

@@ -10,6 +10,11 @@
 static int omp_in_parallel() { return 0; }
 static int omp_get_thread_num() { return 0; }
 static int omp_get_num_threads() { return 1; }
+// Libraries bring the runtime along even where Lockstep does not use it.
+extern "C" {
+int omp_get_max_threads() __attribute__((weak));
+void omp_set_num_threads(int threads) __attribute__((weak));
+}
 #else
 #include <omp.h>
 #endif
@@ -53,7 +58,7 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
   std::exception_ptr first;
   std::mutex mutex;
   const int64_t length = std::max(grain, (end - begin - 1) / parts + 1);
-#pragma omp parallel num_threads(static_cast<int>(parts))
+#pragma omp parallel num_threads(static_cast <int>(parts))
   {
     // The runtime may give fewer threads than asked for; each then takes several parts.
     for (int64_t part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) {
@@ -69,6 +74,18 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
     }
   }
   if (first) std::rethrow_exception(first);
+}
+
+LibraryOnOneThread::LibraryOnOneThread() {
+#ifdef LOCKSTEP_SERIAL
+  if (omp_set_num_threads == nullptr) return;
+#endif
+  before_ = omp_get_max_threads();
+  omp_set_num_threads(1);
+}
+
+LibraryOnOneThread::~LibraryOnOneThread() {
+  if (before_ != 0) omp_set_num_threads(before_);
 }
 
 }  // namespace lockstep

@@ -20,4 +20,18 @@ void set_num_threads(int threads);
 void parallel_for(int64_t begin, int64_t end, int64_t grain,
                   FunctionRef<void(int64_t, int64_t)> body);
 
+/// While alive, a library that shares our thread runtime (oneDNN) works on the calling thread
+/// alone. Inside parallel_for it does so by itself, but sizes its blocks by the runtime's setting
+/// all the same, and its bits with them.
+class LibraryOnOneThread {
+ public:
+  LibraryOnOneThread();
+  ~LibraryOnOneThread();
+  LibraryOnOneThread(const LibraryOnOneThread&) = delete;
+  LibraryOnOneThread& operator=(const LibraryOnOneThread&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 }  // namespace lockstep

@@ -52,8 +52,8 @@ class Ref {
   }
   Ref(Ref&& other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
   template <class U>
-    requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>)
-  Ref(Ref<U> other) noexcept : pointer_(other.detach()) {}
+  requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>) Ref(Ref<U> other)
+  noexcept : pointer_(other.detach()) {}
   Ref& operator=(Ref other) noexcept {
     std::swap(pointer_, other.pointer_);
     return *this;

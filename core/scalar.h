@@ -21,9 +21,7 @@ class Scalar {
   /// kBool, kI64 or kF64.
   DType kind() const { return kind_; }
   bool is_floating() const { return kind_ == DType::kF64; }
-  double to_double() const {
-    return is_floating() ? real_ : static_cast<double>(integer_);
-  }
+  double to_double() const { return is_floating() ? real_ : static_cast<double>(integer_); }
   int64_t to_int() const { return is_floating() ? static_cast<int64_t>(real_) : integer_; }
   bool to_bool() const { return is_floating() ? real_ != 0 : integer_ != 0; }
   template <class T>

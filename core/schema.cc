@@ -10,12 +10,18 @@ namespace lockstep {
 namespace {
 
 constexpr std::pair<std::string_view, BaseType> kTypes[] = {
-    {"Tensor", BaseType::kTensor},   {"Scalar", BaseType::kScalar},
-    {"int", BaseType::kInt},         {"SymInt", BaseType::kInt},
-    {"float", BaseType::kFloat},     {"bool", BaseType::kBool},
-    {"str", BaseType::kStr},         {"ScalarType", BaseType::kDType},
-    {"Device", BaseType::kDevice},   {"Layout", BaseType::kLayout},
-    {"MemoryFormat", BaseType::kMemoryFormat}, {"Generator", BaseType::kGenerator},
+    {"Tensor", BaseType::kTensor},
+    {"Scalar", BaseType::kScalar},
+    {"int", BaseType::kInt},
+    {"SymInt", BaseType::kInt},
+    {"float", BaseType::kFloat},
+    {"bool", BaseType::kBool},
+    {"str", BaseType::kStr},
+    {"ScalarType", BaseType::kDType},
+    {"Device", BaseType::kDevice},
+    {"Layout", BaseType::kLayout},
+    {"MemoryFormat", BaseType::kMemoryFormat},
+    {"Generator", BaseType::kGenerator},
 };
 
 class Parser {
@@ -57,8 +63,9 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view wanted) const {
-    throw DispatchError(fmt::format("[schema] malformed at position {}: expected {}, got \"{}\" in \"{}\".",
-                                    at_, wanted, text_.substr(at_, 12), text_));
+    throw DispatchError(
+        fmt::format("[schema] malformed at position {}: expected {}, got \"{}\" in \"{}\".", at_,
+                    wanted, text_.substr(at_, 12), text_));
   }
   void skip_space() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -231,9 +238,8 @@ std::string aliased(const Type& type, char alias, bool written, int64_t list_siz
   if (list_size != 0) text.insert(text.find(']'), std::to_string(list_size));
   if (alias == 0) return text;
   const std::string note = fmt::format("({}{})", alias, written ? "!" : "");
-  return text.insert(text.find_first_of("?[") == std::string::npos ? text.size()
-                                                                   : text.find_first_of("?["),
-                     note);
+  return text.insert(
+      text.find_first_of("?[") == std::string::npos ? text.size() : text.find_first_of("?["), note);
 }
 
 }  // namespace

@@ -11,13 +11,23 @@ namespace lockstep {
 
 /// What an argument may be, as a schema spells it.
 enum class BaseType : uint8_t {
-  kTensor, kScalar, kInt, kFloat, kBool, kStr, kDType, kDevice, kLayout, kMemoryFormat, kGenerator,
+  kTensor,
+  kScalar,
+  kInt,
+  kFloat,
+  kBool,
+  kStr,
+  kDType,
+  kDevice,
+  kLayout,
+  kMemoryFormat,
+  kGenerator,
 };
 
 /// `Tensor(a!)?`, `int[2]`, `Tensor?[]`, ...
 struct Type {
   BaseType base = BaseType::kTensor;
-  bool optional = false;          ///< `?` on the whole
+  bool optional = false;  ///< `?` on the whole
   bool list = false;
   bool optional_element = false;  ///< `Tensor?[]`
 
@@ -28,12 +38,12 @@ std::string to_string(const Type& type);
 struct Argument {
   std::string name;
   Type type;
-  int64_t list_size = 0;     ///< N of `int[N]`: a single number stands for N of them; 0 when open
-  char alias = 0;            ///< the letter of `Tensor(a!)`, 0 when there is none
-  bool written = false;      ///< `!`: the operator changes it
+  int64_t list_size = 0;  ///< N of `int[N]`: a single number stands for N of them; 0 when open
+  char alias = 0;         ///< the letter of `Tensor(a!)`, 0 when there is none
+  bool written = false;   ///< `!`: the operator changes it
   bool keyword_only = false;
   bool has_default = false;
-  Value default_value;       ///< owns what it holds
+  Value default_value;  ///< owns what it holds
 };
 
 struct Return {

@@ -93,7 +93,8 @@ int64_t wrap_dim(std::string_view op, int64_t dim, int64_t rank) {
 
 uint64_t dim_mask(std::string_view op, IntList dims, int64_t rank) {
   LS_CHECK(rank <= 64, ShapeError, "[{}] at most 64 dimensions are supported, got {}.", op, rank);
-  if (dims.empty()) return rank == 64 ? ~uint64_t{0} : (uint64_t{1} << std::max<int64_t>(rank, 1)) - 1;
+  if (dims.empty())
+    return rank == 64 ? ~uint64_t{0} : (uint64_t{1} << std::max<int64_t>(rank, 1)) - 1;
   uint64_t mask = 0;
   for (int64_t dim : dims) {
     const uint64_t bit = uint64_t{1} << wrap_dim(op, dim, rank);

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
-#include <string_view>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/small_vector.h"
@@ -49,9 +49,11 @@ inline std::string to_string(const Dims& dims) { return to_string(IntList(dims))
 int64_t count_elements(IntList sizes);
 /// Row-major strides.
 Dims contiguous_strides(IntList sizes);
-/// True when the elements are laid out row by row without gaps. Dimensions of size 1 may have any stride.
+/// True when the elements are laid out row by row without gaps. Dimensions of size 1 may have any
+/// stride.
 bool is_contiguous(IntList sizes, IntList strides);
-/// True when every element has its own place and together they fill a gapless range, in any order of dimensions.
+/// True when every element has its own place and together they fill a gapless range, in any order
+/// of dimensions.
 bool is_dense(IntList sizes, IntList strides);
 /// True when two index tuples may name the same place (an expanded tensor, say).
 bool may_self_overlap(IntList sizes, IntList strides);
@@ -66,8 +68,8 @@ uint64_t dim_mask(std::string_view op, IntList dims, int64_t rank);
 Dims broadcast(std::string_view op, IntList a, IntList b);
 /// Strides that read a tensor of (sizes, strides) as `to`: 0 where it is stretched.
 Dims broadcast_strides(IntList sizes, IntList strides, IntList to);
-/// Strides under which (sizes, strides) reads as `to` without a copy; empty result when there are none
-/// (a 0-d `to` always works, so callers test `to.size()` first).
+/// Strides under which (sizes, strides) reads as `to` without a copy; empty result when there are
+/// none (a 0-d `to` always works, so callers test `to.size()` first).
 bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out);
 /// Fills in one -1 in `wanted` so that it holds `numel` elements. Throws ShapeError naming `op`.
 Dims infer_size(std::string_view op, IntList wanted, int64_t numel);

@@ -143,8 +143,9 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
     impl.refresh();
   }
   const DType to = destination.dtype();
-  const bool castable = spec.dtype == to || is_floating(to) ||
-                        (!is_floating(spec.dtype) && (to != DType::kBool || spec.dtype == DType::kBool));
+  const bool castable =
+      spec.dtype == to || is_floating(to) ||
+      (!is_floating(spec.dtype) && (to != DType::kBool || spec.dtype == DType::kBool));
   LS_CHECK(castable, DTypeError,
            "[{}] the result cannot be stored: expected a destination of {}, got {}. Cast it first.",
            op, to_string(spec.dtype), to_string(to));
@@ -165,7 +166,7 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
   }
   temporary_ = empty_tensor(impl.sizes, dtype, result_.device());
   count_hidden_copy(preparation.op.name(), result_,
-                    impl.dtype != dtype               ? "the result is cast into the destination"
+                    impl.dtype != dtype              ? "the result is cast into the destination"
                     : read_back == ReadBack::kHazard ? "the destination is also an input"
                                                      : "the kernel cannot write these strides");
   out_ = Out(*temporary_.impl());

@@ -140,9 +140,7 @@ Device result_device(const Operator& op, const A&... arguments) {
   std::optional<Device> found;
   (find_device(found, arguments), ...);
   if (!found) return kCPU;
-  (..., [&]<class T>(const T& argument) {
-    check_same_device(op, *found, argument);
-  }(arguments));
+  (..., [&]<class T>(const T& argument) { check_same_device(op, *found, argument); }(arguments));
   return *found;
 }
 
@@ -244,7 +242,8 @@ template <class R, size_t kCount, class... A>
 struct FunctionalForm {
   static R call(const Operator& op, KeySet keys, A... arguments) {
     const Key backend = keys.highest();
-    const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+    const Outputs outputs =
+        reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
     const Device device = result_device(op, arguments...);
     Preparation preparation = prepare(op, backend, outputs);
     return run(op, preparation, outputs, device, std::make_index_sequence<kCount>(),
@@ -275,7 +274,8 @@ struct Forms<Tensor(A...)> {
   static const Tensor& write(const Operator& op, KeySet keys, const Tensor& destination,
                              bool resizable, A... arguments) {
     const Key backend = keys.highest();
-    const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+    const Outputs outputs =
+        reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
     result_device(op, destination, arguments...);
     Preparation preparation = prepare(op, backend, outputs);
     Target target(preparation, outputs.specs[0], destination, resizable,
@@ -328,7 +328,8 @@ struct Forms<void(A...)> {
   struct Functional {
     static void call(const Operator& op, KeySet keys, A... arguments) {
       const Key backend = keys.highest();
-      const Outputs outputs = reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
+      const Outputs outputs =
+          reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
       result_device(op, arguments...);
       Preparation preparation = prepare(op, backend, outputs);
       if (backend != Key::kMeta) {
@@ -354,10 +355,10 @@ template <class... A>
 struct ViewAdapters<Tensor(const Tensor&, A...)> {
   using Geometry = ViewSpec (*)(const Tensor&, A...);
   static Tensor call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
-    ViewSpec spec = reinterpret_cast<Geometry>(op.definition())(
-        self, static_cast<A>(arguments)...);
-    const ViewOrigin origin = detail::thread_keys.excluded.has(Key::kAutograd) ? ViewOrigin::kNoGrad
-                                                                               : ViewOrigin::kRecorded;
+    ViewSpec spec = reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...);
+    const ViewOrigin origin = detail::thread_keys.excluded.has(Key::kAutograd)
+                                  ? ViewOrigin::kNoGrad
+                                  : ViewOrigin::kRecorded;
     return alias_tensor(self, std::move(spec.sizes), std::move(spec.strides), spec.offset,
                         spec.dtype.value_or(self.dtype()), true, origin);
   }
@@ -367,10 +368,10 @@ struct ViewAdapters<std::vector<Tensor>(const Tensor&, A...)> {
   using Geometry = std::vector<ViewSpec> (*)(const Tensor&, A...);
   static std::vector<Tensor> call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
     std::vector<Tensor> views;
-    for (ViewSpec& spec : reinterpret_cast<Geometry>(op.definition())(
-             self, static_cast<A>(arguments)...)) {
-      views.push_back(alias_tensor(self, std::move(spec.sizes), std::move(spec.strides), spec.offset,
-                                   spec.dtype.value_or(self.dtype()), true,
+    for (ViewSpec& spec :
+         reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...)) {
+      views.push_back(alias_tensor(self, std::move(spec.sizes), std::move(spec.strides),
+                                   spec.offset, spec.dtype.value_or(self.dtype()), true,
                                    ViewOrigin::kMultiOutput));
     }
     return views;

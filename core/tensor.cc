@@ -60,8 +60,8 @@ Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device 
 Tensor alias_tensor(const Tensor& of, Dims sizes, Dims strides, int64_t offset, DType dtype,
                     bool relate, ViewOrigin origin) {
   const TensorImpl& source = *of.impl();
-  Ref<TensorImpl> impl = make_ref<TensorImpl>(source.storage, std::move(sizes), std::move(strides),
-                                              offset, dtype);
+  Ref<TensorImpl> impl =
+      make_ref<TensorImpl>(source.storage, std::move(sizes), std::move(strides), offset, dtype);
   if (relate) {
     impl->base = source.base ? source.base : Ref<TensorImpl>::share(of.impl());
     // A view of a view keeps the stricter rule of the two.

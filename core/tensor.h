@@ -33,7 +33,7 @@ struct TensorImpl : RefCounted {
 
   Ref<Storage> storage;
   Dims sizes;
-  Dims strides;  ///< in elements
+  Dims strides;        ///< in elements
   int64_t offset = 0;  ///< in elements of `dtype`
   int64_t numel = 0;
   DType dtype;

@@ -14,10 +14,10 @@ const Tensor& tensor_in(const std::byte* bytes) {
   return *std::launder(reinterpret_cast<const Tensor*>(bytes));
 }
 
-constexpr const char* kTagNames[] = {"None",   "Tensor", "Tensor", "Tensor[]", "Tensor[]", "int",
-                                     "float",  "bool",   "Scalar", "int[]",    "int[]",    "str",
-                                     "str",    "dtype",  "Device", "Layout",   "MemoryFormat",
-                                     "Generator", "bool[]"};
+constexpr const char* kTagNames[] = {"None",   "Tensor",       "Tensor",    "Tensor[]", "Tensor[]",
+                                     "int",    "float",        "bool",      "Scalar",   "int[]",
+                                     "int[]",  "str",          "str",       "dtype",    "Device",
+                                     "Layout", "MemoryFormat", "Generator", "bool[]"};
 
 }  // namespace
 
@@ -207,7 +207,8 @@ std::string Value::to_string() const {
     case Tag::kTensorList:
     case Tag::kTensorVector: {
       std::string text = "[";
-      for (const Tensor& t : tensors()) text += (text.size() > 1 ? ", " : "") + lockstep::to_string(t);
+      for (const Tensor& t : tensors())
+        text += (text.size() > 1 ? ", " : "") + lockstep::to_string(t);
       return text + "]";
     }
     case Tag::kInt:

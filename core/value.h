@@ -30,9 +30,9 @@ class Value {
     kDouble,
     kBool,
     kScalar,
-    kIntList,       ///< borrowed
+    kIntList,  ///< borrowed
     kOwnedIntList,
-    kString,        ///< borrowed
+    kString,  ///< borrowed
     kOwnedString,
     kDType,
     kDevice,
@@ -44,11 +44,11 @@ class Value {
 
   Value() noexcept : tag_(Tag::kNone) {}
   Value(std::nullopt_t) noexcept : Value() {}
-  Value(Tensor&& tensor) noexcept;              ///< owned
-  Value(const Tensor& tensor) noexcept;         ///< borrowed
+  Value(Tensor&& tensor) noexcept;               ///< owned
+  Value(const Tensor& tensor) noexcept;          ///< borrowed
   Value(const OptionalTensor& tensor) noexcept;  ///< borrowed
-  Value(TensorList list) noexcept;              ///< borrowed
-  Value(std::vector<Tensor>&& list);            ///< owned
+  Value(TensorList list) noexcept;               ///< borrowed
+  Value(std::vector<Tensor>&& list);             ///< owned
   Value(int64_t value) noexcept : tag_(Tag::kInt) { payload_.integer = value; }
   Value(double value) noexcept : tag_(Tag::kDouble) { payload_.real = value; }
   Value(bool value) noexcept : tag_(Tag::kBool) { payload_.integer = value ? 1 : 0; }
@@ -58,11 +58,14 @@ class Value {
   Value(const char* s) noexcept : Value(std::string_view(s)) {}  // else it would become a bool
   Value(DType dtype) noexcept : tag_(Tag::kDType) { payload_.integer = static_cast<int>(dtype); }
   Value(Device device) noexcept : tag_(Tag::kDevice) { payload_.device = device; }
-  Value(Layout layout) noexcept : tag_(Tag::kLayout) { payload_.integer = static_cast<int>(layout); }
-  Value(MemoryFormat f) noexcept : tag_(Tag::kMemoryFormat) { payload_.integer = static_cast<int>(f); }
+  Value(Layout layout) noexcept : tag_(Tag::kLayout) {
+    payload_.integer = static_cast<int>(layout);
+  }
+  Value(MemoryFormat f) noexcept : tag_(Tag::kMemoryFormat) {
+    payload_.integer = static_cast<int>(f);
+  }
   Value(BoolList list) noexcept : tag_(Tag::kBoolList) { payload_.flags = list; }
-  Value(Generator* generator) noexcept
-      : tag_(generator != nullptr ? Tag::kGenerator : Tag::kNone) {
+  Value(Generator* generator) noexcept : tag_(generator != nullptr ? Tag::kGenerator : Tag::kNone) {
     payload_.pointer = generator;
   }
   template <class T>
@@ -157,9 +160,9 @@ class Stack {
 // Value -> C++ argument, by the type that the operator's signature names.
 template <class T>
 struct FromValue;
-#define LS_FROM_VALUE(T, expression)                  \
-  template <>                                         \
-  struct FromValue<T> {                               \
+#define LS_FROM_VALUE(T, expression)                                     \
+  template <>                                                            \
+  struct FromValue<T> {                                                  \
     static T get([[maybe_unused]] const Value& v) { return expression; } \
   }
 LS_FROM_VALUE(const Tensor&, v.tensor());

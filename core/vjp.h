@@ -81,13 +81,13 @@ using VjpOfMany = Gradients (*)(VjpContext&, std::span<const Tensor> grads);
 /// A tensor that a derivative keeps from forward to backward.
 struct Save {
   bool is_output = false;
-  size_t index = 0;         ///< of the argument or of the result in the schema
+  size_t index = 0;                    ///< of the argument or of the result in the schema
   uint64_t needed_for = ~uint64_t{0};  ///< tensor arguments (by ordinal) whose gradients read it
 };
 
 /// An operator's derivative as its block declares it.
 struct Derivative {
-  Vjp of_one = nullptr;         ///< used when the operator has one differentiable result
+  Vjp of_one = nullptr;  ///< used when the operator has one differentiable result
   VjpOfMany of_many = nullptr;
   SmallVector<Save, 4> saves;
   uint64_t differentiable_outputs = ~uint64_t{0};

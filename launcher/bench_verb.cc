@@ -66,9 +66,11 @@ void run_step(const StepOptions& options) {
         .add("peak_memory_bytes", memory);
     fmt::print("{}\n", line.text());
   } else {
-    fmt::print("{:<12} {:>4}  {} threads  median {:8.2f} ms  min {:8.2f} ms  {:>9.0f} tokens/s  {:6.1f} GFLOP/s  peak {:.0f} MiB\n",
-               config.name(), options.precision, num_threads(), times.median_ms, times.min_ms,
-               tokens / seconds, flops / seconds / 1e9, static_cast<double>(memory) / 1048576.0);
+    fmt::print(
+        "{:<12} {:>4}  {} threads  median {:8.2f} ms  min {:8.2f} ms  {:>9.0f} tokens/s  {:6.1f} "
+        "GFLOP/s  peak {:.0f} MiB\n",
+        config.name(), options.precision, num_threads(), times.median_ms, times.min_ms,
+        tokens / seconds, flops / seconds / 1e9, static_cast<double>(memory) / 1048576.0);
   }
 }
 

@@ -6,8 +6,8 @@ namespace lockstep::launcher {
 
 // What the program's exit status means; docs and scripts rely on these numbers.
 inline constexpr int kSuccess = 0;
-inline constexpr int kFailure = 1;        ///< anything without a number of its own
-inline constexpr int kUsage = 2;          ///< command line or config
+inline constexpr int kFailure = 1;  ///< anything without a number of its own
+inline constexpr int kUsage = 2;    ///< command line or config
 inline constexpr int kData = 3;
 inline constexpr int kCheckpoint = 4;
 inline constexpr int kCommunication = 5;

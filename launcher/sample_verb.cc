@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "launcher/verbs.h"
 #include "train/generate.h"
+#include "train/tokenizer.h"
 #include "train/weights.h"
 
 namespace lockstep::launcher {
@@ -35,15 +36,18 @@ std::string prompt_text(const std::string& start) {
 void run_sample(const SampleOptions& options) {
   const std::unique_ptr<nn::LanguageModel> model =
       train::load_model(train::RunDirectory::open(options.run_directory));
+  const auto tokenizer = train::load_tokenizer(options.run_directory);
   const std::string text = prompt_text(options.start);
-  std::vector<int64_t> prompt;
-  for (const char c : text) prompt.push_back(static_cast<unsigned char>(c));
+  const std::vector<uint32_t> ids = train::encode_special(*tokenizer, text);
+  const std::vector<int64_t> prompt(ids.begin(), ids.end());
   for (int64_t i = 0; i < options.samples; ++i) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     train::GenerateOptions generate = options.generate;
     generate.seed += static_cast<uint64_t>(i);
-    train::generate(*model, prompt, generate, [](int64_t byte) {
-      std::putchar(static_cast<int>(byte));
+    train::generate(*model, prompt, generate, [&](int64_t token) {
+      std::string piece;
+      tokenizer->decode(static_cast<uint32_t>(token), piece);
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     });
     std::fputs("\n---------------\n", stdout);

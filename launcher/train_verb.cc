@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -16,6 +18,7 @@
 #include "train/generate.h"
 #include "train/progress.h"
 #include "train/text_data.h"
+#include "train/tokenizer.h"
 #include "train/training_run.h"
 
 namespace lockstep::launcher {
@@ -59,25 +62,38 @@ void print_summary(const train::RunSummary& summary, const train::RunDirectory& 
              percentile(90), percentile(99));
 }
 
-/// The held-out text: how the model compares with compressors that know nothing of it either.
-void print_held_out(const train::RunSummary& summary, const train::ByteText& text) {
-  const std::span<const std::byte> bytes = text.held_out();
+/// How well the held-out text is predicted, and for plain bytes what compressors make of the same.
+void print_held_out(const train::RunSummary& summary, const train::TokenSource& source) {
+  const train::Evaluation& held_out = summary.held_out;
+  if (held_out.targets == 0) return;
+  fmt::print("held out   {} tokens: loss {:.4f}, {:.3f} bits per byte\n", grouped(held_out.targets),
+             held_out.loss, held_out.bits_per_byte());
+  const auto* text = dynamic_cast<const train::ByteText*>(&source);
+  if (text == nullptr) return;
+  const std::span<const std::byte> bytes = text->held_out();
   const auto bits = [&](size_t size) {
     return 8.0 * static_cast<double>(size) / static_cast<double>(bytes.size());
   };
-  fmt::print("held out   last {} bytes: loss {:.4f}, {:.3f} bits per byte\n",
-             grouped(std::ssize(bytes)), summary.held_out.loss, summary.held_out.bits_per_byte());
-  fmt::print("           the same bytes by gzip -9 {:.3f}, xz -9 {:.3f}, bzip2 -9 {:.3f}\n",
-             bits(train::gzip_size(bytes)), bits(train::xz_size(bytes)),
+  fmt::print("           the same {} bytes by gzip -9 {:.3f}, xz -9 {:.3f}, bzip2 -9 {:.3f}\n",
+             grouped(std::ssize(bytes)), bits(train::gzip_size(bytes)), bits(train::xz_size(bytes)),
              bits(train::bzip2_size(bytes)));
 }
 
+/// About `bytes` of text after a line end.
 void print_sample(train::Trainer& trainer, int64_t bytes, uint64_t seed) {
-  if (bytes == 0) return;
+  const train::Tokenizer* tokenizer = trainer.source().tokenizer();
+  if (bytes == 0 || tokenizer == nullptr) return;
+  const std::vector<uint32_t> ids = train::encode(*tokenizer, "\n");
+  const double size = std::max(1.0, trainer.source().held_out_bytes_per_token());
+  const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / size));
   fmt::print("sample\n");
-  const auto print = [](int64_t byte) { std::putchar(static_cast<int>(byte)); };
-  train::generate(trainer.model(), {'\n'},
-                  {.max_new_tokens = bytes, .temperature = 0.8, .top_k = 0, .seed = seed}, print);
+  const auto print = [&](int64_t token) {
+    std::string piece;
+    tokenizer->decode(static_cast<uint32_t>(token), piece);
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+  };
+  train::generate(trainer.model(), {ids.begin(), ids.end()},
+                  {.max_new_tokens = tokens, .temperature = 0.8, .top_k = 0, .seed = seed}, print);
   fmt::print("\n\n");
 }
 
@@ -88,11 +104,13 @@ void run_train(const TrainOptions& options) {
   const config::RunConfig config =
       config::load(options.files, overrides, &origins, config::process_variables());
   if (config.threads() > 0) set_num_threads(config.threads());
-  const train::RunDirectory directory =
-      options.run_directory.empty() ? train::RunDirectory::create_new(config.name())
-                                    : train::RunDirectory::create_at(options.run_directory);
-  const std::string environment = train::environment_json(
-      {.command_line = options.command_line, .version = LOCKSTEP_VERSION, .threads = num_threads(), .libraries = {}});
+  const train::RunDirectory directory = options.run_directory.empty()
+                                            ? train::RunDirectory::create_new(config.name())
+                                            : train::RunDirectory::create_at(options.run_directory);
+  const std::string environment = train::environment_json({.command_line = options.command_line,
+                                                           .version = LOCKSTEP_VERSION,
+                                                           .threads = num_threads(),
+                                                           .libraries = {}});
   train::TrainingRun run(config, directory, environment);
   print_banner(run.trainer(), config, directory);
   train::write_text(directory.path() / "config_origins.txtpb",
@@ -103,11 +121,8 @@ void run_train(const TrainOptions& options) {
   const train::RunSummary summary = run.run(is_text ? stderr : stdout, format);
   if (!is_text) return;
   print_summary(summary, directory);
-  const auto* text = dynamic_cast<const train::ByteText*>(&run.trainer().source());
-  if (text != nullptr) {
-    if (summary.held_out.targets > 0) print_held_out(summary, *text);
-    print_sample(run.trainer(), config.train().sample_bytes(), config.seed());
-  }
+  print_held_out(summary, run.trainer().source());
+  print_sample(run.trainer(), config.train().sample_bytes(), config.seed());
   fmt::print("look at    {}/metrics.jsonl; more text: lockstep sample {}\n",
              directory.path().string(), directory.path().string());
 }

@@ -65,9 +65,9 @@ std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
         std::move(parameters),
         SgdOptions{from.sgd().momentum(), from.sgd().nesterov(), from.weight_decay()});
   }
-  return std::make_unique<AdamW>(
-      std::move(parameters), AdamWOptions{from.adamw().beta1(), from.adamw().beta2(),
-                                          from.adamw().epsilon(), from.weight_decay()});
+  return std::make_unique<AdamW>(std::move(parameters),
+                                 AdamWOptions{from.adamw().beta1(), from.adamw().beta2(),
+                                              from.adamw().epsilon(), from.weight_decay()});
 }
 
 Schedule build_schedule(const config::RunConfig& config) {

@@ -1,6 +1,7 @@
 #include "train/evaluate.h"
 
 #include <algorithm>
+#include <limits>
 #include <numbers>
 
 #include "autograd/grad_mode.h"
@@ -8,7 +9,10 @@
 
 namespace lockstep::train {
 
-double Evaluation::bits_per_byte() const { return loss / std::numbers::ln2; }
+double Evaluation::bits_per_byte() const {
+  if (bytes_per_target == 0) return std::numeric_limits<double>::quiet_NaN();
+  return loss / std::numbers::ln2 / bytes_per_target;
+}
 
 Evaluation evaluate(nn::LanguageModel& model, const TokenSource& source,
                     const EvaluationOptions& options) {
@@ -24,11 +28,12 @@ Evaluation evaluate(nn::LanguageModel& model, const TokenSource& source,
     return std::span(tensor.data<int64_t>(), static_cast<size_t>(tensor.numel()));
   };
   Evaluation result;
+  result.bytes_per_target = source.held_out_bytes_per_token();
   double sum = 0;
   for (int64_t i = 0; i < used; ++i) {
     const int64_t batch = i * batches / used;
-    result.targets += fill_validation(source, batch * options.rows, options.length, span(inputs),
-                                      span(targets));
+    result.targets +=
+        fill_validation(source, batch * options.rows, options.length, span(inputs), span(targets));
     sum += nn::sum_of_losses(model, inputs, targets).item<double>();
   }
   model.train(was_training);

@@ -11,15 +11,17 @@ namespace lockstep::train {
 struct Evaluation {
   double loss = 0;  ///< mean over the targets, in nats
   int64_t targets = 0;
+  double bytes_per_target = 0;  ///< of text, on average; 0 where it is not known
 
-  /// For byte-level tokens: what an arithmetic coder driven by the model would need.
+  /// What an arithmetic coder driven by the model would need for the text; NaN where its bytes are
+  /// not known.
   double bits_per_byte() const;
 };
 
 struct EvaluationOptions {
-  int64_t length = 0;        ///< positions of a window
-  int64_t rows = 1;          ///< windows per batch
-  int64_t max_batches = 0;   ///< 0: all held-out tokens; else batches spread evenly over them
+  int64_t length = 0;       ///< positions of a window
+  int64_t rows = 1;         ///< windows per batch
+  int64_t max_batches = 0;  ///< 0: all held-out tokens; else batches spread evenly over them
 };
 
 /// Runs `model` over the held-out windows without recording a graph; dropout is off while it runs.

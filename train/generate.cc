@@ -40,9 +40,10 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
                               const std::function<void(int64_t)>& on_token) {
   LS_CHECK(!prompt.empty(), DataError, "[generate] the prompt is empty: expected a token or more.");
   for (int64_t token : prompt) {
-    LS_CHECK(token >= 0 && token < model.vocabulary(), DataError,
-             "[generate] a prompt token lies outside the vocabulary: expected one in [0, {}), got {}.",
-             model.vocabulary(), token);
+    LS_CHECK(
+        token >= 0 && token < model.vocabulary(), DataError,
+        "[generate] a prompt token lies outside the vocabulary: expected one in [0, {}), got {}.",
+        model.vocabulary(), token);
   }
   const NoGradGuard no_grad;
   const bool was_training = model.is_training();
@@ -56,11 +57,10 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
     const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)});
     const Tensor logits = model.forward(input, &cache);
     const Tensor last = logits.select(1, -1).contiguous();
-    const auto random = philox({static_cast<uint32_t>(i), 0, 0, 0},
-                               {static_cast<uint32_t>(options.seed),
-                                static_cast<uint32_t>(options.seed >> 32)});
-    const int64_t next =
-        draw(last.data<float>(), model.vocabulary(), options, random[0] * 0x1p-32);
+    const auto random =
+        philox({static_cast<uint32_t>(i), 0, 0, 0},
+               {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
+    const int64_t next = draw(last.data<float>(), model.vocabulary(), options, random[0] * 0x1p-32);
     tokens.push_back(next);
     if (on_token) on_token(next);
     fed = {next};

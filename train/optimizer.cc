@@ -46,8 +46,8 @@ Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options)
 
 void Sgd::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) {
   const NoGradGuard no_grad;
-  _fused_sgd_(parameters_, gradients, buffers_, learning_rate, options_.momentum,
-              options_.nesterov, options_.weight_decay, grad_scale, decayed_);
+  _fused_sgd_(parameters_, gradients, buffers_, learning_rate, options_.momentum, options_.nesterov,
+              options_.weight_decay, grad_scale, decayed_);
 }
 
 }  // namespace lockstep::train

@@ -31,8 +31,7 @@ struct AdamWOptions {
 class AdamW final : public Optimizer {
  public:
   AdamW(std::vector<Tensor> parameters, AdamWOptions options);
-  void step(const std::vector<Tensor>& gradients, double learning_rate,
-            double grad_scale) override;
+  void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
 
  private:
   AdamWOptions options_;
@@ -53,8 +52,7 @@ struct SgdOptions {
 class Sgd final : public Optimizer {
  public:
   Sgd(std::vector<Tensor> parameters, SgdOptions options);
-  void step(const std::vector<Tensor>& gradients, double learning_rate,
-            double grad_scale) override;
+  void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
 
  private:
   SgdOptions options_;

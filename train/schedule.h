@@ -8,9 +8,9 @@ namespace lockstep::train {
 struct Schedule {
   enum class Kind : uint8_t { kCosine, kConstant };
   Kind kind = Kind::kCosine;
-  double peak = 3e-4;        ///< rate after warm-up
-  int64_t warmup_steps = 0;  ///< rises linearly from peak / warmup_steps to peak
-  int64_t decay_steps = 0;   ///< step at which the cosine reaches its minimum
+  double peak = 3e-4;          ///< rate after warm-up
+  int64_t warmup_steps = 0;    ///< rises linearly from peak / warmup_steps to peak
+  int64_t decay_steps = 0;     ///< step at which the cosine reaches its minimum
   double minimum_ratio = 0.1;  ///< minimum as a part of peak
 
   /// Rate of the optimizer's step number `step`. After decay_steps it stays at the minimum.

@@ -43,11 +43,13 @@ double Trainer::run_leaf(int64_t leaf, int64_t& targets) {
   double loss = 0;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
     default_generator().set_position(static_cast<uint64_t>(step_), static_cast<uint32_t>(i));
-    fill_sequences(*source_, step_, i * micro_batch_, length_, elements(inputs_), elements(targets_));
+    fill_sequences(*source_, step_, i * micro_batch_, length_, elements(inputs_),
+                   elements(targets_));
     const Tensor losses = nn::sum_of_losses(*model_, inputs_, targets_);
     losses.backward();
     loss += losses.item<double>();
-    targets += std::ranges::count_if(elements(targets_), [](int64_t t) { return t != kIgnoredTarget; });
+    targets +=
+        std::ranges::count_if(elements(targets_), [](int64_t t) { return t != kIgnoredTarget; });
   }
   return loss;
 }
@@ -78,8 +80,7 @@ StepResult Trainer::step() {
   optimizer_->step(gradients, result.learning_rate,
                    mean * clip_factor(result.grad_norm, clip_grad_norm_));
   ++step_;
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -19,11 +19,11 @@ namespace lockstep::train {
 
 /// What one step did.
 struct StepResult {
-  int64_t step = 0;          ///< counts from 0
-  double loss = 0;           ///< mean over the step's targets, in nats
-  double grad_norm = 0;      ///< before clipping
+  int64_t step = 0;      ///< counts from 0
+  double loss = 0;       ///< mean over the step's targets, in nats
+  double grad_norm = 0;  ///< before clipping
   double learning_rate = 0;
-  int64_t tokens = 0;        ///< inputs of the step
+  int64_t tokens = 0;  ///< inputs of the step
   double seconds = 0;
 };
 

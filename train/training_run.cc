@@ -8,6 +8,7 @@
 #include "core/allocator.h"
 #include "train/atomic_file.h"
 #include "train/run_log.h"
+#include "train/tokenizer.h"
 #include "train/weights.h"
 
 namespace lockstep::train {
@@ -90,6 +91,8 @@ RunSummary TrainingRun::run(std::FILE* terminal, LogFormat format) {
 void TrainingRun::save() {
   save_weights(trainer_.model(), directory_.weights());
   write_text(directory_.model_config(), trainer_.model().hugging_face_config());
+  const Tokenizer* tokenizer = trainer_.source().tokenizer();
+  if (tokenizer != nullptr) tokenizer->save(directory_.path());
 }
 
 }  // namespace lockstep::train

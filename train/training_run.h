@@ -26,7 +26,7 @@ struct RunSummary {
 
 /// Trains as `config` says and leaves everything in `directory`: config.txtpb (resolved, enough to
 /// repeat the run), environment.json, metrics.jsonl (one line a step), a TensorBoard event file,
-/// model.safetensors and config.json at the end.
+/// model.safetensors, config.json and the tokenizer's files at the end.
 ///
 /// metrics.jsonl: what step_record writes, and val_loss and val_bits_per_byte on the lines after
 /// which the model was evaluated.

@@ -74,7 +74,8 @@ void load_weights(nn::LanguageModel& model, const std::filesystem::path& path) {
   }
   for (const TensorRecord& record : file.tensors()) {
     // Old GPT-2 files carry the causal mask as a buffer.
-    const bool mask = record.name.ends_with(".attn.bias") || record.name.ends_with(".attn.masked_bias");
+    const bool mask =
+        record.name.ends_with(".attn.bias") || record.name.ends_with(".attn.masked_bias");
     if (!expected.contains(record.name) && !mask) {
       problems += fmt::format("\n  unexpected {}", record.name);
     }

@@ -198,6 +198,10 @@ LS_OP(addmv, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
       check_vector("addmv", vec);
       LS_CHECK(self.dim() <= 1, ShapeError, "[addmv] self must stretch to a vector, got shape {}.",
                self.shape());
+      if (!is_floating(mat.dtype())) {  // unlike addmm, this form cuts fractions off, as in ATen
+        beta = beta.to_int();
+        alpha = alpha.to_int();
+      }
       const Tensor added = self.dim() == 1 ? as_column(self) : self;
       return addmm(added, mat, as_column(vec), beta, alpha).squeeze(1);
     });

@@ -22,7 +22,9 @@ ViewSpec same_as(const Tensor& self) {
 std::pair<int64_t, int64_t> slice_range(int64_t size, std::optional<int64_t> start,
                                         std::optional<int64_t> end, int64_t step) {
   LS_CHECK(step > 0, ShapeError, "[slice] step must be positive, got {}.", step);
-  const auto place = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
+  const auto place = [size](int64_t i) {
+    return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);
+  };
   const int64_t first = place(start.value_or(0));
   const int64_t last = std::max(first, place(end.value_or(size)));
   return {first, last == first ? 0 : (last - first - 1) / step + 1};
@@ -118,7 +120,8 @@ std::vector<ViewSpec> split_geometry(const Tensor& self, int64_t split_size, int
   LS_CHECK(split_size > 0 || (split_size == 0 && size == 0), ShapeError,
            "[split] split_size must be positive, got {}.", split_size);
   std::vector<ViewSpec> specs;
-  for (int64_t first = 0; first < size || specs.empty(); first += std::max<int64_t>(split_size, 1)) {
+  for (int64_t first = 0; first < size || specs.empty();
+       first += std::max<int64_t>(split_size, 1)) {
     ViewSpec& spec = specs.emplace_back(same_as(self));
     spec.offset += first * spec.strides[d];
     spec.sizes[d] = std::min(split_size, size - first);
@@ -212,7 +215,8 @@ Tensor detach(const Tensor& self) { return op_detach(self); }
 Tensor Tensor::detach() const { return lockstep::detach(*this); }
 
 LS_OP(as_strided, Tensor(const Tensor&, IntList, IntList, std::optional<int64_t>),
-      "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)")
+      "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+      "Tensor(a)")
     .doc("The storage read with the given sizes, strides and offset.")
     .view(as_strided_geometry)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -267,24 +271,26 @@ LS_OP(select, Tensor(const Tensor&, int64_t, int64_t),
                                ctx.argument<int64_t>(2));
       });
     });
-Tensor select(const Tensor& self, int64_t dim, int64_t index) { return op_select(self, dim, index); }
+Tensor select(const Tensor& self, int64_t dim, int64_t index) {
+  return op_select(self, dim, index);
+}
 Tensor Tensor::select(int64_t dim, int64_t index) const {
   return lockstep::select(*this, dim, index);
 }
 
-LS_OP(slice, Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t),
-      "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
-      "-> Tensor(a)")
+LS_OP(
+    slice, Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t),
+    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
+    "-> Tensor(a)")
     .doc("Every step-th part from start to before end; out-of-range bounds are clamped.")
     .view(slice_geometry)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         const int64_t dim = ctx.argument<int64_t>(1);
         const int64_t size = ctx.sizes(0)[wrap_dim("slice", dim, grad.dim())];
-        return slice_backward(grad, ctx.sizes(0), dim,
-                              ctx.argument<std::optional<int64_t>>(2).value_or(0),
-                              ctx.argument<std::optional<int64_t>>(3).value_or(size),
-                              ctx.argument<int64_t>(4));
+        return slice_backward(
+            grad, ctx.sizes(0), dim, ctx.argument<std::optional<int64_t>>(2).value_or(0),
+            ctx.argument<std::optional<int64_t>>(3).value_or(size), ctx.argument<int64_t>(4));
       });
     });
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
@@ -302,14 +308,16 @@ LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
     .view(split_geometry)
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
       return ctx.gradients([&] {
-        const int64_t dim = wrap_dim("split", ctx.argument<int64_t>(2), static_cast<int64_t>(ctx.sizes(0).size()));
+        const int64_t dim =
+            wrap_dim("split", ctx.argument<int64_t>(2), static_cast<int64_t>(ctx.sizes(0).size()));
         const int64_t split_size = ctx.argument<int64_t>(1);
         std::vector<Tensor> parts;
         for (size_t i = 0; i < grads.size(); ++i) {
           Dims sizes = to_dims(ctx.sizes(0));
           sizes[dim] = std::min(split_size, sizes[dim] - static_cast<int64_t>(i) * split_size);
-          parts.push_back(grads[i].defined() ? grads[i]
-                                             : zeros(sizes, {ctx.input(0).dtype, ctx.input(0).device}));
+          parts.push_back(grads[i].defined()
+                              ? grads[i]
+                              : zeros(sizes, {ctx.input(0).dtype, ctx.input(0).device}));
         }
         return cat(parts, dim);
       });
@@ -321,8 +329,7 @@ std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const {
   return lockstep::split(*this, split_size, dim);
 }
 
-LS_OP(squeeze, Tensor(const Tensor&, int64_t),
-      "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
+LS_OP(squeeze, Tensor(const Tensor&, int64_t), "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Drops a dimension of size 1; any other is kept.")
     .view(squeeze_geometry)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -355,8 +362,7 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
   return lockstep::transpose(*this, dim0, dim1);
 }
 
-LS_OP(unsqueeze, Tensor(const Tensor&, int64_t),
-      "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
+LS_OP(unsqueeze, Tensor(const Tensor&, int64_t), "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Inserts a dimension of size 1 before `dim`.")
     .view(unsqueeze_geometry)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -382,7 +388,8 @@ LS_OP(view_dtype, Tensor(const Tensor&, DType),
 Tensor view(const Tensor& self, DType dtype) { return op_view_dtype(self, dtype); }
 Tensor Tensor::view(DType dtype) const { return lockstep::view(*this, dtype); }
 
-LS_OP(reshape, Tensor(const Tensor&, IntList), "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
+LS_OP(reshape, Tensor(const Tensor&, IntList),
+      "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
     .doc("The same elements in another shape: a view where one exists, else a copy.")
     .composite([](const Tensor& self, IntList shape) {
       const Dims sizes = infer_size("reshape", shape, self.numel());

@@ -173,7 +173,12 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
   a.score(p, t.q, t.k, b, h, first, count);
   for (int64_t r = 0; r < count; ++r) {
     const float sum = t.logsumexp[(b * a.heads + h) * a.rows + first + r];
-    exponentials(p + r * keys, a.keys_before(first + r + 1), keys, sum == -kInfinity ? 0.0F : sum);
+    float* row = p + r * keys;
+    exponentials(row, a.keys_before(first + r + 1), keys, sum == -kInfinity ? 0.0F : sum);
+    // A large logsumexp is rounded by more than an exponential can bear.
+    const float total = join_row<SumOf<float>>(row, keys);
+    if (total == 0) continue;
+    for (int64_t j = 0; j < keys; ++j) row[j] /= total;
   }
   gemm_block(true, false, keys, a.width, count, 1.0F, p, keys, grad_out, t.grad_out.ld, 1.0F,
              t.grad_v.at(b, key_head), t.grad_v.ld);
@@ -185,8 +190,7 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
     // sum(grad_out * out) is the same number, but rounded otherwise than the products it is taken
     // from, and where one weight is almost 1 nothing but that difference is left.
     for (int64_t j = 0; j < keys; ++j) products[j] = weights[j] * row[j];
-    const float total = join_row<SumOf<float>>(weights, keys);
-    const float mean = total == 0 ? 0.0F : join_row<SumOf<float>>(products, keys) / total;
+    const float mean = join_row<SumOf<float>>(products, keys);
     for (int64_t j = 0; j < keys; ++j) row[j] = weights[j] * (row[j] - mean);
   }
   gemm_block(false, false, count, a.width, keys, a.scale, ds, keys, t.k.at(b, key_head), t.k.ld,

@@ -37,11 +37,14 @@ void scalar_tensor(const Out& out, Scalar value, Type, LayoutOption, DeviceOptio
   fill_elements(out, value);
 }
 
-/// Element i is start + i * step, computed in f64 or, when all three numbers are integers, int64.
+/// Element i is start + i * step, computed in f64. Integer results are computed in int64 from start
+/// and step without their fractions, as in ATen; so are float results when all three numbers are
+/// integers.
 void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutOption, DeviceOption,
             Flag) {
   constexpr int64_t kChunk = 512;
-  const bool integral = !start.is_floating() && !end.is_floating() && !step.is_floating();
+  const bool integral =
+      !is_floating(out.dtype) || !(start.is_floating() || end.is_floating() || step.is_floating());
   const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
   const auto run = [&]<class T>() {
     const T first = start.to<T>();

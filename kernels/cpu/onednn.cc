@@ -7,41 +7,11 @@
 #include <vector>
 
 #include "core/check.h"
-
-#ifdef LOCKSTEP_SERIAL
-// oneDNN brings an OpenMP runtime along even where Lockstep does not use one.
-extern "C" {
-int omp_get_max_threads() __attribute__((weak));
-void omp_set_num_threads(int threads) __attribute__((weak));
-}
-#else
-#include <omp.h>
-#endif
+#include "core/parallel.h"
 
 namespace lockstep::cpu::onednn {
 
 namespace {
-
-/// Keeps oneDNN on the calling thread. Inside a parallel region it stays there by itself, but sizes
-/// its blocks by the setting all the same.
-class OneThread {
- public:
-  OneThread() {
-#ifdef LOCKSTEP_SERIAL
-    if (omp_set_num_threads == nullptr) return;
-#endif
-    before_ = omp_get_max_threads();
-    omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 0) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 dnnl::engine& engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -112,7 +82,7 @@ dnnl::memory memory(const dnnl::memory::desc& description, const void* data) {
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
            int64_t ldc) {
-  const OneThread one_thread;
+  const LibraryOnOneThread one_thread;
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
   LS_CHECK(status == dnnl_success, InternalError,
@@ -124,7 +94,7 @@ void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, 
 void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb, float* c,
                int64_t ldc) {
-  const OneThread one_thread;
+  const LibraryOnOneThread one_thread;
   try {
     const Matmul& matmul =
         compiled({m, n, k, lda, ldb, ldc, (transpose_a ? 1 : 0) + (transpose_b ? 2 : 0)});

@@ -54,8 +54,8 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
   if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
   LS_CHECK(!follows || length == 1, ShapeError,
            "[gpt2] after the first tokens a cache takes one at a time, got {}.", length);
-  const Tensor mixed = scaled_dot_product_attention(query, key, value, {},
-                                                    is_training() ? dropout_ : 0.0, !follows);
+  const Tensor mixed =
+      scaled_dot_product_attention(query, key, value, {}, is_training() ? dropout_ : 0.0, !follows);
   return attn_c_proj.forward(mixed.transpose(1, 2).reshape({batch, length, width}));
 }
 
@@ -96,8 +96,8 @@ Tensor Gpt2::forward(const Tensor& tokens, KvCache* cache) {
 std::vector<StoredParameter> Gpt2::stored_parameters() const {
   std::vector<StoredParameter> stored;
   for (const NamedParameter& parameter : named_parameters()) {
-    const bool projection = parameter.name.find(".c_") != std::string::npos &&
-                            parameter.name.ends_with(".weight");
+    const bool projection =
+        parameter.name.find(".c_") != std::string::npos && parameter.name.ends_with(".weight");
     stored.push_back({parameter.name, parameter.tensor, projection});
   }
   return stored;

@@ -39,7 +39,8 @@ std::pair<Tensor, Tensor> rotary_tables(int64_t positions, int64_t depth, double
       sine.push_back(static_cast<float>(std::sin(angle)));
     }
   }
-  return {tensor_from<float>(cosine, {positions, depth}), tensor_from<float>(sine, {positions, depth})};
+  return {tensor_from<float>(cosine, {positions, depth}),
+          tensor_from<float>(sine, {positions, depth})};
 }
 
 }  // namespace

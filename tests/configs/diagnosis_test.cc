@@ -1,8 +1,8 @@
 #include "configs/diagnosis.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
+
+#include <string>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"

@@ -1,12 +1,12 @@
 #include "configs/load.h"
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "configs/run.pb.h"
 #include "tests/configs/examples.h"

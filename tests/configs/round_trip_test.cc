@@ -1,12 +1,12 @@
-#include <cmath>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"

@@ -1,8 +1,8 @@
-#include <functional>
-#include <string>
-
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
 
 #include "configs/options.pb.h"
 #include "configs/run.pb.h"

@@ -25,8 +25,8 @@ CaseValue number_of(const CaseValue& value, const CaseFile& file) {
 
 int64_t int_of(const CaseValue& value, const CaseFile& file) {
   const CaseValue number = number_of(value, file);
-  LS_CHECK(number.kind == Kind::kInt || number.kind == Kind::kBool, DataError,
-           "expected an integer");
+  LS_CHECK(number.kind == Kind::kInt || number.kind == Kind::kBool || value.kind == Kind::kTensor,
+           DataError, "expected an integer");
   return number.integer;
 }
 
@@ -61,6 +61,16 @@ DType dtype_of_name(const std::string& name) {
   const std::optional<DType> dtype = parse_dtype(name);
   LS_CHECK(dtype.has_value(), DataError, "unknown dtype {}", name);
   return *dtype;
+}
+
+/// A number stands for a 0-d tensor; its dtype is the weakest of its kind, so that it promotes as
+/// the number would.
+Tensor tensor_of(const CaseValue& value, const CaseFile& file) {
+  if (value.kind == Kind::kTensor) return file.tensor(value);
+  const Scalar scalar = scalar_of(value, file);
+  const Tensor tensor = empty_tensor({}, scalar.is_floating() ? DType::kF32 : scalar.kind());
+  set_elements(tensor, std::vector<double>{scalar.to_double()});
+  return tensor;
 }
 
 Value list_value(const Argument& argument, const CaseValue& value, const CaseFile& file) {
@@ -100,7 +110,7 @@ Value argument_value(const Argument& argument, const CaseValue& value, const Cas
   if (argument.type.list) return list_value(argument, value, file);
   switch (argument.type.base) {
     case BaseType::kTensor:
-      return file.tensor(value);
+      return tensor_of(value, file);
     case BaseType::kInt:
       return int_of(value, file);
     case BaseType::kFloat:
@@ -113,6 +123,9 @@ Value argument_value(const Argument& argument, const CaseValue& value, const Cas
     case BaseType::kStr:
       expect_kind(value, Kind::kString, "a string");
       return Value(std::string_view(value.text)).own();
+    case BaseType::kDevice:
+      expect_kind(value, Kind::kString, "a device's name");
+      return parse_device(value.text);
     case BaseType::kDType:
       expect_kind(value, Kind::kDType, "a dtype");
       return dtype_of_name(value.text);

@@ -1,9 +1,9 @@
 #include "core/nearest.h"
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <string>
-
-#include <gtest/gtest.h>
 
 namespace lockstep {
 namespace {

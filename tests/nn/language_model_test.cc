@@ -100,10 +100,11 @@ TEST_P(LanguageModelTest, IgnoredTargetsDoNotCount) {
   targets.data<int64_t>()[5] = -100;
   const double part = sum_of_losses(*model, inputs, targets).item<double>();
   EXPECT_LT(part, whole);
-  EXPECT_NEAR(part, sum_of_losses(*model, inputs.slice(1, 0, 5).contiguous(),
-                                  targets.slice(1, 0, 5).contiguous())
-                        .item<double>(),
-              1e-4);
+  EXPECT_NEAR(
+      part,
+      sum_of_losses(*model, inputs.slice(1, 0, 5).contiguous(), targets.slice(1, 0, 5).contiguous())
+          .item<double>(),
+      1e-4);
 }
 
 TEST_P(LanguageModelTest, TooManyPositionsAreRefused) {

@@ -24,8 +24,8 @@ namespace {
 using namespace lockstep;
 using Json = nlohmann::json;
 
-constexpr double kLossTolerance = 1e-5;      // absolute
-constexpr double kNormTolerance = 1e-4;      // relative
+constexpr double kLossTolerance = 1e-5;  // absolute
+constexpr double kNormTolerance = 1e-4;  // relative
 constexpr double kGradientAbsolute = 1e-5;
 constexpr double kGradientRelative = 1e-4;
 
@@ -100,8 +100,7 @@ Run train_beside(const std::filesystem::path& folder) {
   for (int64_t step = 0; step < inputs.size(0); ++step) {
     const double mean = 1.0 / static_cast<double>(targets.select(0, step).numel());
     tree.begin_leaf();
-    const Tensor loss =
-        nn::sum_of_losses(*model, inputs.select(0, step), targets.select(0, step));
+    const Tensor loss = nn::sum_of_losses(*model, inputs.select(0, step), targets.select(0, step));
     loss.backward();
     tree.end_leaf();
     const std::vector<Tensor>& gradients = tree.result().slots();
