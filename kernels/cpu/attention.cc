@@ -177,8 +177,8 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
     exponentials(row, a.keys_before(first + r + 1), keys, sum == -kInfinity ? 0.0F : sum);
     // A large logsumexp is rounded by more than an exponential can bear.
     const float total = join_row<SumOf<float>>(row, keys);
-    if (total == 0) continue;
-    for (int64_t j = 0; j < keys; ++j) row[j] /= total;
+    const float inverse = total == 0 ? 0.0F : 1.0F / total;
+    for (int64_t j = 0; j < keys; ++j) row[j] *= inverse;
   }
   gemm_block(true, false, keys, a.width, count, 1.0F, p, keys, grad_out, t.grad_out.ld, 1.0F,
              t.grad_v.at(b, key_head), t.grad_v.ld);
@@ -187,11 +187,17 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
   for (int64_t r = 0; r < count; ++r) {
     float* row = ds + r * keys;
     const float* weights = p + r * keys;
-    // sum(grad_out * out) is the same number, but rounded otherwise than the products it is taken
-    // from, and where one weight is almost 1 nothing but that difference is left.
+    // ds = p (dp - mean). Where one weight is almost 1, the weighted mean almost equals that
+    // element: its own mean takes away what rounding left of the difference. sum(grad_out * out) is
+    // the same number, but rounded otherwise.
     for (int64_t j = 0; j < keys; ++j) products[j] = weights[j] * row[j];
     const float mean = join_row<SumOf<float>>(products, keys);
-    for (int64_t j = 0; j < keys; ++j) row[j] = weights[j] * (row[j] - mean);
+    for (int64_t j = 0; j < keys; ++j) {
+      row[j] -= mean;
+      products[j] = weights[j] * row[j];
+    }
+    const float rest = join_row<SumOf<float>>(products, keys);
+    for (int64_t j = 0; j < keys; ++j) row[j] = weights[j] * (row[j] - rest);
   }
   gemm_block(false, false, count, a.width, keys, a.scale, ds, keys, t.k.at(b, key_head), t.k.ld,
              0.0F, t.grad_q.at(b, h, first), t.grad_q.ld);
