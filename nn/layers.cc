@@ -1,5 +1,7 @@
 #include "nn/layers.h"
 
+#include <cmath>
+
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/matmul.h"
@@ -17,6 +19,10 @@ Tensor normal(IntList sizes, Init init) {
 }
 
 }  // namespace
+
+Init Init::branch_end(int64_t layers) {
+  return {0.02 / std::sqrt(2.0 * static_cast<double>(layers))};
+}
 
 Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
     : weight(register_parameter("weight", normal({out, in}, init))) {

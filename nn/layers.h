@@ -9,6 +9,10 @@ namespace lockstep::nn {
 /// How a weight starts: normal with mean 0, drawn from the default generator.
 struct Init {
   double deviation = 0.02;
+
+  /// For the last projection of a branch: a model of `layers` layers sums 2 * layers branches, so
+  /// each starts smaller by the root of that (Radford et al. 2019).
+  static Init branch_end(int64_t layers);
 };
 
 /// y = x W^T + b. x [..., in], W [out, in], b [out].

@@ -1,6 +1,5 @@
 #include "nn/models/gpt2.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -13,22 +12,13 @@
 
 namespace lockstep::nn {
 
-namespace {
-
-/// Branches end in a sum over 2 * layers of them, so their last projections start smaller.
-Init branch_end(const Gpt2Options& options) {
-  return {0.02 / std::sqrt(2.0 * static_cast<double>(options.layers))};
-}
-
-}  // namespace
-
 Gpt2Block::Gpt2Block(const Gpt2Options& o)
     : ln_1(o.width, o.epsilon),
       c_attn(o.width, 3 * o.width, true),
-      attn_c_proj(o.width, o.width, true, branch_end(o)),
+      attn_c_proj(o.width, o.width, true, Init::branch_end(o.layers)),
       ln_2(o.width, o.epsilon),
       c_fc(o.width, 4 * o.width, true),
-      mlp_c_proj(4 * o.width, o.width, true, branch_end(o)),
+      mlp_c_proj(4 * o.width, o.width, true, Init::branch_end(o.layers)),
       heads_(o.heads),
       dropout_(o.dropout) {
   register_module("ln_1", ln_1);

@@ -15,10 +15,6 @@ namespace lockstep::nn {
 
 namespace {
 
-Init branch_end(const LlamaOptions& options) {
-  return {0.02 / std::sqrt(2.0 * static_cast<double>(options.layers))};
-}
-
 /// Rotates each pair (x[i], x[i + depth/2]) by its position's angle (Su et al. 2021, in the
 /// half-split order of Llama's weights). x [batch, heads, length, depth].
 Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
@@ -50,11 +46,11 @@ LlamaBlock::LlamaBlock(const LlamaOptions& o)
       q_proj(o.width, o.width, false),
       k_proj(o.width, o.width / o.heads * o.kv_heads, false),
       v_proj(o.width, o.width / o.heads * o.kv_heads, false),
-      o_proj(o.width, o.width, false, branch_end(o)),
+      o_proj(o.width, o.width, false, Init::branch_end(o.layers)),
       post_attention_layernorm(o.width, o.epsilon),
       gate_proj(o.width, o.hidden_width, false),
       up_proj(o.width, o.hidden_width, false),
-      down_proj(o.hidden_width, o.width, false, branch_end(o)),
+      down_proj(o.hidden_width, o.width, false, Init::branch_end(o.layers)),
       heads_(o.heads),
       kv_heads_(o.kv_heads) {
   register_module("input_layernorm", input_layernorm);
