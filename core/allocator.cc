@@ -9,20 +9,11 @@
 
 #include "core/check.h"
 #include "core/free_list_allocator.h"
+#include "core/meta_allocator.h"
 
 namespace lockstep {
 
 namespace {
-
-/// Tensors that only have a shape hold no memory.
-class MetaAllocator final : public Allocator {
- public:
-  Block allocate(size_t bytes, Stream) override { return {nullptr, bytes, nullptr, this}; }
-  void free(const Block&) noexcept override {}
-  void record_stream(const Block&, Stream) override {}
-  MemoryStats stats() const override { return {}; }
-  void reset_peak() override {}
-};
 
 size_t cpu_capacity() {
   // Twice the machine's memory leaves room for fragmentation; a lower `ulimit -v` is respected.

@@ -50,7 +50,7 @@ KeySet argument_keys(const Operator& op, const A&... arguments) {
       return KeySet();
     }(arguments));
     if (!chosen.empty()) keys = (keys - KeySet::backends()) | chosen;
-    if ((keys & KeySet::backends()).empty()) keys |= Key::kCPU;
+    if ((keys & KeySet::backends()).empty()) keys |= backend_key(default_device().type);
   }
   return keys;
 }

@@ -2,10 +2,8 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "core/check.h"
 
@@ -13,121 +11,38 @@ namespace lockstep {
 
 namespace {
 
-constexpr size_t kGranule =
-    512;  // alignment and rounding, a multiple of every vector and line size
 constexpr size_t kHugePage = 2u << 20;
-// A remainder below this stays with the block: splitting it off would only make crumbs.
-size_t smallest_remainder(size_t bytes) { return bytes < (1u << 20) ? kGranule : bytes / 16; }
+
+size_t whole_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
 
 }  // namespace
 
-FreeListAllocator::FreeListAllocator(size_t capacity) {
-  capacity_ = (capacity + kHugePage - 1) / kHugePage * kHugePage;
+FreeListAllocator::FreeListAllocator(size_t capacity)
+    : capacity_(whole_pages(capacity)), list_(capacity_) {
   range_ = mmap(nullptr, capacity_ + kHugePage, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   LS_CHECK(range_ != MAP_FAILED, OutOfMemoryError,
            "[allocator] cannot reserve {} bytes of address space: {}. Raise `ulimit -v`.",
            capacity_, std::strerror(errno));
   const uintptr_t begin = reinterpret_cast<uintptr_t>(range_);
-  base_ = reinterpret_cast<std::byte*>((begin + kHugePage - 1) / kHugePage * kHugePage);
+  base_ = reinterpret_cast<std::byte*>(whole_pages(begin));
   // Huge pages make the first touch some ten times cheaper; a refusal costs only that.
   (void)madvise(base_, capacity_, MADV_HUGEPAGE);
-  stats_.system_calls = 2;
 }
 
-FreeListAllocator::~FreeListAllocator() {
-  munmap(range_, capacity_ + kHugePage);
-  while (last_ != nullptr) delete std::exchange(last_, last_->previous);
-  while (spare_ != nullptr) delete std::exchange(spare_, spare_->next);
-}
-
-FreeListAllocator::Chunk* FreeListAllocator::new_chunk() {
-  if (spare_ == nullptr) return new Chunk{};
-  return std::exchange(spare_, spare_->next);
-}
-
-void FreeListAllocator::insert_free(Chunk* chunk) {
-  chunk->free = true;
-  chunk->place = free_.emplace(chunk->bytes, chunk);
-}
-
-FreeListAllocator::Chunk* FreeListAllocator::extend(size_t bytes) {
-  // A free chunk at the mark is stretched, so that a growing working set leaves no hole behind.
-  if (last_ != nullptr && last_->free) {
-    LS_CHECK(bytes - last_->bytes <= capacity_ - used_, OutOfMemoryError,
-             "[allocator] out of memory: expected {} more bytes, but {} of {} are in use. Lower "
-             "the batch size.",
-             bytes, used_, capacity_);
-    free_.erase(last_->place);
-    used_ += bytes - last_->bytes;
-    last_->bytes = bytes;
-    return last_;
-  }
-  LS_CHECK(bytes <= capacity_ - used_, OutOfMemoryError,
-           "[allocator] out of memory: expected {} more bytes, but {} of {} are in use. Lower the "
-           "batch size.",
-           bytes, used_, capacity_);
-  Chunk* chunk = new_chunk();
-  *chunk = {base_ + used_, bytes, last_, nullptr, false, {}};
-  if (last_ != nullptr) last_->next = chunk;
-  last_ = chunk;
-  used_ += bytes;
-  return chunk;
-}
+FreeListAllocator::~FreeListAllocator() { munmap(range_, capacity_ + kHugePage); }
 
 Block FreeListAllocator::allocate(size_t bytes, Stream) {
   if (bytes == 0) return {nullptr, 0, nullptr, this};
-  LS_CHECK(bytes <= capacity_, OutOfMemoryError,
-           "[allocator] {} bytes are more than this process may ever hold ({}).", bytes, capacity_);
-  const size_t wanted = (bytes + kGranule - 1) / kGranule * kGranule;
   const std::lock_guard lock(mutex_);
-  Chunk* chunk;
-  if (const auto fit = free_.lower_bound(wanted); fit != free_.end()) {
-    chunk = fit->second;
-    free_.erase(fit);
-  } else {
-    chunk = extend(wanted);
-  }
-  chunk->free = false;
-  if (chunk->bytes - wanted >= smallest_remainder(wanted)) {
-    Chunk* rest = new_chunk();
-    *rest = {chunk->begin + wanted, chunk->bytes - wanted, chunk, chunk->next, true, {}};
-    if (rest->next != nullptr) rest->next->previous = rest;
-    if (last_ == chunk) last_ = rest;
-    chunk->next = rest;
-    chunk->bytes = wanted;
-    insert_free(rest);
-  }
-  stats_.allocated += static_cast<int64_t>(chunk->bytes);
-  stats_.peak_allocated = std::max(stats_.peak_allocated, stats_.allocated);
-  ++stats_.allocations;
-  return {chunk->begin, chunk->bytes, chunk, this};
-}
-
-FreeListAllocator::Chunk* FreeListAllocator::join(Chunk* left, Chunk* right) noexcept {
-  left->bytes += right->bytes;
-  left->next = right->next;
-  if (left->next != nullptr) left->next->previous = left;
-  if (last_ == right) last_ = left;
-  right->next = spare_;
-  spare_ = right;
-  return left;
+  FreeList::Chunk* chunk = list_.take(bytes);
+  return {base_ + chunk->begin, chunk->bytes, chunk, this};
 }
 
 void FreeListAllocator::free(const Block& block) noexcept {
   if (block.data == nullptr) return;
-  Chunk* chunk = static_cast<Chunk*>(block.cookie);
   const std::lock_guard lock(mutex_);
-  stats_.allocated -= static_cast<int64_t>(chunk->bytes);
-  if (Chunk* left = chunk->previous; left != nullptr && left->free) {
-    free_.erase(left->place);
-    chunk = join(left, chunk);
-  }
-  if (Chunk* right = chunk->next; right != nullptr && right->free) {
-    free_.erase(right->place);
-    chunk = join(chunk, right);
-  }
-  insert_free(chunk);
+  list_.give_back(static_cast<FreeList::Chunk*>(block.cookie));
 }
 
 void FreeListAllocator::record_stream(const Block&, Stream) {
@@ -136,14 +51,14 @@ void FreeListAllocator::record_stream(const Block&, Stream) {
 
 MemoryStats FreeListAllocator::stats() const {
   const std::lock_guard lock(mutex_);
-  MemoryStats stats = stats_;
-  stats.reserved = static_cast<int64_t>(used_);
+  MemoryStats stats = list_.stats();
+  stats.system_calls = 2;  // the constructor's
   return stats;
 }
 
 void FreeListAllocator::reset_peak() {
   const std::lock_guard lock(mutex_);
-  stats_.peak_allocated = stats_.allocated;
+  list_.reset_peak();
 }
 
 }  // namespace lockstep

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <mutex>
 
-#include "core/allocator.h"
+#include "core/free_list.h"
 
 namespace lockstep {
 
@@ -29,30 +28,11 @@ class FreeListAllocator final : public Allocator {
   void reset_peak() override;
 
  private:
-  /// A run of bytes; runs tile the used part of the range and are linked by address.
-  struct Chunk {
-    std::byte* begin;
-    size_t bytes;
-    Chunk* previous;
-    Chunk* next;
-    bool free;
-    std::multimap<size_t, Chunk*>::iterator place;  ///< in free_, while free
-  };
-
-  void insert_free(Chunk* chunk);
-  Chunk* join(Chunk* left, Chunk* right) noexcept;
-  Chunk* extend(size_t bytes);
-  Chunk* new_chunk();
-
   mutable std::mutex mutex_;
+  size_t capacity_;
   void* range_ = nullptr;      ///< the whole mapping
   std::byte* base_ = nullptr;  ///< its first huge page
-  size_t capacity_ = 0;
-  size_t used_ = 0;                     ///< high-water mark of the range
-  Chunk* last_ = nullptr;               ///< chunk that ends at the mark
-  Chunk* spare_ = nullptr;              ///< recycled chunk records, linked by `next`
-  std::multimap<size_t, Chunk*> free_;  ///< by size, equal sizes in order of return
-  MemoryStats stats_;
+  FreeList list_;
 };
 
 }  // namespace lockstep

@@ -32,7 +32,9 @@ KeySet Operator::keys_of(std::span<const Value> arguments) const {
     }
   }
   if (!chosen.empty()) keys = (keys - KeySet::backends()) | chosen;
-  if (takes_device && (keys & KeySet::backends()).empty()) keys |= Key::kCPU;
+  if (takes_device && (keys & KeySet::backends()).empty()) {
+    keys |= backend_key(default_device().type);
+  }
   const detail::ThreadKeys& thread = detail::thread_keys;
   return ((keys | thread.included) - thread.excluded) & mask_;
 }

@@ -20,8 +20,8 @@ constexpr std::string_view name(MemoryFormat format) {
 /// Dense tensors with strides are the only layout so far.
 enum class Layout : uint8_t { kStrided };
 
-/// What a factory makes; an absent member means the default (f32 on cpu) or, for the `*_like`
-/// family, the example's.
+/// What a factory makes; an absent member means the default (f32 on default_device()) or, for the
+/// `*_like` family, the example's.
 struct TensorOptions {
   std::optional<DType> dtype;
   std::optional<Device> device;

@@ -21,9 +21,9 @@ class Storage : public RefCounted {
       : block_(lockstep::allocator(device).allocate(bytes, current_stream(device))),
         bytes_(bytes),
         device_(device) {}
-  /// A window of `bytes` bytes at `data` inside `parent`. It cannot be resized.
-  Storage(Ref<Storage> parent, void* data, size_t bytes)
-      : block_{data, bytes, nullptr, nullptr},
+  /// A window of `bytes` bytes that starts `offset` bytes into `parent`. It cannot be resized.
+  Storage(Ref<Storage> parent, size_t offset, size_t bytes)
+      : block_{parent->place(offset), bytes, nullptr, nullptr},
         bytes_(bytes),
         device_(parent->device()),
         parent_(std::move(parent)) {}
@@ -44,6 +44,11 @@ class Storage : public RefCounted {
   void resize(size_t bytes);
 
  private:
+  /// Null where there is no memory (meta).
+  void* place(size_t offset) const noexcept {
+    return block_.data == nullptr ? nullptr : static_cast<std::byte*>(block_.data) + offset;
+  }
+
   Block block_;
   size_t bytes_;
   Device device_;

@@ -96,13 +96,14 @@ bool acceptable(const TensorImpl& impl, std::optional<DType> compute, Strides st
 Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast) {
   const DType dtype = cast ? preparation.compute.value_or(tensor.dtype()) : tensor.dtype();
   Tensor copy = empty_tensor(tensor.sizes(), dtype, tensor.device());
+  if (preparation.backend == Key::kMeta) return copy;
   // A cast of a number or a small vector is not worth a warning.
   if (tensor.numel() > 1) {
     count_hidden_copy(preparation.op.name(), tensor,
                       dtype != tensor.dtype() ? "the kernel computes in another dtype"
                                               : "the kernel cannot read these strides");
   }
-  if (preparation.backend != Key::kMeta) copy_elements(preparation.backend, copy, tensor);
+  copy_elements(preparation.backend, copy, tensor);
   return copy;
 }
 
@@ -160,20 +161,23 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
   const TensorImpl& impl = *result_.impl();
   const bool fits = impl.dtype == dtype && read_back != ReadBack::kHazard &&
                     (preparation.strides == Strides::kAny || impl.contiguous);
-  if (fits || preparation.backend == Key::kMeta) [[likely]] {
+  if (fits) [[likely]] {
     out_ = Out(impl);
     return;
   }
   temporary_ = empty_tensor(impl.sizes, dtype, result_.device());
+  out_ = Out(*temporary_.impl());
+  if (preparation.backend == Key::kMeta) return;
   count_hidden_copy(preparation.op.name(), result_,
                     impl.dtype != dtype              ? "the result is cast into the destination"
                     : read_back == ReadBack::kHazard ? "the destination is also an input"
                                                      : "the kernel cannot write these strides");
-  out_ = Out(*temporary_.impl());
 }
 
 void Target::finish(const Preparation& preparation) {
-  if (temporary_.defined()) copy_elements(preparation.backend, result_, temporary_);
+  if (temporary_.defined() && preparation.backend != Key::kMeta) {
+    copy_elements(preparation.backend, result_, temporary_);
+  }
 }
 
 bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& input) {

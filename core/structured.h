@@ -27,7 +27,8 @@ struct Preparation {
 
 /// True when the kernel can read `impl` as it is.
 bool acceptable(const TensorImpl& impl, std::optional<DType> compute, Strides strides);
-/// A copy of `tensor` that the kernel can read. Counted as a hidden copy.
+/// A copy of `tensor` that the kernel can read. Counted as a hidden copy, except on meta, where
+/// nothing is copied.
 Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast);
 
 /// A fresh result. Its dtype is the spec's.
@@ -98,7 +99,8 @@ ReadBack read_back(const Preparation& preparation, const Tensor& destination,
   return worst;
 }
 
-// The device results are made on: that of the first tensor, else the device option, else cpu.
+// The device results are made on: the device option, else that of the first tensor, else the
+// thread's default.
 inline void find_device(std::optional<Device>& found, const Tensor& tensor) {
   if (!found) found = tensor.device();
 }
@@ -139,7 +141,7 @@ Device result_device(const Operator& op, const A&... arguments) {
   if (chosen) return *chosen;
   std::optional<Device> found;
   (find_device(found, arguments), ...);
-  if (!found) return kCPU;
+  if (!found) return default_device();
   (..., [&]<class T>(const T& argument) { check_same_device(op, *found, argument); }(arguments));
   return *found;
 }
@@ -215,15 +217,18 @@ inline void bump_written(const MutableTensorList& list) {
 template <class T>
 void bump_written(const T&) {}
 
-/// Prepares the parameters and runs the kernel on `outs`.
+/// Prepares the parameters and runs the kernel on `outs`. On meta the parameters are all: their
+/// copies are part of the memory that a call needs.
 template <class Kernel, class... A, size_t... O>
 void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Out* const> outs,
                 std::index_sequence<O...>, A... arguments) {
-  if (kernel == nullptr) [[unlikely]] {
+  const bool is_meta = preparation.backend == Key::kMeta;
+  if (kernel == nullptr && !is_meta) [[unlikely]] {
     preparation.op.throw_missing(preparation.backend);
   }
   // Braces keep the order of evaluation, on which `ordinal` relies.
   std::tuple<Parameter<A>...> parameters{Parameter<A>(preparation, static_cast<A>(arguments))...};
+  if (is_meta) return;
   std::apply(
       [&](Parameter<A>&... each) { reinterpret_cast<Kernel*>(kernel)(*outs[O]..., each.get()...); },
       parameters);
@@ -231,7 +236,9 @@ void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Ou
 
 template <class... A>
 Preparation prepare(const Operator& op, Key backend, const Outputs& outputs) {
-  return {op, backend, outputs.compute, outputs.cast_mask, op.root().kernel_strides(backend)};
+  // A call on meta reserves what it would on the cpu, so it asks for what that kernel reads.
+  const Key kernel = backend == Key::kMeta ? Key::kCPU : backend;
+  return {op, backend, outputs.compute, outputs.cast_mask, op.root().kernel_strides(kernel)};
 }
 
 template <class Signature>
@@ -255,13 +262,11 @@ struct FunctionalForm {
   static R run(const Operator& op, Preparation& preparation, const Outputs& outputs, Device device,
                std::index_sequence<O...> indices, A... arguments) {
     std::array<Target, kCount> targets{Target(preparation, outputs.specs[O], device)...};
-    if (preparation.backend != Key::kMeta) {
-      const std::array<const Out*, kCount> outs{&targets[O].out()...};
-      using Kernel = typename StructuredKernel<R(A...)>::type;
-      run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
-                               static_cast<A>(arguments)...);
-      (targets[O].finish(preparation), ...);
-    }
+    const std::array<const Out*, kCount> outs{&targets[O].out()...};
+    using Kernel = typename StructuredKernel<R(A...)>::type;
+    run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
+                             static_cast<A>(arguments)...);
+    (targets[O].finish(preparation), ...);
     return R{targets[O].take()...};
   }
 };
@@ -280,12 +285,10 @@ struct Forms<Tensor(A...)> {
     Preparation preparation = prepare(op, backend, outputs);
     Target target(preparation, outputs.specs[0], destination, resizable,
                   read_back(preparation, destination, arguments...));
-    if (backend != Key::kMeta) {
-      const std::array<const Out*, 1> outs{&target.out()};
-      run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), outs,
-                               std::index_sequence<0>(), static_cast<A>(arguments)...);
-      target.finish(preparation);
-    }
+    const std::array<const Out*, 1> outs{&target.out()};
+    run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), outs, std::index_sequence<0>(),
+                             static_cast<A>(arguments)...);
+    target.finish(preparation);
     destination.storage()->bump_version();
     return destination;
   }
@@ -314,13 +317,9 @@ struct OutForm<Tensor(A...)> {
   using Signature = const Tensor&(A..., const Tensor&);
 };
 
-template <class... A>
-struct Forms<std::tuple<Tensor, Tensor>(A...)> {
-  using Functional = FunctionalForm<std::tuple<Tensor, Tensor>, 2, A...>;
-};
-template <class... A>
-struct Forms<std::tuple<Tensor, Tensor, Tensor>(A...)> {
-  using Functional = FunctionalForm<std::tuple<Tensor, Tensor, Tensor>, 3, A...>;
+template <class... R, class... A>
+struct Forms<std::tuple<R...>(A...)> {
+  using Functional = FunctionalForm<std::tuple<R...>, sizeof...(R), A...>;
 };
 /// No result: the operator writes into its `Tensor(a!)[]` arguments.
 template <class... A>
@@ -332,11 +331,9 @@ struct Forms<void(A...)> {
           reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
       result_device(op, arguments...);
       Preparation preparation = prepare(op, backend, outputs);
-      if (backend != Key::kMeta) {
-        using Kernel = typename StructuredKernel<void(A...)>::type;
-        run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), {},
-                                 std::index_sequence<>(), static_cast<A>(arguments)...);
-      }
+      using Kernel = typename StructuredKernel<void(A...)>::type;
+      run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), {}, std::index_sequence<>(),
+                               static_cast<A>(arguments)...);
       (bump_written(arguments), ...);
     }
   };

@@ -190,7 +190,7 @@ Tensor detail::tensor_from_bytes(const void* values, size_t count, DType dtype, 
            to_string(sizes), count);
   Tensor result = empty_tensor(sizes, dtype);
   if (count != 0) std::memcpy(result.data(), values, result.nbytes());
-  return result;
+  return result.to(default_device());
 }
 
 }  // namespace lockstep

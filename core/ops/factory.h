@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// Operators that make tensors. Options left out mean float32 on cpu, or, in the `*_like` family,
-// the example's. `options.requires_grad` marks the result as a leaf.
+// Operators that make tensors. Options left out mean float32 on default_device(), or, in the
+// `*_like` family, the example's. `options.requires_grad` marks the result as a leaf.
 
 /// Uninitialised elements.
 Tensor empty(IntList sizes, TensorOptions options = {});
@@ -33,12 +33,12 @@ Tensor ones_like(const Tensor& self, TensorOptions options = {});
 Tensor full_like(const Tensor& self, const Scalar& value, TensorOptions options = {});
 
 namespace detail {
-/// A new cpu tensor of `sizes` with `count` elements copied from `values`.
+/// A new tensor of `sizes` with `count` elements copied from `values`.
 Tensor tensor_from_bytes(const void* values, size_t count, DType dtype, IntList sizes);
 }  // namespace detail
 
-/// A new cpu tensor with these elements, row by row. Throws ShapeError when their number is not
-/// that of `sizes`.
+/// A new tensor on default_device() with these elements, row by row. Throws ShapeError when their
+/// number is not that of `sizes`.
 template <class T>
 Tensor tensor_from(std::span<const T> values, IntList sizes) {
   return detail::tensor_from_bytes(values.data(), values.size(), dtype_of<T>, sizes);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <numeric>
 
+#include "core/allocator.h"
 #include "core/library.h"
 #include "core/ops/view.h"
 
@@ -80,6 +82,33 @@ TEST(Copies, MetaMakesNone) {
   const Tensor x = empty_tensor({2, 3}, DType::kF64, kMeta);
   EXPECT_EQ(counted([&] { op_test_double(x.t()); }), (Counts{0, 0}));
   EXPECT_EQ(counted([&] { op_test_double.in_place(x.t()); }), (Counts{0, 0}));
+}
+
+/// The highest number of bytes on loan while `call` ran, less those before.
+template <class F>
+int64_t peak_of(Device device, F&& call) {
+  Allocator& memory = allocator(device);
+  memory.reset_peak();
+  const int64_t before = memory.stats().allocated;
+  call();
+  return memory.stats().peak_allocated - before;
+}
+
+TEST(Copies, OnMetaTheyTakeTheMemoryThatTheyTakeOnTheCpu) {
+  const auto peaks = [](Device device) {
+    const Tensor wide = empty_tensor({200, 300}, DType::kF64, device);
+    const Tensor turned = empty_tensor({300, 200}, DType::kF32, device).t();
+    return std::array{peak_of(device, [&] { op_test_double(turned.t()); }),
+                      peak_of(device, [&] { op_test_double(turned); }),
+                      peak_of(device, [&] { op_test_double(wide); }),
+                      peak_of(device, [&] { op_test_double.in_place(turned); }),
+                      peak_of(device, [&] { op_test_double.out(turned.t(), wide); }),
+                      peak_of(device, [&] { op_test_matrix(turned); })};
+  };
+  const int64_t one = (200 * 300 * 4 + 511) / 512 * 512;
+  const std::array<int64_t, 6> expected = {one, 2 * one, 2 * one, 2 * one, one, one};
+  EXPECT_EQ(peaks(kCPU), expected);
+  EXPECT_EQ(peaks(kMeta), expected);
 }
 
 TEST(Copies, MatrixKernelsTakeRowsOrColumnsWithAnyLeadingDimension) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
@@ -23,6 +25,21 @@ TEST(Device, RefusesEverythingElseAndSaysWhatIsAccepted) {
                            "cuda:99999999999"}) {
     expect_error<DeviceError>([&] { parse_device(text); }, text, "cpu, meta, host:N or cuda:N");
   }
+}
+
+TEST(Device, ADefaultLastsAsLongAsItsGuardAndForItsThreadAlone) {
+  EXPECT_EQ(default_device(), kCPU);
+  {
+    const DefaultDeviceGuard outer(kMeta);
+    EXPECT_EQ(default_device(), kMeta);
+    {
+      const DefaultDeviceGuard inner(kCPU);
+      EXPECT_EQ(default_device(), kCPU);
+    }
+    EXPECT_EQ(default_device(), kMeta);
+    std::thread([] { EXPECT_EQ(default_device(), kCPU); }).join();
+  }
+  EXPECT_EQ(default_device(), kCPU);
 }
 
 }  // namespace

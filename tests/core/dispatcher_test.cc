@@ -205,6 +205,20 @@ TEST(Dispatcher, ADeviceOptionDecidesOverTensors) {
   EXPECT_EQ(stack.results()[0].to_int(), 1);
 }
 
+TEST(Dispatcher, WithoutTensorsAndDeviceTheThreadsDefaultDecides) {
+  const Registration cpu = add("test_where", Key::kCPU, &on_cpu);
+  const Registration meta = add("test_where", Key::kMeta, &on_meta);
+  const Tensor on_a_cpu = tensor();
+  const DefaultDeviceGuard guard(kMeta);
+  EXPECT_EQ(op_test_where({}, {}), 1);
+  EXPECT_EQ(op_test_where(on_a_cpu, {}), 0);
+  EXPECT_EQ(op_test_where({}, kCPU), 0);
+  std::array<Value, 2> arguments = {Value(), Value()};
+  Stack stack(arguments);
+  op_test_where.info().call_boxed(stack);
+  EXPECT_EQ(stack.results()[0].to_int(), 1);
+}
+
 TEST(Dispatcher, ABoxedCallWantsEveryArgument) {
   Stack empty{std::span<Value>()};
   expect_error<DispatchError>([&] { op_test_answer.info().call_boxed(empty); }, "expected 1",

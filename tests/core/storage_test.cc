@@ -33,7 +33,7 @@ TEST(Storage, AWindowKeepsItsArenaAliveAndCountsItsOwnChanges) {
   const int64_t before = allocated();
   Ref<Storage> arena = make_ref<Storage>(size_t{4096}, kCPU);
   std::byte* start = static_cast<std::byte*>(arena->data());
-  Ref<Storage> window = make_ref<Storage>(arena, start + 1024, size_t{512});
+  Ref<Storage> window = make_ref<Storage>(arena, size_t{1024}, size_t{512});
   EXPECT_EQ(window->data(), start + 1024);
   EXPECT_EQ(window->device(), kCPU);
   window->bump_version();
@@ -46,9 +46,17 @@ TEST(Storage, AWindowKeepsItsArenaAliveAndCountsItsOwnChanges) {
   EXPECT_EQ(allocated(), before);
 }
 
+TEST(Storage, AWindowOfAMetaArenaHasNoAddressEither) {
+  const Ref<Storage> arena = make_ref<Storage>(size_t{4096}, kMeta);
+  const Storage window(arena, 1024, 512);
+  EXPECT_EQ(window.data(), nullptr);
+  EXPECT_EQ(window.bytes(), 512u);
+  EXPECT_EQ(window.device(), kMeta);
+}
+
 TEST(Storage, AWindowCannotBeResized) {
   const Ref<Storage> arena = make_ref<Storage>(size_t{4096}, kCPU);
-  Storage window(arena, arena->data(), 512);
+  Storage window(arena, 0, 512);
   expect_error<DeviceError>([&] { window.resize(1024); }, "[resize]", "at most 512", "got 1024");
   EXPECT_EQ(window.bytes(), 512u);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/ops/pointwise.h"
+#include "core/ops/random.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
@@ -54,6 +56,18 @@ TEST(Factory, LikeTakesShapeDTypeAndDenseStrides) {
   EXPECT_EQ(values(ones_like(t, DType::kI64)), Numbers(12, 1));
   EXPECT_EQ(ones_like(t, DType::kI64).dtype(), DType::kI64);
   EXPECT_TRUE(zeros_like(t.expand({2, 3, 4})).is_contiguous());
+}
+
+TEST(Factory, MakesTensorsOnTheThreadsDefaultDeviceWhereNothingNamesOne) {
+  const Tensor here = zeros({2});
+  const DefaultDeviceGuard guard(kMeta);
+  for (const Tensor& made : {empty({3}), zeros({3}), ones({3}), full({3}, 2), arange(3),
+                             scalar_tensor(1), rand({3}), randperm(3), tensor_from({1.F}, {1})}) {
+    EXPECT_EQ(made.device(), kMeta);
+  }
+  EXPECT_EQ(zeros({3}, kCPU).device(), kCPU);
+  EXPECT_EQ(zeros_like(here).device(), kCPU);
+  EXPECT_EQ((here + 1).device(), kCPU);
 }
 
 TEST(Factory, MakesMetaTensorsWithoutElements) {
