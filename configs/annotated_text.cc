@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <google/protobuf/text_format.h>
 
 #include <algorithm>
 #include <map>
@@ -22,65 +21,53 @@ struct Line {
   std::string path;
 };
 
-std::vector<const pb::FieldDescriptor*> set_fields(const pb::Message& message) {
+constexpr const char* kSchema =
+    "# proto-file: configs/run.proto\n# proto-message: lockstep.config.RunConfig\n\n";
+
+/// Empty lists too: one that is left out would get its default when it is read back.
+std::vector<const pb::FieldDescriptor*> written_fields(const pb::Message& message) {
   std::vector<const pb::FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  std::ranges::sort(fields, {}, [](const pb::FieldDescriptor* field) { return field->index(); });
+  const pb::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::FieldDescriptor* field = type.field(i);
+    if (field->is_repeated() || message.GetReflection()->HasField(message, field)) {
+      fields.push_back(field);
+    }
+  }
   return fields;
-}
-
-int occurrences(const pb::Message& message, const pb::FieldDescriptor& field) {
-  return field.is_repeated() ? message.GetReflection()->FieldSize(message, &field) : 1;
-}
-
-const pb::Message& nested(const pb::Message& message, const pb::FieldDescriptor& field, int i) {
-  return field.is_repeated() ? message.GetReflection()->GetRepeatedMessage(message, &field, i)
-                             : message.GetReflection()->GetMessage(message, &field);
-}
-
-std::string value_text(const pb::Message& message, const pb::FieldDescriptor& field, int i) {
-  std::string text;
-  pb::TextFormat::PrintFieldValueToString(message, &field, field.is_repeated() ? i : -1, &text);
-  return text;
 }
 
 void write(const pb::Message& message, const std::string& path, const std::string& indent,
            std::vector<Line>& lines) {
-  for (const pb::FieldDescriptor* field : set_fields(message)) {
+  for (const pb::FieldDescriptor* field : written_fields(message)) {
     const std::string field_path = join_path(path, field->name());
-    for (int i = 0; i < occurrences(message, *field); ++i) {
-      const std::string start = indent + field->name();
-      if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) {
-        lines.push_back({start + ": " + value_text(message, *field, i), field_path});
-        continue;
-      }
-      const pb::Message& inner = nested(message, *field, i);
-      if (set_fields(inner).empty()) {
-        lines.push_back({start + " {}", field_path});
-        continue;
-      }
-      lines.push_back({start + " {", ""});
-      write(inner, field_path, indent + "  ", lines);
-      lines.push_back({indent + "}", ""});
+    const std::string start = indent + field->name();
+    if (!holds_fields(*field)) {
+      lines.push_back({start + ": " + value_text(message, *field), field_path});
+      continue;
     }
+    const pb::Message& inner = message.GetReflection()->GetMessage(message, field);
+    if (written_fields(inner).empty()) {
+      lines.push_back({start + " {}", field_path});
+      continue;
+    }
+    lines.push_back({start + " {", ""});
+    write(inner, field_path, indent + "  ", lines);
+    lines.push_back({indent + "}", ""});
   }
 }
 
 void flatten(const pb::Message& message, const std::string& path,
              std::map<std::string, std::string>& values) {
-  for (const pb::FieldDescriptor* field : set_fields(message)) {
+  for (const pb::FieldDescriptor* field : written_fields(message)) {
     const std::string field_path = join_path(path, field->name());
-    const bool is_list = field->is_repeated();
-    for (int i = 0; i < occurrences(message, *field); ++i) {
-      const std::string place = is_list ? fmt::format("{}[{}]", field_path, i) : field_path;
-      if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) {
-        values[place] = value_text(message, *field, i);
-      } else if (const pb::Message& inner = nested(message, *field, i); set_fields(inner).empty()) {
-        values[place] = "{}";
-      } else {
-        flatten(inner, place, values);
-      }
+    if (!holds_fields(*field)) {
+      values[field_path] = value_text(message, *field);
+      continue;
     }
+    const pb::Message& inner = message.GetReflection()->GetMessage(message, field);
+    if (written_fields(inner).empty()) values[field_path] = "{}";
+    flatten(inner, field_path, values);
   }
 }
 
@@ -93,6 +80,14 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+std::string to_text(const RunConfig& config) {
+  std::vector<Line> lines;
+  write(config, "", "", lines);
+  std::string text = kSchema;
+  for (const Line& line : lines) text += line.text + "\n";
+  return text;
+}
+
 std::string annotated_text(const RunConfig& config, const Origins& origins) {
   std::vector<Line> lines;
   write(config, "", "", lines);
@@ -103,8 +98,7 @@ std::string annotated_text(const RunConfig& config, const Origins& origins) {
       width = std::max(width, line.text.size());
     }
   }
-  std::string text =
-      "# proto-file: configs/run.proto\n# proto-message: lockstep.config.RunConfig\n\n";
+  std::string text = kSchema;
   for (const Line& line : lines) {
     const auto origin = origins.find(line.path);
     text += line.path.empty() || origin == origins.end()

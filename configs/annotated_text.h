@@ -12,7 +12,8 @@ namespace lockstep::config {
 /// "LOCKSTEP_TRAIN_STEPS=5" or "default".
 std::string annotated_text(const RunConfig& config, const Origins& origins);
 
-/// A value, or a chosen member without fields ("{}"), that two configs do not share.
+/// A value, a whole list ("[1, 2]") or a chosen member without fields ("{}"), that two configs do
+/// not share.
 struct Difference {
   std::string path;
   std::string a;  ///< as a config file writes it; empty where a does not have it

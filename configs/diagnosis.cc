@@ -62,6 +62,7 @@ class Walk {
   /// for the whole text. False: something was found, or is left to the parser's own words.
   bool fields(const pb::Descriptor& type, const std::string& path, const Token* opened) {
     std::map<std::string, Token> seen;  // by field name, or name of its oneof
+    std::map<std::string, int> sizes;   // of lists, which may be written in several pieces
     while (true) {
       if (current().type == Tokenizer::TYPE_END) {
         if (opened == nullptr) return true;
@@ -72,10 +73,9 @@ class Walk {
       const Token name = current();
       const FieldDescriptor* field = type.FindFieldByName(name.text);
       if (field == nullptr) return stop(name, unknown_field(path, type, name.text));
-      if (field->is_repeated()) return false;
-      if (!first_time(*field, name, path, seen)) return false;
+      if (!field->is_repeated() && !first_time(*field, name, path, seen)) return false;
       tokenizer_.Next();
-      if (!value(*field, name, join_path(path, name.text))) return false;
+      if (!value(*field, name, join_path(path, name.text), sizes[name.text])) return false;
       if (!take(",")) take(";");
     }
   }
@@ -95,10 +95,10 @@ class Walk {
                                   before.text, place, name.text, choice->name()));
   }
 
-  bool value(const FieldDescriptor& field, const Token& name, const std::string& path) {
+  bool value(const FieldDescriptor& field, const Token& name, const std::string& path, int& size) {
     const bool colon = take(":");
     const bool braced = at("{") || at("<");
-    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (holds_fields(field)) {
       if (!braced) {
         return stop(name, fmt::format("{} holds fields: expected {} {{ ... }}, got {}.", path,
                                       name.text, described(current())));
@@ -106,11 +106,29 @@ class Walk {
       tokenizer_.Next();
       return fields(*field.message_type(), path, &name);
     }
-    if (!colon || braced) {
+    if (field.is_repeated()) {
+      if (colon && !braced) return values(field, path, size);
+      return stop(name, fmt::format("{} holds a list: expected {}: {}, got {}.", path, name.text,
+                                    expected(field), described(current())));
+    }
+    if (!colon || braced || at("[")) {
       return stop(name, fmt::format("{} holds one value: expected {}: and {}, got {}.", path,
                                     name.text, expected(field), described(current())));
     }
     return scalar(field, path);
+  }
+
+  /// What follows the colon of a list: one more value, or all in brackets.
+  bool values(const FieldDescriptor& field, const std::string& path, int& size) {
+    if (!take("[")) return scalar(field, value_path(path, size++));
+    if (take("]")) return true;
+    while (scalar(field, value_path(path, size++))) {
+      if (take("]")) return true;
+      if (take(",")) continue;
+      return stop(current(), fmt::format("{}: expected , or ] after {} values, got {}.", path, size,
+                                         described(current())));
+    }
+    return false;
   }
 
   bool scalar(const FieldDescriptor& field, const std::string& path) {
@@ -123,8 +141,8 @@ class Walk {
                           current().type == Tokenizer::TYPE_INTEGER ||
                           current().type == Tokenizer::TYPE_FLOAT;
     if (!is_value) {
-      return stop(start, fmt::format("{} has no value: expected {}, got {}.", path, expected(field),
-                                     described(current())));
+      return stop(start, fmt::format("{} has no value: expected {}, got {}.", path,
+                                     expected_value(field), described(current())));
     }
     const pb::Message* prototype =
         pb::MessageFactory::generated_factory()->GetPrototype(field.containing_type());

@@ -19,7 +19,7 @@ struct Finding {
 /// Explains why `text` could not be parsed as a message of `type`, in the user's words.
 ///
 /// `parser` is the parser's own first error. The text is read again beside the schema, and the
-/// first unknown field, repeated field, second member of a oneof, value of the wrong type or
+/// first unknown field, field set twice, second member of a oneof, value of the wrong type or
 /// unclosed brace is returned with the place where it begins; `parser` itself if none stands before
 /// it.
 Finding diagnose(const std::string& text, const google::protobuf::Descriptor& type, Finding parser);

@@ -109,28 +109,72 @@ bool in_range(const FieldDescriptor& field, double value) {
          (value < interval.max() || (!interval.exclusive_max() && value == interval.max()));
 }
 
-double number_value(const pb::Message& message, const FieldDescriptor& field) {
-  const pb::Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return reflection.GetInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return static_cast<double>(reflection.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection.GetUInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return static_cast<double>(reflection.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return reflection.GetFloat(message, &field);
-    default:
-      return reflection.GetDouble(message, &field);
-  }
-}
+/// One value of a message: of a singular field, or of a list where `index` is not negative.
+struct Value {
+  const pb::Message& message;
+  const FieldDescriptor& field;
+  int index;
 
-std::string value_text(const pb::Message& message, const FieldDescriptor& field) {
-  std::string text;
-  pb::TextFormat::PrintFieldValueToString(message, &field, -1, &text);
-  return text;
+  /// With the getters of the field's C++ type.
+  template <class T>
+  T get(T (pb::Reflection::*single)(const pb::Message&, const FieldDescriptor*) const,
+        T (pb::Reflection::*repeated)(const pb::Message&, const FieldDescriptor*, int)
+            const) const {
+    const pb::Reflection& reflection = *message.GetReflection();
+    return index < 0 ? (reflection.*single)(message, &field)
+                     : (reflection.*repeated)(message, &field, index);
+  }
+
+  double number() const {
+    using R = pb::Reflection;
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return get(&R::GetInt32, &R::GetRepeatedInt32);
+      case FieldDescriptor::CPPTYPE_INT64:
+        return static_cast<double>(get(&R::GetInt64, &R::GetRepeatedInt64));
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return get(&R::GetUInt32, &R::GetRepeatedUInt32);
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return static_cast<double>(get(&R::GetUInt64, &R::GetRepeatedUInt64));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return get(&R::GetFloat, &R::GetRepeatedFloat);
+      default:
+        return get(&R::GetDouble, &R::GetRepeatedDouble);
+    }
+  }
+
+  int enum_number() const {
+    return get(&pb::Reflection::GetEnumValue, &pb::Reflection::GetRepeatedEnumValue);
+  }
+
+  std::string string() const {
+    return get(&pb::Reflection::GetString, &pb::Reflection::GetRepeatedString);
+  }
+
+  std::string text() const {
+    std::string text;
+    pb::TextFormat::PrintFieldValueToString(message, &field, index, &text);
+    return text;
+  }
+};
+
+bool is_allowed(const Value& value) {
+  const FieldDescriptor& field = value.field;
+  if (is_number(field)) {
+    const double number = value.number();
+    const bool power = field.options().GetExtension(power_of_two);
+    return in_range(field, number) &&
+           (!power || std::has_single_bit(static_cast<uint64_t>(number)));
+  }
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+    const int number = value.enum_number();
+    return number != 0 && field.enum_type()->FindValueByNumber(number) != nullptr;
+  }
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+    const std::vector<std::string_view> known = names(field);
+    return known.empty() || std::ranges::find(known, value.string()) != known.end();
+  }
+  return true;
 }
 
 }  // namespace
@@ -139,7 +183,15 @@ std::string join_path(std::string_view parent, std::string_view name) {
   return parent.empty() ? std::string(name) : fmt::format("{}.{}", parent, name);
 }
 
-std::string expected(const FieldDescriptor& field) {
+bool holds_fields(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+std::string value_path(std::string_view path, int index) {
+  return fmt::format("{}[{}]", path, index);
+}
+
+std::string expected_value(const FieldDescriptor& field) {
   if (is_number(field)) return number_kind(field) + interval_text(field);
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return "true or false";
   const std::vector<std::string_view> known = names(field);
@@ -147,6 +199,10 @@ std::string expected(const FieldDescriptor& field) {
   if (known.empty()) return text ? "text in quotes" : "{ ... }";
   return fmt::format(fmt::runtime(text ? "{}\"{}\"" : "{}{}"), known.size() > 1 ? "one of " : "",
                      fmt::join(known, text ? "\", \"" : ", "));
+}
+
+std::string expected(const FieldDescriptor& field) {
+  return (field.is_repeated() ? "[a, b, ...], each " : "") + expected_value(field);
 }
 
 std::vector<std::string> value_names(const FieldDescriptor& field) {
@@ -162,7 +218,7 @@ std::string wrong_value(std::string_view path, const FieldDescriptor& field, std
   }
   const std::optional<std::string_view> meant = nearest(bare, names(field));
   const std::string hint = meant ? fmt::format(" Did you mean {}?", *meant) : "";
-  return fmt::format("{} is {}: expected {}.{}", path, got, expected(field), hint);
+  return fmt::format("{} is {}: expected {}.{}", path, got, expected_value(field), hint);
 }
 
 std::string unknown_field(std::string_view path, const pb::Descriptor& type,
@@ -181,7 +237,12 @@ std::string unknown_field(std::string_view path, const pb::Descriptor& type,
 bool assign(pb::Message& message, const FieldDescriptor& field, std::string_view text) {
   const bool quoted = !text.empty() && (text.front() == '"' || text.front() == '\'');
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING && !quoted) {
-    message.GetReflection()->SetString(&message, &field, std::string(text));
+    const pb::Reflection& reflection = *message.GetReflection();
+    if (field.is_repeated()) {
+      reflection.AddString(&message, &field, std::string(text));
+    } else {
+      reflection.SetString(&message, &field, std::string(text));
+    }
     return true;
   }
   Silence silence;
@@ -194,24 +255,24 @@ bool assign(pb::Message& message, const FieldDescriptor& field, std::string_view
   return true;
 }
 
+std::string value_text(const pb::Message& message, const FieldDescriptor& field) {
+  if (!field.is_repeated()) return Value{message, field, -1}.text();
+  std::vector<std::string> values;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+    values.push_back(Value{message, field, i}.text());
+  }
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
 std::string violation(std::string_view path, const pb::Message& message,
                       const FieldDescriptor& field) {
-  const pb::Reflection& reflection = *message.GetReflection();
-  const auto wrong = [&] { return wrong_value(path, field, value_text(message, field)); };
-  if (is_number(field)) {
-    const double value = number_value(message, field);
-    if (!in_range(field, value)) return wrong();
-    const bool power = field.options().GetExtension(power_of_two);
-    if (power && !std::has_single_bit(static_cast<uint64_t>(value))) return wrong();
-  } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-    const int number = reflection.GetEnumValue(message, &field);
-    if (number == 0 || field.enum_type()->FindValueByNumber(number) == nullptr) return wrong();
-  } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-    const std::vector<std::string_view> known = names(field);
-    const std::string value = reflection.GetString(message, &field);
-    if (!known.empty() && std::find(known.begin(), known.end(), value) == known.end()) {
-      return wrong();
-    }
+  if (!field.is_repeated()) {
+    const Value value{message, field, -1};
+    return is_allowed(value) ? "" : wrong_value(path, field, value.text());
+  }
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+    const Value value{message, field, i};
+    if (!is_allowed(value)) return wrong_value(value_path(path, i), field, value.text());
   }
   return {};
 }

@@ -16,19 +16,16 @@ using google::protobuf::FieldDescriptor;
 struct Entry {
   std::string path;
   std::vector<std::string> values;  ///< all of them, where they can be listed
+  bool is_list = false;
 };
-
-bool holds_fields(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-}
 
 void list(const Descriptor& type, const std::string& path, std::vector<Entry>& entries) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string field_path = join_path(path, field.name());
     if (!holds_fields(field)) {
-      entries.push_back({field_path, value_names(field)});
-    } else if (!field.is_repeated()) {
+      entries.push_back({field_path, value_names(field), field.is_repeated()});
+    } else {
       if (field.real_containing_oneof() != nullptr) entries.push_back({field_path, {"{}"}});
       list(*field.message_type(), field_path, entries);
     }
@@ -54,8 +51,8 @@ std::vector<std::string> field_paths() {
 
 std::vector<std::string> completions(std::string_view prefix) {
   std::vector<std::string> found;
-  for (const Entry& entry : entries()) {
-    const std::string path = entry.path + "=";
+  const auto offer = [&](const Entry& entry, const char* sign) {
+    const std::string path = entry.path + sign;
     if (path.starts_with(prefix) && path != prefix) {
       found.push_back(path);
     } else if (prefix.starts_with(path)) {
@@ -63,6 +60,10 @@ std::vector<std::string> completions(std::string_view prefix) {
         if ((path + value).starts_with(prefix)) found.push_back(path + value);
       }
     }
+  };
+  for (const Entry& entry : entries()) {
+    offer(entry, "=");
+    if (entry.is_list) offer(entry, "+=");
   }
   return found;
 }

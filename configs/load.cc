@@ -9,10 +9,10 @@
 #include <fstream>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "configs/diagnosis.h"
 #include "configs/field.h"
+#include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 
@@ -20,7 +20,9 @@ namespace lockstep::config {
 namespace {
 
 namespace pb = google::protobuf;
-using ParseInfoTree = pb::TextFormat::ParseInfoTree;
+using pb::TextFormat;
+using ParseInfoTree = TextFormat::ParseInfoTree;
+using ParseLocation = TextFormat::ParseLocation;
 
 constexpr size_t kLargestFile = 4 << 20;
 
@@ -67,19 +69,40 @@ std::string place(const std::string& name, int line, int column) {
   return fmt::format("{}:{}:{}", name, line + 1, column + 1);
 }
 
-void record_origins(const pb::Message& message, const ParseInfoTree& tree, const std::string& path,
-                    const std::string& name, Origins& origins) {
-  std::vector<const pb::FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  for (const pb::FieldDescriptor* field : fields) {
-    const int index = field->is_repeated() ? 0 : -1;
-    const std::string field_path = join_path(path, field->name());
-    const pb::TextFormat::ParseLocation location = tree.GetLocation(field, index);
-    origins[field_path] = place(name, location.line, location.column);
-    if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE && !field->is_repeated()) {
-      record_origins(message.GetReflection()->GetMessage(message, field),
-                     *tree.GetTreeForNested(field, index), field_path, name, origins);
+/// Where a text that was just parsed sets `field`; of a list in several pieces, the last. None if
+/// it does not: an empty list leaves no other trace.
+std::optional<ParseLocation> written_at(const ParseInfoTree& tree,
+                                        const pb::FieldDescriptor& field) {
+  const bool is_list = field.is_repeated();
+  ParseLocation last = tree.GetLocation(&field, is_list ? 0 : -1);
+  for (int i = 1; is_list; ++i) {
+    const ParseLocation piece = tree.GetLocation(&field, i);
+    if (piece.line < 0) break;
+    last = piece;
+  }
+  return last.line < 0 ? std::nullopt : std::optional(last);
+}
+
+/// Visits every field that the text parsed into `layer` sets, together with the message of `config`
+/// that will take it over, null where there is none yet. Lists there are emptied, because a list
+/// replaces the one before.
+void prepare(pb::Message* config, const pb::Message& layer, const ParseInfoTree& tree,
+             const std::string& path, const std::string& name, Origins& origins) {
+  const pb::Descriptor& type = *layer.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::FieldDescriptor& field = *type.field(i);
+    const std::optional<ParseLocation> location = written_at(tree, field);
+    if (!location) continue;
+    const std::string field_path = join_path(path, field.name());
+    origins[field_path] = place(name, location->line, location->column);
+    if (config != nullptr && field.is_repeated()) {
+      config->GetReflection()->ClearField(config, &field);
     }
+    if (!holds_fields(field)) continue;
+    const bool has = config != nullptr && config->GetReflection()->HasField(*config, &field);
+    prepare(has ? config->GetReflection()->MutableMessage(config, &field) : nullptr,
+            layer.GetReflection()->GetMessage(layer, &field), *tree.GetTreeForNested(&field, -1),
+            field_path, name, origins);
   }
 }
 
@@ -97,7 +120,7 @@ void merge_text(RunConfig& config, Origins& origins, const std::string& text,
   RunConfig layer;
   ParseInfoTree tree;
   FirstError collector;
-  pb::TextFormat::Parser parser;
+  TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.WriteLocationsTo(&tree);
   if (!parser.ParseFromString(text, &layer)) {
@@ -105,64 +128,14 @@ void merge_text(RunConfig& config, Origins& origins, const std::string& text,
     const Finding finding = diagnose(text, *RunConfig::descriptor(), first);
     throw SourceError(place(name, finding.line, finding.column), finding.problem);
   }
-  record_origins(layer, tree, "", name, origins);
+  prepare(&config, layer, tree, "", name, origins);
   origins[""] = name;
   config.MergeFrom(layer);
+  forget_dropped(config, origins);
 }
 
 void merge_file(RunConfig& config, Origins& origins, const std::string& path) {
   merge_text(config, origins, read_file(path), path);
-}
-
-void set_value(RunConfig& config, Origins& origins, std::string_view assignment) {
-  set_value(config, origins, assignment, fmt::format("--set {}", assignment));
-}
-
-void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
-               const std::string& where) {
-  const size_t equals = assignment.find('=');
-  if (equals == std::string_view::npos) {
-    throw SourceError(where, "expected path=value, as in --set train.steps=100.");
-  }
-  const std::string_view value = assignment.substr(equals + 1);
-  std::string_view rest = assignment.substr(0, equals);
-  // A copy, so that a wrong end of the path leaves the config as it was.
-  RunConfig changed = config;
-  pb::Message* message = &changed;
-  std::string path;
-  while (true) {
-    const size_t dot = rest.find('.');
-    const std::string name(rest.substr(0, dot));
-    const pb::FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr) {
-      throw SourceError(where, unknown_field(path, *message->GetDescriptor(), name));
-    }
-    path = join_path(path, name);
-    const bool last = dot == std::string_view::npos;
-    const bool holds_fields = field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE;
-    if (!holds_fields && !last) {
-      throw SourceError(where, fmt::format("{} holds one value, it has no fields.", path));
-    }
-    if (!holds_fields) {
-      if (!assign(*message, *field, value)) {
-        throw SourceError(where, wrong_value(path, *field, value.empty() ? "empty" : value));
-      }
-      break;
-    }
-    message = message->GetReflection()->MutableMessage(message, field);
-    if (last) {
-      if (value != "{}") {
-        throw SourceError(where,
-                          fmt::format("{} holds fields: set one of them, as in {}.FIELD=VALUE, or "
-                                      "choose it with {}={{}}.",
-                                      path, path, path));
-      }
-      break;
-    }
-    rest.remove_prefix(dot + 1);
-  }
-  config = std::move(changed);
-  origins[path] = where;
 }
 
 RunConfig load(std::span<const std::string> files, std::span<const std::string> overrides,
@@ -183,12 +156,6 @@ RunConfig load_text(const std::string& text, const std::string& name) {
   merge_text(config, origins, text, name);
   resolve(config, origins);
   return config;
-}
-
-std::string to_text(const RunConfig& config) {
-  std::string text;
-  pb::TextFormat::PrintToString(config, &text);
-  return "# proto-file: configs/run.proto\n# proto-message: lockstep.config.RunConfig\n\n" + text;
 }
 
 }  // namespace lockstep::config

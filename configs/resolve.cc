@@ -2,13 +2,17 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/descriptor.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "configs/field.h"
+#include "configs/list_value.h"
 #include "configs/load.h"
+#include "configs/model_checks.h"
+#include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "core/check.h"
 
@@ -18,31 +22,16 @@ namespace {
 namespace pb = google::protobuf;
 using pb::FieldDescriptor;
 
-constexpr const char* kDefault = "default";
 constexpr size_t kLongestName = 128;
-
-bool holds_fields(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-}
-
-/// Reports at the place that set `path`, else at the nearest message around it that somebody wrote,
-/// else at the last file.
-[[noreturn]] void fail(const Origins& origins, std::string path, std::string problem) {
-  while (true) {
-    const auto found = origins.find(path);
-    if (found != origins.end() && found->second != kDefault) {
-      throw SourceError(found->second, std::move(problem));
-    }
-    if (path.empty()) throw SourceError("", std::move(problem));
-    const size_t dot = path.rfind('.');
-    path.resize(dot == std::string::npos ? 0 : dot);
-  }
-}
 
 void set_default(pb::Message& message, const FieldDescriptor& field, std::string_view text,
                  const std::string& path, Origins& origins) {
-  LS_ASSERT(assign(message, field, text));
-  origins[path] = kDefault;
+  if (field.is_repeated()) {
+    LS_ASSERT(assign_list(message, field, path, text, ListChange::kReplace).empty());
+  } else {
+    LS_ASSERT(assign(message, field, text));
+  }
+  origins[path] = kDefaultOrigin;
 }
 
 std::string members(const pb::OneofDescriptor& choice) {
@@ -51,7 +40,7 @@ std::string members(const pb::OneofDescriptor& choice) {
   return fmt::format("{}", fmt::join(names, " or "));
 }
 
-/// Chooses the default member of every oneof and sets the scalars that carry a default_value.
+/// Chooses the default member of every oneof and sets the fields that carry a default_value.
 void fill(pb::Message& message, const std::string& path, Origins& origins) {
   const pb::Descriptor& type = *message.GetDescriptor();
   const pb::Reflection& reflection = *message.GetReflection();
@@ -67,42 +56,42 @@ void fill(pb::Message& message, const std::string& path, Origins& origins) {
     const FieldDescriptor* member = type.FindFieldByName(name);
     LS_ASSERT(member != nullptr && member->containing_oneof() == &choice);
     reflection.MutableMessage(&message, member);
-    origins[join_path(path, name)] = kDefault;
+    origins[join_path(path, name)] = kDefaultOrigin;
   }
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string field_path = join_path(path, field.name());
-    const bool is_set = !field.is_repeated() && reflection.HasField(message, &field);
-    if (field.is_repeated() || (field.real_containing_oneof() != nullptr && !is_set)) continue;
-    if (!is_set && field.options().GetExtension(required)) {
+    const bool found = is_set(message, field, field_path, origins);
+    if (field.real_containing_oneof() != nullptr && !found) continue;
+    if (!found && field.options().GetExtension(required)) {
       fail(
           origins, field_path,
           fmt::format("{} is required: expected {}{}{}. Set it in the file or with --set.",
                       field_path, field.name(), holds_fields(field) ? " " : ": ", expected(field)));
     }
     if (holds_fields(field)) {
-      if (!is_set) origins[field_path] = kDefault;
+      if (!found) origins[field_path] = kDefaultOrigin;
       fill(*reflection.MutableMessage(&message, &field), field_path, origins);
-    } else if (!is_set && field.options().HasExtension(default_value)) {
+    } else if (!found && field.options().HasExtension(default_value)) {
       set_default(message, field, field.options().GetExtension(default_value), field_path, origins);
     }
   }
 }
 
-/// Checks every set scalar by itself, and keeps the origins of what is set.
+/// Checks every set scalar and list by itself, and keeps the origins of what is set.
 void check_values(const pb::Message& message, const std::string& path, const Origins& origins,
                   Origins& kept) {
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const std::string field_path = join_path(path, field->name());
+  const pb::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string field_path = join_path(path, field.name());
+    if (!is_set(message, field, field_path, origins)) continue;
     if (const auto origin = origins.find(field_path); origin != origins.end()) {
       kept.insert(*origin);
     }
-    if (field->is_repeated()) continue;
-    if (holds_fields(*field)) {
-      check_values(message.GetReflection()->GetMessage(message, field), field_path, origins, kept);
-    } else if (std::string problem = violation(field_path, message, *field); !problem.empty()) {
+    if (holds_fields(field)) {
+      check_values(message.GetReflection()->GetMessage(message, &field), field_path, origins, kept);
+    } else if (std::string problem = violation(field_path, message, field); !problem.empty()) {
       fail(origins, field_path, std::move(problem));
     }
   }
@@ -136,61 +125,15 @@ void derive(RunConfig& config, Origins& origins) {
     const int64_t hidden = (8 * llama.width() + third - 1) / third * 64;
     derived(llama, "model.llama.kv_heads", fmt::format("{}", llama.heads()));
     derived(llama, "model.llama.hidden_width", fmt::format("{}", hidden));
+    if (llama.rope_scaling().has_yarn()) {
+      YarnRopeScaling& yarn = *llama.mutable_rope_scaling()->mutable_yarn();
+      derived(yarn, "model.llama.rope_scaling.yarn.attention_factor",
+              fmt::format("{}", 0.1 * std::log(yarn.factor()) + 1));
+    }
   }
   TrainConfig& train = *config.mutable_train();
   derived(train, "train.micro_batch_size", fmt::format("{}", train.batch_size()));
   derived(*config.mutable_schedule(), "schedule.decay_steps", fmt::format("{}", train.steps()));
-}
-
-void check_heads(const std::string& path, int64_t width, int64_t heads, const Origins& origins) {
-  if (width % heads == 0) return;
-  fail(origins, path + ".heads",
-       fmt::format("{}.heads does not divide the width: expected a divisor of {}, got {}.", path,
-                   width, heads));
-}
-
-/// What can be known of a tokenizer's vocabulary before its files are read.
-void check_vocabulary(const DataConfig& data, const std::string& model, int64_t vocab_size,
-                      const Origins& origins) {
-  if (!data.has_text()) return;
-  const TokenizerConfig& tokenizer = data.text().tokenizer();
-  if (tokenizer.has_byte() && vocab_size < 256) {
-    fail(origins, model + ".vocab_size",
-         fmt::format("{}.vocab_size is {}: text is read as bytes, so expected at least 256.", model,
-                     vocab_size));
-  }
-  const SentencePieceConfig& pieces = tokenizer.sentencepiece();
-  if (tokenizer.has_sentencepiece() && pieces.model().empty() && vocab_size < pieces.vocab_size()) {
-    fail(origins, model + ".vocab_size",
-         fmt::format("{}.vocab_size is {}: expected at least data.text.tokenizer.sentencepiece."
-                     "vocab_size, which is {}.",
-                     model, vocab_size, pieces.vocab_size()));
-  }
-}
-
-void check_model(const RunConfig& config, const Origins& origins) {
-  const bool is_gpt2 = config.model().has_gpt2();
-  const std::string path = is_gpt2 ? "model.gpt2" : "model.llama";
-  const LlamaConfig& llama = config.model().llama();
-  const Gpt2Config& gpt2 = config.model().gpt2();
-  check_heads(path, is_gpt2 ? gpt2.width() : llama.width(), is_gpt2 ? gpt2.heads() : llama.heads(),
-              origins);
-  if (!is_gpt2) {
-    if (llama.heads() % llama.kv_heads() != 0) {
-      fail(origins, path + ".kv_heads",
-           fmt::format("{}.kv_heads does not divide the heads: expected a divisor of {}, got {}.",
-                       path, llama.heads(), llama.kv_heads()));
-    }
-    if (llama.width() / llama.heads() % 2 != 0) {
-      fail(
-          origins, path + ".heads",
-          fmt::format("{}: rotary positions turn pairs, so width / heads must be even: got {} / {} "
-                      "= {}.",
-                      path, llama.width(), llama.heads(), llama.width() / llama.heads()));
-    }
-  }
-  const int64_t vocab_size = is_gpt2 ? gpt2.vocab_size() : llama.vocab_size();
-  check_vocabulary(config.data(), path, vocab_size, origins);
 }
 
 void check_train(const TrainConfig& train, const Origins& origins) {
@@ -220,12 +163,14 @@ void check_texts(const RunConfig& config, const Origins& origins) {
                      "underscores, starting with none of dot and dash.",
                      name, kLongestName));
   }
-  if (config.data().has_text() && config.data().text().path().empty()) {
-    fail(origins, "data.text.path", "data.text.path is empty: expected the path of a file.");
-  }
-  if (config.data().has_shards() && config.data().shards().train().empty()) {
-    fail(origins, "data.shards.train", "data.shards.train is empty: expected the path of a file.");
-  }
+  const auto check_path = [&](bool is_chosen, const std::string& field, const std::string& value) {
+    if (!is_chosen || !value.empty()) return;
+    fail(origins, field, fmt::format("{} is empty: expected the path of a file.", field));
+  };
+  const DataConfig& data = config.data();
+  check_path(data.has_text(), "data.text.path", data.text().path());
+  check_path(data.has_shards(), "data.shards.train", data.shards().train());
+  check_path(data.has_table(), "data.table.path", data.table().path());
 }
 
 }  // namespace

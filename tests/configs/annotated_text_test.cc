@@ -56,6 +56,18 @@ TEST(AnnotatedText, ReadsBackToTheSameConfig) {
   EXPECT_EQ(to_text(load_text(annotated_text(run.config, run.origins))), to_text(run.config));
 }
 
+TEST(AnnotatedText, WritesAListOnOneLineWithOneOrigin) {
+  Loaded run;
+  merge_text(run.config, run.origins, kSmallestClassifier, "a.txtpb");
+  set_value(run.config, run.origins, "model.resnet.blocks=1");
+  set_value(run.config, run.origins, "model.resnet.blocks+=[2, 3]");
+  resolve(run.config, run.origins);
+  const std::string text = annotated_text(run.config, run.origins);
+  EXPECT_TRUE(line_of(text, "blocks").starts_with("    blocks: [1, 2, 3] ")) << text;
+  EXPECT_TRUE(line_of(text, "blocks").ends_with("  # --set model.resnet.blocks+=[2, 3]")) << text;
+  EXPECT_EQ(to_text(load_text(text)), to_text(run.config));
+}
+
 TEST(AnnotatedText, AnOriginStaysOnItsLine) {
   Loaded run = loaded(kSmallest);
   run.origins["seed"] = "--set seed=1\nseed: 2";
@@ -77,6 +89,23 @@ TEST(Differences, AreValuesThatOneDoesNotShare) {
             "optimizer.sgd.momentum |0.9\n"
             "optimizer.sgd.nesterov |false\n"
             "seed 1337|7\n");
+}
+
+TEST(Differences, ShowListsAsAWhole) {
+  const auto with_blocks = [](const std::string& blocks) {
+    RunConfig config;
+    Origins origins;
+    merge_text(config, origins, kSmallestClassifier, "a.txtpb");
+    set_value(config, origins, "model.resnet.blocks=" + blocks);
+    resolve(config, origins);
+    return config;
+  };
+  EXPECT_TRUE(differences(with_blocks("1,2"), with_blocks("[1, 2]")).empty());
+  const std::vector<Difference> found = differences(with_blocks("1,2"), with_blocks("1,2,3"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].path, "model.resnet.blocks");
+  EXPECT_EQ(found[0].a, "[1, 2]");
+  EXPECT_EQ(found[0].b, "[1, 2, 3]");
 }
 
 }  // namespace

@@ -73,6 +73,33 @@ TEST(Diagnosis, UnknownEnumNameGetsTheNearest) {
       "a:1:18: schedule.kind is cosine: expected one of COSINE, CONSTANT. Did you mean COSINE?");
 }
 
+TEST(Diagnosis, WrongValueOfAListIsNamedByItsIndex) {
+  const auto in_resnet = [](const std::string& field) {
+    return error("model { resnet {\n" + field + " } }");
+  };
+  EXPECT_EQ(in_resnet("blocks: [2, x]"),
+            "a:2:13: model.resnet.blocks[1] is x: expected an integer from 1 to 1000.");
+  EXPECT_EQ(in_resnet("blocks: 1 blocks: [2, 3] blocks: 1.5"),
+            "a:2:34: model.resnet.blocks[3] is 1.5: expected an integer from 1 to 1000.");
+  EXPECT_EQ(in_resnet("blocks: [1, ]"),
+            "a:2:13: model.resnet.blocks[1] has no value: expected an integer from 1 to 1000, got "
+            "].");
+  EXPECT_EQ(in_resnet("blocks: [1 2]"),
+            "a:2:12: model.resnet.blocks: expected , or ] after 1 values, got 2.");
+  EXPECT_EQ(
+      in_resnet("blocks { }"),
+      "a:2:1: model.resnet.blocks holds a list: expected blocks: [a, b, ...], each an integer "
+      "from 1 to 1000, got {.");
+  EXPECT_EQ(in_resnet("blocks: [1] bocks: 2"),
+            "a:2:13: model.resnet has no field \"bocks\". Did you mean \"blocks\"?");
+}
+
+TEST(Diagnosis, OneValueIsNoList) {
+  EXPECT_EQ(error("seed: [1]"),
+            "a:1:1: seed holds one value: expected seed: and an integer from 0 to "
+            "18446744073709551615, got [.");
+}
+
 TEST(Diagnosis, MissingBraceOrValueIsNamed) {
   EXPECT_EQ(error("seed: 1\ntrain {\n  steps: 3\n"),
             "a:2:1: train { is never closed. Add the missing }.");

@@ -9,4 +9,11 @@ data { random {} }
 train { steps: 3 batch_size: 4 }
 )";
 
+/// The same of a model that classifies images.
+inline constexpr const char* kSmallestClassifier =
+    R"(model { resnet { height: 8 width: 8 classes: 10 } }
+data { table { path: "rows.csv" } }
+train { steps: 3 batch_size: 4 }
+)";
+
 }  // namespace lockstep::config

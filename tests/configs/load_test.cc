@@ -107,6 +107,110 @@ TEST_F(Load, OverridesThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal("data.random.seed=3"), "data.random has no field \"seed\", nor any other.");
 }
 
+class Lists : public Load {
+ protected:
+  std::string blocks(const std::vector<std::string>& texts,
+                     const std::vector<std::string>& overrides = {}, Origins* origins = nullptr) {
+    std::vector<std::string> files = {file("0.txtpb", kSmallestClassifier)};
+    for (const std::string& text : texts) {
+      files.push_back(
+          file(std::to_string(files.size()) + ".txtpb", "model { resnet { " + text + " } }"));
+    }
+    try {
+      const RunConfig config = load(files, overrides, origins);
+      std::string found;
+      for (const int64_t count : config.model().resnet().blocks()) {
+        found += (found.empty() ? "" : " ") + std::to_string(count);
+      }
+      return found;
+    } catch (const SourceError& e) {
+      return e.problem();
+    }
+  }
+};
+
+TEST_F(Lists, AreWrittenInOnePieceOrSeveral) {
+  EXPECT_EQ(blocks({}), "2 2 2 2");
+  EXPECT_EQ(blocks({"blocks: [1, 3]"}), "1 3");
+  EXPECT_EQ(blocks({"blocks: 1 blocks: 3"}), "1 3");
+  EXPECT_EQ(blocks({"blocks: 1 height: 4 blocks: [2, 3]"}), "1 2 3");
+}
+
+TEST_F(Lists, OfALaterFileReplaceTheEarlierOnes) {
+  EXPECT_EQ(blocks({"blocks: [1, 3]", "blocks: 4"}), "4");
+  EXPECT_EQ(blocks({"blocks: [1, 3]", "height: 4"}), "1 3");
+  EXPECT_EQ(blocks({"blocks: [1, 3]", "blocks: []"}),
+            "model.resnet.blocks is []: expected at least one stage, as in [2, 2].");
+}
+
+TEST_F(Lists, AreReplacedOrAppendedToByOverrides) {
+  EXPECT_EQ(blocks({"blocks: 5"}, {"model.resnet.blocks=[1, 2]"}), "1 2");
+  EXPECT_EQ(blocks({"blocks: 5"}, {"model.resnet.blocks=1,2"}), "1 2");
+  EXPECT_EQ(blocks({"blocks: 5"}, {"model.resnet.blocks+=3"}), "5 3");
+  EXPECT_EQ(blocks({"blocks: 5"}, {"model.resnet.blocks+=[3, 4]", "model.resnet.blocks+=0x6"}),
+            "5 3 4 6");
+  EXPECT_EQ(blocks({"blocks: 5"}, {"model.resnet.blocks=[]", "model.resnet.blocks+=3"}), "3");
+}
+
+TEST_F(Lists, AppendingStartsFromTheDefault) {
+  EXPECT_EQ(blocks({}, {"model.resnet.blocks+=3"}), "2 2 2 2 3");
+}
+
+TEST_F(Lists, OverridesThatDoNotFitAreRefused) {
+  EXPECT_EQ(blocks({}, {"model.resnet.blocks=1,two"}),
+            "model.resnet.blocks[1] is two: expected an integer from 1 to 1000.");
+  EXPECT_EQ(blocks({"blocks: 5"}, {"model.resnet.blocks+=two"}),
+            "model.resnet.blocks[1] is two: expected an integer from 1 to 1000.");
+  EXPECT_EQ(blocks({}, {"model.resnet.blocks="}),
+            "model.resnet.blocks is empty: expected [a, b, ...], each an integer from 1 to 1000.");
+  EXPECT_EQ(blocks({}, {"model.resnet.blocks=[1"}),
+            "model.resnet.blocks is [1: expected [a, b, ...], each an integer from 1 to 1000.");
+  EXPECT_EQ(blocks({}, {"model.resnet.blocks.x=1"}),
+            "model.resnet.blocks holds a list, it has no fields.");
+  EXPECT_EQ(blocks({}, {"seed+=3"}), "seed holds one value: += appends to lists only. Use =.");
+  EXPECT_EQ(blocks({}, {"optimizer.sgd+={}"}),
+            "optimizer.sgd holds fields: += appends to lists only. Use =.");
+  EXPECT_EQ(blocks({}, {"model.resnet.blcks+=3"}),
+            "model.resnet has no field \"blcks\". Did you mean \"blocks\"?");
+}
+
+TEST_F(Lists, OriginIsTheLastChange) {
+  Origins origins;
+  const std::string first = folder_ / "1.txtpb";
+  const std::string second = folder_ / "2.txtpb";
+  const auto origin = [&] { return origins.at("model.resnet.blocks"); };
+  blocks({}, {}, &origins);
+  EXPECT_EQ(origin(), "default");
+  blocks({"blocks: [1, 3]", "height: 4"}, {}, &origins);
+  EXPECT_EQ(origin(), first + ":1:18");
+  blocks({"blocks: [1, 3]", "blocks: 1\n blocks: 2"}, {}, &origins);
+  EXPECT_EQ(origin(), second + ":2:2");
+  blocks({"blocks: [1, 3]"}, {"model.resnet.blocks+=4"}, &origins);
+  EXPECT_EQ(origin(), "--set model.resnet.blocks+=4");
+}
+
+TEST_F(Lists, ThatWereEmptiedStayEmpty) {
+  const std::string text =
+      "model { mlp { inputs: 4 classes: 2 hidden_widths: [] } } data { random {} } "
+      "train { steps: 1 batch_size: 1 }";
+  const RunConfig config = load_text(text);
+  EXPECT_EQ(config.model().mlp().hidden_widths_size(), 0);
+  EXPECT_NE(to_text(config).find("hidden_widths: []\n"), std::string::npos);
+  EXPECT_EQ(load_text(to_text(config)).model().mlp().hidden_widths_size(), 0);
+}
+
+TEST_F(Lists, OfADroppedMessageAreForgotten) {
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, kSmallestClassifier, "a");
+  set_value(config, origins, "model.mlp.hidden_widths=[]");
+  set_value(config, origins, "model.resnet.blocks+=3");
+  merge_text(config, origins, "model { mlp { inputs: 4 classes: 2 } }", "b");
+  resolve(config, origins);
+  EXPECT_EQ(config.model().mlp().hidden_widths_size(), 1);
+  EXPECT_EQ(origins.at("model.mlp.hidden_widths"), "default");
+}
+
 TEST_F(Load, OriginsNameFileLineFlagOrDefault) {
   const std::string base = file("base.txtpb", kSmallest);
   const std::string more = file("more.txtpb", "# a comment\n  seed: 7\n  train {\n\tsteps: 9 }\n");
@@ -118,6 +222,13 @@ TEST_F(Load, OriginsNameFileLineFlagOrDefault) {
   EXPECT_EQ(origins.at("train.log_every"), "--set train.log_every=2");
   EXPECT_EQ(origins.at("train.leaves"), "default");
   EXPECT_EQ(origins.at("optimizer.adamw.beta1"), "default");
+}
+
+TEST_F(Load, OriginOfAMessageIsTheOverrideThatChoseIt) {
+  const std::string base = file("base.txtpb", kSmallest);
+  EXPECT_EQ(error({base}, {"model.llama.heads=2"}).substr(0, 53),
+            "--set model.llama.heads=2: model.llama.context_length");
+  EXPECT_EQ(error({base}, {"model.gpt2.heads=2", "model.gpt2={}"}), "no error");
 }
 
 TEST_F(Load, OriginsForgetWhatWasReplaced) {
@@ -150,6 +261,7 @@ TEST_F(Load, FailedLayerLeavesTheConfigAsItWas) {
   Origins origins;
   EXPECT_THROW(merge_text(config, origins, "seed: 3 train { steps: x }", "a"), SourceError);
   EXPECT_THROW(set_value(config, origins, "model.llama.wdth=3"), SourceError);
+  EXPECT_THROW(set_value(config, origins, "model.resnet.blocks+=x"), SourceError);
   EXPECT_EQ(to_text(config), before);
 }
 

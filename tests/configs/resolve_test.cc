@@ -89,7 +89,10 @@ TEST(Resolve, MissingChoiceNamesTheMembersAtTheMessage) {
     load_text("seed: 1\nmodel {}", "a");
     FAIL();
   } catch (const SourceError& e) {
-    EXPECT_STREQ(e.what(), "a:2:1: model needs one architecture: expected gpt2 {} or llama {}.");
+    EXPECT_STREQ(
+        e.what(),
+        "a:2:1: model needs one architecture: expected gpt2 {} or llama {} or resnet {} or "
+        "mlp {}.");
   }
 }
 
@@ -170,6 +173,35 @@ TEST(Resolve, NameMustFitAFolder) {
   for (const char* name : {"name=", "name=..", "name=a/b", "name=-x", "name=a b"}) {
     EXPECT_NE(problem({name}), "no error") << name;
   }
+}
+
+TEST(Resolve, RopeScalingIsNoneUnlessChosen) {
+  const std::vector<std::string> llama = {kLlama, "model.llama.layers=1", "model.llama.heads=4",
+                                          "model.llama.width=64"};
+  EXPECT_TRUE(smallest_with(llama).model().llama().rope_scaling().has_none());
+  std::vector<std::string> chosen = llama;
+  chosen.push_back("model.llama.rope_scaling.llama3.factor=2");
+  const RopeScaling llama3 = smallest_with(chosen).model().llama().rope_scaling();
+  EXPECT_EQ(llama3.llama3().factor(), 2);
+  EXPECT_EQ(llama3.llama3().high_freq_factor(), 4);
+  EXPECT_EQ(llama3.llama3().original_context_length(), 8192);
+  chosen = llama;
+  chosen.push_back("model.llama.rope_scaling.yarn.factor=4");
+  chosen.push_back("model.llama.rope_scaling.yarn.original_context_length=64");
+  const RopeScaling yarn = smallest_with(chosen).model().llama().rope_scaling();
+  EXPECT_NEAR(yarn.yarn().attention_factor(), 1.1386294361119891, 1e-15);
+}
+
+TEST(Resolve, BoundsOfRopeScalingMustBeInOrder) {
+  EXPECT_EQ(llama_problem({"model.llama.rope_scaling.linear.factor=2"}), "no error");
+  EXPECT_EQ(llama_problem({"model.llama.rope_scaling.llama3.low_freq_factor=4"}),
+            "model.llama.rope_scaling.llama3.high_freq_factor is 4: expected more than "
+            "low_freq_factor, which is 4.");
+  EXPECT_EQ(llama_problem({"model.llama.rope_scaling.yarn.factor=4",
+                           "model.llama.rope_scaling.yarn.original_context_length=64",
+                           "model.llama.rope_scaling.yarn.beta_fast=0.5"}),
+            "model.llama.rope_scaling.yarn.beta_fast is 0.5: expected more than beta_slow, which "
+            "is 1.");
 }
 
 TEST(Resolve, NesterovNeedsMomentum) {

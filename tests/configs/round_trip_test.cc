@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/annotated_text.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "tests/configs/examples.h"
@@ -49,7 +50,39 @@ LlamaConfig random_llama() {
   if (coin()) llama.set_rope_theta(1 + 1e6 * positive());
   if (coin()) llama.set_rms_norm_epsilon(positive());
   if (coin()) llama.set_tie_embeddings(coin());
+  RopeScaling& scaling = *llama.mutable_rope_scaling();
+  if (coin()) {
+    scaling.mutable_linear()->set_factor(1 + positive());
+  } else if (coin()) {
+    scaling.mutable_llama3()->set_low_freq_factor(1 + positive());
+  } else if (coin()) {
+    scaling.mutable_yarn()->set_factor(1 + positive());
+    scaling.mutable_yarn()->set_original_context_length(from_to(1, 4096));
+  }
   return llama;
+}
+
+ResnetConfig random_resnet() {
+  ResnetConfig resnet;
+  if (coin()) resnet.set_channels(from_to(1, 64));
+  resnet.set_height(from_to(1, 512));
+  resnet.set_width(from_to(1, 512));
+  resnet.set_classes(from_to(2, 1000));
+  if (coin()) resnet.set_base_width(from_to(1, 256));
+  const int64_t stages = from_to(0, 8);
+  for (int64_t i = 0; i < stages; ++i) resnet.add_blocks(from_to(1, 1000));
+  if (coin()) resnet.set_stem(ResnetConfig::IMAGENET);
+  return resnet;
+}
+
+MlpConfig random_mlp() {
+  MlpConfig mlp;
+  mlp.set_inputs(from_to(1, 100000));
+  mlp.set_classes(from_to(2, 1000));
+  const int64_t layers = from_to(0, 5);
+  for (int64_t i = 0; i < layers; ++i) mlp.add_hidden_widths(from_to(1, 1048576));
+  if (coin()) mlp.set_activation(MlpConfig::GELU);
+  return mlp;
 }
 
 OptimizerConfig random_optimizer() {
@@ -87,12 +120,22 @@ RunConfig random_config() {
   RunConfig config;
   if (coin()) config.set_seed(*rc::gen::arbitrary<uint64_t>());
   if (coin()) config.set_threads(static_cast<int32_t>(from_to(0, 64)));
-  if (coin()) {
-    *config.mutable_model()->mutable_gpt2() = random_gpt2();
+  const bool is_language_model = coin();
+  if (is_language_model) {
+    if (coin()) {
+      *config.mutable_model()->mutable_gpt2() = random_gpt2();
+    } else {
+      *config.mutable_model()->mutable_llama() = random_llama();
+    }
+  } else if (coin()) {
+    *config.mutable_model()->mutable_resnet() = random_resnet();
   } else {
-    *config.mutable_model()->mutable_llama() = random_llama();
+    *config.mutable_model()->mutable_mlp() = random_mlp();
   }
-  if (coin()) {
+  if (coin() && !is_language_model) {
+    config.mutable_data()->mutable_table()->set_path("p" + *rc::gen::arbitrary<std::string>());
+    if (coin()) config.mutable_data()->mutable_table()->set_scale(positive());
+  } else if (coin() && is_language_model) {
     // Any bytes but an empty path: quotes, line ends and bytes outside ASCII must survive.
     config.mutable_data()->mutable_text()->set_path("p" + *rc::gen::arbitrary<std::string>());
   } else {
@@ -114,7 +157,9 @@ void unset_scalars(const pb::Message& message, std::vector<std::string>& found) 
   const pb::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const pb::FieldDescriptor& field = *type.field(i);
-    const bool is_set = message.GetReflection()->HasField(message, &field);
+    const bool is_set = field.is_repeated()
+                            ? message.GetReflection()->FieldSize(message, &field) > 0
+                            : message.GetReflection()->HasField(message, &field);
     if (field.message_type() == nullptr) {
       if (!is_set) found.push_back(field.full_name());
     } else if (is_set) {
@@ -150,12 +195,55 @@ RC_GTEST_PROP(RoundTrip, ResolvingSetsEveryScalarOfEveryChosenMessage, ()) {
   RC_ASSERT(unset == std::vector<std::string>());
 }
 
+/// A list as a user may write it: one value, or several with or without brackets.
+std::string list_text(const std::vector<int64_t>& values) {
+  std::string text;
+  for (const int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return values.empty() || coin() ? "[" + text + "]" : text;
+}
+
+RC_GTEST_PROP(RoundTrip, ListsHoldWhatFilesAndOverridesSayInTheirOrder, ()) {
+  const auto some_values = [] {
+    return *rc::gen::container<std::vector<int64_t>>(rc::gen::inRange<int64_t>(1, 1048577));
+  };
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, kSmallestClassifier, "a");
+  merge_text(config, origins, "model { mlp { inputs: 1 classes: 2 } }", "b");
+  std::vector<int64_t> wanted = {128};
+  const int64_t changes = from_to(1, 5);
+  for (int64_t i = 0; i < changes; ++i) {
+    const std::vector<int64_t> values = some_values();
+    const bool appends = coin();
+    if (!appends && coin()) {
+      std::string pieces;
+      for (const int64_t value : values) pieces += " hidden_widths: " + std::to_string(value);
+      if (values.empty()) pieces = " hidden_widths: []";
+      merge_text(config, origins, "model { mlp {" + pieces + " } }", "c");
+    } else {
+      const char* sign = appends ? "+=" : "=";
+      set_value(config, origins, "model.mlp.hidden_widths" + (sign + list_text(values)));
+    }
+    if (!appends) wanted.clear();
+    wanted.insert(wanted.end(), values.begin(), values.end());
+  }
+  resolve(config, origins);
+  const auto held = [](const RunConfig& of) {
+    const auto& list = of.model().mlp().hidden_widths();
+    return std::vector<int64_t>(list.begin(), list.end());
+  };
+  RC_ASSERT(held(config) == wanted);
+  RC_ASSERT(same(load_text(to_text(config), "other_name.txtpb"), config));
+  RC_ASSERT(same(load_text(annotated_text(config, origins)), config));
+}
+
 RC_GTEST_PROP(RoundTrip, AnyTextGivesAConfigOrAConfigError, ()) {
   // Whole words of the schema reach further into the loader than random bytes do.
   const std::vector<std::string> words = {
-      "model", "gpt2",  "train", "steps", "data", "random", "path",   "{",        "}",
-      ":",     "1",     "-",     "'a'",   "nan",  "#",      "\n",     "<",        "[",
-      "]",     "1e400", "F32",   ",",     "seed", "\"",     "kernel", "precision"};
+      "model", "gpt2", "train", "steps",  "data",      "random", "path",
+      "{",     "}",    ":",     "1",      "-",         "'a'",    "nan",
+      "#",     "\n",   "<",     "[",      "]",         "1e400",  "F32",
+      ",",     "seed", "\"",    "kernel", "precision", "mlp",    "hidden_widths"};
   std::string text = coin() ? kSmallest : "";
   for (const std::string& word :
        *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(words))) {
@@ -182,8 +270,9 @@ TEST(Examples, EveryExampleRunLoads) {
     ++examples;
     const RunConfig config = load(std::vector<std::string>{entry.path()});
     EXPECT_EQ(config.name(), entry.path().stem());
+    EXPECT_TRUE(same(load_text(to_text(config)), config)) << entry.path();
   }
-  EXPECT_GE(examples, 5);
+  EXPECT_GE(examples, 9);
 }
 
 }  // namespace

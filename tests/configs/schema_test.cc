@@ -27,6 +27,16 @@ TEST(Schema, EveryScalarKnowsWhetherItWasSet) {
   });
 }
 
+TEST(Schema, ListsHoldScalarsAndHaveADefault) {
+  for_each_field(*RunConfig::descriptor(), [](const FieldDescriptor& field) {
+    if (!field.is_repeated()) return;
+    EXPECT_EQ(field.message_type(), nullptr) << field.full_name();
+    EXPECT_TRUE(field.options().GetExtension(required) ||
+                field.options().HasExtension(default_value))
+        << field.full_name();
+  });
+}
+
 TEST(Schema, EveryNumberHasARangeExceptTheSeed) {
   for_each_field(*RunConfig::descriptor(), [](const FieldDescriptor& field) {
     const bool is_number = field.cpp_type() <= FieldDescriptor::CPPTYPE_FLOAT;

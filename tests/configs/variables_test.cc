@@ -58,6 +58,23 @@ TEST(Variables, ChooseMembers) {
   EXPECT_TRUE(with({{"LOCKSTEP_OPTIMIZER_SGD", "{}"}}).optimizer().has_sgd());
 }
 
+TEST(Variables, ReplaceLists) {
+  Variables variables = {{"LOCKSTEP_MODEL_MLP_INPUTS", "4"},
+                         {"LOCKSTEP_MODEL_MLP_CLASSES", "2"},
+                         {"LOCKSTEP_MODEL_MLP_HIDDEN_WIDTHS", "7,8"}};
+  Origins origins;
+  const RunConfig config = with(variables, {"model.mlp.hidden_widths+=9"}, &origins);
+  EXPECT_EQ(config.model().mlp().hidden_widths_size(), 3);
+  EXPECT_EQ(config.model().mlp().hidden_widths(0), 7);
+  EXPECT_EQ(config.model().mlp().hidden_widths(2), 9);
+  variables["LOCKSTEP_MODEL_MLP_HIDDEN_WIDTHS"] = "[]";
+  EXPECT_EQ(with(variables).model().mlp().hidden_widths_size(), 0);
+  variables["LOCKSTEP_MODEL_MLP_HIDDEN_WIDTHS"] = "7,no";
+  EXPECT_EQ(refusal(variables),
+            "LOCKSTEP_MODEL_MLP_HIDDEN_WIDTHS=7,no: model.mlp.hidden_widths[1] is no: expected an "
+            "integer from 1 to 1048576.");
+}
+
 TEST(Variables, EmptyOnesCountAsNotThere) {
   EXPECT_EQ(with({{"LOCKSTEP_TRAIN_STEPS", ""}}).train().steps(), 3);
 }

@@ -47,6 +47,9 @@ TEST_F(Completion, OffersConfigPathsAndValues) {
   EXPECT_EQ(offered("lockstep config print a.txtpb --set schedule.w"), "schedule.warmup_steps=\n");
   EXPECT_EQ(offered("lockstep config print --set optimizer.adamw.beta"),
             "optimizer.adamw.beta1=\noptimizer.adamw.beta2=\n");
+  EXPECT_EQ(offered("lockstep config print --set model.resnet.bl"),
+            "model.resnet.blocks=\nmodel.resnet.blocks+=\n");
+  EXPECT_EQ(offered("lockstep config print --set model.resnet.blocks+"), "model.resnet.blocks+=\n");
   // Bash takes '=' for a word's end, so only what follows is given back.
   EXPECT_EQ(offered("lockstep config print --set schedule.kind="), "COSINE\nCONSTANT\n");
   EXPECT_EQ(offered("lockstep config print --set schedule.kind=COS"), "COSINE\n");

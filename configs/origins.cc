@@ -1,0 +1,51 @@
+#include "configs/origins.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <utility>
+
+namespace lockstep::config {
+namespace {
+
+namespace pb = google::protobuf;
+
+/// Whether every message that `path` leads through is there.
+bool is_reachable(const pb::Message& root, std::string_view path) {
+  const pb::Message* message = &root;
+  for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.')) {
+    const pb::FieldDescriptor* field =
+        message->GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));
+    if (field == nullptr || !message->GetReflection()->HasField(*message, field)) return false;
+    message = &message->GetReflection()->GetMessage(*message, field);
+    path.remove_prefix(dot + 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+void fail(const Origins& origins, std::string path, std::string problem) {
+  while (true) {
+    const auto found = origins.find(path);
+    if (found != origins.end() && found->second != kDefaultOrigin) {
+      throw SourceError(found->second, std::move(problem));
+    }
+    if (path.empty()) throw SourceError("", std::move(problem));
+    const size_t dot = path.rfind('.');
+    path.resize(dot == std::string::npos ? 0 : dot);
+  }
+}
+
+bool is_set(const pb::Message& message, const pb::FieldDescriptor& field, const std::string& path,
+            const Origins& origins) {
+  const pb::Reflection& reflection = *message.GetReflection();
+  if (!field.is_repeated()) return reflection.HasField(message, &field);
+  return reflection.FieldSize(message, &field) > 0 || origins.contains(path);
+}
+
+void forget_dropped(const pb::Message& config, Origins& origins) {
+  std::erase_if(origins, [&](const auto& entry) { return !is_reachable(config, entry.first); });
+}
+
+}  // namespace lockstep::config
