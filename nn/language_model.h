@@ -10,13 +10,6 @@
 
 namespace lockstep::nn {
 
-/// A parameter as Hugging Face files store it.
-struct StoredParameter {
-  std::string name;
-  Tensor tensor;
-  bool transposed = false;  ///< the file holds the transpose (GPT-2's projections are [in, out])
-};
-
 /// A decoder that predicts the next token at every position.
 class LanguageModel : public Module {
  public:
@@ -31,8 +24,6 @@ class LanguageModel : public Module {
   /// Width of the attention's keys over all heads, for the operation count.
   virtual int64_t attention_width() const = 0;
 
-  /// Parameters under Hugging Face's names, each once.
-  virtual std::vector<StoredParameter> stored_parameters() const = 0;
   /// The text of Hugging Face's config.json for this model.
   virtual std::string hugging_face_config() const = 0;
 };

@@ -2,21 +2,29 @@
 
 #include <algorithm>
 
+#include "core/check.h"
+
 namespace lockstep::nn {
 
-void Module::collect(const std::string& prefix, std::vector<NamedParameter>& found) const {
-  for (const NamedParameter& parameter : own_) {
+void Module::collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const {
+  for (const NamedParameter& tensor : this->*own) {
     const bool tied = std::any_of(found.begin(), found.end(), [&](const NamedParameter& other) {
-      return other.tensor.is_same(parameter.tensor);
+      return other.tensor.is_same(tensor.tensor);
     });
-    if (!tied) found.push_back({prefix + parameter.name, parameter.tensor});
+    if (!tied) found.push_back({prefix + tensor.name, tensor.tensor});
   }
-  for (const Child& child : children_) child.module->collect(prefix + child.name + ".", found);
+  for (const Child& child : children_) child.module->collect(own, prefix + child.name + ".", found);
 }
 
 std::vector<NamedParameter> Module::named_parameters() const {
-  std::vector<NamedParameter> found;
-  collect("", found);
+  Tensors found;
+  collect(&Module::own_parameters_, "", found);
+  return found;
+}
+
+std::vector<NamedParameter> Module::named_buffers() const {
+  Tensors found;
+  collect(&Module::own_buffers_, "", found);
   return found;
 }
 
@@ -24,6 +32,14 @@ std::vector<Tensor> Module::parameters() const {
   std::vector<Tensor> tensors;
   for (NamedParameter& parameter : named_parameters()) tensors.push_back(parameter.tensor);
   return tensors;
+}
+
+std::vector<StoredParameter> Module::stored_parameters() const {
+  std::vector<StoredParameter> stored;
+  for (const Tensors& tensors : {named_parameters(), named_buffers()}) {
+    for (const NamedParameter& tensor : tensors) stored.push_back({tensor.name, tensor.tensor});
+  }
+  return stored;
 }
 
 int64_t Module::parameter_count() const {
@@ -39,7 +55,16 @@ void Module::train(bool on) {
 
 Tensor Module::register_parameter(std::string_view name, Tensor tensor) {
   tensor.set_requires_grad(true);
-  own_.push_back({std::string(name), tensor});
+  own_parameters_.push_back({std::string(name), tensor});
+  return tensor;
+}
+
+Tensor Module::register_buffer(std::string_view name, Tensor tensor) {
+  LS_CHECK(!tensor.requires_grad(), AutogradError,
+           "[module] buffer {} requires grad: expected a tensor that is not trained. detach() it, "
+           "or register it as a parameter.",
+           name);
+  own_buffers_.push_back({std::string(name), tensor});
   return tensor;
 }
 

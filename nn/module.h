@@ -8,14 +8,22 @@
 
 namespace lockstep::nn {
 
-/// A parameter and its dotted path from the root module.
+/// A parameter, or a buffer, and its dotted path from the root module.
 struct NamedParameter {
   std::string name;
   Tensor tensor;
 };
 
-/// A part of a model that holds parameters. Modules own their parameters and refer to their
-/// children, which are members of the derived class; so a module neither copies nor moves.
+/// A parameter, or a buffer, as files store it.
+struct StoredParameter {
+  std::string name;
+  Tensor tensor;
+  bool transposed = false;  ///< the file holds the transpose (GPT-2's projections are [in, out])
+};
+
+/// A part of a model that holds parameters, and buffers: tensors that belong to the model and are
+/// saved with it but are not trained, such as running statistics. Modules own both and refer to
+/// their children, which are members of the derived class; so a module neither copies nor moves.
 /// Not thread-safe.
 class Module {
  public:
@@ -29,8 +37,13 @@ class Module {
   std::vector<Tensor> parameters() const;
   /// Elements in all parameters.
   int64_t parameter_count() const;
+  /// Every buffer once, in the same order and under the same rules. None requires grad.
+  std::vector<NamedParameter> named_buffers() const;
+  /// What a file of weights holds, each tensor once, under the names that other programs use:
+  /// parameters, then buffers.
+  virtual std::vector<StoredParameter> stored_parameters() const;
 
-  /// Training mode (the default) turns dropout on.
+  /// Training mode (the default) turns dropout on, and batch norm to the batch's own statistics.
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
@@ -38,17 +51,22 @@ class Module {
  protected:
   /// Makes `tensor` a parameter: it requires grad from now on.
   Tensor register_parameter(std::string_view name, Tensor tensor);
-  /// Makes the parameters of `child`, a member of this module, its own under `name`.
+  /// Makes `tensor` a buffer. Throws AutogradError if it requires grad.
+  Tensor register_buffer(std::string_view name, Tensor tensor);
+  /// Makes the parameters and buffers of `child`, a member of this module, its own under `name`.
   void register_module(std::string_view name, Module& child);
 
  private:
-  void collect(const std::string& prefix, std::vector<NamedParameter>& found) const;
+  using Tensors = std::vector<NamedParameter>;
+  /// Adds what `own` holds in this module and below.
+  void collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const;
 
   struct Child {
     std::string name;
     Module* module;
   };
-  std::vector<NamedParameter> own_;
+  Tensors own_parameters_;
+  Tensors own_buffers_;
   std::vector<Child> children_;
   bool training_ = true;
 };

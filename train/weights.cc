@@ -1,21 +1,50 @@
 #include "train/weights.h"
 
-#include <cstring>
+#include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <set>
+#include <map>
 
 #include "autograd/grad_mode.h"
 #include "core/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
-#include "train/safetensors.h"
+#include "train/tensor_file.h"
+#include "train/weight_files.h"
 
 namespace lockstep::train {
 
 namespace {
 
-constexpr std::string_view kPrefix = "transformer.";
+using Stored = std::vector<nn::StoredParameter>;
+using EntriesByName = std::multimap<std::string, const WeightFiles::Entries::value_type*>;
+
+/// What stands before every name but the classifier's in the file of a whole model, and is left out
+/// in the file of its body alone.
+std::string_view body_prefix(const Stored& stored) {
+  const bool is_llama = std::ranges::any_of(stored, [](const nn::StoredParameter& parameter) {
+    return parameter.name.starts_with("model.");
+  });
+  return is_llama ? "model." : "transformer.";
+}
+
+std::string without(std::string_view prefix, const std::string& name) {
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+/// Buffers that old files carry and models compute.
+bool is_buffer(const std::string& name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".rotary_emb.inv_freq");
+}
+
+bool is_token_embedding(const std::string& name) {
+  return name == "wte.weight" || name == "embed_tokens.weight";
+}
+
+bool same_content(const TensorRecord& a, const TensorRecord& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes);
+}
 
 std::vector<int64_t> stored_shape(const nn::StoredParameter& parameter) {
   const IntList sizes = parameter.tensor.sizes();
@@ -24,75 +53,107 @@ std::vector<int64_t> stored_shape(const nn::StoredParameter& parameter) {
   return shape;
 }
 
-const TensorRecord* find(const SafetensorsFile& file, const std::string& name) {
-  const TensorRecord* record = file.find(name);
-  return record != nullptr ? record : file.find(std::string(kPrefix) + name);
+/// Floats are converted to other floats and nothing else.
+bool converts(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
+
+/// Finds the tensor of every parameter and notes what does not fit.
+class Matching {
+ public:
+  Matching(const WeightFiles& files, const Stored& stored) : prefix_(body_prefix(stored)) {
+    for (const auto& entry : files.tensors()) left_.emplace(without(prefix_, entry.first), &entry);
+    for (const nn::StoredParameter& parameter : stored) match(parameter);
+    for (const auto& [name, entry] : left_) explain(name, *entry);
+  }
+
+  /// In the order of the parameters; whole only where there are no problems.
+  const std::vector<const TensorRecord*>& tensors() const { return tensors_; }
+  const std::string& problems() const { return problems_; }
+
+ private:
+  void match(const nn::StoredParameter& parameter) {
+    const std::string name = without(prefix_, parameter.name);
+    const auto [first, last] = left_.equal_range(name);
+    if (first == last) {
+      problems_ += fmt::format("\n  missing {}", parameter.name);
+      return;
+    }
+    const auto& [full_name, entry] = *first->second;
+    if (std::next(first) != last) {
+      problems_ += fmt::format("\n  ambiguous {}: there is {} too", full_name,
+                               std::next(first)->second->first);
+    }
+    const std::vector<int64_t> shape = stored_shape(parameter);
+    const DType dtype = parameter.tensor.dtype();
+    if (entry.tensor.shape != shape || !converts(entry.tensor.dtype, dtype)) {
+      problems_ +=
+          fmt::format("\n  {} in {}: expected {}{}, got {}{}", full_name, entry.file,
+                      to_string(dtype), to_string(IntList(shape)), to_string(entry.tensor.dtype),
+                      to_string(IntList(entry.tensor.shape)));
+    }
+    tensors_.push_back(&entry.tensor);
+    if (is_token_embedding(name)) embedding_ = &*first->second;
+    left_.erase(first, last);
+  }
+
+  void explain(const std::string& name, const WeightFiles::Entries::value_type& entry) {
+    if (is_buffer(name)) return;
+    if (name == "lm_head.weight" && embedding_ != nullptr) {
+      if (same_content(entry.second.tensor, embedding_->second.tensor)) return;
+      problems_ += fmt::format("\n  {} in {}: differs from {}, which the model uses in its place",
+                               entry.first, entry.second.file, embedding_->first);
+      return;
+    }
+    problems_ += fmt::format("\n  unexpected {} in {}", entry.first, entry.second.file);
+  }
+
+  std::string_view prefix_;
+  EntriesByName left_;  ///< without the prefix; no parameter took these yet
+  std::vector<const TensorRecord*> tensors_;
+  const WeightFiles::Entries::value_type* embedding_ = nullptr;
+  std::string problems_;
+};
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  LS_CHECK(
+      in.good(), CheckpointError,
+      "[weights] cannot read {}. A model's folder holds it beside the weights; a run writes it "
+      "at its end.",
+      path.string());
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace
 
-void save_weights(const nn::LanguageModel& model, const std::filesystem::path& path) {
-  const NoGradGuard no_grad;
-  std::vector<Tensor> kept;  // transposed copies must outlive the records
-  std::vector<TensorRecord> records;
-  for (const nn::StoredParameter& parameter : model.stored_parameters()) {
-    const Tensor tensor =
-        (parameter.transposed ? parameter.tensor.t() : parameter.tensor).contiguous();
-    kept.push_back(tensor);
-    TensorRecord record;
-    record.name = parameter.name;
-    record.dtype = tensor.dtype();
-    record.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
-    record.bytes = {static_cast<const std::byte*>(tensor.data()), tensor.nbytes()};
-    records.push_back(std::move(record));
-  }
-  write_safetensors(path, records);
+void save_weights(const nn::Module& model, const std::filesystem::path& path) {
+  save_tensors(path, model.stored_parameters());
 }
 
-void load_weights(nn::LanguageModel& model, const std::filesystem::path& path) {
+void load_weights(nn::Module& model, const std::filesystem::path& path) {
   const NoGradGuard no_grad;
-  const SafetensorsFile file(path);
-  std::string problems;
-  std::set<std::string> expected;
-  for (const nn::StoredParameter& parameter : model.stored_parameters()) {
-    const TensorRecord* record = find(file, parameter.name);
-    if (record == nullptr) {
-      problems += fmt::format("\n  missing {}", parameter.name);
-      continue;
-    }
-    expected.insert(record->name);
-    const std::vector<int64_t> shape = stored_shape(parameter);
-    if (record->shape != shape || record->dtype != parameter.tensor.dtype()) {
-      problems += fmt::format("\n  {}: expected {}{}, got {}{}", record->name,
-                              to_string(parameter.tensor.dtype()), to_string(IntList(shape)),
-                              to_string(record->dtype), to_string(IntList(record->shape)));
-      continue;
-    }
-    const Tensor stored = empty_tensor(shape, record->dtype);
-    std::memcpy(stored.data(), record->bytes.data(), record->bytes.size());
-    parameter.tensor.copy_(parameter.transposed ? stored.t() : stored);
+  const WeightFiles files(path);
+  const Stored stored = model.stored_parameters();
+  const Matching matching(files, stored);
+  LS_CHECK(matching.problems().empty(), CheckpointError, "[weights] {} does not fit the model:{}",
+           path.string(), matching.problems());
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const TensorRecord& record = *matching.tensors()[i];
+    const Tensor tensor = empty_tensor(record.shape, record.dtype);
+    std::ranges::copy(record.bytes, static_cast<std::byte*>(tensor.data()));
+    stored[i].tensor.copy_(stored[i].transposed ? tensor.t() : tensor);
   }
-  for (const TensorRecord& record : file.tensors()) {
-    // Old GPT-2 files carry the causal mask as a buffer.
-    const bool mask =
-        record.name.ends_with(".attn.bias") || record.name.ends_with(".attn.masked_bias");
-    if (!expected.contains(record.name) && !mask) {
-      problems += fmt::format("\n  unexpected {}", record.name);
-    }
-  }
-  LS_CHECK(problems.empty(), CheckpointError, "[weights] {} does not fit the model:{}",
-           path.string(), problems);
+}
+
+std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder) {
+  std::unique_ptr<nn::LanguageModel> model =
+      nn::model_from_hugging_face(read_text(folder / "config.json"));
+  load_weights(*model, folder);
+  model->eval();
+  return model;
 }
 
 std::unique_ptr<nn::LanguageModel> load_model(const RunDirectory& run) {
-  std::ifstream in(run.model_config());
-  LS_CHECK(in.good(), CheckpointError, "[weights] cannot read {}. Has the run finished?",
-           run.model_config().string());
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  std::unique_ptr<nn::LanguageModel> model = nn::model_from_hugging_face(text);
-  load_weights(*model, run.weights());
-  model->eval();
-  return model;
+  return load_model(run.path());
 }
 
 }  // namespace lockstep::train

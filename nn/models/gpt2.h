@@ -51,6 +51,7 @@ class Gpt2 final : public LanguageModel {
   int64_t attention_width() const override { return options_.width; }
   std::vector<StoredParameter> stored_parameters() const override;
   std::string hugging_face_config() const override;
+  const Gpt2Options& options() const { return options_; }
 
   Embedding wte;
   Embedding wpe;

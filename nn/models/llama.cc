@@ -1,11 +1,9 @@
 #include "nn/models/llama.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
 #include "core/ops/attention.h"
-#include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/shape.h"
@@ -23,20 +21,30 @@ Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
   return x * cosine + turned * sine;
 }
 
-/// Angles position * theta^(-2i / depth), each for both halves: [positions, depth].
-std::pair<Tensor, Tensor> rotary_tables(int64_t positions, int64_t depth, double theta) {
-  std::vector<float> cosine;
-  std::vector<float> sine;
-  for (int64_t position = 0; position < positions; ++position) {
-    for (int64_t i = 0; i < depth; ++i) {
-      const double turn = static_cast<double>(2 * (i % (depth / 2))) / static_cast<double>(depth);
-      const double angle = static_cast<double>(position) * std::pow(theta, -turn);
-      cosine.push_back(static_cast<float>(std::cos(angle)));
-      sine.push_back(static_cast<float>(std::sin(angle)));
-    }
-  }
-  return {tensor_from<float>(cosine, {positions, depth}),
-          tensor_from<float>(sine, {positions, depth})};
+using Json = nlohmann::ordered_json;
+
+Json rope_scaling_json(const std::monostate&) { return nullptr; }
+
+Json rope_scaling_json(const LinearRopeScaling& by) {
+  return {{"rope_type", "linear"}, {"factor", by.factor}};
+}
+
+Json rope_scaling_json(const Llama3RopeScaling& by) {
+  return {{"rope_type", "llama3"},
+          {"factor", by.factor},
+          {"low_freq_factor", by.low_freq_factor},
+          {"high_freq_factor", by.high_freq_factor},
+          {"original_max_position_embeddings", by.original_context_length}};
+}
+
+Json rope_scaling_json(const YarnRopeScaling& by) {
+  Json json = {{"rope_type", "yarn"},
+               {"factor", by.factor},
+               {"original_max_position_embeddings", by.original_context_length},
+               {"beta_fast", by.beta_fast},
+               {"beta_slow", by.beta_slow}};
+  if (by.attention_factor) json["attention_factor"] = *by.attention_factor;
+  return json;
 }
 
 }  // namespace
@@ -105,8 +113,8 @@ Llama::Llama(const LlamaOptions& options)
     lm_head = std::make_unique<Linear>(options.width, options.vocabulary, false);
     register_module("lm_head", *lm_head);
   }
-  std::tie(cosine_, sine_) =
-      rotary_tables(options.context_length, options.width / options.heads, options.rope_theta);
+  std::tie(cosine_, sine_) = rotary_tables(options.context_length, options.width / options.heads,
+                                           options.rope_theta, options.rope_scaling);
 }
 
 Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
@@ -124,28 +132,26 @@ Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
   return lm_head ? lm_head->forward(x) : linear(x, embed_tokens.weight);
 }
 
-std::vector<StoredParameter> Llama::stored_parameters() const {
-  std::vector<StoredParameter> stored;
-  for (const NamedParameter& parameter : named_parameters()) {
-    stored.push_back({parameter.name, parameter.tensor, false});
-  }
-  return stored;
-}
-
 std::string Llama::hugging_face_config() const {
-  const nlohmann::ordered_json config = {{"model_type", "llama"},
-                                         {"architectures", {"LlamaForCausalLM"}},
-                                         {"vocab_size", options_.vocabulary},
-                                         {"max_position_embeddings", options_.context_length},
-                                         {"hidden_size", options_.width},
-                                         {"intermediate_size", options_.hidden_width},
-                                         {"num_hidden_layers", options_.layers},
-                                         {"num_attention_heads", options_.heads},
-                                         {"num_key_value_heads", options_.kv_heads},
-                                         {"rms_norm_eps", options_.epsilon},
-                                         {"rope_theta", options_.rope_theta},
-                                         {"hidden_act", "silu"},
-                                         {"tie_word_embeddings", options_.tie_embeddings}};
+  Json config = {{"model_type", "llama"},
+                 {"architectures", {"LlamaForCausalLM"}},
+                 {"vocab_size", options_.vocabulary},
+                 {"max_position_embeddings", options_.context_length},
+                 {"hidden_size", options_.width},
+                 {"intermediate_size", options_.hidden_width},
+                 {"num_hidden_layers", options_.layers},
+                 {"num_attention_heads", options_.heads},
+                 {"num_key_value_heads", options_.kv_heads},
+                 {"head_dim", options_.width / options_.heads},
+                 {"rms_norm_eps", options_.epsilon},
+                 {"rope_theta", options_.rope_theta},
+                 {"hidden_act", "silu"},
+                 {"attention_bias", false},
+                 {"mlp_bias", false},
+                 {"tie_word_embeddings", options_.tie_embeddings}};
+  const Json scaling =
+      std::visit([](const auto& by) { return rope_scaling_json(by); }, options_.rope_scaling);
+  if (!scaling.is_null()) config["rope_scaling"] = scaling;
   return config.dump(1) + "\n";
 }
 

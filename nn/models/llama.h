@@ -5,6 +5,7 @@
 
 #include "nn/language_model.h"
 #include "nn/layers.h"
+#include "nn/rotary.h"
 
 namespace lockstep::nn {
 
@@ -19,6 +20,7 @@ struct LlamaOptions {
   int64_t width = 768;
   int64_t hidden_width = 2048;
   double rope_theta = 10000;
+  RopeScaling rope_scaling;
   double epsilon = 1e-5;
   bool tie_embeddings = false;
 };
@@ -57,8 +59,8 @@ class Llama final : public LanguageModel {
   int64_t context_length() const override { return options_.context_length; }
   int64_t layers() const override { return options_.layers; }
   int64_t attention_width() const override { return options_.width; }
-  std::vector<StoredParameter> stored_parameters() const override;
   std::string hugging_face_config() const override;
+  const LlamaOptions& options() const { return options_; }
 
   Embedding embed_tokens;
   std::vector<std::unique_ptr<LlamaBlock>> blocks;

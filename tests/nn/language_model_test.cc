@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "core/generator.h"
@@ -135,11 +137,138 @@ TEST(HuggingFaceConfig, NamesTheMissingKey) {
   }
 }
 
-TEST(HuggingFaceConfig, RefusesWhatItWouldComputeDifferently) {
-  EXPECT_THROW(model_from_hugging_face(R"({"model_type": "llama", "rope_scaling": {"type": "x"}})"),
-               ConfigError);
-  EXPECT_THROW(model_from_hugging_face(R"({"model_type": "bert"})"), ConfigError);
-  EXPECT_THROW(model_from_hugging_face("{"), ConfigError);
+/// The config.json of a tiny Llama with `more` members.
+std::string llama_json(const std::string& more) {
+  return R"({"model_type": "llama", "vocab_size": 17, "max_position_embeddings": 12,
+             "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
+             "num_attention_heads": 4)" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+LlamaOptions options_of(const std::string& json) {
+  return dynamic_cast<Llama&>(*model_from_hugging_face(json)).options();
+}
+
+TEST(HuggingFaceConfig, KeysThatAreLeftOutOrNullHaveTheFormatsDefaults) {
+  for (const std::string& more :
+       {std::string(), std::string(R"("num_key_value_heads": null, "rope_scaling": null,
+                                      "head_dim": null, "rms_norm_eps": null)")}) {
+    const LlamaOptions got = options_of(llama_json(more));
+    EXPECT_EQ(got.kv_heads, 4);
+    EXPECT_EQ(got.rope_theta, 10000);
+    EXPECT_EQ(got.epsilon, 1e-6);
+    EXPECT_FALSE(got.tie_embeddings);
+    EXPECT_EQ(got.rope_scaling, RopeScaling());
+  }
+}
+
+TEST(HuggingFaceConfig, RopeScalingIsReadAsItWasWritten) {
+  const RopeScaling scalings[] = {
+      {},
+      LinearRopeScaling{2.5},
+      Llama3RopeScaling{3, 0.5, 6, 77},
+      YarnRopeScaling{.factor = 4, .original_context_length = 8},
+      YarnRopeScaling{4, 8, 16, 2, 1.25},
+  };
+  for (const RopeScaling& scaling : scalings) {
+    LlamaOptions options = small_llama();
+    options.rope_scaling = scaling;
+    options.rope_theta = 1234;
+    const LlamaOptions got = options_of(Llama(options).hugging_face_config());
+    EXPECT_EQ(got.rope_scaling, scaling) << scaling.index();
+    EXPECT_EQ(got.rope_theta, 1234);
+  }
+}
+
+TEST(HuggingFaceConfig, RopeScalingOfOlderAndNewerFilesIsRead) {
+  EXPECT_EQ(
+      options_of(llama_json(R"("rope_scaling": {"type": "linear", "factor": 2})")).rope_scaling,
+      RopeScaling(LinearRopeScaling{2}));
+  const LlamaOptions newer = options_of(llama_json(
+      R"("rope_theta": 7, "rope_parameters": {"rope_type": "llama3", "rope_theta": 500000.0,
+         "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+         "original_max_position_embeddings": 8192})"));
+  EXPECT_EQ(newer.rope_scaling, RopeScaling(Llama3RopeScaling()));
+  EXPECT_EQ(newer.rope_theta, 500000);
+  const LlamaOptions plain =
+      options_of(llama_json(R"("rope_parameters": {"rope_type": "default", "rope_theta": 50})"));
+  EXPECT_EQ(plain.rope_scaling, RopeScaling());
+  EXPECT_EQ(plain.rope_theta, 50);
+  // Where a file does not say what the original context was, it is the model's own.
+  const LlamaOptions yarn =
+      options_of(llama_json(R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0})"));
+  EXPECT_EQ(yarn.rope_scaling,
+            RopeScaling(YarnRopeScaling{.factor = 4, .original_context_length = 12}));
+}
+
+std::string refusal_of(const std::string& json) {
+  try {
+    model_from_hugging_face(json);
+    return "(nothing thrown)";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(HuggingFaceConfig, RefusesByNameWhatItWouldComputeDifferently) {
+  const struct {
+    const char* more;
+    const char* says;
+  } cases[] = {
+      {R"("rope_scaling": {"type": "dynamic", "factor": 2})", "yarn, got dynamic"},
+      {R"("rope_scaling": {"rope_type": "longrope"})", "got longrope"},
+      {R"("rope_scaling": {"rope_type": "linear"})", "\"factor\" is missing"},
+      {R"("rope_scaling": {"rope_type": "linear", "factor": 0.5})", "factor is 0.5"},
+      {R"("rope_scaling": {"rope_type": "yarn", "factor": 2, "mscale": 1})", "\"mscale\""},
+      {R"("rope_scaling": {"rope_type": "yarn", "factor": 2, "truncate": false})", "\"truncate\""},
+      {R"("rope_scaling": 3)", "is no object: got 3"},
+      {R"("rope_scaling": {"factor": 2}, "rope_parameters": {"factor": 3})", "differ"},
+      {R"("head_dim": 8)", "\"head_dim\" is not supported: expected 4, got 8"},
+      {R"("attention_bias": true)", "\"attention_bias\""},
+      {R"("mlp_bias": true)", "\"mlp_bias\""},
+      {R"("hidden_act": "gelu")", "\"hidden_act\""},
+      {R"("partial_rotary_factor": 0.5)", "\"partial_rotary_factor\""},
+      {R"("num_attention_heads": 3)", "does not divide"},
+      {R"("num_key_value_heads": 3)", "does not divide"},
+      {R"("num_attention_heads": 0)", "\"num_attention_heads\" is 0"},
+      {R"("num_hidden_layers": -1)", "\"num_hidden_layers\" is -1"},
+      {R"("num_attention_heads": 16)", "even width, got 1"},
+      {R"("vocab_size": "many")", "cannot be read"},
+  };
+  for (const auto& [more, says] : cases) {
+    const std::string message = refusal_of(llama_json(more));
+    EXPECT_NE(message.find(says), std::string::npos) << more << " -> " << message;
+  }
+  EXPECT_NE(refusal_of(R"({"model_type": "bert"})").find("got bert"), std::string::npos);
+  EXPECT_NE(refusal_of("{").find("cannot be read"), std::string::npos);
+  const std::string gpt2 = R"({"model_type": "gpt2", "vocab_size": 4, "n_positions": 4, "n_embd": 4,
+                               "n_layer": 1, "n_head": 2, "n_inner": 8})";
+  EXPECT_NE(refusal_of(gpt2).find("\"n_inner\""), std::string::npos);
+}
+
+TEST(Llama, RopeScalingTurnsEveryPositionButTheFirst) {
+  const NoGradGuard no_grad;
+  const auto logits = [](const RopeScaling& scaling) {
+    LlamaOptions options = small_llama();
+    options.rope_scaling = scaling;
+    manual_seed(5);
+    return Llama(options).forward(tokens(1, 6)).contiguous();
+  };
+  const Tensor plain = logits({});
+  const RopeScaling scalings[] = {
+      LinearRopeScaling{4}, Llama3RopeScaling{.original_context_length = 6},
+      YarnRopeScaling{.factor = 4, .original_context_length = 300, .attention_factor = 1}};
+  for (const RopeScaling& scaling : scalings) {
+    const Tensor scaled = logits(scaling);
+    for (int64_t position = 0; position < 6; ++position) {
+      double difference = 0;
+      for (int64_t i = 0; i < 17; ++i) {
+        const int64_t at = 17 * position + i;
+        difference += std::abs(scaled.data<float>()[at] - plain.data<float>()[at]);
+      }
+      EXPECT_EQ(difference > 0, position > 0) << scaling.index() << " at " << position;
+    }
+  }
 }
 
 TEST(Gpt2, DropoutActsInTrainingOnly) {

@@ -1,0 +1,96 @@
+#include "launcher/checkpoint_convert.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "core/check.h"
+#include "nn/models/gpt2.h"
+#include "train/hugging_face_folder.h"
+#include "train/llmc_model.h"
+#include "train/weights.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ConvertOptions {
+  std::string source;
+  std::string destination;
+  std::string to;
+  std::string dtype = "f32";
+  int64_t max_shard_bytes = train::kMaxShardBytes;
+};
+
+std::unique_ptr<nn::LanguageModel> read_model(const fs::path& source) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(source, failed);
+  LS_CHECK(fs::exists(status), ConfigError, "[convert] {}: no such file or folder.",
+           source.string());
+  if (fs::is_directory(status)) return train::load_model(source);
+  LS_CHECK(
+      train::is_llmc_model(source), ConfigError,
+      "[convert] {} is neither a folder with config.json and safetensors nor a model of llm.c.",
+      source.string());
+  return train::load_llmc_model(source);
+}
+
+void write_llmc(const nn::LanguageModel& model, const ConvertOptions& options, DType dtype) {
+  const auto* gpt2 = dynamic_cast<const nn::Gpt2*>(&model);
+  LS_CHECK(gpt2 != nullptr, ConfigError,
+           "[convert] {} holds no GPT-2, and llm.c's files hold nothing else. Use --to hf.",
+           options.source);
+  train::save_llmc_model(*gpt2, options.destination, dtype);
+}
+
+void run_convert(const ConvertOptions& options) {
+  std::error_code failed;
+  LS_CHECK(!fs::exists(fs::symlink_status(options.destination, failed)), ConfigError,
+           "[convert] {} exists already. Name another destination, or remove this one first.",
+           options.destination);
+  const DType dtype = options.dtype == "bf16" ? DType::kBF16 : DType::kF32;
+  const std::unique_ptr<nn::LanguageModel> model = read_model(options.source);
+  if (options.to == "llmc") {
+    write_llmc(*model, options, dtype);
+  } else {
+    train::save_hugging_face(*model, options.destination, options.max_shard_bytes, dtype);
+  }
+  fmt::print("{}: {} parameters as {}\n", options.destination, model->parameter_count(),
+             to_string(dtype));
+}
+
+}  // namespace
+
+void add_checkpoint_convert(CLI::App& parent) {
+  auto options = std::make_shared<ConvertOptions>();
+  CLI::App* verb =
+      parent.add_subcommand("convert", "Write a model's weights in another program's format");
+  verb->add_option("source", options->source,
+                   "Run directory, Hugging Face folder (config.json and safetensors), or model "
+                   "file of llm.c")
+      ->required();
+  verb->add_option("destination", options->destination,
+                   "What to write: a folder for hf, a file for llmc. Must not exist")
+      ->required();
+  verb->add_option("--to", options->to, "hf (Hugging Face folder) or llmc (GPT-2 only)")
+      ->required()
+      ->check(CLI::IsMember({"hf", "llmc"}));
+  verb->add_option("--dtype", options->dtype, "Elements to write: f32 or bf16 (default f32)")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  const CLI::Option* shard_size =
+      verb->add_option("--max-shard-size", options->max_shard_bytes,
+                       "hf: bytes of tensors in one file, as 500MB or 2GiB (default 5GB)")
+          ->transform(CLI::AsSizeValue(true))
+          ->check(CLI::PositiveNumber);
+  verb->callback([options, shard_size] {
+    LS_CHECK(shard_size->count() == 0 || options->to == "hf", ConfigError,
+             "[convert] --max-shard-size cuts Hugging Face folders: a file of llm.c is whole.");
+    run_convert(*options);
+  });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,116 @@
+#include "launcher/checkpoint_convert.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "core/error.h"
+#include "core/generator.h"
+#include "tests/train/temporary_directory.h"
+#include "tests/train/tiny_models.h"
+#include "train/hugging_face_folder.h"
+#include "train/llmc_model.h"
+#include "train/weight_files.h"
+#include "train/weights.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using train::message_of;
+using train::says;
+
+class CheckpointConvert : public testing::Test {
+ protected:
+  CheckpointConvert() {
+    manual_seed(1);
+    gpt2_ = std::make_unique<nn::Gpt2>(train::tiny_gpt2());
+    llama_ = std::make_unique<nn::Llama>(train::tiny_llama());
+    train::save_hugging_face(*gpt2_, path("gpt2"));
+    train::save_hugging_face(*llama_, path("llama"));
+    train::save_llmc_model(*gpt2_, path("gpt2.bin"));
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// Runs `convert SOURCE DESTINATION more...` with both in the test's folder.
+  void convert(const std::string& source, const std::string& destination,
+               std::vector<std::string> more) const {
+    CLI::App app;
+    add_checkpoint_convert(app);
+    more.insert(more.begin(), {"convert", path(source), path(destination)});
+    std::reverse(more.begin(), more.end());  // as CLI11 takes them
+    testing::internal::CaptureStdout();
+    try {
+      app.parse(more);
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    EXPECT_TRUE(says(testing::internal::GetCapturedStdout(), destination + ": "));
+  }
+
+  train::TemporaryDirectory folder_;
+  std::unique_ptr<nn::Gpt2> gpt2_;
+  std::unique_ptr<nn::Llama> llama_;
+};
+
+TEST_F(CheckpointConvert, HuggingFaceToLlmcAndBackGivesTheSameBits) {
+  convert("gpt2", "out.bin", {"--to", "llmc"});
+  EXPECT_EQ(train::file_content(path("out.bin")), train::file_content(path("gpt2.bin")));
+  convert("out.bin", "back", {"--to", "hf"});
+  EXPECT_EQ(train::file_content(path("back/model.safetensors")),
+            train::file_content(path("gpt2/model.safetensors")));
+}
+
+TEST_F(CheckpointConvert, ShardsAndElementTypesAreAsAsked) {
+  convert("llama", "out", {"--to", "hf", "--max-shard-size", "1KB", "--dtype", "bf16"});
+  const train::WeightFiles files(path("out"));
+  std::map<std::string, size_t> bytes;
+  for (const auto& [name, entry] : files.tensors()) {
+    EXPECT_EQ(entry.tensor.dtype, DType::kBF16) << name;
+    bytes[entry.file] += entry.tensor.bytes.size();
+  }
+  EXPECT_GT(bytes.size(), 1U);
+  for (const auto& [file, size] : bytes) EXPECT_LE(size, 1000U) << file;
+  EXPECT_EQ(train::load_model(folder_ / "out")->hugging_face_config(),
+            llama_->hugging_face_config());
+}
+
+TEST_F(CheckpointConvert, ADestinationThatExistsIsRefused) {
+  train::put_file(path("taken"), "mine");
+  for (const char* to : {"hf", "llmc"}) {
+    EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                       convert("gpt2", "taken", {"--to", to});
+                     }),
+                     "taken exists already"));
+  }
+  EXPECT_EQ(train::file_content(path("taken")), "mine");
+}
+
+TEST_F(CheckpointConvert, SourcesThatHoldNoModelAreRefused) {
+  train::put_file(path("text"), "no model");
+  EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                     convert("gone", "out", {"--to", "hf"});
+                   }),
+                   "gone: no such file or folder"));
+  EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                     convert("text", "out", {"--to", "hf"});
+                   }),
+                   "text is neither a folder"));
+  EXPECT_TRUE(says(message_of<ConfigError>([&] {
+                     convert("llama", "out", {"--to", "llmc"});
+                   }),
+                   "holds no GPT-2"));
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+}
+
+TEST_F(CheckpointConvert, OptionsThatMakeNoSenseAreRefused) {
+  EXPECT_THROW(convert("gpt2", "out", {}), CLI::RequiredError);
+  EXPECT_THROW(convert("gpt2", "out", {"--to", "onnx"}), CLI::ValidationError);
+  EXPECT_THROW(convert("gpt2", "out", {"--to", "hf", "--dtype", "int8"}), CLI::ValidationError);
+  EXPECT_THROW(convert("gpt2", "out", {"--to", "hf", "--max-shard-size", "0"}),
+               CLI::ValidationError);
+  EXPECT_THROW(convert("gpt2", "out", {"--to", "llmc", "--max-shard-size", "1GB"}), ConfigError);
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

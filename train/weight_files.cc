@@ -1,0 +1,112 @@
+#include "train/weight_files.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/check.h"
+#include "train/mapped_file.h"
+
+namespace lockstep::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Json read_json(const fs::path& path) {
+  try {
+    const MappedFile file(path);
+    const auto* text = reinterpret_cast<const char*>(file.bytes().data());
+    return Json::parse(text, text + file.bytes().size());
+  } catch (const DataError& error) {
+    throw CheckpointError(error.what());
+  } catch (const Json::exception& error) {
+    throw CheckpointError(fmt::format("[weights] {}: not valid JSON: {}. The file is damaged.",
+                                      path.string(), error.what()));
+  }
+}
+
+/// The "weight_map" of an index: tensor to file.
+std::map<std::string, std::string> read_index(const fs::path& path) {
+  const Json index = read_json(path);
+  LS_CHECK(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(),
+           CheckpointError,
+           "[weights] {}: expected an object with a \"weight_map\" from tensors to files. Is this "
+           "the index of a sharded model?",
+           path.string());
+  std::map<std::string, std::string> files;
+  for (const auto& [tensor, file] : index["weight_map"].items()) {
+    LS_CHECK(file.is_string(), CheckpointError,
+             "[weights] {}: expected the name of a file for tensor \"{}\", got {}.", path.string(),
+             tensor, file.dump());
+    const std::string name = file.get<std::string>();
+    const bool stays = !name.empty() && name != "." && name != ".." &&
+                       name.find_first_of("/\\") == std::string::npos;
+    LS_CHECK(stays, CheckpointError,
+             "[weights] {}: tensor \"{}\" lies in \"{}\": expected the name of a file beside the "
+             "index.",
+             path.string(), tensor, name);
+    files[tensor] = name;
+  }
+  return files;
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    add_file(path);
+    return;
+  }
+  const fs::path whole = path / "model.safetensors";
+  const fs::path index = path / "model.safetensors.index.json";
+  if (fs::exists(whole, ignored)) {
+    add_file(whole);
+    return;
+  }
+  LS_CHECK(fs::exists(index, ignored), CheckpointError,
+           "[weights] {} holds no weights: expected {} or {} in it.", path.string(),
+           whole.filename().string(), index.filename().string());
+  add_shards(index);
+}
+
+const WeightEntry* WeightFiles::find(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+void WeightFiles::add_file(const fs::path& path) {
+  files_.push_back(std::make_unique<const SafetensorsFile>(path));
+  for (const TensorRecord& tensor : files_.back()->tensors()) {
+    entries_[tensor.name] = {tensor, path.filename().string()};
+  }
+}
+
+void WeightFiles::add_shards(const fs::path& index) {
+  std::map<std::string, std::string> left = read_index(index);
+  std::map<std::string, std::string> first_tensor_of;
+  for (const auto& [tensor, file] : left) first_tensor_of.emplace(file, tensor);
+  for (const auto& [file, tensor] : first_tensor_of) {
+    const fs::path path = index.parent_path() / file;
+    std::error_code ignored;
+    LS_CHECK(fs::exists(path, ignored), CheckpointError,
+             "[weights] {}: tensor \"{}\" lies in {}, which is missing. Copy every shard.",
+             index.string(), tensor, file);
+    files_.push_back(std::make_unique<const SafetensorsFile>(path));
+    for (const TensorRecord& record : files_.back()->tensors()) {
+      const auto named = left.find(record.name);
+      LS_CHECK(named != left.end() && named->second == file, CheckpointError,
+               "[weights] {}: {} holds tensor \"{}\", which the index does not say. Is this index "
+               "of another model?",
+               index.string(), file, record.name);
+      entries_[record.name] = {record, file};
+      left.erase(named);
+    }
+  }
+  LS_CHECK(left.empty(), CheckpointError,
+           "[weights] {}: tensor \"{}\" is not in {}, where the index says it lies.",
+           index.string(), left.begin()->first, left.begin()->second);
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/safetensors.h"
+
+namespace lockstep::train {
+
+/// A tensor and the name of the file it lies in, without folders.
+struct WeightEntry {
+  TensorRecord tensor;
+  std::string file;
+};
+
+/// The tensors of a model that lies in one safetensors file or in several shards. The files stay
+/// mapped while this object lives; they must not shrink. Immutable, so safe to read from many
+/// threads.
+class WeightFiles {
+ public:
+  using Entries = std::map<std::string, WeightEntry, std::less<>>;
+
+  /// `path` is a safetensors file, or a folder as Hugging Face's programs write it: with
+  /// model.safetensors or, if that is missing, with model.safetensors.index.json, whose
+  /// "weight_map" names the shard of every tensor. Throws CheckpointError: what SafetensorsFile
+  /// throws; for a folder with neither file; and, naming index, file and tensor, for an index that
+  /// is not JSON of that form, names a file outside the folder or one that is missing, names a
+  /// tensor that is not in its file, or leaves out one that is.
+  explicit WeightFiles(const std::filesystem::path& path);
+
+  /// By name.
+  const Entries& tensors() const { return entries_; }
+  /// Null if there is no such tensor.
+  const WeightEntry* find(std::string_view name) const;
+
+ private:
+  void add_file(const std::filesystem::path& path);
+  void add_shards(const std::filesystem::path& index);
+
+  std::vector<std::unique_ptr<const SafetensorsFile>> files_;
+  Entries entries_;
+};
+
+}  // namespace lockstep::train
