@@ -28,14 +28,13 @@ const std::array<int, 0x144>& byte_of_character() {
   return kBytes;
 }
 
-/// The bytes that `written` stands for. A special token may hold characters that stand for no byte;
-/// it is taken as it is written.
-std::string bytes_of(const std::string& written) {
+/// The bytes that `written` stands for; nothing if one of its characters stands for none.
+std::optional<std::string> bytes_of(const std::string& written) {
   std::string bytes;
   for (size_t at = 0; at < written.size();) {
     const CodePoint point = code_point_at(written, at);
     const auto& table = byte_of_character();
-    if (!point.valid || point.value >= table.size() || table[point.value] < 0) return written;
+    if (!point.valid || point.value >= table.size() || table[point.value] < 0) return std::nullopt;
     bytes += static_cast<char>(table[point.value]);
     at += static_cast<size_t>(point.length);
   }
@@ -110,14 +109,15 @@ void read_tokens(const Ids& ids, const std::string& file, BpeVocabulary& result)
              "[tokenizer] {}: {:?} has the id {}: expected the ids 0 to {}, each once.", file,
              written, id, ids.size() - 1);
     seen[id] = true;
-    std::string bytes = bytes_of(written);
-    if (bytes == kEndOfText) result.end_of_text = id;
-    if (bytes.size() == 1) {
-      const auto byte = static_cast<unsigned char>(bytes[0]);
+    const std::optional<std::string> bytes = bytes_of(written);
+    if (bytes && bytes->size() == 1) {
+      const auto byte = static_cast<unsigned char>(bytes->front());
       result.byte_tokens[byte] = id;
       has_byte[byte] = true;
     }
-    result.tokens[id] = std::move(bytes);
+    // A special token may hold other characters; it is taken as it is written, and is no byte.
+    result.tokens[id] = bytes.value_or(written);
+    if (result.tokens[id] == kEndOfText) result.end_of_text = id;
   }
   for (size_t byte = 0; byte < 256; ++byte) {
     LS_CHECK(has_byte[byte], DataError,

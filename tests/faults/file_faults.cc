@@ -1,0 +1,251 @@
+// libfile_faults.so, for LD_PRELOAD: counts a program's calls that change files, and makes one of
+// them go wrong. Tests use it to stop a program at every place where its files are half made.
+//
+// Counted are, in the order the process makes them and from 1 on, the calls
+//   open, openat, creat (for writing or with O_CREAT), write, pwrite, writev, ftruncate, truncate,
+//   fsync, fdatasync, rename, renameat, renameat2, mkdir, mkdirat, unlink, unlinkat, rmdir, remove,
+//   link, linkat, symlink, symlinkat, and close of what is open for writing,
+// and their 64-bit names, on paths in the folder FILE_FAULTS_FOLDER or below; the folder itself is
+// one of them. It need not exist yet. A rename or link is told by its new name. Nothing else is
+// counted or touched: not reads, and not what glibc calls inside itself (fopen, fclose). Children
+// inherit the count as it stands where they were forked, and start at 1 again after exec.
+//
+//   FILE_FAULTS_AT=N           the call that goes wrong; without it none does
+//   FILE_FAULTS_ACTION=ACTION
+//     kill                     SIGKILL instead of the call
+//     kill_after               SIGKILL after it
+//     half                     a write writes half of its bytes, then SIGKILL; other calls: kill
+//     short                    a write writes half of its bytes and says so; other calls: as always
+//     enospc, eio, erofs, eintr
+//                              the call fails with this errno and does nothing, but that a failing
+//                              close closes
+//     enospc_from              the disk is full: from N on, calls that need space fail with ENOSPC
+//                              (writes, and what makes a new name but rename); other calls succeed
+//   FILE_FAULTS_COUNT=FILE     appends a line "N CALL PATH" to FILE before each call is made, so
+//                              FILE has as many lines as calls were begun
+//
+// Wrong settings end the program with status 99 and a message. Thread-safe.
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <vector>
+
+#include "tests/faults/call.h"
+
+using lockstep::faults::Call;
+using lockstep::faults::ErrnoGuard;
+using lockstep::faults::Kind;
+using lockstep::faults::make;
+using lockstep::faults::path_at;
+using lockstep::faults::path_of;
+
+namespace {
+
+template <class Function>
+int make_at(const char* name, int folder, const char* path, Kind kind, const Function& function) {
+  return make(Call(name, path_at(folder, path), kind), function);
+}
+
+bool exists(const std::string& path) {
+  const ErrnoGuard guard;
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+template <class Function>
+int make_open(const char* name, int folder, const char* path, int flags, const Function& function) {
+  const bool changes_files = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
+  const std::string full = changes_files ? path_at(folder, path) : "";
+  const bool is_new = (flags & O_CREAT) != 0 && !full.empty() && !exists(full);
+  return make(Call(name, full, is_new ? Kind::kNewName : Kind::kOther), function);
+}
+
+/// Only then was a mode given.
+bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+/// The first `bytes` of what `parts` hold.
+std::vector<iovec> head(const iovec* parts, int count, size_t bytes) {
+  std::vector<iovec> result;
+  for (int i = 0; i < count && bytes > 0; ++i) {
+    result.push_back({parts[i].iov_base, std::min(bytes, parts[i].iov_len)});
+    bytes -= result.back().iov_len;
+  }
+  return result;
+}
+
+}  // namespace
+
+// The program's own function, as it would be without this library.
+#define REAL(name) \
+  static auto* const real = reinterpret_cast<decltype(&name)>(::dlsym(RTLD_NEXT, #name))
+// A second name; where off_t has 64 bits, the functions are the same.
+#define ALSO(other, name) decltype(name) other __attribute__((alias(#name)))
+static_assert(sizeof(off_t) == 8);
+
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  REAL(open);
+  va_list arguments;
+  va_start(arguments, flags);
+  const unsigned mode = takes_mode(flags) ? va_arg(arguments, unsigned) : 0;
+  va_end(arguments);
+  return make_open("open", AT_FDCWD, path, flags, [&] { return real(path, flags, mode); });
+}
+ALSO(open64, open);
+
+int openat(int folder, const char* path, int flags, ...) {
+  REAL(openat);
+  va_list arguments;
+  va_start(arguments, flags);
+  const unsigned mode = takes_mode(flags) ? va_arg(arguments, unsigned) : 0;
+  va_end(arguments);
+  return make_open("openat", folder, path, flags, [&] { return real(folder, path, flags, mode); });
+}
+ALSO(openat64, openat);
+
+int creat(const char* path, mode_t mode) {
+  REAL(creat);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+  return make_open("creat", AT_FDCWD, path, kFlags, [&] { return real(path, mode); });
+}
+ALSO(creat64, creat);
+
+ssize_t write(int fd, const void* bytes, size_t size) {
+  REAL(write);
+  const Call call("write", path_of(fd), Kind::kWrite);
+  return make(call, [&] { return real(fd, bytes, call.share(size)); });
+}
+
+ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
+  REAL(pwrite);
+  const Call call("pwrite", path_of(fd), Kind::kWrite);
+  return make(call, [&] { return real(fd, bytes, call.share(size), offset); });
+}
+ALSO(pwrite64, pwrite);
+
+ssize_t writev(int fd, const iovec* parts, int count) {
+  REAL(writev);
+  const Call call("writev", path_of(fd), Kind::kWrite);
+  size_t bytes = 0;
+  for (int i = 0; i < count; ++i) bytes += parts[i].iov_len;
+  if (call.share(bytes) == bytes) return make(call, [&] { return real(fd, parts, count); });
+  const std::vector<iovec> some = head(parts, count, call.share(bytes));
+  return make(call, [&] { return real(fd, some.data(), static_cast<int>(some.size())); });
+}
+
+int fsync(int fd) {
+  REAL(fsync);
+  return make(Call("fsync", path_of(fd), Kind::kOther), [&] { return real(fd); });
+}
+
+int fdatasync(int fd) {
+  REAL(fdatasync);
+  return make(Call("fdatasync", path_of(fd), Kind::kOther), [&] { return real(fd); });
+}
+
+int close(int fd) {
+  REAL(close);
+  const bool writes = [fd] {
+    const ErrnoGuard guard;
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+  }();
+  const Call call("close", writes ? path_of(fd) : "", Kind::kOther);
+  if (call.fails()) {
+    const ErrnoGuard guard;
+    real(fd);
+  }
+  return make(call, [&] { return real(fd); });
+}
+
+int ftruncate(int fd, off_t size) noexcept {
+  REAL(ftruncate);
+  return make(Call("ftruncate", path_of(fd), Kind::kOther), [&] { return real(fd, size); });
+}
+ALSO(ftruncate64, ftruncate);
+
+int truncate(const char* path, off_t size) noexcept {
+  REAL(truncate);
+  return make_at("truncate", AT_FDCWD, path, Kind::kOther, [&] { return real(path, size); });
+}
+ALSO(truncate64, truncate);
+
+int rename(const char* from, const char* to) noexcept {
+  REAL(rename);
+  return make_at("rename", AT_FDCWD, to, Kind::kOther, [&] { return real(from, to); });
+}
+
+int renameat(int from_folder, const char* from, int folder, const char* to) noexcept {
+  REAL(renameat);
+  return make_at("renameat", folder, to, Kind::kOther,
+                 [&] { return real(from_folder, from, folder, to); });
+}
+
+int renameat2(int from_folder, const char* from, int folder, const char* to,
+              unsigned flags) noexcept {
+  REAL(renameat2);
+  return make_at("renameat2", folder, to, Kind::kOther,
+                 [&] { return real(from_folder, from, folder, to, flags); });
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  REAL(mkdir);
+  return make_at("mkdir", AT_FDCWD, path, Kind::kNewName, [&] { return real(path, mode); });
+}
+
+int mkdirat(int folder, const char* path, mode_t mode) noexcept {
+  REAL(mkdirat);
+  return make_at("mkdirat", folder, path, Kind::kNewName, [&] { return real(folder, path, mode); });
+}
+
+int unlink(const char* path) noexcept {
+  REAL(unlink);
+  return make_at("unlink", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+}
+
+int unlinkat(int folder, const char* path, int flags) noexcept {
+  REAL(unlinkat);
+  return make_at("unlinkat", folder, path, Kind::kOther, [&] { return real(folder, path, flags); });
+}
+
+int rmdir(const char* path) noexcept {
+  REAL(rmdir);
+  return make_at("rmdir", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+}
+
+int remove(const char* path) noexcept {
+  REAL(remove);
+  return make_at("remove", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+}
+
+int link(const char* from, const char* to) noexcept {
+  REAL(link);
+  return make_at("link", AT_FDCWD, to, Kind::kNewName, [&] { return real(from, to); });
+}
+
+int linkat(int from_folder, const char* from, int folder, const char* to, int flags) noexcept {
+  REAL(linkat);
+  return make_at("linkat", folder, to, Kind::kNewName,
+                 [&] { return real(from_folder, from, folder, to, flags); });
+}
+
+int symlink(const char* target, const char* path) noexcept {
+  REAL(symlink);
+  return make_at("symlink", AT_FDCWD, path, Kind::kNewName, [&] { return real(target, path); });
+}
+
+int symlinkat(const char* target, int folder, const char* path) noexcept {
+  REAL(symlinkat);
+  return make_at("symlinkat", folder, path, Kind::kNewName,
+                 [&] { return real(target, folder, path); });
+}
+
+}  // extern "C"

@@ -1,0 +1,39 @@
+#include "train/checkpoint_manifest.h"
+
+#include "core/error.h"
+#include "tests/fuzz/targets.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+/// `body` with the hash behind it that a writer would have put there.
+std::string sealed(const std::string& body) {
+  const std::string hash = train::ContentHasher().add(std::string_view(body)).result().hex();
+  return body + ",\n \"hash\": \"" + hash + "\"\n}\n";
+}
+
+Outcome parse(const std::string& text) {
+  train::CheckpointManifest manifest;
+  try {
+    manifest = train::parse_manifest(text, "fuzzed");
+  } catch (const CheckpointError&) {
+    return Outcome::kRefused;
+  }
+  // Nobody writes a checkpoint without files, so that one need not read back.
+  if (manifest.files.empty()) return Outcome::kAccepted;
+  const std::string written = train::format_manifest(manifest);
+  require(train::format_manifest(train::parse_manifest(written, "written")) == written,
+          "a manifest written anew reads back to the same text");
+  return Outcome::kAccepted;
+}
+
+}  // namespace
+
+Outcome fuzz_checkpoint_manifest(Input input) {
+  const std::string text = text_of(input);
+  const Outcome alone = parse(text);
+  const Outcome completed = parse(sealed(text));
+  return alone == Outcome::kAccepted ? alone : completed;
+}
+
+}  // namespace lockstep::fuzz

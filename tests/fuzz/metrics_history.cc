@@ -1,0 +1,58 @@
+#include "train/metrics_history.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "core/error.h"
+#include "tests/fuzz/targets.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+/// A file in memory, because read_metrics takes a path.
+class MemoryFile {
+ public:
+  explicit MemoryFile(Input content) : fd_(::memfd_create("fuzzed", MFD_CLOEXEC)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+    for (Input rest = content; !rest.empty();) {
+      const ssize_t written = ::write(fd_, rest.data(), rest.size());
+      if (written < 0) {
+        const int code = errno;
+        ::close(fd_);
+        throw std::system_error(code, std::generic_category(), "write");
+      }
+      rest = rest.subspan(static_cast<size_t>(written));
+    }
+  }
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+Outcome fuzz_metrics_history(Input input) {
+  const MemoryFile file(input);
+  std::vector<train::MetricsRecord> records;
+  try {
+    records = train::read_metrics(file.path());
+  } catch (const DataError&) {
+    return Outcome::kRefused;
+  }
+  require(!records.empty(), "a history that is accepted holds a step");
+  require(std::ssize(records) <= std::ranges::count(input, '\n'), "a line holds one step at most");
+  return Outcome::kAccepted;
+}
+
+}  // namespace lockstep::fuzz

@@ -1,0 +1,21 @@
+#include "tests/fuzz/targets.h"
+
+#include <array>
+
+namespace lockstep::fuzz {
+
+std::span<const Target> targets() {
+  static constexpr std::array kTargets = {
+      Target{"safetensors_header", fuzz_safetensors_header},
+      Target{"text_proto", fuzz_text_proto},
+      Target{"config_assignment", fuzz_config_assignment},
+      Target{"shard", fuzz_shard},
+      Target{"bpe_tokenizer", fuzz_bpe_tokenizer},
+      Target{"sentencepiece_model", fuzz_sentencepiece_model},
+      Target{"metrics_history", fuzz_metrics_history},
+      Target{"checkpoint_manifest", fuzz_checkpoint_manifest},
+  };
+  return kTargets;
+}
+
+}  // namespace lockstep::fuzz

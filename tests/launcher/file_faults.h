@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+
+/// One call on a file, as libfile_faults.so counts them.
+struct FileCall {
+  int64_t number = 0;
+  std::string name;  ///< "write"
+  std::string path;  ///< absolute
+};
+
+/// Runs the program so that one of its calls on the files in a folder goes wrong; what can go
+/// wrong, and which calls count, stands in tests/faults/file_faults.cc. Skips its tests where the
+/// library for that is not built: under sanitizers and in static builds.
+class FileFaults : public Program {
+ protected:
+  void SetUp() override {
+    if (library() == nullptr) GTEST_SKIP() << "this build has no libfile_faults.so";
+  }
+
+  /// For `run`: call number `at` (from 1) on `folder` (relative to the test's) ends in `action`.
+  std::string faults(std::string_view folder, int64_t at, std::string_view action) const {
+    return fmt::format("{} FILE_FAULTS_AT={} FILE_FAULTS_ACTION={}", watching(folder), at, action);
+  }
+  /// For `run`: the calls on `folder` are listed in the file .calls, for `file_calls`.
+  std::string counting(std::string_view folder) const {
+    return fmt::format("{} FILE_FAULTS_COUNT='{}'", watching(folder), list().string());
+  }
+  /// What the last program under `counting` did, in order; the list starts anew.
+  std::vector<FileCall> file_calls() const {
+    std::istringstream lines(file_content(list()));
+    std::vector<FileCall> calls;
+    for (FileCall call;
+         lines >> call.number >> call.name >> std::ws && std::getline(lines, call.path);) {
+      calls.push_back(call);
+    }
+    std::filesystem::remove(list());
+    return calls;
+  }
+  /// The number of the first call `name` on a file whose name starts so, or 0.
+  static int64_t find_call(const std::vector<FileCall>& calls, std::string_view name,
+                           std::string_view file) {
+    const auto found = std::ranges::find_if(calls, [&](const FileCall& call) {
+      return call.name == name &&
+             std::filesystem::path(call.path).filename().string().starts_with(file);
+    });
+    return found == calls.end() ? 0 : found->number;
+  }
+
+ private:
+  static const char* library() {
+#ifdef LOCKSTEP_FILE_FAULTS
+    return LOCKSTEP_FILE_FAULTS;
+#else
+    return nullptr;
+#endif
+  }
+  std::string watching(std::string_view folder) const {
+    return fmt::format("LD_PRELOAD='{}' FILE_FAULTS_FOLDER='{}'", library(),
+                       (folder_ / folder).string());
+  }
+  std::filesystem::path list() const { return folder_ / ".calls"; }
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,134 @@
+#include "train/checkpoint_manifest.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "core/check.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "lockstep checkpoint";
+constexpr std::string_view kHashMember = ",\n \"hash\": \"";
+constexpr std::string_view kEnd = "\"\n}\n";
+
+ContentHash hash_of(std::string_view text) { return ContentHasher().add(text).result(); }
+
+/// The inverse of ContentHash::hex. Throws std::invalid_argument.
+ContentHash parse_hex(const std::string& text) {
+  ContentHash hash;
+  const auto read = [&](size_t begin, uint64_t& word) {
+    const char* first = text.data() + begin;
+    const auto result = std::from_chars(first, first + 16, word, 16);
+    return result.ec == std::errc{} && result.ptr == first + 16;
+  };
+  if (text.size() != 32 || !read(0, hash.high) || !read(16, hash.low)) {
+    throw std::invalid_argument("a hash of 32 hexadecimal digits expected, got \"" + text + "\"");
+  }
+  return hash;
+}
+
+/// Json::get would take fractions, and has undefined behaviour for numbers out of range.
+template <class T>
+T integer(const Json& json) {
+  const bool fits = json.is_number_unsigned()
+                        ? std::in_range<T>(json.get<uint64_t>())
+                        : json.is_number_integer() && std::in_range<T>(json.get<int64_t>());
+  if (!fits) throw std::invalid_argument("an integer in range expected, got " + json.dump());
+  return json.get<T>();
+}
+
+Json to_json(const FileDigest& digest) {
+  Json json = {{"bytes", digest.bytes}, {"header", digest.header.hex()}};
+  for (const auto& [name, hash] : digest.tensors) json["tensors"][name] = hash.hex();
+  return json;
+}
+
+FileDigest digest_from(const Json& json) {
+  FileDigest digest;
+  digest.bytes = integer<uint64_t>(json.at("bytes"));
+  digest.header = parse_hex(json.at("header").get<std::string>());
+  if (!json.contains("tensors")) return digest;
+  for (const auto& [name, hash] : json["tensors"].items()) {
+    digest.tensors[name] = parse_hex(hash.get<std::string>());
+  }
+  return digest;
+}
+
+CheckpointManifest manifest_from(const Json& json) {
+  CheckpointManifest manifest;
+  manifest.format_version = integer<int64_t>(json.at("format_version"));
+  manifest.lockstep_version = json.at("lockstep_version").get<std::string>();
+  manifest.position.step = integer<int64_t>(json.at("step"));
+  manifest.optimizer = json.at("optimizer").at("kind").get<std::string>();
+  manifest.optimizer_steps = integer<int64_t>(json.at("optimizer").at("steps"));
+  const Json& random = json.at("random");
+  manifest.random = {.seed = integer<uint64_t>(random.at("seed")),
+                     .step = integer<uint64_t>(random.at("step")),
+                     .micro_batch = integer<uint32_t>(random.at("micro_batch")),
+                     .call = integer<uint32_t>(random.at("call"))};
+  const Json& data = json.at("data");
+  manifest.position.batch = integer<int64_t>(data.at("next_batch"));
+  manifest.samples_per_batch = integer<int64_t>(data.at("samples_per_batch"));
+  manifest.data = parse_hex(data.at("fingerprint").get<std::string>());
+  manifest.isa = json.at("isa").get<std::string>();
+  for (const auto& [name, file] : json.at("files").items()) {
+    manifest.files[name] = digest_from(file);
+  }
+  return manifest;
+}
+
+}  // namespace
+
+std::string format_manifest(const CheckpointManifest& manifest) {
+  Json json;
+  json["format"] = kFormat;
+  json["format_version"] = manifest.format_version;
+  json["lockstep_version"] = manifest.lockstep_version;
+  json["step"] = manifest.position.step;
+  json["optimizer"] = {{"kind", manifest.optimizer}, {"steps", manifest.optimizer_steps}};
+  json["random"] = {{"seed", manifest.random.seed},
+                    {"step", manifest.random.step},
+                    {"micro_batch", manifest.random.micro_batch},
+                    {"call", manifest.random.call}};
+  json["data"] = {{"next_batch", manifest.position.batch},
+                  {"samples_per_batch", manifest.samples_per_batch},
+                  {"fingerprint", manifest.data.hex()}};
+  json["isa"] = manifest.isa;
+  for (const auto& [name, digest] : manifest.files) json["files"][name] = to_json(digest);
+  std::string text = json.dump(1);
+  text.resize(text.rfind('\n'));  // without the closing brace: one more member follows
+  return text + std::string(kHashMember) + hash_of(text).hex() + std::string(kEnd);
+}
+
+CheckpointManifest parse_manifest(std::string_view text, std::string_view origin) {
+  const size_t body = text.rfind(kHashMember);
+  const bool ends = body != text.npos && text.ends_with(kEnd) &&
+                    text.size() == body + kHashMember.size() + 32 + kEnd.size();
+  LS_CHECK(
+      ends && text.substr(body + kHashMember.size(), 32) == hash_of(text.substr(0, body)).hex(),
+      CheckpointError, "[checkpoint] {}: not what was written. The file is damaged.", origin);
+  try {
+    const Json json = Json::parse(text);
+    const std::string format = json.at("format").get<std::string>();
+    LS_CHECK(format == kFormat, CheckpointError,
+             "[checkpoint] {}: expected a \"{}\", got a \"{}\".", origin, kFormat, format);
+    const auto version = integer<int64_t>(json.at("format_version"));
+    LS_CHECK(version <= CheckpointManifest::kFormatVersion, CheckpointError,
+             "[checkpoint] {}: format version {} is newer than this program's {}. Use the Lockstep "
+             "that wrote it, {}.",
+             origin, version, CheckpointManifest::kFormatVersion,
+             json.value("lockstep_version", "unknown"));
+    return manifest_from(json);
+  } catch (const std::exception& error) {
+    if (dynamic_cast<const CheckpointError*>(&error) != nullptr) throw;
+    throw CheckpointError(fmt::format("[checkpoint] {}: {}.", origin, error.what()));
+  }
+}
+
+}  // namespace lockstep::train
