@@ -9,6 +9,7 @@
 #include "configs/variables.h"
 #include "core/allocator.h"
 #include "core/parallel.h"
+#include "launcher/bench_checkpoint.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
 #include "train/trainer.h"
@@ -49,9 +50,9 @@ void run_step(const StepOptions& options) {
   train::Trainer trainer(config);
   const StepTimes times = time_steps(trainer, config.train().steps());
 
-  const int64_t length = trainer.model().context_length();
-  const double tokens = static_cast<double>(config.train().batch_size() * length);
-  const double flops = nn::training_flops_per_token(trainer.model(), length) * tokens;
+  const auto tokens =
+      static_cast<double>(trainer.samples_per_batch() * trainer.task().tokens_per_sample());
+  const double flops = trainer.task().flops_per_token() * tokens;
   const double seconds = times.median_ms / 1e3;
   const int64_t memory = allocator(kCPU).stats().peak_allocated;
   if (options.json) {
@@ -89,6 +90,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   step->add_flag("--json", options->json, "One JSON object instead of a line of text");
   step->callback([options] { run_step(*options); });
+  add_bench_checkpoint(*bench);
 }
 
 }  // namespace lockstep::launcher

@@ -13,6 +13,7 @@ inline constexpr int kCheckpoint = 4;
 inline constexpr int kCommunication = 5;
 inline constexpr int kOutOfMemory = 6;
 inline constexpr int kNonFinite = 7;
+inline constexpr int kStopped = 75;  ///< on request, with everything saved: start again to go on
 
 /// The status for an exception that ended the program.
 int exit_code(const std::exception& error);

@@ -25,8 +25,11 @@ int main(int argc, char** argv) {
   CLI::App app("Lockstep trains neural networks: the same config gives the same bits.", "lockstep");
   app.require_subcommand(1);
   app.set_version_flag("--version", LOCKSTEP_VERSION);
-  add_train(app);
+  add_train(app, {argv, argv + argc});
   add_sample(app);
+  add_eval(app);
+  add_checkpoint(app);
+  add_plan(app);
   add_bench(app);
   add_ops(app);
   add_data(app);

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -11,14 +10,17 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "core/parallel.h"
+#include "launcher/digits.h"
+#include "launcher/duration.h"
+#include "launcher/exit_code.h"
+#include "launcher/stop_signals.h"
 #include "launcher/verbs.h"
 #include "train/atomic_file.h"
 #include "train/compression.h"
 #include "train/environment.h"
-#include "train/generate.h"
+#include "train/language_task.h"
 #include "train/progress.h"
 #include "train/text_data.h"
-#include "train/tokenizer.h"
 #include "train/training_run.h"
 
 namespace lockstep::launcher {
@@ -29,46 +31,58 @@ struct TrainOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   int64_t steps = 0;
+  bool overfit_one_batch = false;
   std::string run_directory;
+  bool fresh = false;
+  std::string time_limit;
   std::string log_format = "text";
   std::vector<std::string> command_line;
 };
 
-/// Digits in groups of three.
-std::string grouped(int64_t value) {
-  std::string digits = std::to_string(value);
-  for (int64_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(at, ",");
-  return digits;
-}
-
-void print_banner(train::Trainer& trainer, const config::RunConfig& config,
-                  const train::RunDirectory& directory) {
+void print_banner(train::TrainingRun& run, const config::RunConfig& config) {
   const auto& train = config.train();
-  fmt::print(stderr, "{}: {} parameters, {} steps of {} x {} tokens, {} thread{}, writing to {}\n",
-             config.name(), grouped(trainer.model().parameter_count()), grouped(train.steps()),
-             train.batch_size(), trainer.model().context_length(), num_threads(),
-             num_threads() == 1 ? "" : "s", directory.path().string());
+  train::Task& task = run.trainer().task();
+  fmt::print(stderr, "{}: {} parameters, {} steps of {} x {} {}, {} thread{}, writing to {}\n",
+             config.name(), grouped(task.model().parameter_count()), grouped(train.steps()),
+             train.batch_size(), task.tokens_per_sample(),
+             task.tokens_per_sample() == 1 ? "sample" : "tokens", num_threads(),
+             num_threads() == 1 ? "" : "s", run.directory().path().string());
+  for (const std::string& note : run.notes()) fmt::print(stderr, "{}\n", note);
 }
 
 void print_summary(const train::RunSummary& summary, const train::RunDirectory& directory) {
-  const auto percentile = [&](double percent) { return summary.step_times.percentile(percent); };
   fmt::print("\nrun        {}\n", directory.path().string());
-  fmt::print("trained    {} steps, {} tokens in {}, {} tokens/s, final loss {:.4f}{}\n",
-             grouped(summary.steps), grouped(summary.tokens),
-             train::format_duration(summary.seconds),
+  const int64_t trained = summary.steps - summary.first_step;
+  if (trained == 0) {
+    fmt::print("trained    nothing: all {} steps were done before. Raise train.steps to go on\n",
+               grouped(summary.steps));
+    return;
+  }
+  const auto percentile = [&](double percent) { return summary.step_times.percentile(percent); };
+  const char* end = summary.end == train::RunEnd::kTimeBudget ? " (stopped by the time limit)" : "";
+  fmt::print("trained    {} steps{}, {} tokens in {}, {} tokens/s, final loss {:.4f}{}\n",
+             grouped(trained),
+             summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",
+             grouped(summary.tokens), train::format_duration(summary.seconds),
              grouped(static_cast<int64_t>(static_cast<double>(summary.tokens) / summary.seconds)),
-             summary.final_loss, summary.stopped_by_time ? " (stopped by the time limit)" : "");
+             summary.final_loss, end);
   fmt::print("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n", percentile(50),
              percentile(90), percentile(99));
 }
 
-/// How well the held-out text is predicted, and for plain bytes what compressors make of the same.
-void print_held_out(const train::RunSummary& summary, const train::TokenSource& source) {
-  const train::Evaluation& held_out = summary.held_out;
-  if (held_out.targets == 0) return;
-  fmt::print("held out   {} tokens: loss {:.4f}, {:.3f} bits per byte\n", grouped(held_out.targets),
-             held_out.loss, held_out.bits_per_byte());
-  const auto* text = dynamic_cast<const train::ByteText*>(&source);
+void print_held_out(const train::Evaluation& held_out) {
+  fmt::print("held out   {} {}: loss {:.4f}", grouped(held_out.targets),
+             std::isnan(held_out.accuracy) ? "tokens" : "samples", held_out.loss);
+  if (!std::isnan(held_out.accuracy)) fmt::print(", {:.2f} % correct", 100 * held_out.accuracy);
+  if (held_out.bytes_per_target > 0) fmt::print(", {:.3f} bits per byte", held_out.bits_per_byte());
+  fmt::print("\n");
+}
+
+/// For plain bytes, what compressors make of the same held-out text.
+void print_compressors(train::Task& task) {
+  const auto* language = dynamic_cast<const train::LanguageTask*>(&task);
+  if (language == nullptr) return;
+  const auto* text = dynamic_cast<const train::ByteText*>(&language->source());
   if (text == nullptr) return;
   const std::span<const std::byte> bytes = text->held_out();
   const auto bits = [&](size_t size) {
@@ -79,58 +93,74 @@ void print_held_out(const train::RunSummary& summary, const train::TokenSource& 
              bits(train::bzip2_size(bytes)));
 }
 
-/// About `bytes` of text after a line end.
-void print_sample(train::Trainer& trainer, int64_t bytes, uint64_t seed) {
-  const train::Tokenizer* tokenizer = trainer.source().tokenizer();
-  if (bytes == 0 || tokenizer == nullptr) return;
-  const std::vector<uint32_t> ids = train::encode(*tokenizer, "\n");
-  const double size = std::max(1.0, trainer.source().held_out_bytes_per_token());
-  const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / size));
-  fmt::print("sample\n");
-  const auto print = [&](int64_t token) {
-    std::string piece;
-    tokenizer->decode(static_cast<uint32_t>(token), piece);
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
-  };
-  train::generate(trainer.model(), {ids.begin(), ids.end()},
-                  {.max_new_tokens = tokens, .temperature = 0.8, .top_k = 0, .seed = seed}, print);
-  fmt::print("\n\n");
+/// What a shell needs to start the same run again.
+std::string command_to_continue(const TrainOptions& options, const train::RunDirectory& directory) {
+  std::string command = "lockstep train";
+  for (const std::string& file : options.files) command += " " + file;
+  for (const std::string& value : options.overrides) command += fmt::format(" --set '{}'", value);
+  return fmt::format("{} --run-dir {}", command, directory.path().string());
 }
 
-void run_train(const TrainOptions& options) {
-  std::vector<std::string> overrides = options.overrides;
-  if (options.steps != 0) overrides.push_back(fmt::format("train.steps={}", options.steps));
+train::RunDirectory open_directory(const TrainOptions& options, const config::RunConfig& config) {
+  if (options.run_directory.empty()) return train::RunDirectory::create_new(config.name());
+  using Existing = train::RunDirectory::Existing;
+  return train::RunDirectory::create_at(options.run_directory,
+                                        options.fresh ? Existing::kRefuse : Existing::kContinue);
+}
+
+/// Throws CLI::RuntimeError when the run was stopped.
+void run_train(TrainOptions options) {
+  if (options.steps != 0) {
+    options.overrides.push_back(fmt::format("train.steps={}", options.steps));
+  }
+  if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
   config::Origins origins;
   const config::RunConfig config =
-      config::load(options.files, overrides, &origins, config::process_variables());
+      config::load(options.files, options.overrides, &origins, config::process_variables());
   if (config.threads() > 0) set_num_threads(config.threads());
-  const train::RunDirectory directory = options.run_directory.empty()
-                                            ? train::RunDirectory::create_new(config.name())
-                                            : train::RunDirectory::create_at(options.run_directory);
+  const StopSignals signals;
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
                                                            .threads = num_threads(),
                                                            .libraries = {}});
-  train::TrainingRun run(config, directory, environment);
-  print_banner(run.trainer(), config, directory);
+  train::TrainingRun run(config, open_directory(options, config), environment);
+  const train::RunDirectory& directory = run.directory();
   train::write_text(directory.path() / "config_origins.txtpb",
                     config::annotated_text(config, origins));
+  print_banner(run, config);
   const train::LogFormat format = train::parse_log_format(options.log_format);
   // Other formats are for programs, which read them from standard output and nothing else there.
   const bool is_text = format == train::LogFormat::kText;
-  const train::RunSummary summary = run.run(is_text ? stderr : stdout, format);
+  const train::RunSummary summary = run.run({.terminal = is_text ? stderr : stdout,
+                                             .format = format,
+                                             .stop = [&] { return signals.received() != 0; },
+                                             .time_limit = parse_duration(options.time_limit)});
+  if (summary.end == train::RunEnd::kStopped) {
+    fmt::print(stderr, "stopped after step {}; everything is saved. To go on:\n  {}\n",
+               summary.steps, command_to_continue(options, directory));
+    throw CLI::RuntimeError(kStopped);
+  }
   if (!is_text) return;
   print_summary(summary, directory);
-  print_held_out(summary, run.trainer().source());
-  print_sample(run.trainer(), config.train().sample_bytes(), config.seed());
-  fmt::print("look at    {}/metrics.jsonl; more text: lockstep sample {}\n",
-             directory.path().string(), directory.path().string());
+  if (summary.held_out.targets > 0) {
+    print_held_out(summary.held_out);
+    print_compressors(run.trainer().task());
+  }
+  const std::string sample =
+      run.trainer().task().sample_text(config.train().sample_bytes(), config.seed());
+  if (!sample.empty()) {
+    fmt::print("sample\n{}\n\n", sample);
+  }
+  fmt::print("look at    {}/metrics.jsonl", directory.path().string());
+  if (!sample.empty()) fmt::print("; more text: lockstep sample {}", directory.path().string());
+  fmt::print("\n");
 }
 
 }  // namespace
 
-void add_train(CLI::App& app) {
+void add_train(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<TrainOptions>();
+  options->command_line = std::move(command_line);
   CLI::App* verb = app.add_subcommand("train", "Train the model that a config describes");
   verb->add_option("config", options->files, "Config files (.txtpb); later ones win field by field")
       ->required();
@@ -141,20 +171,22 @@ void add_train(CLI::App& app) {
   verb->add_option("--log-format", options->log_format,
                    "How steps are shown (default text); other formats go to standard output")
       ->check(CLI::IsMember({"text", "json", "nanogpt", "llmc"}));
-  verb->add_option("--run-dir", options->run_directory,
-                   "Folder for everything the run writes (default: runs/NAME-DATE-TIME)");
-  verb->callback([&app, options] {
-    options->command_line = {app.get_name(), "train"};
-    for (const std::string& file : options->files) options->command_line.push_back(file);
-    for (const std::string& value : options->overrides) {
-      options->command_line.insert(options->command_line.end(), {"--set", value});
-    }
-    if (options->steps != 0) {
-      options->command_line.insert(options->command_line.end(),
-                                   {"--steps", std::to_string(options->steps)});
-    }
-    run_train(*options);
-  });
+  CLI::Option* directory =
+      verb->add_option("--run-dir", options->run_directory,
+                       "Folder for everything the run writes (default: runs/NAME-DATE-TIME). One "
+                       "that holds checkpoints is gone on with");
+  verb->add_flag("--fresh", options->fresh, "Refuse a --run-dir that is not empty")
+      ->needs(directory);
+  verb->add_option("--time-limit", options->time_limit,
+                   "Save and stop in time (seconds, or H:MM:SS); exit status 75: start again to go "
+                   "on")
+      ->check([](const std::string& text) {
+        return parse_duration(text) > 0 ? "" : "expected seconds or H:MM:SS, above 0";
+      });
+  verb->add_flag("--overfit-one-batch", options->overfit_one_batch,
+                 "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
+                 "all drives its loss towards 0");
+  verb->callback([options] { run_train(*options); });
 }
 
 }  // namespace lockstep::launcher

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -9,8 +12,12 @@ class App;
 /// status is its answer throws CLI::RuntimeError(status) after printing why.
 namespace lockstep::launcher {
 
-void add_train(CLI::App& app);
+/// `command_line` goes into the run's environment.json.
+void add_train(CLI::App& app, std::vector<std::string> command_line);
 void add_sample(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_checkpoint(CLI::App& app);
+void add_plan(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_data(CLI::App& app);

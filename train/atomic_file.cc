@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -27,6 +28,16 @@ AtomicFile::AtomicFile(std::filesystem::path destination)
 
 AtomicFile::~AtomicFile() {
   if (!published_) ::unlink(file_.path().c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  while (!bytes.empty()) {
+    const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), kPiece));
+    file_.write(piece);
+    if (piece.size() == kPiece) file_.start_writeback();
+    bytes = bytes.subspan(piece.size());
+  }
 }
 
 void AtomicFile::publish() {

@@ -20,7 +20,8 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(std::span<const std::byte> bytes) { file_.write(bytes); }
+  /// The disk starts on what is written at once, so that little is left for `publish` to wait for.
+  void write(std::span<const std::byte> bytes);
   /// Makes the contents so far the destination's. Call once, last.
   void publish();
 

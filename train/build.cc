@@ -5,6 +5,8 @@
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 #include "train/build_data.h"
+#include "train/language_task.h"
+#include "train/weights.h"
 
 namespace lockstep::train {
 
@@ -22,6 +24,21 @@ std::unique_ptr<nn::LanguageModel> build(const config::Gpt2Config& from) {
   return std::make_unique<nn::Gpt2>(options);
 }
 
+nn::RopeScaling build(const config::RopeScaling& from) {
+  if (from.has_linear()) return nn::LinearRopeScaling{from.linear().factor()};
+  if (from.has_llama3()) {
+    const config::Llama3RopeScaling& by = from.llama3();
+    return nn::Llama3RopeScaling{by.factor(), by.low_freq_factor(), by.high_freq_factor(),
+                                 by.original_context_length()};
+  }
+  if (from.has_yarn()) {
+    const config::YarnRopeScaling& by = from.yarn();
+    return nn::YarnRopeScaling{by.factor(), by.original_context_length(), by.beta_fast(),
+                               by.beta_slow(), by.attention_factor()};
+  }
+  return {};
+}
+
 std::unique_ptr<nn::LanguageModel> build(const config::LlamaConfig& from) {
   nn::LlamaOptions options;
   options.vocabulary = from.vocab_size();
@@ -32,6 +49,7 @@ std::unique_ptr<nn::LanguageModel> build(const config::LlamaConfig& from) {
   options.width = from.width();
   options.hidden_width = from.hidden_width();
   options.rope_theta = from.rope_theta();
+  options.rope_scaling = build(from.rope_scaling());
   options.epsilon = from.rms_norm_epsilon();
   options.tie_embeddings = from.tie_embeddings();
   return std::make_unique<nn::Llama>(options);
@@ -48,7 +66,10 @@ std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) 
   default_generator().manual_seed(config.seed());
   default_generator().set_position(Generator::kMaxSteps - 1, 0);
   const config::ModelConfig& model = config.model();
-  return model.has_gpt2() ? build(model.gpt2()) : build(model.llama());
+  std::unique_ptr<nn::LanguageModel> built =
+      model.has_gpt2() ? build(model.gpt2()) : build(model.llama());
+  if (!model.weights().empty()) load_weights(*built, model.weights());
+  return built;
 }
 
 std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
@@ -57,17 +78,23 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
                                     .sequences_per_step = config.train().batch_size()});
 }
 
+std::unique_ptr<Task> build_task(const config::RunConfig& config) {
+  const config::TrainConfig& train = config.train();
+  return std::make_unique<LanguageTask>(
+      build_model(config), build_source(config),
+      LanguageTask::Options{sequence_length(config), train.batch_size(), train.micro_batch_size()});
+}
+
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
-                                           std::vector<Tensor> parameters) {
+                                           const std::vector<nn::NamedParameter>& parameters) {
   const config::OptimizerConfig& from = config.optimizer();
   if (from.has_sgd()) {
     return std::make_unique<Sgd>(
-        std::move(parameters),
-        SgdOptions{from.sgd().momentum(), from.sgd().nesterov(), from.weight_decay()});
+        parameters, SgdOptions{from.sgd().momentum(), from.sgd().nesterov(), from.weight_decay()});
   }
-  return std::make_unique<AdamW>(std::move(parameters),
-                                 AdamWOptions{from.adamw().beta1(), from.adamw().beta2(),
-                                              from.adamw().epsilon(), from.weight_decay()});
+  return std::make_unique<AdamW>(
+      parameters, AdamWOptions{from.adamw().beta1(), from.adamw().beta2(), from.adamw().epsilon(),
+                               from.weight_decay()});
 }
 
 Schedule build_schedule(const config::RunConfig& config) {

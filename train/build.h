@@ -5,6 +5,7 @@
 #include "nn/language_model.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
+#include "train/task.h"
 #include "train/token_source.h"
 
 namespace lockstep::config {
@@ -15,12 +16,15 @@ class RunConfig;
 /// and schedule messages.
 namespace lockstep::train {
 
-/// A freshly initialised model; its weights are a function of the config's seed.
+/// The model with the weights that the config names or, without any, with new ones that are a
+/// function of the config's seed. Throws CheckpointError as load_weights does.
 std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config);
 /// Throws DataError when the text cannot be read or is too short.
 std::unique_ptr<TokenSource> build_source(const config::RunConfig& config);
+/// Model and data together.
+std::unique_ptr<Task> build_task(const config::RunConfig& config);
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
-                                           std::vector<Tensor> parameters);
+                                           const std::vector<nn::NamedParameter>& parameters);
 Schedule build_schedule(const config::RunConfig& config);
 /// Positions of a training sequence.
 int64_t sequence_length(const config::RunConfig& config);

@@ -1,7 +1,6 @@
 #include "train/evaluate.h"
 
 #include <algorithm>
-#include <limits>
 #include <numbers>
 
 #include "autograd/grad_mode.h"
@@ -14,8 +13,8 @@ double Evaluation::bits_per_byte() const {
   return loss / std::numbers::ln2 / bytes_per_target;
 }
 
-Evaluation evaluate(nn::LanguageModel& model, const TokenSource& source,
-                    const EvaluationOptions& options) {
+std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& source,
+                                   const EvaluationOptions& options) {
   const NoGradGuard no_grad;
   const bool was_training = model.is_training();
   model.eval();
@@ -30,13 +29,17 @@ Evaluation evaluate(nn::LanguageModel& model, const TokenSource& source,
   Evaluation result;
   result.bytes_per_target = source.held_out_bytes_per_token();
   double sum = 0;
+  bool stopped = false;
   for (int64_t i = 0; i < used; ++i) {
+    stopped = options.stop && options.stop();
+    if (stopped) break;
     const int64_t batch = i * batches / used;
     result.targets +=
         fill_validation(source, batch * options.rows, options.length, span(inputs), span(targets));
     sum += nn::sum_of_losses(model, inputs, targets).item<double>();
   }
   model.train(was_training);
+  if (stopped) return std::nullopt;
   result.loss = sum / static_cast<double>(std::max<int64_t>(result.targets, 1));
   return result;
 }

@@ -113,8 +113,10 @@ std::string framed(std::string_view event) {
 EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step)
     : file_(unused_path(folder), O_WRONLY | O_CREAT | O_EXCL) {
   append(events::version(now()));
-  if (first_step > 1) append(events::session_start(now(), first_step));
+  if (first_step > 1) restart(first_step);
 }
+
+void EventFile::restart(int64_t step) { append(events::session_start(now(), step)); }
 
 void EventFile::write(int64_t step, std::span<const Scalar> scalars) {
   append(events::scalars(now(), step, scalars));

@@ -22,12 +22,13 @@ struct Scalar {
 class EventFile {
  public:
   /// Creates `folder`/events.out.tfevents.TIME.HOST.PID.NUMBER, a name no other file there has.
-  /// With `first_step` above 1 readers forget what other files in the folder say about that step
-  /// and later ones: training went back there.
+  /// With `first_step` above 1 it begins with `restart(first_step)`.
   explicit EventFile(const std::filesystem::path& folder, int64_t first_step = 1);
 
   /// Writes the scalars of one step with the time of the call.
   void write(int64_t step, std::span<const Scalar> scalars);
+  /// Readers forget what was said about `step` and later ones: training went back there.
+  void restart(int64_t step);
   /// Reports what the system held back until closing.
   void close() { file_.close(); }
 

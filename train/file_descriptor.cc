@@ -39,6 +39,7 @@ void FileDescriptor::write(std::span<const std::byte> bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_errno("write", path_);
     bytes = bytes.subspan(static_cast<size_t>(written));
+    written_ += static_cast<uint64_t>(written);
   }
 }
 
@@ -58,6 +59,18 @@ std::vector<std::byte> FileDescriptor::read_to_end() {
   }
   bytes.resize(filled);
   return bytes;
+}
+
+void FileDescriptor::truncate(uint64_t bytes) {
+  if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) throw_errno("truncate", path_);
+}
+
+void FileDescriptor::start_writeback() {
+#ifdef SYNC_FILE_RANGE_WRITE
+  ::sync_file_range(fd_, static_cast<off64_t>(started_), static_cast<off64_t>(written_ - started_),
+                    SYNC_FILE_RANGE_WRITE);
+#endif
+  started_ = written_;
 }
 
 void FileDescriptor::sync() {

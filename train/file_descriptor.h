@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -22,6 +23,10 @@ class FileDescriptor {
   void write(std::span<const std::byte> bytes);
   /// Reads from the current position to the end of the file.
   std::vector<std::byte> read_to_end();
+  /// Makes the file `bytes` long.
+  void truncate(uint64_t bytes);
+  /// Asks the system to begin storing what was written since the last call; a hint, never an error.
+  void start_writeback();
   /// Returns once the contents are on stable storage (fsync).
   void sync();
   /// Closes and reports what the system held back until now. Idempotent.
@@ -33,6 +38,8 @@ class FileDescriptor {
  private:
   std::filesystem::path path_;
   int fd_ = -1;
+  uint64_t written_ = 0;
+  uint64_t started_ = 0;  ///< of written_, handed to the disk
 };
 
 }  // namespace lockstep::train

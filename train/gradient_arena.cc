@@ -26,8 +26,8 @@ GradientArena::GradientArena(const std::vector<nn::NamedParameter>& parameters)
   flat_ = zeros({elements});
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
-    auto slot =
-        make_ref<Storage>(flat_.storage(), flat_.data<float>() + offsets[i], parameter.nbytes());
+    const size_t offset = static_cast<size_t>(offsets[i]) * sizeof(float);
+    auto slot = make_ref<Storage>(flat_.storage(), offset, parameter.nbytes());
     slots_.push_back(
         Tensor(make_ref<TensorImpl>(std::move(slot), to_dims(parameter.sizes()),
                                     contiguous_strides(parameter.sizes()), 0, DType::kF32)));

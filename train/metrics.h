@@ -12,10 +12,13 @@ namespace lockstep::train {
 /// process loses none. Failures throw DataError naming the path and the system's reason.
 class MetricsWriter {
  public:
-  /// Opens `path` for appending; creates it if it is missing.
+  /// Opens `path` for appending; creates it if it is missing. A last line without an end, which a
+  /// killed writer left, is cut off.
   explicit MetricsWriter(const std::filesystem::path& path);
 
   void write(const JsonLine& record);
+  /// Returns once everything written is on stable storage.
+  void sync() { file_.sync(); }
   /// Reports what the system held back until closing (network file systems do).
   void close() { file_.close(); }
 

@@ -46,6 +46,10 @@ std::vector<MetricsRecord> read_metrics(const fs::path& path) {
     LS_CHECK(object.is_object(), DataError,
              "[metrics] {}:{}: expected a JSON object on each line, got \"{:.40}\".", file.string(),
              line_number, std::string_view(text).substr(begin, end - begin));
+    if (const auto back = object.find("rollback_to"); back != object.end()) {
+      const auto kept = back->is_number_integer() ? back->get<int64_t>() : 0;
+      std::erase_if(records, [&](const MetricsRecord& record) { return record.step > kept; });
+    }
     const auto step = object.find("step");
     if (step == object.end() || !step->is_number_integer()) continue;
     records.push_back({.step = step->get<int64_t>(),

@@ -18,8 +18,9 @@ struct MetricsRecord {
 
 /// The records of a run in the order they were written. `path` is a run directory or a metrics
 /// file. Lines without a step are skipped, and so is a last line without an end: its writer was
-/// stopped in it. A run that went back to a checkpoint holds some steps twice. Throws DataError
-/// naming file and line if the file cannot be read, a line is no JSON object, or no step is left.
+/// stopped in it. A run that was resumed from a checkpoint may hold some steps twice.
+/// A line {"rollback_to":n} takes the records of later steps back. Throws DataError naming file and
+/// line if the file cannot be read, a line is no JSON object, or no step is left.
 std::vector<MetricsRecord> read_metrics(const std::filesystem::path& path);
 
 }  // namespace lockstep::train

@@ -8,6 +8,18 @@ namespace lockstep::train {
 
 namespace {
 
+std::vector<std::string> names_of(const std::vector<nn::NamedParameter>& parameters) {
+  std::vector<std::string> names;
+  for (const nn::NamedParameter& parameter : parameters) names.push_back(parameter.name);
+  return names;
+}
+
+std::vector<Tensor> tensors_of(const std::vector<nn::NamedParameter>& parameters) {
+  std::vector<Tensor> tensors;
+  for (const nn::NamedParameter& parameter : parameters) tensors.push_back(parameter.tensor);
+  return tensors;
+}
+
 std::vector<Tensor> zeros_for(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> state;
   for (const Tensor& parameter : parameters) {
@@ -22,11 +34,17 @@ std::vector<int64_t> decay_flags(const std::vector<Tensor>& parameters) {
   return flags;
 }
 
+void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
+            const std::vector<std::string>& names, const std::vector<Tensor>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) state.push_back({prefix + names[i], tensors[i]});
+}
+
 }  // namespace
 
-AdamW::AdamW(std::vector<Tensor> parameters, AdamWOptions options)
+AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
     : options_(options),
-      parameters_(std::move(parameters)),
+      names_(names_of(parameters)),
+      parameters_(tensors_of(parameters)),
       means_(zeros_for(parameters_)),
       squares_(zeros_for(parameters_)),
       decayed_(decay_flags(parameters_)) {}
@@ -38,9 +56,17 @@ void AdamW::step(const std::vector<Tensor>& gradients, double learning_rate, dou
                 decayed_);
 }
 
-Sgd::Sgd(std::vector<Tensor> parameters, SgdOptions options)
+std::vector<nn::StoredParameter> AdamW::state() const {
+  std::vector<nn::StoredParameter> state;
+  append(state, "exp_avg.", names_, means_);
+  append(state, "exp_avg_sq.", names_, squares_);
+  return state;
+}
+
+Sgd::Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options)
     : options_(options),
-      parameters_(std::move(parameters)),
+      names_(names_of(parameters)),
+      parameters_(tensors_of(parameters)),
       buffers_(options.momentum > 0 ? zeros_for(parameters_) : std::vector<Tensor>()),
       decayed_(decay_flags(parameters_)) {}
 
@@ -48,6 +74,13 @@ void Sgd::step(const std::vector<Tensor>& gradients, double learning_rate, doubl
   const NoGradGuard no_grad;
   _fused_sgd_(parameters_, gradients, buffers_, learning_rate, options_.momentum, options_.nesterov,
               options_.weight_decay, grad_scale, decayed_);
+  ++steps_;
+}
+
+std::vector<nn::StoredParameter> Sgd::state() const {
+  std::vector<nn::StoredParameter> state;
+  append(state, "momentum_buffer.", names_, buffers_);
+  return state;
 }
 
 }  // namespace lockstep::train

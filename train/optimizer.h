@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <vector>
 
 #include "nn/module.h"
@@ -18,6 +18,18 @@ class Optimizer {
   /// multiplied by `grad_scale` as it is read and is left as it was.
   virtual void step(const std::vector<Tensor>& gradients, double learning_rate,
                     double grad_scale) = 0;
+
+  /// The config's name of the rule: "adamw", "sgd".
+  virtual const char* kind() const = 0;
+  /// What the rule remembers between steps, beside their number; named "exp_avg.h.0.ln_1.bias".
+  /// Filling these tensors and the number of steps makes another optimizer go on from here.
+  virtual std::vector<nn::StoredParameter> state() const = 0;
+  /// Steps taken so far.
+  int64_t steps() const { return steps_; }
+  void set_steps(int64_t steps) { steps_ = steps; }
+
+ protected:
+  int64_t steps_ = 0;
 };
 
 struct AdamWOptions {
@@ -30,16 +42,19 @@ struct AdamWOptions {
 /// Loshchilov & Hutter 2019.
 class AdamW final : public Optimizer {
  public:
-  AdamW(std::vector<Tensor> parameters, AdamWOptions options);
+  AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
   void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
+  const char* kind() const override { return "adamw"; }
+  /// exp_avg and exp_avg_sq of every parameter.
+  std::vector<nn::StoredParameter> state() const override;
 
  private:
   AdamWOptions options_;
+  std::vector<std::string> names_;
   std::vector<Tensor> parameters_;
   std::vector<Tensor> means_;
   std::vector<Tensor> squares_;
   std::vector<int64_t> decayed_;
-  int64_t steps_ = 0;
 };
 
 struct SgdOptions {
@@ -51,11 +66,15 @@ struct SgdOptions {
 /// Gradient descent with (Nesterov) momentum; its decay is added to the gradient.
 class Sgd final : public Optimizer {
  public:
-  Sgd(std::vector<Tensor> parameters, SgdOptions options);
+  Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
   void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
+  const char* kind() const override { return "sgd"; }
+  /// momentum_buffer of every parameter; nothing without momentum.
+  std::vector<nn::StoredParameter> state() const override;
 
  private:
   SgdOptions options_;
+  std::vector<std::string> names_;
   std::vector<Tensor> parameters_;
   std::vector<Tensor> buffers_;
   std::vector<int64_t> decayed_;

@@ -12,6 +12,8 @@ enum class DrawStream : uint32_t {
   kWindowOffset = 0x64617461,
   kRandomToken = 0x746f6b65,
   kEpochOrder = 0x65706f63,
+  kTableRow = 0x7461626c,
+  kRandomSample = 0x73616d70,
 };
 
 /// Two 64-bit draws for (seed, stream, step, index, block). The stream and the block's number go

@@ -48,12 +48,16 @@ RunDirectory RunDirectory::create_new(std::string_view name, const fs::path& par
   }
 }
 
-RunDirectory RunDirectory::create_at(const fs::path& path) {
+RunDirectory RunDirectory::create_at(const fs::path& path, Existing existing) {
   create_folders(path);
   const RunDirectory directory(path);
-  LS_CHECK(!directory.holds_run(), ConfigError,
-           "[run directory] {} already holds a run. Name another folder, or remove this one first.",
-           path.string());
+  std::error_code failed;
+  const bool empty = fs::is_empty(path, failed);
+  LS_CHECK(
+      existing == Existing::kContinue || empty, ConfigError,
+      "[run directory] {} is not empty: a fresh run needs a folder of its own. Name another, or "
+      "remove this one first.",
+      path.string());
   const int code = ::access(path.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
   LS_CHECK(code == 0, DataError, "[run directory] {} cannot be written to: {}.", path.string(),
            std::generic_category().message(code));

@@ -15,9 +15,12 @@ class RunDirectory {
   static RunDirectory create_new(std::string_view name,
                                  const std::filesystem::path& parent = "runs");
 
-  /// The folder `path`, created with its parents if it is missing. Throws ConfigError if a run lies
-  /// there already; DataError with the system's reason if it is no folder or cannot be written to.
-  static RunDirectory create_at(const std::filesystem::path& path);
+  /// What to make of a folder that holds something already.
+  enum class Existing { kContinue, kRefuse };
+  /// The folder `path`, created with its parents if it is missing. Throws ConfigError if it is not
+  /// empty and that is refused; DataError with the system's reason if it is no folder or cannot be
+  /// written to.
+  static RunDirectory create_at(const std::filesystem::path& path, Existing existing);
 
   /// A folder in which a run lies. Throws DataError if there is none.
   static RunDirectory open(const std::filesystem::path& path);
@@ -28,10 +31,13 @@ class RunDirectory {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }
   std::filesystem::path model_config() const { return path_ / "config.json"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path samples() const { return path_ / "samples.jsonl"; }
+  std::filesystem::path lock() const { return path_ / "run.lock"; }
 
  private:
   explicit RunDirectory(std::filesystem::path path) : path_(std::move(path)) {}
-  /// Any of the files above is enough: none of them may be overwritten.
+  /// Any of its files is enough.
   bool holds_run() const;
 
   std::filesystem::path path_;

@@ -1,5 +1,6 @@
 #include "train/run_log.h"
 
+#include <cmath>
 #include <vector>
 
 namespace lockstep::train {
@@ -19,17 +20,29 @@ void RunLog::record(const StepReport& report, const std::optional<EvaluationRepo
       {"train/grad_norm", report.grad_norm},
       {"train/lr", report.learning_rate},
       {"perf/step_ms", report.step_ms},
+      {"perf/data_wait_ms", report.data_wait_ms},
       {"perf/tokens_per_s", report.tokens_per_s},
       {"perf/memory_peak_bytes", static_cast<double>(report.memory_bytes)}};
   if (report.mfu >= 0) scalars.push_back({"perf/mfu", report.mfu});
   if (evaluation) {
     progress_.evaluation(*evaluation);
-    line.add("val_loss", evaluation->loss).add("val_bits_per_byte", evaluation->bits_per_byte);
+    line.add("val_loss", evaluation->loss);
+    add_scores(line, *evaluation);
     scalars.push_back({"val/loss", evaluation->loss});
-    scalars.push_back({"val/bits_per_byte", evaluation->bits_per_byte});
+    if (!std::isnan(evaluation->bits_per_byte)) {
+      scalars.push_back({"val/bits_per_byte", evaluation->bits_per_byte});
+    }
+    if (!std::isnan(evaluation->accuracy)) {
+      scalars.push_back({"val/accuracy", evaluation->accuracy});
+    }
   }
   metrics_.write(line);
   events_.write(report.step, scalars);
+}
+
+void RunLog::go_back(int64_t step) {
+  metrics_.write(JsonLine().add("rollback_to", step));
+  events_.restart(step + 1);
 }
 
 void RunLog::close() {

@@ -21,7 +21,8 @@ struct RunLogOptions {
 
 /// Everything that is told about steps: the terminal, metrics.jsonl and a TensorBoard event file in
 /// the run directory. Tags: train/loss, train/grad_norm, train/lr, val/loss, val/bits_per_byte,
-/// perf/step_ms, perf/tokens_per_s, perf/memory_peak_bytes and, where the peak is known, perf/mfu.
+/// val/accuracy, perf/step_ms, perf/data_wait_ms, perf/tokens_per_s, perf/memory_peak_bytes and,
+/// where the peak is known, perf/mfu.
 /// The files' failures throw DataError; the terminal's are ignored. Not thread-safe.
 class RunLog {
  public:
@@ -34,6 +35,11 @@ class RunLog {
   void record(const StepReport& report, const std::optional<EvaluationReport>& evaluation);
   /// A line of its own on the terminal.
   void note(std::string_view line) { progress_.note(line); }
+  /// Says that training goes on after `step` finished steps and what was told of later ones is
+  /// void.
+  void go_back(int64_t step);
+  /// Returns once the metrics so far are on stable storage.
+  void sync() { metrics_.sync(); }
   /// Reports what the system held back until closing.
   void close();
 

@@ -8,14 +8,13 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <system_error>
 #include <tuple>
 #include <unordered_set>
 
 #include "core/check.h"
-#include "train/atomic_file.h"
 #include "train/file_descriptor.h"
-#include "train/safetensors_header.h"
 
 namespace lockstep::train {
 namespace {
@@ -33,6 +32,7 @@ std::span<const std::byte> map_file(const std::filesystem::path& path) {
   const int code = errno;
   LS_CHECK(address != MAP_FAILED, CheckpointError, "[safetensors] {}: cannot be mapped: {}.",
            path.string(), std::generic_category().message(code));
+  ::madvise(address, size, MADV_SEQUENTIAL);  // a hint: files are mostly read once, from the front
   return {static_cast<const std::byte*>(address), size};
 }
 
@@ -40,35 +40,14 @@ void unmap(std::span<const std::byte> mapping) {
   if (!mapping.empty()) ::munmap(const_cast<std::byte*>(mapping.data()), mapping.size());
 }
 
-/// The header of a file with `tensors`, and their order in it.
-struct Layout {
-  SafetensorsHeader header;
-  std::vector<const TensorRecord*> order;
-};
-
-Layout lay_out(std::span<const TensorRecord> tensors, std::string_view origin) {
-  Layout layout;
-  std::unordered_set<std::string_view> names = {"__metadata__"};
-  for (const TensorRecord& tensor : tensors) {
-    LS_CHECK(names.insert(tensor.name).second, CheckpointError,
-             "[safetensors] {}: the name \"{}\" is reserved or used twice.", origin, tensor.name);
-    const uint64_t bytes = byte_count(tensor.dtype, tensor.shape, origin, tensor.name);
-    LS_CHECK(bytes == tensor.bytes.size(), CheckpointError,
-             "[safetensors] {}: tensor \"{}\" has {} bytes where its shape needs {}.", origin,
-             tensor.name, tensor.bytes.size(), bytes);
-    layout.order.push_back(&tensor);
+/// Runs `action`; a file that cannot be written is a checkpoint that cannot be written.
+template <class Action>
+void writing(Action&& action) {
+  try {
+    action();
+  } catch (const DataError& error) {
+    throw CheckpointError(error.what());
   }
-  std::ranges::sort(layout.order, [](const TensorRecord* a, const TensorRecord* b) {
-    return std::tuple(-safetensors_rank(a->dtype), std::string_view(a->name)) <
-           std::tuple(-safetensors_rank(b->dtype), std::string_view(b->name));
-  });
-  uint64_t begin = 0;
-  for (const TensorRecord* tensor : layout.order) {
-    const uint64_t end = begin + tensor->bytes.size();
-    layout.header.entries.push_back({tensor->name, tensor->dtype, tensor->shape, begin, end});
-    begin = end;
-  }
-  return layout;
 }
 
 }  // namespace
@@ -136,6 +115,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
 
 SafetensorsFile::~SafetensorsFile() { unmap(mapping_); }
 
+std::span<const std::byte> SafetensorsFile::header() const {
+  uint64_t json_bytes = 0;
+  std::memcpy(&json_bytes, mapping_.data(), sizeof(json_bytes));
+  return mapping_.first(sizeof(json_bytes) + json_bytes);
+}
+
 const TensorRecord* SafetensorsFile::find(std::string_view name) const {
   const auto found = std::ranges::find(content_.tensors, name, &TensorRecord::name);
   return found == content_.tensors.end() ? nullptr : &*found;
@@ -149,25 +134,66 @@ const TensorRecord& SafetensorsFile::at(std::string_view name) const {
   return *tensor;
 }
 
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     std::span<const TensorSpec> tensors,
+                                     std::map<std::string, std::string> metadata)
+    : path_(path.string()), order_(tensors.size()) {
+  std::unordered_set<std::string_view> names = {"__metadata__"};
+  for (const TensorSpec& tensor : tensors) {
+    LS_CHECK(names.insert(tensor.name).second, CheckpointError,
+             "[safetensors] {}: the name \"{}\" is reserved or used twice.", path_, tensor.name);
+  }
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  std::ranges::sort(order_, {}, [&](size_t i) {
+    return std::tuple(-safetensors_rank(tensors[i].dtype), std::string_view(tensors[i].name));
+  });
+  uint64_t begin = 0;
+  for (const size_t i : order_) {
+    const TensorSpec& tensor = tensors[i];
+    const uint64_t end = begin + byte_count(tensor.dtype, tensor.shape, path_, tensor.name);
+    layout_.entries.push_back({tensor.name, tensor.dtype, tensor.shape, begin, end});
+    begin = end;
+  }
+  layout_.metadata = std::move(metadata);
+  layout_.metadata["format"] = "pt";
+  const std::string json = format_safetensors_header(layout_, path_);
+  const uint64_t json_bytes = json.size();
+  LS_CHECK(json_bytes <= kMaxSafetensorsHeaderBytes, CheckpointError,
+           "[safetensors] {}: the header has {} bytes: expected at most {}.", path_, json_bytes,
+           kMaxSafetensorsHeaderBytes);
+  header_.assign(reinterpret_cast<const char*>(&json_bytes), sizeof(json_bytes));
+  header_ += json;
+  writing([&] {
+    file_.emplace(path);
+    file_->write(std::as_bytes(std::span(header_)));
+  });
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  LS_ASSERT(written_ < layout_.entries.size());
+  const TensorEntry& entry = layout_.entries[written_++];
+  LS_CHECK(bytes.size() == entry.end - entry.begin, CheckpointError,
+           "[safetensors] {}: tensor \"{}\" has {} bytes where its shape needs {}.", path_,
+           entry.name, bytes.size(), entry.end - entry.begin);
+  writing([&] { file_->write(bytes); });
+}
+
+void SafetensorsWriter::publish() {
+  LS_CHECK(written_ == layout_.entries.size(), CheckpointError,
+           "[safetensors] {}: {} tensors were promised and {} written.", path_,
+           layout_.entries.size(), written_);
+  writing([&] { file_->publish(); });
+}
+
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorRecord> tensors,
                        std::map<std::string, std::string> metadata) {
-  Layout layout = lay_out(tensors, path.string());
-  layout.header.metadata = std::move(metadata);
-  layout.header.metadata["format"] = "pt";
-  const std::string header = format_safetensors_header(layout.header, path.string());
-  const uint64_t header_bytes = header.size();
-  LS_CHECK(header_bytes <= kMaxSafetensorsHeaderBytes, CheckpointError,
-           "[safetensors] {}: the header has {} bytes: expected at most {}.", path.string(),
-           header_bytes, kMaxSafetensorsHeaderBytes);
-  try {
-    AtomicFile file(path);
-    file.write(std::as_bytes(std::span(&header_bytes, 1)));
-    file.write(std::as_bytes(std::span(header)));
-    for (const TensorRecord* tensor : layout.order) file.write(tensor->bytes);
-    file.publish();
-  } catch (const DataError& error) {
-    throw CheckpointError(error.what());
+  std::vector<TensorSpec> specs;
+  for (const TensorRecord& tensor : tensors) {
+    specs.push_back({tensor.name, tensor.dtype, tensor.shape});
   }
+  SafetensorsWriter writer(path, specs, std::move(metadata));
+  for (const size_t i : writer.order()) writer.write(tensors[i].bytes);
+  writer.publish();
 }
 
 }  // namespace lockstep::train

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
+#include "train/atomic_file.h"
+#include "train/safetensors_header.h"
 
 namespace lockstep::train {
 
@@ -46,6 +49,8 @@ class SafetensorsFile {
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
+  /// What stands before the data: the length of the JSON, and the JSON.
+  std::span<const std::byte> header() const;
   /// In the order of their bytes; valid while this object lives.
   const std::vector<TensorRecord>& tensors() const { return content_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return content_.metadata; }
@@ -60,12 +65,44 @@ class SafetensorsFile {
   SafetensorsContent content_;
 };
 
-/// Writes `tensors` to `path` as the reference implementation does: ordered by element size class,
-/// then by name; header padded with spaces to a multiple of 8; `__metadata__` holds `metadata` and
-/// always
-/// {"format":"pt"}, without which some readers refuse the file. Published atomically (AtomicFile).
-/// Throws CheckpointError naming the file, and the tensor where one is at fault: names used twice
-/// or reserved, bytes that do not fit shape and dtype, names that are not UTF-8, and failed writes.
+/// A tensor that a file is to hold.
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+};
+
+/// Writes a file as the reference implementation does: ordered by element size class, then by name;
+/// header padded with spaces to a multiple of 8; `__metadata__` always holds {"format":"pt"},
+/// without which some readers refuse the file. Tensors are handed over one after the other, so only
+/// one of them need be in memory. Failed writes throw CheckpointError naming the file.
+class SafetensorsWriter {
+ public:
+  /// Writes the header. Throws CheckpointError, naming file and tensor, for names used twice or
+  /// reserved and names that are not UTF-8.
+  SafetensorsWriter(const std::filesystem::path& path, std::span<const TensorSpec> tensors,
+                    std::map<std::string, std::string> metadata = {});
+
+  /// The order in which the tensors' bytes are expected, as indices into the constructor's list.
+  const std::vector<size_t>& order() const { return order_; }
+  /// What stands before the first tensor: the length of the JSON, and the JSON.
+  const std::string& header() const { return header_; }
+  /// The next tensor whole. Throws CheckpointError if its size is not what its shape needs.
+  void write(std::span<const std::byte> bytes);
+  /// Makes the file appear under its name (AtomicFile). Throws CheckpointError if a tensor is
+  /// missing.
+  void publish();
+
+ private:
+  std::string path_;
+  std::vector<size_t> order_;
+  SafetensorsHeader layout_;
+  std::string header_;
+  size_t written_ = 0;
+  std::optional<AtomicFile> file_;
+};
+
+/// Writes tensors that are in memory already. Throws what SafetensorsWriter throws.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorRecord> tensors,
                        std::map<std::string, std::string> metadata = {});
 

@@ -26,10 +26,17 @@ JsonLine step_record(const StepReport& report) {
       .add("grad_norm", report.grad_norm)
       .add("lr", report.learning_rate)
       .add("step_ms", report.step_ms)
+      .add("data_wait_ms", report.data_wait_ms)
       .add("tokens_per_s", report.tokens_per_s)
       .add("memory_peak_bytes", report.memory_bytes);
   if (report.mfu >= 0) line.add("mfu", report.mfu);
+  if (report.skipped) line.add("skipped", true);
   return line;
+}
+
+void add_scores(JsonLine& line, const EvaluationReport& report) {
+  if (!std::isnan(report.bits_per_byte)) line.add("val_bits_per_byte", report.bits_per_byte);
+  if (!std::isnan(report.accuracy)) line.add("val_accuracy", report.accuracy);
 }
 
 LogFormat parse_log_format(std::string_view name) {
@@ -42,11 +49,16 @@ LogFormat parse_log_format(std::string_view name) {
 }
 
 std::string measurements(const StepReport& report) {
-  return fmt::format("loss {:.4f} | grad norm {:.3f} | lr {:.3e} | {:.1f} ms | {:.0f} tok/s{} | {}",
-                     report.loss, report.grad_norm, report.learning_rate, report.step_ms,
-                     report.tokens_per_s,
-                     report.mfu >= 0 ? fmt::format(" | {:.1f}% MFU", 100 * report.mfu) : "",
-                     format_bytes(report.memory_bytes));
+  constexpr double kNoticeableWait = 0.05;
+  return fmt::format(
+      "loss {:.4f} | grad norm {:.3f} | lr {:.3e} | {:.1f} ms | {:.0f} tok/s{} | {}{}{}",
+      report.loss, report.grad_norm, report.learning_rate, report.step_ms, report.tokens_per_s,
+      report.mfu >= 0 ? fmt::format(" | {:.1f}% MFU", 100 * report.mfu) : "",
+      format_bytes(report.memory_bytes),
+      report.data_wait_ms > kNoticeableWait * report.step_ms
+          ? fmt::format(" | data wait {:.1f} ms", report.data_wait_ms)
+          : "",
+      report.skipped ? " | skipped" : "");
 }
 
 std::string step_line(LogFormat format, const StepReport& report, const StepContext& context) {
@@ -73,12 +85,11 @@ std::string step_line(LogFormat format, const StepReport& report, const StepCont
 
 std::string evaluation_line(LogFormat format, const EvaluationReport& report) {
   switch (format) {
-    case LogFormat::kJson:
-      return JsonLine()
-          .add("step", report.step)
-          .add("val_loss", report.loss)
-          .add("val_bits_per_byte", report.bits_per_byte)
-          .text();
+    case LogFormat::kJson: {
+      JsonLine line = JsonLine().add("step", report.step).add("val_loss", report.loss);
+      add_scores(line, report);
+      return line.text();
+    }
     case LogFormat::kNanoGpt:
       return fmt::format("step {}: train loss {:.4f}, val loss {:.4f}", report.step,
                          report.train_loss, report.loss);
@@ -87,8 +98,13 @@ std::string evaluation_line(LogFormat format, const EvaluationReport& report) {
     case LogFormat::kText:
       break;
   }
-  return fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte{}", report.step,
-                     report.loss, report.bits_per_byte, report.sampled ? " (sampled)" : "");
+  return fmt::format(
+      "step {}: held-out loss {:.4f}{}{}{}", report.step, report.loss,
+      std::isnan(report.bits_per_byte)
+          ? ""
+          : fmt::format(", {:.4f} bits per byte", report.bits_per_byte),
+      std::isnan(report.accuracy) ? "" : fmt::format(", {:.2f} % correct", 100 * report.accuracy),
+      report.sampled ? " (sampled)" : "");
 }
 
 double ZScore::update(double value) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -20,14 +21,17 @@ struct StepReport {
   double tokens_per_s = 0;
   uint64_t memory_bytes = 0;  ///< peak so far
   double mfu = -1;            ///< share of the peak rate used, as `model_flops_used` gives it
+  double data_wait_ms = 0;    ///< part of step_ms in which the step waited for its data
+  bool skipped = false;       ///< the step updated nothing: its loss or norm is not finite
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
 /// `peak_tflops` in 10^12 FLOP/s; 0, unknown, gives -1.
 double model_flops_used(double flops_per_token, double tokens_per_s, double peak_tflops);
 
-/// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, tokens_per_s,
-/// memory_peak_bytes and, where the peak rate is known, mfu.
+/// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
+/// tokens_per_s, memory_peak_bytes; mfu where the peak rate is known, and "skipped":true where it
+/// applies.
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.
@@ -52,7 +56,8 @@ struct StepContext {
 /// One line, without its end. Where the peak rate is unknown kText and kJson say nothing of MFU;
 /// the others write -100 %, as their models do.
 std::string step_line(LogFormat format, const StepReport& report, const StepContext& context);
-/// "loss 2.3457 | grad norm 0.812 | lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB"
+/// "loss 2.3457 | grad norm 0.812 | lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB", and the wait
+/// for data where it takes more than a twentieth of the step.
 std::string measurements(const StepReport& report);
 
 /// What an evaluation on held-out data found.
@@ -60,11 +65,14 @@ struct EvaluationReport {
   int64_t step = 0;
   double train_loss = 0;  ///< of the step before it
   double loss = 0;
-  double bits_per_byte = 0;
-  bool sampled = false;  ///< on a part of the held-out data
+  double bits_per_byte = 0;  ///< NaN where the bytes are not known
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< of classifiers
+  bool sampled = false;                                        ///< on a part of the held-out data
 };
 
 std::string evaluation_line(LogFormat format, const EvaluationReport& report);
+/// val_bits_per_byte and val_accuracy, as far as they are known.
+void add_scores(JsonLine& line, const EvaluationReport& report);
 
 /// How unusual a value is among the last kWindow, itself included, in standard deviations from
 /// their mean. Constant memory.

@@ -61,6 +61,8 @@ int64_t ByteText::validation_window(int64_t index, std::span<int64_t> inputs,
   return static_cast<int64_t>(count);
 }
 
+ContentHash ByteText::fingerprint() const { return ContentHasher().add(training()).result(); }
+
 RandomTokens::RandomTokens(int64_t vocabulary, uint64_t seed)
     : vocabulary_(vocabulary), seed_(seed) {
   LS_CHECK(vocabulary >= 1 && vocabulary <= int64_t{1} << 32, DataError,
@@ -81,6 +83,10 @@ void RandomTokens::sequence(int64_t step, int64_t index, std::span<int64_t> inpu
     if (t < length) inputs[t] = value;
     if (t > 0) targets[t - 1] = value;
   }
+}
+
+ContentHash RandomTokens::fingerprint() const {
+  return ContentHasher().add(static_cast<uint64_t>(vocabulary_)).add(seed_).result();
 }
 
 int64_t RandomTokens::validation_window(int64_t, std::span<int64_t>, std::span<int64_t>) const {

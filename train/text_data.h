@@ -28,6 +28,7 @@ class ByteText : public TokenSource {
   /// byte is predicted, from the last training byte.
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
+  ContentHash fingerprint() const override;
   const Tokenizer* tokenizer() const override { return &tokenizer_; }
   double held_out_bytes_per_token() const override { return 1; }
 
@@ -53,6 +54,7 @@ class RandomTokens : public TokenSource {
   int64_t vocabulary() const override { return vocabulary_; }
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override;
+  ContentHash fingerprint() const override;
   int64_t validation_windows(int64_t) const override { return 0; }
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;

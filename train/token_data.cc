@@ -48,6 +48,20 @@ TokenData::TokenData(std::vector<TokenPart> training, std::vector<TokenPart> hel
 int64_t TokenData::training_tokens() const { return total(training_, 0); }
 int64_t TokenData::held_out_tokens() const { return total(held_out_, 1); }
 
+ContentHash TokenData::fingerprint() const {
+  constexpr int64_t kStretches = 16, kStretch = 4096;
+  ContentHasher hasher;
+  for (const TokenPart& part : training_) {
+    const int64_t size = part.tokens.size();
+    hasher.add(static_cast<uint64_t>(size));
+    for (int64_t i = 0; i < kStretches; ++i) {
+      const int64_t first = (size - std::min(size, kStretch)) * i / (kStretches - 1);
+      hasher.add(part.tokens.slice(first, std::min(size, kStretch)).bytes());
+    }
+  }
+  return hasher.result();
+}
+
 TokenData::Window TokenData::training_window(int64_t step, int64_t index, int64_t length) const {
   const bool random = options_.order == WindowOrder::kRandom;
   // How many windows a part has: every offset counts, or only multiples of the length.

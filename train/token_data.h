@@ -50,6 +50,8 @@ class TokenData : public TokenSource {
   int64_t validation_windows(int64_t length) const override;
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
+  /// Of every part: its size and up to 16 stretches of 4096 tokens spread evenly over it.
+  ContentHash fingerprint() const override;
   const Tokenizer* tokenizer() const override { return options_.tokenizer.get(); }
   /// The bytes of all held-out targets over their number; 0 without tokenizer.
   double held_out_bytes_per_token() const override { return bytes_per_token_; }

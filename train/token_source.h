@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "train/content_hash.h"
+
 namespace lockstep::train {
 
 class Tokenizer;
@@ -34,6 +36,9 @@ class TokenSource {
   /// input 0 and target kIgnoredTarget. Returns the number of real targets.
   virtual int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                                     std::span<int64_t> targets) const = 0;
+
+  /// Differs when the training tokens do. Large sources may look at a sample of them.
+  virtual ContentHash fingerprint() const = 0;
 
   /// What turns the tokens back into text; null where nothing is known to.
   virtual const Tokenizer* tokenizer() const { return nullptr; }

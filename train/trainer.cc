@@ -1,11 +1,9 @@
 #include "train/trainer.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "configs/run.pb.h"
-#include "core/check.h"
 #include "core/generator.h"
 #include "core/ops/reduce.h"
 #include "core/parallel.h"
@@ -14,55 +12,45 @@
 
 namespace lockstep::train {
 
-namespace {
+Trainer::Trainer(const config::RunConfig& config) : Trainer(config, build_task(config)) {}
 
-std::span<int64_t> elements(const Tensor& tensor) {
-  return {tensor.data<int64_t>(), static_cast<size_t>(tensor.numel())};
-}
-
-}  // namespace
-
-Trainer::Trainer(const config::RunConfig& config)
-    : length_(sequence_length(config)),
-      micro_batch_(config.train().micro_batch_size()),
+Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task)
+    : micro_batch_(config.train().micro_batch_size()),
       micro_batches_(config.train().batch_size() / micro_batch_),
       leaves_(config.train().leaves()),
       clip_grad_norm_(config.optimizer().clip_grad_norm()),
-      model_(build_model(config)),
-      source_(build_source(config)),
+      overfit_one_batch_(config.train().overfit_one_batch()),
+      task_(std::move(task)),
       schedule_(build_schedule(config)),
-      optimizer_(build_optimizer(config, model_->parameters())),
-      gradients_(model_->named_parameters()),
-      inputs_(empty_tensor({micro_batch_, length_}, DType::kI64)),
-      targets_(empty_tensor({micro_batch_, length_}, DType::kI64)) {
+      optimizer_(build_optimizer(config, task_->model().named_parameters())),
+      gradients_(task_->model().named_parameters()) {
   if (config.threads() > 0) set_num_threads(config.threads());
 }
 
-double Trainer::run_leaf(int64_t leaf, int64_t& targets) {
+int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result) {
   const int64_t count = micro_batches_ / leaves_;
-  double loss = 0;
+  int64_t targets = 0;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
-    default_generator().set_position(static_cast<uint64_t>(step_), static_cast<uint32_t>(i));
-    fill_sequences(*source_, step_, i * micro_batch_, length_, elements(inputs_),
-                   elements(targets_));
-    const Tensor losses = nn::sum_of_losses(*model_, inputs_, targets_);
-    losses.backward();
-    loss += losses.item<double>();
-    targets +=
-        std::ranges::count_if(elements(targets_), [](int64_t t) { return t != kIgnoredTarget; });
+    default_generator().set_position(static_cast<uint64_t>(batch), static_cast<uint32_t>(i));
+    const SummedLoss loss = task_->forward(batch, i * micro_batch_, micro_batch_);
+    if (i == 0) result.data_wait_ms = task_->data_wait_ms();
+    loss.sum.backward();
+    result.loss += loss.sum.item<double>();
+    targets += loss.targets;
   }
-  return loss;
+  return targets;
 }
 
 StepResult Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
-  result.step = step_;
-  result.tokens = micro_batches_ * micro_batch_ * length_;
+  result.step = position_.step;
+  result.tokens = samples_per_batch() * task_->tokens_per_sample();
+  const int64_t batch = overfit_one_batch_ ? 0 : position_.batch;
   int64_t targets = 0;
   for (int64_t leaf = 0; leaf < leaves_; ++leaf) {
     gradients_.begin_leaf();
-    result.loss += run_leaf(leaf, targets);
+    targets += run_leaf(batch, leaf, result);
     gradients_.end_leaf();
   }
   const std::vector<Tensor>& gradients = gradients_.result().slots();
@@ -72,21 +60,17 @@ StepResult Trainer::step() {
   const double mean = 1.0 / static_cast<double>(targets);
   result.loss *= mean;
   result.grad_norm = grad_norm(gradients) * mean;
-  LS_CHECK(std::isfinite(result.loss) && std::isfinite(result.grad_norm), NonFiniteError,
-           "[train] the loss is not finite: expected a number, got loss {} and gradient norm {} at "
-           "step {}. Lower optimizer.learning_rate or lengthen schedule.warmup_steps.",
-           result.loss, result.grad_norm, step_);
-  result.learning_rate = schedule_.learning_rate(step_);
-  optimizer_->step(gradients, result.learning_rate,
-                   mean * clip_factor(result.grad_norm, clip_grad_norm_));
-  ++step_;
+  result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+  // A step that updates nothing moves no schedule either.
+  result.learning_rate = schedule_.learning_rate(optimizer_->steps());
+  if (result.finite) {
+    optimizer_->step(gradients, result.learning_rate,
+                     mean * clip_factor(result.grad_norm, clip_grad_norm_));
+  }
+  ++position_.step;
+  ++position_.batch;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
-}
-
-Evaluation Trainer::evaluate(int64_t max_batches) {
-  return train::evaluate(*model_, *source_,
-                         {.length = length_, .rows = micro_batch_, .max_batches = max_batches});
 }
 
 }  // namespace lockstep::train

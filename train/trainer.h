@@ -1,15 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <vector>
 
-#include "nn/language_model.h"
-#include "train/evaluate.h"
 #include "train/gradient_tree.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
-#include "train/token_source.h"
+#include "train/task.h"
 
 namespace lockstep::config {
 class RunConfig;
@@ -25,44 +21,58 @@ struct StepResult {
   double learning_rate = 0;
   int64_t tokens = 0;  ///< inputs of the step
   double seconds = 0;
+  double data_wait_ms = 0;  ///< part of `seconds` in which the batch was not ready
+  bool finite = true;       ///< false: loss or norm is not finite, and nothing was updated
+};
+
+/// Where a run stands, besides weights and optimizer state.
+struct Position {
+  int64_t step = 0;   ///< the next step, from 0
+  int64_t batch = 0;  ///< the next training batch; ahead of the step where batches were left out
+  friend bool operator==(const Position&, const Position&) = default;
 };
 
 /// Trains one model in one process: micro-batches, leaves, clipping, the optimizer's step. Where
 /// results go (files, terminal) is the caller's business.
 ///
-/// A step is a function of (config, step number, weights, optimizer state); the number of kernel
+/// A step is a function of (config, position, weights, optimizer state); the number of kernel
 /// threads does not change its bits. Not thread-safe.
 class Trainer {
  public:
   /// `config` must be resolved. Throws DataError when the data cannot be read.
   explicit Trainer(const config::RunConfig& config);
+  /// Trains `task` as `config` says, whatever model and data it names.
+  Trainer(const config::RunConfig& config, std::unique_ptr<Task> task);
 
-  /// Runs the next step. Throws Error when the loss is not finite.
+  /// Runs the next step. When loss or norm is not finite the batch is spent, weights and optimizer
+  /// stay as they were, and the result says so.
   StepResult step();
-  int64_t steps_done() const { return step_; }
-  /// Mean loss on held-out tokens; `max_batches` 0 means all of them.
-  Evaluation evaluate(int64_t max_batches = 0);
+  int64_t steps_done() const { return position_.step; }
+  int64_t samples_per_batch() const { return micro_batches_ * micro_batch_; }
 
-  nn::LanguageModel& model() { return *model_; }
-  const TokenSource& source() const { return *source_; }
+  Position position() const { return position_; }
+  /// Goes on from here; weights and optimizer state are the caller's to restore.
+  void set_position(Position position) { position_ = position; }
+
+  Task& task() { return *task_; }
+  const Task& task() const { return *task_; }
+  Optimizer& optimizer() { return *optimizer_; }
 
  private:
-  /// Forward and backward of one leaf; returns its sum of losses and adds to `targets`.
-  double run_leaf(int64_t leaf, int64_t& targets);
+  /// Forward and backward of one leaf; adds its losses, not their mean, to `result`. Returns the
+  /// number of its targets.
+  int64_t run_leaf(int64_t batch, int64_t leaf, StepResult& result);
 
-  int64_t length_;
   int64_t micro_batch_;
   int64_t micro_batches_;
   int64_t leaves_;
   double clip_grad_norm_;
-  std::unique_ptr<nn::LanguageModel> model_;
-  std::unique_ptr<TokenSource> source_;
+  bool overfit_one_batch_;
+  std::unique_ptr<Task> task_;
   Schedule schedule_;
   std::unique_ptr<Optimizer> optimizer_;
   GradientTree gradients_;
-  Tensor inputs_;
-  Tensor targets_;
-  int64_t step_ = 0;
+  Position position_;
 };
 
 }  // namespace lockstep::train

@@ -1,98 +1,230 @@
 #include "train/training_run.h"
 
+#include <algorithm>
 #include <chrono>
-#include <optional>
+#include <cmath>
+#include <limits>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/allocator.h"
+#include "core/check.h"
 #include "train/atomic_file.h"
-#include "train/run_log.h"
-#include "train/tokenizer.h"
+#include "train/build.h"
+#include "train/metrics.h"
+#include "train/resume.h"
 #include "train/weights.h"
 
 namespace lockstep::train {
 
 namespace {
 
-StepReport report_of(const StepResult& step, double flops_per_token, double peak_tflops) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+NonFinite policy_of(const config::TrainConfig& config) {
+  if (config.non_finite() == config::TrainConfig::SKIP) return NonFinite::kSkip;
+  if (config.non_finite() == config::TrainConfig::ROLLBACK) return NonFinite::kRollback;
+  return NonFinite::kStop;
+}
+
+/// Weights that a checkpoint replaces need not be read, nor be there any more.
+config::RunConfig config_to_build(const config::RunConfig& config, const RunDirectory& directory) {
+  config::RunConfig built = config;
+  const auto found = list_checkpoints(directory.checkpoints());
+  if (std::ranges::any_of(found, &CheckpointEntry::complete))
+    built.mutable_model()->set_weights("");
+  return built;
+}
+
+bool is_due(int64_t steps, int64_t every) { return every > 0 && steps % every == 0; }
+
+}  // namespace
+
+TrainingRun::Settings TrainingRun::settings_of(const config::RunConfig& config) {
+  const config::TrainConfig& train = config.train();
+  Settings settings;
+  settings.steps = train.steps();
+  settings.log_every = train.log_every();
+  settings.eval_every = train.eval_every();
+  settings.eval_batches = train.eval_batches();
+  settings.sample_every = train.sample_every();
+  settings.sample_bytes = train.sample_bytes();
+  settings.seed = config.seed();
+  settings.time_budget = train.time_limit_seconds();
+  settings.peak_tflops = train.peak_tflops();
+  settings.checkpoint_every = config.checkpoint().every_steps();
+  settings.retention = {config.checkpoint().keep_last(), config.checkpoint().keep_every()};
+  return settings;
+}
+
+TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+                         const std::string& environment)
+    : TrainingRun(config, directory, environment, build_task(config_to_build(config, directory))) {}
+
+TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+                         const std::string& environment, std::unique_ptr<Task> task)
+    : directory_(directory),
+      lock_(directory),
+      settings_(settings_of(config)),
+      config_text_(config::to_text(config)),
+      trainer_(config, std::move(task)),
+      guard_(policy_of(config.train()), config.train().non_finite_limit()),
+      can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
+  const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
+  notes_ = resumption.notes;
+  if (resumption.from) {
+    saved_step_ = trainer_.steps_done();
+    // Finishes what a killed process had begun to remove.
+    remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  }
+  write_text(directory_.config(), config_text_);
+  write_text(directory_.environment(), environment);
+}
+
+StepReport TrainingRun::report_of(const StepResult& step) const {
   StepReport report;
   report.step = step.step + 1;
   report.loss = step.loss;
   report.grad_norm = step.grad_norm;
   report.learning_rate = step.learning_rate;
   report.step_ms = step.seconds * 1e3;
+  report.data_wait_ms = step.data_wait_ms;
   report.tokens_per_s = static_cast<double>(step.tokens) / step.seconds;
   report.memory_bytes = static_cast<uint64_t>(allocator(kCPU).stats().peak_allocated);
-  report.mfu = model_flops_used(flops_per_token, report.tokens_per_s, peak_tflops);
+  report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
+                                settings_.peak_tflops);
+  report.skipped = !step.finite;
   return report;
 }
 
-EvaluationReport report_of(const Evaluation& evaluation, const StepReport& step, bool sampled) {
-  return {.step = step.step,
-          .train_loss = step.loss,
-          .loss = evaluation.loss,
-          .bits_per_byte = evaluation.bits_per_byte(),
-          .sampled = sampled};
+std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bool whole,
+                                                      const StopRequest& stop,
+                                                      RunSummary& summary) {
+  const std::optional<Evaluation> evaluation =
+      trainer_.task().evaluate(whole ? 0 : settings_.eval_batches, stop);
+  if (!evaluation) return std::nullopt;
+  if (whole) summary.held_out = *evaluation;
+  return EvaluationReport{.step = step.step,
+                          .train_loss = step.loss,
+                          .loss = evaluation->loss,
+                          .bits_per_byte = evaluation->bits_per_byte(),
+                          .accuracy = evaluation->accuracy,
+                          .sampled = !whole};
 }
 
-}  // namespace
-
-TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
-                         const std::string& environment)
-    : directory_(directory),
-      trainer_(config),
-      steps_(config.train().steps()),
-      log_every_(config.train().log_every()),
-      eval_every_(config.train().eval_every()),
-      eval_batches_(config.train().eval_batches()),
-      time_limit_(config.train().time_limit_seconds()),
-      peak_tflops_(config.train().peak_tflops()) {
-  write_text(directory_.config(), config::to_text(config));
-  write_text(directory_.environment(), environment);
-}
-
-RunSummary TrainingRun::run(std::FILE* terminal, LogFormat format) {
-  using Clock = std::chrono::steady_clock;
+RunSummary TrainingRun::run(const RunOptions& options) {
   const auto start = Clock::now();
-  RunLog log(directory_, terminal,
-             {.total_steps = steps_, .log_every = log_every_, .format = format});
-  const bool holds_out = trainer_.source().validation_windows(1) > 0;
-  const double flops_per_token =
-      nn::training_flops_per_token(trainer_.model(), trainer_.model().context_length());
+  RunLog log(directory_, options.terminal,
+             {.total_steps = settings_.steps,
+              .first_step = trainer_.steps_done() + 1,
+              .log_every = settings_.log_every,
+              .format = options.format});
+  const bool holds_out = trainer_.task().holds_out();
   RunSummary summary;
-  bool last = false;
-  while (!last) {
+  summary.first_step = trainer_.steps_done();
+  summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  if (can_roll_back_ && saved_step_ < 0) checkpoint(log);
+
+  bool last = trainer_.steps_done() >= settings_.steps;
+  while (!last && summary.end != RunEnd::kStopped) {
     const StepResult step = trainer_.step();
-    summary.steps = trainer_.steps_done();
     summary.tokens += step.tokens;
     summary.seconds += step.seconds;
     summary.final_loss = step.loss;
-    const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
-    summary.stopped_by_time = time_limit_ > 0 && elapsed >= time_limit_ && summary.steps < steps_;
-    last = summary.steps == steps_ || summary.stopped_by_time;
+    const double elapsed = seconds_since(start);
+    const bool out_of_budget = settings_.time_budget > 0 && elapsed >= settings_.time_budget;
+    last = trainer_.steps_done() >= settings_.steps || out_of_budget;
+    if (last && trainer_.steps_done() < settings_.steps) summary.end = RunEnd::kTimeBudget;
+    // One more step and the checkpoint must fit into the limit as well.
+    const bool out_of_time =
+        options.time_limit > 0 && elapsed + step.seconds + save_seconds_ >= options.time_limit;
+    const auto stopping = [&] { return out_of_time || (options.stop && options.stop()); };
 
-    const StepReport report = report_of(step, flops_per_token, peak_tflops_);
+    const StepReport report = report_of(step);
     summary.step_times.add(report.step_ms);
     log.show(report);
     std::optional<EvaluationReport> evaluated;
-    if (holds_out && (last || (eval_every_ > 0 && summary.steps % eval_every_ == 0))) {
-      const Evaluation evaluation = trainer_.evaluate(last ? 0 : eval_batches_);
-      evaluated = report_of(evaluation, report, !last);
-      if (last) summary.held_out = evaluation;
+    if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
+      evaluated = evaluate(report, last, options.stop, summary);
     }
     log.record(report, evaluated);
+    const NonFinite action = guard_.after(step.step, step.finite);
+    if (!step.finite) {
+      handle_non_finite(step, action, log);
+      last = last && trainer_.steps_done() >= settings_.steps;
+    }
+    if (is_due(report.step, settings_.sample_every) && !last) show_sample(log);
+    const bool complete = last && (evaluated || !holds_out);
+    if (stopping() && !complete) summary.end = RunEnd::kStopped;
+    if (last || summary.end == RunEnd::kStopped ||
+        is_due(trainer_.steps_done(), settings_.checkpoint_every)) {
+      checkpoint(log);
+    }
+  }
+  summary.steps = trainer_.steps_done();
+  if (summary.end != RunEnd::kStopped) {
+    // A run that was stopped between its last step and this point has still to do it.
+    if (holds_out && summary.held_out.targets == 0) {
+      const auto evaluated = evaluate({.step = summary.steps}, true, options.stop, summary);
+      if (!evaluated) summary.end = RunEnd::kStopped;
+    }
+    export_model();
   }
   log.close();
-  save();
   return summary;
 }
 
-void TrainingRun::save() {
-  save_weights(trainer_.model(), directory_.weights());
-  write_text(directory_.model_config(), trainer_.model().hugging_face_config());
-  const Tokenizer* tokenizer = trainer_.source().tokenizer();
-  if (tokenizer != nullptr) tokenizer->save(directory_.path());
+void TrainingRun::checkpoint(RunLog& log) {
+  if (saved_step_ == trainer_.steps_done()) return;
+  const auto start = Clock::now();
+  log.sync();  // what metrics.jsonl says of the steps before must not be lost either
+  save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
+  saved_step_ = trainer_.steps_done();
+  remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  save_seconds_ = seconds_since(start);
+}
+
+void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log) {
+  const Position after = trainer_.position();
+  if (action == NonFinite::kSkip) return;
+  if (action == NonFinite::kRollback) {
+    const CheckpointEntry newest = list_checkpoints(directory_.checkpoints()).back();
+    restore(trainer_, newest.path, verify_checkpoint(newest.path));
+    trainer_.set_position({trainer_.steps_done(), after.batch});
+    // That checkpoint leads here again, so it need not be written with the new position.
+    saved_step_ = trainer_.steps_done();
+    log.go_back(trainer_.steps_done());
+    log.note(
+        fmt::format("step {} is not finite: going back to step {}, leaving out the batches since",
+                    step.step + 1, trainer_.steps_done()));
+    return;
+  }
+  // The state before the step is worth keeping: with other settings training may go on from it.
+  trainer_.set_position({after.step - 1, after.batch - 1});
+  checkpoint(log);
+  throw NonFiniteError(fmt::format(
+      "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}. Lower "
+      "optimizer.learning_rate or lengthen schedule.warmup_steps; the state before the step is in "
+      "{}.",
+      step.step + 1, step.loss, step.grad_norm, directory_.checkpoints().string()));
+}
+
+void TrainingRun::show_sample(RunLog& log) {
+  const std::string text = trainer_.task().sample_text(settings_.sample_bytes, settings_.seed);
+  if (text.empty()) return;
+  MetricsWriter samples(directory_.samples());
+  samples.write(JsonLine().add("step", trainer_.steps_done()).add("text", text));
+  samples.close();
+  log.note(fmt::format("--- sample after step {}\n{}\n---", trainer_.steps_done(), text));
+}
+
+void TrainingRun::export_model() {
+  save_weights(trainer_.task().model(), directory_.weights());
+  trainer_.task().describe(directory_.path());
 }
 
 }  // namespace lockstep::train

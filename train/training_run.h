@@ -2,57 +2,114 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "train/evaluate.h"
+#include "train/checkpoint.h"
+#include "train/non_finite.h"
 #include "train/run_directory.h"
-#include "train/step_line.h"
+#include "train/run_lock.h"
+#include "train/run_log.h"
 #include "train/step_times.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
 
-/// What a whole run came to.
+/// Why a run ended.
+enum class RunEnd {
+  kFinished,    ///< all steps done
+  kTimeBudget,  ///< the config's train.time_limit_seconds; counts as finished
+  kStopped,     ///< asked to stop; everything is saved, and training goes on when started again
+};
+
+/// What a run came to in this process.
 struct RunSummary {
-  int64_t steps = 0;
-  int64_t tokens = 0;
-  double seconds = 0;     ///< of training steps, validation not counted
-  double final_loss = 0;  ///< of the last step
-  bool stopped_by_time = false;
+  RunEnd end = RunEnd::kFinished;
+  int64_t first_step = 0;  ///< steps done before this process
+  int64_t steps = 0;       ///< steps done in all
+  int64_t tokens = 0;      ///< trained on by this process
+  double seconds = 0;      ///< of training steps, validation not counted
+  double final_loss = 0;   ///< of the last step; NaN if this process made none
   StepTimes step_times;
-  Evaluation held_out;  ///< over all held-out tokens; no targets when none are held out
+  Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
+};
+
+struct RunOptions {
+  std::FILE* terminal = stderr;  ///< for progress; must outlive the run
+  LogFormat format = LogFormat::kText;
+  StopRequest stop;       ///< asked after every step
+  double time_limit = 0;  ///< seconds after which the run stops to be continued; 0: none
 };
 
 /// Trains as `config` says and leaves everything in `directory`: config.txtpb (resolved, enough to
 /// repeat the run), environment.json, metrics.jsonl (one line a step), a TensorBoard event file,
-/// model.safetensors, config.json and the tokenizer's files at the end.
+/// checkpoints/, samples.jsonl where samples are wanted, and at the end model.safetensors,
+/// config.json and the tokenizer's files.
 ///
-/// metrics.jsonl: what step_record writes, and val_loss and val_bits_per_byte on the lines after
+/// In a directory that holds checkpoints it goes on from the newest one that is whole; damaged ones
+/// are set aside as step-%08d.damaged. The losses are those of a run that was never interrupted.
+///
+/// metrics.jsonl: what step_record writes, and val_loss with add_scores' members on the lines after
 /// which the model was evaluated.
 class TrainingRun {
  public:
-  /// Writes config and environment. `environment` is the text of environment.json.
+  /// Locks the directory, restores a checkpoint if there is one, writes config and environment.
+  /// `environment` is the text of environment.json. Throws CheckpointError if there are checkpoints
+  /// and none is whole, or the newest whole one does not fit the config.
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
               const std::string& environment);
+  /// The same for a model and data that the config does not describe.
+  TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+              const std::string& environment, std::unique_ptr<Task> task);
 
-  /// Runs to the end; progress goes to `terminal`. Throws what Trainer and the writers throw.
-  RunSummary run(std::FILE* terminal, LogFormat format = LogFormat::kText);
+  /// What a user should know about where training starts: a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Runs to the end; call once. Throws NonFiniteError as train.non_finite says, and what Trainer
+  /// and the writers throw.
+  RunSummary run(const RunOptions& options);
 
   Trainer& trainer() { return trainer_; }
   const RunDirectory& directory() const { return directory_; }
 
  private:
-  void save();
+  /// What the loop reads of the config.
+  struct Settings {
+    int64_t steps = 0;
+    int64_t log_every = 0;
+    int64_t eval_every = 0;
+    int64_t eval_batches = 0;
+    int64_t sample_every = 0;
+    int64_t sample_bytes = 0;
+    uint64_t seed = 0;
+    double time_budget = 0;
+    double peak_tflops = 0;
+    int64_t checkpoint_every = 0;
+    Retention retention;
+  };
+  static Settings settings_of(const config::RunConfig& config);
+
+  StepReport report_of(const StepResult& step) const;
+  std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole,
+                                           const StopRequest& stop, RunSummary& summary);
+  void checkpoint(RunLog& log);
+  /// Returns with the trainer where training goes on, or throws.
+  void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
+  void show_sample(RunLog& log);
+  void export_model();
 
   RunDirectory directory_;
+  RunLock lock_;
+  Settings settings_;
+  std::string config_text_;
   Trainer trainer_;
-  int64_t steps_;
-  int64_t log_every_;
-  int64_t eval_every_;
-  int64_t eval_batches_;
-  double time_limit_;
-  double peak_tflops_;
+  NonFiniteGuard guard_;
+  bool can_roll_back_;
+  std::vector<std::string> notes_;
+  int64_t saved_step_ = -1;  ///< steps done in the newest checkpoint
+  double save_seconds_ = 0;  ///< what the last one took
 };
 
 }  // namespace lockstep::train

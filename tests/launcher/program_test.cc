@@ -117,14 +117,6 @@ TEST_F(ProgramTest, MissingTextEndsWithThree) {
   EXPECT_TRUE(says(result.output, "absent.txt"));
 }
 
-TEST_F(ProgramTest, ADirectoryThatHoldsARunIsNotOverwritten) {
-  write_config();
-  ASSERT_EQ(run("train run.txtpb --run-dir out --steps 1").status, 0);
-  const std::string before = file_content(folder_ / "out/model.safetensors");
-  EXPECT_EQ(run("train run.txtpb --run-dir out --steps 1").status, 2);
-  EXPECT_EQ(file_content(folder_ / "out/model.safetensors"), before);
-}
-
 TEST_F(ProgramTest, ALossThatIsNotFiniteEndsWithSeven) {
   write_config("optimizer { learning_rate: 1000 clip_grad_norm: 0 sgd { } }\n");
   const Result result = run("train run.txtpb --steps 200");

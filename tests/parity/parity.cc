@@ -91,7 +91,7 @@ Run train_beside(const std::filesystem::path& folder) {
   const train::SafetensorsFile batches(folder / "batches.safetensors");
   const Tensor inputs = load(batches, "inputs");
   const Tensor targets = load(batches, "targets");
-  train::AdamW optimizer(model->parameters(),
+  train::AdamW optimizer(model->named_parameters(),
                          {h.at("betas")[0], h.at("betas")[1], h.at("eps"), h.at("weight_decay")});
   train::GradientTree tree(model->named_parameters());
   const std::vector<nn::StoredParameter> stored = model->stored_parameters();

@@ -63,6 +63,18 @@ TEST(Metrics, EveryRecordIsALineThatIsThereAtOnce) {
   EXPECT_EQ(file_content(folder / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
 }
 
+TEST(Metrics, ALastLineWithoutAnEndIsCutOffBeforeGoingOn) {
+  const TemporaryDirectory folder;
+  for (const char* half : {"{\"step\":2,\"lo", "{", ""}) {
+    put_file(folder / "m", std::string("{\"step\":1}\n") + half);
+    MetricsWriter(folder / "m").write(JsonLine().add("step", 2));
+    EXPECT_EQ(file_content(folder / "m"), "{\"step\":1}\n{\"step\":2}\n");
+  }
+  put_file(folder / "m", "{\"st");
+  MetricsWriter(folder / "m").write(JsonLine().add("step", 1));
+  EXPECT_EQ(file_content(folder / "m"), "{\"step\":1}\n");
+}
+
 TEST(Metrics, AnExistingFileIsContinued) {
   const TemporaryDirectory folder;
   MetricsWriter(folder / "m").write(JsonLine().add("step", 1));

@@ -11,6 +11,8 @@
 namespace lockstep::train {
 namespace {
 
+using enum RunDirectory::Existing;
+
 TEST(RunDirectory, NewOnesAreNamedByRunAndTimeAndNeverShared) {
   const TemporaryDirectory folder;
   std::set<std::filesystem::path> paths;
@@ -34,24 +36,32 @@ TEST(RunDirectory, ANameMustNotLeaveTheParent) {
   EXPECT_THROW(RunDirectory::create_new("", folder.path()), ConfigError);
 }
 
-TEST(RunDirectory, AGivenFolderIsCreatedOrTakenIfNoRunLiesThere) {
+TEST(RunDirectory, AGivenFolderIsCreatedAndTakenAsItIs) {
   const TemporaryDirectory folder;
-  EXPECT_EQ(RunDirectory::create_at(folder / "a/b").path(), folder / "a/b");
+  EXPECT_EQ(RunDirectory::create_at(folder / "a/b", kContinue).path(), folder / "a/b");
   EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b"));
-  EXPECT_NO_THROW(RunDirectory::create_at(folder / "a/b"));
   put_file(folder / "a/b/notes.txt", "mine");
-  EXPECT_NO_THROW(RunDirectory::create_at(folder / "a/b"));
+  EXPECT_NO_THROW(RunDirectory::create_at(folder / "a/b", kContinue));
+  EXPECT_EQ(file_content(folder / "a/b/notes.txt"), "mine");
 }
 
-TEST(RunDirectory, AFolderThatHoldsARunIsRefusedAndCanBeOpened) {
+TEST(RunDirectory, OneThatHoldsAnythingCanBeRefused) {
+  const TemporaryDirectory folder;
+  EXPECT_NO_THROW(RunDirectory::create_at(folder / "new", kRefuse));
+  EXPECT_NO_THROW(RunDirectory::create_at(folder / "new", kRefuse));
+  put_file(folder / "new/notes.txt", "mine");
+  EXPECT_TRUE(
+      says(message_of<ConfigError>([&] { RunDirectory::create_at(folder / "new", kRefuse); }),
+           "new is not empty"));
+}
+
+TEST(RunDirectory, AFolderThatHoldsARunCanBeOpened) {
   for (const char* file :
        {"config.txtpb", "environment.json", "metrics.jsonl", "model.safetensors", "config.json"}) {
     const TemporaryDirectory folder;
     EXPECT_TRUE(says(message_of<DataError>([&] { RunDirectory::open(folder.path()); }),
                      "holds no run: expected config.txtpb"));
     put_file(folder / file, "");
-    EXPECT_TRUE(says(message_of<ConfigError>([&] { RunDirectory::create_at(folder.path()); }),
-                     "already holds a run"));
     EXPECT_EQ(RunDirectory::open(folder.path()).path(), folder.path());
   }
 }
@@ -59,10 +69,12 @@ TEST(RunDirectory, AFolderThatHoldsARunIsRefusedAndCanBeOpened) {
 TEST(RunDirectory, FoldersThatCannotBeUsedAreReportedWithTheReason) {
   const TemporaryDirectory folder;
   put_file(folder / "file", "");
-  EXPECT_TRUE(says(message_of<DataError>([&] { RunDirectory::create_at(folder / "file"); }),
-                   "Not a directory"));
-  EXPECT_TRUE(says(message_of<DataError>([&] { RunDirectory::create_at(folder / "file/run"); }),
-                   "file/run cannot be created: Not a directory"));
+  EXPECT_TRUE(
+      says(message_of<DataError>([&] { RunDirectory::create_at(folder / "file", kContinue); }),
+           "Not a directory"));
+  EXPECT_TRUE(
+      says(message_of<DataError>([&] { RunDirectory::create_at(folder / "file/run", kContinue); }),
+           "file/run cannot be created: Not a directory"));
   EXPECT_TRUE(says(message_of<DataError>([&] { RunDirectory::create_new("x", folder / "file"); }),
                    "Not a directory"));
   // Nothing can be created here, not even by the superuser.

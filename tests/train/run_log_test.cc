@@ -36,7 +36,8 @@ class RunLogTest : public testing::Test {
   RunLogTest() : terminal_(std::fopen((folder_ / "terminal").c_str(), "w")) {}
   ~RunLogTest() override { std::fclose(terminal_); }
   TemporaryDirectory folder_;
-  RunDirectory directory_ = RunDirectory::create_at(folder_ / "run");
+  RunDirectory directory_ =
+      RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse);
   std::FILE* terminal_;
 };
 
@@ -51,9 +52,9 @@ TEST_F(RunLogTest, TellsTheTerminalAndBothFiles) {
   log.close();
   EXPECT_EQ(file_content(directory_.metrics()),
             "{\"step\":1,\"loss\":2.5,\"grad_norm\":0.75,\"lr\":0.5,\"step_ms\":12,"
-            "\"tokens_per_s\":1000,\"memory_peak_bytes\":4096}\n"
+            "\"data_wait_ms\":0,\"tokens_per_s\":1000,\"memory_peak_bytes\":4096}\n"
             "{\"step\":2,\"loss\":2.5,\"grad_norm\":0.75,\"lr\":0.5,\"step_ms\":12,"
-            "\"tokens_per_s\":1000,\"memory_peak_bytes\":4096,"
+            "\"data_wait_ms\":0,\"tokens_per_s\":1000,\"memory_peak_bytes\":4096,"
             "\"val_loss\":2.25,\"val_bits_per_byte\":3}\n");
   EXPECT_TRUE(says(file_content(folder_ / "terminal"), "step 1/2 | loss 2.5000"));
   EXPECT_TRUE(says(file_content(folder_ / "terminal"), "step 2: held-out loss 2.2500"));
@@ -72,6 +73,19 @@ TEST_F(RunLogTest, AKnownPeakIsRecordedAsMfu) {
   log.record(known, std::nullopt);
   EXPECT_TRUE(says(file_content(directory_.metrics()), "\"mfu\":0.25"));
   EXPECT_TRUE(says(event_bytes(directory_.path()), "perf/mfu"));
+}
+
+TEST_F(RunLogTest, GoingBackTakesTheLaterStepsBack) {
+  RunLog log(directory_, terminal_, {.total_steps = 3});
+  for (const int64_t step : {1, 2, 3}) log.record(report(step), std::nullopt);
+  log.go_back(1);
+  StepReport other = report(2);
+  other.loss = 9;
+  log.record(other, std::nullopt);
+  log.close();
+  const std::vector<MetricsRecord> records = read_metrics(directory_.path());
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[1].loss, 9);
 }
 
 TEST_F(RunLogTest, GoingOnAppendsToTheMetrics) {

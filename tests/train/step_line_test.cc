@@ -45,9 +45,10 @@ TEST(StepLine, LlmCsSpelling) {
 }
 
 TEST(StepLine, JsonHasTheMembersOfTheMetricsFile) {
-  EXPECT_EQ(step_line(LogFormat::kJson, report(), {}),
-            "{\"step\":11,\"loss\":4.12344,\"grad_norm\":1.25,\"lr\":3e-04,\"step_ms\":12.344,"
-            "\"tokens_per_s\":180000.4,\"memory_peak_bytes\":432013312,\"mfu\":0.31}");
+  EXPECT_EQ(
+      step_line(LogFormat::kJson, report(), {}),
+      "{\"step\":11,\"loss\":4.12344,\"grad_norm\":1.25,\"lr\":3e-04,\"step_ms\":12.344,"
+      "\"data_wait_ms\":0,\"tokens_per_s\":180000.4,\"memory_peak_bytes\":432013312,\"mfu\":0.31}");
 }
 
 TEST(StepLine, TextShowsMfuOnlyWhereThePeakIsKnown) {
@@ -70,6 +71,30 @@ TEST(StepLine, EvaluationsFollowTheFormat) {
             "{\"step\":500,\"val_loss\":2.25,\"val_bits_per_byte\":3.2461}");
   EXPECT_EQ(evaluation_line(LogFormat::kText, evaluation),
             "step 500: held-out loss 2.2500, 3.2461 bits per byte (sampled)");
+}
+
+TEST(StepLine, EvaluationsSayOnlyWhatIsKnown) {
+  const EvaluationReport classifier = {
+      .step = 5, .loss = 0.25, .bits_per_byte = kNaN, .accuracy = 0.9731};
+  EXPECT_EQ(evaluation_line(LogFormat::kText, classifier),
+            "step 5: held-out loss 0.2500, 97.31 % correct");
+  EXPECT_EQ(evaluation_line(LogFormat::kJson, classifier),
+            "{\"step\":5,\"val_loss\":0.25,\"val_accuracy\":0.9731}");
+}
+
+TEST(StepLine, AWaitForDataIsShownWhereItCounts) {
+  StepReport waited = report();
+  waited.data_wait_ms = 0.5;
+  EXPECT_EQ(measurements(waited).find("wait"), std::string::npos);
+  waited.data_wait_ms = 5;
+  EXPECT_TRUE(says(measurements(waited), "| data wait 5.0 ms"));
+}
+
+TEST(StepLine, AStepThatUpdatedNothingSaysSo) {
+  StepReport skipped = report();
+  skipped.skipped = true;
+  EXPECT_TRUE(says(measurements(skipped), "| skipped"));
+  EXPECT_TRUE(says(step_line(LogFormat::kJson, skipped, {}), "\"skipped\":true"));
 }
 
 TEST(LogFormat, UnknownNamesAreRefusedWithTheNearest) {

@@ -1,0 +1,171 @@
+#include "launcher/bench_checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/check.h"
+#include "train/checkpoint.h"
+#include "train/file_descriptor.h"
+#include "train/json_line.h"
+#include "train/trainer.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+using train::FileDescriptor;
+
+struct Options {
+  std::string file;
+  std::string folder = ".";
+  int rounds = 5;
+  bool json = false;
+};
+
+/// Removed with everything in it at the end.
+class WorkFolder {
+ public:
+  explicit WorkFolder(const std::string& parent)
+      : path_(fs::path(parent) / fmt::format("bench-checkpoint-{}", ::getpid())) {
+    fs::create_directories(path_);
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+template <class Action>
+double seconds_of(Action&& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What `dd bs=1M conv=fsync` does.
+void write_plainly(const fs::path& path, uint64_t bytes) {
+  const std::vector<std::byte> block(size_t{1} << 20, std::byte{1});
+  FileDescriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  for (uint64_t left = bytes; left > 0; left -= std::min<uint64_t>(left, block.size())) {
+    file.write(std::span(block).first(std::min<uint64_t>(left, block.size())));
+  }
+  file.sync();
+}
+
+void read_plainly(const fs::path& path) {
+  std::vector<std::byte> block(size_t{1} << 20);
+  const FileDescriptor file(path, O_RDONLY);
+  ssize_t got = 0;
+  while ((got = ::read(file.get(), block.data(), block.size())) > 0) {
+  }
+  LS_CHECK(got == 0, DataError, "[bench] {} cannot be read.", path.string());
+}
+
+/// So that reading asks the disk: clean pages of the files leave the system's cache.
+void drop_from_cache(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const FileDescriptor file(entry.path(), O_RDONLY);
+    ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  }
+}
+
+struct Round {
+  double save = 0, write = 0, load = 0, read = 0;  ///< seconds
+};
+
+double best(const std::vector<Round>& rounds, double Round::*member) {
+  return (*std::ranges::min_element(rounds, {}, member)).*member;
+}
+
+void report(const Options& options, const std::vector<Round>& rounds, uint64_t bytes) {
+  const auto rate = [&](double Round::*member) {
+    return static_cast<double>(bytes) / best(rounds, member) / 1e6;
+  };
+  const double save = rate(&Round::save), write = rate(&Round::write);
+  const double load = rate(&Round::load), read = rate(&Round::read);
+  if (options.json) {
+    fmt::print("{}\n", train::JsonLine()
+                           .add("config", options.file)
+                           .add("bytes", bytes)
+                           .add("save_mb_s", save)
+                           .add("plain_write_mb_s", write)
+                           .add("save_ratio", save / write)
+                           .add("load_mb_s", load)
+                           .add("plain_read_mb_s", read)
+                           .add("load_ratio", load / read)
+                           .text());
+    return;
+  }
+  fmt::print("{} bytes, best of {} rounds\n", bytes, rounds.size());
+  fmt::print("save  {:8.0f} MB/s, plain write with fsync {:8.0f} MB/s, ratio {:.2f}\n", save, write,
+             save / write);
+  fmt::print("load  {:8.0f} MB/s, plain read            {:8.0f} MB/s, ratio {:.2f}\n", load, read,
+             load / read);
+}
+
+void run_bench(const Options& options) {
+  const std::vector<std::string> files = {options.file};
+  const config::RunConfig config = config::load(files, {}, nullptr, config::process_variables());
+  train::Trainer trainer(config);
+  const WorkFolder folder(options.folder);
+  const std::string text = config::to_text(config);
+  const fs::path plain = folder.path() / "plain" / "file";
+  fs::create_directory(plain.parent_path());
+
+  std::vector<Round> rounds;
+  uint64_t bytes = 0;
+  for (int i = 0; i < options.rounds; ++i) {
+    Round& round = rounds.emplace_back();
+    fs::path saved;
+    round.save = seconds_of(
+        [&] { saved = train::save_checkpoint(folder.path() / "checkpoints", trainer, text); });
+    bytes = 0;
+    for (const fs::directory_entry& entry : fs::directory_iterator(saved)) {
+      bytes += entry.file_size();
+    }
+    round.write = seconds_of([&] { write_plainly(plain, bytes); });
+    drop_from_cache(folder.path());
+    round.load =
+        seconds_of([&] { train::restore(trainer, saved, train::verify_checkpoint(saved)); });
+    round.read = seconds_of([&] { read_plainly(plain); });
+    fs::remove_all(folder.path() / "checkpoints");
+    fs::remove(plain);
+  }
+  report(options, rounds, bytes);
+}
+
+}  // namespace
+
+void add_bench_checkpoint(CLI::App& bench) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = bench.add_subcommand(
+      "checkpoint", "Time saving and loading a config's checkpoint, beside plain files");
+  verb->add_option("config", options->file, "Config file (.txtpb)")->required();
+  verb->add_option("--folder", options->folder, "Where to write (default: here)")
+      ->check(CLI::ExistingDirectory);
+  verb->add_option("--rounds", options->rounds, "Alternating rounds (default 5)")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
+  verb->callback([options] { run_bench(*options); });
+}
+
+}  // namespace lockstep::launcher

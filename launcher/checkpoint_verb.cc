@@ -1,0 +1,103 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "core/check.h"
+#include "launcher/checkpoint_convert.h"
+#include "launcher/exit_code.h"
+#include "launcher/verbs.h"
+#include "train/checkpoint.h"
+#include "train/json_line.h"
+#include "train/run_directory.h"
+#include "train/step_line.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+uint64_t bytes_in(const fs::path& folder) {
+  uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+/// A run's checkpoints, or one that is named itself.
+std::vector<train::CheckpointEntry> checkpoints_at(const fs::path& path) {
+  std::vector<train::CheckpointEntry> found = train::list_checkpoints(path / "checkpoints");
+  if (found.empty()) found = train::list_checkpoints(path);
+  if (found.empty() && fs::exists(path / "checkpoint.json")) found = {{0, path, true}};
+  LS_CHECK(
+      !found.empty(), CheckpointError,
+      "[checkpoint] {} holds no checkpoint: expected a run directory, its checkpoints folder or "
+      "one of the step-... folders in it.",
+      path.string());
+  return found;
+}
+
+void list(const std::string& path, bool json) {
+  for (const train::CheckpointEntry& entry : checkpoints_at(path)) {
+    const uint64_t bytes = bytes_in(entry.path);
+    if (json) {
+      fmt::print("{}\n", train::JsonLine()
+                             .add("path", entry.path.string())
+                             .add("step", entry.step)
+                             .add("complete", entry.complete)
+                             .add("bytes", bytes)
+                             .text());
+    } else {
+      fmt::print("{}  {:>10}  {}\n", entry.path.string(), train::format_bytes(bytes),
+                 entry.complete ? "complete" : "incomplete");
+    }
+  }
+}
+
+/// Exit status 4 as soon as one is damaged, after all were looked at.
+void verify(const std::string& path) {
+  bool whole = true;
+  for (const train::CheckpointEntry& entry : checkpoints_at(path)) {
+    try {
+      const train::CheckpointManifest manifest = train::verify_checkpoint(entry.path);
+      size_t tensors = 0;
+      for (const auto& [name, digest] : manifest.files) tensors += digest.tensors.size();
+      fmt::print("{}  whole: {} files, {} tensors, {} steps done\n", entry.path.string(),
+                 manifest.files.size(), tensors, manifest.position.step);
+    } catch (const CheckpointError& error) {
+      whole = false;
+      fmt::print("{}  DAMAGED: {}\n", entry.path.string(), error.what());
+    }
+  }
+  if (!whole) throw CLI::RuntimeError(kCheckpoint);
+}
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app) {
+  struct Options {
+    std::string path;
+    bool json = false;
+  };
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "List, check and convert checkpoints");
+  checkpoint->require_subcommand(1);
+  const char* what = "Run directory, or one checkpoint";
+
+  auto list_options = std::make_shared<Options>();
+  CLI::App* ls = checkpoint->add_subcommand("ls", "The checkpoints of a run");
+  ls->add_option("path", list_options->path, what)->required();
+  ls->add_flag("--json", list_options->json, "One JSON object a line");
+  ls->callback([list_options] { list(list_options->path, list_options->json); });
+
+  auto verify_options = std::make_shared<Options>();
+  CLI::App* check = checkpoint->add_subcommand(
+      "verify", "Read every byte and compare hashes. Exit status 0: whole, 4: damaged");
+  check->add_option("path", verify_options->path, what)->required();
+  check->callback([verify_options] { verify(verify_options->path); });
+
+  add_checkpoint_convert(*checkpoint);
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,14 @@
+#include "launcher/digits.h"
+
+namespace lockstep::launcher {
+
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(value);
+  const int64_t first = value < 0 ? 1 : 0;
+  for (int64_t at = std::ssize(digits) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+}  // namespace lockstep::launcher

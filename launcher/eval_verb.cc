@@ -1,0 +1,111 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/check.h"
+#include "core/parallel.h"
+#include "launcher/verbs.h"
+#include "train/build.h"
+#include "train/checkpoint.h"
+#include "train/json_line.h"
+#include "train/run_directory.h"
+#include "train/weights.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EvalOptions {
+  std::string run;
+  std::string weights;
+  std::vector<std::string> overrides;
+  int64_t max_batches = 0;
+  bool json = false;
+};
+
+/// The finished run's weights, else those of its newest checkpoint.
+fs::path weights_of(const train::RunDirectory& run) {
+  if (fs::exists(run.weights())) return run.weights();
+  const std::vector<train::CheckpointEntry> found = train::list_checkpoints(run.checkpoints());
+  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
+    if (entry->complete) return entry->path / "model.safetensors";
+  }
+  throw CheckpointError(
+      fmt::format("[eval] {} holds neither model.safetensors nor a complete checkpoint yet.",
+                  run.path().string()));
+}
+
+void print_json(const train::Evaluation& evaluation, const fs::path& weights) {
+  train::JsonLine line;
+  line.add("weights", weights.string())
+      .add("targets", evaluation.targets)
+      .add("loss", evaluation.loss)
+      .add("perplexity", std::exp(evaluation.loss));
+  if (evaluation.bytes_per_target > 0) line.add("bits_per_byte", evaluation.bits_per_byte());
+  if (!std::isnan(evaluation.accuracy)) line.add("accuracy", evaluation.accuracy);
+  fmt::print("{}\n", line.text());
+}
+
+void print_text(const train::Evaluation& evaluation, const fs::path& weights) {
+  fmt::print("weights        {}\n", weights.string());
+  fmt::print("targets        {}\n", evaluation.targets);
+  fmt::print("loss           {:.6f}\n", evaluation.loss);
+  if (!std::isnan(evaluation.accuracy)) {
+    fmt::print("accuracy       {:.2f} %\n", 100 * evaluation.accuracy);
+    return;
+  }
+  fmt::print("perplexity     {:.4f}\n", std::exp(evaluation.loss));
+  if (evaluation.bytes_per_target > 0) {
+    fmt::print("bits per byte  {:.4f}\n", evaluation.bits_per_byte());
+  }
+}
+
+void run_eval(const EvalOptions& options) {
+  const train::RunDirectory run = train::RunDirectory::open(options.run);
+  const fs::path weights = options.weights.empty() ? weights_of(run) : fs::path(options.weights);
+  // The weights are given: those that the config names need not be read.
+  std::vector<std::string> overrides = options.overrides;
+  overrides.push_back("model.weights=");
+  const std::vector<std::string> files = {run.config().string()};
+  const config::RunConfig config =
+      config::load(files, overrides, nullptr, config::process_variables());
+  if (config.threads() > 0) set_num_threads(config.threads());
+  const std::unique_ptr<train::Task> task = train::build_task(config);
+  LS_CHECK(
+      task->holds_out(), DataError,
+      "[eval] the run holds no data out. Name some with --set, as data.text.held_out_bytes=1000.");
+  train::load_weights(task->model(), weights);
+  const train::Evaluation evaluation = *task->evaluate(options.max_batches, {});
+  if (options.json) {
+    print_json(evaluation, weights);
+  } else {
+    print_text(evaluation, weights);
+  }
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  auto options = std::make_shared<EvalOptions>();
+  CLI::App* verb = app.add_subcommand("eval", "How well a run's model predicts held-out data");
+  verb->add_option("run", options->run, "Run directory, finished or not")->required();
+  verb->add_option("--weights", options->weights,
+                   "Safetensors file or folder (default: the run's, else its newest checkpoint's)");
+  verb->add_option("--set", options->overrides,
+                   "Override one field of the run's config: data.text.path=other.txt")
+      ->allow_extra_args(false);
+  verb->add_option("--max-batches", options->max_batches,
+                   "Micro-batches, spread evenly over the data (default: all of it)")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
+  verb->callback([options] { run_eval(*options); });
+}
+
+}  // namespace lockstep::launcher

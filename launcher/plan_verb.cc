@@ -1,0 +1,128 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iterator>
+#include <memory>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "launcher/digits.h"
+#include "launcher/verbs.h"
+#include "train/json_line.h"
+#include "train/plan.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct PlanOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+  int64_t ranks = 1;
+  bool json = false;
+};
+
+void print_json(const config::RunConfig& config, const train::RunPlan& plan) {
+  train::JsonLine line;
+  line.add("config", config.name())
+      .add("parameters", plan.parameters)
+      .add("flops_per_token", plan.flops_per_token)
+      .add("flops_per_step", plan.flops_per_step())
+      .add("total_flops", plan.total_flops())
+      .add("tokens_per_step", plan.tokens_per_step())
+      .add("steps", plan.steps)
+      .add("total_tokens", plan.total_tokens())
+      .add("batch_size", plan.batch_size)
+      .add("ranks", plan.ranks)
+      .add("micro_batch_size", plan.micro_batch_size)
+      .add("micro_batches_per_rank", plan.micro_batches)
+      .add("leaves_per_rank", plan.leaves)
+      .add("gradient_arenas", plan.gradient_arenas)
+      .add("parameter_bytes", plan.parameter_bytes)
+      .add("gradient_bytes", plan.gradient_bytes)
+      .add("optimizer_bytes", plan.optimizer_bytes)
+      .add("activation_bytes", plan.activation_bytes)
+      .add("peak_bytes", plan.peak_bytes)
+      .add("checkpoint_bytes", plan.checkpoint_bytes);
+  fmt::print("{}\n", line.text());
+}
+
+/// "879.8 M", "8.455 E": four digits.
+std::string scaled(double value) {
+  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
+  size_t i = 0;
+  for (; value >= 999.95 && i + 1 < std::size(kPrefixes); ++i) value /= 1000;
+  return fmt::format("{:.4g} {}", value, kPrefixes[i]);
+}
+
+std::string counted(int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", grouped(count), count == 1 ? one : many);
+}
+
+void print_bytes(const char* what, int64_t bytes, const std::string& note = "") {
+  fmt::print("  {:<13}{:>12.1f} MiB{}{}\n", what, static_cast<double>(bytes) / 1048576.0,
+             note.empty() ? "" : "  ", note);
+}
+
+void print_text(const config::RunConfig& config, const train::RunPlan& plan) {
+  const bool has_tokens = plan.tokens_per_sample > 1;
+  const char* unit = has_tokens ? "token" : "sample";
+  fmt::print("{}: {} parameters\n", config.name(), grouped(plan.parameters));
+  fmt::print("a step: {}", counted(plan.batch_size, has_tokens ? "sequence" : "sample",
+                                   has_tokens ? "sequences" : "samples"));
+  if (has_tokens) {
+    fmt::print(" of {} tokens = {} tokens", grouped(plan.tokens_per_sample),
+               grouped(plan.tokens_per_step()));
+  }
+  fmt::print("\n{}: {} of {}, in {}\n",
+             plan.ranks == 1 ? "of it" : fmt::format("of it each of {} ranks", plan.ranks),
+             counted(plan.micro_batches, "micro-batch", "micro-batches"),
+             grouped(plan.micro_batch_size), counted(plan.leaves, "leaf", "leaves"));
+  fmt::print("work: {}FLOP a {}, {}FLOP a step, {}FLOP in {} ({} {}s)\n",
+             scaled(plan.flops_per_token), unit, scaled(plan.flops_per_step()),
+             scaled(plan.total_flops()), counted(plan.steps, "step", "steps"),
+             grouped(plan.total_tokens()), unit);
+  fmt::print("memory{}:\n", plan.ranks == 1 ? "" : " of each rank");
+  print_bytes("parameters", plan.parameter_bytes);
+  print_bytes("gradients", plan.gradient_bytes, counted(plan.gradient_arenas, "arena", "arenas"));
+  print_bytes("optimizer", plan.optimizer_bytes);
+  print_bytes("activations", plan.activation_bytes, "and all else at the worst moment");
+  print_bytes("peak", plan.peak_bytes);
+  fmt::print("on disk:\n");
+  print_bytes("a checkpoint", plan.checkpoint_bytes);
+}
+
+void run_plan(const PlanOptions& options) {
+  const config::RunConfig config =
+      config::load(options.files, options.overrides, nullptr, config::process_variables());
+  const train::RunPlan plan = train::plan_run(config, options.ranks);
+  if (options.json) {
+    print_json(config, plan);
+  } else {
+    print_text(config, plan);
+  }
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "plan",
+      "What a run needs, before it starts: operations, memory and disk, from a step on tensors "
+      "that have shapes only. Reads neither data nor weights");
+  verb->add_option("config", options->files, "Config files (.txtpb); later ones win field by field")
+      ->required();
+  verb->add_option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
+      ->allow_extra_args(false);
+  verb->add_option("--ranks", options->ranks,
+                   "Processes that share each step (default 1). Each holds all parameters, "
+                   "gradients and optimizer state: sharding them is not planned yet, nor are "
+                   "buffers for communication")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "One JSON object; bytes are those of one rank");
+  verb->callback([options] { run_plan(*options); });
+}
+
+}  // namespace lockstep::launcher

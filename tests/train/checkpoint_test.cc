@@ -1,0 +1,217 @@
+#include "train/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "configs/load.h"
+#include "core/error.h"
+#include "tests/train/tiny_run.h"
+#include "train/resume.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  fs::path save(Trainer& trainer, const config::RunConfig& config) {
+    return save_checkpoint(folder_ / "checkpoints", trainer, config::to_text(config));
+  }
+  /// A checkpoint after each of `steps`.
+  void save_at(const config::RunConfig& config, const std::vector<int64_t>& steps) {
+    Trainer trainer(config);
+    for (const int64_t step : steps) {
+      while (trainer.steps_done() < step) trainer.step();
+      save(trainer, config);
+    }
+  }
+  std::vector<int64_t> steps_left() const {
+    std::vector<int64_t> steps;
+    for (const CheckpointEntry& entry : list_checkpoints(folder_ / "checkpoints")) {
+      steps.push_back(entry.step);
+    }
+    return steps;
+  }
+  fs::path at(int64_t step) const { return folder_ / fmt::format("checkpoints/step-{:08}", step); }
+  /// Flips one bit in the middle of a file.
+  static void damage(const fs::path& path) {
+    std::string content = file_content(path);
+    content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 4);
+    put_file(path, content);
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(CheckpointTest, ATrainerThatIsRestoredGoesOnWithTheSameBits) {
+  for (const std::string rule : {"", "optimizer { sgd { momentum: 0.9 } }",
+                                 "optimizer { sgd { momentum: 0 } }", "data { order: SHUFFLED }"}) {
+    const config::RunConfig config =
+        tiny_run(folder_, rule + "train { micro_batch_size: 2 leaves: 2 }");
+    Trainer whole(config);
+    for (int i = 0; i < 3; ++i) whole.step();
+    const fs::path path = save(whole, config);
+    Trainer resumed(config);
+    restore(resumed, path, verify_checkpoint(path));
+    EXPECT_EQ(resumed.position(), whole.position());
+    EXPECT_EQ(state_bytes(resumed), state_bytes(whole));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(resumed.step().loss, whole.step().loss);
+    EXPECT_EQ(state_bytes(resumed), state_bytes(whole));
+  }
+}
+
+TEST_F(CheckpointTest, HoldsAFolderThatOtherProgramsOpen) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1});
+  for (const char* name : {"model.safetensors", "config.json", "optimizer.safetensors",
+                           "config.txtpb", "checkpoint.json"}) {
+    EXPECT_TRUE(fs::exists(at(1) / name)) << name;
+  }
+  EXPECT_EQ(file_content(at(1) / "config.txtpb"), config::to_text(config));
+}
+
+TEST_F(CheckpointTest, DamageInAnyFileIsFoundAndNamed) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1});
+  verify_checkpoint(at(1));
+  for (const fs::directory_entry& entry : fs::directory_iterator(at(1))) {
+    const std::string whole = file_content(entry.path());
+    damage(entry.path());
+    const std::string name = entry.path().filename().string();
+    EXPECT_TRUE(says(message_of<CheckpointError>([&] { verify_checkpoint(at(1)); }), name));
+    put_file(entry.path(), whole.substr(0, whole.size() / 2));
+    EXPECT_TRUE(says(message_of<CheckpointError>([&] { verify_checkpoint(at(1)); }), name));
+    fs::remove(entry.path());
+    EXPECT_TRUE(says(message_of<CheckpointError>([&] { verify_checkpoint(at(1)); }), name));
+    put_file(entry.path(), whole);
+  }
+  verify_checkpoint(at(1));
+}
+
+TEST_F(CheckpointTest, DamageInATensorNamesTheTensor) {
+  save_at(tiny_run(folder_), {1});
+  std::string content = file_content(at(1) / "model.safetensors");
+  content.back() = static_cast<char>(content.back() ^ 1);
+  put_file(at(1) / "model.safetensors", content);
+  const std::string message = message_of<CheckpointError>([&] { verify_checkpoint(at(1)); });
+  EXPECT_TRUE(says(message, "tensor \"wte.weight\""));  // the last by name
+}
+
+TEST_F(CheckpointTest, AnotherOptimizerIsRefusedByName) {
+  save_at(tiny_run(folder_), {1});
+  Trainer other(tiny_run(folder_, "optimizer { sgd {} }"));
+  const std::string message =
+      message_of<CheckpointError>([&] { restore(other, at(1), verify_checkpoint(at(1))); });
+  EXPECT_TRUE(says(message, "its optimizer is adamw, the config's sgd"));
+}
+
+TEST_F(CheckpointTest, AnotherModelIsRefusedWithItsTensors) {
+  save_at(tiny_run(folder_), {1});
+  Trainer other(tiny_run(folder_, "model { gpt2 { layers: 3 } }"));
+  const std::string message =
+      message_of<CheckpointError>([&] { restore(other, at(1), verify_checkpoint(at(1))); });
+  EXPECT_TRUE(says(message, "missing h.2.ln_1.weight"));
+}
+
+TEST_F(CheckpointTest, OldOnesAreRemovedAndMilestonesStay) {
+  save_at(tiny_run(folder_), {1, 2, 3, 4, 5, 6, 7});
+  fs::remove(at(2) / "checkpoint.json");  // never finished
+  remove_old_checkpoints(folder_ / "checkpoints", {.keep_last = 2, .keep_every = 3});
+  EXPECT_EQ(steps_left(), (std::vector<int64_t>{3, 6, 7}));
+}
+
+TEST_F(CheckpointTest, OneThatIsNotCompleteDoesNotCountAsTheNewest) {
+  save_at(tiny_run(folder_), {1, 2});
+  fs::remove(at(2) / "checkpoint.json");
+  remove_old_checkpoints(folder_ / "checkpoints", {.keep_last = 1});
+  EXPECT_EQ(steps_left(), (std::vector<int64_t>{1}));
+}
+
+TEST_F(CheckpointTest, ResumingWithoutAnyStartsAtTheBeginning) {
+  const config::RunConfig config = tiny_run(folder_);
+  Trainer trainer(config);
+  const Resumption resumption = resume(trainer, folder_ / "checkpoints", config);
+  EXPECT_FALSE(resumption.from.has_value());
+  EXPECT_TRUE(resumption.notes.empty());
+  EXPECT_EQ(trainer.steps_done(), 0);
+}
+
+TEST_F(CheckpointTest, ADamagedOneIsSetAsideAndTheOlderOneUsed) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1, 2, 3});
+  damage(at(3) / "optimizer.safetensors");
+  fs::remove(at(2) / "checkpoint.json");
+  Trainer trainer(config);
+  const Resumption resumption = resume(trainer, folder_ / "checkpoints", config);
+  EXPECT_EQ(resumption.from, at(1));
+  EXPECT_EQ(trainer.steps_done(), 1);
+  ASSERT_EQ(resumption.notes.size(), 2u);
+  EXPECT_TRUE(says(resumption.notes[0], "optimizer.safetensors"));
+  EXPECT_TRUE(fs::exists(at(3).string() + ".damaged"));
+  EXPECT_EQ(steps_left(), (std::vector<int64_t>{1, 2}));
+}
+
+TEST_F(CheckpointTest, WhenNoneIsWholeNothingIsTouched) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1, 2});
+  damage(at(1) / "model.safetensors");
+  damage(at(2) / "checkpoint.json");
+  Trainer trainer(config);
+  const std::string message =
+      message_of<CheckpointError>([&] { resume(trainer, folder_ / "checkpoints", config); });
+  EXPECT_TRUE(says(message, "none of the 2 checkpoints"));
+  EXPECT_TRUE(says(message, "model.safetensors"));
+  EXPECT_EQ(steps_left(), (std::vector<int64_t>{1, 2}));
+}
+
+TEST_F(CheckpointTest, ChangesOfConfigAndDataAreToldWhenResuming) {
+  save_at(tiny_run(folder_), {1});
+  const config::RunConfig changed = tiny_run(folder_, "optimizer { learning_rate: 0.5 }");
+  put_file(folder_ / "text.txt", file_content(folder_ / "text.txt") + "More. ");
+  Trainer trainer(changed);
+  const Resumption resumption = resume(trainer, folder_ / "checkpoints", changed);
+  ASSERT_EQ(resumption.notes.size(), 3u);
+  EXPECT_TRUE(says(resumption.notes[1], "optimizer.learning_rate 0.003 -> 0.5"));
+  EXPECT_TRUE(says(resumption.notes[2], "training data is not what"));
+}
+
+TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
+  CheckpointManifest manifest;
+  manifest.lockstep_version = "1.2.3";
+  manifest.position = {12, 15};
+  manifest.optimizer = "adamw";
+  manifest.optimizer_steps = 11;
+  manifest.random = {.seed = ~uint64_t{0}, .step = 12, .micro_batch = 3, .call = 4};
+  manifest.data = {.low = 1, .high = ~uint64_t{0}};
+  manifest.samples_per_batch = 16;
+  manifest.isa = "avx2 fma";
+  manifest.files["a b\"c"] = {.bytes = 7, .header = {2, 3}, .tensors = {{"w", {4, 5}}}};
+  const std::string text = format_manifest(manifest);
+  const CheckpointManifest back = parse_manifest(text, "x");
+  EXPECT_EQ(format_manifest(back), text);
+  EXPECT_EQ(back.position, manifest.position);
+  EXPECT_EQ(back.random, manifest.random);
+  EXPECT_EQ(back.files, manifest.files);
+}
+
+TEST(CheckpointManifest, NoChangedByteGoesUnnoticed) {
+  const std::string text = format_manifest({.optimizer = "sgd"});
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string changed = text;
+    changed[i] = static_cast<char>(changed[i] ^ 2);
+    EXPECT_THROW(parse_manifest(changed, "x"), CheckpointError) << i;
+    EXPECT_THROW(parse_manifest(text.substr(0, i), "x"), CheckpointError) << i;
+  }
+}
+
+TEST(CheckpointManifest, ANewerFormatNamesTheVersionThatWroteIt) {
+  const std::string text = format_manifest({.format_version = 2, .lockstep_version = "9.9"});
+  const std::string message = message_of<CheckpointError>([&] { parse_manifest(text, "x"); });
+  EXPECT_TRUE(says(message, "format version 2"));
+  EXPECT_TRUE(says(message, "9.9"));
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,223 @@
+#include "train/plan.h"
+
+#include <optional>
+
+#include "core/allocator.h"
+#include "core/generator.h"
+#include "core/ops/factory.h"
+#include "core/ops/loss.h"
+#include "core/ops/pointwise.h"
+#include "nn/layers.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/tiny_run.h"
+#include "train/build.h"
+#include "train/checkpoint.h"
+
+namespace lockstep::train {
+namespace {
+
+/// What the cpu allocator counts while `call` runs, less what was on loan before.
+template <class F>
+int64_t measured_peak(F&& call) {
+  Allocator& memory = allocator(kCPU);
+  memory.reset_peak();
+  const int64_t before = memory.stats().allocated;
+  call();
+  return memory.stats().peak_allocated - before;
+}
+
+int64_t bytes_of(const std::vector<nn::StoredParameter>& stored) {
+  int64_t bytes = 0;
+  for (const nn::StoredParameter& each : stored)
+    bytes += static_cast<int64_t>(each.tensor.nbytes());
+  return bytes;
+}
+
+struct Case {
+  const char* name;
+  const char* config;
+  int64_t arenas = 1;
+};
+
+void PrintTo(const Case& shape, std::ostream* out) { *out << shape.name; }
+
+class PlanOf : public testing::TestWithParam<Case> {};
+
+TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, GetParam().config);
+  const RunPlan plan = plan_run(config);
+  std::optional<Trainer> trainer;
+  const int64_t peak = measured_peak([&] {
+    trainer.emplace(config);
+    for (int i = 0; i < 3; ++i) trainer->step();
+    trainer->task().evaluate(2);
+    save_checkpoint(folder / "checkpoints", *trainer, config::to_text(config));
+  });
+  nn::Module& model = trainer->task().model();
+  const GradientArena arena(model.named_parameters());
+  EXPECT_EQ(plan.parameters, model.parameter_count());
+  EXPECT_EQ(plan.parameter_bytes, 4 * model.parameter_count());
+  EXPECT_EQ(plan.gradient_arenas, GetParam().arenas);
+  EXPECT_EQ(plan.gradient_bytes, GetParam().arenas * static_cast<int64_t>(arena.flat().nbytes()));
+  EXPECT_EQ(plan.optimizer_bytes, bytes_of(trainer->optimizer().state()));
+  EXPECT_EQ(plan.flops_per_token, trainer->task().flops_per_token());
+  EXPECT_EQ(plan.tokens_per_sample, trainer->task().tokens_per_sample());
+  EXPECT_EQ(plan.batch_size, trainer->samples_per_batch());
+  EXPECT_NEAR(static_cast<double>(plan.peak_bytes) / static_cast<double>(peak), 1, 0.05);
+  EXPECT_EQ(
+      plan.parameter_bytes + plan.gradient_bytes + plan.optimizer_bytes + plan.activation_bytes,
+      plan.peak_bytes);
+}
+
+constexpr const char* kLlama =
+    "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } }";
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, PlanOf,
+    testing::Values(
+        Case{"Gpt2WithDropout", ""}, Case{"Gpt2", "model { gpt2 { dropout: 0 } }"},
+        Case{"MicroBatches", "train { micro_batch_size: 2 }"},
+        Case{"MicroBatchesAndLeaves", "train { batch_size: 16 micro_batch_size: 2 leaves: 4 }", 3},
+        Case{"EightLeaves", "model { gpt2 { dropout: 0 } } train { micro_batch_size: 1 leaves: 8 }",
+             4},
+        Case{"LlamaWithFewerKeyHeads", kLlama},
+        Case{"LlamaWithLeaves",
+             "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 1 width: 32 "
+             "tie_embeddings: true } } train { micro_batch_size: 2 leaves: 2 }",
+             2},
+        Case{"SgdWithMomentum", "optimizer { sgd { momentum: 0.9 } }"},
+        Case{"SgdWithoutMomentum", "optimizer { sgd { momentum: 0 } }"},
+        // A checkpoint's transposed copies are more than the activations of so few tokens.
+        Case{"FewTokens",
+             "model { gpt2 { context_length: 8 layers: 1 heads: 4 width: 256 dropout: 0 } } "
+             "optimizer { sgd { momentum: 0 } } train { batch_size: 1 }"},
+        // Blocks of megabytes, which the allocator rounds otherwise than small ones.
+        Case{"LargeBlocks",
+             "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        Case{"LargeBlocksWithDropoutAndLeaves",
+             "model { gpt2 { context_length: 96 layers: 2 heads: 4 width: 128 } } "
+             "train { micro_batch_size: 2 leaves: 2 }",
+             2}),
+    [](const auto& shape) { return shape.param.name; });
+
+TEST(Plan, CountsTheTokensAndOperationsOfTheWholeRun) {
+  const TemporaryDirectory folder;
+  const RunPlan plan = plan_run(tiny_run(folder, "train { steps: 7 micro_batch_size: 2 }"));
+  EXPECT_EQ(plan.tokens_per_step(), 8 * 16);
+  EXPECT_EQ(plan.total_tokens(), 7 * 8 * 16);
+  EXPECT_EQ(plan.micro_batch_size, 2);
+  EXPECT_EQ(plan.micro_batches, 4);
+  EXPECT_DOUBLE_EQ(plan.total_flops(), plan.flops_per_token * 7 * 8 * 16);
+}
+
+TEST(Plan, CheckpointBytesAreThoseOfTheTensorsInItsFiles) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder);
+  Trainer trainer(config);
+  const auto path = save_checkpoint(folder / "checkpoints", trainer, config::to_text(config));
+  int64_t bytes = 0;
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    const SafetensorsFile file(path / name);
+    for (const TensorRecord& tensor : file.tensors()) {
+      bytes += static_cast<int64_t>(tensor.bytes.size());
+    }
+  }
+  EXPECT_EQ(plan_run(config).checkpoint_bytes, bytes);
+}
+
+TEST(Plan, ARankHoldsWhatARunOfItsShareHolds) {
+  const TemporaryDirectory folder;
+  const config::RunConfig whole =
+      tiny_run(folder, "train { batch_size: 16 micro_batch_size: 1 leaves: 8 }");
+  const config::RunConfig quarter =
+      tiny_run(folder, "train { batch_size: 4 micro_batch_size: 1 leaves: 2 }");
+  const RunPlan shared = plan_run(whole, 4);
+  const RunPlan alone = plan_run(quarter);
+  EXPECT_EQ(shared.micro_batches, 4);
+  EXPECT_EQ(shared.leaves, 2);
+  EXPECT_EQ(shared.gradient_arenas, 2);
+  EXPECT_EQ(shared.peak_bytes, alone.peak_bytes);
+  EXPECT_EQ(shared.tokens_per_step(), 16 * 16) << "tokens are those of all ranks";
+  EXPECT_GT(plan_run(whole).gradient_bytes, shared.gradient_bytes);
+}
+
+TEST(Plan, RefusesRanksThatCannotShareWholeLeaves) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { micro_batch_size: 1 leaves: 4 }");
+  EXPECT_EQ(plan_run(config, 4).leaves, 1);
+  for (const int64_t ranks : {0, 3, 8}) {
+    expect_error<ConfigError>([&] { plan_run(config, ranks); }, "[plan]", std::to_string(ranks),
+                              "train.leaves, which is 4");
+  }
+}
+
+TEST(Plan, TakesNoMemoryAndReadsNoFile) {
+  const TemporaryDirectory folder;
+  // A gigabyte of parameters.
+  const config::RunConfig config = tiny_run(
+      folder,
+      "model { weights: \"absent\" gpt2 { context_length: 64 layers: 20 heads: 16 width: 1024 } } "
+      "data { text { path: \"absent.txt\" } }");
+  manual_seed(5);
+  default_generator().set_position(3, 2);
+  const RandomKey generator = default_generator().state();
+  const int64_t before = allocator(kMeta).stats().allocated;
+  RunPlan plan;
+  EXPECT_LT(measured_peak([&] { plan = plan_run(config); }), 1 << 20);
+  EXPECT_GT(plan.peak_bytes, int64_t{4} << 30);
+  EXPECT_EQ(allocator(kMeta).stats().allocated, before) << "all was given back";
+  EXPECT_EQ(default_generator().state(), generator);
+  EXPECT_EQ(default_device(), kCPU);
+}
+
+/// A classifier of rows, which no config names.
+struct Classifier final : nn::Module {
+  Classifier() : hidden(300, 200, true), last(200, 10, true) {
+    register_module("hidden", hidden);
+    register_module("last", last);
+  }
+  Tensor forward(const Tensor& x) const { return last.forward(hidden.forward(x).relu()); }
+
+  nn::Linear hidden;
+  nn::Linear last;
+};
+
+PlannedModel classifier(int64_t rows) {
+  auto model = std::make_unique<Classifier>();
+  const Classifier& made = *model;
+  return {.model = std::move(model),
+          .make_inputs =
+              [rows] {
+                return std::vector<Tensor>{zeros({rows, 300}), zeros({rows}, DType::kI64)};
+              },
+          .loss =
+              [&made](const std::vector<Tensor>& batch) {
+                return cross_entropy_loss(made.forward(batch[0]), batch[1], {}, Reduction::kSum);
+              }};
+}
+
+TEST(Plan, ServesAnyModelThatMakesALoss) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { batch_size: 64 }");
+  const RunPlan plan = plan_run(config, 1, [] { return classifier(64); });
+  EXPECT_EQ(plan.parameters, 300 * 200 + 200 + 200 * 10 + 10);
+  EXPECT_EQ(plan.tokens_per_step(), 64) << "a sample counts as one";
+  const int64_t peak = measured_peak([&] {
+    const PlannedModel real = classifier(64);
+    const std::vector<Tensor> batch = real.make_inputs();
+    const auto optimizer = build_optimizer(config, real.model->named_parameters());
+    GradientTree gradients(real.model->named_parameters());
+    for (int step = 0; step < 3; ++step) {
+      gradients.begin_leaf();
+      const Tensor loss = real.loss(batch);
+      loss.backward();
+      gradients.end_leaf();
+      optimizer->step(gradients.result().slots(), 1e-3, 1);
+    }
+  });
+  EXPECT_NEAR(static_cast<double>(plan.peak_bytes) / static_cast<double>(peak), 1, 0.05);
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "tests/train/temporary_directory.h"
+#include "train/trainer.h"
+
+namespace lockstep::train {
+
+/// A small GPT-2 on a made-up text in `folder`, with `more` laid over it; resolved.
+inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::string& more = "") {
+  std::string text;
+  for (int i = 0; i < 400; ++i)
+    text += fmt::format("{} and {} make {}. ", i % 10, i % 7, i % 10 + i % 7);
+  put_file(folder / "text.txt", text);
+  const std::string base = fmt::format(
+      R"(model {{ gpt2 {{ context_length: 16 layers: 2 heads: 2 width: 16 dropout: 0.1 }} }}
+         data {{ text {{ path: "{}" held_out_bytes: 500 }} }}
+         optimizer {{ learning_rate: 3e-3 }}
+         train {{ steps: 20 batch_size: 8 }})",
+      (folder / "text.txt").string());
+  config::RunConfig config;
+  config::Origins origins;
+  config::merge_text(config, origins, base, "base.txtpb");
+  if (!more.empty()) config::merge_text(config, origins, more, "more.txtpb");
+  config::resolve(config, origins);
+  return config;
+}
+
+/// All bits of the model's parameters and of the optimizer's state.
+inline std::string state_bytes(Trainer& trainer) {
+  std::string bytes;
+  const auto add = [&](const Tensor& tensor) {
+    bytes.append(static_cast<const char*>(tensor.data()), tensor.nbytes());
+  };
+  for (const Tensor& parameter : trainer.task().model().parameters()) add(parameter);
+  for (const nn::StoredParameter& state : trainer.optimizer().state()) add(state.tensor);
+  return bytes;
+}
+
+}  // namespace lockstep::train

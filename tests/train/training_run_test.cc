@@ -1,0 +1,142 @@
+#include "train/training_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "core/ops/pointwise.h"
+#include "tests/train/tiny_run.h"
+#include "train/build.h"
+#include "train/metrics_history.h"
+
+namespace lockstep::train {
+namespace {
+
+/// Another task with one batch whose loss is not a number.
+class PoisonedTask final : public Task {
+ public:
+  PoisonedTask(std::unique_ptr<Task> task, int64_t bad_batch)
+      : task_(std::move(task)), bad_batch_(bad_batch) {}
+
+  nn::Module& model() override { return task_->model(); }
+  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
+    batches.push_back(batch);
+    SummedLoss loss = task_->forward(batch, first, count);
+    if (batch == bad_batch_) loss.sum = loss.sum * std::numeric_limits<double>::quiet_NaN();
+    return loss;
+  }
+  double data_wait_ms() const override { return task_->data_wait_ms(); }
+  bool holds_out() const override { return task_->holds_out(); }
+  std::optional<Evaluation> evaluate(int64_t max_batches, const StopRequest& stop) override {
+    return task_->evaluate(max_batches, stop);
+  }
+  int64_t tokens_per_sample() const override { return task_->tokens_per_sample(); }
+  double flops_per_token() const override { return task_->flops_per_token(); }
+  ContentHash data_fingerprint() const override { return task_->data_fingerprint(); }
+  void describe(const std::filesystem::path& folder) const override { task_->describe(folder); }
+  std::string sample_text(int64_t bytes, uint64_t seed) override {
+    return task_->sample_text(bytes, seed);
+  }
+
+  std::vector<int64_t> batches;
+
+ private:
+  std::unique_ptr<Task> task_;
+  int64_t bad_batch_;
+};
+
+class TrainingRunTest : public testing::Test {
+ protected:
+  TrainingRunTest() : terminal_(std::fopen("/dev/null", "w")) {}
+  ~TrainingRunTest() override { std::fclose(terminal_); }
+
+  /// Trains with NaN at `bad_batch`; `more` goes on inside the config's train { }. Returns the
+  /// batches that were taken.
+  std::vector<int64_t> run(const std::string& name, const std::string& more, int64_t bad_batch) {
+    const config::RunConfig config = tiny_run(folder_, "train { steps: 12 " + more);
+    auto task = std::make_unique<PoisonedTask>(build_task(config), bad_batch);
+    PoisonedTask& poisoned = *task;
+    TrainingRun training(config, directory(name), "{}", std::move(task));
+    summary_ = training.run({.terminal = terminal_});
+    return poisoned.batches;
+  }
+  RunDirectory directory(const std::string& name) const {
+    return RunDirectory::create_at(folder_ / name, RunDirectory::Existing::kContinue);
+  }
+
+  TemporaryDirectory folder_;
+  std::FILE* terminal_;
+  RunSummary summary_;
+};
+
+TEST_F(TrainingRunTest, StopEndsWithTheStateBeforeTheStepSaved) {
+  EXPECT_THROW(run("stop", "}", 5), NonFiniteError);
+  const auto found = list_checkpoints(folder_ / "stop/checkpoints");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(verify_checkpoint(found[0].path).position, (Position{5, 5}));
+  // The cause gone, training goes on from there.
+  EXPECT_EQ(run("stop", "}", -1), (std::vector<int64_t>{5, 6, 7, 8, 9, 10, 11}));
+}
+
+TEST_F(TrainingRunTest, SkipLeavesOneUpdateOut) {
+  const std::vector<int64_t> batches = run("skip", "non_finite: SKIP }", 5);
+  EXPECT_EQ(batches.size(), 12u);
+  const std::vector<MetricsRecord> records = read_metrics(folder_ / "skip");
+  ASSERT_EQ(records.size(), 12u);
+  EXPECT_TRUE(std::isnan(*records[5].loss));
+  EXPECT_TRUE(std::isfinite(*records[6].loss));
+  const auto newest = list_checkpoints(folder_ / "skip/checkpoints").back();
+  EXPECT_EQ(verify_checkpoint(newest.path).optimizer_steps, 11);
+}
+
+TEST_F(TrainingRunTest, RollbackGoesToTheCheckpointAndLeavesTheBatchesSinceOut) {
+  const std::string policy = "non_finite: ROLLBACK } checkpoint { every_steps: 4 }";
+  EXPECT_EQ(run("roll", policy, 5),
+            (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}));
+  const std::vector<MetricsRecord> records = read_metrics(folder_ / "roll");
+  ASSERT_EQ(records.size(), 12u);
+  for (const MetricsRecord& record : records) EXPECT_TRUE(std::isfinite(*record.loss));
+  EXPECT_EQ(summary_.steps, 12);
+}
+
+TEST_F(TrainingRunTest, RollbackBeforeTheFirstCheckpointGoesToTheStart) {
+  EXPECT_EQ(run("early", "non_finite: ROLLBACK }", 0).size(), 13u);
+  EXPECT_EQ(read_metrics(folder_ / "early").size(), 12u);
+}
+
+TEST_F(TrainingRunTest, AStopBetweenStepsKeepsTheBatchPositionOfARollback) {
+  const std::string policy = "non_finite: ROLLBACK } checkpoint { every_steps: 4 }";
+  run("whole", policy, 5);
+  {
+    const config::RunConfig config = tiny_run(folder_, "train { steps: 12 " + policy);
+    TrainingRun first(config, directory("parts"), "{}",
+                      std::make_unique<PoisonedTask>(build_task(config), 5));
+    int asked = 0;
+    const RunSummary stopped =
+        first.run({.terminal = terminal_, .stop = [&] { return ++asked > 12; }});
+    EXPECT_EQ(stopped.end, RunEnd::kStopped);
+    EXPECT_LT(stopped.steps, 12);
+  }
+  run("parts", policy, 5);
+  EXPECT_EQ(file_content(folder_ / "parts/model.safetensors"),
+            file_content(folder_ / "whole/model.safetensors"));
+}
+
+TEST_F(TrainingRunTest, WeightsToStartFromAreNotNeededToGoOn) {
+  const config::RunConfig plain = tiny_run(folder_, "train { steps: 2 }");
+  TrainingRun(plain, directory("first"), "{}").run({.terminal = terminal_});
+  const std::string weights = (folder_ / "first/model.safetensors").string();
+  const auto second = [&](int64_t steps) {
+    const config::RunConfig config = tiny_run(
+        folder_, fmt::format("train {{ steps: {} }} model {{ weights: \"{}\" }}", steps, weights));
+    TrainingRun(config, directory("second"), "{}").run({.terminal = terminal_});
+  };
+  second(2);
+  std::filesystem::remove(weights);
+  EXPECT_NO_THROW(second(4));
+}
+
+}  // namespace
+}  // namespace lockstep::train

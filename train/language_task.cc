@@ -1,0 +1,84 @@
+#include "train/language_task.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "train/atomic_file.h"
+#include "train/generate.h"
+#include "train/tokenizer.h"
+
+namespace lockstep::train {
+
+namespace {
+
+std::span<int64_t> elements(const Tensor& tensor) {
+  return {tensor.data<int64_t>(), static_cast<size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+LanguageTask::LanguageTask(std::unique_ptr<nn::LanguageModel> model,
+                           std::unique_ptr<TokenSource> source, Options options)
+    : model_(std::move(model)),
+      source_(std::move(source)),
+      options_(options),
+      inputs_(empty_tensor({options.micro_batch_size, options.length}, DType::kI64)),
+      targets_(empty_tensor({options.micro_batch_size, options.length}, DType::kI64)) {}
+
+const StepBatch& LanguageTask::batch_of(int64_t batch) {
+  if (batch == current_batch_) return *current_;
+  current_batch_ = -1;  // until the batch is there
+  if (!prefetcher_) prefetcher_.emplace(*source_, options_.length, 0, options_.batch_size, batch);
+  current_ = &prefetcher_->step(batch);
+  current_batch_ = batch;
+  return *current_;
+}
+
+SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
+  LS_ASSERT(count == options_.micro_batch_size && first + count <= options_.batch_size);
+  const StepBatch& tokens = batch_of(batch);
+  const std::span<int64_t> inputs = elements(inputs_);
+  const std::span<int64_t> targets = elements(targets_);
+  const auto begin = static_cast<size_t>(first * options_.length);
+  std::ranges::copy(std::span(tokens.inputs).subspan(begin, inputs.size()), inputs.begin());
+  std::ranges::copy(std::span(tokens.targets).subspan(begin, targets.size()), targets.begin());
+  const int64_t real =
+      std::ranges::count_if(targets, [](int64_t t) { return t != kIgnoredTarget; });
+  return {nn::sum_of_losses(*model_, inputs_, targets_), real};
+}
+
+bool LanguageTask::holds_out() const { return source_->validation_windows(options_.length) > 0; }
+
+std::optional<Evaluation> LanguageTask::evaluate(int64_t max_batches, const StopRequest& stop) {
+  return train::evaluate(*model_, *source_,
+                         {.length = options_.length,
+                          .rows = options_.micro_batch_size,
+                          .max_batches = max_batches,
+                          .stop = stop});
+}
+
+double LanguageTask::flops_per_token() const {
+  return nn::training_flops_per_token(*model_, options_.length);
+}
+
+void LanguageTask::describe(const std::filesystem::path& folder) const {
+  write_text(folder / "config.json", model_->hugging_face_config());
+  const Tokenizer* tokenizer = source_->tokenizer();
+  if (tokenizer != nullptr) tokenizer->save(folder);
+}
+
+std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed) {
+  const Tokenizer* tokenizer = source_->tokenizer();
+  if (bytes == 0 || tokenizer == nullptr) return "";
+  const std::vector<uint32_t> prompt = encode(*tokenizer, "\n");
+  const double size = std::max(1.0, source_->held_out_bytes_per_token());
+  const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / size));
+  std::string text;
+  generate(*model_, {prompt.begin(), prompt.end()},
+           {.max_new_tokens = tokens, .temperature = 0.8, .top_k = 0, .seed = seed},
+           [&](int64_t token) { tokenizer->decode(static_cast<uint32_t>(token), text); });
+  return text;
+}
+
+}  // namespace lockstep::train

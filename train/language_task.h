@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "nn/language_model.h"
+#include "train/prefetch.h"
+#include "train/task.h"
+#include "train/token_source.h"
+
+namespace lockstep::train {
+
+/// Next-token prediction. Batches are prepared ahead by a thread of their own.
+class LanguageTask final : public Task {
+ public:
+  struct Options {
+    int64_t length = 0;            ///< tokens of a training sequence
+    int64_t batch_size = 1;        ///< sequences of a step
+    int64_t micro_batch_size = 1;  ///< sequences of a forward pass, in training and evaluation
+  };
+  LanguageTask(std::unique_ptr<nn::LanguageModel> model, std::unique_ptr<TokenSource> source,
+               Options options);
+
+  nn::LanguageModel& model() override { return *model_; }
+  const TokenSource& source() const { return *source_; }
+
+  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  double data_wait_ms() const override { return prefetcher_ ? prefetcher_->wait_ms() : 0; }
+  bool holds_out() const override;
+  std::optional<Evaluation> evaluate(int64_t max_batches, const StopRequest& stop) override;
+  int64_t tokens_per_sample() const override { return options_.length; }
+  double flops_per_token() const override;
+  ContentHash data_fingerprint() const override { return source_->fingerprint(); }
+  void describe(const std::filesystem::path& folder) const override;
+  std::string sample_text(int64_t bytes, uint64_t seed) override;
+
+ private:
+  const StepBatch& batch_of(int64_t batch);
+
+  std::unique_ptr<nn::LanguageModel> model_;
+  std::unique_ptr<TokenSource> source_;
+  Options options_;
+  Tensor inputs_;  ///< [micro_batch_size, length]
+  Tensor targets_;
+  std::optional<Prefetcher> prefetcher_;  ///< since the first batch
+  const StepBatch* current_ = nullptr;
+  int64_t current_batch_ = -1;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,153 @@
+#include "train/plan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "autograd/grad_mode.h"
+#include "configs/run.pb.h"
+#include "core/allocator.h"
+#include "core/check.h"
+#include "core/generator.h"
+#include "core/ops/factory.h"
+#include "train/build.h"
+#include "train/gradient_tree.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Puts the thread's default generator back where it was.
+class GeneratorGuard {
+ public:
+  GeneratorGuard() : saved_(default_generator().state()) {}
+  ~GeneratorGuard() { default_generator().set_state(saved_); }
+  GeneratorGuard(const GeneratorGuard&) = delete;
+  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
+
+ private:
+  RandomKey saved_;
+};
+
+/// Shares a step out to the ranks.
+RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
+  LS_CHECK(ranks >= 1 && train.leaves() % ranks == 0, ConfigError,
+           "[plan] {} ranks cannot share a step: each sums the gradients of whole leaves, so "
+           "expected a divisor of train.leaves, which is {}. Choose another number of ranks, or "
+           "more leaves (a power of two that divides batch_size / micro_batch_size = {}).",
+           ranks, train.leaves(), train.batch_size() / train.micro_batch_size());
+  RunPlan plan;
+  plan.batch_size = train.batch_size();
+  plan.steps = train.steps();
+  plan.ranks = ranks;
+  plan.micro_batch_size = train.micro_batch_size();
+  plan.micro_batches = train.batch_size() / train.micro_batch_size() / ranks;
+  plan.leaves = train.leaves() / ranks;
+  plan.gradient_arenas = std::bit_width(static_cast<uint64_t>(plan.leaves));
+  return plan;
+}
+
+int64_t bytes_of(const std::vector<nn::StoredParameter>& stored) {
+  int64_t bytes = 0;
+  for (const nn::StoredParameter& each : stored)
+    bytes += static_cast<int64_t>(each.tensor.nbytes());
+  return bytes;
+}
+
+/// What Trainer::step does, but for the values: losses, the norm, the learning rate. Returns the
+/// sum of the gradients.
+const GradientArena& run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs,
+                              const RunPlan& plan, GradientTree& gradients, Optimizer& optimizer) {
+  // A leaf's first micro-batch writes gradients, the second adds to them; so do all that follow.
+  const int64_t micro_batches = std::min<int64_t>(plan.micro_batches / plan.leaves, 2);
+  for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
+    gradients.begin_leaf();
+    for (int64_t i = 0; i < micro_batches; ++i) {
+      const Tensor loss = planned.loss(inputs);
+      loss.backward();
+    }
+    gradients.end_leaf();
+  }
+  const GradientArena& sum = gradients.result();
+  optimizer.step(sum.slots(), 0, 1);
+  return sum;
+}
+
+void run_evaluation(const PlannedModel& planned) {
+  const NoGradGuard no_grad;
+  planned.model->eval();
+  planned.loss(planned.make_inputs());
+}
+
+/// Files hold rows, so a tensor that they hold transposed is copied, one after the other.
+void run_checkpoint(const nn::Module& model) {
+  const NoGradGuard no_grad;
+  for (const nn::StoredParameter& stored : model.stored_parameters()) {
+    if (stored.transposed) stored.tensor.t().contiguous();
+  }
+}
+
+PlannedModel language_model(const config::RunConfig& config) {
+  config::RunConfig shapes = config;
+  shapes.mutable_model()->clear_weights();
+  std::unique_ptr<nn::LanguageModel> model = build_model(shapes);
+  nn::LanguageModel& language = *model;
+  const int64_t rows = config.train().micro_batch_size();
+  const int64_t length = sequence_length(config);
+  return {.model = std::move(model),
+          .make_inputs =
+              [rows, length] {
+                return std::vector<Tensor>{empty({rows, length}, DType::kI64),
+                                           empty({rows, length}, DType::kI64)};
+              },
+          .loss =
+              [&language](const std::vector<Tensor>& inputs) {
+                return nn::sum_of_losses(language, inputs[0], inputs[1]);
+              },
+          .tokens_per_sample = length,
+          .flops_per_token = nn::training_flops_per_token(language, length)};
+}
+
+}  // namespace
+
+RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
+                 const std::function<PlannedModel()>& build) {
+  RunPlan plan = plan_of(config.train(), ranks);
+  const GeneratorGuard same_generator;
+  const DefaultDeviceGuard on_meta(kMeta);
+  Allocator& memory = allocator(kMeta);
+  const int64_t before = memory.stats().allocated;
+  memory.reset_peak();
+
+  const PlannedModel planned = build();
+  const nn::Module& model = *planned.model;
+  const std::vector<Tensor> inputs = planned.make_inputs();
+  const std::unique_ptr<Optimizer> optimizer = build_optimizer(config, model.named_parameters());
+  GradientTree gradients(model.named_parameters());
+  run_step(planned, inputs, plan, gradients, *optimizer);
+  // From the second step on every arena exists, and blocks are found otherwise than in the first.
+  const GradientArena& sum = run_step(planned, inputs, plan, gradients, *optimizer);
+  run_evaluation(planned);
+  run_checkpoint(model);
+
+  plan.parameters = model.parameter_count();
+  plan.flops_per_token = planned.flops_per_token;
+  plan.tokens_per_sample = planned.tokens_per_sample;
+  for (const Tensor& parameter : model.parameters()) {
+    plan.parameter_bytes += static_cast<int64_t>(parameter.nbytes());
+  }
+  plan.gradient_bytes = plan.gradient_arenas * static_cast<int64_t>(sum.flat().nbytes());
+  plan.optimizer_bytes = bytes_of(optimizer->state());
+  plan.peak_bytes = memory.stats().peak_allocated - before;
+  plan.activation_bytes =
+      plan.peak_bytes - plan.parameter_bytes - plan.gradient_bytes - plan.optimizer_bytes;
+  plan.checkpoint_bytes = bytes_of(model.stored_parameters()) + plan.optimizer_bytes;
+  return plan;
+}
+
+RunPlan plan_run(const config::RunConfig& config, int64_t ranks) {
+  LS_CHECK(config.model().has_gpt2() || config.model().has_llama(), ConfigError,
+           "[plan] only language models can be planned: expected model.gpt2 or model.llama.");
+  return plan_run(config, ranks, [&] { return language_model(config); });
+}
+
+}  // namespace lockstep::train

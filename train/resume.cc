@@ -1,0 +1,91 @@
+#include "train/resume.h"
+
+#include <fmt/ranges.h>
+
+#include <system_error>
+
+#include "configs/annotated_text.h"
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "core/check.h"
+#include "train/checkpoint.h"
+#include "train/machine.h"
+
+namespace lockstep::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string shown(const std::optional<std::string>& value) { return value.value_or("(not set)"); }
+
+/// "optimizer.learning_rate 0.001 -> 0.002, ...", empty where nothing differs.
+std::string config_changes(const fs::path& checkpoint, const config::RunConfig& config) {
+  const std::vector<std::string> files = {(checkpoint / "config.txtpb").string()};
+  std::vector<std::string> changes;
+  for (const config::Difference& found : config::differences(config::load(files), config)) {
+    changes.push_back(fmt::format("{} {} -> {}", found.path, shown(found.a), shown(found.b)));
+  }
+  return fmt::format("{}", fmt::join(changes, ", "));
+}
+
+void note_changes(const fs::path& path, const CheckpointManifest& manifest, Trainer& trainer,
+                  const config::RunConfig& config, std::vector<std::string>& notes) {
+  const std::string changes = config_changes(path, config);
+  if (!changes.empty()) notes.push_back("config changed since the checkpoint: " + changes);
+  if (manifest.data != trainer.task().data_fingerprint()) {
+    notes.push_back(
+        "the training data is not what the checkpoint was trained on: losses will differ from an "
+        "uninterrupted run's");
+  }
+  const std::string isa = fmt::format("{}", fmt::join(isa_features(), " "));
+  if (manifest.isa != isa) {
+    notes.push_back(
+        "this processor has other instruction sets than the checkpoint's: losses may differ in "
+        "their last bits");
+  }
+}
+
+void set_aside(const fs::path& path) {
+  fs::path damaged = path;
+  damaged += ".damaged";
+  std::error_code failed;
+  fs::remove_all(damaged, failed);  // of an earlier attempt at the same step
+  fs::rename(path, damaged, failed);
+  LS_CHECK(!failed, DataError, "[checkpoint] {} cannot be renamed: {}.", path.string(),
+           failed.message());
+}
+
+}  // namespace
+
+Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunConfig& config) {
+  Resumption resumption;
+  std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  std::erase_if(found, [](const CheckpointEntry& entry) { return !entry.complete; });
+  std::vector<fs::path> damaged;
+  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
+    CheckpointManifest manifest;
+    try {
+      manifest = verify_checkpoint(entry->path);
+    } catch (const CheckpointError& error) {
+      resumption.notes.push_back(error.what());
+      damaged.push_back(entry->path);
+      continue;
+    }
+    restore(trainer, entry->path, manifest);
+    for (const fs::path& path : damaged) set_aside(path);
+    resumption.from = entry->path;
+    resumption.notes.push_back(fmt::format("going on from {}: {} steps are done",
+                                           entry->path.string(), trainer.steps_done()));
+    note_changes(entry->path, manifest, trainer, config, resumption.notes);
+    return resumption;
+  }
+  LS_CHECK(
+      damaged.empty(), CheckpointError,
+      "[checkpoint] none of the {} checkpoints in {} is whole:\n  {}\nRemove that folder to start "
+      "from the beginning.",
+      damaged.size(), folder.string(), fmt::join(resumption.notes, "\n  "));
+  return resumption;
+}
+
+}  // namespace lockstep::train

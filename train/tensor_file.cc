@@ -1,0 +1,127 @@
+#include "train/tensor_file.h"
+
+#include <cstring>
+#include <set>
+#include <tuple>
+
+#include "autograd/grad_mode.h"
+#include "core/check.h"
+#include "core/ops/copy.h"
+#include "core/ops/view.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using ViewKey = std::tuple<const void*, std::vector<int64_t>, std::vector<int64_t>, bool>;
+
+ViewKey view_key(const nn::StoredParameter& stored) {
+  const IntList sizes = stored.tensor.sizes();
+  const IntList strides = stored.tensor.strides();
+  return {stored.tensor.data(),
+          {sizes.begin(), sizes.end()},
+          {strides.begin(), strides.end()},
+          stored.transposed};
+}
+
+std::span<const std::byte> bytes_of(const Tensor& contiguous) {
+  return {static_cast<const std::byte*>(contiguous.data()), contiguous.nbytes()};
+}
+
+ContentHash hash_of(std::span<const std::byte> bytes) {
+  return ContentHasher().add(bytes).result();
+}
+
+}  // namespace
+
+FileDigest save_tensors(const std::filesystem::path& path,
+                        std::span<const nn::StoredParameter> tensors,
+                        std::map<std::string, std::string> metadata) {
+  const NoGradGuard no_grad;
+  std::map<ViewKey, std::string> first_names;
+  std::vector<TensorSpec> specs;
+  std::vector<Tensor> stored;
+  for (const nn::StoredParameter& tensor : tensors) {
+    const auto [first, is_new] = first_names.emplace(view_key(tensor), tensor.name);
+    if (!is_new && tensor.tensor.numel() > 0) {
+      metadata[tensor.name] = first->second;
+      continue;
+    }
+    stored.push_back(tensor.transposed ? tensor.tensor.t() : tensor.tensor);
+    const IntList sizes = stored.back().sizes();
+    specs.push_back({tensor.name, stored.back().dtype(), {sizes.begin(), sizes.end()}});
+  }
+  SafetensorsWriter writer(path, specs, std::move(metadata));
+  FileDigest digest;
+  digest.bytes = writer.header().size();
+  digest.header = hash_of(std::as_bytes(std::span(writer.header())));
+  for (const size_t i : writer.order()) {
+    const Tensor contiguous = stored[i].contiguous();
+    const std::span<const std::byte> bytes = bytes_of(contiguous);
+    digest.tensors[specs[i].name] = hash_of(bytes);
+    digest.bytes += bytes.size();
+    writer.write(bytes);
+  }
+  writer.publish();
+  return digest;
+}
+
+void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors) {
+  const NoGradGuard no_grad;
+  const SafetensorsFile file(path);
+  std::string problems;
+  std::set<std::string_view> expected;
+  for (const nn::StoredParameter& tensor : tensors) {
+    expected.insert(tensor.name);
+    const TensorRecord* record = file.find(tensor.name);
+    if (record == nullptr) {
+      problems += fmt::format("\n  missing {}", tensor.name);
+    } else if (record->dtype != tensor.tensor.dtype() ||
+               !same(record->shape, tensor.tensor.sizes())) {
+      problems += fmt::format("\n  {}: expected {}{}, got {}{}", tensor.name,
+                              to_string(tensor.tensor.dtype()), to_string(tensor.tensor.sizes()),
+                              to_string(record->dtype), to_string(IntList(record->shape)));
+    }
+  }
+  for (const TensorRecord& record : file.tensors()) {
+    if (!expected.contains(record.name)) problems += "\n  unexpected " + record.name;
+  }
+  LS_CHECK(problems.empty(), CheckpointError, "[checkpoint] {} does not fit:{}", path.string(),
+           problems);
+  for (const nn::StoredParameter& tensor : tensors) {
+    const TensorRecord& record = file.at(tensor.name);
+    LS_ASSERT(tensor.tensor.is_contiguous());
+    std::memcpy(tensor.tensor.data(), record.bytes.data(), record.bytes.size());
+    tensor.tensor.storage()->bump_version();
+  }
+}
+
+FileDigest digest_of(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  FileDigest digest;
+  digest.bytes = file.header().size();
+  digest.header = hash_of(file.header());
+  for (const TensorRecord& tensor : file.tensors()) {
+    digest.tensors[tensor.name] = hash_of(tensor.bytes);
+    digest.bytes += tensor.bytes.size();
+  }
+  return digest;
+}
+
+void check_digest(const std::filesystem::path& path, const FileDigest& written,
+                  const FileDigest& found) {
+  LS_CHECK(found.bytes == written.bytes, CheckpointError,
+           "[checkpoint] {}: {} bytes were written, now it has {}. The file is damaged.",
+           path.string(), written.bytes, found.bytes);
+  LS_CHECK(found.header == written.header, CheckpointError,
+           "[checkpoint] {}: the header is not what was written. The file is damaged.",
+           path.string());
+  for (const auto& [name, hash] : written.tensors) {
+    const auto other = found.tensors.find(name);
+    LS_CHECK(other != found.tensors.end() && other->second == hash, CheckpointError,
+             "[checkpoint] {}: tensor \"{}\" is not what was written. The file is damaged.",
+             path.string(), name);
+  }
+}
+
+}  // namespace lockstep::train

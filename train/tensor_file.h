@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/module.h"
+#include "train/content_hash.h"
+#include "train/safetensors.h"
+
+namespace lockstep::train {
+
+/// What the bytes of one file are, so that damage shows: the header's hash and each tensor's, in
+/// the order of their names.
+struct FileDigest {
+  uint64_t bytes = 0;
+  ContentHash header;
+  std::map<std::string, ContentHash> tensors;
+  friend bool operator==(const FileDigest&, const FileDigest&) = default;
+};
+
+/// Writes tensors of any strides as safetensors, published atomically. A view is written without
+/// the rest of its storage. A tensor that is the same view as an earlier one (tied weights) is
+/// stored once; `__metadata__` then maps the later name to the first, as the safetensors library
+/// does. One tensor at a time is copied, and only if it is not contiguous. Throws CheckpointError.
+FileDigest save_tensors(const std::filesystem::path& path,
+                        std::span<const nn::StoredParameter> tensors,
+                        std::map<std::string, std::string> metadata = {});
+
+/// Fills `tensors` from a file that holds exactly them. Throws CheckpointError listing every
+/// missing, unexpected or wrong-shaped tensor; nothing is filled then.
+void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
+
+/// The digest of a file as it is now. Throws CheckpointError if it is no safetensors file.
+FileDigest digest_of(const std::filesystem::path& path);
+
+/// Throws CheckpointError naming file and tensor where `found` is not what was `written`.
+void check_digest(const std::filesystem::path& path, const FileDigest& written,
+                  const FileDigest& found);
+
+}  // namespace lockstep::train
