@@ -91,13 +91,11 @@ template <class... A>
 struct StructuredKernel<Tensor(A...)> {
   using type = void(const Out&, typename KernelParameter<A>::type...);
 };
-template <class... A>
-struct StructuredKernel<std::tuple<Tensor, Tensor>(A...)> {
-  using type = void(const Out&, const Out&, typename KernelParameter<A>::type...);
-};
-template <class... A>
-struct StructuredKernel<std::tuple<Tensor, Tensor, Tensor>(A...)> {
-  using type = void(const Out&, const Out&, const Out&, typename KernelParameter<A>::type...);
+template <class... R, class... A>
+struct StructuredKernel<std::tuple<R...>(A...)> {
+  template <class>
+  using Result = const Out&;
+  using type = void(Result<R>..., typename KernelParameter<A>::type...);
 };
 template <class... A>
 struct StructuredKernel<void(A...)> {

@@ -11,7 +11,6 @@
 #include "core/parallel.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
-#include "train/checkpoint.h"
 #include "train/json_line.h"
 #include "train/run_directory.h"
 #include "train/weights.h"
@@ -29,18 +28,6 @@ struct EvalOptions {
   int64_t max_batches = 0;
   bool json = false;
 };
-
-/// The finished run's weights, else those of its newest checkpoint.
-fs::path weights_of(const train::RunDirectory& run) {
-  if (fs::exists(run.weights())) return run.weights();
-  const std::vector<train::CheckpointEntry> found = train::list_checkpoints(run.checkpoints());
-  for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
-    if (entry->complete) return entry->path / "model.safetensors";
-  }
-  throw CheckpointError(
-      fmt::format("[eval] {} holds neither model.safetensors nor a complete checkpoint yet.",
-                  run.path().string()));
-}
 
 void print_json(const train::Evaluation& evaluation, const fs::path& weights) {
   train::JsonLine line;
@@ -69,7 +56,8 @@ void print_text(const train::Evaluation& evaluation, const fs::path& weights) {
 
 void run_eval(const EvalOptions& options) {
   const train::RunDirectory run = train::RunDirectory::open(options.run);
-  const fs::path weights = options.weights.empty() ? weights_of(run) : fs::path(options.weights);
+  const fs::path weights =
+      options.weights.empty() ? train::model_folder(run) : fs::path(options.weights);
   // The weights are given: those that the config names need not be read.
   std::vector<std::string> overrides = options.overrides;
   overrides.push_back("model.weights=");

@@ -34,9 +34,10 @@ std::string prompt_text(const std::string& start) {
 }
 
 void run_sample(const SampleOptions& options) {
-  const std::unique_ptr<nn::LanguageModel> model =
-      train::load_model(train::RunDirectory::open(options.run_directory));
-  const auto tokenizer = train::load_tokenizer(options.run_directory);
+  const std::filesystem::path folder =
+      train::model_folder(train::RunDirectory::open(options.run_directory));
+  const std::unique_ptr<nn::LanguageModel> model = train::load_model(folder);
+  const auto tokenizer = train::load_tokenizer(folder);
   const std::string text = prompt_text(options.start);
   const std::vector<uint32_t> ids = train::encode_special(*tokenizer, text);
   const std::vector<int64_t> prompt(ids.begin(), ids.end());
@@ -58,8 +59,10 @@ void run_sample(const SampleOptions& options) {
 
 void add_sample(CLI::App& app) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App* verb = app.add_subcommand("sample", "Generate text with the model of a finished run");
-  verb->add_option("run", options->run_directory, "Run directory")->required();
+  CLI::App* verb = app.add_subcommand(
+      "sample",
+      "Generate text with the model of a run, finished or not, or of a Hugging Face folder");
+  verb->add_option("run", options->run_directory, "Run directory or model folder")->required();
   verb->add_option("--start", options->start, "Prompt, or FILE:path (default: a line end)");
   verb->add_option("--num_samples", options->samples, "How many texts (default 10)")
       ->check(CLI::PositiveNumber);

@@ -39,18 +39,24 @@ struct TrainOptions {
   std::vector<std::string> command_line;
 };
 
+/// What throughput counts.
+const char* unit_of(const train::Task& task) {
+  return task.tokens_per_sample() == 1 ? "samples" : "tokens";
+}
+
 void print_banner(train::TrainingRun& run, const config::RunConfig& config) {
   const auto& train = config.train();
   train::Task& task = run.trainer().task();
-  fmt::print(stderr, "{}: {} parameters, {} steps of {} x {} {}, {} thread{}, writing to {}\n",
-             config.name(), grouped(task.model().parameter_count()), grouped(train.steps()),
-             train.batch_size(), task.tokens_per_sample(),
-             task.tokens_per_sample() == 1 ? "sample" : "tokens", num_threads(),
-             num_threads() == 1 ? "" : "s", run.directory().path().string());
+  fmt::print(
+      stderr, "{}: {} parameters, {} steps of {}{} {}, {} thread{}, writing to {}\n", config.name(),
+      grouped(task.model().parameter_count()), grouped(train.steps()), train.batch_size(),
+      task.tokens_per_sample() == 1 ? "" : fmt::format(" x {}", task.tokens_per_sample()),
+      unit_of(task), num_threads(), num_threads() == 1 ? "" : "s", run.directory().path().string());
   for (const std::string& note : run.notes()) fmt::print(stderr, "{}\n", note);
 }
 
-void print_summary(const train::RunSummary& summary, const train::RunDirectory& directory) {
+void print_summary(const train::RunSummary& summary, const train::RunDirectory& directory,
+                   const char* unit) {
   fmt::print("\nrun        {}\n", directory.path().string());
   const int64_t trained = summary.steps - summary.first_step;
   if (trained == 0) {
@@ -60,19 +66,17 @@ void print_summary(const train::RunSummary& summary, const train::RunDirectory& 
   }
   const auto percentile = [&](double percent) { return summary.step_times.percentile(percent); };
   const char* end = summary.end == train::RunEnd::kTimeBudget ? " (stopped by the time limit)" : "";
-  fmt::print("trained    {} steps{}, {} tokens in {}, {} tokens/s, final loss {:.4f}{}\n",
-             grouped(trained),
+  fmt::print("trained    {} steps{}, {} {} in {}, {} {}/s, final loss {:.4f}{}\n", grouped(trained),
              summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",
-             grouped(summary.tokens), train::format_duration(summary.seconds),
+             grouped(summary.tokens), unit, train::format_duration(summary.seconds),
              grouped(static_cast<int64_t>(static_cast<double>(summary.tokens) / summary.seconds)),
-             summary.final_loss, end);
+             unit, summary.final_loss, end);
   fmt::print("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n", percentile(50),
              percentile(90), percentile(99));
 }
 
-void print_held_out(const train::Evaluation& held_out) {
-  fmt::print("held out   {} {}: loss {:.4f}", grouped(held_out.targets),
-             std::isnan(held_out.accuracy) ? "tokens" : "samples", held_out.loss);
+void print_held_out(const train::Evaluation& held_out, const char* unit) {
+  fmt::print("held out   {} {}: loss {:.4f}", grouped(held_out.targets), unit, held_out.loss);
   if (!std::isnan(held_out.accuracy)) fmt::print(", {:.2f} % correct", 100 * held_out.accuracy);
   if (held_out.bytes_per_target > 0) fmt::print(", {:.3f} bits per byte", held_out.bits_per_byte());
   fmt::print("\n");
@@ -141,9 +145,9 @@ void run_train(TrainOptions options) {
     throw CLI::RuntimeError(kStopped);
   }
   if (!is_text) return;
-  print_summary(summary, directory);
+  print_summary(summary, directory, unit_of(run.trainer().task()));
   if (summary.held_out.targets > 0) {
-    print_held_out(summary.held_out);
+    print_held_out(summary.held_out, unit_of(run.trainer().task()));
     print_compressors(run.trainer().task());
   }
   const std::string sample =

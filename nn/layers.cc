@@ -18,6 +18,14 @@ Tensor normal(IntList sizes, Init init) {
   return weight;
 }
 
+/// Of a linear layer with `in` inputs.
+Tensor uniform(IntList sizes, int64_t in) {
+  Tensor weight = empty(sizes);
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  uniform_(weight, -bound, bound);
+  return weight;
+}
+
 }  // namespace
 
 Init Init::branch_end(int64_t layers) {
@@ -25,8 +33,10 @@ Init Init::branch_end(int64_t layers) {
 }
 
 Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
-    : weight(register_parameter("weight", normal({out, in}, init))) {
-  if (with_bias) bias = register_parameter("bias", zeros({out}));
+    : weight(register_parameter("weight",
+                                init.uniform ? uniform({out, in}, in) : normal({out, in}, init))) {
+  if (!with_bias) return;
+  bias = register_parameter("bias", init.uniform ? uniform({out}, in) : zeros({out}));
 }
 
 Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }

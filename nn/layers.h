@@ -9,6 +9,9 @@ namespace lockstep::nn {
 /// How a weight starts: normal with mean 0, drawn from the default generator.
 struct Init {
   double deviation = 0.02;
+  /// Instead uniform within +-1 / sqrt(in), weight and bias alike: PyTorch's default for linear
+  /// layers.
+  bool uniform = false;
 
   /// For the last projection of a branch: a model of `layers` layers sums 2 * layers branches, so
   /// each starts smaller by the root of that (Radford et al. 2019).

@@ -1,11 +1,16 @@
 #include "train/build.h"
 
 #include "configs/run.pb.h"
+#include "core/check.h"
 #include "core/generator.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
+#include "nn/models/mlp.h"
+#include "nn/models/resnet.h"
 #include "train/build_data.h"
+#include "train/classifier_task.h"
 #include "train/language_task.h"
+#include "train/table_data.h"
 #include "train/weights.h"
 
 namespace lockstep::train {
@@ -55,19 +60,80 @@ std::unique_ptr<nn::LanguageModel> build(const config::LlamaConfig& from) {
   return std::make_unique<nn::Llama>(options);
 }
 
+std::unique_ptr<nn::Classifier> build(const config::ResnetConfig& from) {
+  nn::ResnetOptions options;
+  options.channels = from.channels();
+  options.height = from.height();
+  options.width = from.width();
+  options.classes = from.classes();
+  options.base_width = from.base_width();
+  options.blocks.assign(from.blocks().begin(), from.blocks().end());
+  options.stem = from.stem() == config::ResnetConfig::IMAGENET ? nn::ResnetStem::kImageNet
+                                                               : nn::ResnetStem::kSmall;
+  return std::make_unique<nn::Resnet>(options);
+}
+
+std::unique_ptr<nn::Classifier> build(const config::MlpConfig& from) {
+  nn::MlpOptions options;
+  options.inputs = from.inputs();
+  options.hidden_widths.assign(from.hidden_widths().begin(), from.hidden_widths().end());
+  options.classes = from.classes();
+  options.activation =
+      from.activation() == config::MlpConfig::GELU ? nn::Activation::kGelu : nn::Activation::kRelu;
+  return std::make_unique<nn::Mlp>(options);
+}
+
 int64_t vocabulary(const config::ModelConfig& model) {
   return model.has_gpt2() ? model.gpt2().vocab_size() : model.llama().vocab_size();
 }
 
-}  // namespace
-
-std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) {
-  // The last step is never trained, so initial weights share no random numbers with dropout.
+/// Where new weights are drawn. The last step is never trained, so they share no random numbers
+/// with dropout.
+void seed_weights(const config::RunConfig& config) {
   default_generator().manual_seed(config.seed());
   default_generator().set_position(Generator::kMaxSteps - 1, 0);
+}
+
+std::unique_ptr<SampleSource> build_samples(const config::RunConfig& config,
+                                            const nn::Classifier& model) {
+  if (!config.data().has_table()) {
+    return std::make_unique<RandomSamples>(nn::input_size(model), model.classes(), config.seed());
+  }
+  const config::TableData& from = config.data().table();
+  TableDataOptions options;
+  options.scale = from.scale();
+  options.held_out_rows = from.held_out_rows();
+  options.order = config.data().order() == config::DataConfig::SHUFFLED ? WindowOrder::kShuffled
+                                                                        : WindowOrder::kRandom;
+  options.seed = config.seed();
+  options.samples_per_step = config.train().batch_size();
+  options.features = nn::input_size(model);
+  options.classes = model.classes();
+  return std::make_unique<TableData>(from.path(), options);
+}
+
+}  // namespace
+
+bool is_classifier(const config::RunConfig& config) {
+  return config.model().has_resnet() || config.model().has_mlp();
+}
+
+std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) {
+  LS_ASSERT(!is_classifier(config));
+  seed_weights(config);
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::LanguageModel> built =
       model.has_gpt2() ? build(model.gpt2()) : build(model.llama());
+  if (!model.weights().empty()) load_weights(*built, model.weights());
+  return built;
+}
+
+std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config) {
+  LS_ASSERT(is_classifier(config));
+  seed_weights(config);
+  const config::ModelConfig& model = config.model();
+  std::unique_ptr<nn::Classifier> built =
+      model.has_resnet() ? build(model.resnet()) : build(model.mlp());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
@@ -80,6 +146,12 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
 
 std::unique_ptr<Task> build_task(const config::RunConfig& config) {
   const config::TrainConfig& train = config.train();
+  if (is_classifier(config)) {
+    std::unique_ptr<nn::Classifier> model = build_classifier(config);
+    std::unique_ptr<SampleSource> samples = build_samples(config, *model);
+    return std::make_unique<ClassifierTask>(std::move(model), std::move(samples),
+                                            train.micro_batch_size());
+  }
   return std::make_unique<LanguageTask>(
       build_model(config), build_source(config),
       LanguageTask::Options{sequence_length(config), train.batch_size(), train.micro_batch_size()});

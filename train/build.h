@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "nn/classifier.h"
 #include "nn/language_model.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -16,12 +17,16 @@ class RunConfig;
 /// and schedule messages.
 namespace lockstep::train {
 
-/// The model with the weights that the config names or, without any, with new ones that are a
-/// function of the config's seed. Throws CheckpointError as load_weights does.
+/// The language model of `config` with the weights that the config names or, without any, with new
+/// ones that are a function of the config's seed. Throws CheckpointError as load_weights does.
 std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config);
-/// Throws DataError when the text cannot be read or is too short.
+/// The same for a classifier.
+std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config);
+/// Which of the two the config describes.
+bool is_classifier(const config::RunConfig& config);
+/// The data of a language model. Throws DataError when the text cannot be read or is too short.
 std::unique_ptr<TokenSource> build_source(const config::RunConfig& config);
-/// Model and data together.
+/// Model and data together, for either kind.
 std::unique_ptr<Task> build_task(const config::RunConfig& config);
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters);

@@ -28,20 +28,32 @@ class GeneratorGuard {
   RandomKey saved_;
 };
 
-/// Shares a step out to the ranks.
+/// Shares a step out to the ranks: whole leaves while there are enough, else samples.
 RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
-  LS_CHECK(ranks >= 1 && train.leaves() % ranks == 0, ConfigError,
-           "[plan] {} ranks cannot share a step: each sums the gradients of whole leaves, so "
-           "expected a divisor of train.leaves, which is {}. Choose another number of ranks, or "
-           "more leaves (a power of two that divides batch_size / micro_batch_size = {}).",
-           ranks, train.leaves(), train.batch_size() / train.micro_batch_size());
+  LS_CHECK(ranks >= 1, ConfigError, "[plan] expected at least one rank, got {}.", ranks);
   RunPlan plan;
   plan.batch_size = train.batch_size();
   plan.steps = train.steps();
   plan.ranks = ranks;
   plan.micro_batch_size = train.micro_batch_size();
-  plan.micro_batches = train.batch_size() / train.micro_batch_size() / ranks;
-  plan.leaves = train.leaves() / ranks;
+  const int64_t micro_batches = train.batch_size() / train.micro_batch_size();
+  if (ranks <= train.leaves()) {
+    // Where they do not come out even this is the rank with most; its partial sums then take as
+    // many arenas as those of the next power of two.
+    const int64_t leaves = (train.leaves() + ranks - 1) / ranks;
+    plan.leaves = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(leaves)));
+    plan.micro_batches = leaves * (micro_batches / train.leaves());
+  } else {
+    LS_CHECK(
+        train.batch_size() % ranks == 0, ConfigError,
+        "[plan] {} ranks cannot share a step: expected a divisor of train.batch_size, which is "
+        "{}, or at most train.leaves, which is {}.",
+        ranks, train.batch_size(), train.leaves());
+    const int64_t share = train.batch_size() / ranks;
+    plan.micro_batch_size = std::min(plan.micro_batch_size, share);
+    plan.leaves = 1;
+    plan.micro_batches = (share + plan.micro_batch_size - 1) / plan.micro_batch_size;
+  }
   plan.gradient_arenas = std::bit_width(static_cast<uint64_t>(plan.leaves));
   return plan;
 }
@@ -58,7 +70,7 @@ int64_t bytes_of(const std::vector<nn::StoredParameter>& stored) {
 const GradientArena& run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs,
                               const RunPlan& plan, GradientTree& gradients, Optimizer& optimizer) {
   // A leaf's first micro-batch writes gradients, the second adds to them; so do all that follow.
-  const int64_t micro_batches = std::min<int64_t>(plan.micro_batches / plan.leaves, 2);
+  const int64_t micro_batches = std::clamp<int64_t>(plan.micro_batches / plan.leaves, 1, 2);
   for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
     gradients.begin_leaf();
     for (int64_t i = 0; i < micro_batches; ++i) {
@@ -86,12 +98,11 @@ void run_checkpoint(const nn::Module& model) {
   }
 }
 
-PlannedModel language_model(const config::RunConfig& config) {
+PlannedModel language_model(const config::RunConfig& config, int64_t rows) {
   config::RunConfig shapes = config;
   shapes.mutable_model()->clear_weights();
   std::unique_ptr<nn::LanguageModel> model = build_model(shapes);
   nn::LanguageModel& language = *model;
-  const int64_t rows = config.train().micro_batch_size();
   const int64_t length = sequence_length(config);
   return {.model = std::move(model),
           .make_inputs =
@@ -107,10 +118,31 @@ PlannedModel language_model(const config::RunConfig& config) {
           .flops_per_token = nn::training_flops_per_token(language, length)};
 }
 
+PlannedModel classifier(const config::RunConfig& config, int64_t rows) {
+  config::RunConfig shapes = config;
+  shapes.mutable_model()->clear_weights();
+  std::unique_ptr<nn::Classifier> model = build_classifier(shapes);
+  nn::Classifier& planned = *model;
+  const double flops = 3 * planned.forward_flops();
+  const int64_t features = nn::input_size(planned);
+  return {.model = std::move(model),
+          .make_inputs =
+              [rows, features] {
+                return std::vector<Tensor>{empty({rows, features}, DType::kF32),
+                                           empty({rows}, DType::kI64)};
+              },
+          .loss =
+              [&planned](const std::vector<Tensor>& inputs) {
+                return nn::sum_of_losses(planned, inputs[0], inputs[1]);
+              },
+          .tokens_per_sample = 1,
+          .flops_per_token = flops};
+}
+
 }  // namespace
 
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
-                 const std::function<PlannedModel()>& build) {
+                 const std::function<PlannedModel(int64_t rows)>& build) {
   RunPlan plan = plan_of(config.train(), ranks);
   const GeneratorGuard same_generator;
   const DefaultDeviceGuard on_meta(kMeta);
@@ -118,7 +150,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const int64_t before = memory.stats().allocated;
   memory.reset_peak();
 
-  const PlannedModel planned = build();
+  const PlannedModel planned = build(plan.micro_batch_size);
   const nn::Module& model = *planned.model;
   const std::vector<Tensor> inputs = planned.make_inputs();
   const std::unique_ptr<Optimizer> optimizer = build_optimizer(config, model.named_parameters());
@@ -145,9 +177,9 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
 }
 
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks) {
-  LS_CHECK(config.model().has_gpt2() || config.model().has_llama(), ConfigError,
-           "[plan] only language models can be planned: expected model.gpt2 or model.llama.");
-  return plan_run(config, ranks, [&] { return language_model(config); });
+  return plan_run(config, ranks, [&](int64_t rows) {
+    return is_classifier(config) ? classifier(config, rows) : language_model(config, rows);
+  });
 }
 
 }  // namespace lockstep::train

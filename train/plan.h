@@ -60,14 +60,14 @@ struct PlannedModel {
 
 /// Plans a resolved config for `ranks` processes. Runs training steps, an evaluation and a
 /// checkpoint on the meta device: no tensor has memory, and no file is read, weights and data
-/// included. Throws ConfigError when so many ranks cannot share a step, and for models other than
-/// language models.
+/// included. Throws ConfigError when so many ranks cannot share a step.
 ///
 /// Counts all that the process allocates on meta meanwhile, so nobody else should. The calling
 /// thread's default generator is left as it was.
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks = 1);
-/// The same for the model that `build` makes on default_device(), whatever model the config names.
+/// The same for the model that `build` makes on default_device() for micro-batches of `rows`
+/// samples, whatever model the config names.
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
-                 const std::function<PlannedModel()>& build);
+                 const std::function<PlannedModel(int64_t rows)>& build);
 
 }  // namespace lockstep::train

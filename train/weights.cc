@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
+#include "train/checkpoint.h"
 #include "train/tensor_file.h"
 #include "train/weight_files.h"
 
@@ -152,8 +153,18 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folde
   return model;
 }
 
-std::unique_ptr<nn::LanguageModel> load_model(const RunDirectory& run) {
-  return load_model(run.path());
+std::filesystem::path model_folder(const RunDirectory& run) {
+  // A folder of Hugging Face's programs may hold shards instead.
+  const bool finished = std::filesystem::exists(run.weights()) ||
+                        std::filesystem::exists(run.path() / "model.safetensors.index.json");
+  if (finished) return run.path();
+  const std::vector<CheckpointEntry> found = list_checkpoints(run.checkpoints());
+  const auto newest = std::find_if(found.rbegin(), found.rend(),
+                                   [](const CheckpointEntry& entry) { return entry.complete; });
+  LS_CHECK(newest != found.rend(), CheckpointError,
+           "[weights] {} holds neither model.safetensors nor a complete checkpoint yet.",
+           run.path().string());
+  return newest->path;
 }
 
 }  // namespace lockstep::train

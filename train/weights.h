@@ -26,6 +26,9 @@ void load_weights(nn::Module& model, const std::filesystem::path& path);
 /// what, safetensors hold the weights. In evaluation mode. Throws CheckpointError where a file is
 /// missing or does not fit; ConfigError for a config.json that is not supported.
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder);
-std::unique_ptr<nn::LanguageModel> load_model(const RunDirectory& run);
+
+/// The folder with a run's weights: its own when it is finished, else its newest complete
+/// checkpoint. Throws CheckpointError if there is neither yet.
+std::filesystem::path model_folder(const RunDirectory& run);
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/norm_projection.h"
 #include "core/ops/norm_rules.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
@@ -40,41 +41,6 @@ double machine_epsilon(DType dtype) {
 /// x * rstd, or (x - mean) * rstd where there is a mean.
 Tensor normalised(const Tensor& input, OptionalTensor mean, const Tensor& rstd) {
   return (mean ? input - *mean : input) * rstd;
-}
-
-/// What both norms' backward needs, in simple operators. For rows x with xhat = (x - mean) rstd,
-/// the map from a gradient of xhat to rstd * project(gradient) is linear and symmetric:
-/// project(u) = u - mean(u) - xhat mean(u xhat). The root mean square norm has no mean(u).
-struct NormProjection {
-  Tensor xhat;
-  Tensor rstd;
-  Dims dims;
-  bool centre;
-
-  Tensor project(const Tensor& u) const {
-    const Tensor rest = u - xhat * (u * xhat).mean(dims, true);
-    return centre ? rest - u.mean(dims, true) : rest;
-  }
-  /// Gradient of x in v . (rstd project(gw)) + c . xhat, for fixed v, gw and c (c may be
-  /// undefined).
-  Tensor second(const Tensor& v, const Tensor& gw, const Tensor& c) const {
-    Tensor total;  // of what multiplies xhat, and of what xhat moves
-    if (v.defined()) {
-      const Tensor bent = v * (gw * xhat).mean(dims, true) + gw * (v * xhat).mean(dims, true);
-      const Tensor along = (v * project(gw)).mean(dims, true);
-      total = rstd * (project(-(bent * rstd)) - xhat * rstd * along);
-    }
-    if (c.defined()) {
-      const Tensor straight = rstd * project(c);
-      total = total.defined() ? total + straight : straight;
-    }
-    return total;
-  }
-};
-
-Tensor plus(const Tensor& a, const Tensor& b) {
-  if (!a.defined()) return b;
-  return b.defined() ? a + b : a;
 }
 
 }  // namespace

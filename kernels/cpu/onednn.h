@@ -4,8 +4,9 @@
 
 #include "core/dtype.h"
 
-/// oneDNN, the only file pair that knows it. Every call runs on the calling thread alone: the
-/// library cuts a product differently for each number of threads, which would change its bits.
+/// oneDNN's products; onednn_conv.h has its convolutions, and no other file knows the library.
+/// Every call runs on the calling thread alone: the library cuts a product differently for each
+/// number of threads, which would change its bits.
 namespace lockstep::cpu::onednn {
 
 /// Row-major c [m, n] = alpha op(a) op(b) + beta c; op transposes. c is not read when beta is 0.

@@ -56,7 +56,9 @@ std::vector<T> elements_as(const Tensor& tensor) {
   std::vector<T> elements;
   elements.reserve(static_cast<size_t>(tensor.numel()));
   with_element_type(tensor.dtype(), [&]<class E>(E) {
-    const E* data = tensor.data<E>();
+    // A bool that nobody set may be any byte.
+    using Stored = std::conditional_t<std::is_same_v<E, bool>, uint8_t, E>;
+    const auto* data = reinterpret_cast<const Stored*>(tensor.data<E>());
     for_each_offset(tensor.sizes(), tensor.strides(),
                     [&](int64_t offset) { elements.push_back(static_cast<T>(data[offset])); });
   });

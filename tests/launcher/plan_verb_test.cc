@@ -83,9 +83,9 @@ TEST_F(Plan, WrongConfigsAndRanksEndWithTwo) {
   EXPECT_EQ(wrong.status, 2);
   EXPECT_TRUE(says(wrong.errors, "wrong.txtpb:4:13: ConfigError: "));
   put_config("run.txtpb");
-  const Result ranks = run("plan run.txtpb --ranks 2");
+  const Result ranks = run("plan run.txtpb --ranks 3");
   EXPECT_EQ(ranks.status, 2);
-  EXPECT_TRUE(says(ranks.errors, "ConfigError: [plan] 2 ranks cannot share a step"));
+  EXPECT_TRUE(says(ranks.errors, "ConfigError: [plan] 3 ranks cannot share a step"));
   EXPECT_EQ(ranks.output, "");
   EXPECT_EQ(run("plan run.txtpb --ranks 0").status, 2);
   EXPECT_EQ(run("plan").status, 2);

@@ -194,8 +194,11 @@ TEST_F(ResumeTest, EvalRepeatsTheHeldOutLossAndReadsACheckpointOfAnUnfinishedRun
   fs::remove(folder_ / "done/model.safetensors");
   const Result unfinished = run("eval done");
   EXPECT_EQ(unfinished.status, 0);
-  EXPECT_TRUE(says(unfinished.output, "step-00000060/model.safetensors"));
+  EXPECT_TRUE(says(unfinished.output, "checkpoints/step-00000060"));
   EXPECT_TRUE(says(unfinished.output, "bits per byte"));
+  EXPECT_EQ(run("sample done --num_samples 1 --max_new_tokens 5").status, 0);
+  fs::remove_all(folder_ / "done/checkpoints");
+  EXPECT_EQ(run("eval done").status, 4);
 }
 
 TEST_F(ResumeTest, ANonFiniteStepIsSkippedSaidAndFinallyGivenUp) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/factory.h"
+#include "tests/core/expect_error.h"
 
 namespace lockstep::nn {
 namespace {
@@ -10,6 +11,25 @@ namespace {
 struct Leaf : Module {
   explicit Leaf(Tensor shared) : weight(register_parameter("weight", std::move(shared))) {}
   Tensor weight;
+};
+
+struct Counter : Module {
+  explicit Counter(Tensor count)
+      : weight(register_parameter("weight", zeros({2}))),
+        count(register_buffer("count", std::move(count))) {}
+  Tensor weight;
+  Tensor count;
+};
+
+struct Counters : Module {
+  explicit Counters(const Tensor& first, const Tensor& second)
+      : own(register_buffer("own", ones({1}))), a(first), b(second) {
+    register_module("a", a);
+    register_module("b", b);
+  }
+  Tensor own;
+  Counter a;
+  Counter b;
 };
 
 struct Pair : Module {
@@ -41,6 +61,40 @@ TEST(Module, ATiedParameterIsListedOnceUnderItsFirstName) {
 TEST(Module, ParametersRequireGrad) {
   Pair pair(zeros({2}), zeros({3}));
   EXPECT_TRUE(pair.a.weight.requires_grad());
+}
+
+std::vector<std::string> names(const std::vector<NamedParameter>& tensors) {
+  std::vector<std::string> found;
+  for (const NamedParameter& tensor : tensors) found.push_back(tensor.name);
+  return found;
+}
+
+TEST(Module, BuffersAreNamedLikeParametersAndAreNone) {
+  Counters counters(zeros({}), zeros({3}));
+  EXPECT_EQ(names(counters.named_buffers()),
+            (std::vector<std::string>{"own", "a.count", "b.count"}));
+  EXPECT_EQ(names(counters.named_parameters()), (std::vector<std::string>{"a.weight", "b.weight"}));
+  EXPECT_EQ(counters.parameter_count(), 4);
+  EXPECT_TRUE(counters.named_buffers()[1].tensor.is_same(counters.a.count));
+  EXPECT_FALSE(counters.a.count.requires_grad());
+}
+
+TEST(Module, ASharedBufferIsListedOnceUnderItsFirstName) {
+  const Tensor shared = zeros({});
+  Counters counters(shared, shared);
+  EXPECT_EQ(names(counters.named_buffers()), (std::vector<std::string>{"own", "a.count"}));
+}
+
+TEST(Module, BuffersAreStoredAfterParameters) {
+  Counters counters(zeros({}), zeros({}));
+  std::vector<std::string> stored;
+  for (const StoredParameter& tensor : counters.stored_parameters()) stored.push_back(tensor.name);
+  EXPECT_EQ(stored,
+            (std::vector<std::string>{"a.weight", "b.weight", "own", "a.count", "b.count"}));
+}
+
+TEST(Module, ABufferThatRequiresGradIsRefused) {
+  expect_error<AutogradError>([] { Counter(zeros({2}).set_requires_grad()); }, "[module]", "count");
 }
 
 TEST(Module, TrainingModeReachesChildren) {

@@ -92,6 +92,8 @@ const SampleTable& op_samples() {
   static const SampleTable kTable = [] {
     SampleTable table;
     add_attention_samples(table);
+    add_batch_norm_samples(table);
+    add_conv_samples(table);
     add_copy_samples(table);
     add_factory_samples(table);
     add_index_samples(table);
@@ -100,6 +102,7 @@ const SampleTable& op_samples() {
     add_norm_samples(table);
     add_optimizer_samples(table);
     add_pointwise_samples(table);
+    add_pool_samples(table);
     add_random_samples(table);
     add_reduce_samples(table);
     add_shape_samples(table);

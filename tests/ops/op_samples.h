@@ -50,6 +50,8 @@ const SampleTable& op_samples();
 
 // One function for each family of core/ops.
 void add_attention_samples(SampleTable& table);
+void add_batch_norm_samples(SampleTable& table);
+void add_conv_samples(SampleTable& table);
 void add_copy_samples(SampleTable& table);
 void add_factory_samples(SampleTable& table);
 void add_index_samples(SampleTable& table);
@@ -58,6 +60,7 @@ void add_matmul_samples(SampleTable& table);
 void add_norm_samples(SampleTable& table);
 void add_optimizer_samples(SampleTable& table);
 void add_pointwise_samples(SampleTable& table);
+void add_pool_samples(SampleTable& table);
 void add_random_samples(SampleTable& table);
 void add_reduce_samples(SampleTable& table);
 void add_shape_samples(SampleTable& table);

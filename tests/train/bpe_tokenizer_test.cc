@@ -142,10 +142,10 @@ RC_GTEST_PROP(BpeVocabulary, DamagedFilesGiveDataErrorOrAVocabularyThatWorks, ()
   }
 }
 
-/// Needs GPT-2's own files in the folder that LOCKSTEP_GPT2_FILES names.
+/// Needs GPT-2's own files in the folder that TEST_GPT2_FILES names.
 TEST(Gpt2Files, GiveTiktokensIds) {
-  const char* folder = std::getenv("LOCKSTEP_GPT2_FILES");
-  if (folder == nullptr) GTEST_SKIP() << "LOCKSTEP_GPT2_FILES names no folder";
+  const char* folder = std::getenv("TEST_GPT2_FILES");
+  if (folder == nullptr) GTEST_SKIP() << "TEST_GPT2_FILES names no folder";
   const auto tokenizer = load_tokenizer(folder);
   ASSERT_EQ(tokenizer->name(), "bpe");
   EXPECT_EQ(tokenizer->vocabulary(), 50257);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/train/python.h"
 
 namespace lockstep::train {
 namespace {
@@ -57,9 +57,8 @@ TEST(EventFile, AMissingFolderIsNamed) {
 
 /// TensorBoard's own reader, where it is installed.
 TEST(EventFile, TensorBoardReadsItBack) {
-  if (std::system("python3 -c 'import tensorboard' > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "python3 has no module tensorboard (pip install tensorboard)";
-  }
+  const std::string lacking = python_lacks("tensorboard", "tensorboard");
+  if (!lacking.empty()) GTEST_SKIP() << lacking;
   const TemporaryDirectory folder;
   {
     EventFile file(folder.path());
@@ -74,20 +73,15 @@ TEST(EventFile, TensorBoardReadsItBack) {
     const std::array values = {Scalar{"train/loss", 9}};
     resumed.write(151, values);
   }
-  put_file(folder / "read.py", R"(
-import sys
+  const std::string printed = run_python(folder, R"(
 from tensorboard.backend.event_processing import event_accumulator as ea
-a = ea.EventAccumulator(sys.argv[1], size_guidance={ea.SCALARS: 0})
+a = ea.EventAccumulator(".", size_guidance={ea.SCALARS: 0})
 a.Reload()
 for tag in sorted(a.Tags()["scalars"]):
     events = a.Scalars(tag)
     print(tag, len(events), events[0].step, events[-1].step, *("%.9g" % e.value for e in (events[0], events[6], events[-1])))
 )");
-  const std::string command =
-      fmt::format("python3 '{}' '{}' > '{}' 2> '{}'", (folder / "read.py").string(),
-                  folder.path().string(), (folder / "out").string(), (folder / "err").string());
-  ASSERT_EQ(std::system(command.c_str()), 0) << file_content(folder / "err");
-  EXPECT_EQ(file_content(folder / "out"),
+  EXPECT_EQ(printed,
             "train/loss 151 1 151 1 0.142857149 9\n"
             "train/lr 150 1 150 0.000300000014 0.000300000014 0.000300000014\n");
 }

@@ -86,6 +86,15 @@ INSTANTIATE_TEST_SUITE_P(
              "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 1 width: 32 "
              "tie_embeddings: true } } train { micro_batch_size: 2 leaves: 2 }",
              2},
+        Case{"Perceptron",
+             "model { mlp { inputs: 64 classes: 10 hidden_widths: [96, 32] } } data { random {} }"},
+        Case{"ResnetWithLeaves",
+             "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 8 "
+             "blocks: [1, 1] } } data { random {} } train { micro_batch_size: 2 leaves: 2 }",
+             2},
+        Case{"ResnetOfThreeStages",
+             "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 16 "
+             "blocks: [1, 1, 1] } } data { random {} } train { batch_size: 64 }"},
         Case{"SgdWithMomentum", "optimizer { sgd { momentum: 0.9 } }"},
         Case{"SgdWithoutMomentum", "optimizer { sgd { momentum: 0 } }"},
         // A checkpoint's transposed copies are more than the activations of so few tokens.
@@ -142,11 +151,29 @@ TEST(Plan, ARankHoldsWhatARunOfItsShareHolds) {
   EXPECT_GT(plan_run(whole).gradient_bytes, shared.gradient_bytes);
 }
 
-TEST(Plan, RefusesRanksThatCannotShareWholeLeaves) {
+TEST(Plan, RanksThatLeavesDoNotDivideByPlanForTheOneWithMost) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config =
+      tiny_run(folder, "train { batch_size: 8 micro_batch_size: 1 leaves: 8 }");
+  EXPECT_EQ(plan_run(config, 3).micro_batches, 3);
+  EXPECT_EQ(plan_run(config, 3).gradient_arenas, 3);
+  EXPECT_EQ(plan_run(config, 6).micro_batches, 2);
+}
+
+TEST(Plan, MoreRanksThanLeavesShareTheSamples) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { batch_size: 12 }");
+  const RunPlan plan = plan_run(config, 4);
+  EXPECT_EQ(plan.micro_batch_size, 3);
+  EXPECT_EQ(plan.micro_batches, 1);
+  EXPECT_LT(plan.activation_bytes, plan_run(config).activation_bytes);
+}
+
+TEST(Plan, RefusesRanksThatCannotShareAStep) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder, "train { micro_batch_size: 1 leaves: 4 }");
-  EXPECT_EQ(plan_run(config, 4).leaves, 1);
-  for (const int64_t ranks : {0, 3, 8}) {
+  EXPECT_THROW(plan_run(config, 0), ConfigError);
+  for (const int64_t ranks : {5, 16}) {
     expect_error<ConfigError>([&] { plan_run(config, ranks); }, "[plan]", std::to_string(ranks),
                               "train.leaves, which is 4");
   }
@@ -200,7 +227,7 @@ PlannedModel classifier(int64_t rows) {
 TEST(Plan, ServesAnyModelThatMakesALoss) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder, "train { batch_size: 64 }");
-  const RunPlan plan = plan_run(config, 1, [] { return classifier(64); });
+  const RunPlan plan = plan_run(config, 1, [](int64_t) { return classifier(64); });
   EXPECT_EQ(plan.parameters, 300 * 200 + 200 + 200 * 10 + 10);
   EXPECT_EQ(plan.tokens_per_step(), 64) << "a sample counts as one";
   const int64_t peak = measured_peak([&] {

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/generator.h"
 #include "core/ops/factory.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/train/python.h"
 #include "tests/train/tiny_models.h"
 #include "train/hugging_face_folder.h"
 #include "train/weights.h"
@@ -19,27 +19,12 @@ namespace {
 class SafetensorsInterop : public testing::Test {
  protected:
   void SetUp() override {
-    const char* chosen = std::getenv("LOCKSTEP_TEST_PYTHON");
-    python_ = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-    const std::string check =
-        fmt::format("'{}' -c 'import safetensors.numpy' > /dev/null 2>&1", python_);
-    if (std::system(check.c_str()) != 0) {
-      GTEST_SKIP() << python_ << " has no module safetensors.numpy (pip install safetensors numpy; "
-                   << "LOCKSTEP_TEST_PYTHON names another interpreter)";
-    }
+    const std::string lacking = python_lacks("safetensors.numpy", "safetensors numpy");
+    if (!lacking.empty()) GTEST_SKIP() << lacking;
   }
-
-  /// Runs a script on the test's folder and returns what it prints.
-  std::string run(const std::string& script) const {
-    put_file(folder_ / "script.py", script);
-    const std::string command =
-        fmt::format("cd '{}' && '{}' script.py > out 2> err", folder_.path().string(), python_);
-    EXPECT_EQ(std::system(command.c_str()), 0) << file_content(folder_ / "err");
-    return file_content(folder_ / "out");
-  }
+  std::string run(const std::string& script) const { return run_python(folder_, script); }
 
   TemporaryDirectory folder_;
-  std::string python_;
 };
 
 TEST_F(SafetensorsInterop, PythonReadsWhatIsWritten) {

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+namespace lockstep::cpu {
+
+/// A convolution as its kernels see it, whichever of its three tensors is wanted:
+///   image  [batch, channels, image...]
+///   weight [features, channels / groups, kernel...]
+///   map    [batch, features, map...], the image convolved with the weight
+/// A transposed convolution makes an image out of a map. All are row-major and of one dtype.
+struct ConvProblem {
+  DType dtype = DType::kF32;
+  int64_t batch = 0;
+  int64_t groups = 1;
+  int64_t channels = 0;
+  int64_t features = 0;
+  // One number per spatial dimension.
+  Dims image;
+  Dims kernel;
+  Dims map;
+  Dims stride;
+  Dims padding;
+  Dims dilation;
+
+  size_t rank() const { return kernel.size(); }
+  /// Elements of one channel or feature.
+  int64_t image_size() const { return count_elements(image); }
+  int64_t kernel_size() const { return count_elements(kernel); }
+  int64_t map_size() const { return count_elements(map); }
+  /// Elements of the whole weight, and of one image and one map of the batch.
+  int64_t weight_count() const { return features * (channels / groups) * kernel_size(); }
+  int64_t image_count() const { return channels * image_size(); }
+  int64_t map_count() const { return features * map_size(); }
+  /// Floating-point operations for one image.
+  double flops_per_image() const {
+    return 2.0 * static_cast<double>(weight_count()) * static_cast<double>(map_size());
+  }
+  bool is_empty() const { return batch * image_count() * weight_count() * map_count() == 0; }
+};
+
+/// Which tensor is computed from the other two.
+enum class ConvResult : uint8_t { kImage, kWeight, kMap };
+
+/// The three tensors; the one that is computed is written, the others are read.
+struct ConvTensors {
+  void* image = nullptr;
+  void* weight = nullptr;
+  void* map = nullptr;
+  /// [features], added to a map; null for none. Not for other results.
+  const void* bias = nullptr;
+};
+
+/// How many parts the batch is cut into where parts of the weight's gradient are added: by shape
+/// alone, as many as keep many threads busy and their sums small.
+inline int64_t weight_parts(const ConvProblem& p) {
+  constexpr int64_t kLargeWeight = 1 << 18;  // elements
+  const int64_t most = p.weight_count() > kLargeWeight ? 8 : 16;
+  constexpr double kLeastFlops = 4e6;
+  const double images = std::max(1.0, kLeastFlops / std::max(1.0, p.flops_per_image()));
+  const auto parts = static_cast<int64_t>(static_cast<double>(p.batch) / images);
+  return std::clamp<int64_t>(parts, 1, most);
+}
+
+}  // namespace lockstep::cpu

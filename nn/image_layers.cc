@@ -1,0 +1,47 @@
+#include "nn/image_layers.h"
+
+#include <cmath>
+
+#include "core/ops/batch_norm.h"
+#include "core/ops/conv.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/random.h"
+
+namespace lockstep::nn {
+
+namespace {
+
+Tensor kaiming_normal(int64_t in, int64_t out, int64_t kernel) {
+  Tensor weight = empty({out, in, kernel, kernel});
+  normal_(weight, 0.0, std::sqrt(2.0 / static_cast<double>(out * kernel * kernel)));
+  return weight;
+}
+
+}  // namespace
+
+Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options)
+    : weight(register_parameter("weight", kaiming_normal(in / options.groups, out, kernel))),
+      options_(options) {
+  if (options.bias) bias = register_parameter("bias", zeros({out}));
+}
+
+Tensor Conv2d::forward(const Tensor& x) const {
+  return conv2d(x, weight, bias, {options_.stride}, {options_.padding}, {1}, options_.groups);
+}
+
+BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
+    : weight(register_parameter("weight", ones({width}))),
+      bias(register_parameter("bias", zeros({width}))),
+      running_mean(register_buffer("running_mean", zeros({width}))),
+      running_var(register_buffer("running_var", ones({width}))),
+      num_batches_tracked(register_buffer("num_batches_tracked", zeros({}, DType::kI64))),
+      epsilon_(epsilon),
+      momentum_(momentum) {}
+
+Tensor BatchNorm2d::forward(const Tensor& x) const {
+  if (is_training()) add_(num_batches_tracked, 1);
+  return batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, epsilon_);
+}
+
+}  // namespace lockstep::nn

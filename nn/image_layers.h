@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nn/module.h"
+
+namespace lockstep::nn {
+
+/// How a convolution moves over an image; the same for height and width.
+struct Conv2dOptions {
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t groups = 1;
+  bool bias = false;
+};
+
+/// Convolution (core/ops/conv.h) of x [batch, in, height, width] with a square kernel, W [out, in /
+/// groups, kernel, kernel]. W starts normal with deviation sqrt(2 / (out kernel^2)), which keeps
+/// the size of gradients through ReLUs (He et al. 2015), the bias at zero.
+class Conv2d : public Module {
+ public:
+  Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {});
+  Tensor forward(const Tensor& x) const;
+
+  Tensor weight;
+  Tensor bias;  ///< undefined when there is none
+
+ private:
+  Conv2dOptions options_;
+};
+
+/// Batch norm (core/ops/batch_norm.h) of x [batch, width, height, width]. Starts as weight 1, bias
+/// 0. In training every forward pass moves the running statistics, once for each micro-batch.
+class BatchNorm2d : public Module {
+ public:
+  explicit BatchNorm2d(int64_t width, double epsilon = 1e-5, double momentum = 0.1);
+  Tensor forward(const Tensor& x) const;
+
+  Tensor weight;
+  Tensor bias;
+  // Buffers.
+  Tensor running_mean;
+  Tensor running_var;
+  Tensor num_batches_tracked;  ///< int64, 0-d
+
+ private:
+  double epsilon_;
+  double momentum_;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nn/classifier.h"
+#include "nn/layers.h"
+
+namespace lockstep::nn {
+
+enum class Activation : uint8_t {
+  kRelu,  ///< max(x, 0)
+  kGelu,  ///< x Phi(x), Phi the normal distribution function (Hendrycks & Gimpel 2016)
+};
+
+/// Shape of a multilayer perceptron: linear layers with an activation between them.
+struct MlpOptions {
+  int64_t inputs = 64;                         ///< numbers of a sample
+  std::vector<int64_t> hidden_widths = {128};  ///< none: a linear classifier
+  int64_t classes = 10;
+  Activation activation = Activation::kRelu;
+};
+
+/// Layers are named layers.0, layers.1, ... and start as PyTorch's do.
+class Mlp final : public Classifier {
+ public:
+  explicit Mlp(const MlpOptions& options);
+
+  Tensor forward(const Tensor& inputs) override;
+  std::vector<int64_t> input_shape() const override { return {options_.inputs}; }
+  int64_t classes() const override { return options_.classes; }
+  double forward_flops() const override;
+
+  std::vector<std::unique_ptr<Linear>> layers;
+
+ private:
+  MlpOptions options_;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,64 @@
+#include "nn/image_layers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/generator.h"
+#include "core/ops/batch_norm.h"
+#include "core/ops/conv.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "tests/kernels/tensor_values.h"
+
+namespace lockstep::nn {
+namespace {
+
+TEST(Conv2d, StartsNormalWithTheDeviationOfItsFanOut) {
+  manual_seed(3);
+  const Conv2d conv(32, 64, 3, {.bias = true});
+  EXPECT_EQ(conv.weight.shape(), "[64, 32, 3, 3]");
+  const double mean = conv.weight.mean().item<double>();
+  const double deviation = std::sqrt(square(conv.weight).mean().item<double>());
+  EXPECT_NEAR(mean, 0, 1e-3);
+  EXPECT_NEAR(deviation, std::sqrt(2.0 / (64 * 9)), 1e-3);
+  EXPECT_EQ(values(conv.bias), std::vector<double>(64, 0.0));
+}
+
+TEST(Conv2d, AppliesItsOptions) {
+  manual_seed(3);
+  const Conv2d conv(4, 6, 3, {.stride = 2, .padding = 1, .groups = 2, .bias = true});
+  conv.bias.data<float>()[2] = 1.5F;
+  const Tensor x = random_tensor({2, 4, 7, 8});
+  expect_near(conv.forward(x), conv2d(x, conv.weight, conv.bias, {2}, {1}, {1}, 2), 0, 0);
+  EXPECT_EQ(conv.forward(x).shape(), "[2, 6, 4, 4]");
+  EXPECT_FALSE(Conv2d(4, 6, 1).bias.defined());
+}
+
+TEST(BatchNorm2d, TracksBatchesInTrainingOnly) {
+  BatchNorm2d norm(3, 1e-5, 0.2);
+  const Tensor x = random_tensor({4, 3, 5, 5}) * 3.0 + 2.0;
+  norm.forward(x);
+  norm.forward(x);
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 2);
+  const Tensor mean = x.mean({0, 2, 3});
+  expect_near(norm.running_mean, mean * (1 - 0.8 * 0.8), 1e-5, 1e-5);
+  const std::vector<double> before = values(norm.running_var);
+  norm.eval();
+  const Tensor out = norm.forward(x);
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 2);
+  EXPECT_EQ(values(norm.running_var), before);
+  expect_near(
+      out, batch_norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_var, false), 0, 0);
+}
+
+TEST(BatchNorm2d, BuffersHaveTheNamesThatOtherProgramsUse) {
+  const BatchNorm2d norm(3);
+  std::vector<std::string> names;
+  for (const NamedParameter& buffer : norm.named_buffers()) names.push_back(buffer.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"running_mean", "running_var", "num_batches_tracked"}));
+}
+
+}  // namespace
+}  // namespace lockstep::nn

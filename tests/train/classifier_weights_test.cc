@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "autograd/grad_mode.h"
+#include "core/generator.h"
+#include "nn/models/resnet.h"
+#include "tests/kernels/tensor_values.h"
+#include "tests/train/temporary_directory.h"
+#include "train/weights.h"
+
+namespace lockstep::train {
+namespace {
+
+nn::ResnetOptions small() {
+  return {.channels = 1, .height = 8, .width = 8, .classes = 3, .base_width = 4, .blocks = {1, 1}};
+}
+
+TEST(ClassifierWeights, RunningStatisticsAreSavedWithTheWeights) {
+  const NoGradGuard no_grad;
+  const TemporaryDirectory folder;
+  const Tensor x = random_tensor({5, 1, 8, 8});
+  manual_seed(1);
+  nn::Resnet saved(small());
+  saved.forward(x);
+  saved.forward(x);
+  saved.eval();
+  save_weights(saved, folder / "model.safetensors");
+
+  manual_seed(2);
+  nn::Resnet loaded(small());
+  load_weights(loaded, folder / "model.safetensors");
+  loaded.eval();
+  EXPECT_EQ(loaded.bn1.num_batches_tracked.item<int64_t>(), 2);
+  expect_near(loaded.forward(x), saved.forward(x), 0, 0);
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tests/train/temporary_directory.h"
+
+namespace lockstep::train {
+
+/// Writes `rows` samples of `features` numbers in `classes` classes that can be told apart: a
+/// sample of class c is largest in the features that c leaves over when divided by the classes.
+inline void put_table(const std::filesystem::path& path, int rows, int features, int classes) {
+  std::string text;
+  for (int row = 0; row < rows; ++row) {
+    const int label = row * 7 % classes;
+    for (int i = 0; i < features; ++i) {
+      const int noise = (row * 31 + i * 17) % 5;
+      text += fmt::format("{},", (i % classes == label ? 10 : 0) + noise);
+    }
+    text += fmt::format("{}\n", label);
+  }
+  put_file(path, text);
+}
+
+}  // namespace lockstep::train
