@@ -74,8 +74,12 @@ void FileDescriptor::start_writeback() {
 }
 
 void FileDescriptor::sync() {
-  // Some file systems cannot sync a directory and say EINVAL; there is nothing more to ask of them.
-  if (::fsync(fd_) != 0 && errno != EINVAL) throw_errno("fsync", path_);
+  while (::fsync(fd_) != 0) {
+    if (errno == EINTR) continue;
+    // Some file systems cannot sync a directory; there is nothing more to ask of them.
+    if (errno == EINVAL) return;
+    throw_errno("fsync", path_);
+  }
 }
 
 void FileDescriptor::close() {

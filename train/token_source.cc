@@ -22,14 +22,6 @@ std::span<int64_t> row(std::span<int64_t> buffer, int64_t index, int64_t length)
 
 }  // namespace
 
-void fill_sequences(const TokenSource& source, int64_t step, int64_t first, int64_t length,
-                    std::span<int64_t> inputs, std::span<int64_t> targets) {
-  const int64_t count = rows(length, inputs, targets);
-  for (int64_t i = 0; i < count; ++i) {
-    source.sequence(step, first + i, row(inputs, i, length), row(targets, i, length));
-  }
-}
-
 int64_t fill_validation(const TokenSource& source, int64_t first, int64_t length,
                         std::span<int64_t> inputs, std::span<int64_t> targets) {
   const int64_t count = rows(length, inputs, targets);

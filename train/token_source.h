@@ -47,14 +47,10 @@ class TokenSource {
   virtual double held_out_bytes_per_token() const { return 0; }
 };
 
-/// Fills sequences first, first + 1, ... of `step` into row-major [count, length] buffers, where
-/// count = inputs.size() / length. Throws DataError unless both buffers hold the same whole number
+/// Fills validation windows first, first + 1, ... into row-major [count, length] buffers, where
+/// count = inputs.size() / length, and returns the number of real targets. Rows past the last
+/// window are padding as a whole. Throws DataError unless both buffers hold the same whole number
 /// of rows.
-void fill_sequences(const TokenSource& source, int64_t step, int64_t first, int64_t length,
-                    std::span<int64_t> inputs, std::span<int64_t> targets);
-
-/// Fills validation windows first, first + 1, ... likewise and returns the number of real targets.
-/// Rows past the last window are padding as a whole.
 int64_t fill_validation(const TokenSource& source, int64_t first, int64_t length,
                         std::span<int64_t> inputs, std::span<int64_t> targets);
 

@@ -138,7 +138,6 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     const double elapsed = seconds_since(start);
     const bool out_of_budget = settings_.time_budget > 0 && elapsed >= settings_.time_budget;
     last = trainer_.steps_done() >= settings_.steps || out_of_budget;
-    if (last && trainer_.steps_done() < settings_.steps) summary.end = RunEnd::kTimeBudget;
     // One more step and the checkpoint must fit into the limit as well.
     const bool out_of_time =
         options.time_limit > 0 && elapsed + step.seconds + save_seconds_ >= options.time_limit;
@@ -167,6 +166,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   }
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) {
+    if (summary.steps < settings_.steps) summary.end = RunEnd::kTimeBudget;
     // A run that was stopped between its last step and this point has still to do it.
     if (holds_out && summary.held_out.targets == 0) {
       const auto evaluated = evaluate({.step = summary.steps}, true, options.stop, summary);

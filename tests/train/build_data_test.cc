@@ -6,6 +6,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/error.h"
+#include "tests/train/sequences.h"
 #include "tests/train/tiny_tokenizers.h"
 #include "train/text_data.h"
 #include "train/token_data.h"

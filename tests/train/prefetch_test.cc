@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/error.h"
+#include "tests/train/sequences.h"
 #include "tests/train/temporary_directory.h"
 #include "train/text_data.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "tests/train/sequences.h"
 #include "tests/train/temporary_directory.h"
 
 namespace lockstep::train {
@@ -150,9 +151,9 @@ TEST(RandomTokens, CoverTheVocabularyAndRepeatForTheSameStep) {
 TEST(TokenSource, BuffersThatHoldNoWholeSequencesAreRefused) {
   const RandomTokens source(11, 3);
   Tokens inputs(10), targets(10), fewer(5);
-  EXPECT_THROW(fill_sequences(source, 0, 0, 3, inputs, targets), DataError);
-  EXPECT_THROW(fill_sequences(source, 0, 0, 5, inputs, fewer), DataError);
-  EXPECT_THROW(fill_sequences(source, 0, 0, 0, inputs, targets), DataError);
+  EXPECT_THROW(fill_validation(source, 0, 3, inputs, targets), DataError);
+  EXPECT_THROW(fill_validation(source, 0, 5, inputs, fewer), DataError);
+  EXPECT_THROW(fill_validation(source, 0, 0, inputs, targets), DataError);
 }
 
 }  // namespace

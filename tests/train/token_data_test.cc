@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "tests/train/sequences.h"
 #include "tests/train/temporary_directory.h"
 #include "train/byte_tokenizer.h"
 
