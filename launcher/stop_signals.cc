@@ -2,9 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
+#include <cerrno>
+#include <cstring>
+
+#include "core/check.h"
 
 namespace lockstep::launcher {
 
@@ -25,19 +29,37 @@ extern "C" void ask_for_stop(int signal) {
   ::raise(signal);
 }
 
+void check(int result) {
+  LS_CHECK(result == 0, Error, "[signals] the system refused a handler for stop signals: {}.",
+           std::strerror(errno));
+}
+
+/// A frame holds every vector and tile register, so its size is the processor's.
+size_t stack_bytes() {
+  constexpr size_t kHandler = 16384;
+  return kHandler + static_cast<size_t>(std::max(0L, ::sysconf(_SC_SIGSTKSZ)));
+}
+
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals() : stack_(std::make_unique<std::byte[]>(stack_bytes())) {
   stop_signal = 0;
+  stack_t stack{};
+  stack.ss_sp = stack_.get();
+  stack.ss_size = stack_bytes();
+  check(::sigaltstack(&stack, &stack_before_));
   struct sigaction action {};
   action.sa_handler = ask_for_stop;
-  action.sa_flags = SA_RESTART;  // no read or write need know of it
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // no read or write need know of it
   sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    check(::sigaction(kSignals[i], &action, &before_[i]));
+  }
 }
 
 StopSignals::~StopSignals() {
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+  ::sigaltstack(&stack_before_, nullptr);
 }
 
 int StopSignals::received() const { return stop_signal; }
