@@ -32,14 +32,6 @@ target_link_libraries(lockstep_settings INTERFACE
     lockstep::onednn lockstep::xxhash fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11
     ZLIB::ZLIB LibLZMA::LibLZMA BZip2::BZip2 Threads::Threads)
 
-if(LOCKSTEP_WITH_OPENMP)
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
-  target_link_libraries(lockstep_settings INTERFACE OpenMP::OpenMP_CXX)
-else()
-  target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_SERIAL)
-  target_compile_options(lockstep_settings INTERFACE -Wno-unknown-pragmas)
-endif()
-
 if(LOCKSTEP_WITH_BENCHMARK)
   find_package(benchmark QUIET)
 endif()

@@ -1,17 +1,18 @@
 #include "core/parallel.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <latch>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
-
-#ifndef LOCKSTEP_SERIAL
-#include <omp.h>
-#endif
 
 namespace lockstep {
 namespace {
@@ -85,12 +86,13 @@ TEST(ParallelFor, RunsSmallRangesOnTheCallingThread) {
 TEST(ParallelFor, NestedCallsRunOnTheThreadThatMakesThem) {
   const Threads threads(3);
   std::atomic<int> inner = 0;
+  std::latch all_begun(3);  // so that workers have parts too
   parallel_for(0, 12, 1, [&](int64_t first, int64_t last) {
+    all_begun.arrive_and_wait();
     const auto outer_thread = std::this_thread::get_id();
     for (int64_t i = first; i < last; ++i) {
       parallel_for(0, 8, 1, [&](int64_t a, int64_t b) {
         inner += static_cast<int>(b - a);
-        // Serial builds, and a runtime that gives one thread, nest in the caller anyway.
         EXPECT_EQ(std::this_thread::get_id(), outer_thread);
       });
     }
@@ -114,6 +116,23 @@ TEST(ParallelFor, RethrowsAnExceptionAfterAllPartsAreDone) {
   EXPECT_TRUE(Visits(0, 100, 1).each_once()) << "the next call must work";
 }
 
+TEST(ParallelFor, CutsTheRangeByTheNumberOfThreadsWhoeverIsFree) {
+  using Parts = std::vector<std::pair<int64_t, int64_t>>;
+  const Parts expected = {{0, 26}, {26, 52}, {52, 78}, {78, 101}};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t) {
+    callers.emplace_back([&] {
+      set_num_threads(4);
+      for (int i = 0; i < 50; ++i) {
+        Visits visits(0, 101, 1);
+        std::ranges::sort(visits.parts);
+        EXPECT_EQ(visits.parts, expected);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
 TEST(ParallelFor, ThreadsOfTheProgramMayCallItAtOnce) {
   std::vector<std::thread> callers;
   for (int t = 0; t < 3; ++t) {
@@ -135,17 +154,48 @@ TEST(NumThreads, IsSetPerThreadAndAtLeastOne) {
   EXPECT_EQ(num_threads(), 3);
   set_num_threads(-2);
   EXPECT_EQ(num_threads(), 1);
+  set_num_threads(1 << 20);
+  EXPECT_EQ(num_threads(), 4096);
 }
 
-#ifndef LOCKSTEP_SERIAL
-TEST(ParallelFor, CoversTheRangeWhenTheRuntimeGivesFewerThreads) {
-  const Threads threads(64);
-  const int before = omp_get_dynamic();
-  omp_set_dynamic(1);  // the runtime may now cut the number to the cores
-  EXPECT_TRUE(Visits(0, 640, 1).each_once());
-  omp_set_dynamic(before);
+/// OpenMP's setting for the calling thread, where a library brings its runtime along.
+class OpenMpThreads {
+ public:
+  OpenMpThreads() : before_(exists() ? get() : 0) {}
+  ~OpenMpThreads() {
+    if (exists()) set(before_);
+  }
+  static bool exists() { return find("omp_get_max_threads") && find("omp_set_num_threads"); }
+  static int get() { return reinterpret_cast<int (*)()>(find("omp_get_max_threads"))(); }
+  static void set(int threads) {
+    reinterpret_cast<void (*)(int)>(find("omp_set_num_threads"))(threads);
+  }
+
+ private:
+  static void* find(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+  int before_;
+};
+
+TEST(LibraryOnOneThread, HoldsInsideEveryPartAndEndsWithTheCall) {
+  if (!OpenMpThreads::exists()) GTEST_SKIP() << "no OpenMP runtime in this process";
+  const OpenMpThreads restored;
+  OpenMpThreads::set(3);
+  for (const int threads : {1, 2, 4}) {
+    const Threads set(threads);
+    std::latch all_begun(threads);  // so that workers have parts too
+    parallel_for(0, 8, 1, [&](int64_t first, int64_t) {
+      all_begun.arrive_and_wait();
+      EXPECT_EQ(OpenMpThreads::get(), 1) << "part from " << first;
+    });
+    EXPECT_EQ(OpenMpThreads::get(), 3);
+  }
+  {
+    const LibraryOnOneThread one_thread;
+    EXPECT_EQ(OpenMpThreads::get(), 1);
+  }
+  EXPECT_EQ(OpenMpThreads::get(), 3);
 }
-#endif
 
 }  // namespace
 }  // namespace lockstep

@@ -13,7 +13,7 @@ class KillSweep : public FileFaults {
  protected:
   /// Three checkpoints of which one is kept, so that saving, replacing and removing are all passed.
   Result train(const std::string& directory, const std::string& variables = "") const {
-    return run("train run.txtpb --run-dir " + directory, variables + " OMP_NUM_THREADS=1");
+    return run("train run.txtpb --run-dir " + directory, variables);
   }
   void expect_repaired(const std::string& what) const {
     // A checkpoint is there whole or is not there.

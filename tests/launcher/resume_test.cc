@@ -27,8 +27,7 @@ class ResumeTest : public Program {
              "checkpoint { every_steps: 7 keep_last: 2 }\n");
   }
   Result train(const std::string& directory, const std::string& more = "") const {
-    return run(fmt::format("train run.txtpb --run-dir {} {}", directory, more),
-               "OMP_NUM_THREADS=1");
+    return run(fmt::format("train run.txtpb --run-dir {} {}", directory, more));
   }
   std::string file(const std::string& name) const { return file_content(folder_ / name); }
   std::vector<std::string> checkpoints(const std::string& directory) const {
@@ -56,9 +55,8 @@ TEST_F(ResumeTest, ARunKilledAtAnyTimeGoesOnToTheSameBits) {
     for (int attempt = 0; attempt < 100; ++attempt) {
       const double seconds =
           0.05 + 0.1 * attempt * (0.5 + std::generate_canonical<double, 32>(random));
-      last = shell(fmt::format(
-          "OMP_NUM_THREADS=1 timeout -s KILL {:.3f} '{}/lockstep' train run.txtpb --run-dir {}",
-          seconds, LOCKSTEP_BIN_DIR, directory));
+      last = shell(fmt::format("timeout -s KILL {:.3f} '{}/lockstep' train run.txtpb --run-dir {}",
+                               seconds, LOCKSTEP_BIN_DIR, directory));
       if (last.status != 137) break;
       ++kills;
     }
@@ -74,7 +72,7 @@ TEST_F(ResumeTest, AStopRequestFinishesTheStepSavesAndEndsWith75) {
     const std::string directory = std::string("stopped-") + signal;
     // The shell ignores SIGINT for background processes; a program that handles it is not affected.
     const Result stopped = shell(
-        fmt::format("OMP_NUM_THREADS=1 '{}/lockstep' train run.txtpb --run-dir {} "
+        fmt::format("'{}/lockstep' train run.txtpb --run-dir {} "
                     "--set train.steps=100000 --set checkpoint.every_steps=0 & "
                     "while ! test -s {}/metrics.jsonl; do sleep 0.01; done; kill -{} $!; wait $!",
                     LOCKSTEP_BIN_DIR, directory, directory, signal));
