@@ -28,11 +28,12 @@ LS_HOST_DEVICE inline float power_of_two(int32_t n) {
 }
 }  // namespace detail
 
-/// e^x; 1.1 ulp.
-LS_HOST_DEVICE inline float exp_f32(float x) {
-  // Past these the result is infinite or zero. A NaN fails both tests and passes through.
-  x = x > 89.0F ? 89.0F : x;
-  x = x < -104.0F ? -104.0F : x;
+/// e^x = 2^n (1 + q) for x in [-104, 89], with |q| < 0.42.
+struct ExpParts {
+  float q;
+  int32_t n;
+};
+LS_HOST_DEVICE inline ExpParts exp_parts_f32(float x) {
   const float shifted = std::fma(x, 0x1.715476p0F, detail::kRound);
   const float k = shifted - detail::kRound;
   const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(detail::kRound);
@@ -44,17 +45,35 @@ LS_HOST_DEVICE inline float exp_f32(float x) {
   p = std::fma(p, r, 4.1668393e-02F);
   p = std::fma(p, r, 1.666652e-01F);
   p = std::fma(p, r, 4.9999994e-01F);
-  p = std::fma(p, r * r, r) + 1.0F;
-  // Two factors, since 2^n alone may be out of range where the product is not.
+  return {std::fma(p, r * r, r), n};
+}
+/// p 2^n for n in [-252, 254]: two factors, since 2^n alone may be out of range where the product
+/// is not.
+LS_HOST_DEVICE inline float scaled_f32(float p, int32_t n) {
   const int32_t half = n >> 1;
   return p * detail::power_of_two(half) * detail::power_of_two(n - half);
 }
 
-/// Natural logarithm; 0.9 ulp.
-LS_HOST_DEVICE inline float log_f32(float x) {
+/// e^x; 1.1 ulp.
+LS_HOST_DEVICE inline float exp_f32(float x) {
+  // Past these the result is infinite or zero. A NaN fails both tests and passes through.
+  x = x > 89.0F ? 89.0F : x;
+  x = x < -104.0F ? -104.0F : x;
+  const ExpParts parts = exp_parts_f32(x);
+  return scaled_f32(parts.q + 1.0F, parts.n);
+}
+
+/// A positive finite x as 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) is
+/// f - square / 2 + rest.
+struct LogParts {
+  float k;
+  float f;
+  float square;  ///< f^2
+  float rest;
+};
+LS_HOST_DEVICE inline LogParts log_parts_f32(float x) {
   const bool subnormal = x < std::numeric_limits<float>::min();
   const uint32_t bits = std::bit_cast<uint32_t>(subnormal ? x * 0x1p23F : x);
-  // x = 2^k m with m in [sqrt(1/2), sqrt(2)).
   const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3U) >> 23;
   const float f = std::bit_cast<float>(bits - (static_cast<uint32_t>(exponent) << 23)) - 1.0F;
   const float k = static_cast<float>(subnormal ? exponent - 23 : exponent);
@@ -67,14 +86,23 @@ LS_HOST_DEVICE inline float log_f32(float x) {
   p = std::fma(p, f, -2.5000823e-01F);
   p = std::fma(p, f, 3.333333e-01F);
   const float square = f * f;
-  float r = p * f * square;
-  r = std::fma(k, -0x1.05c610p-29F, r);
-  r = std::fma(-0.5F, square, r) + f;
-  r = std::fma(k, 0x1.62e430p-1F, r);
+  return {k, f, square, p * f * square};
+}
+/// `inside`, a logarithm of x computed for positive finite x, or what it is elsewhere.
+LS_HOST_DEVICE inline float log_everywhere_f32(float x, float inside) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  r = x < kInfinity ? r : x;
+  const float above = x < kInfinity ? inside : x;
   const float outside = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
-  return x > 0.0F ? r : outside;
+  return x > 0.0F ? above : outside;
+}
+
+/// Natural logarithm; 0.9 ulp.
+LS_HOST_DEVICE inline float log_f32(float x) {
+  const LogParts parts = log_parts_f32(x);
+  float r = std::fma(parts.k, -0x1.05c610p-29F, parts.rest);
+  r = std::fma(-0.5F, parts.square, r) + parts.f;
+  r = std::fma(parts.k, 0x1.62e430p-1F, r);
+  return log_everywhere_f32(x, r);
 }
 
 /// Hyperbolic tangent; 1.4 ulp.
@@ -138,6 +166,22 @@ LS_HOST_DEVICE inline SineCosine sincos_turns_f32(float turns) {
   return turned(sincos_near_zero_f32(r * 1.57079637F), std::bit_cast<uint32_t>(shifted));
 }
 
+namespace detail {
+/// e^(t^2) erfc(t) for t >= 0 as a polynomial in s = 1 / (1 + 0.3 t).
+LS_HOST_DEVICE inline float erfcx_polynomial(float s) {
+  float p = -1.2652004e-01F;
+  p = std::fma(p, s, 4.6884137e-01F);
+  p = std::fma(p, s, -4.718131e-01F);
+  p = std::fma(p, s, 4.9195096e-01F);
+  p = std::fma(p, s, -4.6478253e-02F);
+  p = std::fma(p, s, 1.8791829e-01F);
+  p = std::fma(p, s, 1.5815468e-01F);
+  p = std::fma(p, s, 1.6848776e-01F);
+  p = std::fma(p, s, 1.6947418e-01F);
+  return std::fma(p, s, -1.5852682e-05F);
+}
+}  // namespace detail
+
 /// The normal distribution function, and e^(-x^2/2), which its density is a multiple of.
 template <class T>
 struct NormalDistribution {
@@ -151,18 +195,8 @@ LS_HOST_DEVICE inline NormalDistribution<float> normal_distribution(float x) {
   const float rest = std::fma(a, a, -square);  // what rounding the square lost
   const float e = exp_f32(-0.5F * square);
   const float bell = std::fma(-0.5F * rest, e, e);
-  // P(X > a) = bell * erfcx(a / sqrt 2) / 2, erfcx a polynomial in 1 / (1 + 0.3 a / sqrt 2).
-  const float s = 1.0F / std::fma(a, 0.212132034F, 1.0F);
-  float p = -1.2652004e-01F;
-  p = std::fma(p, s, 4.6884137e-01F);
-  p = std::fma(p, s, -4.718131e-01F);
-  p = std::fma(p, s, 4.9195096e-01F);
-  p = std::fma(p, s, -4.6478253e-02F);
-  p = std::fma(p, s, 1.8791829e-01F);
-  p = std::fma(p, s, 1.5815468e-01F);
-  p = std::fma(p, s, 1.6848776e-01F);
-  p = std::fma(p, s, 1.6947418e-01F);
-  p = std::fma(p, s, -1.5852682e-05F);
+  // P(X > a) = bell * erfcx(a / sqrt 2) / 2.
+  const float p = detail::erfcx_polynomial(1.0F / std::fma(a, 0.212132034F, 1.0F));
   const float tail = 0.5F * bell * p;
   return {x > 0.0F ? 1.0F - tail : tail, bell};
 }

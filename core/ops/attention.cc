@@ -202,6 +202,11 @@ Gradients flash_backward_derivative(VjpContext& ctx, std::span<const Tensor> gra
                        [] { return Tensor(); }, [] { return Tensor(); });
 }
 
+/// `products` of [batch, heads, rows, width] with as many columns as there are keys.
+int64_t attention_flops(int64_t products, const Tensor& query, const Tensor& key) {
+  return 2 * products * query.numel() * key.size(-2);
+}
+
 }  // namespace
 
 LS_OP(
@@ -246,6 +251,9 @@ LS_OP(flash_attention,
       "(Tensor output, Tensor logsumexp)")
     .doc("Attention in one pass that never stores the scores of all rows.")
     .structured(rules::flash_attention)
+    .flops([](std::span<const Value> arguments, std::span<const Value>) {
+      return attention_flops(2, arguments[0].tensor(), arguments[1].tensor());
+    })
     .saves({"query", "key", "value", "output0", "output1", "attn_mask"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -271,6 +279,9 @@ LS_OP(flash_attention_backward,
       "(Tensor grad_query, Tensor grad_key, Tensor grad_value)")
     .doc("Gradients of the fused attention's query, key and value.")
     .structured(rules::flash_attention_backward)
+    .flops([](std::span<const Value> arguments, std::span<const Value>) {
+      return attention_flops(5, arguments[1].tensor(), arguments[2].tensor());
+    })
     .saves({"grad_out", "query", "key", "value", "attn_mask"})
     .derivative_of_many(flash_backward_derivative);
 std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(

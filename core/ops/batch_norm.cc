@@ -6,6 +6,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/norm_projection.h"
 #include "core/ops/view.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
@@ -74,6 +75,21 @@ LS_OP(native_batch_norm_legit_no_training,
       return Gradients{dx, dw, db, Tensor(), Tensor()};
     });
 
+LS_OP(native_batch_norm_legit_no_training_out,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, const Tensor&, const Tensor&,
+                   double, double, const Tensor&, const Tensor&, const Tensor&),
+      "_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor "
+      "running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) "
+      "out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("_native_batch_norm_legit_no_training, written into out0, out1 and out2.")
+    .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias,
+                  const Tensor& running_mean, const Tensor& running_var, double momentum,
+                  double eps, const Tensor& out0, const Tensor& out1, const Tensor& out2) {
+      return write_results(op_native_batch_norm_legit_no_training(input, weight, bias, running_mean,
+                                                                  running_var, momentum, eps),
+                           out0, out1, out2);
+    });
+
 LS_OP(native_batch_norm_backward,
       ThreeTensors(const Tensor&, const Tensor&, OptionalTensor, OptionalTensor, OptionalTensor,
                    OptionalTensor, OptionalTensor, bool, double, BoolList),
@@ -131,6 +147,25 @@ ThreeTensors native_batch_norm_backward(const Tensor& grad_out, const Tensor& in
                                        save_mean, save_invstd, train, eps, output_mask);
 }
 
+LS_OP(native_batch_norm_backward_out,
+      ThreeTensors(const Tensor&, const Tensor&, OptionalTensor, OptionalTensor, OptionalTensor,
+                   OptionalTensor, OptionalTensor, bool, double, BoolList, const Tensor&,
+                   const Tensor&, const Tensor&),
+      "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
+      "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, "
+      "float eps, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> "
+      "(Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("native_batch_norm_backward, written into out0, out1 and out2.")
+    .composite([](const Tensor& grad_out, const Tensor& input, OptionalTensor weight,
+                  OptionalTensor running_mean, OptionalTensor running_var, OptionalTensor save_mean,
+                  OptionalTensor save_invstd, bool train, double eps, BoolList output_mask,
+                  const Tensor& out0, const Tensor& out1, const Tensor& out2) {
+      return write_results(
+          op_native_batch_norm_backward(grad_out, input, weight, running_mean, running_var,
+                                        save_mean, save_invstd, train, eps, output_mask),
+          out0, out1, out2);
+    });
+
 namespace {
 
 /// In training or not; running statistics are written in place.
@@ -179,6 +214,21 @@ LS_OP(native_batch_norm_legit_no_stats,
       return with_running(input, weight, bias, {}, {}, training, momentum, eps);
     });
 
+LS_OP(native_batch_norm_legit_no_stats_out,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, bool, double, double,
+                   const Tensor&, const Tensor&, const Tensor&),
+      "_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool "
+      "training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) "
+      "save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("_native_batch_norm_legit, written into out, save_mean and save_invstd.")
+    .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias, bool training,
+                  double momentum, double eps, const Tensor& out, const Tensor& save_mean,
+                  const Tensor& save_invstd) {
+      return write_results(
+          op_native_batch_norm_legit_no_stats(input, weight, bias, training, momentum, eps), out,
+          save_mean, save_invstd);
+    });
+
 LS_OP(native_batch_norm,
       ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, OptionalTensor, OptionalTensor,
                    bool, double, double),
@@ -193,6 +243,22 @@ ThreeTensors native_batch_norm(const Tensor& input, OptionalTensor weight, Optio
                               eps);
 }
 
+LS_OP(native_batch_norm_out,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, OptionalTensor, OptionalTensor,
+                   bool, double, double, const Tensor&, const Tensor&, const Tensor&),
+      "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+      "Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out, "
+      "Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("native_batch_norm, written into out, save_mean and save_invstd.")
+    .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias,
+                  OptionalTensor running_mean, OptionalTensor running_var, bool training,
+                  double momentum, double eps, const Tensor& out, const Tensor& save_mean,
+                  const Tensor& save_invstd) {
+      return write_results(op_native_batch_norm(input, weight, bias, running_mean, running_var,
+                                                training, momentum, eps),
+                           out, save_mean, save_invstd);
+    });
+
 LS_OP(batch_norm,
       Tensor(const Tensor&, OptionalTensor, OptionalTensor, OptionalTensor, OptionalTensor, bool,
              double, double, bool),
@@ -202,6 +268,8 @@ LS_OP(batch_norm,
     .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias,
                   OptionalTensor running_mean, OptionalTensor running_var, bool training,
                   double momentum, double eps, bool) {
+      // ATen takes an empty input of any rank.
+      if (input.numel() == 0 && input.dim() < 2) return input.clone();
       return std::get<0>(
           with_running(input, weight, bias, running_mean, running_var, training, momentum, eps));
     });

@@ -3,8 +3,10 @@
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/conv_rules.h"
+#include "core/ops/pad.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
@@ -69,6 +71,55 @@ Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const
   return batched ? result : result.squeeze(0);
 }
 
+/// Stride, padding or dilation `i` of a list with one for all or one for each.
+int64_t at(IntList list, int64_t i) { return list.size() == 1 ? list[0] : list[i]; }
+
+/// `padding` is "valid": none, or "same": as many results as inputs, one more behind than before
+/// where the number is odd.
+Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const Tensor& weight,
+                OptionalTensor bias, IntList stride, std::string_view padding, IntList dilation,
+                int64_t groups) {
+  LS_CHECK(padding == "valid" || padding == "same", Error,
+           "[{}] unknown padding: expected \"valid\" or \"same\", got \"{}\".", op, padding);
+  Dims before(static_cast<size_t>(spatial), 0);
+  if (padding == "valid") {
+    return convolve(op, spatial, input, weight, bias, stride, before, dilation, false, {0}, groups);
+  }
+  LS_CHECK(weight.dim() == spatial + 2, ShapeError,
+           "[{}] expected a weight of {} dimensions, got shape {}.", op, spatial + 2,
+           weight.shape());
+  Dims behind(static_cast<size_t>(2 * spatial), 0);  // (before, behind) from the last dimension on
+  bool uneven = false;
+  for (int64_t i = 0; i < spatial; ++i) {
+    LS_CHECK(at(stride, i) == 1, ShapeError,
+             "[{}] padding \"same\" needs a stride of 1, got {}. Give the padding in numbers.", op,
+             to_string(stride));
+    const int64_t total = at(dilation, i) * (weight.size(i + 2) - 1);
+    before[static_cast<size_t>(i)] = total / 2;
+    behind[static_cast<size_t>(2 * (spatial - 1 - i) + 1)] = total % 2;
+    uneven |= total % 2 != 0;
+  }
+  return convolve(op, spatial, uneven ? constant_pad_nd(input, behind) : input, weight, bias,
+                  stride, before, dilation, false, {0}, groups);
+}
+
+/// Every element of the smaller side meets one filter: the result's, or a transposed convolution's
+/// input's.
+int64_t filter_flops(const Tensor& side, const Tensor& weight) {
+  return 2 * side.numel() * (weight.numel() / std::max<int64_t>(weight.size(0), 1));
+}
+int64_t forward_flops(std::span<const Value> arguments, std::span<const Value> results) {
+  const bool transposed = arguments[6].to_bool();
+  return filter_flops((transposed ? arguments : results)[0].tensor(), arguments[1].tensor());
+}
+/// As much again for each of the gradients of input and weight.
+int64_t backward_flops(std::span<const Value> arguments, std::span<const Value>) {
+  const bool transposed = arguments[7].to_bool();
+  const BoolList mask = arguments[10].to_bool_list();
+  return ((mask[0] ? 1 : 0) + (mask[1] ? 1 : 0)) *
+         filter_flops(arguments[transposed ? 1 : 0].tensor(), arguments[2].tensor());
+}
+
 }  // namespace
 
 LS_OP(convolution,
@@ -78,7 +129,9 @@ LS_OP(convolution,
       "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor")
     .doc("Convolution, or transposed convolution, over one to three spatial dimensions.")
     .structured(rules::convolution)
+    .out()
     .autocast(Autocast::kLowerPrecision)
+    .flops(forward_flops)
     .saves({"input", "weight"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       auto [dx, dw, db] = Settings(ctx, 3).backward(
@@ -100,6 +153,7 @@ LS_OP(convolution_backward,
       "output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .doc("Gradients of a convolution's input, weight and bias.")
     .structured(rules::convolution_backward)
+    .flops(backward_flops)
     .saves({"grad_output", "input", "weight"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
       // Each gradient is linear in grad_output and in the other argument, so what belongs to one
@@ -133,6 +187,26 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
   return op_convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
                                  transposed, output_padding, groups, output_mask);
 }
+
+LS_OP(convolution_backward_out,
+      ThreeTensors(const Tensor&, const Tensor&, const Tensor&, std::optional<IntList>, IntList,
+                   IntList, IntList, bool, IntList, int64_t, BoolList, const Tensor&, const Tensor&,
+                   const Tensor&),
+      "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? "
+      "bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
+      "output_padding, SymInt groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
+      "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("convolution_backward, written into out0, out1 and out2.")
+    .composite([](const Tensor& grad_output, const Tensor& input, const Tensor& weight,
+                  std::optional<IntList> bias_sizes, IntList stride, IntList padding,
+                  IntList dilation, bool transposed, IntList output_padding, int64_t groups,
+                  BoolList output_mask, const Tensor& out0, const Tensor& out1,
+                  const Tensor& out2) {
+      return write_results(
+          op_convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
+                                  transposed, output_padding, groups, output_mask),
+          out0, out1, out2);
+    });
 
 using Conv = Tensor(const Tensor&, const Tensor&, OptionalTensor, IntList, IntList, IntList,
                     int64_t);
@@ -178,6 +252,36 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, OptionalTensor bias, In
               IntList padding, IntList dilation, int64_t groups) {
   return op_conv3d(input, weight, bias, stride, padding, dilation, groups);
 }
+
+using ConvByName = Tensor(const Tensor&, const Tensor&, OptionalTensor, IntList, std::string_view,
+                          IntList, int64_t);
+
+LS_OP(conv1d_padded, ConvByName,
+      "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str "
+      "padding=\"valid\", SymInt[1] dilation=1, SymInt groups=1) -> Tensor")
+    .doc("Convolution over one spatial dimension with padding \"valid\" or \"same\".")
+    .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
+                  std::string_view padding, IntList dilation, int64_t groups) {
+      return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups);
+    });
+
+LS_OP(conv2d_padded, ConvByName,
+      "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str "
+      "padding=\"valid\", SymInt[2] dilation=1, SymInt groups=1) -> Tensor")
+    .doc("Convolution over two spatial dimensions with padding \"valid\" or \"same\".")
+    .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
+                  std::string_view padding, IntList dilation, int64_t groups) {
+      return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups);
+    });
+
+LS_OP(conv3d_padded, ConvByName,
+      "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str "
+      "padding=\"valid\", SymInt[3] dilation=1, SymInt groups=1) -> Tensor")
+    .doc("Convolution over three spatial dimensions with padding \"valid\" or \"same\".")
+    .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
+                  std::string_view padding, IntList dilation, int64_t groups) {
+      return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
+    });
 
 using ConvTranspose = Tensor(const Tensor&, const Tensor&, OptionalTensor, IntList, IntList,
                              IntList, int64_t, IntList);

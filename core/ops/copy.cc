@@ -1,5 +1,6 @@
 #include "core/ops/copy.h"
 
+#include "core/check.h"
 #include "core/copies.h"
 #include "core/library.h"
 #include "core/memory_format.h"
@@ -7,6 +8,15 @@
 #include "core/ops/factory.h"
 
 namespace lockstep {
+
+namespace {
+
+void check_number(std::string_view op, const Tensor& value) {
+  LS_CHECK(value.dim() == 0, ShapeError, "[{}] the value must be a 0-d tensor, got shape {}.", op,
+           value.shape());
+}
+
+}  // namespace
 
 LS_OP(copy, Tensor(const Tensor&, const Tensor&, bool),
       "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
@@ -22,10 +32,13 @@ Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
   return op_copy(self, src, non_blocking);
 }
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
+  if (src.device() != self.device()) {
+    return op_copy.in_place(self, to(src, self.device()), non_blocking);
+  }
   return op_copy.in_place(self, src, non_blocking);
 }
 const Tensor& Tensor::copy_(const Tensor& source) const {
-  return op_copy.in_place(*this, source, false);
+  return lockstep::copy_(*this, source, false);
 }
 
 LS_OP(clone, Tensor(const Tensor&, std::optional<MemoryFormat>),
@@ -38,6 +51,9 @@ LS_OP(clone, Tensor(const Tensor&, std::optional<MemoryFormat>),
     });
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   return op_clone(self, memory_format);
+}
+const Tensor& clone_out(const Tensor& out, const Tensor& self) {
+  return op_clone.out(self, std::nullopt, out);
 }
 Tensor Tensor::clone() const { return op_clone(*this, std::nullopt); }
 
@@ -72,6 +88,14 @@ LS_OP(to_copy,
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return to(grad, ctx.input(0).dtype, ctx.input(0).device); });
     });
+LS_OP(to_copy_out, const Tensor&(const Tensor&, bool, std::optional<MemoryFormat>, const Tensor&),
+      "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, "
+      "Tensor(a!) out) -> Tensor(a!)")
+    .doc("self cast to the dtype of out.")
+    .composite([](const Tensor& self, bool, std::optional<MemoryFormat>,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, to(self, out.dtype()));
+    });
 Tensor to(const Tensor& self, DType dtype, Device device) {
   if (self.dtype() == dtype && self.device() == device) return self;
   // A device that stays is left out: the call then goes where self is.
@@ -96,6 +120,27 @@ Tensor fill(const Tensor& self, const Scalar& value) { return op_fill(self, valu
 const Tensor& fill_(const Tensor& self, const Scalar& value) {
   return op_fill.in_place(self, value);
 }
+LS_OP(fill_tensor, Tensor(const Tensor&, const Tensor&),
+      "fill.Tensor(Tensor self, Tensor value) -> Tensor")
+    .doc("A tensor of self's geometry with every element the 0-d value.")
+    .composite([](const Tensor& self, const Tensor& value) {
+      check_number("fill", value);
+      return copy(self, value);
+    });
+LS_OP(fill_tensor_, const Tensor&(const Tensor&, const Tensor&),
+      "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
+    .doc("Writes the 0-d value into every element of self.")
+    .composite([](const Tensor& self, const Tensor& value) -> const Tensor& {
+      check_number("fill_", value);
+      return copy_(self, value);
+    });
+LS_OP(fill_tensor_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
+      "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("fill.Tensor, written into out.")
+    .composite([](const Tensor& self, const Tensor& value, const Tensor& out) -> const Tensor& {
+      check_number("fill", value);
+      return op_copy.out(self, value, false, out);
+    });
 const Tensor& Tensor::fill_(const Scalar& value) const { return op_fill.in_place(*this, value); }
 
 LS_OP(zero, Tensor(const Tensor&), "zero(Tensor self) -> Tensor")

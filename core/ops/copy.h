@@ -14,6 +14,9 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking = f
 /// A tensor of its own memory with self's elements. The default, kPreserve, keeps self's strides
 /// when they leave no gaps; otherwise the copy is row-major.
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std::nullopt);
+/// Writes self's elements into `out`, which gets self's shape when it has another and is no view.
+/// The out= forms of composite operators end with it.
+const Tensor& clone_out(const Tensor& out, const Tensor& self);
 /// self when it already has the format, else a copy, counted as hidden (core/copies.h).
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format = MemoryFormat::kContiguous);
 /// self with another dtype or on another device: self itself when nothing changes, else a copy.

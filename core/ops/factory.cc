@@ -27,6 +27,7 @@ LS_OP(empty,
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("A tensor of uninitialised elements.")
     .structured(rules::empty)
+    .allocates_only()
     .not_differentiable(kNoInput);
 Tensor empty(IntList sizes, TensorOptions options) {
   return finished(
@@ -134,6 +135,7 @@ LS_OP(empty_like,
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("Uninitialised elements in self's shape.")
     .structured(rules::like)
+    .allocates_only()
     .not_differentiable("the result does not depend on self's elements");
 Tensor empty_like(const Tensor& self, TensorOptions options) {
   return finished(

@@ -26,6 +26,9 @@ Tensor arange(const Scalar& start, const Scalar& end, TensorOptions options = {}
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               TensorOptions options = {});
 
+/// Uninitialised elements with the given strides, which may leave gaps or overlap.
+Tensor empty_strided(IntList sizes, IntList strides, TensorOptions options = {});
+
 /// The same shape, and the same strides when they leave no gaps.
 Tensor empty_like(const Tensor& self, TensorOptions options = {});
 Tensor zeros_like(const Tensor& self, TensorOptions options = {});

@@ -21,6 +21,11 @@ const Tensor& embedding_dense_backward_out(const Tensor& out, const Tensor& grad
                                            const Tensor& indices, int64_t num_weights,
                                            int64_t padding_idx = -1,
                                            bool scale_grad_by_freq = false);
+/// The gradient of embedding's weight: embedding_dense_backward, but what is recorded of it knows
+/// the factors of scale_grad_by_freq. The derivative of embedding_dense_backward, as ATen's, does
+/// not.
+Tensor embedding_gradient(const Tensor& grad_output, const Tensor& indices, int64_t num_weights,
+                          int64_t padding_idx, bool scale_grad_by_freq);
 
 /// The parts of self at `index` (one dimension, or 0-d) along `dim`.
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index);

@@ -2,11 +2,13 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/loss_rules.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
@@ -156,6 +158,19 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
   return op_nll_loss_forward(self, target, weight, static_cast<int64_t>(reduction), ignore_index);
 }
 
+LS_OP(nll_loss_forward_out,
+      TwoTensors(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, const Tensor&,
+                 const Tensor&),
+      "nll_loss_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+      "ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))")
+    .doc("nll_loss_forward, written into output and total_weight.")
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index, const Tensor& output,
+                  const Tensor& total_weight) {
+      return write_results(op_nll_loss_forward(self, target, weight, reduction, ignore_index),
+                           output, total_weight);
+    });
+
 LS_OP(nll_loss_backward,
       Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t,
              const Tensor&),
@@ -163,6 +178,7 @@ LS_OP(nll_loss_backward,
       "reduction, SymInt ignore_index, Tensor total_weight) -> Tensor")
     .doc("Gradient of nll_loss_forward's first argument.")
     .structured(rules::nll_loss_backward)
+    .out("grad_input")
     .saves({"target", "weight", "total_weight"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       Gradients gradients(ctx.input_count());
@@ -191,6 +207,16 @@ LS_OP(nll_loss, Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, in
     .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
                   int64_t reduction, int64_t ignore_index) {
       return std::get<0>(op_nll_loss_forward(self, target, weight, reduction, ignore_index));
+    });
+
+LS_OP(nll_loss_out,
+      const Tensor&(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, const Tensor&),
+      "nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+      "ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("nll_loss, written into out.")
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_nll_loss(self, target, weight, reduction, ignore_index));
     });
 
 LS_OP(nll_loss_nd, Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t),

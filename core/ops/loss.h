@@ -62,4 +62,26 @@ Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& sel
                                     const Tensor& target, const Tensor& logsumexp,
                                     Reduction reduction, int64_t ignore_index);
 
+// Losses between tensors that broadcast to one shape. Throw DTypeError unless one is floating.
+
+/// |self - target|.
+Tensor l1_loss(const Tensor& self, const Tensor& target, Reduction reduction = Reduction::kMean);
+/// (self - target)^2.
+Tensor mse_loss(const Tensor& self, const Tensor& target, Reduction reduction = Reduction::kMean);
+/// d^2 / 2 for d = |self - target| <= delta, else delta (d - delta / 2); delta > 0. Huber 1964.
+Tensor huber_loss(const Tensor& self, const Tensor& target, Reduction reduction = Reduction::kMean,
+                  double delta = 1);
+/// d^2 / (2 beta) for d = |self - target| < beta, else d - beta / 2; beta >= 0. Girshick 2015.
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target,
+                      Reduction reduction = Reduction::kMean, double beta = 1);
+/// The terms target (log(target) - self) of a Kullback-Leibler divergence, for log-probabilities
+/// self; 0 where target is 0. With `log_target` the target is a logarithm too.
+Tensor kl_div(const Tensor& self, const Tensor& target, Reduction reduction = Reduction::kMean,
+              bool log_target = false);
+/// -pos_weight target log(s) - (1 - target) log(1 - s) for s = sigmoid(self), times `weight`,
+/// without loss of precision.
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
+                                        OptionalTensor weight = {}, OptionalTensor pos_weight = {},
+                                        Reduction reduction = Reduction::kMean);
+
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/copy.h"
 #include "core/ops/matmul_rules.h"
 #include "core/ops/pointwise.h"
 
@@ -106,10 +107,28 @@ Tensor linear_body(const Tensor& input, const Tensor& weight, OptionalTensor bia
 
 }  // namespace
 
+namespace {
+
+/// Of a product [.., n, k] x [k, m], whose factors are arguments `first` and the next.
+template <size_t first>
+int64_t product_flops(std::span<const Value> arguments, std::span<const Value>) {
+  const Tensor& a = arguments[first].tensor();
+  return 2 * a.numel() * arguments[first + 1].tensor().size(-1);
+}
+
+/// Of a matrix and a vector, or of two vectors.
+template <size_t first>
+int64_t vector_flops(std::span<const Value> arguments, std::span<const Value>) {
+  return 2 * arguments[first].tensor().numel();
+}
+
+}  // namespace
+
 LS_OP(mm, Tensor(const Tensor&, const Tensor&), "mm(Tensor self, Tensor mat2) -> Tensor")
     .doc("Matrix product of self [n, k] and mat2 [k, m].")
     .structured(rules::mm)
     .out()
+    .flops(product_flops<0>)
     .autocast(Autocast::kLowerPrecision)
     .saves({"self for mat2", "mat2 for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -128,6 +147,7 @@ LS_OP(addmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
     .structured(rules::addmm)
     .in_place()
     .out()
+    .flops(product_flops<1>)
     .autocast(Autocast::kLowerPrecision)
     .saves({"mat1 for mat2", "mat2 for mat1"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -149,6 +169,7 @@ LS_OP(bmm, Tensor(const Tensor&, const Tensor&), "bmm(Tensor self, Tensor mat2) 
     .doc("Batched product of self [b, n, k] and mat2 [b, k, m].")
     .structured(rules::bmm)
     .out()
+    .flops(product_flops<0>)
     .autocast(Autocast::kLowerPrecision)
     .saves({"self for mat2", "mat2 for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -167,6 +188,7 @@ LS_OP(baddbmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scala
     .structured(rules::baddbmm)
     .in_place()
     .out()
+    .flops(product_flops<1>)
     .autocast(Autocast::kLowerPrecision)
     .saves({"batch1 for batch2", "batch2 for batch1"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -182,6 +204,7 @@ Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, c
 
 LS_OP(mv, Tensor(const Tensor&, const Tensor&), "mv(Tensor self, Tensor vec) -> Tensor")
     .doc("Product of matrix self [n, k] and vector vec [k].")
+    .flops(vector_flops<0>)
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& self, const Tensor& vec) {
       check_vector("mv", vec);
@@ -189,9 +212,17 @@ LS_OP(mv, Tensor(const Tensor&, const Tensor&), "mv(Tensor self, Tensor vec) -> 
     });
 Tensor mv(const Tensor& self, const Tensor& vec) { return op_mv(self, vec); }
 
+LS_OP(mv_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
+      "mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("mv, written into out.")
+    .composite([](const Tensor& self, const Tensor& vec, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_mv(self, vec));
+    });
+
 LS_OP(addmv, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar),
       "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .doc("beta * self + alpha * mat vec; self broadcasts to the product's shape.")
+    .flops(vector_flops<1>)
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta,
                   Scalar alpha) {
@@ -210,8 +241,28 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
   return op_addmv(self, mat, vec, beta, alpha);
 }
 
+LS_OP(addmv_in_place, const Tensor&(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar),
+      "addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> "
+      "Tensor(a!)")
+    .doc("addmv, written into self.")
+    .composite([](const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta,
+                  Scalar alpha) -> const Tensor& {
+      return copy_(self, op_addmv(self, mat, vec, beta, alpha));
+    });
+
+LS_OP(addmv_out,
+      const Tensor&(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar, const Tensor&),
+      "addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) "
+      "out) -> Tensor(a!)")
+    .doc("addmv, written into out.")
+    .composite([](const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta,
+                  Scalar alpha, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_addmv(self, mat, vec, beta, alpha));
+    });
+
 LS_OP(dot, Tensor(const Tensor&, const Tensor&), "dot(Tensor self, Tensor tensor) -> Tensor")
     .doc("Sum of the products of two vectors' elements.")
+    .flops(vector_flops<0>)
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& self, const Tensor& tensor) {
       check_vector("dot", self);
@@ -220,12 +271,26 @@ LS_OP(dot, Tensor(const Tensor&, const Tensor&), "dot(Tensor self, Tensor tensor
     });
 Tensor dot(const Tensor& self, const Tensor& tensor) { return op_dot(self, tensor); }
 
+LS_OP(dot_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
+      "dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("dot, written into out.")
+    .composite([](const Tensor& self, const Tensor& tensor, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_dot(self, tensor));
+    });
+
 LS_OP(matmul, Tensor(const Tensor&, const Tensor&), "matmul(Tensor self, Tensor other) -> Tensor")
     .doc("Product with NumPy's rules for vectors, matrices and leading batch dimensions.")
     .autocast(Autocast::kLowerPrecision)
     .composite(matmul_body);
 Tensor matmul(const Tensor& self, const Tensor& other) { return op_matmul(self, other); }
 Tensor Tensor::matmul(const Tensor& other) const { return lockstep::matmul(*this, other); }
+
+LS_OP(matmul_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
+      "matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("matmul, written into out.")
+    .composite([](const Tensor& self, const Tensor& other, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_matmul(self, other));
+    });
 
 LS_OP(linear, Tensor(const Tensor&, const Tensor&, OptionalTensor),
       "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
@@ -235,5 +300,13 @@ LS_OP(linear, Tensor(const Tensor&, const Tensor&, OptionalTensor),
 Tensor linear(const Tensor& input, const Tensor& weight, OptionalTensor bias) {
   return op_linear(input, weight, bias);
 }
+
+LS_OP(linear_out, const Tensor&(const Tensor&, const Tensor&, OptionalTensor, const Tensor&),
+      "linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("linear, written into out.")
+    .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_linear(input, weight, bias));
+    });
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include "core/ops/norm_rules.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
@@ -69,6 +70,20 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, IntLis
   return op_native_layer_norm(input, normalized_shape, weight, bias, eps);
 }
 
+LS_OP(native_layer_norm_out,
+      ThreeTensors(const Tensor&, IntList, OptionalTensor, OptionalTensor, double, const Tensor&,
+                   const Tensor&, const Tensor&),
+      "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
+      "bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
+      "Tensor(b!), Tensor(c!))")
+    .doc("native_layer_norm, written into out0, out1 and out2.")
+    .composite([](const Tensor& input, IntList normalized_shape, OptionalTensor weight,
+                  OptionalTensor bias, double eps, const Tensor& out0, const Tensor& out1,
+                  const Tensor& out2) {
+      return write_results(op_native_layer_norm(input, normalized_shape, weight, bias, eps), out0,
+                           out1, out2);
+    });
+
 LS_OP(native_layer_norm_backward,
       ThreeTensors(const Tensor&, const Tensor&, IntList, const Tensor&, const Tensor&,
                    OptionalTensor, OptionalTensor, BoolList),
@@ -108,6 +123,23 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward(
   return op_native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias,
                                        output_mask);
 }
+
+LS_OP(native_layer_norm_backward_out,
+      ThreeTensors(const Tensor&, const Tensor&, IntList, const Tensor&, const Tensor&,
+                   OptionalTensor, OptionalTensor, BoolList, const Tensor&, const Tensor&,
+                   const Tensor&),
+      "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
+      "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) "
+      "out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("native_layer_norm_backward, written into out0, out1 and out2.")
+    .composite([](const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
+                  const Tensor& mean, const Tensor& rstd, OptionalTensor weight,
+                  OptionalTensor bias, BoolList output_mask, const Tensor& out0, const Tensor& out1,
+                  const Tensor& out2) {
+      return write_results(op_native_layer_norm_backward(grad_out, input, normalized_shape, mean,
+                                                         rstd, weight, bias, output_mask),
+                           out0, out1, out2);
+    });
 
 LS_OP(layer_norm, Tensor(const Tensor&, IntList, OptionalTensor, OptionalTensor, double, bool),
       "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "

@@ -36,6 +36,23 @@ std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad_out, const
                                                    IntList normalized_shape, const Tensor& rstd,
                                                    OptionalTensor weight, BoolList output_mask);
 
+/// Normalises the channels of input [n, channels, ...] in `num_groups` groups, each over its
+/// channels and positions: (input - mean) / sqrt(var + eps) * weight + bias, with weight and bias
+/// [channels]. Wu & He 2018.
+Tensor group_norm(const Tensor& input, int64_t num_groups, OptionalTensor weight = {},
+                  OptionalTensor bias = {}, double eps = 1e-5);
+/// The fused kernel behind group_norm, for input of n * channels * positions elements: result, mean
+/// and 1 / sqrt(var + eps), both [n, groups].
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, OptionalTensor weight,
+                                                     OptionalTensor bias, int64_t n,
+                                                     int64_t channels, int64_t positions,
+                                                     int64_t groups, double eps);
+/// Gradients of input, weight and bias, each computed where `output_mask` says so, else undefined.
+std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(
+    const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+    OptionalTensor weight, int64_t n, int64_t channels, int64_t positions, int64_t groups,
+    BoolList output_mask);
+
 /// layer_norm and rms_norm written with simple operators: the oracles of the fused kernels.
 Tensor layer_norm_reference(const Tensor& input, IntList normalized_shape,
                             OptionalTensor weight = {}, OptionalTensor bias = {},

@@ -6,7 +6,8 @@
 
 namespace lockstep::rules {
 
-// Shape rules of core/ops/norm.cc, defined in kernels/meta/norm.cc.
+// Shape rules of core/ops/norm.cc and group_norm.cc, defined in kernels/meta/norm.cc and
+// group_norm.cc.
 
 Outputs native_layer_norm(const Tensor& input, IntList normalized_shape, OptionalTensor weight,
                           OptionalTensor bias, double eps);
@@ -19,5 +20,13 @@ Outputs fused_rms_norm(const Tensor& input, IntList normalized_shape, OptionalTe
 Outputs fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
                                 IntList normalized_shape, const Tensor& rstd, OptionalTensor weight,
                                 BoolList output_mask);
+
+Outputs native_group_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
+                          int64_t n, int64_t channels, int64_t positions, int64_t groups,
+                          double eps);
+Outputs native_group_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+                                   const Tensor& rstd, OptionalTensor weight, int64_t n,
+                                   int64_t channels, int64_t positions, int64_t groups,
+                                   BoolList output_mask);
 
 }  // namespace lockstep::rules

@@ -1,6 +1,7 @@
 #include "core/ops/pointwise.h"
 
 #include "core/library.h"
+#include "core/ops/choice.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise_rules.h"
 
@@ -13,12 +14,6 @@ bool is_one(const Scalar& number) { return number.to_double() == 1.0; }
 /// factor * grad, or grad itself.
 Tensor scaled(const Tensor& grad, const Scalar& factor) {
   return is_one(factor) ? grad : mul(grad, factor);
-}
-
-/// The gradient of maximum or minimum for one side: all of it where that side was chosen, half of
-/// it where both sides are equal.
-Tensor share_of_choice(const Tensor& grad, const Tensor& not_chosen, const Tensor& equal) {
-  return masked_fill(where(equal, mul(grad, 0.5), grad), not_chosen, 0);
 }
 
 }  // namespace
@@ -109,16 +104,6 @@ Tensor sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
 }
 const Tensor& sub_(const Tensor& self, const Scalar& other, const Scalar& alpha) {
   return op_sub_number.in_place(self, other, alpha);
-}
-
-LS_OP(rsub_number, Tensor(const Tensor&, Scalar, Scalar),
-      "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
-    .doc("other - alpha * self for a number other.")
-    .composite([](const Tensor& self, Scalar other, Scalar alpha) {
-      return add(scaled(neg(self), alpha), other);
-    });
-Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return op_rsub_number(self, other, alpha);
 }
 
 LS_OP(mul, Tensor(const Tensor&, const Tensor&), "mul.Tensor(Tensor self, Tensor other) -> Tensor")

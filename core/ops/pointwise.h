@@ -28,7 +28,8 @@ const Tensor& sub_(const Tensor& self, const Tensor& other, const Scalar& alpha 
 const Tensor& sub_(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 const Tensor& sub_out(const Tensor& out, const Tensor& self, const Tensor& other,
                       const Scalar& alpha = 1);
-/// other - alpha * self.
+/// other - alpha * self. Bools are refused.
+Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor mul(const Tensor& self, const Tensor& other);
 Tensor mul(const Tensor& self, const Scalar& other);
@@ -77,6 +78,9 @@ const Tensor& relu_(const Tensor& self);
 Tensor gelu(const Tensor& self, std::string_view approximate = "none");
 /// self * sigmoid(self).
 Tensor silu(const Tensor& self);
+/// a * sigmoid(b) for the halves a and b of self along `dim`, whose size must be even. Dauphin et
+/// al. 2017.
+Tensor glu(const Tensor& self, int64_t dim = -1);
 
 // Derivatives as operators of their own; each has a derivative, so backward can be repeated.
 

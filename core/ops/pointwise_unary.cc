@@ -136,7 +136,7 @@ LS_OP(pow, Tensor(const Tensor&, Scalar),
       "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
     .doc("self to the power of a number.")
     .structured(rules::pow)
-    .in_place()
+    .in_place("Scalar")
     .out("Tensor_Scalar_out")
     .autocast(Autocast::kF32)
     .saves({"self"})

@@ -2,9 +2,11 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/copy.h"
 #include "core/ops/index.h"
 #include "core/ops/pool_rules.h"
 #include "core/ops/view.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
@@ -83,6 +85,7 @@ LS_OP(avg_pool2d, AvgPool,
       "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor")
     .doc("Means of windows over two spatial dimensions.")
     .structured(rules::avg_pool<2>)
+    .out()
     .saves({"self"})
     .derivative(mean_gradient<avg_pool2d_backward>);
 Tensor avg_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
@@ -96,6 +99,7 @@ LS_OP(avg_pool2d_backward, AvgPoolBackward,
       "int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor")
     .doc("Gradient of avg_pool2d's input.")
     .structured(rules::avg_pool_backward<2>)
+    .out("grad_input")
     .derivative(mean_of_gradient<avg_pool2d>);
 Tensor avg_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
                            IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
@@ -109,6 +113,7 @@ LS_OP(avg_pool3d, AvgPool,
       "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor")
     .doc("Means of windows over three spatial dimensions.")
     .structured(rules::avg_pool<3>)
+    .out()
     .saves({"self"})
     .derivative(mean_gradient<avg_pool3d_backward>);
 Tensor avg_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
@@ -122,6 +127,7 @@ LS_OP(avg_pool3d_backward, AvgPoolBackward,
       "int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor")
     .doc("Gradient of avg_pool3d's input.")
     .structured(rules::avg_pool_backward<3>)
+    .out("grad_input")
     .derivative(mean_of_gradient<avg_pool3d>);
 Tensor avg_pool3d_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
                            IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
@@ -146,6 +152,17 @@ Tensor avg_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntLi
   return op_avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad);
 }
 
+LS_OP(avg_pool1d_out,
+      const Tensor&(const Tensor&, IntList, IntList, IntList, bool, bool, const Tensor&),
+      "avg_pool1d.out(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
+      "ceil_mode=False, bool count_include_pad=True, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("avg_pool1d, written into out.")
+    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                  bool ceil_mode, bool count_include_pad, const Tensor& out) -> const Tensor& {
+      return clone_out(
+          out, op_avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad));
+    });
+
 LS_OP(max_pool2d_with_indices, MaxPoolWithIndices,
       "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
       "padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
@@ -159,11 +176,26 @@ TwoTensors max_pool2d_with_indices(const Tensor& self, IntList kernel_size, IntL
   return op_max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
 }
 
+LS_OP(max_pool2d_with_indices_out,
+      TwoTensors(const Tensor&, IntList, IntList, IntList, IntList, bool, const Tensor&,
+                 const Tensor&),
+      "max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
+      "padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) "
+      "-> (Tensor(a!), Tensor(b!))")
+    .doc("max_pool2d_with_indices, written into out and indices.")
+    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                  IntList dilation, bool ceil_mode, const Tensor& out, const Tensor& indices) {
+      return write_results(
+          op_max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode), out,
+          indices);
+    });
+
 LS_OP(max_pool2d_with_indices_backward, MaxPoolBackward,
       "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
       "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor")
     .doc("Gradient of max_pool2d_with_indices' input.")
     .structured(rules::max_pool_backward<2>)
+    .out("grad_input")
     .saves({"indices"})
     .derivative(taken_of_gradient<2>);
 Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self,
@@ -186,11 +218,26 @@ TwoTensors max_pool3d_with_indices(const Tensor& self, IntList kernel_size, IntL
   return op_max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
 }
 
+LS_OP(max_pool3d_with_indices_out,
+      TwoTensors(const Tensor&, IntList, IntList, IntList, IntList, bool, const Tensor&,
+                 const Tensor&),
+      "max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
+      "padding=0, int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) "
+      "-> (Tensor(a!), Tensor(b!))")
+    .doc("max_pool3d_with_indices, written into out and indices.")
+    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                  IntList dilation, bool ceil_mode, const Tensor& out, const Tensor& indices) {
+      return write_results(
+          op_max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode), out,
+          indices);
+    });
+
 LS_OP(max_pool3d_with_indices_backward, MaxPoolBackward,
       "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, "
       "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor")
     .doc("Gradient of max_pool3d_with_indices' input.")
     .structured(rules::max_pool_backward<3>)
+    .out("grad_input")
     .saves({"indices"})
     .derivative(taken_of_gradient<3>);
 Tensor max_pool3d_with_indices_backward(const Tensor& grad_output, const Tensor& self,
@@ -251,6 +298,7 @@ LS_OP(even_avg_pool2d, AdaptivePool,
       "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
     .doc("Means of the windows that cut two spatial dimensions evenly.")
     .structured(rules::adaptive_avg_pool<2>)
+    .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return adaptive_avg_pool2d_backward(grad, ctx.saved(0)); });
@@ -260,6 +308,7 @@ LS_OP(even_avg_pool2d_backward, AdaptivePoolBackward,
       "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor")
     .doc("Gradient of _adaptive_avg_pool2d's input.")
     .structured(rules::adaptive_avg_pool_backward<2>)
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return adaptive_avg_pool2d(grad, ctx.sizes(0).last(2)); },
                            [] { return Tensor(); });
@@ -272,6 +321,7 @@ LS_OP(even_avg_pool3d, AdaptivePool,
       "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
     .doc("Means of the windows that cut three spatial dimensions evenly.")
     .structured(rules::adaptive_avg_pool<3>)
+    .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return adaptive_avg_pool3d_backward(grad, ctx.saved(0)); });
@@ -281,6 +331,7 @@ LS_OP(even_avg_pool3d_backward, AdaptivePoolBackward,
       "_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor")
     .doc("Gradient of _adaptive_avg_pool3d's input.")
     .structured(rules::adaptive_avg_pool_backward<3>)
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return adaptive_avg_pool3d(grad, ctx.sizes(0).last(3)); },
                            [] { return Tensor(); });
@@ -301,6 +352,13 @@ Tensor adaptive_avg_pool1d(const Tensor& self, IntList output_size) {
   return op_adaptive_avg_pool1d(self, output_size);
 }
 
+LS_OP(adaptive_avg_pool1d_out, const Tensor&(const Tensor&, IntList, const Tensor&),
+      "adaptive_avg_pool1d.out(Tensor self, int[1] output_size, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("adaptive_avg_pool1d, written into out.")
+    .composite([](const Tensor& self, IntList output_size, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_adaptive_avg_pool1d(self, output_size));
+    });
+
 LS_OP(adaptive_avg_pool2d, AdaptivePool,
       "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
     .doc("Means of the windows that cut two spatial dimensions evenly.")
@@ -311,6 +369,14 @@ Tensor adaptive_avg_pool2d(const Tensor& self, IntList output_size) {
   return op_adaptive_avg_pool2d(self, output_size);
 }
 
+LS_OP(
+    adaptive_avg_pool2d_out, const Tensor&(const Tensor&, IntList, const Tensor&),
+    "adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("adaptive_avg_pool2d, written into out.")
+    .composite([](const Tensor& self, IntList output_size, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_adaptive_avg_pool2d(self, output_size));
+    });
+
 LS_OP(adaptive_avg_pool3d, AdaptivePool,
       "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
     .doc("Means of the windows that cut three spatial dimensions evenly.")
@@ -320,5 +386,13 @@ LS_OP(adaptive_avg_pool3d, AdaptivePool,
 Tensor adaptive_avg_pool3d(const Tensor& self, IntList output_size) {
   return op_adaptive_avg_pool3d(self, output_size);
 }
+
+LS_OP(
+    adaptive_avg_pool3d_out, const Tensor&(const Tensor&, IntList, const Tensor&),
+    "adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("adaptive_avg_pool3d, written into out.")
+    .composite([](const Tensor& self, IntList output_size, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_adaptive_avg_pool3d(self, output_size));
+    });
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "core/ops/random.h"
 
 #include "core/library.h"
+#include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/random_rules.h"
 
@@ -28,6 +29,7 @@ LS_OP(uniform, Tensor(const Tensor&, double, double, Generator*),
     .doc("A tensor like self of numbers uniform in [from, to).")
     .structured(rules::uniform)
     .in_place()
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return zeros_like(grad); });
     });
@@ -40,6 +42,7 @@ LS_OP(normal, Tensor(const Tensor&, double, double, Generator*),
     .doc("A tensor like self of normal numbers; ATen calls this form normal_functional.")
     .structured(rules::normal)
     .in_place()
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return zeros_like(grad); });
     });
@@ -97,15 +100,15 @@ Tensor randn(IntList sizes, TensorOptions options, Generator* generator) {
 }
 
 LS_OP(randperm,
-      Tensor(int64_t, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
-             std::optional<bool>),
-      "randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
-      "bool? pin_memory=None) -> Tensor")
+      Tensor(int64_t, Generator*, std::optional<DType>, std::optional<Layout>,
+             std::optional<Device>, std::optional<bool>),
+      "randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=long, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
     .doc("The numbers 0 .. n-1 in random order.")
     .structured(rules::randperm)
     .not_differentiable("a factory has no differentiable input");
-Tensor randperm(int64_t n, TensorOptions options) {
-  return op_randperm(n, options.dtype, std::nullopt, options.device, std::nullopt);
+Tensor randperm(int64_t n, TensorOptions options, Generator* generator) {
+  return op_randperm(n, generator, options.dtype, std::nullopt, options.device, std::nullopt);
 }
 
 using TwoTensors = std::tuple<Tensor, Tensor>;
@@ -127,10 +130,22 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
   return op_native_dropout(input, p, train);
 }
 
+LS_OP(native_dropout_out,
+      TwoTensors(const Tensor&, double, std::optional<bool>, const Tensor&, const Tensor&),
+      "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) "
+      "out1) -> (Tensor(a!), Tensor(b!))")
+    .doc("native_dropout, written into out0 and out1.")
+    .composite([](const Tensor& input, double p, std::optional<bool> train, const Tensor& out0,
+                  const Tensor& out1) {
+      const auto [result, mask] = native_dropout(input, p, train);
+      return TwoTensors(clone_out(out0, result), clone_out(out1, mask));
+    });
+
 LS_OP(native_dropout_backward, Tensor(const Tensor&, const Tensor&, double),
       "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
     .doc("grad_output * mask * scale.")
     .structured(rules::native_dropout_backward)
+    .out()
     .saves({"mask"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
@@ -149,5 +164,12 @@ LS_OP(dropout, Tensor(const Tensor&, double, bool),
       return std::get<0>(native_dropout(input, p, train));
     });
 Tensor dropout(const Tensor& input, double p, bool train) { return op_dropout(input, p, train); }
+
+LS_OP(dropout_, const Tensor&(const Tensor&, double, bool),
+      "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
+    .doc("dropout in place.")
+    .composite([](const Tensor& self, double p, bool train) -> const Tensor& {
+      return train && p != 0 ? copy_(self, dropout(self, p, train)) : self;
+    });
 
 }  // namespace lockstep

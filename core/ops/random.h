@@ -15,13 +15,20 @@ namespace lockstep {
 Tensor rand(IntList sizes, TensorOptions options = {}, Generator* generator = nullptr);
 /// Normal with mean 0 and variance 1 (Box & Muller 1958).
 Tensor randn(IntList sizes, TensorOptions options = {}, Generator* generator = nullptr);
+/// Integers uniform in [low, high), int64 unless said otherwise.
+Tensor randint(int64_t low, int64_t high, IntList sizes, TensorOptions options = {},
+               Generator* generator = nullptr);
 /// The numbers 0 .. n-1 in random order, int64 unless said otherwise.
-Tensor randperm(int64_t n, TensorOptions options = {});
+Tensor randperm(int64_t n, TensorOptions options = {}, Generator* generator = nullptr);
 
 /// Fills self with numbers uniform in [from, to); from + u (to - from) may round up to `to`.
 /// Floating dtypes.
 const Tensor& uniform_(const Tensor& self, double from = 0, double to = 1,
                        Generator* generator = nullptr);
+/// Fills self with integers uniform in [from, to); without `to`, up to 2^63 - 1. The range must fit
+/// into self's dtype, whose rounding applies.
+const Tensor& random_(const Tensor& self, int64_t from, std::optional<int64_t> to,
+                      Generator* generator = nullptr);
 /// Fills self with normal numbers. Floating dtypes.
 const Tensor& normal_(const Tensor& self, double mean = 0, double std = 1,
                       Generator* generator = nullptr);

@@ -12,9 +12,12 @@ namespace rules {
 
 Outputs uniform(const Tensor& self, double from, double to, Generator* generator);
 Outputs normal(const Tensor& self, double mean, double std, Generator* generator);
+Outputs random_from(const Tensor& self, int64_t from, std::optional<int64_t> to,
+                    Generator* generator);
 Outputs bernoulli(const Tensor& self, double p, Generator* generator);
-Outputs randperm(int64_t n, std::optional<DType> dtype, std::optional<Layout> layout,
-                 std::optional<Device> device, std::optional<bool> pin_memory);
+Outputs randperm(int64_t n, Generator* generator, std::optional<DType> dtype,
+                 std::optional<Layout> layout, std::optional<Device> device,
+                 std::optional<bool> pin_memory);
 Outputs native_dropout(const Tensor& input, double p, std::optional<bool> train);
 Outputs native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale);
 

@@ -6,37 +6,18 @@
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce_rules.h"
+#include "core/ops/reduced_dims.h"
 #include "core/ops/shape.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
 namespace {
 
-/// A reduction's result with its reduced dimensions put back as 1: it broadcasts with the input.
-Tensor with_reduced_dims(const Tensor& result, IntList sizes, IntList dims, bool keepdim) {
-  if (keepdim) return result;
-  const uint64_t mask = dim_mask("reduce", dims, static_cast<int64_t>(sizes.size()));
-  Tensor restored = result;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if ((mask >> i) & 1) restored = restored.unsqueeze(static_cast<int64_t>(i));
-  }
-  return restored;
-}
-
 /// The gradient of a sum: `grad` for every element that was added.
 Tensor spread(VjpContext& ctx, const Tensor& grad, IntList dims, bool keepdim) {
   const Tensor spread = with_reduced_dims(grad, ctx.sizes(0), dims, keepdim).expand(ctx.sizes(0));
   return spread.dtype() == ctx.input(0).dtype ? spread : spread.to(ctx.input(0).dtype);
-}
-
-/// Elements that make one result.
-double reduced_count(IntList sizes, IntList dims) {
-  const uint64_t mask = dim_mask("reduce", dims, static_cast<int64_t>(sizes.size()));
-  double count = 1;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if ((mask >> i) & 1) count *= static_cast<double>(sizes[i]);
-  }
-  return count;
 }
 
 /// The gradient of amax and amin, shared among the elements equal to the result.
@@ -48,6 +29,16 @@ Gradients share_among_equals(VjpContext& ctx, const Tensor& grad, IntList dims, 
     const Tensor each =
         with_reduced_dims(grad, self.sizes(), dims, keepdim) / sum(mask, dims, true);
     return mask * each;
+  });
+}
+
+/// The gradient of max and min, shared among the elements equal to the result.
+Gradients share_among_extremes(VjpContext& ctx, const Tensor& grad) {
+  return ctx.gradients([&] {
+    const Tensor& self = ctx.saved(0);
+    const Tensor& result = ctx.saved(1);
+    const Tensor equal = where(isnan(result), isnan(self), eq(self, result)).to(grad.dtype());
+    return equal * (grad / sum(equal));
   });
 }
 
@@ -72,6 +63,7 @@ LS_OP(sum, Tensor(const Tensor&, std::optional<DType>),
       "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor")
     .doc("The sum of all elements.")
     .structured(rules::sum)
+    .out()
     .autocast(Autocast::kF32)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return spread(ctx, grad, {}, false); });
@@ -84,6 +76,7 @@ LS_OP(sum_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::optiona
       "-> Tensor")
     .doc("Sums over dimensions; an empty list means all.")
     .structured(rules::sum_dims)
+    .out("IntList_out")
     .autocast(Autocast::kF32)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
@@ -98,6 +91,7 @@ LS_OP(mean, Tensor(const Tensor&, std::optional<DType>),
       "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
     .doc("The mean of all elements; NaN of none.")
     .structured(rules::mean)
+    .out("dtype_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
           [&] { return spread(ctx, grad / reduced_count(ctx.sizes(0), {}), {}, false); });
@@ -109,6 +103,7 @@ LS_OP(mean_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::option
       "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
     .doc("The mean over dimensions; an empty list means all.")
     .structured(rules::mean_dims)
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         const IntList dims = dims_argument(ctx);
@@ -146,6 +141,7 @@ LS_OP(amax, Tensor(const Tensor&, IntList, bool),
       "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
     .doc("The largest element along dimensions; equal ones share the gradient.")
     .structured(rules::amax)
+    .out()
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return share_among_equals(ctx, grad, ctx.argument<IntList>(1), ctx.argument<bool>(2));
@@ -156,6 +152,7 @@ LS_OP(amin, Tensor(const Tensor&, IntList, bool),
       "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
     .doc("The smallest element along dimensions; equal ones share the gradient.")
     .structured(rules::amin)
+    .out()
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return share_among_equals(ctx, grad, ctx.argument<IntList>(1), ctx.argument<bool>(2));
@@ -163,13 +160,19 @@ LS_OP(amin, Tensor(const Tensor&, IntList, bool),
 Tensor amin(const Tensor& self, IntList dims, bool keepdim) { return op_amin(self, dims, keepdim); }
 
 LS_OP(max, Tensor(const Tensor&), "max(Tensor self) -> Tensor")
-    .doc("The largest of all elements.")
-    .composite([](const Tensor& self) { return amax(self); });
+    .doc("The largest of all elements; equal ones share the gradient.")
+    .structured(rules::extreme_of_all)
+    .out("unary_out")
+    .saves({"self", "output0"})
+    .derivative(share_among_extremes);
 Tensor max(const Tensor& self) { return op_max(self); }
 
 LS_OP(min, Tensor(const Tensor&), "min(Tensor self) -> Tensor")
-    .doc("The smallest of all elements.")
-    .composite([](const Tensor& self) { return amin(self); });
+    .doc("The smallest of all elements; equal ones share the gradient.")
+    .structured(rules::extreme_of_all)
+    .out("unary_out")
+    .saves({"self", "output0"})
+    .derivative(share_among_extremes);
 Tensor min(const Tensor& self) { return op_min(self); }
 
 using ValuesAndIndices = std::tuple<Tensor, Tensor>;
@@ -185,6 +188,15 @@ std::tuple<Tensor, Tensor> max(const Tensor& self, int64_t dim, bool keepdim) {
   return op_max_dim(self, dim, keepdim);
 }
 
+LS_OP(max_dim_out, ValuesAndIndices(const Tensor&, int64_t, bool, const Tensor&, const Tensor&),
+      "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) "
+      "max_values) -> (Tensor(a!) values, Tensor(b!) indices)")
+    .doc("max, written into max and max_values.")
+    .composite([](const Tensor& self, int64_t dim, bool keepdim, const Tensor& max,
+                  const Tensor& max_values) {
+      return write_results(op_max_dim(self, dim, keepdim), max, max_values);
+    });
+
 LS_OP(min_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
     .doc("The smallest elements along a dimension and where they stand.")
@@ -196,10 +208,20 @@ std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keepdim) {
   return op_min_dim(self, dim, keepdim);
 }
 
+LS_OP(min_dim_out, ValuesAndIndices(const Tensor&, int64_t, bool, const Tensor&, const Tensor&),
+      "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) "
+      "min_indices) -> (Tensor(a!) values, Tensor(b!) indices)")
+    .doc("min, written into min and min_indices.")
+    .composite([](const Tensor& self, int64_t dim, bool keepdim, const Tensor& min,
+                  const Tensor& min_indices) {
+      return write_results(op_min_dim(self, dim, keepdim), min, min_indices);
+    });
+
 LS_OP(argmax, Tensor(const Tensor&, std::optional<int64_t>, bool),
       "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
     .doc("Where the largest element stands, along a dimension or in the flattened tensor.")
     .structured(rules::argmax)
+    .out()
     .not_differentiable("an index is an integer");
 Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return op_argmax(self, dim, keepdim);
@@ -212,6 +234,7 @@ LS_OP(argmin, Tensor(const Tensor&, std::optional<int64_t>, bool),
       "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
     .doc("Where the smallest element stands, along a dimension or in the flattened tensor.")
     .structured(rules::argmin)
+    .out()
     .not_differentiable("an index is an integer");
 Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return op_argmin(self, dim, keepdim);
@@ -221,6 +244,8 @@ LS_OP(cumsum, Tensor(const Tensor&, int64_t, std::optional<DType>),
       "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .doc("The running sum along a dimension.")
     .structured(rules::cumsum)
+    .in_place()
+    .out()
     .autocast(Autocast::kF32)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {

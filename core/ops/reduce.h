@@ -45,8 +45,46 @@ Tensor any(const Tensor& self, int64_t dim, bool keepdim = false);
 Tensor all(const Tensor& self);
 Tensor all(const Tensor& self, int64_t dim, bool keepdim = false);
 
+/// The number of non-zero elements, int64. NaN is not zero.
+Tensor count_nonzero(const Tensor& self, IntList dims = {});
+
+/// The product of all elements, or along one dimension; 1 of none. Integers and bools multiply as
+/// int64. Gradients are exact where elements are zero.
+Tensor prod(const Tensor& self);
+Tensor prod(const Tensor& self, int64_t dim, bool keepdim = false,
+            std::optional<DType> dtype = std::nullopt);
+
+/// Variance and standard deviation: the sum of squared distances from the mean, divided by
+/// max(0, count - correction); `correction` defaults to 1 (Bessel). With nothing to divide by the
+/// result is NaN or infinite. Throws DTypeError unless self is floating.
+Tensor var(const Tensor& self, IntList dims = {}, std::optional<Scalar> correction = std::nullopt,
+           bool keepdim = false);
+/// The gradient where the result is 0 is 0.
+Tensor std(const Tensor& self, IntList dims = {}, std::optional<Scalar> correction = std::nullopt,
+           bool keepdim = false);
+/// Variance and mean from one reading.
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, IntList dims = {},
+                                    std::optional<Scalar> correction = std::nullopt,
+                                    bool keepdim = false);
+
+/// log(sum(exp(self))) without overflow; -inf of nothing. Integers become float32.
+Tensor logsumexp(const Tensor& self, IntList dims, bool keepdim = false);
+/// The same of the elements up to each along `dim`. Floating dtypes only.
+Tensor logcumsumexp(const Tensor& self, int64_t dim);
+/// (sum |x|^ord)^(1 / ord); the number of non-zero elements for ord = 0, the largest (smallest)
+/// |x| for ord = inf (-inf). The gradient where the norm is 0 is 0. `dtype` must not be narrower
+/// than self's. Throws DTypeError unless floating, IndexError where ord < 0 or inf has nothing to
+/// choose from.
+Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord = 2, IntList dims = {},
+                          bool keepdim = false, std::optional<DType> dtype = std::nullopt);
+
 /// Running sum along `dim`, in order.
 Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype = std::nullopt);
+/// Running product along `dim`, in order. Gradients are exact where elements are zero.
+Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype = std::nullopt);
+/// h[i] = decay[i] * h[i - 1] + input[i] along `dim`, starting from h[-1] = 0; both have one shape
+/// and floating dtype.
+Tensor linear_recurrence(const Tensor& decay, const Tensor& input, int64_t dim);
 
 // Values on the host. These wait for the device.
 

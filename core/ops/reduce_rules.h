@@ -7,7 +7,8 @@
 
 namespace lockstep::rules {
 
-// Shape rules of core/ops/reduce.cc, defined in kernels/meta/reduce.cc.
+// Shape rules of core/ops/reduce.cc, truth.cc, product.cc, moments.cc and vector_norm.cc, defined
+// in kernels/meta/reduce.cc.
 
 Outputs sum(const Tensor& self, std::optional<DType> dtype);
 Outputs sum_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
@@ -19,11 +20,26 @@ Outputs amax(const Tensor& self, IntList dims, bool keepdim);
 Outputs amin(const Tensor& self, IntList dims, bool keepdim);
 Outputs argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
 Outputs argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
+/// max and min.
+Outputs extreme_of_all(const Tensor& self);
 Outputs max_dim(const Tensor& self, int64_t dim, bool keepdim);
 Outputs min_dim(const Tensor& self, int64_t dim, bool keepdim);
 Outputs truth(const Tensor& self);
 Outputs truth_dim(const Tensor& self, int64_t dim, bool keepdim);
 Outputs truth_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim);
 Outputs cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype);
+Outputs cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype);
+Outputs linear_recurrence(const Tensor& decay, const Tensor& input, int64_t dim);
+Outputs prod(const Tensor& self, std::optional<DType> dtype);
+Outputs prod_dim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype);
+/// var and std.
+Outputs deviation(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
+                  bool keepdim);
+Outputs var_mean(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
+                 bool keepdim);
+Outputs logcumsumexp(const Tensor& self, int64_t dim);
+Outputs logsumexp(const Tensor& self, IntList dims, bool keepdim);
+Outputs vector_norm(const Tensor& self, Scalar ord, std::optional<IntList> dims, bool keepdim,
+                    std::optional<DType> dtype);
 
 }  // namespace lockstep::rules

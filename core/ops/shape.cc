@@ -4,10 +4,14 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/sort.h"
+#include "core/ops/view.h"
 
 namespace lockstep {
 
@@ -36,6 +40,7 @@ int64_t reach(IntList sizes, IntList strides, int64_t offset) {
 LS_OP(cat, Tensor(TensorList, int64_t), "cat(Tensor[] tensors, int dim=0) -> Tensor")
     .doc("Joins tensors along an existing dimension.")
     .structured(rules::cat)
+    .out()
     .autocast(Autocast::kPromote)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       Gradients gradients;
@@ -78,6 +83,13 @@ LS_OP(stack, Tensor(TensorList, int64_t), "stack(Tensor[] tensors, int dim=0) ->
     });
 Tensor stack(TensorList tensors, int64_t dim) { return op_stack(tensors, dim); }
 
+LS_OP(stack_out, const Tensor&(TensorList, int64_t, const Tensor&),
+      "stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("stack, written into out.")
+    .composite([](TensorList tensors, int64_t dim, const Tensor& out) -> const Tensor& {
+      return clone_out(out, stack(tensors, dim));
+    });
+
 LS_OP(slice_scatter,
       Tensor(const Tensor&, const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>,
              int64_t),
@@ -85,6 +97,7 @@ LS_OP(slice_scatter,
       "SymInt step=1) -> Tensor")
     .doc("A copy of self with src written into the slice.")
     .structured(rules::slice_scatter)
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const auto dim = ctx.argument<int64_t>(2);
       const auto start = ctx.argument<std::optional<int64_t>>(3);
@@ -103,6 +116,52 @@ LS_OP(slice_scatter,
 Tensor slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
                      std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   return op_slice_scatter(self, source, dim, start, end, step);
+}
+
+LS_OP(select_scatter, Tensor(const Tensor&, const Tensor&, int64_t, int64_t),
+      "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor")
+    .doc("A copy of self with src written at an index of a dimension.")
+    .composite([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+      const Tensor part = self.select(dim, index);  // refuses a dim or an index out of range
+      LS_CHECK(same(src.sizes(), part.sizes()), ShapeError,
+               "[select_scatter] src does not fit at the index: expected shape {}, got {}.",
+               part.shape(), src.shape());
+      const int64_t d = wrap_dim("select_scatter", dim, self.dim());
+      const int64_t at = index < 0 ? index + self.size(d) : index;
+      return slice_scatter(self, src.unsqueeze(d), d, at, at + 1, 1);
+    });
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+  return op_select_scatter(self, src, dim, index);
+}
+
+LS_OP(select_scatter_out,
+      const Tensor&(const Tensor&, const Tensor&, int64_t, int64_t, const Tensor&),
+      "select_scatter.out(Tensor self, Tensor src, int dim, SymInt index, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("select_scatter, written into out.")
+    .composite([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, select_scatter(self, src, dim, index));
+    });
+
+LS_OP(diagonal_scatter, Tensor(const Tensor&, const Tensor&, int64_t, int64_t, int64_t),
+      "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
+    .doc("A copy of self with src written on a diagonal.")
+    .structured(rules::diagonal_scatter)
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const auto offset = ctx.argument<int64_t>(2);
+      const auto dim1 = ctx.argument<int64_t>(3);
+      const auto dim2 = ctx.argument<int64_t>(4);
+      return ctx.gradients(
+          [&] {
+            return diagonal_scatter(grad, zeros(ctx.sizes(1), grad.options()), offset, dim1, dim2);
+          },
+          [&] { return ctx.unbroadcast(diagonal(grad, offset, dim1, dim2), 1); });
+    });
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
+                        int64_t dim2) {
+  return op_diagonal_scatter(self, src, offset, dim1, dim2);
 }
 
 LS_OP(
@@ -141,6 +200,7 @@ Tensor as_strided_backward(const Tensor& grad, IntList input_sizes, IntList inpu
 LS_OP(flip, Tensor(const Tensor&, IntList), "flip(Tensor self, int[] dims) -> Tensor")
     .doc("The elements in the opposite order along dimensions.")
     .structured(rules::flip)
+    .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return flip(grad, ctx.argument<IntList>(1)); });
     });
@@ -172,6 +232,58 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
   return op_repeat_interleave(self, repeats, dim, std::nullopt);
 }
 
+LS_OP(repeat_interleave_places, Tensor(const Tensor&, std::optional<int64_t>),
+      "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor")
+    .doc("Each place in repeats as often as the number there says.")
+    .composite([](const Tensor& repeats, std::optional<int64_t> output_size) {
+      LS_CHECK(!is_floating(repeats.dtype()) && repeats.dtype() != DType::kBool, DTypeError,
+               "[repeat_interleave] repeats must be integers, got {}.", to_string(repeats));
+      LS_CHECK(repeats.dim() == 1, ShapeError,
+               "[repeat_interleave] repeats must be a vector, got shape {}.", repeats.shape());
+      if (repeats.numel() == 0) return empty({0}, repeats.options());
+      const bool has_values = repeats.device() != kMeta;
+      LS_CHECK(!has_values || min(repeats).item<int64_t>() >= 0, ShapeError,
+               "[repeat_interleave] repeats must not be negative.");
+      const Tensor ends = cumsum(repeats, 0);
+      int64_t length = output_size.value_or(0);
+      if (!output_size || has_values) {
+        length = ends.select(0, -1).item<int64_t>();
+      }
+      LS_CHECK(output_size.value_or(length) == length, ShapeError,
+               "[repeat_interleave] output_size is wrong: expected {}, got {}.", length,
+               output_size.value_or(length));
+      const Tensor places = arange(Scalar(length), TensorOptions{DType::kI64, repeats.device()});
+      return searchsorted(ends, places, false, true).to(repeats.dtype());
+    });
+
+LS_OP(repeat_interleave_places_out,
+      const Tensor&(const Tensor&, std::optional<int64_t>, const Tensor&),
+      "repeat_interleave.Tensor_out(Tensor repeats, *, SymInt? output_size=None, Tensor(a!) out) "
+      "-> Tensor(a!)")
+    .doc("repeat_interleave.Tensor, written into out.")
+    .composite([](const Tensor& repeats, std::optional<int64_t> output_size,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_repeat_interleave_places(repeats, output_size));
+    });
+
+LS_OP(repeat_interleave_each,
+      Tensor(const Tensor&, const Tensor&, std::optional<int64_t>, std::optional<int64_t>),
+      "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
+      "output_size=None) -> Tensor")
+    .doc("Each part along a dimension as often in a row as repeats says for it.")
+    .composite([](const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
+                  std::optional<int64_t> output_size) {
+      const Tensor input = dim && self.dim() > 0 ? self : self.reshape({self.numel()});
+      const int64_t d = wrap_dim("repeat_interleave", dim.value_or(0), input.dim());
+      const bool one_for_all = repeats.dim() == 0 || (repeats.dim() == 1 && repeats.numel() == 1);
+      LS_CHECK(one_for_all || (repeats.dim() == 1 && repeats.numel() == input.size(d)), ShapeError,
+               "[repeat_interleave] expected one number for each of {} parts, or one for all, got "
+               "repeats of shape {}.",
+               input.size(d), repeats.shape());
+      const Tensor each = one_for_all ? repeats.reshape({1}).expand({input.size(d)}) : repeats;
+      return index_select(input, d, op_repeat_interleave_places(each.to(DType::kI64), output_size));
+    });
+
 LS_OP(narrow, Tensor(const Tensor&, int64_t, int64_t, int64_t),
       "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)")
     .doc("self[start : start + length] along a dimension.")
@@ -188,6 +300,17 @@ LS_OP(narrow, Tensor(const Tensor&, int64_t, int64_t, int64_t),
 Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   return op_narrow(self, dim, start, length);
 }
+
+LS_OP(narrow_tensor, Tensor(const Tensor&, int64_t, const Tensor&, int64_t),
+      "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)")
+    .doc("narrow with the start in a 0-d tensor.")
+    .composite([](const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
+      LS_CHECK(is_integral(start.dtype()), DTypeError, "[narrow] start must be an integer, got {}.",
+               to_string(start));
+      LS_CHECK(start.dim() == 0, ShapeError, "[narrow] start must be a 0-d tensor, got shape {}.",
+               start.shape());
+      return narrow(self, dim, start.item<int64_t>(), length);
+    });
 
 LS_OP(unbind, std::vector<Tensor>(const Tensor&, int64_t),
       "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")

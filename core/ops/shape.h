@@ -17,6 +17,11 @@ Tensor stack(TensorList tensors, int64_t dim = 0);
 Tensor slice_scatter(const Tensor& self, const Tensor& source, int64_t dim = 0,
                      std::optional<int64_t> start = std::nullopt,
                      std::optional<int64_t> end = std::nullopt, int64_t step = 1);
+/// A copy of self with `src` written at `index` of dimension `dim`, which src lacks.
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index);
+/// A copy of self with `src` written on a diagonal, as `diagonal` would read it.
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset = 0, int64_t dim1 = 0,
+                        int64_t dim2 = 1);
 /// The derivative of as_strided: `grad` added back at the places of the view, read with the input's
 /// geometry.
 Tensor as_strided_backward(const Tensor& grad, IntList input_sizes, IntList input_strides,

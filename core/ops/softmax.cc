@@ -1,6 +1,7 @@
 // softmax and log_softmax; declared in loss.h.
 
 #include "core/library.h"
+#include "core/ops/copy.h"
 #include "core/ops/loss.h"
 #include "core/ops/loss_rules.h"
 #include "core/ops/pointwise.h"
@@ -26,6 +27,7 @@ LS_OP(softmax_data, Tensor(const Tensor&, int64_t, bool),
       "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
     .doc("exp(self) / sum(exp(self)) along a dimension.")
     .structured(rules::softmax)
+    .out()
     .autocast(Autocast::kF32)
     .saves({"output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -39,6 +41,7 @@ LS_OP(log_softmax_data, Tensor(const Tensor&, int64_t, bool),
       "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
     .doc("log(softmax(self)) along a dimension.")
     .structured(rules::softmax)
+    .out()
     .autocast(Autocast::kF32)
     .saves({"output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -59,6 +62,15 @@ Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   return op_softmax(self, dim, dtype);
 }
 
+LS_OP(softmax_out, const Tensor&(const Tensor&, int64_t, std::optional<DType>, const Tensor&),
+      "softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("softmax, written into out.")
+    .composite([](const Tensor& self, int64_t dim, std::optional<DType> dtype,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_softmax(self, dim, dtype));
+    });
+
 LS_OP(log_softmax, Tensor(const Tensor&, int64_t, std::optional<DType>),
       "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
     .doc("log(softmax(self)) along a dimension.")
@@ -70,12 +82,22 @@ Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) 
   return op_log_softmax(self, dim, dtype);
 }
 
+LS_OP(log_softmax_out, const Tensor&(const Tensor&, int64_t, std::optional<DType>, const Tensor&),
+      "log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("log_softmax, written into out.")
+    .composite([](const Tensor& self, int64_t dim, std::optional<DType> dtype,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_log_softmax(self, dim, dtype));
+    });
+
 LS_OP(
     softmax_backward_data, Tensor(const Tensor&, const Tensor&, int64_t, DType),
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
     "Tensor")
     .doc("Gradient of softmax's input from its output.")
     .structured(rules::softmax_backward)
+    .out()
     .saves({"grad_output for output", "output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       // dx = y (g - sum(g y)); with v the gradient of dx, v . dx is a plain function of g and y.
@@ -101,6 +123,7 @@ LS_OP(log_softmax_backward_data, Tensor(const Tensor&, const Tensor&, int64_t, D
       "-> Tensor")
     .doc("Gradient of log_softmax's input from its output.")
     .structured(rules::softmax_backward)
+    .out()
     .saves({"grad_output for output", "output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       // dx = g - exp(y) sum(g).

@@ -1,7 +1,9 @@
-// The reductions to a truth and to a value on the host; declared in reduce.h.
+// The reductions to a truth, to a count and to a value on the host; declared in reduce.h.
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/reduce_rules.h"
 
@@ -10,6 +12,7 @@ namespace lockstep {
 LS_OP(any, Tensor(const Tensor&), "any(Tensor self) -> Tensor")
     .doc("Whether any element is non-zero.")
     .structured(rules::truth)
+    .out("all_out")
     .not_differentiable("a truth is not a number");
 Tensor any(const Tensor& self) { return op_any(self); }
 
@@ -17,18 +20,21 @@ LS_OP(any_dim, Tensor(const Tensor&, int64_t, bool),
       "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
     .doc("Whether any element along a dimension is non-zero.")
     .structured(rules::truth_dim)
+    .out()
     .not_differentiable("a truth is not a number");
 Tensor any(const Tensor& self, int64_t dim, bool keepdim) { return op_any_dim(self, dim, keepdim); }
 
 LS_OP(any_dims, Tensor(const Tensor&, std::optional<IntList>, bool),
       "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
-    .doc("Whether any element along dimensions is non-zero.")
+    .doc("Whether any element along dimensions is non-zero; an empty list means none of them.")
     .structured(rules::truth_dims)
+    .out("dims_out")
     .not_differentiable("a truth is not a number");
 
 LS_OP(all, Tensor(const Tensor&), "all(Tensor self) -> Tensor")
     .doc("Whether every element is non-zero.")
     .structured(rules::truth)
+    .out("all_out")
     .not_differentiable("a truth is not a number");
 Tensor all(const Tensor& self) { return op_all(self); }
 
@@ -36,14 +42,44 @@ LS_OP(all_dim, Tensor(const Tensor&, int64_t, bool),
       "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
     .doc("Whether every element along a dimension is non-zero.")
     .structured(rules::truth_dim)
+    .out()
     .not_differentiable("a truth is not a number");
 Tensor all(const Tensor& self, int64_t dim, bool keepdim) { return op_all_dim(self, dim, keepdim); }
 
 LS_OP(all_dims, Tensor(const Tensor&, std::optional<IntList>, bool),
       "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
-    .doc("Whether every element along dimensions is non-zero.")
+    .doc("Whether every element along dimensions is non-zero; an empty list means none of them.")
     .structured(rules::truth_dims)
+    .out("dims_out")
     .not_differentiable("a truth is not a number");
+
+LS_OP(count_nonzero, Tensor(const Tensor&, std::optional<int64_t>),
+      "count_nonzero(Tensor self, int? dim=None) -> Tensor")
+    .doc("The number of non-zero elements, of all or along a dimension.")
+    .composite([](const Tensor& self, std::optional<int64_t> dim) {
+      return dim ? sum(ne(self, 0), {*dim}) : sum(ne(self, 0));
+    });
+
+LS_OP(count_nonzero_out, const Tensor&(const Tensor&, std::optional<int64_t>, const Tensor&),
+      "count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("count_nonzero, written into out.")
+    .composite([](const Tensor& self, std::optional<int64_t> dim,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_count_nonzero(self, dim));
+    });
+
+LS_OP(count_nonzero_dims, Tensor(const Tensor&, IntList),
+      "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
+    .doc("The number of non-zero elements over dimensions; an empty list means all.")
+    .composite([](const Tensor& self, IntList dims) { return sum(ne(self, 0), dims); });
+Tensor count_nonzero(const Tensor& self, IntList dims) { return op_count_nonzero_dims(self, dims); }
+
+LS_OP(count_nonzero_dims_out, const Tensor&(const Tensor&, IntList, const Tensor&),
+      "count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("count_nonzero, written into out.")
+    .composite([](const Tensor& self, IntList dim, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_count_nonzero_dims(self, dim));
+    });
 
 LS_OP(equal, bool(const Tensor&, const Tensor&), "equal(Tensor self, Tensor other) -> bool")
     .doc("Whether both have the same shape and elements; NaN equals nothing.")

@@ -18,18 +18,6 @@ ViewSpec same_as(const Tensor& self) {
   return {to_dims(self.sizes()), to_dims(self.strides()), self.storage_offset(), {}};
 }
 
-/// Start and length of a slice as Python reads them: negative from the end, clamped.
-std::pair<int64_t, int64_t> slice_range(int64_t size, std::optional<int64_t> start,
-                                        std::optional<int64_t> end, int64_t step) {
-  LS_CHECK(step > 0, ShapeError, "[slice] step must be positive, got {}.", step);
-  const auto place = [size](int64_t i) {
-    return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);
-  };
-  const int64_t first = place(start.value_or(0));
-  const int64_t last = std::max(first, place(end.value_or(size)));
-  return {first, last == first ? 0 : (last - first - 1) / step + 1};
-}
-
 ViewSpec as_strided_geometry(const Tensor& self, IntList sizes, IntList strides,
                              std::optional<int64_t> storage_offset) {
   LS_CHECK(sizes.size() == strides.size(), ShapeError,
@@ -86,55 +74,33 @@ ViewSpec permute_geometry(const Tensor& self, IntList dims) {
   return spec;
 }
 
-ViewSpec select_geometry(const Tensor& self, int64_t dim, int64_t index) {
-  LS_CHECK(self.dim() > 0, IndexError, "[select] a 0-d tensor has no dimension to select from.");
-  const int64_t d = wrap_dim("select", dim, self.dim());
-  const int64_t size = self.sizes()[d];
-  LS_CHECK(index >= -size && index < size, IndexError,
-           "[select] index out of range: expected one in [{}, {}) for dimension {} of {}, got {}.",
-           -size, size, d, self.shape(), index);
-  ViewSpec spec = same_as(self);
-  spec.offset += (index < 0 ? index + size : index) * spec.strides[d];
-  spec.sizes.erase(d);
-  spec.strides.erase(d);
-  return spec;
-}
-
-ViewSpec slice_geometry(const Tensor& self, int64_t dim, std::optional<int64_t> start,
-                        std::optional<int64_t> end, int64_t step) {
-  LS_CHECK(self.dim() > 0, IndexError, "[slice] a 0-d tensor has no dimension to slice.");
-  const int64_t d = wrap_dim("slice", dim, self.dim());
-  const auto [first, length] = slice_range(self.sizes()[d], start, end, step);
-  ViewSpec spec = same_as(self);
-  spec.offset += first * spec.strides[d];
-  spec.sizes[d] = length;
-  // A step past the end leaves one element; its stride must not leave int64.
-  spec.strides[d] *= std::min(step, std::max<int64_t>(self.sizes()[d], 1));
-  return spec;
-}
-
-std::vector<ViewSpec> split_geometry(const Tensor& self, int64_t split_size, int64_t dim) {
-  LS_CHECK(self.dim() > 0, IndexError, "[split] a 0-d tensor cannot be split.");
-  const int64_t d = wrap_dim("split", dim, self.dim());
-  const int64_t size = self.sizes()[d];
-  LS_CHECK(split_size > 0 || (split_size == 0 && size == 0), ShapeError,
-           "[split] split_size must be positive, got {}.", split_size);
-  std::vector<ViewSpec> specs;
-  for (int64_t first = 0; first < size || specs.empty();
-       first += std::max<int64_t>(split_size, 1)) {
-    ViewSpec& spec = specs.emplace_back(same_as(self));
-    spec.offset += first * spec.strides[d];
-    spec.sizes[d] = std::min(split_size, size - first);
-  }
-  return specs;
-}
-
 ViewSpec squeeze_geometry(const Tensor& self, int64_t dim) {
   const int64_t d = wrap_dim("squeeze", dim, self.dim());
   ViewSpec spec = same_as(self);
   if (self.dim() > 0 && self.sizes()[d] == 1) {
     spec.sizes.erase(d);
     spec.strides.erase(d);
+  }
+  return spec;
+}
+
+ViewSpec squeeze_dims_geometry(const Tensor& self, IntList dims) {
+  const uint64_t chosen = dims.empty() ? 0 : dim_mask("squeeze", dims, self.dim());
+  ViewSpec spec{{}, {}, self.storage_offset(), {}};
+  for (int64_t i = 0; i < self.dim(); ++i) {
+    if (((chosen >> i) & 1) != 0 && self.sizes()[i] == 1) continue;
+    spec.sizes.push_back(self.sizes()[i]);
+    spec.strides.push_back(self.strides()[i]);
+  }
+  return spec;
+}
+
+ViewSpec squeeze_all_geometry(const Tensor& self) {
+  ViewSpec spec{{}, {}, self.storage_offset(), {}};
+  for (int64_t i = 0; i < self.dim(); ++i) {
+    if (self.sizes()[i] == 1) continue;
+    spec.sizes.push_back(self.sizes()[i]);
+    spec.strides.push_back(self.strides()[i]);
   }
   return spec;
 }
@@ -166,7 +132,13 @@ ViewSpec unsqueeze_geometry(const Tensor& self, int64_t dim) {
 }
 
 ViewSpec view_geometry(const Tensor& self, IntList sizes) {
-  ViewSpec spec{infer_size("view", sizes, self.numel()), {}, self.storage_offset(), {}};
+  ViewSpec spec;
+  spec.sizes = infer_size("view", sizes, self.numel());
+  spec.offset = self.storage_offset();
+  if (self.is_contiguous()) {
+    spec.strides = contiguous_strides(spec.sizes);
+    return spec;
+  }
   LS_CHECK(view_strides(self.sizes(), self.strides(), spec.sizes, spec.strides), ShapeError,
            "[view] shape {} with strides {} cannot be seen as {} without a copy. Use reshape(...) "
            "or contiguous() first.",
@@ -206,6 +178,13 @@ LS_OP(alias, Tensor(const Tensor&), "alias(Tensor(a) self) -> Tensor(a)")
       return ctx.gradients([&] { return grad; });
     });
 Tensor alias(const Tensor& self) { return op_alias(self); }
+
+LS_OP(lift_fresh, Tensor(const Tensor&), "lift_fresh(Tensor(a) self) -> Tensor(a)")
+    .doc("alias by another name, for a tensor that was just made from numbers.")
+    .view(same_as)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad; });
+    });
 
 LS_OP(detach, Tensor(const Tensor&), "detach(Tensor(a) self) -> Tensor(a)")
     .doc("The same elements and version counter, outside the graph.")
@@ -261,74 +240,6 @@ LS_OP(permute, Tensor(const Tensor&, IntList), "permute(Tensor(a) self, int[] di
 Tensor permute(const Tensor& self, IntList dims) { return op_permute(self, dims); }
 Tensor Tensor::permute(IntList dims) const { return lockstep::permute(*this, dims); }
 
-LS_OP(select, Tensor(const Tensor&, int64_t, int64_t),
-      "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
-    .doc("The part of self at `index` of dimension `dim`, without that dimension.")
-    .view(select_geometry)
-    .derivative([](VjpContext& ctx, const Tensor& grad) {
-      return ctx.gradients([&] {
-        return select_backward(grad, ctx.sizes(0), ctx.argument<int64_t>(1),
-                               ctx.argument<int64_t>(2));
-      });
-    });
-Tensor select(const Tensor& self, int64_t dim, int64_t index) {
-  return op_select(self, dim, index);
-}
-Tensor Tensor::select(int64_t dim, int64_t index) const {
-  return lockstep::select(*this, dim, index);
-}
-
-LS_OP(
-    slice, Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t),
-    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
-    "-> Tensor(a)")
-    .doc("Every step-th part from start to before end; out-of-range bounds are clamped.")
-    .view(slice_geometry)
-    .derivative([](VjpContext& ctx, const Tensor& grad) {
-      return ctx.gradients([&] {
-        const int64_t dim = ctx.argument<int64_t>(1);
-        const int64_t size = ctx.sizes(0)[wrap_dim("slice", dim, grad.dim())];
-        return slice_backward(
-            grad, ctx.sizes(0), dim, ctx.argument<std::optional<int64_t>>(2).value_or(0),
-            ctx.argument<std::optional<int64_t>>(3).value_or(size), ctx.argument<int64_t>(4));
-      });
-    });
-Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
-             std::optional<int64_t> end, int64_t step) {
-  return op_slice(self, dim, start, end, step);
-}
-Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
-                     int64_t step) const {
-  return lockstep::slice(*this, dim, start, end, step);
-}
-
-LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
-      "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
-    .doc("Cuts a dimension into parts of split_size; the last may be smaller.")
-    .view(split_geometry)
-    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
-      return ctx.gradients([&] {
-        const int64_t dim =
-            wrap_dim("split", ctx.argument<int64_t>(2), static_cast<int64_t>(ctx.sizes(0).size()));
-        const int64_t split_size = ctx.argument<int64_t>(1);
-        std::vector<Tensor> parts;
-        for (size_t i = 0; i < grads.size(); ++i) {
-          Dims sizes = to_dims(ctx.sizes(0));
-          sizes[dim] = std::min(split_size, sizes[dim] - static_cast<int64_t>(i) * split_size);
-          parts.push_back(grads[i].defined()
-                              ? grads[i]
-                              : zeros(sizes, {ctx.input(0).dtype, ctx.input(0).device}));
-        }
-        return cat(parts, dim);
-      });
-    });
-std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
-  return op_split(self, split_size, dim);
-}
-std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const {
-  return lockstep::split(*this, split_size, dim);
-}
-
 LS_OP(squeeze, Tensor(const Tensor&, int64_t), "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Drops a dimension of size 1; any other is kept.")
     .view(squeeze_geometry)
@@ -337,6 +248,22 @@ LS_OP(squeeze, Tensor(const Tensor&, int64_t), "squeeze.dim(Tensor(a) self, int 
     });
 Tensor squeeze(const Tensor& self, int64_t dim) { return op_squeeze(self, dim); }
 Tensor Tensor::squeeze(int64_t dim) const { return lockstep::squeeze(*this, dim); }
+
+LS_OP(squeeze_dims, Tensor(const Tensor&, IntList),
+      "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")
+    .doc("Drops those of the dimensions that have size 1.")
+    .view(squeeze_dims_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
+    });
+Tensor squeeze(const Tensor& self, IntList dims) { return op_squeeze_dims(self, dims); }
+
+LS_OP(squeeze_all, Tensor(const Tensor&), "squeeze(Tensor(a) self) -> Tensor(a)")
+    .doc("Drops all dimensions of size 1.")
+    .view(squeeze_all_geometry)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
+    });
 
 LS_OP(t, Tensor(const Tensor&), "t(Tensor(a) self) -> Tensor(a)")
     .doc("The transpose of a matrix; tensors of fewer dimensions are returned as they are.")
@@ -387,68 +314,5 @@ LS_OP(view_dtype, Tensor(const Tensor&, DType),
     .not_differentiable("bytes read as another dtype have no derivative");
 Tensor view(const Tensor& self, DType dtype) { return op_view_dtype(self, dtype); }
 Tensor Tensor::view(DType dtype) const { return lockstep::view(*this, dtype); }
-
-LS_OP(reshape, Tensor(const Tensor&, IntList),
-      "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
-    .doc("The same elements in another shape: a view where one exists, else a copy.")
-    .composite([](const Tensor& self, IntList shape) {
-      const Dims sizes = infer_size("reshape", shape, self.numel());
-      Dims strides;
-      const bool viewable = view_strides(self.sizes(), self.strides(), sizes, strides);
-      return viewable ? self.view(sizes) : self.contiguous().view(sizes);
-    });
-Tensor reshape(const Tensor& self, IntList sizes) { return op_reshape(self, sizes); }
-Tensor Tensor::reshape(IntList sizes) const { return lockstep::reshape(*this, sizes); }
-
-LS_OP(flatten, Tensor(const Tensor&, int64_t, int64_t),
-      "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
-    .doc("Joins the dimensions from start_dim to end_dim into one.")
-    .composite([](const Tensor& self, int64_t start_dim, int64_t end_dim) {
-      const int64_t first = wrap_dim("flatten", start_dim, self.dim());
-      const int64_t last = wrap_dim("flatten", end_dim, self.dim());
-      LS_CHECK(first <= last, ShapeError, "[flatten] start_dim {} comes after end_dim {}.",
-               start_dim, end_dim);
-      if (self.dim() == 0) return self.reshape({1});
-      if (first == last) return self;
-      Dims sizes;
-      int64_t joined = 1;
-      for (int64_t i = 0; i < self.dim(); ++i) {
-        if (i >= first && i <= last) joined *= self.size(i);
-        if (i == last) sizes.push_back(joined);
-        if (i < first || i > last) sizes.push_back(self.size(i));
-      }
-      return self.reshape(sizes);
-    });
-Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
-  return op_flatten(self, start_dim, end_dim);
-}
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
-  return lockstep::flatten(*this, start_dim, end_dim);
-}
-
-LS_OP(slice_backward, Tensor(const Tensor&, IntList, int64_t, int64_t, int64_t, int64_t),
-      "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, "
-      "SymInt step) -> Tensor")
-    .doc("Zeros of input_sizes with grad_output in the slice: the derivative of slice.")
-    .composite([](const Tensor& grad, IntList sizes, int64_t dim, int64_t start, int64_t end,
-                  int64_t step) {
-      return slice_scatter(zeros(sizes, grad.options()), grad, dim, start, end, step);
-    });
-Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t start, int64_t end,
-                      int64_t step) {
-  return op_slice_backward(grad, sizes, dim, start, end, step);
-}
-
-LS_OP(select_backward, Tensor(const Tensor&, IntList, int64_t, int64_t),
-      "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor")
-    .doc("Zeros of input_sizes with grad_output at index: the derivative of select.")
-    .composite([](const Tensor& grad, IntList sizes, int64_t dim, int64_t index) {
-      const int64_t d = wrap_dim("select", dim, static_cast<int64_t>(sizes.size()));
-      const int64_t at = index < 0 ? index + sizes[d] : index;
-      return slice_scatter(zeros(sizes, grad.options()), grad.unsqueeze(d), d, at, at + 1, 1);
-    });
-Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index) {
-  return op_select_backward(grad, sizes, dim, index);
-}
 
 }  // namespace lockstep

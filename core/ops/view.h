@@ -8,7 +8,8 @@
 namespace lockstep {
 
 // Operators that return another look at the same memory. Dimensions may be negative (-1 is the
-// last). Each has a method of Tensor by the same name; its block in view.cc says what it does.
+// last). The common ones are also methods of Tensor. What each does stands in its block: whole
+// tensors in view.cc, parts in view_part.cc, those made of others in view_composite.cc.
 
 Tensor alias(const Tensor& self);
 Tensor detach(const Tensor& self);
@@ -20,7 +21,16 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index);
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start = std::nullopt,
              std::optional<int64_t> end = std::nullopt, int64_t step = 1);
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim = 0);
+std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim = 0);
+/// Windows of `size` elements, `step` apart, along a dimension: they overlap when step < size. The
+/// window becomes the last dimension. A 0-d tensor counts as one element.
+Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step);
+/// The diagonal of dimensions dim1 and dim2 as the last dimension, without those two; `offset`
+/// moves it towards higher places of dim2 (positive) or of dim1.
+Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 Tensor squeeze(const Tensor& self, int64_t dim);
+/// Drops those of `dims` that have size 1; an empty list drops none.
+Tensor squeeze(const Tensor& self, IntList dims);
 Tensor t(const Tensor& self);
 Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1);
 Tensor unsqueeze(const Tensor& self, int64_t dim);
@@ -30,11 +40,22 @@ Tensor view(const Tensor& self, DType dtype);
 /// A view where one exists, else a copy.
 Tensor reshape(const Tensor& self, IntList sizes);
 Tensor flatten(const Tensor& self, int64_t start_dim = 0, int64_t end_dim = -1);
+/// One dimension seen as several; one of `sizes` may be -1.
+Tensor unflatten(const Tensor& self, int64_t dim, IntList sizes);
+Tensor broadcast_to(const Tensor& self, IntList sizes);
+Tensor expand_as(const Tensor& self, const Tensor& other);
+Tensor view_as(const Tensor& self, const Tensor& other);
 
 /// Zeros of `sizes` with `grad` written into the slice: the derivative of `slice`.
 Tensor slice_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t start, int64_t end,
                       int64_t step);
 /// Zeros of `sizes` with `grad` written at `index`: the derivative of `select`.
 Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t index);
+
+/// Zeros of `sizes` with `grad` on a diagonal: the derivative of `diagonal`.
+Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1,
+                         int64_t dim2);
+/// Zeros of `sizes` with the windows of `grad` added where they lie: the derivative of `unfold`.
+Tensor unfold_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t size, int64_t step);
 
 }  // namespace lockstep

@@ -15,9 +15,6 @@ using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
 using Format = std::optional<MemoryFormat>;
 
-void empty(const Out&, IntList, Type, LayoutOption, DeviceOption, Flag, Format) {}
-void empty_like(const Out&, const In&, Type, LayoutOption, DeviceOption, Flag, Format) {}
-
 template <int kValue>
 void filled(const Out& out, IntList, Type, LayoutOption, DeviceOption, Flag) {
   fill_elements(out, kValue);
@@ -62,13 +59,11 @@ void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutO
   integral ? run.template operator()<int64_t>() : run.template operator()<double>();
 }
 
-LS_KERNEL(CPU, "empty.memory_format", empty, Strides::kAny);
 LS_KERNEL(CPU, "zeros", filled<0>, Strides::kContiguous);
 LS_KERNEL(CPU, "ones", filled<1>, Strides::kContiguous);
 LS_KERNEL(CPU, "full", full, Strides::kContiguous);
 LS_KERNEL(CPU, "scalar_tensor", scalar_tensor, Strides::kContiguous);
 LS_KERNEL(CPU, "arange.start_step", arange, Strides::kContiguous);
-LS_KERNEL(CPU, "empty_like", empty_like, Strides::kAny);
 LS_KERNEL(CPU, "zeros_like", filled_like<0>, Strides::kAny);
 LS_KERNEL(CPU, "ones_like", filled_like<1>, Strides::kAny);
 LS_KERNEL(CPU, "full_like", full_like, Strides::kAny);

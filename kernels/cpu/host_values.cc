@@ -18,10 +18,10 @@ Axes axes_of(const Tensor& tensor) {
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
+  if (!same(self.sizes(), other.sizes())) return false;
   LS_CHECK(self.dtype() == other.dtype(), DTypeError,
            "[equal] dtypes differ: expected {}, got {}. Cast one with to(dtype).",
            to_string(self.dtype()), to_string(other.dtype()));
-  if (!same(self.sizes(), other.sizes())) return false;
   const Axes a = axes_of(self);
   const Axes b = axes_of(other);
   const bool contiguous = self.is_contiguous() && other.is_contiguous();

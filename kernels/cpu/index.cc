@@ -4,6 +4,7 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/index_lines.h"
 #include "kernels/cpu/index_reader.h"
 
 namespace lockstep::cpu {
@@ -11,25 +12,6 @@ namespace lockstep::cpu {
 namespace {
 
 constexpr int64_t kGrain = 16384;
-
-/// A contiguous tensor seen as [outer, size, inner] around one dimension.
-struct Lines {
-  Lines(const TensorArg& tensor, int64_t dim) {
-    if (tensor.rank == 0) return;
-    const int d = static_cast<int>(dim < 0 ? dim + tensor.rank : dim);
-    size = tensor.size(d);
-    for (int i = 0; i < d; ++i) outer *= tensor.size(i);
-    for (int i = d + 1; i < tensor.rank; ++i) inner *= tensor.size(i);
-  }
-  int64_t outer = 1;
-  int64_t size = 1;
-  int64_t inner = 1;
-};
-
-void copy_elements(const Out& out, const In& self) {
-  if (self.numel == 0) return;
-  std::memcpy(out.address, self.address, static_cast<size_t>(self.numel) * size_of(self.dtype));
-}
 
 void index_select(const Out& out, const In& self, int64_t dim, const In& index) {
   const Lines lines(self, dim);
@@ -66,10 +48,11 @@ void index_add(const Out& out, const In& self, int64_t dim, const In& index, con
   const Lines lines(self, dim);
   const std::vector<int64_t> places = read_indices("index_add", index, lines.size);
   const int64_t count = static_cast<int64_t>(places.size());
-  copy_elements(out, self);
+  const Source unaliased(source, out);
+  start_from(out, self);
   with_type(self.dtype, [&]<class T>() {
     T* to = out.data<T>();
-    const T* from = source.data<T>();
+    const T* from = unaliased.in().data<T>();
     // Threads own different lines, so that each place is added to in the order of the index.
     parallel_for(
         0, lines.outer * lines.inner, std::max<int64_t>(1, kGrain / std::max<int64_t>(count, 1)),
@@ -84,36 +67,6 @@ void index_add(const Out& out, const In& self, int64_t dim, const In& index, con
           }
         });
   });
-}
-
-/// Calls visit(place in index, place in tensor without its part along `dim`, place in same) for the
-/// lines [first, last) of the index along `dim`; `same` is read at the index's own coordinates.
-template <class Visit>
-void visit_lines(const In& index, const TensorArg& tensor, const TensorArg& same, int dim,
-                 int64_t first, int64_t last, Visit visit) {
-  for (int64_t line = first; line < last; ++line) {
-    int64_t rest = line, at_index = 0, at_tensor = 0, at_same = 0;
-    for (int d = index.rank; d-- > 0;) {
-      if (d == dim) continue;
-      const int64_t place = rest % index.size(d);
-      rest /= index.size(d);
-      at_index += place * index.stride(d);
-      at_tensor += place * tensor.stride(d);
-      at_same += place * same.stride(d);
-    }
-    visit(at_index, at_tensor, at_same);
-  }
-}
-
-/// The geometry of one element when `tensor` is 0-d.
-template <class Arg>
-Arg at_least_1d(Arg tensor) {
-  static constexpr int64_t kOne = 1;
-  if (tensor.rank == 0) {
-    tensor.rank = 1;
-    tensor.size_data = tensor.stride_data = &kOne;
-  }
-  return tensor;
 }
 
 void gather(const Out& out_any, const In& self_any, int64_t dim, const In& index_any, bool) {
@@ -141,9 +94,10 @@ void gather(const Out& out_any, const In& self_any, int64_t dim, const In& index
 
 void scatter_add(const Out& out_any, const In& self_any, int64_t dim, const In& index_any,
                  const In& src_any) {
-  copy_elements(out_any, self_any);
+  const Source unaliased(src_any, out_any);
+  start_from(out_any, self_any);
   if (index_any.numel == 0) return;
-  const In src = at_least_1d(src_any);
+  const In src = at_least_1d(unaliased.in());
   const In index = at_least_1d(index_any);
   const Out out = at_least_1d(out_any);
   const int d = static_cast<int>(dim < 0 ? dim + out.rank : dim);
@@ -183,11 +137,11 @@ void copy_triangle(const Out& out, const In& self, bool lower, int64_t diagonal)
                    const size_t right = static_cast<size_t>(columns - split) * element;
                    const size_t row = static_cast<size_t>(i * columns) * element;
                    if (lower) {
-                     std::memcpy(to + row, from + row, left);
+                     if (to != from) std::memcpy(to + row, from + row, left);
                      std::memset(to + row + left, 0, right);
                    } else {
                      std::memset(to + row, 0, left);
-                     std::memcpy(to + row + left, from + row + left, right);
+                     if (to != from) std::memcpy(to + row + left, from + row + left, right);
                    }
                  }
                });

@@ -59,7 +59,7 @@ void nll_loss_forward(const Out& out, const Out& total_weight, const In& self, c
       loss += each;
     }
     if (reduction != kNone) *out.data<T>() = convert<T>(reduction == kMean ? loss / total : loss);
-    *total_weight.data<T>() = convert<T>(reduction == kNone ? 0.0 : total);
+    *total_weight.data<T>() = convert<T>(reduction == kNone && self.rank == 2 ? 0.0 : total);
   });
 }
 

@@ -24,7 +24,7 @@ struct Statistics {
 /// kCentre: layer norm, else root mean square norm.
 template <bool kCentre, class C>
 Statistics<C> statistics_of(const C* x, int64_t n, double eps) {
-  const C mean = kCentre ? join_row<SumOf<C>>(x, n) / static_cast<C>(n) : C(0);
+  const C mean = kCentre && n > 0 ? join_row<SumOf<C>>(x, n) / static_cast<C>(n) : C(0);
   double squares = 0;
   for (int64_t i = 0; i < n; i += kLaneBlock) {
     Lanes<SumOf<C>> lanes;

@@ -134,6 +134,30 @@ void bernoulli(const Out& out, const In&, double p, Generator* generator) {
                     });
 }
 
+/// from + floor(u (to - from)) for u of 64 random bits; the wide product needs no division.
+void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t> to,
+                 Generator* generator) {
+  const RandomKey key = next_call(generator);
+  const uint64_t first = static_cast<uint64_t>(from);
+  // Without an end all numbers up to the largest: one more than the distance to it.
+  const uint64_t range = to ? static_cast<uint64_t>(*to) - first : (uint64_t{1} << 63) - first;
+  const StoreFunction store = store_function(out.dtype, Lane::kI64);
+  const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
+  for_random_blocks(key, out.numel, 2 * kGroups,
+                    [&](const RandomBlock& words, int64_t begin, int64_t count) {
+                      int64_t values[2 * kGroups];
+                      for (int64_t g = 0; g < kGroups; ++g) {
+                        for (int pair = 0; pair < 2; ++pair) {
+                          const unsigned __int128 product =
+                              static_cast<unsigned __int128>(wide(words, pair, g)) * range;
+                          values[2 * g + pair] =
+                              static_cast<int64_t>(first + static_cast<uint64_t>(product >> 64));
+                        }
+                      }
+                      store(count, out.data<char>() + begin * element, element, values);
+                    });
+}
+
 template <class T>
 void drop(const Out& out, const Out& mask, const In& input, double p, const RandomKey& key) {
   const functors::MaskedScale<T> scale{static_cast<T>(p == 1 ? 0 : 1 / (1 - p))};
@@ -167,9 +191,9 @@ void native_dropout_backward(const Out& out, const In& grad, const In& mask, dou
 }
 
 /// Fisher & Yates: position i changes places with one of 0 .. i.
-void randperm(const Out& out, int64_t n, std::optional<DType>, std::optional<Layout>,
-              std::optional<Device>, std::optional<bool>) {
-  const RandomKey key = next_call(nullptr);
+void randperm(const Out& out, int64_t n, Generator* generator, std::optional<DType>,
+              std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
+  const RandomKey key = next_call(generator);
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
   RandomBlock words;
@@ -189,9 +213,10 @@ void randperm(const Out& out, int64_t n, std::optional<DType>, std::optional<Lay
 LS_KERNEL(CPU, "uniform", uniform, Strides::kContiguous);
 LS_KERNEL(CPU, "normal", normal, Strides::kContiguous);
 LS_KERNEL(CPU, "bernoulli.p", bernoulli, Strides::kContiguous);
+LS_KERNEL(CPU, "random.from", random_from, Strides::kContiguous);
 LS_KERNEL(CPU, "native_dropout", native_dropout, Strides::kContiguous);
 LS_KERNEL(CPU, "native_dropout_backward", native_dropout_backward, Strides::kAny);
-LS_KERNEL(CPU, "randperm", randperm, Strides::kContiguous);
+LS_KERNEL(CPU, "randperm.generator", randperm, Strides::kContiguous);
 
 }  // namespace
 

@@ -38,16 +38,16 @@ template <class Op>
 void reduce_into(const Out& out, const In& self, IntList dims, bool mean = false) {
   using Engine = ReduceEngine<Op>;
   const ReducePlan plan = plan_reduction(self, mask_of(dims, self));
+  const ResultPlaces places(out);
   const double count = static_cast<double>(plan.count);
   with_type(out.dtype, [&]<class T>() {
     T* results = out.data<T>();
     Engine::run(plan, source_of<Op>(self),
                 [&](int64_t first, const typename Engine::Total* totals, int64_t n) {
-                  if (mean) {
-                    for (int64_t i = 0; i < n; ++i)
-                      results[first + i] = convert<T>(static_cast<double>(totals[i]) / count);
-                  } else {
-                    for (int64_t i = 0; i < n; ++i) results[first + i] = convert<T>(totals[i]);
+                  for (int64_t i = 0; i < n; ++i) {
+                    results[places[first + i]] =
+                        mean ? convert<T>(static_cast<double>(totals[i]) / count)
+                             : convert<T>(totals[i]);
                   }
                 });
   });
@@ -81,36 +81,57 @@ void amax(const Out& out, const In& self, IntList dims, bool) {
 void amin(const Out& out, const In& self, IntList dims, bool) {
   reduce_by_type<SmallestOf>(out, self, dims);
 }
+void max(const Out& out, const In& self) { reduce_by_type<LargestOf>(out, self, {}); }
+void min(const Out& out, const In& self) { reduce_by_type<SmallestOf>(out, self, {}); }
+
+/// Products of floats leave the range of f32 on the way, so all are made in f64.
+void prod_dims(const Out& out, const In& self, IntList dims) {
+  if (is_floating(self.dtype)) return reduce_into<ProductOf<double>>(out, self, dims);
+  reduce_into<ProductOf<int64_t>>(out, self, dims);
+}
+void prod(const Out& out, const In& self, std::optional<DType>) { prod_dims(out, self, {}); }
+void prod_dim(const Out& out, const In& self, int64_t dim, bool, std::optional<DType>) {
+  prod_dims(out, self, {dim});
+}
 
 /// any is the largest truth, all the smallest.
 template <class Op>
-void reduce_truth(const Out& out, const In& self, IntList dims, int32_t of_nothing) {
+void reduce_truth(const Out& out, const In& self, uint64_t mask, int32_t of_nothing) {
   using Engine = ReduceEngine<Op>;
-  const ReducePlan plan = plan_reduction(self, mask_of(dims, self));
+  const ReducePlan plan = plan_reduction(self, mask);
   typename Engine::Source source = with_type(self.dtype, [&]<class T>() -> typename Engine::Source {
     return {static_cast<const std::byte*>(self.address), sizeof(T), false, &read_truth<T>};
   });
+  const ResultPlaces places(out);
   uint8_t* results = out.data<uint8_t>();  // bool has the same representation
   Engine::run(plan, source, [&](int64_t first, const int32_t* totals, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
-      results[first + i] = static_cast<uint8_t>(plan.count == 0 ? of_nothing : totals[i]);
+      results[places[first + i]] = static_cast<uint8_t>(plan.count == 0 ? of_nothing : totals[i]);
     }
   });
 }
+template <class Op>
+void truth_over(const Out& out, const In& self, IntList dims, int32_t of_nothing) {
+  reduce_truth<Op>(out, self, mask_of(dims, self), of_nothing);
+}
+/// Without a list all dimensions are reduced, with an empty one none.
+uint64_t mask_of_list(std::optional<IntList> dims, const In& self) {
+  return dims && dims->empty() ? 0 : mask_of(dims.value_or(IntList()), self);
+}
 void any_dims(const Out& out, const In& self, std::optional<IntList> dims, bool) {
-  reduce_truth<LargestOf<int32_t>>(out, self, dims.value_or(IntList()), 0);
+  reduce_truth<LargestOf<int32_t>>(out, self, mask_of_list(dims, self), 0);
 }
 void any_dim(const Out& out, const In& self, int64_t dim, bool) {
-  reduce_truth<LargestOf<int32_t>>(out, self, {dim}, 0);
+  truth_over<LargestOf<int32_t>>(out, self, {dim}, 0);
 }
-void any(const Out& out, const In& self) { reduce_truth<LargestOf<int32_t>>(out, self, {}, 0); }
+void any(const Out& out, const In& self) { truth_over<LargestOf<int32_t>>(out, self, {}, 0); }
 void all_dims(const Out& out, const In& self, std::optional<IntList> dims, bool) {
-  reduce_truth<SmallestOf<int32_t>>(out, self, dims.value_or(IntList()), 1);
+  reduce_truth<SmallestOf<int32_t>>(out, self, mask_of_list(dims, self), 1);
 }
 void all_dim(const Out& out, const In& self, int64_t dim, bool) {
-  reduce_truth<SmallestOf<int32_t>>(out, self, {dim}, 1);
+  truth_over<SmallestOf<int32_t>>(out, self, {dim}, 1);
 }
-void all(const Out& out, const In& self) { reduce_truth<SmallestOf<int32_t>>(out, self, {}, 1); }
+void all(const Out& out, const In& self) { truth_over<SmallestOf<int32_t>>(out, self, {}, 1); }
 
 }  // namespace
 
@@ -118,8 +139,12 @@ LS_KERNEL(CPU, "sum", sum, Strides::kAny);
 LS_KERNEL(CPU, "sum.dim_IntList", sum_dims, Strides::kAny);
 LS_KERNEL(CPU, "mean", mean, Strides::kAny);
 LS_KERNEL(CPU, "mean.dim", mean_dims, Strides::kAny);
+LS_KERNEL(CPU, "prod", prod, Strides::kAny);
+LS_KERNEL(CPU, "prod.dim_int", prod_dim, Strides::kAny);
 LS_KERNEL(CPU, "amax", amax, Strides::kAny);
 LS_KERNEL(CPU, "amin", amin, Strides::kAny);
+LS_KERNEL(CPU, "max", max, Strides::kAny);
+LS_KERNEL(CPU, "min", min, Strides::kAny);
 LS_KERNEL(CPU, "any", any, Strides::kAny);
 LS_KERNEL(CPU, "any.dim", any_dim, Strides::kAny);
 LS_KERNEL(CPU, "any.dims", any_dims, Strides::kAny);

@@ -139,14 +139,28 @@ class ReduceEngine {
 
   // Columns: neighbours in memory belong to neighbouring results.
 
-  static void join_rows(C* __restrict joined, const C* a, const C* b, const C* c, const C* d,
-                        int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      joined[i] = Op::join(joined[i], Op::join(Op::join(a[i], b[i]), Op::join(c[i], d[i])));
+  /// joined[i] = join(joined[i], element(i)), a vector at a time.
+  template <class VectorAt, class ScalarAt>
+  static void join_each(C* joined, int64_t n, VectorAt vector, ScalarAt scalar) {
+    constexpr int64_t kWidth = VectorOf<C>::kWidth;
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      store_vector(joined + i, Op::join(load_vector(joined + i), vector(i)));
     }
+    for (; i < n; ++i) joined[i] = Op::join(joined[i], scalar(i));
   }
-  static void join_row(C* __restrict joined, const C* a, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) joined[i] = Op::join(joined[i], a[i]);
+  static void join_rows(C* joined, const C* a, const C* b, const C* c, const C* d, int64_t n) {
+    const auto all = [&](auto at) {
+      return Op::join(Op::join(at(a), at(b)), Op::join(at(c), at(d)));
+    };
+    join_each(
+        joined, n,
+        [&](int64_t i) -> Vector<C> { return all([i](const C* x) { return load_vector(x + i); }); },
+        [&](int64_t i) -> C { return all([i](const C* x) { return x[i]; }); });
+  }
+  static void join_row(C* joined, const C* a, int64_t n) {
+    join_each(
+        joined, n, [a](int64_t i) { return load_vector(a + i); }, [a](int64_t i) { return a[i]; });
   }
 
   /// Joins rows [first, last) of the columns at `base`, n of them.

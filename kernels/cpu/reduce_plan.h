@@ -33,4 +33,18 @@ inline int64_t offset_at(int64_t index, const Axes& axes) {
   return offset;
 }
 
+/// Where results lie in `out`: the offset of the i-th of a row-major walk.
+class ResultPlaces {
+ public:
+  explicit ResultPlaces(const Out& out) : contiguous_(out.contiguous) {
+    for (int i = 0; !contiguous_ && i < out.rank; ++i)
+      axes_.push_back({out.size(i), out.stride(i)});
+  }
+  int64_t operator[](int64_t i) const { return contiguous_ ? i : offset_at(i, axes_); }
+
+ private:
+  bool contiguous_;
+  Axes axes_;
+};
+
 }  // namespace lockstep::cpu

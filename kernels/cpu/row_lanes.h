@@ -39,6 +39,15 @@ struct SumOf {
     return a + b;
   }
 };
+template <class T>
+struct ProductOf {
+  using Element = T;
+  static constexpr T identity() { return 1; }
+  template <class V>
+  static V join(V a, V b) {
+    return a * b;
+  }
+};
 /// The larger of two; NaN wins.
 template <class T>
 struct LargestOf {

@@ -1,4 +1,8 @@
+// Operators that carry a state along a dimension.
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/library.h"
 #include "core/parallel.h"
@@ -10,37 +14,107 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-/// `self` and `out` are contiguous [outer, n, inner] of one dtype. Each line is added in order:
-/// floats in f64, integers in int64.
-void cumsum(const Out& out, const In& self, int64_t dim, std::optional<DType>) {
-  if (self.numel == 0) return;
+/// Calls visit(offset of the first element, elements, step between them) for every line of
+/// `tensor`, contiguous [outer, n, inner], along `dim`; lines are shared between threads.
+template <class Visit>
+void for_each_line(const TensorArg& tensor, int64_t dim, const Visit& visit) {
+  if (tensor.numel == 0) return;
   int64_t inner = 1, n = 1;
-  if (self.rank > 0) {
-    const int d = static_cast<int>(wrap_dim("cumsum", dim, self.rank));
-    n = self.size(d);
-    for (int i = d + 1; i < self.rank; ++i) inner *= self.size(i);
+  if (tensor.rank > 0) {
+    const int d = static_cast<int>(wrap_dim("scan", dim, tensor.rank));
+    n = tensor.size(d);
+    for (int i = d + 1; i < tensor.rank; ++i) inner *= tensor.size(i);
   }
+  parallel_for(0, tensor.numel / n, std::max<int64_t>(1, kGrain / n),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t line = first; line < last; ++line) {
+                   visit(line / inner * n * inner + line % inner, n, inner);
+                 }
+               });
+}
+
+struct Sum {
+  static constexpr int kStart = 0;
+  template <class C>
+  static C join(C a, C b) {
+    return a + b;
+  }
+};
+struct Product {
+  static constexpr int kStart = 1;
+  template <class C>
+  static C join(C a, C b) {
+    return a * b;
+  }
+};
+
+/// Each line is joined in order: floats in f64, integers in uint64, which wraps around.
+template <class Join>
+void running(const Out& out, const In& self, int64_t dim) {
   with_type(out.dtype, [&]<class T>() {
-    constexpr bool kExact = std::is_integral_v<T>;
-    using C = std::conditional_t<kExact, int64_t, double>;
+    using C = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
     const T* x = self.data<T>();
     T* y = out.data<T>();
-    parallel_for(0, self.numel / n, std::max<int64_t>(1, kGrain / n),
-                 [&](int64_t first, int64_t last) {
-                   for (int64_t line = first; line < last; ++line) {
-                     const int64_t base = line / inner * n * inner + line % inner;
-                     C total = 0;
-                     for (int64_t i = 0; i < n; ++i) {
-                       total += convert<C>(x[base + i * inner]);
-                       y[base + i * inner] = convert<T>(total);
-                     }
-                   }
-                 });
+    for_each_line(self, dim, [=](int64_t base, int64_t n, int64_t step) {
+      C total = Join::kStart;
+      for (int64_t i = base; i < base + n * step; i += step) {
+        total = Join::join(total, convert<C>(x[i]));
+        y[i] = convert<T>(total);
+      }
+    });
+  });
+}
+
+void cumsum(const Out& out, const In& self, int64_t dim, std::optional<DType>) {
+  running<Sum>(out, self, dim);
+}
+void cumprod(const Out& out, const In& self, int64_t dim, std::optional<DType>) {
+  running<Product>(out, self, dim);
+}
+
+/// log(e^a + e^b).
+double log_sum(double a, double b) {
+  const double larger = std::max(a, b);
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  if (std::isinf(larger)) return larger;
+  return larger + std::log1p(std::exp(-std::abs(a - b)));
+}
+
+void logcumsumexp(const Out& out, const In& self, int64_t dim) {
+  with_floating_type(out.dtype, [&]<class T>() {
+    const T* x = self.data<T>();
+    T* y = out.data<T>();
+    for_each_line(self, dim, [=](int64_t base, int64_t n, int64_t step) {
+      double total = -std::numeric_limits<double>::infinity();
+      for (int64_t i = base; i < base + n * step; i += step) {
+        total = log_sum(total, convert<double>(x[i]));
+        y[i] = convert<T>(total);
+      }
+    });
+  });
+}
+
+void linear_recurrence(const Out& out, const In& decay, const In& input, int64_t dim) {
+  with_floating_type(out.dtype, [&]<class T>() {
+    const T* a = decay.data<T>();
+    const T* b = input.data<T>();
+    T* h = out.data<T>();
+    for_each_line(input, dim, [=](int64_t base, int64_t n, int64_t step) {
+      double state = 0;
+      for (int64_t i = base; i < base + n * step; i += step) {
+        // The first state has none before it, whatever its decay.
+        state = (i == base ? 0.0 : convert<double>(a[i]) * state) + convert<double>(b[i]);
+        h[i] = convert<T>(state);
+      }
+    });
   });
 }
 
 }  // namespace
 
 LS_KERNEL(CPU, "cumsum", cumsum, Strides::kContiguous);
+LS_KERNEL(CPU, "cumprod", cumprod, Strides::kContiguous);
+LS_KERNEL(CPU, "logcumsumexp", logcumsumexp, Strides::kContiguous);
+LS_KERNEL(CPU, "_linear_recurrence", linear_recurrence, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/library.h"
+#include "core/ops/shape_rules.h"
 #include "kernels/cpu/strided_copy.h"
 
 namespace lockstep::cpu {
@@ -42,6 +43,21 @@ void slice_scatter(const Out& out, const In& self, const In& source, int64_t dim
                bytes_of(source), element, axes);
 }
 
+void diagonal_scatter(const Out& out, const In& self, const In& src, int64_t offset, int64_t dim1,
+                      int64_t dim2) {
+  const size_t element = size_of(out.dtype);
+  strided_copy(bytes_of(out), bytes_of(self), element, axes_between(out, self));
+  if (src.numel == 0) return;
+  const ViewSpec place =
+      rules::diagonal_of("diagonal_scatter", out.sizes(), out.strides(), offset, dim1, dim2);
+  CopyAxes axes;
+  for (int i = 0; i < src.rank; ++i) {
+    axes.push_back({src.size(i), place.strides[static_cast<size_t>(i)], src.stride(i)});
+  }
+  strided_copy(bytes_of(out) + place.offset * static_cast<int64_t>(element), bytes_of(src), element,
+               axes);
+}
+
 void flip(const Out& out, const In& self, IntList dims) {
   CopyAxes axes = axes_between(out, self);
   int64_t offset = 0;  // of the element that comes first
@@ -61,6 +77,7 @@ void flip(const Out& out, const In& self, IntList dims) {
 
 LS_KERNEL(CPU, "cat", cat, Strides::kAny);
 LS_KERNEL(CPU, "slice_scatter", slice_scatter, Strides::kAny);
+LS_KERNEL(CPU, "diagonal_scatter", diagonal_scatter, Strides::kAny);
 LS_KERNEL(CPU, "flip", flip, Strides::kAny);
 
 }  // namespace lockstep::cpu

@@ -32,9 +32,9 @@ template <class F>
 concept Heavy = requires {
   F::kHeavy;
 };
-template <class F, class A>
-concept HasRare = requires(A a) {
-  F::rare(a);
+template <class F, class... A>
+concept HasRare = requires(A... a) {
+  F::rare(a...);
 };
 
 template <class R, class F, class... A>
@@ -46,19 +46,18 @@ void loop_over(int64_t n, R* out, const F& functor, const A*... in) {
 
 /// For functors that leave some arguments to another function: whole blocks without such take the
 /// vectorised loop.
-template <class R, class F, class A>
-void loop_with_rare(int64_t n, R* out, const F& functor, const A* in) {
+template <class R, class F, class... A>
+void loop_with_rare(int64_t n, R* out, const F& functor, const A*... in) {
   constexpr int64_t kBlock = 512;
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t count = n - first < kBlock ? n - first : kBlock;
-    const A* block = in + first;
     int any = 0;
-    for (int64_t i = 0; i < count; ++i) any |= F::rare(block[i]) ? 1 : 0;
+    for (int64_t i = first; i < first + count; ++i) any |= F::rare(in[i]...) ? 1 : 0;
     if (any == 0) {
-      loop_over(count, out + first, functor, block);
+      loop_over(count, out + first, functor, in + first...);
     } else {
-      for (int64_t i = 0; i < count; ++i) {
-        out[first + i] = F::rare(block[i]) ? F::exact(block[i]) : functor(block[i]);
+      for (int64_t i = first; i < first + count; ++i) {
+        out[i] = F::rare(in[i]...) ? F::exact(in[i]...) : functor(in[i]...);
       }
     }
   }
@@ -67,7 +66,7 @@ void loop_with_rare(int64_t n, R* out, const F& functor, const A* in) {
 template <class F, class R, class... A, size_t... I>
 void unpacked_loop(int64_t n, R* out, const void* const* in, const F& functor,
                    std::index_sequence<I...>) {
-  if constexpr (sizeof...(A) == 1 && std::is_same_v<R, float> && (HasRare<F, A> && ...)) {
+  if constexpr (std::is_same_v<R, float> && HasRare<F, A...>) {
     loop_with_rare(n, out, functor, static_cast<const A*>(in[I])...);
   } else {
     loop_over(n, out, functor, static_cast<const A*>(in[I])...);

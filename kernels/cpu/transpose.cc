@@ -4,74 +4,103 @@
 
 #include "core/parallel.h"
 
-#if defined(__AVX__)
-#include <immintrin.h>
-#endif
-
 namespace lockstep::cpu {
 
 namespace {
 
-/// Elements of a block's side: a block of f32 is 16 KB.
-constexpr int64_t kBlock = 64;
+// A block is read along the input and written along the output, whole cache lines on both sides:
+// its transpose is put together in a tile of 16 KB.
+constexpr int64_t kColumns = 64;
+constexpr int64_t kRowBytes = 256;  // of the input, read in one go
+constexpr int64_t kTileBytes = kColumns * kRowBytes;
 
 template <class T>
-void block_elements(char* to, int64_t to_stride, const char* from, int64_t from_stride,
-                    int64_t rows, int64_t columns) {
+using Words __attribute__((vector_size(32))) = T;
+template <class T>
+using UnalignedWords __attribute__((vector_size(32), aligned(alignof(T)), may_alias)) = T;
+
+/// N rows of 2 N columns, N elements being 16 bytes. Interleaving the first half of N vectors with
+/// the second log2(N) times transposes them; a vector's halves, which never mix, are two columns.
+template <class T>
+void square(T* to, int64_t to_stride, const char* from, int64_t from_stride) {
+  typedef int64_t Half __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
+  constexpr int kSide = 16 / sizeof(T);
+  Words<T> first{}, second{};  // positions that each half of an interleaved pair comes from
+  for (int i = 0; i < 2 * kSide; ++i) {
+    const int half = i / kSide * kSide;
+    first[i] = static_cast<T>(half + (i - half) / 2 + i % 2 * 2 * kSide);
+    second[i] = static_cast<T>(first[i] + kSide / 2);
+  }
+  Words<T> row[kSide], next[kSide];
+  for (int i = 0; i < kSide; ++i) {
+    const Half low = *reinterpret_cast<const Half*>(from + i * from_stride);
+    const Half high = *reinterpret_cast<const Half*>(from + (i + kSide) * from_stride);
+    row[i] = reinterpret_cast<Words<T>>(__builtin_shufflevector(low, high, 0, 1, 2, 3));
+  }
+  for (int step = 1; step < kSide; step *= 2) {
+    for (int i = 0; i < kSide / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(row[i], row[i + kSide / 2], first);
+      next[2 * i + 1] = __builtin_shuffle(row[i], row[i + kSide / 2], second);
+    }
+    std::copy_n(next, kSide, row);
+  }
+  for (int i = 0; i < kSide; ++i) {
+    *reinterpret_cast<UnalignedWords<T>*>(to + i * to_stride) = row[i];
+  }
+}
+
+/// The same for any number of rows and columns of the output, strides in bytes.
+template <class T>
+void elements(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows,
+              int64_t columns) {
+  const auto copy = [&](int64_t r, int64_t c) {
+    const int64_t size = sizeof(T);
+    *reinterpret_cast<T*>(to + r * to_stride + c * size) =
+        *reinterpret_cast<const T*>(from + c * from_stride + r * size);
+  };
+  if (rows < columns) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) copy(r, c);
+    }
+  } else {
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t r = 0; r < rows; ++r) copy(r, c);
+    }
+  }
+}
+
+template <class T>
+void block_of(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows,
+              int64_t columns) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kSide = 16 / kSize;
+  if (rows < kSide || columns < 2 * kSide) {
+    return elements<T>(to, to_stride, from, from_stride, rows, columns);
+  }
+  alignas(64) T tile[kTileBytes / kSize];
+  const auto rest = [&](int64_t r, int64_t c, int64_t height, int64_t width) {
+    elements<T>(reinterpret_cast<char*>(tile + r * kColumns + c), kColumns * kSize,
+                from + c * from_stride + r * kSize, from_stride, height, width);
+  };
+  const int64_t whole_rows = rows / kSide * kSide;
+  const int64_t whole_columns = columns / (2 * kSide) * (2 * kSide);
+  for (int64_t c = 0; c < whole_columns; c += 2 * kSide) {
+    for (int64_t r = 0; r < whole_rows; r += kSide) {
+      square(tile + r * kColumns + c, kColumns, from + c * from_stride + r * kSize, from_stride);
+    }
+  }
+  rest(whole_rows, 0, rows - whole_rows, whole_columns);
+  rest(0, whole_columns, rows, columns - whole_columns);
   for (int64_t r = 0; r < rows; ++r) {
     T* out = reinterpret_cast<T*>(to + r * to_stride);
-    const char* in = from + r * static_cast<int64_t>(sizeof(T));
-    for (int64_t c = 0; c < columns; ++c) {
-      out[c] = *reinterpret_cast<const T*>(in + c * from_stride);
+    const T* in = tile + r * kColumns;
+    int64_t c = 0;
+    for (; c < whole_columns; c += 2 * kSide) {
+      *reinterpret_cast<UnalignedWords<T>*>(out + c) =
+          *reinterpret_cast<const UnalignedWords<T>*>(in + c);
     }
+    for (; c < columns; ++c) out[c] = in[c];
   }
-}
-
-#if defined(__AVX__)
-/// 8 x 8 words of 4 bytes: pairs of rows are interleaved, then quarters, then halves exchanged.
-void eight_by_eight(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
-  __m256 row[8];
-  __m256 pair[8];
-  for (int i = 0; i < 8; ++i) {
-    row[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i * from_stride));
-  }
-  for (int i = 0; i < 8; i += 2) {
-    pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
-    pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
-  }
-  for (int i = 0; i < 8; i += 4) {
-    row[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
-    row[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee);
-    row[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
-    row[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
-  }
-  for (int i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(reinterpret_cast<float*>(to + i * to_stride),
-                     _mm256_permute2f128_ps(row[i], row[i + 4], 0x20));
-    _mm256_storeu_ps(reinterpret_cast<float*>(to + (i + 4) * to_stride),
-                     _mm256_permute2f128_ps(row[i], row[i + 4], 0x31));
-  }
-}
-#endif
-
-void block_of_words(char* to, int64_t to_stride, const char* from, int64_t from_stride,
-                    int64_t rows, int64_t columns) {
-#if defined(__AVX__)
-  const int64_t whole_rows = rows / 8 * 8;
-  const int64_t whole_columns = columns / 8 * 8;
-  for (int64_t r = 0; r < whole_rows; r += 8) {
-    for (int64_t c = 0; c < whole_columns; c += 8) {
-      eight_by_eight(to + r * to_stride + c * 4, to_stride, from + c * from_stride + r * 4,
-                     from_stride);
-    }
-  }
-  block_elements<uint32_t>(to + whole_columns * 4, to_stride, from + whole_columns * from_stride,
-                           from_stride, whole_rows, columns - whole_columns);
-  block_elements<uint32_t>(to + whole_rows * to_stride, to_stride, from + whole_rows * 4,
-                           from_stride, rows - whole_rows, columns);
-#else
-  block_elements<uint32_t>(to, to_stride, from, from_stride, rows, columns);
-#endif
 }
 
 using BlockFunction = void (*)(char*, int64_t, const char*, int64_t, int64_t, int64_t);
@@ -79,13 +108,13 @@ using BlockFunction = void (*)(char*, int64_t, const char*, int64_t, int64_t, in
 BlockFunction block_function(int64_t element_size) {
   switch (element_size) {
     case 1:
-      return &block_elements<uint8_t>;
+      return &block_of<uint8_t>;
     case 2:
-      return &block_elements<uint16_t>;
+      return &block_of<uint16_t>;
     case 4:
-      return &block_of_words;
+      return &block_of<uint32_t>;
     default:
-      return &block_elements<uint64_t>;
+      return &block_of<uint64_t>;
   }
 }
 
@@ -110,7 +139,7 @@ StridedPlan outer_loops(const StridedPlan& plan, int dimension) {
 }  // namespace
 
 int transposed_dimension(const StridedPlan& plan, int64_t element_size) {
-  if (plan.strides[0][0] != element_size || plan.sizes[0] < 4) return 0;
+  if (plan.strides[0][0] != element_size || plan.sizes[0] < 2) return 0;
   if (plan.strides[1][0] == element_size || plan.strides[1][0] == 0) return 0;
   for (int i = 1; i < plan.rank; ++i) {
     if (plan.strides[1][i] == element_size && plan.sizes[i] >= 4) return i;
@@ -125,18 +154,19 @@ void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size
   const int64_t columns = plan.sizes[0];
   const int64_t to_stride = plan.strides[0][dimension];
   const int64_t from_stride = plan.strides[1][0];
-  const int64_t bands = (rows + kBlock - 1) / kBlock;
-  const int64_t grain = std::max<int64_t>(1, 32768 / (kBlock * columns));
+  const int64_t height = kRowBytes / element_size;  // rows of a block
+  const int64_t bands = (rows + height - 1) / height;
+  const int64_t grain = std::max<int64_t>(1, 32768 / (height * columns));
   parallel_for(0, outer.numel * bands, grain, [&](int64_t first, int64_t last) {
     RowWalker walker(outer, first / bands);
     int64_t band = first % bands;
     for (int64_t i = first; i < last; ++i) {
-      const int64_t row = band * kBlock;
+      const int64_t row = band * height;
       char* to = walker.address(0) + row * to_stride;
       const char* from = walker.address(1) + row * element_size;
-      for (int64_t c = 0; c < columns; c += kBlock) {
+      for (int64_t c = 0; c < columns; c += kColumns) {
         block(to + c * element_size, to_stride, from + c * from_stride, from_stride,
-              std::min(kBlock, rows - row), std::min(kBlock, columns - c));
+              std::min(height, rows - row), std::min(kColumns, columns - c));
       }
       if (++band == bands) {
         band = 0;

@@ -13,11 +13,6 @@ DType dtype_of_number(const Scalar& number) {
   return number.is_floating() ? DType::kF32 : number.kind();
 }
 
-Outputs made(IntList size, DType dtype) {
-  count_elements(size);  // refuses negative sizes and overflow
-  return one(to_dims(size), dtype);
-}
-
 void refuse_preserve(std::optional<MemoryFormat> format) {
   LS_CHECK(format != MemoryFormat::kPreserve, ShapeError,
            "[empty] there is no tensor whose strides could be preserved. Use empty_like.");
@@ -57,7 +52,7 @@ Outputs empty(IntList size, std::optional<DType> dtype, std::optional<Layout>,
               std::optional<Device>, std::optional<bool>,
               std::optional<MemoryFormat> memory_format) {
   refuse_preserve(memory_format);
-  Outputs outputs = made(size, dtype.value_or(DType::kF32));
+  Outputs outputs = one(size, dtype.value_or(DType::kF32));
   if (memory_format && *memory_format != MemoryFormat::kContiguous) {
     outputs.specs[0].strides = strides_in_format("empty", *memory_format, size, size);
   }
@@ -66,22 +61,23 @@ Outputs empty(IntList size, std::optional<DType> dtype, std::optional<Layout>,
 
 Outputs filled(IntList size, std::optional<DType> dtype, std::optional<Layout>,
                std::optional<Device>, std::optional<bool>) {
-  return made(size, dtype.value_or(DType::kF32));
+  return one(size, dtype.value_or(DType::kF32));
 }
 
 Outputs full(IntList size, Scalar fill_value, std::optional<DType> dtype, std::optional<Layout>,
              std::optional<Device>, std::optional<bool>) {
-  return made(size, dtype.value_or(dtype_of_number(fill_value)));
+  return one(size, dtype.value_or(dtype_of_number(fill_value)));
 }
 
 Outputs scalar_tensor(Scalar, std::optional<DType> dtype, std::optional<Layout>,
                       std::optional<Device>, std::optional<bool>) {
-  return made({}, dtype.value_or(DType::kF32));
+  return one({}, dtype.value_or(DType::kF32));
 }
 
 Outputs arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype,
                std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
   const bool integral = !start.is_floating() && !end.is_floating() && !step.is_floating();
+  LS_CHECK(dtype != DType::kBool, DTypeError, "[arange] bools do not count: expected numbers.");
   return one({arange_length(start, end, step)},
              dtype.value_or(integral ? DType::kI64 : DType::kF32));
 }

@@ -1,42 +1,8 @@
-#include <algorithm>
-
 #include "core/check.h"
 #include "core/ops/index_rules.h"
+#include "kernels/meta/index_checks.h"
 
 namespace lockstep::rules {
-
-namespace {
-
-void check_index(std::string_view op, const Tensor& index) {
-  LS_CHECK(index.dtype() == DType::kI64 || index.dtype() == DType::kI32, DTypeError,
-           "[{}] an index must be int64 or int32, got {}. Cast it with to(DType::kI64).", op,
-           to_string(index.dtype()));
-}
-
-void check_same_dtype(std::string_view op, const Tensor& self, const Tensor& source) {
-  LS_CHECK(self.dtype() == source.dtype(), DTypeError,
-           "[{}] dtypes differ: expected {}, got {}. Cast one with to(dtype).", op,
-           to_string(self.dtype()), to_string(source.dtype()));
-}
-
-/// Size of a dimension; a 0-d tensor counts as one element along dimension 0.
-int64_t size_at(const Tensor& tensor, int64_t dim) {
-  return tensor.dim() == 0 ? 1 : tensor.sizes()[dim];
-}
-
-/// The index must not be larger than `tensor`, save along `except`.
-void check_covers(std::string_view op, std::string_view what, const Tensor& tensor,
-                  const Tensor& index, int64_t except) {
-  bool fits = std::max<int64_t>(tensor.dim(), 1) == std::max<int64_t>(index.dim(), 1);
-  for (int64_t i = 0; fits && i < index.dim(); ++i) {
-    fits = i == except || index.sizes()[i] <= size_at(tensor, i);
-  }
-  LS_CHECK(fits || index.numel() == 0, ShapeError,
-           "[{}] the index is larger than {}{}: expected a shape inside {}, got {}.", op, what,
-           except >= 0 ? " outside dim" : "", tensor.shape(), index.shape());
-}
-
-}  // namespace
 
 Outputs embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
   LS_CHECK(weight.dim() == 2, ShapeError,
@@ -94,14 +60,14 @@ Outputs index_add(const Tensor& self, int64_t dim, const Tensor& index, const Te
 }
 
 Outputs gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
-  check_index("gather", index);
+  check_places("gather", index);
   const int64_t d = wrap_dim("gather", dim, self.dim());
   check_covers("gather", "self", self, index, d);
   return one(to_dims(index.sizes()), self.dtype());
 }
 
 Outputs scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_index("scatter_add", index);
+  check_places("scatter_add", index);
   check_same_dtype("scatter_add", self, src);
   const int64_t d = wrap_dim("scatter_add", dim, self.dim());
   check_covers("scatter_add", "self", self, index, d);

@@ -120,6 +120,10 @@ Outputs fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& se
   LS_CHECK(self.dim() == 2 && same(logsumexp.sizes(), {self.size(0)}), ShapeError,
            "[_fused_cross_entropy_backward] expected a logsumexp for each row of {}, got shape {}.",
            self.shape(), logsumexp.shape());
+  const DType wide = promote(self.dtype(), DType::kF32);
+  LS_CHECK(logsumexp.dtype() == wide, DTypeError,
+           "[_fused_cross_entropy_backward] logsumexp of {} rows must be {}, got {}.",
+           to_string(self.dtype()), to_string(wide), to_string(logsumexp.dtype()));
   Outputs outputs = one(to_dims(self.sizes()), self.dtype());
   outputs.compute = self.dtype();
   outputs.cast_mask = 0b1;  // the gradient

@@ -48,11 +48,15 @@ void check_gradient(std::string_view op, const Tensor& grad_out, const Tensor& i
            grad_out.shape());
 }
 
+/// Kernels read statistics in the dtype in which the forward operator made them.
 void check_statistic(std::string_view op, std::string_view name, const Tensor& statistic,
-                     IntList wanted) {
+                     const Tensor& input, IntList wanted) {
   LS_CHECK(same(statistic.sizes(), wanted), ShapeError,
            "[{}] {} has the wrong shape: expected {}, got {}.", op, name, to_string(wanted),
            statistic.shape());
+  LS_CHECK(statistic.dtype() == statistics_dtype(input), DTypeError,
+           "[{}] {} of {} input must be {}, got {}.", op, name, to_string(input.dtype()),
+           to_string(statistics_dtype(input)), to_string(statistic.dtype()));
 }
 
 DType dtype_or(OptionalTensor tensor, DType otherwise) {
@@ -84,8 +88,8 @@ Outputs native_layer_norm_backward(const Tensor& grad_out, const Tensor& input,
   constexpr std::string_view kName = "native_layer_norm_backward";
   const Dims statistics = statistics_shape(kName, input, normalized_shape, weight, bias);
   check_gradient(kName, grad_out, input);
-  check_statistic(kName, "mean", mean, statistics);
-  check_statistic(kName, "rstd", rstd, statistics);
+  check_statistic(kName, "mean", mean, input, statistics);
+  check_statistic(kName, "rstd", rstd, input, statistics);
   Outputs outputs;
   add_output(outputs, input.sizes(), input.dtype(), output_mask[0]);
   add_output(outputs, normalized_shape, dtype_or(weight, input.dtype()), output_mask[1]);
@@ -110,7 +114,7 @@ Outputs fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
   constexpr std::string_view kName = "_fused_rms_norm_backward";
   const Dims statistics = statistics_shape(kName, input, normalized_shape, weight, {});
   check_gradient(kName, grad_out, input);
-  check_statistic(kName, "rstd", rstd, statistics);
+  check_statistic(kName, "rstd", rstd, input, statistics);
   Outputs outputs;
   add_output(outputs, input.sizes(), input.dtype(), output_mask[0]);
   add_output(outputs, normalized_shape, dtype_or(weight, input.dtype()), output_mask[1]);

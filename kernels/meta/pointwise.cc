@@ -1,6 +1,7 @@
 #include "core/check.h"
 #include "core/ops/pointwise_rules.h"
 #include "core/ops/promotion.h"
+#include "kernels/meta/pointwise_checks.h"
 #include "kernels/meta/pointwise_layout.h"
 
 namespace lockstep::rules {
@@ -12,24 +13,6 @@ Outputs binary(std::string_view op, const Tensor& self, const Tensor& other) {
 }
 
 Outputs unary(DType dtype, const Tensor& self) { return pointwise_result("", dtype, {&self}); }
-
-void check_alpha(std::string_view op, DType dtype, const Scalar& alpha) {
-  LS_CHECK(is_floating(dtype) || !alpha.is_floating(), DTypeError,
-           "[{}] alpha must be an integer for operands of {}, got {}.", op, to_string(dtype),
-           to_string(alpha));
-}
-
-void refuse_bool(std::string_view op, const Tensor& tensor, std::string_view instead) {
-  LS_CHECK(tensor.dtype() != DType::kBool, DTypeError,
-           "[{}] a bool tensor is not accepted: expected numbers, got {}. {}", op,
-           to_string(tensor), instead);
-}
-
-void require_floating(std::string_view op, const Tensor& tensor) {
-  LS_CHECK(is_floating(tensor.dtype()), DTypeError,
-           "[{}] expected a floating dtype, got {}. Cast it with to(dtype).", op,
-           to_string(tensor));
-}
 
 /// Both operands in their common dtype; the result is bool.
 Outputs comparison(std::string_view op, const Tensor& self, const Tensor& other) {

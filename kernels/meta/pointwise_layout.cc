@@ -1,5 +1,7 @@
 #include "kernels/meta/pointwise_layout.h"
 
+#include <span>
+
 namespace lockstep::rules {
 
 namespace {
@@ -23,12 +25,12 @@ void keep_strides(OutputSpec& spec, std::initializer_list<const Tensor*> operand
 Outputs pointwise_result(std::string_view op, DType dtype,
                          std::initializer_list<const Tensor*> operands) {
   const Tensor& first = **operands.begin();
-  bool alike = true;  // one shape, row-major: nothing to work out
-  for (const Tensor* operand : operands) {
+  bool alike = first.is_contiguous();  // one shape, row-major: nothing to work out
+  for (const Tensor* operand : std::span(operands).subspan(1)) {
     alike = alike && operand->is_contiguous() && same(operand->sizes(), first.sizes());
   }
   if (alike) [[likely]] {
-    return one(to_dims(first.sizes()), dtype);
+    return one(first.sizes(), dtype);
   }
   Dims sizes = to_dims(first.sizes());
   for (const Tensor* operand : operands) sizes = broadcast(op, sizes, operand->sizes());

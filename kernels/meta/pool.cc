@@ -150,9 +150,10 @@ Outputs max_pool_backward(const Tensor& grad_output, const Tensor& self, IntList
   const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, dilation);
   const Dims sizes = pooled_sizes(kName, self, kSpatial, w, ceil_mode);
   check_gradient(kName, grad_output, self, sizes);
-  LS_CHECK(same(indices.sizes(), sizes) && indices.dtype() == DType::kI64, ShapeError,
-           "[{}] expected int64 indices of shape {}, got {}.", kName, to_string(sizes),
-           to_string(indices));
+  LS_CHECK(same(indices.sizes(), sizes), ShapeError, "[{}] expected indices of shape {}, got {}.",
+           kName, to_string(sizes), to_string(indices));
+  LS_CHECK(indices.dtype() == DType::kI64, DTypeError, "[{}] expected int64 indices, got {}.",
+           kName, to_string(indices));
   return one(to_dims(self.sizes()), self.dtype());
 }
 

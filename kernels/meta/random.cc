@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "core/check.h"
 #include "core/ops/promotion.h"
 #include "core/ops/random_rules.h"
@@ -19,6 +21,26 @@ void require_probability(std::string_view op, double p) {
 
 Outputs like_self(const Tensor& self) { return pointwise_result("random", self.dtype(), {&self}); }
 
+/// The smallest and the largest integer that a dtype can hold.
+std::pair<int64_t, int64_t> integer_range(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return {0, 1};
+    case DType::kU8:
+      return {0, 255};
+    case DType::kI8:
+      return {-128, 127};
+    case DType::kI16:
+      return {-32768, 32767};
+    case DType::kI32:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case DType::kF16:
+      return {-65504, 65504};
+    default:
+      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  }
+}
+
 }  // namespace
 
 Outputs uniform(const Tensor& self, double from, double to, Generator*) {
@@ -33,12 +55,22 @@ Outputs normal(const Tensor& self, double, double std, Generator*) {
   return like_self(self);
 }
 
+Outputs random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator*) {
+  const int64_t last = to ? *to - 1 : std::numeric_limits<int64_t>::max();
+  LS_CHECK(!to || from < *to, Error, "[random_] expected from < to, got {} and {}.", from, *to);
+  const auto [least, most] = integer_range(self.dtype());
+  LS_CHECK(from >= least && (last <= most || !to), DTypeError,
+           "[random_] {} holds integers from {} to {} only, got from {} and to {}.",
+           to_string(self.dtype()), least, most, from, last);
+  return like_self(self);
+}
+
 Outputs bernoulli(const Tensor& self, double p, Generator*) {
   require_probability("bernoulli", p);
   return like_self(self);
 }
 
-Outputs randperm(int64_t n, std::optional<DType> dtype, std::optional<Layout>,
+Outputs randperm(int64_t n, Generator*, std::optional<DType> dtype, std::optional<Layout>,
                  std::optional<Device>, std::optional<bool>) {
   LS_CHECK(n >= 0 && n < (int64_t{1} << 32), Error, "[randperm] n must be in [0, 2^32), got {}.",
            n);

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/check.h"
 #include "core/ops/reduce_rules.h"
 
@@ -23,11 +25,6 @@ Outputs computed(Dims sizes, DType dtype, const Tensor& self) {
   const bool widens = dtype == DType::kI64 && !is_floating(self.dtype());
   if (!widens) outputs.compute = dtype;
   return outputs;
-}
-
-Outputs sum_of(const Tensor& self, IntList dims, bool keepdim, std::optional<DType> dtype) {
-  const DType natural = is_floating(self.dtype()) ? self.dtype() : DType::kI64;
-  return computed(reduced_sizes("sum", self, dims, keepdim), dtype.value_or(natural), self);
 }
 
 Outputs mean_of(const Tensor& self, IntList dims, bool keepdim, std::optional<DType> dtype) {
@@ -71,6 +68,21 @@ Outputs extreme_with_index(std::string_view op, const Tensor& self, int64_t dim,
   return outputs;
 }
 
+/// sum and prod: the dtype asked for, else int64 for bools and integers.
+Outputs total_of(std::string_view op, const Tensor& self, IntList dims, bool keepdim,
+                 std::optional<DType> dtype) {
+  const DType natural = is_floating(self.dtype()) ? self.dtype() : DType::kI64;
+  return computed(reduced_sizes(op, self, dims, keepdim), dtype.value_or(natural), self);
+}
+
+Outputs running(std::string_view op, const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  wrap_dim(op, dim, self.dim());
+  const DType natural = is_floating(self.dtype()) ? self.dtype() : DType::kI64;
+  Outputs outputs = one(to_dims(self.sizes()), dtype.value_or(natural));
+  outputs.compute = outputs.specs[0].dtype;
+  return outputs;
+}
+
 DType truth_dtype(const Tensor& self) {
   return self.dtype() == DType::kU8 ? DType::kU8 : DType::kBool;
 }
@@ -78,11 +90,11 @@ DType truth_dtype(const Tensor& self) {
 }  // namespace
 
 Outputs sum(const Tensor& self, std::optional<DType> dtype) {
-  return sum_of(self, {}, false, dtype);
+  return total_of("sum", self, {}, false, dtype);
 }
 Outputs sum_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
                  std::optional<DType> dtype) {
-  return sum_of(self, dims.value_or(IntList()), keepdim, dtype);
+  return total_of("sum", self, dims.value_or(IntList()), keepdim, dtype);
 }
 Outputs mean(const Tensor& self, std::optional<DType> dtype) {
   return mean_of(self, {}, false, dtype);
@@ -104,6 +116,7 @@ Outputs argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
 Outputs argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return extreme_index("argmin", self, dim, keepdim);
 }
+Outputs extreme_of_all(const Tensor& self) { return extreme("max/min", self, {}, false); }
 Outputs max_dim(const Tensor& self, int64_t dim, bool keepdim) {
   return extreme_with_index("max", self, dim, keepdim);
 }
@@ -116,15 +129,73 @@ Outputs truth_dim(const Tensor& self, int64_t dim, bool keepdim) {
   return one(reduced_sizes("any/all", self, {dim}, keepdim), truth_dtype(self));
 }
 Outputs truth_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim) {
+  if (dims && dims->empty()) return one(to_dims(self.sizes()), truth_dtype(self));
   return one(reduced_sizes("any/all", self, dims.value_or(IntList()), keepdim), truth_dtype(self));
 }
 
 Outputs cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  wrap_dim("cumsum", dim, self.dim());
-  const DType natural = is_floating(self.dtype()) ? self.dtype() : DType::kI64;
-  Outputs outputs = one(to_dims(self.sizes()), dtype.value_or(natural));
-  outputs.compute = outputs.specs[0].dtype;
+  return running("cumsum", self, dim, dtype);
+}
+Outputs cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return running("cumprod", self, dim, dtype);
+}
+Outputs linear_recurrence(const Tensor& decay, const Tensor& input, int64_t dim) {
+  wrap_dim("_linear_recurrence", dim, input.dim());
+  LS_CHECK(same(decay.sizes(), input.sizes()) && decay.dtype() == input.dtype() &&
+               is_floating(input.dtype()),
+           ShapeError,
+           "[_linear_recurrence] expected decay and input of one shape and floating dtype, got {} "
+           "and {}.",
+           to_string(decay), to_string(input));
+  return one(to_dims(input.sizes()), input.dtype());
+}
+
+Outputs prod(const Tensor& self, std::optional<DType> dtype) {
+  return total_of("prod", self, {}, false, dtype);
+}
+Outputs prod_dim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype) {
+  return total_of("prod", self, {dim}, keepdim, dtype);
+}
+
+Outputs deviation(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar>,
+                  bool keepdim) {
+  LS_CHECK(is_floating(self.dtype()), DTypeError,
+           "[std/var] expected a floating dtype, got {}. Cast it with to(dtype).", to_string(self));
+  return one(reduced_sizes("std/var", self, dims.value_or(IntList()), keepdim), self.dtype());
+}
+Outputs var_mean(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
+                 bool keepdim) {
+  Outputs outputs = deviation(self, dims, correction, keepdim);
+  const OutputSpec mean = outputs.specs[0];
+  outputs.specs.push_back(mean);
   return outputs;
+}
+
+Outputs logcumsumexp(const Tensor& self, int64_t dim) {
+  LS_CHECK(is_floating(self.dtype()), DTypeError,
+           "[logcumsumexp] expected a floating dtype, got {}. Cast it with to(dtype).",
+           to_string(self));
+  wrap_dim("logcumsumexp", dim, self.dim());
+  return one(to_dims(self.sizes()), self.dtype());
+}
+Outputs logsumexp(const Tensor& self, IntList dims, bool keepdim) {
+  const DType dtype = is_floating(self.dtype()) ? self.dtype() : DType::kF32;
+  return one(reduced_sizes("logsumexp", self, dims, keepdim), dtype);
+}
+
+Outputs vector_norm(const Tensor& self, Scalar ord, std::optional<IntList> dims_or_all,
+                    bool keepdim, std::optional<DType> dtype) {
+  constexpr std::string_view kName = "linalg_vector_norm";
+  const IntList dims = dims_or_all.value_or(IntList());
+  LS_CHECK(is_floating(self.dtype()), DTypeError,
+           "[{}] expected a floating dtype, got {}. Cast it with to(dtype).", kName,
+           to_string(self));
+  const DType result = dtype.value_or(self.dtype());
+  LS_CHECK(is_floating(result) && promote(self.dtype(), result) == result, DTypeError,
+           "[{}] dtype must be floating and hold {} without loss, got {}.", kName,
+           to_string(self.dtype()), to_string(result));
+  if (ord.to_double() < 0 || ord.to_double() == INFINITY) check_not_empty(kName, self, dims);
+  return one(reduced_sizes(kName, self, dims, keepdim), result);
 }
 
 }  // namespace lockstep::rules

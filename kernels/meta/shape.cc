@@ -63,6 +63,41 @@ Outputs slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
   return outputs;
 }
 
+ViewSpec diagonal_of(std::string_view op, IntList sizes, IntList strides, int64_t offset,
+                     int64_t dim1, int64_t dim2) {
+  const int64_t rank = static_cast<int64_t>(sizes.size());
+  const int64_t row = wrap_dim(op, dim1, rank);
+  const int64_t column = wrap_dim(op, dim2, rank);
+  LS_CHECK(row != column, ShapeError,
+           "[{}] a diagonal needs two different dimensions, got {} and {} of {}.", op, dim1, dim2,
+           to_string(sizes));
+  ViewSpec spec;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i == row || i == column) continue;
+    spec.sizes.push_back(sizes[i]);
+    spec.strides.push_back(strides[i]);
+  }
+  const int64_t length = offset >= 0
+                             ? std::min(sizes[row], sizes[column] - std::min(offset, sizes[column]))
+                             : std::min(sizes[row] + std::max(offset, -sizes[row]), sizes[column]);
+  if (length > 0) spec.offset = offset >= 0 ? offset * strides[column] : -offset * strides[row];
+  spec.sizes.push_back(length);
+  spec.strides.push_back(strides[row] + strides[column]);
+  return spec;
+}
+
+Outputs diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
+                         int64_t dim2) {
+  const ViewSpec place =
+      diagonal_of("diagonal_scatter", self.sizes(), self.strides(), offset, dim1, dim2);
+  LS_CHECK(same(src.sizes(), place.sizes), ShapeError,
+           "[diagonal_scatter] src does not fit the diagonal: expected shape {}, got {}.",
+           to_string(place.sizes), src.shape());
+  Outputs outputs = one(to_dims(self.sizes()), self.dtype());
+  outputs.compute = self.dtype();
+  return outputs;
+}
+
 Outputs flip(const Tensor& self, IntList dims) {
   if (!dims.empty()) dim_mask("flip", dims, self.dim());
   return one(to_dims(self.sizes()), self.dtype());

@@ -87,6 +87,11 @@ Value list_value(const Argument& argument, const CaseValue& value, const CaseFil
     for (const CaseValue& item : value.list) flags.push_back(int_of(item, file) != 0);
     return Value(flags);
   }
+  if (argument.type.base == BaseType::kFloat) {
+    std::vector<double> list;
+    for (const CaseValue& item : value.list) list.push_back(float_of(item, file));
+    return Value(DoubleList(std::span<const double>(list))).own();
+  }
   LS_CHECK(argument.type.base == BaseType::kInt, DataError, "lists of {} cannot be passed",
            to_string(argument.type));
   Dims list;
@@ -184,6 +189,12 @@ const Tensor& differentiated(const Schema& schema, const std::vector<Value>& arg
   LS_CHECK(*gradient.element < value.tensors().size(), DataError, "argument {} has no element {}",
            place, *gradient.element);
   return value.tensors()[*gradient.element];
+}
+
+std::string gradient_name(const Schema& schema, const ExpectedGradient& gradient) {
+  const std::string argument =
+      gradient.keyword.empty() ? schema.arguments[gradient.argument].name : gradient.keyword;
+  return gradient.element ? fmt::format("{}[{}]", argument, *gradient.element) : argument;
 }
 
 }  // namespace lockstep::conformance

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/schema.h"
@@ -16,5 +17,8 @@ std::vector<Value> call_arguments(const Schema& schema, const Case& one, const C
 /// The argument, or the element of a list argument, that an expected gradient belongs to.
 const Tensor& differentiated(const Schema& schema, const std::vector<Value>& arguments,
                              const ExpectedGradient& gradient);
+
+/// Its name in a message: "weight", "tensors[1]".
+std::string gradient_name(const Schema& schema, const ExpectedGradient& gradient);
 
 }  // namespace lockstep::conformance

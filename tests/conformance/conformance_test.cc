@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/library.h"
+#include "core/ops/pointwise.h"
 #include "tests/conformance/run.h"
 #include "tests/train/temporary_directory.h"
 #include "train/safetensors.h"
@@ -14,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using train::TemporaryDirectory;
 
-/// A folder with one file of cases for `op`, whose tensors are x = [1, 2, 3], y = [2, 4, 6] and
-/// ones = [1, 1, 1].
+/// A folder with one file of cases for `op`, whose tensors are x = [1, 2, 3], y = [2, 4, 6],
+/// ones = [1, 1, 1] and zero = [0, 0, 0].
 class Cases {
  public:
   Cases(const std::string& op, const std::string& cases) {
@@ -24,8 +26,10 @@ class Cases {
     static constexpr float kX[] = {1, 2, 3};
     static constexpr float kY[] = {2, 4, 6};
     static constexpr float kOnes[] = {1, 1, 1};
+    static constexpr float kZero[] = {0, 0, 0};
     std::vector<train::TensorRecord> records;
-    for (const auto& [name, values] : {std::pair("x", kX), {"y", kY}, {"ones", kOnes}}) {
+    for (const auto& [name, values] :
+         {std::pair("x", kX), {"y", kY}, {"ones", kOnes}, {"zero", kZero}}) {
       records.push_back({name, DType::kF32, {3}, std::as_bytes(std::span(values, 3))});
     }
     train::write_safetensors(folder_ / (op + ".safetensors"), records);
@@ -107,19 +111,119 @@ TEST(Conformance, RefusesFoldersWithoutCasesAndMalformedOnes) {
   EXPECT_THROW(run_directory(empty / "missing"), DataError);
   const Cases malformed("add.Tensor", "{");
   EXPECT_THROW(run_directory(malformed.path()), DataError);
-  EXPECT_THROW(run_directory(malformed.path(), "mul.Tensor"), DataError);
+  EXPECT_THROW(run_directory(malformed.path(), {.only = "mul.Tensor"}), DataError);
 }
 
-TEST(Conformance, RegisteredOperatorsAgreeWithTheRecordedCases) {
+/// A case of a float32 operator, with the gradient of its first argument for a cotangent of ones.
+std::string case_with_gradient(const std::string& arguments, const std::string& output,
+                               const std::string& gradient, const std::string& ones = kOnes) {
+  return R"({"args": [)" + arguments + R"(], "kwargs": {}, "outputs": [)" + output +
+         R"(], "output_dtypes": ["float32"], "cotangents": {"0": )" + ones +
+         R"(}, "grads": [{"path": [0], "value": )" + gradient + "}]}";
+}
+
+const std::string kX = R"({"tensor": "x"})";
+const std::string kZero = R"({"tensor": "zero"})";
+const RunOptions kTwice{.double_backward = true};
+const RunOptions kOnMeta{.device = kMeta};
+
+/// x, with the gradient 2 x, but as if that did not depend on x.
+LS_OP(stiff, Tensor(const Tensor&), "conformance_test_stiff(Tensor self) -> Tensor")
+    .doc("For tests.")
+    .composite([](const Tensor& self) {
+      const Tensor fixed = self.detach();
+      return self + (self - fixed) * (fixed * 2 - 1);
+    });
+
+LS_OP(unlike, Tensor(const Tensor&), "conformance_test_unlike(Tensor self) -> Tensor")
+    .doc("For tests: the shape on meta is another one.")
+    .composite([](const Tensor& self) {
+      return self.device() == kMeta ? self.unsqueeze(0) : self.clone();
+    });
+
+TEST(DoubleBackward, PassesForCorrectDerivatives) {
+  const Cases cases("mul.Tensor", case_with_gradient(kX + "," + kOnes, kX, kOnes));
+  const Report report = run_directory(cases.path(), kTwice);
+  EXPECT_EQ(report.passed, 1u);
+  EXPECT_TRUE(report.reasons.empty());
+}
+
+TEST(DoubleBackward, FindsADerivativeThatForgetsWhatItDependsOn) {
+  const Cases cases("conformance_test_stiff", case_with_gradient(kX, kX, kY));
+  EXPECT_EQ(run_directory(cases.path()).passed, 1u);
+  const Report report = run_directory(cases.path(), kTwice);
+  ASSERT_EQ(report.failures.size(), 1u);
+  EXPECT_THAT(report.failures[0].message, HasSubstr("second derivatives: [gradcheck]"));
+}
+
+TEST(DoubleBackward, ChecksBesideAKinkAndSaysSo) {
+  const Cases cases("abs", case_with_gradient(kZero, kZero, kZero));
+  const Report report = run_directory(cases.path(), kTwice);
+  EXPECT_EQ(report.passed, 1u);
+  ASSERT_EQ(report.reasons.size(), 1u);
+  EXPECT_THAT(report.reasons.begin()->first, HasSubstr("at a kink"));
+  EXPECT_EQ(report.reasons.begin()->second.at("abs"), 1u);
+}
+
+TEST(DoubleBackward, ChecksLargeCasesAlongLinesAndSaysSo) {
+  const std::string large = R"(, "size": [150], "stride": [0], "offset": 0})";
+  const std::string ones = R"({"tensor": "ones")" + large;
+  const std::string y = R"({"tensor": "y")" + large;
+  const Cases right("add.Tensor", case_with_gradient(ones + "," + ones, y, ones, ones));
+  const Report report = run_directory(right.path(), kTwice);
+  EXPECT_EQ(report.passed, 1u);
+  ASSERT_EQ(report.reasons.size(), 1u);
+  EXPECT_THAT(report.reasons.begin()->first, HasSubstr("more than 200 elements"));
+  const Cases wrong("conformance_test_stiff", case_with_gradient(ones, ones, y, ones));
+  EXPECT_EQ(run_directory(wrong.path(), kTwice).failed, 1u);
+}
+
+TEST(OnMeta, ComparesShapesAndNoValues) {
+  const Cases cases("add.Tensor", add_case(kOnes) + "," + add_case(kY, kX));
+  EXPECT_EQ(run_directory(cases.path()).failed, 2u);
+  EXPECT_EQ(run_directory(cases.path(), kOnMeta).passed, 2u);
+}
+
+TEST(OnMeta, FindsAnotherShape) {
+  const Cases cases("conformance_test_unlike", case_with_gradient(kX, kX, kOnes));
+  EXPECT_EQ(run_directory(cases.path()).passed, 1u);
+  const Report report = run_directory(cases.path(), kOnMeta);
+  ASSERT_EQ(report.failures.size(), 1u);
+  EXPECT_THAT(report.failures[0].message, HasSubstr("shape: expected [3], got [1, 3]"));
+}
+
+TEST(OnMeta, SkipsWhatDependsOnValuesAndSaysSo) {
+  const Cases cases("nonzero", R"({"args": [{"tensor": "zero"}], "kwargs": {},
+      "outputs": [{"tensor": "x", "size": [0, 1], "stride": [1, 1]}],
+      "output_dtypes": ["int64"]})");
+  const Report report = run_directory(cases.path(), kOnMeta);
+  EXPECT_EQ(report.skipped, 1u);
+  ASSERT_EQ(report.reasons.size(), 1u);
+  EXPECT_THAT(report.reasons.begin()->first, HasSubstr("depends on values"));
+}
+
+TEST(Devices, AreRefusedWhenNothingRunsThere) {
+  const Cases cases("add.Tensor", add_case(kY));
+  EXPECT_THROW(run_directory(cases.path(), {.device = parse_device("cuda:0")}), DeviceError);
+  EXPECT_THROW(run_directory(cases.path(), {.device = parse_device("host:1")}), DeviceError);
+  EXPECT_THROW(run_directory(cases.path(), {.device = kMeta, .double_backward = true}),
+               DeviceError);
+}
+
+/// Runs the recorded cases that lie beside the repository.
+void run_recorded_cases(const RunOptions& options) {
   const std::filesystem::path directory =
       std::filesystem::path(LOCKSTEP_SOURCE_DIR).parent_path() / "shared" / "conformance";
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << "no recorded cases at " << directory;
-  const Report report = run_directory(directory);
+  const Report report = run_directory(directory, options);
   for (const Failure& failure : report.failures) {
     ADD_FAILURE() << failure.op << " case " << failure.first_case << ": " << failure.message;
   }
   EXPECT_GT(report.passed, 0u);
 }
+
+TEST(RecordedCases, AgreeInValuesAndGradientsOfBothOrders) { run_recorded_cases(kTwice); }
+TEST(RecordedCases, AgreeInGeometryOnMeta) { run_recorded_cases(kOnMeta); }
 
 }  // namespace
 }  // namespace lockstep::conformance

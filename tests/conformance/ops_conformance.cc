@@ -1,10 +1,11 @@
-// ops_conformance DIR [--op NAME] [--json]: runs recorded calls of operators and compares the
-// answers.
+// ops_conformance DIR [--op NAME] [--device cpu|meta] [--double-backward] [--json]: runs recorded
+// calls of operators and compares the answers.
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "core/error.h"
 #include "tests/conformance/run.h"
@@ -13,14 +14,25 @@ namespace {
 
 using lockstep::conformance::Failure;
 using lockstep::conformance::Report;
+using lockstep::conformance::RunOptions;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+
+size_t case_count(const std::map<std::string, size_t>& operators) {
+  size_t count = 0;
+  for (const auto& [op, cases] : operators) count += cases;
+  return count;
+}
 
 void print_lines(const Report& report) {
   for (const Failure& failure : report.failures) {
     fmt::print("{}: {} of {} cases failed, the first is case {}: {}\n", failure.op, failure.failed,
                failure.cases, failure.first_case, failure.message);
+  }
+  for (const auto& [reason, operators] : report.reasons) {
+    fmt::print("{} {}: {}\n", case_count(operators), reason,
+               fmt::join(std::views::keys(operators), ", "));
   }
   fmt::print("{} passed, {} failed, {} skipped\n", report.passed, report.failed, report.skipped);
 }
@@ -37,7 +49,8 @@ void print_json(const Report& report) {
   const nlohmann::json object = {{"passed", report.passed},
                                  {"failed", report.failed},
                                  {"skipped", report.skipped},
-                                 {"failures", failures}};
+                                 {"failures", failures},
+                                 {"reasons", report.reasons}};
   fmt::print("{}\n", object.dump(2));
 }
 
@@ -46,10 +59,14 @@ void print_json(const Report& report) {
 int main(int argc, char** argv) {
   CLI::App app("Runs recorded operator calls and compares the answers.", "ops_conformance");
   std::string directory;
-  std::string op;
+  RunOptions options;
+  std::string device = "cpu";
   bool json = false;
   app.add_option("DIR", directory, "Folder of <op>.json and <op>.safetensors")->required();
-  app.add_option("--op", op, "Only this operator, such as add.Tensor");
+  app.add_option("--op", options.only, "Only this operator, such as add.Tensor");
+  app.add_option("--device", device, "cpu, or meta: shapes, strides and dtypes alone");
+  app.add_flag("--double-backward", options.double_backward,
+               "Check second derivatives in float64 too");
   app.add_flag("--json", json, "Print an object instead of lines");
   try {
     app.parse(argc, argv);
@@ -57,7 +74,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   try {
-    const Report report = lockstep::conformance::run_directory(directory, op);
+    options.device = lockstep::parse_device(device);
+    const Report report = lockstep::conformance::run_directory(directory, options);
     json ? print_json(report) : print_lines(report);
     return report.failed == 0 ? 0 : kFailed;
   } catch (const lockstep::Error& error) {

@@ -9,33 +9,15 @@
 #include "tests/conformance/agreement.h"
 #include "tests/conformance/call_arguments.h"
 #include "tests/conformance/elements.h"
+#include "tests/conformance/meta_geometry.h"
+#include "tests/conformance/recorded_call.h"
+#include "tests/conformance/second_derivatives.h"
 
 namespace lockstep::conformance {
 
 namespace {
 
 using Kind = CaseValue::Kind;
-
-/// What the case says does not hold; the message says what came instead.
-class Disagreement : public Error {
- public:
-  using Error::Error;
-};
-
-/// Results in order; a list counts each of its tensors.
-std::vector<Value> call(const Operator& op, std::vector<Value>& arguments) {
-  Stack stack(arguments);
-  op.call_boxed(stack);
-  std::vector<Value> results;
-  for (Value& result : stack.results()) {
-    if (result.is_tensor_list()) {
-      for (Tensor& tensor : result.take_tensors()) results.emplace_back(std::move(tensor));
-    } else {
-      results.push_back(std::move(result));
-    }
-  }
-  return results;
-}
 
 bool is_absent(const Value& value) {
   return value.is_none() || (value.is_tensor() && !value.tensor().defined());
@@ -114,29 +96,53 @@ void check_gradients(const Operator& op, const Case& one, const CaseFile& file) 
       set_elements(got, std::vector<double>(static_cast<size_t>(got.numel()), 0.0));
     }
     const ExpectedGradient& want = one.gradients[i];
-    std::string what = fmt::format("gradient of {}", want.keyword.empty()
-                                                         ? op.schema().arguments[want.argument].name
-                                                         : want.keyword);
-    if (want.element) what += fmt::format("[{}]", *want.element);
+    const std::string what = "gradient of " + gradient_name(op.schema(), want);
     check_tensor(what, Value(got), file.tensor(want.value), inputs[i].dtype());
   }
 }
 
-/// What is wrong with one case, or nothing.
-std::optional<std::string> failure_of(const Operator& op, const Case& one, const CaseFile& file) {
+/// What came of one case. The first that is set counts.
+struct Outcome {
+  std::string failure;  ///< what is wrong with it; empty: nothing
+  std::string reason;   ///< why it was checked in part, or not at all; empty: it was checked
+  bool skipped = false;
+};
+
+/// What `body` throws, in words, or nothing.
+template <class Body>
+std::string failure_in(const char* what, Body&& body) {
   try {
+    body();
+  } catch (const std::exception& error) {
+    return std::string(what) + error.what();
+  }
+  return "";
+}
+
+Outcome outcome_on_meta(const Operator& op, const Case& one, const CaseFile& file) {
+  Outcome outcome;
+  outcome.failure = failure_in("", [&] {
+    if (const auto reason = check_geometry(op, one, file)) outcome = {"", *reason, true};
+  });
+  return outcome;
+}
+
+Outcome outcome_on_cpu(const Operator& op, const Case& one, const CaseFile& file,
+                       bool double_backward) {
+  Outcome outcome;
+  outcome.failure = failure_in("", [&] {
     std::vector<Value> arguments = call_arguments(op.schema(), one, file);
     check_outputs(call(op, arguments), one, file);
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  if (one.gradients.empty()) return std::nullopt;
-  try {
-    check_gradients(op, one, file);
-  } catch (const std::exception& error) {
-    return fmt::format("recorded: {}", error.what());
-  }
-  return std::nullopt;
+  });
+  if (!outcome.failure.empty() || one.gradients.empty()) return outcome;
+  outcome.failure = failure_in("recorded: ", [&] { check_gradients(op, one, file); });
+  if (!outcome.failure.empty() || !double_backward) return outcome;
+  outcome.failure = failure_in("second derivatives: ", [&] {
+    const SecondDerivatives second = check_second_derivatives(op, one, file);
+    if (!second.reason.empty()) outcome.reason = "second derivatives: " + second.reason;
+    outcome.skipped = !second.checked;
+  });
+  return outcome;
 }
 
 std::vector<std::filesystem::path> case_files(const std::filesystem::path& directory,
@@ -156,34 +162,47 @@ std::vector<std::filesystem::path> case_files(const std::filesystem::path& direc
   return paths;
 }
 
-void run_file(const CaseFile& file, Report& report) {
+void run_file(const CaseFile& file, const RunOptions& options, Report& report) {
   const Operator* op = dispatcher().find_or_null(file.op());
   if (op == nullptr) {
     report.skipped += file.cases().size();
+    report.reasons["not registered"][file.op()] += file.cases().size();
     return;
   }
   Failure failure{file.op(), file.cases().size(), 0, 0, ""};
   for (size_t i = 0; i < file.cases().size(); ++i) {
-    const std::optional<std::string> message = failure_of(*op, file.cases()[i], file);
-    if (!message) continue;
-    if (failure.failed++ == 0) {
-      failure.first_case = i;
-      failure.message = *message;
+    const Case& one = file.cases()[i];
+    const Outcome outcome = options.device == kMeta
+                                ? outcome_on_meta(*op, one, file)
+                                : outcome_on_cpu(*op, one, file, options.double_backward);
+    if (!outcome.failure.empty()) {
+      ++report.failed;
+      if (failure.failed++ == 0) {
+        failure.first_case = i;
+        failure.message = outcome.failure;
+      }
+      continue;
     }
+    if (!outcome.reason.empty()) ++report.reasons[outcome.reason][file.op()];
+    ++(outcome.skipped ? report.skipped : report.passed);
   }
-  report.passed += failure.cases - failure.failed;
-  report.failed += failure.failed;
   if (failure.failed != 0) report.failures.push_back(std::move(failure));
 }
 
 }  // namespace
 
-Report run_directory(const std::filesystem::path& directory, const std::string& only) {
-  const std::string prefix = "aten::";
+Report run_directory(const std::filesystem::path& directory, const RunOptions& options) {
+  LS_CHECK(options.device == kCPU || options.device == kMeta, DeviceError,
+           "[conformance] nothing runs on {}: this build has cpu and meta.",
+           to_string(options.device));
+  LS_CHECK(options.device == kCPU || !options.double_backward, DeviceError,
+           "[conformance] meta has no values to compare second derivatives of. Use cpu.");
+  constexpr std::string_view kPrefix = "aten::";
+  std::string only = options.only;
+  if (only.starts_with(kPrefix)) only.erase(0, kPrefix.size());
   Report report;
-  for (const std::filesystem::path& path :
-       case_files(directory, only.starts_with(prefix) ? only.substr(prefix.size()) : only)) {
-    run_file(CaseFile(path), report);
+  for (const std::filesystem::path& path : case_files(directory, only)) {
+    run_file(CaseFile(path), options, report);
   }
   return report;
 }

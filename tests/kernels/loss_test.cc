@@ -196,5 +196,16 @@ TEST(CrossEntropy, MistakesAreNamed) {
       "label_smoothing", "1.5");
 }
 
+TEST(RobustLosses, HaveTheSlopeOfTheirTailAtInfinity) {
+  for (const bool huber : {true, false}) {
+    const Tensor x = tensor_from<double>({kInfinity, -kInfinity, 0.5}, {3}).set_requires_grad();
+    const Tensor target = zeros({3}, {DType::kF64});
+    const Tensor loss =
+        huber ? huber_loss(x, target, Reduction::kSum) : smooth_l1_loss(x, target, Reduction::kSum);
+    loss.backward();
+    expect_near(x.grad(), tensor_from<double>({1, -1, 0.5}, {3}), 0, 0);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

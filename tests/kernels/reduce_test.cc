@@ -2,7 +2,9 @@
 
 #include <limits>
 
+#include "autograd/autograd.h"
 #include "core/copies.h"
+#include "core/dispatcher.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
@@ -198,6 +200,24 @@ TEST(HostValue, EqualComparesShapeAndElements) {
   EXPECT_FALSE(equal(x, x.reshape({5, 4})));
   EXPECT_FALSE(equal(full({1}, kNaN), full({1}, kNaN)));
   expect_error<DTypeError>([&] { equal(x, x.to(DType::kF64)); }, "[equal]", "float64");
+}
+
+TEST(Truth, OverAnEmptyListOfDimensionsIsThatOfEachElement) {
+  const Tensor x = tensor_from<float>({0, 2, 0, -1}, {2, 2});
+  for (const char* name : {"any.dims", "all.dims"}) {
+    std::vector<Value> arguments{Value(x), Value(IntList()), Value(true)};
+    Stack stack(arguments);
+    dispatcher().find(name).call_boxed(stack);
+    const Tensor truth = stack.results()[0].tensor();
+    EXPECT_EQ(truth.dtype(), DType::kBool);
+    expect_near(truth, tensor_from<float>({0, 1, 0, 1}, {2, 2}), 0, 0);
+  }
+}
+
+TEST(Extremes, OfAllSpreadTheGradientOverNaNWhereTheResultIsNaN) {
+  const Tensor x = tensor_from<float>({1, NAN, 3, NAN}, {4}).set_requires_grad();
+  max(x).backward();
+  expect_near(x.grad(), tensor_from<float>({0, 0.5, 0, 0.5}, {4}), 0, 0);
 }
 
 }  // namespace

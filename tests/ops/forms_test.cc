@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "core/error.h"
-#include "tests/ops/operator_call.h"
+#include "tests/ops/operator_forms.h"
 
 namespace lockstep {
 namespace {
@@ -22,25 +22,41 @@ Arguments with_strided_self(Arguments arguments) {
   return arguments;
 }
 
+/// Calls `body(functional, samples, form)` for each form of each operator that has samples.
+void for_each_form(
+    bool in_place,
+    const std::function<void(const Operator&, const OpSamples&, const WritingForm&)>& body) {
+  for_each_operator([&](const Operator& op, const OpSamples& samples) {
+    for (const WritingForm& form : writing_forms(op)) {
+      if (form.in_place != in_place) continue;
+      SCOPED_TRACE(form.op->name());
+      body(op, samples, form);
+    }
+  });
+}
+
 TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
-  for_each_operator([](const Operator& op, const OpSamples& samples) {
-    const Operator* in_place = form_of(op, OpForm::kInPlace);
-    if (in_place == nullptr) return;
+  for_each_form(true, [](const Operator& op, const OpSamples& samples, const WritingForm& form) {
     int tried = 0;
     for_each_sample(samples.calls, [&](const Sample& sample) {
       Arguments arguments = arguments_of(op, sample);
       Results want = call_operator(op, arguments);
       if (!fits(want.tensors.at(0), arguments[0].tensor())) return;
       want.tensors[0] = cast_copy(want.tensors[0], arguments[0].tensor().dtype());
-      ++tried;
-      for (Arguments fresh :
+      for (const Arguments& given :
            {arguments_of(op, sample), with_strided_self(arguments_of(op, sample))}) {
-        const Tensor self = fresh[0].tensor();
+        std::optional<Arguments> fresh = form.arguments(op, given);
+        if (!fresh) return;
+        ++tried;
+        const Tensor self = given[0].tensor();
+        const Tensor before = cast_copy(self, self.dtype());
         const uint32_t version = self.version();
-        const Results got = call_operator(*in_place, fresh);
+        const Results got = call_operator(*form.op, *fresh);
         EXPECT_TRUE(got.tensors.at(0).is_same(self));
+        const bool changed = !difference({{self}}, {{before}}, 0).empty();
+        EXPECT_GE(self.version(), version + (changed ? 1 : 0));
+        if (samples.unspecified_values) continue;
         EXPECT_EQ(difference({{self}}, want, 1e-6), "");
-        EXPECT_GT(self.version(), version);
       }
     });
     EXPECT_GT(tried, 0) << "no sample's result fits into its first argument";
@@ -48,16 +64,19 @@ TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
 }
 
 /// Gradients of the float32 tensors of a call, of which the result gets the gradient `weights`.
-/// `in_place` writes into a copy of the first argument, which is none of the leaves itself.
-Results gradients(const Operator& op, const Operator* in_place, const Sample& sample) {
+/// A form writes into a copy of the first argument, which is none of the leaves itself.
+Results gradients(const Operator& op, const WritingForm* form, const Sample& sample) {
   Arguments arguments = arguments_of(op, sample);
   std::vector<Tensor> leaves;
   map_tensors(arguments, [&](const Tensor& tensor) {
     if (tensor.dtype() == DType::kF32) leaves.push_back(tensor.set_requires_grad());
     return tensor;
   });
-  if (in_place != nullptr) arguments[0] = Value(arguments[0].tensor().clone());
-  const Results results = call_operator(in_place != nullptr ? *in_place : op, arguments);
+  if (form != nullptr) {
+    arguments[0] = Value(arguments[0].tensor().clone());
+    arguments = *form->arguments(op, arguments);
+  }
+  const Results results = call_operator(form != nullptr ? *form->op : op, arguments);
   const Tensor& result = results.tensors.at(0);
   GradOptions options;
   options.allow_unused = true;
@@ -66,16 +85,15 @@ Results gradients(const Operator& op, const Operator* in_place, const Sample& sa
 }
 
 TEST(InPlaceForms, GiveTheGradientsOfTheFunctionalForm) {
-  for_each_operator([](const Operator& op, const OpSamples& samples) {
-    const Operator* in_place = form_of(op, OpForm::kInPlace);
-    if (in_place == nullptr || !op.derivative().exists()) return;
+  for_each_form(true, [](const Operator& op, const OpSamples& samples, const WritingForm& form) {
+    if (!op.derivative().exists()) return;
     for_each_sample(samples.calls, [&](const Sample& sample) {
       Arguments arguments = arguments_of(op, sample);
       const Tensor self = arguments[0].tensor();
       const Tensor result = call_operator(op, arguments).tensors.at(0);
       if (!fits(result, self) || self.dtype() != DType::kF32) return;
-      EXPECT_EQ(difference(gradients(op, in_place, sample), gradients(op, nullptr, sample), 1e-6),
-                "");
+      if (!form.arguments(op, arguments)) return;
+      EXPECT_EQ(difference(gradients(op, &form, sample), gradients(op, nullptr, sample), 1e-6), "");
     });
   });
 }
@@ -86,24 +104,47 @@ TEST(InPlaceForms, RefuseAResultOfAnotherShape) {
   EXPECT_THROW(call_operator(add, arguments), ShapeError);
 }
 
+/// A destination for a result: to be resized, of its sizes, or strided.
+enum class Room : uint8_t { kNone, kDense, kStrided };
+
+Tensor destination(const Tensor& result, Room room) {
+  // Nothing is written where the result is absent.
+  if (!result.defined() || room == Room::kNone) {
+    return empty_tensor({0}, result.defined() ? result.dtype() : DType::kF32);
+  }
+  const Tensor dense = empty_tensor(result.sizes(), result.dtype());
+  return room == Room::kDense ? dense : with_gaps(dense);
+}
+
 TEST(OutForms, WriteWhatTheFunctionalFormReturns) {
-  for_each_operator([](const Operator& op, const OpSamples& samples) {
-    const Operator* out_form = form_of(op, OpForm::kOut);
-    if (out_form == nullptr) return;
+  for_each_form(false, [](const Operator& op, const OpSamples& samples, const WritingForm& form) {
+    int tried = 0;
     for_each_sample(samples.calls, [&](const Sample& sample) {
       Arguments arguments = arguments_of(op, sample);
       const Results want = call_operator(op, arguments);
-      const Tensor& result = want.tensors.at(0);
-      const Tensor room = empty_tensor(result.sizes(), result.dtype());
-      for (const Tensor& out : {empty_tensor({0}, result.dtype()), room, with_gaps(room)}) {
-        Arguments fresh = arguments_of(op, sample);
-        fresh.emplace_back(out);
-        const Results got = call_operator(*out_form, fresh);
-        EXPECT_TRUE(got.tensors.at(0).is_same(out));
+      for (const Room room : {Room::kNone, Room::kDense, Room::kStrided}) {
+        std::optional<Arguments> fresh = form.arguments(op, arguments_of(op, sample));
+        if (!fresh) return;
+        ++tried;
+        Results outputs;
+        size_t i = 0;
+        for (const size_t place : form.outputs()) {
+          outputs.tensors.push_back(destination(want.tensors.at(i++), room));
+          (*fresh)[place] = Value(outputs.tensors.back()).own();
+        }
+        const Results got = call_operator(*form.op, *fresh);
+        for (i = 0; i < outputs.tensors.size(); ++i) {
+          if (!want.tensors[i].defined()) {
+            outputs.tensors[i] = Tensor();
+          } else {
+            EXPECT_TRUE(got.tensors.at(i).is_same(outputs.tensors[i]));
+          }
+        }
         if (samples.unspecified_values) continue;
-        EXPECT_EQ(difference({{out}}, want, 1e-6), "");
+        EXPECT_EQ(difference(outputs, want, 1e-6), "");
       }
     });
+    EXPECT_GT(tried, 0) << "no sample can be given to it";
   });
 }
 

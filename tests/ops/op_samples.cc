@@ -45,6 +45,14 @@ Tensor positives(IntList sizes, int seed) {
   return filled(sizes, DType::kF32, seed, [](double u) { return 0.5 + 2 * u; });
 }
 
+Tensor map_floats(const Tensor& tensor, double (*f)(double)) {
+  const Tensor result = empty_tensor(tensor.sizes(), tensor.dtype());
+  std::vector<double> values = elements_as<double>(tensor);
+  for (double& value : values) value = f(value);
+  set_elements(result, values);
+  return result;
+}
+
 Tensor integers(IntList sizes, int64_t low, int64_t high, int seed, DType dtype) {
   const Tensor tensor = empty_tensor(sizes, dtype);
   std::vector<int64_t> values;
@@ -91,21 +99,30 @@ Sample Sample::without_gradcheck(std::string reason) && {
 const SampleTable& op_samples() {
   static const SampleTable kTable = [] {
     SampleTable table;
+    add_advanced_index_samples(table);
     add_attention_samples(table);
     add_batch_norm_samples(table);
     add_conv_samples(table);
     add_copy_samples(table);
     add_factory_samples(table);
+    add_image_samples(table);
     add_index_samples(table);
+    add_linalg_samples(table);
     add_loss_samples(table);
     add_matmul_samples(table);
     add_norm_samples(table);
     add_optimizer_samples(table);
+    add_pad_samples(table);
     add_pointwise_samples(table);
+    add_pointwise_math_samples(table);
+    add_pointwise_piecewise_samples(table);
     add_pool_samples(table);
     add_random_samples(table);
+    add_rearrange_samples(table);
     add_reduce_samples(table);
+    add_scatter_samples(table);
     add_shape_samples(table);
+    add_sort_samples(table);
     add_view_samples(table);
     return table;
   }();

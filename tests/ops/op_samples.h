@@ -40,6 +40,14 @@ struct OpSamples {
   std::string no_gradcheck = {};
   /// Why the second derivative is not; empty: it is.
   std::string no_gradgradcheck = {};
+  /// Dtypes that its arguments must not have, and why; all others of the same kind are taken.
+  std::map<DType, std::string> refuses = {};
+  /// Dtypes whose results are other numbers than those of wider dtypes, and why.
+  std::map<DType, std::string> differs = {};
+  /// Why gradients in bfloat16 and float16 are not compared with those in float64; empty: they are.
+  std::string no_half_gradients = {};
+  /// Names of arguments that stay float32 beside arguments of bfloat16 and float16.
+  std::vector<std::string> statistics = {};
 };
 
 /// By operator name, functional forms only.
@@ -49,21 +57,30 @@ using SampleTable = std::map<std::string, OpSamples>;
 const SampleTable& op_samples();
 
 // One function for each family of core/ops.
+void add_advanced_index_samples(SampleTable& table);
 void add_attention_samples(SampleTable& table);
 void add_batch_norm_samples(SampleTable& table);
 void add_conv_samples(SampleTable& table);
 void add_copy_samples(SampleTable& table);
 void add_factory_samples(SampleTable& table);
+void add_image_samples(SampleTable& table);
 void add_index_samples(SampleTable& table);
+void add_linalg_samples(SampleTable& table);
 void add_loss_samples(SampleTable& table);
 void add_matmul_samples(SampleTable& table);
 void add_norm_samples(SampleTable& table);
 void add_optimizer_samples(SampleTable& table);
+void add_pad_samples(SampleTable& table);
 void add_pointwise_samples(SampleTable& table);
+void add_pointwise_math_samples(SampleTable& table);
+void add_pointwise_piecewise_samples(SampleTable& table);
 void add_pool_samples(SampleTable& table);
 void add_random_samples(SampleTable& table);
+void add_rearrange_samples(SampleTable& table);
 void add_reduce_samples(SampleTable& table);
+void add_scatter_samples(SampleTable& table);
 void add_shape_samples(SampleTable& table);
+void add_sort_samples(SampleTable& table);
 void add_view_samples(SampleTable& table);
 
 // Tensors with elements that depend on `sizes` and `seed` only. They keep away from 0 and from each
@@ -73,6 +90,8 @@ void add_view_samples(SampleTable& table);
 Tensor floats(IntList sizes, int seed = 1, DType dtype = DType::kF32);
 /// Floats in (0.5, 2.5).
 Tensor positives(IntList sizes, int seed = 1);
+/// The tensor of floats with `f` of each element.
+Tensor map_floats(const Tensor& tensor, double (*f)(double));
 /// Integers in [low, high).
 Tensor integers(IntList sizes, int64_t low, int64_t high, int seed = 1, DType dtype = DType::kI64);
 Tensor flags(IntList sizes, int seed = 1);

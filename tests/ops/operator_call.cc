@@ -78,7 +78,9 @@ Arguments map_tensors(const Arguments& arguments, const std::function<Tensor(con
       mapped.emplace_back(to(value.tensor()));
     } else if (value.is_tensor_list()) {
       std::vector<Tensor> list;
-      for (const Tensor& tensor : value.tensors()) list.push_back(to(tensor));
+      for (const Tensor& tensor : value.tensors()) {
+        list.push_back(tensor.defined() ? to(tensor) : Tensor());
+      }
       mapped.emplace_back(std::move(list));
     } else {
       mapped.push_back(value);
@@ -141,13 +143,6 @@ std::vector<const Operator*> functional_operators() {
   std::sort(found.begin(), found.end(),
             [](const Operator* a, const Operator* b) { return a->name() < b->name(); });
   return found;
-}
-
-const Operator* form_of(const Operator& op, OpForm form) {
-  for (const Operator* other : dispatcher().operators()) {
-    if (other != &op && &other->root() == &op && other->form() == form) return other;
-  }
-  return nullptr;
 }
 
 void for_each_operator(const std::function<void(const Operator&, const OpSamples&)>& body) {

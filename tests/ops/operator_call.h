@@ -38,8 +38,6 @@ std::string difference(const Results& got, const Results& want, double tolerance
 
 /// Registered functional operators in order of their names.
 std::vector<const Operator*> functional_operators();
-/// The in-place or out= form of `op`, or null.
-const Operator* form_of(const Operator& op, OpForm form);
 
 /// Calls `body(op, samples)` for each functional operator that has samples; a failure in it names
 /// the operator.

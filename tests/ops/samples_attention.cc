@@ -45,6 +45,12 @@ void add_attention_samples(SampleTable& table) {
                      key({2, 3, 130, 32}), value({2, 3, 130, 32}), floats({2, 3, 130, 32}, 5),
                      positives({2, 3, 130}), 0.0, true)},
       .no_gradcheck = single};
+  for (const char* op : {"_scaled_dot_product_flash_attention_for_cpu",
+                         "_scaled_dot_product_flash_attention_for_cpu_backward"}) {
+    for (const DType other : {DType::kF16, DType::kBF16, DType::kF64}) {
+      table[op].refuses[other] = "scaled_dot_product_attention takes the math form for it";
+    }
+  }
 }
 
 }  // namespace lockstep

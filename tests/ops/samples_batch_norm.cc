@@ -57,6 +57,8 @@ void add_batch_norm_samples(SampleTable& table) {
       .no_gradcheck =
           "it takes the statistics as functions of the input; gradgradcheck of _fused_batch_norm "
           "sees it"};
+  table["native_batch_norm_backward"].no_half_gradients =
+      "it is made of many operators, each of which rounds";
   table["_native_batch_norm_legit"] = {
       .calls = {call("training", floats({2, 3, 2, 3}), positives({3}), floats({3}, 2),
                      floats({3}, 3), positives({3}, 4), true, kMomentum, kEps),

@@ -101,6 +101,16 @@ void add_conv_samples(SampleTable& table) {
   table["conv_transpose3d.input"] = {
       .calls = {call("batch", floats({1, 1, 2, 2, 2}), floats({1, 2, 2, 1, 2}, 2), bias(2)),
                 call("no batch", floats({2, 2, 2, 2}), floats({2, 1, 2, 2, 2}, 2))}};
+  table["conv1d.padding"] = {.calls = {call("valid", floats({2, 2, 5}), floats({3, 2, 3}, 2)),
+                                       call("same", floats({2, 5}), floats({3, 2, 2}, 2), bias(3),
+                                            Dims{1}, "same", Dims{1})}};
+  table["conv2d.padding"] = {.calls = {call("same", floats({1, 2, 4, 3}), floats({4, 1, 2, 3}, 2),
+                                            bias(4), Dims{1, 1}, "same", Dims{1, 2}, 2),
+                                       call("valid", floats({1, 2, 4, 3}), floats({3, 2, 2, 3}, 2),
+                                            kNone, Dims{2, 1}, "valid", Dims{1, 1})}};
+  table["conv3d.padding"] = {
+      .calls = {call("same", floats({1, 1, 3, 2, 2}), floats({2, 1, 2, 1, 2}, 2), kNone, Dims{1},
+                     "same", Dims{1})}};
 }
 
 }  // namespace lockstep

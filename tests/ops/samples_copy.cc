@@ -14,6 +14,7 @@ void add_copy_samples(SampleTable& table) {
                 call("transposed", with_gaps(floats({4, 3})), floats({4, 3}, 2))},
       .large = {call("large", floats({67, 1031}), floats({67, 1031}, 2)),
                 call("large transposed", floats({67, 1031}), with_gaps(floats({67, 1031}, 2)))}};
+  table["copy"].differs[DType::kBool] = "0.5 becomes true, but no other integer than 0";
   table["clone"] = {
       .calls = {call("matrix", floats({3, 4})), call("0-d", floats({})),
                 call("empty", floats({0, 3})), call("transposed", with_gaps(floats({4, 3}))),
@@ -30,6 +31,9 @@ void add_copy_samples(SampleTable& table) {
                 call("from bools", flags({3, 4})).with("dtype", DType::kF32),
                 call("transposed", with_gaps(floats({4, 3}))).with("dtype", DType::kF64)},
       .large = {call("large", floats({67, 1031})).with("dtype", DType::kF64)}};
+  table["lift_fresh"] = {.calls = {call("matrix", floats({3, 4})), call("0-d", floats({}))}};
+  table["fill.Tensor"] = {.calls = {call("matrix", floats({3, 4}), floats({}, 2)),
+                                    call("integers", integers({3}, 0, 9), integers({}, 2, 3))}};
   table["fill.Scalar"] = {
       .calls = {call("matrix", floats({3, 4}), 1.5), call("0-d", floats({}), 2),
                 call("empty", floats({0}), 2), call("integers", integers({3}, 0, 9), 7),

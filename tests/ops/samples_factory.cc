@@ -23,6 +23,17 @@ void add_factory_samples(SampleTable& table) {
   for (const char* op : {"empty.memory_format", "zeros", "ones"}) table[op] = of_sizes();
   for (const char* op : {"empty_like", "zeros_like", "ones_like"}) table[op] = like();
   for (const char* op : {"empty.memory_format", "empty_like"}) table[op].unspecified_values = true;
+  for (const char* op : {"new_empty", "new_zeros", "new_ones"}) {
+    table[op] = {.calls = {call("matrix", integers({2}, 0, 9), Dims{3, 4}),
+                           call("as float64", floats({2}), Dims{2}).with("dtype", DType::kF64)}};
+  }
+  table["new_full"] = {.calls = {call("matrix", floats({2}), Dims{3, 4}, 1.5)}};
+  table["empty_strided"] = {
+      .calls = {call("gaps", Dims{3, 4}, Dims{1, 5}), call("empty", Dims{0, 4}, Dims{4, 1})}};
+  table["new_empty_strided"] = {.calls = {call("gaps", floats({2}), Dims{3, 4}, Dims{1, 5})}};
+  for (const char* op : {"new_empty", "empty_strided", "new_empty_strided"}) {
+    table[op].unspecified_values = true;
+  }
   table["full"] = {.calls = {call("float", Dims{3, 4}, 1.5), call("integer", Dims{3}, 2),
                              call("bool", Dims{3}, true), call("0-d", Dims{}, 2.5),
                              call("as float64", Dims{2}, 1).with("dtype", DType::kF64)},
@@ -41,6 +52,12 @@ void add_factory_samples(SampleTable& table) {
                                           call("floats", 0.0, 1.0, 0.25),
                                           call("as float64", 0, 4, 1).with("dtype", DType::kF64)},
                                 .large = {call("large", 0.0, 700.0, 0.01)}};
+  table["linspace"] = {.calls = {call("floats", 0.0, 1.0, 5), call("backwards", 2, -1, 4),
+                                 call("one", 3.5, 9, 1), call("none", 0, 1, 0),
+                                 call("integers", 0, 7, 4).with("dtype", DType::kI64)}};
+  table["eye"] = {.calls = {call("float", 3), call("integer", 2).with("dtype", DType::kI64),
+                            call("nothing", 0)}};
+  table["eye.m"] = {.calls = {call("wide", 2, 4), call("high", 3, 1)}};
 }
 
 }  // namespace lockstep

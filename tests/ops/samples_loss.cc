@@ -42,6 +42,53 @@ OpSamples class_loss() {
       .constants = {"weight"}};
 }
 
+OpSamples pair_loss() {
+  OpSamples samples;
+  for (const int reduction : {kNone, kMean, kSum}) {
+    samples.calls.push_back(call("reduction " + std::to_string(reduction), floats({3, 4}),
+                                 floats({3, 4}, 2), reduction));
+  }
+  samples.calls.push_back(call("broadcast", floats({3, 4}), floats({4}, 2)));
+  samples.calls.push_back(call("0-d", floats({}), floats({}, 2)));
+  samples.calls.push_back(call("transposed", with_gaps(floats({3, 4})), floats({3, 4}, 2)));
+  return samples;
+}
+
+OpSamples pair_loss_backward(std::optional<double> width) {
+  const auto sample = [width](std::string what, const Tensor& grad, int reduction) {
+    Sample made = call(std::move(what), grad, floats({3, 4}), floats({3, 4}, 2), reduction);
+    if (width) made.arguments.push_back(owned_value(*width));
+    return made;
+  };
+  return {.calls = {sample("mean", floats({}), kMean), sample("each", floats({3, 4}, 3), kNone)}};
+}
+
+void add_regression_samples(SampleTable& table) {
+  for (const char* op : {"l1_loss", "mse_loss", "huber_loss", "smooth_l1_loss"}) {
+    table[op] = pair_loss();
+  }
+  table["huber_loss"].calls.push_back(
+      call("narrow", floats({3, 4}), floats({3, 4}, 2), kMean, 0.3));
+  for (const double beta : {0.0, 0.3}) {
+    table["smooth_l1_loss"].calls.push_back(
+        call("beta " + std::to_string(beta), floats({3, 4}), floats({3, 4}, 2), kMean, beta));
+  }
+  table["mse_loss_backward"] = pair_loss_backward(std::nullopt);
+  table["huber_loss_backward"] = pair_loss_backward(0.7);
+  table["smooth_l1_loss_backward"] = pair_loss_backward(0.7);
+  table["kl_div"] = {
+      .calls = {
+          call("probabilities", floats({3, 4}), positives({3, 4})),
+          call("each", floats({3, 4}), positives({3, 4}), kNone),
+          call("logarithms", floats({3, 4}), floats({3, 4}, 2), kSum).with("log_target", true)}};
+  table["binary_cross_entropy_with_logits"] = {
+      .calls = {call("mean", floats({3, 4}), positives({3, 4})),
+                call("weights", floats({3, 4}), positives({3, 4}), positives({4}, 2),
+                     positives({4}, 3), kSum),
+                call("each", floats({3, 4}), positives({3, 4}), positives({1, 4}, 2), std::nullopt,
+                     kNone)}};
+}
+
 }  // namespace
 
 void add_loss_samples(SampleTable& table) {
@@ -95,6 +142,8 @@ void add_loss_samples(SampleTable& table) {
       .no_gradcheck =
           "it takes logsumexp as that of the logits; gradgradcheck of _fused_cross_entropy sees "
           "it"};
+  table["_fused_cross_entropy_backward"].statistics = {"logsumexp"};
+  add_regression_samples(table);
 }
 
 }  // namespace lockstep

@@ -12,6 +12,33 @@ Sample layer_norm_backward(std::string what, BoolList mask) {
               positives({3, 1}), positives({8}, 2), floats({8}, 4), mask);
 }
 
+/// Of [n, channels, positions] elements.
+Sample group_norm_backward(std::string what, Dims sizes, int64_t groups, BoolList mask) {
+  const Dims statistics{sizes[0], groups};
+  return call(std::move(what), floats(sizes), floats(sizes, 2), floats(statistics, 3),
+              positives(statistics), positives({sizes[1]}, 2), sizes[0], sizes[1], sizes[2], groups,
+              mask);
+}
+
+void add_group_norm_samples(SampleTable& table) {
+  table["group_norm"] = {
+      .calls = {call("images", floats({2, 4, 2, 3}), 2, positives({4}), floats({4}, 2)),
+                call("without weight", floats({2, 4, 3}), 4), call("rows", floats({3, 4}), 2),
+                call("transposed", with_gaps(floats({2, 4, 3})), 2, positives({4}))}};
+  table["native_group_norm"] = {
+      .calls =
+          {call("parameters", floats({2, 4, 3}), positives({4}), floats({4}, 2), 2, 4, 3, 2, kEps),
+           call("without weight", floats({2, 4, 3}), std::nullopt, std::nullopt, 2, 4, 3, 1, kEps),
+           call("nothing", floats({0, 4, 3}), positives({4}), floats({4}, 2), 0, 4, 3, 2, kEps)},
+      .large = {call("large", floats({7, 12, 1031}), positives({12}), floats({12}, 2), 7, 12, 1031,
+                     3, kEps)}};
+  table["native_group_norm_backward"] = {
+      .calls = {group_norm_backward("all", {2, 4, 3}, 2, {true, true, true}),
+                group_norm_backward("input only", {2, 4, 3}, 1, {true, false, false}),
+                group_norm_backward("parameters", {2, 4, 3}, 4, {false, true, true})},
+      .large = {group_norm_backward("large", {7, 12, 1031}, 3, {true, true, true})}};
+}
+
 }  // namespace
 
 void add_norm_samples(SampleTable& table) {
@@ -37,6 +64,7 @@ void add_norm_samples(SampleTable& table) {
       .large = {call("large", floats({515, 131}), floats({515, 131}, 2), Dims{131},
                      floats({515, 1}, 3), positives({515, 1}), positives({131}, 2),
                      floats({131}, 4), BoolList{true, true, true})}};
+  table["native_layer_norm_backward"].statistics = {"mean", "rstd"};
   table["native_layer_norm_backward"].no_gradcheck =
       "it takes mean and rstd as functions of the input; gradgradcheck of native_layer_norm sees "
       "it";
@@ -57,6 +85,8 @@ void add_norm_samples(SampleTable& table) {
                      positives({515, 1}), positives({131}, 2), BoolList{true, true})},
       .no_gradcheck =
           "it takes rstd as a function of the input; gradgradcheck of _fused_rms_norm sees it"};
+  table["_fused_rms_norm_backward"].statistics = {"rstd"};
+  add_group_norm_samples(table);
 }
 
 }  // namespace lockstep

@@ -42,6 +42,13 @@ void add_shape_samples(SampleTable& table) {
                 call("0-d", floats({}), Dims{}),
                 call("transposed", with_gaps(floats({4, 3})), Dims{1})},
       .large = {call("large", floats({67, 1031}), Dims{1})}};
+  table["repeat_interleave.Tensor"] = {
+      .calls = {call("places", longs({2, 0, 3})), call("size given", longs({2, 0, 3}), 5)}};
+  table["repeat_interleave.self_Tensor"] = {
+      .calls = {call("columns", floats({2, 3}), longs({2, 0, 3}), 1),
+                call("flattened", floats({3}), longs({2, 0, 3})),
+                call("one number for all", floats({2, 3}), longs({2}), 0)}};
+  table["narrow.Tensor"] = {.calls = {call("rows", floats({5, 3}), 0, integers({}, 1, 2), 3)}};
   table["narrow"] = {.calls = {call("rows", floats({5, 3}), 0, 1, 3),
                                call("columns", floats({2, 5}), -1, 2, 2),
                                call("nothing", floats({3}), 0, 3, 0)}};

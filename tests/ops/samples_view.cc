@@ -31,6 +31,34 @@ void add_view_samples(SampleTable& table) {
   table["split.Tensor"] = {.calls = {call("even", floats({4, 3}), 2),
                                      call("uneven", floats({3, 5}), 2, 1),
                                      call("one part", floats({3}), 5)}};
+  table["split.sizes"] = {.calls = {call("columns", floats({3, 5}), Dims{2, 0, 3}, 1)}};
+  table["split_with_sizes"] = {.calls = {call("columns", floats({3, 5}), Dims{2, 0, 3}, 1),
+                                         call("rows", floats({4, 2}), Dims{1, 3})}};
+  table["unfold"] = {
+      .calls = {call("overlapping", floats({6}), 0, 3, 2), call("rows", floats({5, 3}), 0, 2, 1),
+                call("columns", floats({2, 6}), -1, 2, 3), call("all", floats({4}), 0, 4, 9),
+                call("none", floats({4}), 0, 0, 2), call("0-d", floats({}), 0, 1, 1)}};
+  table["unfold_backward"] = {.calls = {call("overlapping", floats({2, 3}), Dims{6}, 0, 3, 2),
+                                        call("rows", floats({4, 3, 2}), Dims{5, 3}, 0, 2, 1),
+                                        call("0-d", floats({1}), Dims{}, 0, 1, 1)}};
+  table["diagonal"] = {.calls = {call("main", floats({3, 4})), call("above", floats({3, 4}), 2),
+                                 call("below", floats({2, 3, 2}), -1, 0, 2),
+                                 call("outside", floats({2, 3}), -5)}};
+  table["squeeze"] = {.calls = {call("some", floats({1, 2, 1, 3})), call("all", floats({1, 1})),
+                                call("none", floats({2, 3})), call("0-d", floats({}))}};
+  table["squeeze.dims"] = {.calls = {call("some", floats({1, 2, 1, 3, 1}), Dims{0, 1, -1}),
+                                     call("none", floats({1, 3}), Dims{}),
+                                     call("0-d", floats({}), Dims{0})}};
+  table["unflatten.int"] = {.calls = {call("inferred", floats({3, 8}), 1, Dims{2, -1, 2}),
+                                      call("front", floats({4, 2}), 0, Dims{2, 2})},
+                            .reads_strides = true};
+  table["broadcast_to"] = {
+      .calls = {call("row", floats({1, 4}), Dims{3, 4}), call("0-d", floats({}), Dims{2, 2})}};
+  table["expand_as"] = {.calls = {call("row", floats({1, 4}), floats({3, 4}, 2))},
+                        .constants = {"other"}};
+  table["view_as"] = {.calls = {call("joined", floats({3, 4}), floats({12}, 2))},
+                      .reads_strides = true,
+                      .constants = {"other"}};
   table["squeeze.dim"] = {.calls = {call("middle", floats({2, 1, 3}), 1),
                                     call("not 1", floats({2, 3}), 0), call("0-d", floats({}), 0)}};
   table["t"] = {.calls = {call("matrix", floats({3, 4})), call("vector", floats({3})),
@@ -49,6 +77,9 @@ void add_view_samples(SampleTable& table) {
                                    call("smaller", floats({3, 4}), DType::kBF16),
                                    call("larger", floats({3, 4}), DType::kF64)},
                          .reads_strides = true};
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF64}) {
+    table["view.dtype"].differs[dtype] = "the elements are made of the argument's bits";
+  }
   table["reshape"] = {.calls = {call("joined", floats({3, 4}), Dims{12}),
                                 call("transposed", with_gaps(floats({4, 3})), Dims{2, 6}),
                                 call("inferred", floats({2, 6}), Dims{-1, 3})}};

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+
+#include "core/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/distance.cc, defined in kernels/meta/distance.cc.
+
+Outputs cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode);
+Outputs pdist(const Tensor& self, double p);
+
+}  // namespace lockstep::rules

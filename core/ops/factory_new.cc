@@ -1,0 +1,103 @@
+// Factories that take their dtype and device from a tensor, and memory of given strides.
+
+#include "core/check.h"
+#include "core/library.h"
+#include "core/ops/factory.h"
+
+namespace lockstep {
+
+namespace {
+
+using DTypeOption = std::optional<DType>;
+using LayoutOption = std::optional<Layout>;
+using DeviceOption = std::optional<Device>;
+using Flag = std::optional<bool>;
+
+TensorOptions options_of(DTypeOption dtype, DeviceOption device) {
+  TensorOptions options;
+  options.dtype = dtype;
+  options.device = device;
+  return options;
+}
+
+/// What is not said is self's.
+TensorOptions options_like(const Tensor& self, DTypeOption dtype, DeviceOption device) {
+  return options_of(dtype.value_or(self.dtype()), device.value_or(self.device()));
+}
+
+Tensor empty_with_strides(IntList size, IntList stride, const TensorOptions& options) {
+  LS_CHECK(size.size() == stride.size(), ShapeError,
+           "[empty_strided] sizes and strides differ in length: got {} and {}.", to_string(size),
+           to_string(stride));
+  int64_t length = count_elements(size) == 0 ? 0 : 1;
+  for (size_t i = 0; i < size.size(); ++i) {
+    LS_CHECK(stride[i] >= 0, ShapeError, "[empty_strided] strides must not be negative, got {}.",
+             to_string(stride));
+    if (length > 0) length += (size[i] - 1) * stride[i];
+  }
+  const Tensor room = empty({length}, options);
+  return alias_tensor(room, to_dims(size), to_dims(stride), 0, room.dtype(), false);
+}
+
+}  // namespace
+
+LS_OP(empty_strided, Tensor(IntList, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("Uninitialised elements with the given strides.")
+    .composite([](IntList size, IntList stride, DTypeOption dtype, LayoutOption,
+                  DeviceOption device,
+                  Flag) { return empty_with_strides(size, stride, options_of(dtype, device)); });
+Tensor empty_strided(IntList sizes, IntList strides, TensorOptions options) {
+  Tensor result =
+      op_empty_strided(sizes, strides, options.dtype, std::nullopt, options.device, std::nullopt);
+  if (options.requires_grad) result.set_requires_grad();
+  return result;
+}
+
+LS_OP(new_empty_strided,
+      Tensor(const Tensor&, IntList, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? "
+      "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+      "Tensor")
+    .doc("Uninitialised elements with the given strides, of self's dtype and on its device.")
+    .composite([](const Tensor& self, IntList size, IntList stride, DTypeOption dtype, LayoutOption,
+                  DeviceOption device, Flag) {
+      return empty_with_strides(size, stride, options_like(self, dtype, device));
+    });
+
+LS_OP(new_empty, Tensor(const Tensor&, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("Uninitialised elements of self's dtype and on its device.")
+    .composite([](const Tensor& self, IntList size, DTypeOption dtype, LayoutOption,
+                  DeviceOption device,
+                  Flag) { return empty(size, options_like(self, dtype, device)); });
+
+LS_OP(new_zeros, Tensor(const Tensor&, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("Zeros of self's dtype and on its device.")
+    .composite([](const Tensor& self, IntList size, DTypeOption dtype, LayoutOption,
+                  DeviceOption device,
+                  Flag) { return zeros(size, options_like(self, dtype, device)); });
+
+LS_OP(new_ones, Tensor(const Tensor&, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("Ones of self's dtype and on its device.")
+    .composite([](const Tensor& self, IntList size, DTypeOption dtype, LayoutOption,
+                  DeviceOption device,
+                  Flag) { return ones(size, options_like(self, dtype, device)); });
+
+LS_OP(new_full,
+      Tensor(const Tensor&, IntList, Scalar, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? "
+      "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+      "Tensor")
+    .doc("A number in every element, of self's dtype and on its device.")
+    .composite([](const Tensor& self, IntList size, Scalar value, DTypeOption dtype, LayoutOption,
+                  DeviceOption device,
+                  Flag) { return full(size, value, options_like(self, dtype, device)); });
+
+}  // namespace lockstep

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/im2col.cc, defined in kernels/meta/im2col.cc.
+
+Outputs im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList padding,
+               IntList stride);
+Outputs col2im(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation,
+               IntList padding, IntList stride);
+
+}  // namespace lockstep::rules

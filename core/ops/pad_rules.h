@@ -1,0 +1,20 @@
+#pragma once
+
+#include "core/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/pad.cc, defined in kernels/meta/pad.cc.
+
+Outputs constant_pad_nd(const Tensor& self, IntList pad, Scalar value);
+/// For kRank spatial dimensions: 1, 2 or 3.
+template <int kRank>
+Outputs reflection_pad(const Tensor& self, IntList padding);
+template <int kRank>
+Outputs reflection_pad_backward(const Tensor& grad_output, const Tensor& self, IntList padding);
+template <int kRank>
+Outputs replication_pad(const Tensor& self, IntList padding);
+template <int kRank>
+Outputs replication_pad_backward(const Tensor& grad_output, const Tensor& self, IntList padding);
+
+}  // namespace lockstep::rules

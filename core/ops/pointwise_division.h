@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/tensor.h"
+
+namespace lockstep {
+
+// Division with rounding. Integers stay integers; bools are refused, and an integer divided by 0
+// throws Error, which for forms that write leaves the destination half written. Floats divided by
+// 0 give inf or NaN. See pointwise.h for what holds for all of them.
+
+/// self / other rounded towards 0 ("trunc"), down ("floor") or not at all (integers then become
+/// float32). The gradient of a rounded quotient is 0.
+Tensor div(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode);
+Tensor div(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode);
+/// self - other * trunc(self / other): the sign is self's.
+Tensor fmod(const Tensor& self, const Tensor& other);
+Tensor fmod(const Tensor& self, const Scalar& other);
+/// self - other * floor(self / other): the sign is other's.
+Tensor remainder(const Tensor& self, const Tensor& other);
+Tensor remainder(const Tensor& self, const Scalar& other);
+Tensor remainder(const Scalar& self, const Tensor& other);
+
+}  // namespace lockstep

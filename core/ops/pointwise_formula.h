@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/tensor.h"
+
+namespace lockstep {
+
+// Formulas of two or three operands, computed in one pass and rounded once. See pointwise.h for
+// what holds for all of them.
+
+/// self + value * tensor1 * tensor2. Bools are refused.
+Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+               const Scalar& value = 1);
+const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                       const Scalar& value = 1);
+/// self + value * tensor1 / tensor2. Throws DTypeError when both of these are integers.
+Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+               const Scalar& value = 1);
+const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                       const Scalar& value = 1);
+/// self + weight * (end - self). Operands of one floating dtype; a 0-d weight may have another.
+Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight);
+Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight);
+const Tensor& lerp_(const Tensor& self, const Tensor& end, const Scalar& weight);
+
+/// sqrt(self^2 + other^2) without overflow between. Floating dtypes only.
+Tensor hypot(const Tensor& self, const Tensor& other);
+/// Angle of the point (other, self) in (-pi, pi].
+Tensor atan2(const Tensor& self, const Tensor& other);
+/// log(exp(self) + exp(other)) without overflow between. Floating dtypes only.
+Tensor logaddexp(const Tensor& self, const Tensor& other);
+/// self * log(other), 0 where self is 0 and other no NaN.
+Tensor xlogy(const Tensor& self, const Tensor& other);
+
+/// self to the power of exponent. An integer to a negative power is 0, except for 1 and -1.
+Tensor pow(const Tensor& self, const Tensor& exponent);
+Tensor pow(const Scalar& self, const Tensor& exponent);
+
+}  // namespace lockstep

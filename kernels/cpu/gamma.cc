@@ -1,0 +1,84 @@
+#include "kernels/cpu/gamma.h"
+
+#include <cmath>
+#include <limits>
+
+namespace lockstep::cpu {
+
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+/// Hurwitz's zeta, the sum over k >= 0 of (q + k)^-s, for s >= 2 and q > 0: some terms as they are,
+/// the rest by the Euler-Maclaurin formula (Johansson 2015, "Rigorous high-precision computation of
+/// the Hurwitz zeta function").
+double zeta_of_positive(double s, double q) {
+  // B_2j / (2j)!
+  constexpr double kFactors[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
+                                 -1.0 / 1209600,   1.0 / 47900160, -691.0 / 1307674368000,
+                                 1.0 / 74724249600};
+  double sum = 0;
+  double a = q;
+  for (; a < 10 + s; a += 1) sum += std::pow(a, -s);
+  const double power = std::pow(a, -s);
+  sum += power * a / (s - 1) + 0.5 * power;
+  double term = power / a;
+  double rising = s;
+  for (int j = 0; j < 7; ++j) {
+    sum += kFactors[j] * rising * term;
+    rising *= (s + 2 * j + 1) * (s + 2 * j + 2);
+    term /= a * a;
+  }
+  return sum;
+}
+
+/// The same for any q that is not 0, -1, ...: the terms below zero are a finite piece of the sum
+/// that starts at their mirror image.
+double zeta(int64_t s, double q) {
+  const double order = static_cast<double>(s);
+  if (q > 0) return zeta_of_positive(order, q);
+  const double below = std::ceil(-q);
+  const double first = q + below;  // in (0, 1)
+  const double mirrored = 1 - first;
+  const double negative =
+      zeta_of_positive(order, mirrored) - zeta_of_positive(order, mirrored + below);
+  return zeta_of_positive(order, first) + (s % 2 == 0 ? negative : -negative);
+}
+
+}  // namespace
+
+double log_gamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
+double digamma(double x) {
+  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  double result = 0;
+  if (x < 0) {
+    if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
+    // Reflection; the tangent of the fraction keeps the digits that pi x would lose.
+    result = -kPi / std::tan(kPi * (x - std::floor(x)));
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) result -= 1 / x;
+  // Asymptotic: log x - 1/(2x) - sum of B_2j / (2j x^2j).
+  constexpr double kFactors[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                                 1.0 / 132, -691.0 / 32760, 1.0 / 12};
+  const double square = 1 / (x * x);
+  double series = 0;
+  for (int j = 6; j >= 0; --j) series = (series + kFactors[j]) * square;
+  return result + std::log(x) - 0.5 / x - series;
+}
+
+double polygamma(int64_t n, double x) {
+  if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const double sign = n % 2 == 0 ? -1 : 1;
+  if (x <= 0 && x == std::floor(x)) return sign * std::numeric_limits<double>::infinity();
+  if (std::isinf(x)) return sign * 0.0;
+  return sign * std::tgamma(static_cast<double>(n) + 1) * zeta(n + 1, x);
+}
+
+}  // namespace lockstep::cpu

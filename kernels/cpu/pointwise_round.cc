@@ -1,0 +1,103 @@
+#include "core/library.h"
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/strided_loop.h"
+#include "kernels/pointwise_functors.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+using namespace functors;
+
+struct Same {
+  int64_t operator()(int64_t x) const { return x; }
+};
+
+/// Integers are round already.
+template <class F>
+void rounded(const Out& out, const In& self) {
+  if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Same(), self);
+  with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T>(out, F(), self); });
+}
+void round_decimals(const Out& out, const In& self, int64_t decimals) {
+  if (decimals == 0) return rounded<RoundToEven>(out, self);
+  const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  with_floating_lane(out.dtype, [&]<class T>() {
+    elementwise<T, T>(out, RoundDecimals<T>{static_cast<T>(scale), decimals < 0}, self);
+  });
+}
+void frac(const Out& out, const In& self) {
+  with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T>(out, Fraction(), self); });
+}
+
+/// The largest finite element of a floating dtype.
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 65504;
+    case DType::kBF16:
+      return 0x1.fep127;
+    case DType::kF32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+void nan_to_num(const Out& out, const In& self, std::optional<double> nan,
+                std::optional<double> posinf, std::optional<double> neginf) {
+  if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Same(), self);
+  with_floating_lane(out.dtype, [&]<class T>() {
+    const ReplaceNonFinite<T> functor{static_cast<T>(nan.value_or(0)),
+                                      static_cast<T>(posinf.value_or(largest(out.dtype))),
+                                      static_cast<T>(neginf.value_or(-largest(out.dtype)))};
+    elementwise<T, T>(out, functor, self);
+  });
+}
+
+void clamp_min(const Out& out, const In& self, Scalar min) {
+  with_lane(out.dtype,
+            [&]<class T>() { elementwise<T, T>(out, WithNumber<Maximum, T>{min.to<T>()}, self); });
+}
+void clamp_max(const Out& out, const In& self, Scalar max) {
+  with_lane(out.dtype,
+            [&]<class T>() { elementwise<T, T>(out, WithNumber<Minimum, T>{max.to<T>()}, self); });
+}
+void clamp_between(const Out& out, const In& self, Scalar min, Scalar max) {
+  with_lane(out.dtype, [&]<class T>() {
+    elementwise<T, T>(out, ClampBetween<T>{min.to<T>(), max.to<T>()}, self);
+  });
+}
+void clamp(const Out& out, const In& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+  if (!max) return clamp_min(out, self, *min);
+  if (!min) return clamp_max(out, self, *max);
+  clamp_between(out, self, *min, *max);
+}
+
+template <class F>
+void bound(const Out& out, const In& self, const In& limit) {
+  with_lane(out.dtype, [&]<class T>() { elementwise<T, T, T>(out, F(), self, limit); });
+}
+void clamp_tensors(const Out& out, const In& self, const In& min, const In& max) {
+  if (!max.defined()) return bound<Maximum>(out, self, min);
+  if (!min.defined()) return bound<Minimum>(out, self, max);
+  with_lane(out.dtype, [&]<class T>() { elementwise<T, T, T, T>(out, Clamp(), self, min, max); });
+}
+
+LS_KERNEL(CPU, "floor", rounded<Floor>, Strides::kAny);
+LS_KERNEL(CPU, "ceil", rounded<Ceil>, Strides::kAny);
+LS_KERNEL(CPU, "trunc", rounded<Truncate>, Strides::kAny);
+LS_KERNEL(CPU, "round", rounded<RoundToEven>, Strides::kAny);
+LS_KERNEL(CPU, "round.decimals", round_decimals, Strides::kAny);
+LS_KERNEL(CPU, "frac", frac, Strides::kAny);
+LS_KERNEL(CPU, "nan_to_num", nan_to_num, Strides::kAny);
+LS_KERNEL(CPU, "clamp", clamp, Strides::kAny);
+LS_KERNEL(CPU, "clamp.Tensor", clamp_tensors, Strides::kAny);
+LS_KERNEL(CPU, "clamp_min", clamp_min, Strides::kAny);
+LS_KERNEL(CPU, "clamp_min.Tensor", bound<Maximum>, Strides::kAny);
+LS_KERNEL(CPU, "clamp_max", clamp_max, Strides::kAny);
+LS_KERNEL(CPU, "clamp_max.Tensor", bound<Minimum>, Strides::kAny);
+LS_KERNEL(CPU, "hardtanh", clamp_between, Strides::kAny);
+
+}  // namespace
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/outputs.h"
+#include "core/tensor.h"
+
+namespace lockstep::rules {
+
+// What rules of pointwise operators refuse, with the operator's name in the message.
+
+/// Throws DTypeError for a bool tensor; `instead` says what to do.
+void refuse_bool(std::string_view op, const Tensor& tensor, std::string_view instead);
+/// Throws DTypeError unless the tensor is of a floating dtype.
+void require_floating(std::string_view op, const Tensor& tensor);
+/// Throws DTypeError for a fractional factor of integers.
+void check_alpha(std::string_view op, DType dtype, const Scalar& alpha);
+
+}  // namespace lockstep::rules

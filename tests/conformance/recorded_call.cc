@@ -1,0 +1,57 @@
+#include "tests/conformance/recorded_call.h"
+
+#include "core/generator.h"
+#include "tests/conformance/elements.h"
+
+namespace lockstep::conformance {
+
+std::vector<Value> call(const Operator& op, std::vector<Value>& arguments) {
+  manual_seed(7);
+  Stack stack(arguments);
+  op.call_boxed(stack);
+  std::vector<Value> results;
+  for (Value& result : stack.results()) {
+    if (result.is_tensor_list()) {
+      for (Tensor& tensor : result.take_tensors()) results.emplace_back(std::move(tensor));
+    } else {
+      results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
+std::vector<Value> map_tensors(const std::vector<Value>& arguments,
+                               const std::function<Tensor(const Tensor&)>& to) {
+  std::vector<Value> mapped;
+  for (const Value& value : arguments) {
+    if (value.is_tensor()) {
+      mapped.emplace_back(to(value.tensor()));
+    } else if (value.is_tensor_list()) {
+      std::vector<Tensor> list;
+      for (const Tensor& tensor : value.tensors()) {
+        list.push_back(tensor.defined() ? to(tensor) : Tensor());
+      }
+      mapped.emplace_back(std::move(list));
+    } else {
+      mapped.push_back(value);
+    }
+  }
+  return mapped;
+}
+
+Tensor laid_out_alike(const Tensor& tensor, DType dtype, Device device) {
+  const auto room = static_cast<int64_t>(tensor.storage()->bytes() / size_of(tensor.dtype()));
+  const Tensor stored = empty_tensor({room}, dtype, device);
+  if (device == kCPU) {
+    const Tensor whole = alias_tensor(tensor, {room}, {1}, 0, tensor.dtype(), false);
+    if (is_floating(tensor.dtype())) {
+      set_elements(stored, elements_as<double>(whole));
+    } else {
+      set_elements(stored, elements_as<int64_t>(whole));
+    }
+  }
+  return alias_tensor(stored, to_dims(tensor.sizes()), to_dims(tensor.strides()),
+                      tensor.storage_offset(), dtype, false);
+}
+
+}  // namespace lockstep::conformance

@@ -1,0 +1,158 @@
+#include "core/ops/advanced_index.h"
+
+#include <limits>
+
+#include "autograd/autograd.h"
+#include "core/dispatcher.h"
+#include "core/ops/index.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/rearrange.h"
+#include "core/ops/scatter.h"
+#include "core/ops/view.h"
+#include "tests/core/expect_error.h"
+#include "tests/kernels/tensor_values.h"
+
+namespace lockstep {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Tensor counted(IntList sizes) {
+  return arange(Scalar(count_elements(sizes))).to(DType::kF32).view(sizes);
+}
+
+Tensor places(std::vector<int64_t> numbers) {
+  return tensor_from<int64_t>(numbers, {static_cast<int64_t>(numbers.size())});
+}
+
+std::vector<Tensor> list(std::initializer_list<Tensor> indices) { return indices; }
+
+OptionalTensorList by(const std::vector<Tensor>& indices) {
+  return {indices.data(), indices.size()};
+}
+
+TEST(Index, PutsTheShapeOfNeighboursInTheirPlaceAndOthersInFront) {
+  const Tensor x = counted({2, 3, 4, 5});
+  const Tensor two = places({0, 1}), none;
+  EXPECT_EQ(index(x, by(list({none, two, two}))).shape(), "[2, 2, 5]");
+  EXPECT_EQ(index(x, by(list({none, two, none, two}))).shape(), "[2, 2, 4]");
+  EXPECT_EQ(index(x, by(list({two, none, none, two.unsqueeze(1)}))).shape(), "[2, 2, 3, 4]");
+}
+
+TEST(Index, TakesAMaskForItsCoordinates) {
+  const Tensor x = counted({2, 3});
+  const Tensor mask = gt(x, 3);
+  EXPECT_EQ(values(index(x, by(list({mask})))), (Numbers{4, 5}));
+  EXPECT_EQ(values(index(x, by(list({mask.to(DType::kU8)})))), (Numbers{4, 5}));
+  expect_error<IndexError>([&] { index(x, by(list({places({0}), mask}))); }, "mask");
+}
+
+TEST(Index, NamesIndexAndSizeWhenOutOfRange) {
+  const Tensor x = counted({2, 3}), none;
+  expect_error<IndexError>([&] { index(x, by(list({none, places({1, 3})}))); }, "[-3, 3)");
+  expect_error<IndexError>([&] { index(x, by(list({none, places({-4})}))); }, "-4");
+  expect_error<IndexError>(
+      [&] {
+        index(x, by(list({places({0}), places({0}), places({0})})));
+      },
+      "too many indices");
+  expect_error<IndexError>([&] { index(x, by(list({none}))); }, "at least one");
+}
+
+TEST(IndexPut, KeepsTheLastOfSeveralValuesAndAddsThemInOrder) {
+  const Tensor x = zeros({3});
+  const Tensor twice = places({1, 1, -2});
+  const Tensor written = tensor_from<float>({1e8F, 1, -1e8F}, {3});
+  EXPECT_EQ(values(index_put(x, by(list({twice})), written)), (Numbers{0, -1e8, 0}));
+  // 1e8 + 1 rounds to 1e8, so another order would leave 1.
+  EXPECT_EQ(values(index_put(x, by(list({twice})), written, true)), (Numbers{0, 0, 0}));
+}
+
+TEST(IndexPut, MayReadItsValuesFromTheTensorItWrites) {
+  const Tensor x = counted({4});
+  index_put_(x, by(list({places({1, 2, 3, 0})})), x);
+  EXPECT_EQ(values(x), (Numbers{3, 0, 1, 2}));
+}
+
+TEST(IndexPut, ChangesAViewInPlaceAndItsBaseWithIt) {
+  const Tensor base = zeros({2, 3}).set_requires_grad();
+  const Tensor copy = base.clone();
+  const Tensor values_put = ones({2}).set_requires_grad();
+  index_put_(copy.select(1, 2), by(list({places({0, 1})})), values_put);
+  EXPECT_EQ(values(copy), (Numbers{0, 0, 1, 0, 0, 1}));
+  copy.sum().backward();
+  EXPECT_EQ(values(base.grad()), (Numbers{1, 1, 0, 1, 1, 0}));
+  EXPECT_EQ(values(values_put.grad()), (Numbers{1, 1}));
+}
+
+TEST(IndexPut, WritesOneNumberOfAnotherDtypeThroughAMask) {
+  const Tensor x = counted({4});
+  const Tensor number = full({}, 9);
+  EXPECT_EQ(values(index_put(x, by(list({gt(x, 1)})), number)), (Numbers{0, 1, 9, 9}));
+  expect_error<DTypeError>([&] { index_put(x, by(list({places({1})})), number); }, "int64");
+}
+
+TEST(Scatter, ReductionsLetNaNThrough) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor source = tensor_from<float>({nan, 2, 1, nan}, {4});
+  for (const char* reduce : {"amax", "amin", "sum", "prod", "mean"}) {
+    const Tensor got = scatter_reduce(zeros({2}), 0, places({0, 0, 1, 1}), source, reduce);
+    for (const double value : values(got)) EXPECT_TRUE(std::isnan(value)) << reduce;
+  }
+}
+
+TEST(Scatter, MeansOfIntegersRoundDown) {
+  const Tensor self = tensor_from<int64_t>({-3, 1}, {2});
+  const Tensor source = tensor_from<int64_t>({-4, 0}, {2});
+  EXPECT_EQ(values(scatter_reduce(self, 0, places({0, 0}), source, "mean")), (Numbers{-3, 1}));
+}
+
+TEST(Scatter, ReadsASourceThatItWrites) {
+  const Tensor x = counted({4});
+  const Operator& op = dispatcher().find("scatter_.src");
+  const Tensor around = places({1, 2, 3, 0});
+  std::vector<Value> arguments = {Value(x), Value(int64_t{0}), Value(around), Value(x)};
+  Stack stack(arguments);
+  op.call_boxed(stack);
+  EXPECT_EQ(values(x), (Numbers{3, 0, 1, 2}));
+}
+
+TEST(IndexFill, CountsNegativeIndicesFromTheEndAndRefusesOthers) {
+  const Tensor x = counted({3});
+  EXPECT_EQ(values(index_fill(x, 0, places({-1}), 7)), (Numbers{0, 1, 7}));
+  expect_error<IndexError>([&] { index_fill(x, 0, places({3}), 7); }, "3");
+  expect_error<IndexError>([&] { index_copy(x, 0, places({-1}), ones({1})); }, "-1");
+}
+
+TEST(Unfold, WindowsShareTheStorageAndAddUpTheirGradients) {
+  const Tensor x = counted({4}).set_requires_grad();
+  const Tensor windows = unfold(x, 0, 2, 1);
+  EXPECT_EQ(windows.shape(), "[3, 2]");
+  EXPECT_TRUE(windows.storage() == x.storage());
+  windows.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Numbers{1, 2, 2, 1}));
+}
+
+TEST(Diagonal, SharesTheStorageSoThatChangesReachTheBase) {
+  const Tensor x = zeros({2, 3});
+  diagonal(x, 1).fill_(5);
+  EXPECT_EQ(values(x), (Numbers{0, 5, 0, 0, 0, 5}));
+}
+
+TEST(UnsafeSplit, PartsMayBeChangedInPlaceWhileRecording) {
+  const Tensor x = ones({4}).set_requires_grad();
+  const Tensor copy = x.clone();
+  unsafe_split(copy, 2)[0].mul_(full({}, 3.0));
+  copy.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Numbers{3, 3, 1, 1}));
+}
+
+TEST(OneHot, RefusesClassesOutsideTheRange) {
+  EXPECT_EQ(values(one_hot(places({1, 0}), 3)), (Numbers{0, 1, 0, 1, 0, 0}));
+  expect_error<IndexError>([] { one_hot(places({3}), 3); }, "3");
+  expect_error<IndexError>([] { one_hot(places({-1})); }, "-1");
+  expect_error<ShapeError>([] { one_hot(places({})); }, "num_classes");
+}
+
+}  // namespace
+}  // namespace lockstep
