@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dispatch_key.h"
+#include "core/tensor.h"
 
 namespace lockstep {
 
@@ -32,6 +32,23 @@ class NoGradGuard : public SetGradEnabled {
 class EnableGradGuard : public SetGradEnabled {
  public:
   EnableGradGuard() noexcept : SetGradEnabled(true) {}
+};
+
+inline bool is_inference_mode_enabled() noexcept { return detail::inference_mode; }
+
+/// While alive, this thread records nothing, as under a NoGradGuard, and the tensors it makes can
+/// never take part in a recorded computation: they cannot be changed in place, saved for a backward
+/// or made to require grad outside of this mode. `InferenceModeGuard(false)` ends it for a scope.
+class InferenceModeGuard : public SetGradEnabled {
+ public:
+  explicit InferenceModeGuard(bool enabled = true) noexcept
+      : SetGradEnabled(!enabled), saved_(detail::inference_mode) {
+    detail::inference_mode = enabled;
+  }
+  ~InferenceModeGuard() { detail::inference_mode = saved_; }
+
+ private:
+  bool saved_;
 };
 
 }  // namespace lockstep

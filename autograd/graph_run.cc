@@ -8,6 +8,7 @@
 #include "autograd/ownership.h"
 #include "core/check.h"
 #include "core/ops/reduce.h"
+#include "core/phase.h"
 
 namespace lockstep {
 
@@ -180,6 +181,7 @@ void GraphRun::make_ready(uint32_t slot) {
 }
 
 void GraphRun::run(bool retain_graph) {
+  const PhaseGuard phase(Phase::kBackward);
   number_nodes();
   mark_needed();
   count_contributions();

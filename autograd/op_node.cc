@@ -37,9 +37,12 @@ Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardC
       "one backward per graph. Pass retain_graph to the first, or compute the result again.",
       name());
   const Derivative& derivative = op_.derivative();
+  LS_CHECK(derivative.exists(), AutogradError, "[{}] has no derivative any more: {}.", name(),
+           derivative.reason_for_none);
   SmallVector<Tensor, 4> saved;
   for (const SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(op_.name(), owner));
-  VjpContext context(saved, arguments_, inputs_, needs_ & call.needs, call.destinations);
+  VjpContext context(saved, arguments_, inputs_, needs_ & call.needs, call.destinations,
+                     derivative.data);
   if (derivative.of_many != nullptr) return derivative.of_many(context, grads);
   for (Tensor& grad : grads) {
     if (!grad.defined()) continue;

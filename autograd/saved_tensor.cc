@@ -9,6 +9,10 @@ namespace lockstep {
 SavedTensor SavedTensor::argument(const Tensor& tensor) {
   SavedTensor saved;
   if (!tensor.defined()) return saved;
+  LS_CHECK(!tensor.is_inference(), AutogradError,
+           "[saved_tensor] a tensor made in inference mode cannot be saved for a backward: {}. "
+           "clone() it outside that mode first.",
+           to_string(tensor));
   saved.impl_ = Ref<TensorImpl>::share(tensor.impl());
   saved.version_ = tensor.version();
   return saved;

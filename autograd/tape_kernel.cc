@@ -82,7 +82,7 @@ PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
       node.save(SavedTensor());
     } else {
       each_tensor(values[save.index], [&](const Tensor& tensor) {
-        if (self == nullptr || !(self->storage() == tensor.storage())) {
+        if (self == nullptr || !tensor.defined() || !(self->storage() == tensor.storage())) {
           node.save(SavedTensor::argument(tensor));
         } else if (tensor.is_same(*self)) {
           node.save(SavedTensor::argument(tensor.clone()));

@@ -13,6 +13,10 @@ const Tensor& Tensor::set_requires_grad(bool requires_grad) const {
              "[set_requires_grad] only floating-point tensors have gradients: got {}. Cast with "
              "to(dtype) first.",
              to_string(*this));
+    LS_CHECK(!impl.inference || detail::inference_mode, AutogradError,
+             "[set_requires_grad] a tensor made in inference mode cannot require grad: {}. clone() "
+             "it outside that mode first.",
+             to_string(*this));
     impl.keys |= Key::kAutograd;
     if (is_leaf()) gradient_edge(*this);  // makes the accumulator before threads share the leaf
     return *this;

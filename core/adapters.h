@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/dispatch.h"
+#include "core/dispatch_trace.h"
+#include "core/observer.h"
 #include "core/outputs.h"
 
 namespace lockstep {
@@ -25,11 +27,13 @@ LS_SCHEMA_TYPE(const Tensor&, {BaseType::kTensor});
 LS_SCHEMA_TYPE(OptionalTensor, {BaseType::kTensor, true});
 LS_SCHEMA_TYPE(TensorList, {BaseType::kTensor, false, true});
 LS_SCHEMA_TYPE(MutableTensorList, {BaseType::kTensor, false, true});
+LS_SCHEMA_TYPE(OptionalTensorList, {BaseType::kTensor, false, true, true});
 LS_SCHEMA_TYPE(Scalar, {BaseType::kScalar});
 LS_SCHEMA_TYPE(int64_t, {BaseType::kInt});
 LS_SCHEMA_TYPE(double, {BaseType::kFloat});
 LS_SCHEMA_TYPE(bool, {BaseType::kBool});
 LS_SCHEMA_TYPE(IntList, {BaseType::kInt, false, true});
+LS_SCHEMA_TYPE(DoubleList, {BaseType::kFloat, false, true});
 LS_SCHEMA_TYPE(std::string_view, {BaseType::kStr});
 LS_SCHEMA_TYPE(DType, {BaseType::kDType});
 LS_SCHEMA_TYPE(Device, {BaseType::kDevice});
@@ -127,6 +131,20 @@ struct SignatureAdapters<R(A...)> {
     return reinterpret_cast<Function>(body)(static_cast<A>(arguments)...);
   }
 
+  static R observed(const Operator& op, KeySet keys, A... arguments) {
+    const KeySet below = keys & KeySet::below(Key::kObserver);
+    if (below.empty()) op.throw_missing(below);
+    const ObservedCall call(op, below);
+    return reinterpret_cast<Entry>(op.entry(below.highest()))(op, below,
+                                                              static_cast<A>(arguments)...);
+  }
+
+  static R traced(const Operator& op, KeySet keys, A... arguments) {
+    const TracedCall call(op, keys);
+    return reinterpret_cast<Entry>(op.traced_entry(keys.highest()))(op, keys,
+                                                                    static_cast<A>(arguments)...);
+  }
+
   static R boxed(const Operator& op, KeySet keys, A... arguments) {
     std::array<Value, sizeof...(A)> values{Value(arguments)...};
     Stack stack(values);
@@ -143,6 +161,8 @@ struct SignatureAdapters<R(A...)> {
     adapters.missing = reinterpret_cast<AnyFunction>(&missing);
     adapters.boxed = reinterpret_cast<AnyFunction>(&boxed);
     adapters.direct = reinterpret_cast<AnyFunction>(&direct);
+    adapters.observed = reinterpret_cast<AnyFunction>(&observed);
+    adapters.traced = reinterpret_cast<AnyFunction>(&traced);
     adapters.unbox = &unbox;
     adapters.signature = &typeid(R(A...));
     adapters.kernel_type = &typeid(R(A...));

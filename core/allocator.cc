@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 
 #include "core/check.h"
 #include "core/free_list_allocator.h"
@@ -37,9 +38,13 @@ Allocator* meta_allocator() {
   return instance;
 }
 
-constinit std::array<std::atomic<Allocator*>, 4> g_allocators{};
+constinit std::array<std::atomic<Allocator*>, kDeviceTypes> g_allocators{};
 
 }  // namespace
+
+void Allocator::copy(void* to, const void* from, size_t bytes, Transfer) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
 
 Allocator& allocator(Device device) {
   Allocator* found = g_allocators[static_cast<int>(device.type)].load(std::memory_order_acquire);

@@ -27,6 +27,9 @@ struct MemoryStats {
   int64_t system_calls = 0;    ///< requests made to the system or the driver
 };
 
+/// Where bytes go when they are copied: between a device and the cpu, or within the device.
+enum class Transfer : uint8_t { kToCpu, kFromCpu, kWithin };
+
 /// Hands out device memory. Implementations are thread-safe.
 class Allocator {
  public:
@@ -34,12 +37,15 @@ class Allocator {
 
   /// At least `bytes`, aligned to 512, for use on `stream`. Zero bytes give a null block.
   /// Throws OutOfMemoryError; the allocator stays usable.
-  virtual Block allocate(size_t bytes, Stream stream) = 0;
+  virtual Block allocate(size_t bytes, const Stream& stream) = 0;
   /// Takes a block back; it may be reused at once by its own stream.
   virtual void free(const Block& block) noexcept = 0;
   /// Says that `stream`, too, uses the block: it is not reused before the work queued there at
   /// `free`.
-  virtual void record_stream(const Block& block, Stream stream) = 0;
+  virtual void record_stream(const Block& block, const Stream& stream) = 0;
+  /// Copies bytes that do not overlap, after the work queued on the memory; done when it returns.
+  /// The default suits memory that the cpu can address.
+  virtual void copy(void* to, const void* from, size_t bytes, Transfer direction);
 
   virtual MemoryStats stats() const = 0;
   virtual void reset_peak() = 0;

@@ -1,40 +1,88 @@
 #include "core/device.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <mutex>
+#include <optional>
 
 #include "core/check.h"
 
 namespace lockstep {
 
-std::string to_string(Device device) {
-  switch (device.type) {
-    case DeviceType::kCPU:
-      return "cpu";
-    case DeviceType::kMeta:
-      return "meta";
-    case DeviceType::kHost:
-      return fmt::format("host:{}", device.index);
-    case DeviceType::kCUDA:
-      return fmt::format("cuda:{}", device.index);
+namespace {
+
+constexpr std::string_view kNames[kDeviceTypes] = {"cpu",      "host",     "cuda",     "meta",
+                                                   "private1", "private2", "private3", "private4"};
+
+bool has_one_device(DeviceType type) {
+  return type == DeviceType::kCPU || type == DeviceType::kMeta;
+}
+
+/// The names that backends gave to their slots.
+struct GivenNames {
+  std::mutex mutex;
+  std::array<std::string, kDeviceTypes> names;
+};
+GivenNames& given_names() {
+  static GivenNames* const instance = new GivenNames();  // leaked: used by static destructors
+  return *instance;
+}
+
+std::string name_of(DeviceType type) {
+  const size_t i = static_cast<size_t>(type);
+  GivenNames& given = given_names();
+  const std::lock_guard lock(given.mutex);
+  return given.names[i].empty() ? std::string(kNames[i]) : given.names[i];
+}
+
+std::optional<DeviceType> type_of(std::string_view name) {
+  GivenNames& given = given_names();
+  const std::lock_guard lock(given.mutex);
+  for (size_t i = 0; i < kDeviceTypes; ++i) {
+    if (name == kNames[i] || (!name.empty() && name == given.names[i])) {
+      return static_cast<DeviceType>(i);
+    }
   }
-  return "?";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string to_string(Device device) {
+  const std::string name = name_of(device.type);
+  return has_one_device(device.type) ? name : fmt::format("{}:{}", name, device.index);
 }
 
 Device parse_device(std::string_view text) {
-  if (text == "cpu") return kCPU;
-  if (text == "meta") return kMeta;
   const size_t colon = text.find(':');
-  const std::string_view kind = text.substr(0, colon);
+  const std::optional<DeviceType> type = type_of(text.substr(0, colon));
   int index = 0;
-  bool good = kind == "host" || kind == "cuda";
+  bool good = type.has_value();
   if (good && colon != std::string_view::npos) {
     const char* last = text.data() + text.size();
     const auto [end, failure] = std::from_chars(text.data() + colon + 1, last, index);
-    good = failure == std::errc() && end == last && index >= 0 && index < 128;
+    good = !has_one_device(*type) && failure == std::errc() && end == last && index >= 0 &&
+           index < 128;
   }
   LS_CHECK(good, DeviceError,
            "[device] unknown device \"{}\": expected cpu, meta, host:N or cuda:N.", text);
-  return {kind == "host" ? DeviceType::kHost : DeviceType::kCUDA, static_cast<int8_t>(index)};
+  return {*type, static_cast<int8_t>(index)};
+}
+
+void name_device_type(DeviceType slot, std::string_view name) {
+  LS_CHECK(slot >= DeviceType::kPrivate1, DeviceError,
+           "[device] {} is no free slot: expected private1 to private4.", name_of(slot));
+  const bool letters =
+      std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const std::optional<DeviceType> taken = type_of(name);
+  LS_CHECK(letters && (!taken || *taken == slot), DeviceError,
+           "[device] a backend cannot be called \"{}\": expected small letters and a name that is "
+           "not taken.",
+           name);
+  GivenNames& given = given_names();
+  const std::lock_guard lock(given.mutex);
+  given.names[static_cast<size_t>(slot)] = name;
 }
 
 }  // namespace lockstep

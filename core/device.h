@@ -6,9 +6,20 @@
 
 namespace lockstep {
 
-enum class DeviceType : uint8_t { kCPU, kHost, kCUDA, kMeta };
+/// The last four are slots for backends that shared libraries bring.
+enum class DeviceType : uint8_t {
+  kCPU,
+  kHost,
+  kCUDA,
+  kMeta,
+  kPrivate1,
+  kPrivate2,
+  kPrivate3,
+  kPrivate4,
+};
+inline constexpr int kDeviceTypes = 8;
 
-/// Where a tensor's bytes are. `cpu` and `meta` have one device; `host` and `cuda` are numbered.
+/// Where a tensor's bytes are. `cpu` and `meta` have one device; the others are numbered.
 struct Device {
   DeviceType type = DeviceType::kCPU;
   int8_t index = 0;
@@ -18,10 +29,15 @@ struct Device {
 inline constexpr Device kCPU{DeviceType::kCPU, 0};
 inline constexpr Device kMeta{DeviceType::kMeta, 0};
 
-/// "cpu", "meta", "host:0", "cuda:1".
+/// "cpu", "meta", "host:0", "cuda:1", "private1:0".
 std::string to_string(Device device);
-/// Inverse of `to_string`; "cuda" means "cuda:0". Throws DeviceError naming the accepted forms.
+/// Inverse of `to_string`; "cuda" means "cuda:0". A slot also answers to the name that its backend
+/// gave it. Throws DeviceError naming the accepted forms.
 Device parse_device(std::string_view text);
+
+/// Names a slot for `to_string` and `parse_device`; "" takes the name back. Throws DeviceError
+/// unless the name is new and of small letters. Thread-safe.
+void name_device_type(DeviceType slot, std::string_view name);
 
 namespace detail {
 inline thread_local constinit Device thread_device = kCPU;

@@ -28,6 +28,11 @@ inline KeySet keys_from(const Operator& op, const TensorList& list) {
 inline KeySet keys_from(const Operator& op, const MutableTensorList& list) {
   return keys_from(op, static_cast<const TensorList&>(list));
 }
+inline KeySet keys_from(const Operator&, const OptionalTensorList& list) {
+  KeySet keys;
+  for (const Tensor& tensor : list) keys |= tensor.defined() ? tensor.impl()->keys : KeySet();
+  return keys;
+}
 inline KeySet keys_from(const Operator&, const std::optional<Device>& device) {
   return device ? KeySet(backend_key(device->type)) : KeySet();
 }

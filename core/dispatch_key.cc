@@ -8,7 +8,7 @@ std::string_view name(Key key) {
   static constexpr std::string_view kNames[kKeyCount] = {
       "CPU",      "Host",     "CUDA",          "Meta",         "Private1",
       "Private2", "Private3", "Private4",      "DispatchMode", "Autograd",
-      "Autocast", "Vmap",     "Functionalize", "FunctionMode"};
+      "Autocast", "Vmap",     "Functionalize", "FunctionMode", "Observer"};
   return kNames[static_cast<int>(key)];
 }
 

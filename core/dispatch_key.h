@@ -26,8 +26,9 @@ enum class Key : uint8_t {
   kVmap,           ///< batched tensors
   kFunctionalize,  ///< reserved for graph capture
   kFunctionMode,   ///< mode objects that see calls as the user made them
+  kObserver,       ///< callbacks at entry and exit of every call
 };
-inline constexpr int kKeyCount = 14;
+inline constexpr int kKeyCount = 15;
 
 /// "CPU", "Autograd", ...
 std::string_view name(Key key);

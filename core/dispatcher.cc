@@ -1,15 +1,15 @@
 #include "core/dispatcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
+#include "core/dispatch_trace.h"
 #include "core/nearest.h"
 
 namespace lockstep {
 
 namespace {
-
-std::string to_string(Site site) { return fmt::format("{}:{}", site.file, site.line); }
 
 std::string_view strip_namespace(std::string_view name) {
   return name.starts_with("aten::") ? name.substr(6) : name;
@@ -22,7 +22,9 @@ constexpr KeySet kCompositeKeys = KeySet::below(Key::kAutograd) | KeySet(Key::kA
 
 Registration::~Registration() {
   if (id_ == 0) return;
-  if (op_ != nullptr) {
+  if (id_ == kDefinition) {
+    dispatcher().undefine(*op_);
+  } else if (op_ != nullptr) {
     dispatcher().remove_kernel(op_, id_);
   } else {
     dispatcher().remove_fallback(fallback_);
@@ -74,6 +76,13 @@ std::vector<const Operator*> Dispatcher::operators() const {
 
 void Dispatcher::check_kernel_type(const Operator& op, const KernelRecord& record) const {
   if (record.boxed != nullptr) return;
+  if (record.packed != nullptr) {
+    LS_CHECK(op.kind_ == OpKind::kStructured && op.form_ == OpForm::kFunctional, DispatchError,
+             "[{}] the {} kernel at {} takes packed arguments: expected the functional form of a "
+             "structured operator, got a {} one.",
+             op.name(), name(record.key), to_string(record.site), name(op.kind_));
+    return;
+  }
   const bool for_backend = KeySet::backends().has(record.key);
   const std::type_info* wanted = for_backend ? op.adapters_.kernel_type : op.adapters_.signature;
   LS_CHECK(*record.type == *wanted, DispatchError,
@@ -95,14 +104,40 @@ Registration Dispatcher::register_kernel(std::string_view name, KernelRecord rec
   record.id = next_id_++;
   if (op.defined_) check_kernel_type(op, record);
   op.records_.push_back(record);
-  if (op.defined_) resolve(op);
+  if (op.defined_) resolve_family(op);
   return Registration(&op, record.id);
 }
 
 void Dispatcher::remove_kernel(Operator* op, uint64_t id) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(op->records_, [id](const KernelRecord& record) { return record.id == id; });
-  if (op->defined_) resolve(*op);
+  const auto is_it = [id](const KernelRecord& record) { return record.id == id; };
+  if (std::erase_if(op->records_, is_it) == 0) {
+    op = &entry(op->name_);  // its definition went, and the record waits for the next one
+    std::erase_if(op->records_, is_it);
+  }
+  if (op->defined_) resolve_family(*op);
+}
+
+void Dispatcher::undefine(Operator& op) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Operator*> family;
+  for (const auto& [name, other] : operators_) {
+    if (other->root_ == &op) family.push_back(other.get());
+  }
+  for (Operator* other : family) retire(*other);
+}
+
+void Dispatcher::retire(Operator& op) {
+  std::unique_ptr<Operator>& slot = operators_.at(op.name_);
+  retired_.push_back(std::exchange(slot, std::make_unique<Operator>()));
+  slot->name_ = op.name_;
+  slot->records_ = std::exchange(op.records_, {});
+  op.defined_ = false;
+  op.definition_ = nullptr;
+  op.derivative_ = {};
+  op.derivative_.reason_for_none = "it is defined no longer";
+  op.batching_ = nullptr;
+  resolve(op);
 }
 
 Registration Dispatcher::register_fallback(Key key, Fallback fallback) {
@@ -127,6 +162,14 @@ void Dispatcher::remove_fallback(Key key) {
   }
 }
 
+void Dispatcher::resolve_family(Operator& op) {
+  resolve(op);
+  // The other forms use the kernels of this one.
+  for (auto& [name, other] : operators_) {
+    if (other->defined_ && other->root_ == &op && other.get() != &op) resolve(*other);
+  }
+}
+
 void Dispatcher::resolve(Operator& op) {
   KeySet handled;
   for (int i = 0; i < kKeyCount; ++i) {
@@ -134,16 +177,25 @@ void Dispatcher::resolve(Operator& op) {
     op.table_[i] = op.adapters_.missing;
     op.boxed_[i] = nullptr;
     op.kernels_[i] = nullptr;
+    op.packed_[i] = nullptr;
+    op.kernel_data_[i] = nullptr;
     const KernelRecord* newest = nullptr;
     for (const KernelRecord& record : op.records_) {
       if (record.key == key) newest = &record;
     }
     const bool backend = KeySet::backends().has(key);
+    if (!op.defined_) {
+      op.table_[i] = op.adapters_.missing;
+      handled |= key;
+      continue;
+    }
+    if (newest != nullptr) op.kernel_data_[i] = newest->data;
     if (newest != nullptr && newest->boxed != nullptr) {
       op.boxed_[i] = newest->boxed;
       op.table_[i] = op.adapters_.boxed;
     } else if (newest != nullptr) {
       op.kernels_[i] = newest->function;
+      op.packed_[i] = newest->packed;
       op.strides_[i] = newest->strides;
       // A kernel given to the in-place or out= form itself replaces the wrapper.
       const bool wrapped =
@@ -153,7 +205,11 @@ void Dispatcher::resolve(Operator& op) {
       op.table_[i] = op.adapters_.direct;
     } else if (backend && op.kind_ == OpKind::kView) {
       op.table_[i] = op.adapters_.view;
-    } else if (backend && op.kind_ == OpKind::kStructured) {
+    } else if (key == Key::kObserver) {
+      op.table_[i] = op.adapters_.observed;
+    } else if (backend && op.kind_ == OpKind::kStructured &&
+               (op.root_->kernels_[i] != nullptr || op.root_->packed_[i] != nullptr ||
+                op.allocates_only() || !has_fallback_[i])) {
       // The wrapper itself reports a backend without a kernel; meta needs none.
       op.table_[i] = op.adapters_.structured;
     } else if (has_fallback_[i] && fallbacks_[i].kernel != nullptr) {
@@ -166,6 +222,10 @@ void Dispatcher::resolve(Operator& op) {
   }
   // Backends stay in the mask even without a kernel, so that the call reports what is missing.
   op.mask_ = handled | KeySet::backends();
+  if (!traces_dispatch()) return;
+  for (int i = 0; i < kKeyCount; ++i) {
+    op.traced_[i] = std::exchange(op.table_[i], op.adapters_.traced);
+  }
 }
 
 std::string Dispatcher::dump(const Operator& op) const {

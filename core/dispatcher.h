@@ -11,11 +11,13 @@
 
 namespace lockstep {
 
-/// Undoes one registration when it is destroyed. Move-only.
+/// Undoes one registration (a kernel, a fallback, an operator's definition) when it is destroyed.
+/// Move-only.
 class Registration {
  public:
   Registration() = default;
   Registration(Operator* op, uint64_t id) : op_(op), id_(id) {}
+  explicit Registration(Operator* definition) : op_(definition), id_(kDefinition) {}
   Registration(Key fallback, uint64_t id) : fallback_(fallback), id_(id) {}
   Registration(Registration&& other) noexcept { swap(other); }
   Registration& operator=(Registration&& other) noexcept {
@@ -31,6 +33,8 @@ class Registration {
     std::swap(fallback_, other.fallback_);
     std::swap(id_, other.id_);
   }
+
+  static constexpr uint64_t kDefinition = ~uint64_t{0};
 
   Operator* op_ = nullptr;
   Key fallback_ = Key::kCPU;
@@ -70,13 +74,20 @@ class Dispatcher {
   friend class OpDefinition;
 
   Operator& entry(std::string_view name);
+  /// Fills in the tables of an operator and of its other forms.
+  void resolve_family(Operator& op);
   void resolve(Operator& op);
   void check_kernel_type(const Operator& op, const KernelRecord& record) const;
   void remove_kernel(Operator* op, uint64_t id);
   void remove_fallback(Key key);
+  /// Forgets a definition and its other forms. References to them stay valid; calls through them
+  /// throw. Kernels that others registered wait for the next definition of the name.
+  void undefine(Operator& op);
+  void retire(Operator& op);
 
   mutable std::recursive_mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<Operator>> operators_;
+  std::vector<std::unique_ptr<Operator>> retired_;
   Fallback fallbacks_[kKeyCount];
   bool has_fallback_[kKeyCount] = {};
   uint64_t next_id_ = 1;

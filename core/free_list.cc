@@ -9,10 +9,10 @@ namespace lockstep {
 
 namespace {
 
-constexpr size_t kGranule =
-    512;  // alignment and rounding, a multiple of every vector and line size
 // A remainder below this stays with the block: splitting it off would only make crumbs.
-size_t smallest_remainder(size_t bytes) { return bytes < (1u << 20) ? kGranule : bytes / 16; }
+size_t smallest_remainder(size_t bytes, size_t granule) {
+  return bytes < (1u << 20) ? granule : bytes / 16;
+}
 
 }  // namespace
 
@@ -48,7 +48,7 @@ FreeList::Chunk* FreeList::extend(size_t bytes) {
            "batch size.",
            bytes, used_, capacity_);
   Chunk* chunk = new_chunk();
-  *chunk = {used_, bytes, last_, nullptr, false, {}};
+  *chunk = {used_, bytes, last_, nullptr, false, {}, nullptr};
   if (last_ != nullptr) last_->next = chunk;
   last_ = chunk;
   used_ += bytes;
@@ -60,25 +60,37 @@ FreeList::Chunk* FreeList::take(size_t bytes) {
            "[allocator] {} bytes are more than this process may ever hold ({}).", bytes, capacity_);
   const size_t wanted = (bytes + kGranule - 1) / kGranule * kGranule;
   Chunk* chunk;
-  if (const auto fit = free_.lower_bound(wanted); fit != free_.end()) {
+  if (wanted <= kLargestWaiting && waiting(wanted) != nullptr) {
+    chunk = std::exchange(waiting(wanted), waiting(wanted)->next_waiting);
+  } else {
+    chunk = find(wanted);
+  }
+  stats_.allocated += static_cast<int64_t>(chunk->bytes);
+  stats_.peak_allocated = std::max(stats_.peak_allocated, stats_.allocated);
+  ++stats_.allocations;
+  return chunk;
+}
+
+FreeList::Chunk* FreeList::find(size_t wanted) {
+  auto fit = free_.lower_bound(wanted);
+  if (fit == free_.end() && join_waiting()) fit = free_.lower_bound(wanted);
+  Chunk* chunk;
+  if (fit != free_.end()) {
     chunk = fit->second;
     free_.erase(fit);
   } else {
     chunk = extend(wanted);
   }
   chunk->free = false;
-  if (chunk->bytes - wanted >= smallest_remainder(wanted)) {
+  if (chunk->bytes - wanted >= smallest_remainder(wanted, kGranule)) {
     Chunk* rest = new_chunk();
-    *rest = {chunk->begin + wanted, chunk->bytes - wanted, chunk, chunk->next, true, {}};
+    *rest = {chunk->begin + wanted, chunk->bytes - wanted, chunk, chunk->next, true, {}, nullptr};
     if (rest->next != nullptr) rest->next->previous = rest;
     if (last_ == chunk) last_ = rest;
     chunk->next = rest;
     chunk->bytes = wanted;
     insert_free(rest);
   }
-  stats_.allocated += static_cast<int64_t>(chunk->bytes);
-  stats_.peak_allocated = std::max(stats_.peak_allocated, stats_.allocated);
-  ++stats_.allocations;
   return chunk;
 }
 
@@ -94,6 +106,25 @@ FreeList::Chunk* FreeList::join(Chunk* left, Chunk* right) noexcept {
 
 void FreeList::give_back(Chunk* chunk) noexcept {
   stats_.allocated -= static_cast<int64_t>(chunk->bytes);
+  if (chunk->bytes <= kLargestWaiting) {
+    chunk->next_waiting = std::exchange(waiting(chunk->bytes), chunk);
+  } else {
+    set_free(chunk);
+  }
+}
+
+bool FreeList::join_waiting() noexcept {
+  bool any = false;
+  for (Chunk*& first : waiting_) {
+    while (first != nullptr) {
+      set_free(std::exchange(first, first->next_waiting));
+      any = true;
+    }
+  }
+  return any;
+}
+
+void FreeList::set_free(Chunk* chunk) noexcept {
   if (Chunk* left = chunk->previous; left != nullptr && left->free) {
     free_.erase(left->place);
     chunk = join(left, chunk);

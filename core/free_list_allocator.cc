@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "core/check.h"
 
@@ -32,32 +33,32 @@ FreeListAllocator::FreeListAllocator(size_t capacity)
 
 FreeListAllocator::~FreeListAllocator() { munmap(range_, capacity_ + kHugePage); }
 
-Block FreeListAllocator::allocate(size_t bytes, Stream) {
+Block FreeListAllocator::allocate(size_t bytes, const Stream&) {
   if (bytes == 0) return {nullptr, 0, nullptr, this};
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard guard(lock_);
   FreeList::Chunk* chunk = list_.take(bytes);
   return {base_ + chunk->begin, chunk->bytes, chunk, this};
 }
 
 void FreeListAllocator::free(const Block& block) noexcept {
   if (block.data == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard guard(lock_);
   list_.give_back(static_cast<FreeList::Chunk*>(block.cookie));
 }
 
-void FreeListAllocator::record_stream(const Block&, Stream) {
+void FreeListAllocator::record_stream(const Block&, const Stream&) {
   // One synchronous stream: nothing can still be using a freed block.
 }
 
 MemoryStats FreeListAllocator::stats() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard guard(lock_);
   MemoryStats stats = list_.stats();
   stats.system_calls = 2;  // the constructor's
   return stats;
 }
 
 void FreeListAllocator::reset_peak() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard guard(lock_);
   list_.reset_peak();
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 
 #include "core/free_list.h"
+#include "core/spin_lock.h"
 
 namespace lockstep {
 
@@ -21,14 +21,14 @@ class FreeListAllocator final : public Allocator {
   FreeListAllocator(const FreeListAllocator&) = delete;
   FreeListAllocator& operator=(const FreeListAllocator&) = delete;
 
-  Block allocate(size_t bytes, Stream stream) override;
+  Block allocate(size_t bytes, const Stream& stream) override;
   void free(const Block& block) noexcept override;
-  void record_stream(const Block& block, Stream stream) override;
+  void record_stream(const Block& block, const Stream& stream) override;
   MemoryStats stats() const override;
   void reset_peak() override;
 
  private:
-  mutable std::mutex mutex_;
+  mutable SpinLock lock_;
   size_t capacity_;
   void* range_ = nullptr;      ///< the whole mapping
   std::byte* base_ = nullptr;  ///< its first huge page

@@ -19,14 +19,18 @@ struct TensorArg {
   bool contiguous = false;
 
   TensorArg() = default;
-  explicit TensorArg(const TensorImpl& impl)
-      : address(impl.data()),
-        size_data(impl.sizes.data()),
-        stride_data(impl.strides.data()),
-        numel(impl.numel),
-        rank(static_cast<int32_t>(impl.sizes.size())),
-        dtype(impl.dtype),
-        contiguous(impl.contiguous) {}
+  explicit TensorArg(const TensorImpl& impl) { refer_to(impl); }
+
+  /// Makes it stand for `impl`, in place: a copy of a fresh one would wait for its parts.
+  void refer_to(const TensorImpl& impl) {
+    address = impl.data();
+    size_data = impl.sizes.data();
+    stride_data = impl.strides.data();
+    numel = impl.numel;
+    rank = static_cast<int32_t>(impl.sizes.size());
+    dtype = impl.dtype;
+    contiguous = impl.contiguous;
+  }
 
   bool defined() const { return rank >= 0; }
   IntList sizes() const { return std::span(size_data, static_cast<size_t>(rank)); }
@@ -77,6 +81,10 @@ struct KernelParameter<OptionalTensor> {
 };
 template <>
 struct KernelParameter<TensorList> {
+  using type = InList;
+};
+template <>
+struct KernelParameter<OptionalTensorList> {
   using type = InList;
 };
 template <>

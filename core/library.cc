@@ -47,8 +47,8 @@ OpDefinition::OpDefinition(std::string_view text, Site site) {
   Schema schema = parse_schema(text);
   const std::lock_guard lock(dispatcher().mutex_);
   op_ = &dispatcher().entry(schema.full_name());
-  LS_CHECK(!op_->defined_, DispatchError, "[{}] defined twice: at {}:{} and at {}:{}.", op_->name(),
-           op_->site_.file, op_->site_.line, site.file, site.line);
+  LS_CHECK(!op_->defined_, DispatchError, "[{}] defined twice: at {} and at {}.", op_->name(),
+           to_string(op_->site_), to_string(site));
   op_->schema_ = std::move(schema);
   op_->site_ = site;
 }
@@ -67,9 +67,12 @@ void OpDefinition::kind(OpKind kind, AnyFunction definition, OpAdapters adapters
   dispatcher().resolve(*op_);
 }
 
-const Operator* OpDefinition::form(OpForm form, std::string_view overload, OpAdapters adapters) {
+const Operator* OpDefinition::form(OpForm form, std::optional<std::string_view> overload,
+                                   OpAdapters adapters) {
+  const std::string wanted(overload.value_or(op_->schema_.overload));
   Schema schema =
-      form == OpForm::kInPlace ? in_place_schema(op_->schema_) : out_schema(op_->schema_, overload);
+      form == OpForm::kInPlace ? in_place_schema(op_->schema_) : out_schema(op_->schema_, wanted);
+  schema.overload = wanted;
   OpDefinition other(schema.to_string(), op_->site_);
   other.op_->schema_ = std::move(schema);  // keeps defaults that do not print
   other.op_->form_ = form;
@@ -81,6 +84,19 @@ const Operator* OpDefinition::form(OpForm form, std::string_view overload, OpAda
 }
 
 void OpDefinition::autocast(Autocast autocast) { op_->autocast_ = autocast; }
+void OpDefinition::data(void* data) { op_->definition_data_ = data; }
+void OpDefinition::derivative_data(void* data) { op_->derivative_.data = data; }
+void OpDefinition::batching(BatchingRule rule, void* data) {
+  op_->batching_ = rule;
+  op_->batching_data_ = data;
+}
+void OpDefinition::allocates_only() {
+  const std::lock_guard lock(dispatcher().mutex_);
+  op_->allocates_only_ = true;
+  op_->tags_.emplace_back("allocates_only");
+  dispatcher().resolve(*op_);
+}
+void OpDefinition::flops(FlopFormula formula) { op_->flops_ = formula; }
 void OpDefinition::tag(std::string_view tag) { op_->tags_.emplace_back(tag); }
 void OpDefinition::derivative(Vjp vjp) { op_->derivative_.of_one = vjp; }
 void OpDefinition::derivative(VjpOfMany vjp) { op_->derivative_.of_many = vjp; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <source_location>
 #include <string_view>
 
@@ -20,16 +21,28 @@ class OpDefinition {
   /// Throws DispatchError when the C++ signature does not say what the schema says.
   void kind(OpKind kind, AnyFunction definition, OpAdapters adapters);
   void autocast(Autocast autocast);
+  void flops(FlopFormula formula);
+  void allocates_only();
   void tag(std::string_view tag);
   void derivative(Vjp vjp);
   void derivative(VjpOfMany vjp);
   void saves(std::initializer_list<std::string_view> texts);
   void differentiable_outputs(uint64_t mask);
   void not_differentiable(std::string_view reason);
-  /// Defines the `name_` or `name.out` operator that shares rule and kernels with this one.
-  const Operator* form(OpForm form, std::string_view overload, OpAdapters adapters);
+  /// Defines the `name_` or `name.out` operator that shares rule and kernels with this one. Without
+  /// an overload it has this one's.
+  const Operator* form(OpForm form, std::optional<std::string_view> overload, OpAdapters adapters);
+
+  /// What rule or body find at `definition_data`.
+  void data(void* data);
+  /// What the derivative finds at `VjpContext::data`.
+  void derivative_data(void* data);
+  void batching(BatchingRule rule, void* data);
 
   const Operator* op() const { return op_; }
+  /// Undoes the definition, with its other forms; for definitions that do not last as long as the
+  /// process.
+  Registration registration() const { return Registration(op_); }
 
  private:
   Operator* op_;
@@ -85,12 +98,12 @@ class OpBuilder<R(A...)> {
     definition_.kind(OpKind::kHostValue, nullptr, SignatureAdapters<R(A...)>::make());
     return *this;
   }
-  /// Adds the in-place form `name_`.
-  OpBuilder& in_place() {
+  /// Adds the in-place form `name_`, of this operator's overload unless ATen calls it otherwise.
+  OpBuilder& in_place(std::optional<std::string_view> overload = std::nullopt) {
     using Form = structured::InPlace<R(A...)>;
     OpAdapters adapters = SignatureAdapters<typename Form::Signature>::make();
     adapters.structured = reinterpret_cast<AnyFunction>(&Form::call);
-    in_place_ = definition_.form(OpForm::kInPlace, "", adapters);
+    in_place_ = definition_.form(OpForm::kInPlace, overload, adapters);
     return *this;
   }
   /// Adds the out= form. ATen calls its overload "out" where the functional one has none or is
@@ -104,6 +117,16 @@ class OpBuilder<R(A...)> {
   }
   OpBuilder& autocast(Autocast autocast) {
     definition_.autocast(autocast);
+    return *this;
+  }
+  /// Results are left as they were allocated: no backend needs a kernel.
+  OpBuilder& allocates_only() {
+    definition_.allocates_only();
+    return *this;
+  }
+  /// For operators of which most time is additions and multiplications.
+  OpBuilder& flops(FlopFormula formula) {
+    definition_.flops(formula);
     return *this;
   }
   OpBuilder& tag(std::string_view tag) {

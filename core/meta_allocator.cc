@@ -2,7 +2,7 @@
 
 namespace lockstep {
 
-Block MetaAllocator::allocate(size_t bytes, Stream) {
+Block MetaAllocator::allocate(size_t bytes, const Stream&) {
   if (bytes == 0) return {nullptr, 0, nullptr, this};
   const std::lock_guard lock(mutex_);
   FreeList::Chunk* chunk = list_.take(bytes);
@@ -15,7 +15,7 @@ void MetaAllocator::free(const Block& block) noexcept {
   list_.give_back(static_cast<FreeList::Chunk*>(block.cookie));
 }
 
-void MetaAllocator::record_stream(const Block&, Stream) {}  // nothing runs on these blocks
+void MetaAllocator::record_stream(const Block&, const Stream&) {}  // nothing runs on these blocks
 
 MemoryStats MetaAllocator::stats() const {
   const std::lock_guard lock(mutex_);

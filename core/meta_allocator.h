@@ -13,9 +13,9 @@ namespace lockstep {
 /// Thread-safe (one lock).
 class MetaAllocator final : public Allocator {
  public:
-  Block allocate(size_t bytes, Stream stream) override;
+  Block allocate(size_t bytes, const Stream& stream) override;
   void free(const Block& block) noexcept override;
-  void record_stream(const Block& block, Stream stream) override;
+  void record_stream(const Block& block, const Stream& stream) override;
   MemoryStats stats() const override;
   void reset_peak() override;
 

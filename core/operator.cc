@@ -1,6 +1,7 @@
 #include "core/operator.h"
 
 #include "core/check.h"
+#include "core/dispatch_trace.h"
 
 namespace lockstep {
 
@@ -15,6 +16,10 @@ std::string_view name(Autocast autocast) {
   return kNames[static_cast<int>(autocast)];
 }
 
+std::string to_string(Site site) {
+  return site.line == 0 ? std::string(site.file) : fmt::format("{}:{}", site.file, site.line);
+}
+
 KeySet Operator::keys_of(std::span<const Value> arguments) const {
   KeySet keys;
   KeySet chosen;
@@ -25,7 +30,10 @@ KeySet Operator::keys_of(std::span<const Value> arguments) const {
       if (!value.tensor().defined()) throw_undefined_argument();
       keys |= value.tensor().key_set();
     } else if (value.is_tensor_list()) {
-      for (const Tensor& tensor : value.tensors()) keys |= tensor.key_set();
+      const bool may_be_absent = schema_.arguments[i].type.optional_element;
+      for (const Tensor& tensor : value.tensors()) {
+        if (tensor.defined() || !may_be_absent) keys |= tensor.key_set();
+      }
     } else if (schema_.arguments[i].type.base == BaseType::kDevice) {
       takes_device = true;
       if (!value.is_none()) chosen |= backend_key(value.to_device().type);
@@ -56,22 +64,30 @@ std::string Operator::explain(Key key) const {
   const bool backend = KeySet::backends().has(key);
   if (newest == nullptr && form_ != OpForm::kFunctional && backend) return root().explain(key);
   if (newest != nullptr) {
-    return fmt::format("{}kernel at {}:{}", newest->boxed != nullptr ? "boxed " : "",
-                       newest->site.file, newest->site.line);
+    return fmt::format("{}kernel at {}", newest->boxed != nullptr ? "boxed " : "",
+                       to_string(newest->site));
   }
-  const AnyFunction entry = table_[static_cast<int>(key)];
+  if (key == Key::kObserver) return "tells observers";
+  const AnyFunction entry = (traces_dispatch() ? traced_ : table_)[static_cast<int>(key)];
   if (entry == adapters_.boxed) return "fallback of the key";
   if (kind_ == OpKind::kComposite && entry == adapters_.direct) return "composite: its body";
   if (kind_ == OpKind::kView && backend) return "view: geometry only";
   if (kind_ == OpKind::kStructured && key == Key::kMeta) return "shape rule only";
+  if (backend && allocates_only()) return "memory only";
   return backend ? "missing" : "skipped";
 }
 
 void Operator::throw_missing(KeySet keys) const {
+  LS_CHECK(defined_, DispatchError,
+           "[{}] the operator is defined no longer: the plug-in that brought it was unloaded.",
+           name_);
   std::string registered;
   for (int i = 0; i < kKeyCount; ++i) {
     const std::string reason = explain(static_cast<Key>(i));
-    if (reason == "missing" || reason == "skipped" || reason == "fallback of the key") continue;
+    if (reason == "missing" || reason == "skipped" || reason == "fallback of the key" ||
+        reason == "tells observers") {
+      continue;
+    }
     registered +=
         fmt::format("{}{}", registered.empty() ? "" : ", ", lockstep::name(static_cast<Key>(i)));
   }

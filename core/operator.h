@@ -1,12 +1,13 @@
 #pragma once
 
 #include <source_location>
+#include <span>
 #include <string>
 #include <typeinfo>
 #include <vector>
 
 #include "core/dispatch_key.h"
-#include "core/kernel_arguments.h"
+#include "core/packed_kernel.h"
 #include "core/schema.h"
 #include "core/vjp.h"
 
@@ -18,6 +19,11 @@ class Operator;
 using AnyFunction = void (*)();
 /// A kernel that sees any operator as a name and a stack.
 using BoxedKernel = void (*)(const Operator& op, KeySet keys, Stack& stack);
+/// Treats a batch in one call: the tensor arguments whose bit (by index in the schema) is set in
+/// `batched` have a batch dimension in front, and so must every result have.
+using BatchingRule = void (*)(const Operator& op, uint64_t batched, Stack& stack);
+/// Additions and multiplications that a call took.
+using FlopFormula = int64_t (*)(std::span<const Value> arguments, std::span<const Value> results);
 
 /// The five kinds of operator; docs/dispatch.md says what each has.
 enum class OpKind : uint8_t { kStructured, kView, kComposite, kDynamic, kHostValue };
@@ -38,6 +44,8 @@ struct OpAdapters {
   AnyFunction direct = nullptr;      ///< calls the kernel of the key with the arguments as they are
   AnyFunction structured = nullptr;  ///< the wrapper of rule + kernel, for this form
   AnyFunction view = nullptr;        ///< aliases by the geometry function
+  AnyFunction observed = nullptr;    ///< tells observers, then runs the entry below
+  AnyFunction traced = nullptr;      ///< prints a line, then runs the entry it stands for
   void (*unbox)(const Operator&, KeySet, AnyFunction, Stack&) = nullptr;
   const std::type_info* kernel_type = nullptr;  ///< of kernels registered for a backend
   const std::type_info* signature = nullptr;    ///< R(A...)
@@ -47,8 +55,9 @@ struct OpAdapters {
 /// Where something was registered, for errors that name both sides.
 struct Site {
   const char* file = "";
-  uint32_t line = 0;
+  uint32_t line = 0;  ///< 0: `file` is a shared library
 };
+std::string to_string(Site site);
 
 /// One kernel as registered; the newest at a key wins.
 struct KernelRecord {
@@ -56,6 +65,8 @@ struct KernelRecord {
   Key key = Key::kCPU;
   AnyFunction function = nullptr;
   BoxedKernel boxed = nullptr;
+  PackedKernel packed = nullptr;  ///< for structured operators, whatever their C++ signature
+  void* data = nullptr;           ///< what boxed and packed kernels find at `kernel_data`
   const std::type_info* type = nullptr;
   Strides strides = Strides::kAny;
   Site site;
@@ -73,11 +84,18 @@ class Operator {
   OpForm form() const { return form_; }
   Autocast autocast() const { return root().autocast_; }
   const std::vector<std::string>& tags() const { return tags_; }
+  /// Null when the block declares none.
+  FlopFormula flops() const { return root().flops_; }
   const Derivative& derivative() const { return root().derivative_; }
+  /// Null when the operator declares none.
+  BatchingRule batching() const { return root().batching_; }
+  void* batching_data() const { return root().batching_data_; }
   Site site() const { return site_; }
   bool is_defined() const { return defined_; }
   /// The functional form, which owns rule, kernels and derivative.
   const Operator& root() const { return *root_; }
+  /// Whether results are left as they were allocated, so that no backend needs a kernel.
+  bool allocates_only() const { return root().allocates_only_; }
   /// Whether `name_` exists: the kernel may then write where it reads its first argument.
   bool has_in_place() const { return root().has_in_place_; }
 
@@ -95,12 +113,19 @@ class Operator {
 
   // For the dispatcher's own templates.
   AnyFunction entry(Key key) const { return table_[static_cast<int>(key)]; }
+  /// What `entry` would be if dispatch were not traced.
+  AnyFunction traced_entry(Key key) const { return traced_[static_cast<int>(key)]; }
   KeySet mask() const { return mask_; }
   BoxedKernel boxed_kernel(Key key) const { return boxed_[static_cast<int>(key)]; }
   /// Newest typed kernel of a backend, or null.
   AnyFunction kernel(Key key) const { return kernels_[static_cast<int>(key)]; }
   Strides kernel_strides(Key key) const { return strides_[static_cast<int>(key)]; }
+  /// Newest kernel of a backend that takes packed arguments, where that is newer than any typed
+  /// one; else null.
+  PackedKernel packed_kernel(Key key) const { return packed_[static_cast<int>(key)]; }
+  void* kernel_data(Key key) const { return kernel_data_[static_cast<int>(key)]; }
   AnyFunction definition() const { return root().definition_; }
+  void* definition_data() const { return root().definition_data_; }
   /// Index of the tensor argument that the result is, for results of type `const Tensor&`.
   int alias_argument() const { return alias_argument_; }
   const OpAdapters& adapters() const { return adapters_; }
@@ -114,13 +139,17 @@ class Operator {
 
   AnyFunction table_[kKeyCount] = {};
   KeySet mask_ = KeySet::all();
+  AnyFunction traced_[kKeyCount] = {};
   BoxedKernel boxed_[kKeyCount] = {};
   AnyFunction kernels_[kKeyCount] = {};
   Strides strides_[kKeyCount] = {};
+  PackedKernel packed_[kKeyCount] = {};
+  void* kernel_data_[kKeyCount] = {};
   OpAdapters adapters_;
   Operator* root_ = this;
   int alias_argument_ = -1;
   AnyFunction definition_ = nullptr;  ///< shape rule, geometry function or composite body
+  void* definition_data_ = nullptr;
 
   std::string name_;
   Schema schema_;
@@ -128,12 +157,16 @@ class Operator {
   OpKind kind_ = OpKind::kStructured;
   OpForm form_ = OpForm::kFunctional;
   Autocast autocast_ = Autocast::kNone;
+  FlopFormula flops_ = nullptr;
   Derivative derivative_;
+  BatchingRule batching_ = nullptr;
+  void* batching_data_ = nullptr;
   std::vector<std::string> tags_;
   std::vector<KernelRecord> records_;
   Site site_;
   bool defined_ = false;
   bool has_in_place_ = false;
+  bool allocates_only_ = false;
 };
 
 }  // namespace lockstep

@@ -13,6 +13,8 @@ struct OutputSpec {
   DType dtype = DType::kF32;
   std::optional<Dims> strides;  ///< row-major when absent
   bool present = true;  ///< false: the result is an undefined tensor (an `output_mask` said so)
+
+  OutputSpec() noexcept {}  // not defaulted: making one must not clear the room for sizes first
 };
 
 /// What a shape rule returns: the results, and the dtype in which the kernel computes.
@@ -26,10 +28,10 @@ struct Outputs {
 };
 
 /// One result, row-major.
-inline Outputs one(Dims sizes, DType dtype) {
+inline Outputs one(IntList sizes, DType dtype) {
   Outputs outputs;
   OutputSpec& spec = outputs.specs.emplace_back();
-  spec.sizes = std::move(sizes);
+  spec.sizes.assign(sizes);
   spec.dtype = dtype;
   return outputs;
 }
@@ -40,6 +42,10 @@ struct ViewSpec {
   Dims strides;
   int64_t offset = 0;          ///< in elements of the result's dtype, from the storage's start
   std::optional<DType> dtype;  ///< the base's when absent
+
+  ViewSpec() noexcept {}  // as above
+  ViewSpec(Dims sizes, Dims strides, int64_t offset, std::optional<DType> dtype = std::nullopt)
+      : sizes(std::move(sizes)), strides(std::move(strides)), offset(offset), dtype(dtype) {}
 };
 
 }  // namespace lockstep

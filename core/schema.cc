@@ -32,6 +32,10 @@ class Parser {
     Schema schema;
     skip_prefix("aten::");
     schema.name = word("an operator name");
+    if (text_.substr(at_).starts_with("::")) {
+      at_ += 2;
+      schema.name += "::" + word("an operator name");
+    }
     if (take('.')) schema.overload = word("an overload name");
     expect('(');
     bool keyword_only = false;

@@ -55,7 +55,7 @@ struct Return {
 
 /// An operator's signature in ATen's schema language.
 struct Schema {
-  std::string name;      ///< "add"
+  std::string name;      ///< "add"; with the namespace, unless that is "aten": "my::scale_clamp"
   std::string overload;  ///< "Tensor", or empty
   std::vector<Argument> arguments;
   std::vector<Return> returns;

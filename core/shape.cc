@@ -7,8 +7,6 @@
 
 namespace lockstep {
 
-bool same(IntList a, IntList b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
-
 std::string to_string(IntList list) { return fmt::format("[{}]", fmt::join(list, ", ")); }
 
 int64_t count_elements(IntList sizes) {

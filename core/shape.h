@@ -25,6 +25,14 @@ class IntList : public std::span<const int64_t> {
   IntList(std::initializer_list<int64_t> l) : span(l.begin(), l.size()) {}
 };
 
+/// A borrowed list of numbers, the type of every `float[]` argument; it owns nothing either.
+class DoubleList : public std::span<const double> {
+ public:
+  using std::span<const double>::span;
+  DoubleList(std::span<const double> s) : span(s) {}
+  DoubleList(std::initializer_list<double> l) : span(l.begin(), l.size()) {}
+};
+
 /// The type of a `bool[N]` argument: at most 32 flags, by value.
 struct BoolList {
   uint32_t bits = 0;
@@ -40,7 +48,13 @@ struct BoolList {
 };
 
 inline Dims to_dims(IntList list) { return Dims(std::span<const int64_t>(list)); }
-bool same(IntList a, IntList b);
+inline bool same(IntList a, IntList b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
 /// "[2, 3]"
 std::string to_string(IntList list);
 inline std::string to_string(const Dims& dims) { return to_string(IntList(dims)); }

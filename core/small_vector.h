@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace lockstep {
@@ -16,7 +17,11 @@ template <class T, size_t N>
 class SmallVector {
  public:
   SmallVector() noexcept {}
-  explicit SmallVector(size_t count, const T& value = T()) { resize(count, value); }
+  explicit SmallVector(size_t count, const T& value = T()) {
+    reserve(count);
+    std::uninitialized_fill_n(data(), count, value);
+    size_ = static_cast<uint32_t>(count);
+  }
   SmallVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
   explicit SmallVector(std::span<const T> values) { append(values.begin(), values.end()); }
   SmallVector(const SmallVector& other) { append(other.begin(), other.end()); }
@@ -89,7 +94,22 @@ class SmallVector {
   }
   template <class It>
   void append(It first, It last) {
-    for (; first != last; ++first) emplace_back(*first);
+    const size_t count = static_cast<size_t>(last - first);
+    reserve(size_ + count);
+    T* place = data() + size_;
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      for (; first != last; ++first, ++place) {
+        ::new (static_cast<void*>(place)) T(*first);
+        one_by_one();
+      }
+      size_ += static_cast<uint32_t>(count);
+    } else {
+      for (; first != last; ++first, ++place, ++size_) ::new (static_cast<void*>(place)) T(*first);
+    }
+  }
+  void assign(std::span<const T> values) {
+    clear();
+    append(values.begin(), values.end());
   }
 
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
@@ -101,6 +121,11 @@ class SmallVector {
   }
 
  private:
+  /// Keeps a loop over elements from becoming one wide copy: reading several words at once that
+  /// were just written one by one stalls until they have left the store buffer, and most short
+  /// lists are read at once.
+  static void one_by_one() noexcept { asm volatile(""); }
+
   bool on_heap() const noexcept { return capacity_ > N; }
   T* inline_data() noexcept { return std::launder(reinterpret_cast<T*>(inline_)); }
   const T* inline_data() const noexcept {
@@ -129,7 +154,11 @@ class SmallVector {
       capacity_ = std::exchange(other.capacity_, N);
       size_ = std::exchange(other.size_, 0);
     } else {
-      std::uninitialized_move_n(other.data(), other.size_, inline_data());
+      T* to = inline_data();
+      for (T& value : other) {
+        ::new (static_cast<void*>(to++)) T(std::move(value));
+        one_by_one();
+      }
       size_ = other.size_;
       other.clear();
     }

@@ -1,7 +1,6 @@
 #include "core/storage.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/check.h"
 
@@ -15,7 +14,9 @@ void Storage::resize(size_t bytes) {
   if (bytes > block_.bytes) {
     Allocator& source = lockstep::allocator(device_);
     const Block fresh = source.allocate(bytes, current_stream(device_));
-    if (bytes_ != 0 && fresh.data != nullptr) std::memcpy(fresh.data, block_.data, bytes_);
+    if (bytes_ != 0 && fresh.data != nullptr) {
+      source.copy(fresh.data, block_.data, bytes_, Transfer::kWithin);
+    }
     source.free(block_);
     block_ = fresh;
   }

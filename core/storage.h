@@ -5,6 +5,7 @@
 
 #include "core/allocator.h"
 #include "core/device.h"
+#include "core/object_pool.h"
 #include "core/ref.h"
 
 namespace lockstep {
@@ -14,7 +15,7 @@ namespace lockstep {
 /// Reference counting and the version are thread-safe; the bytes are not guarded. A slot of a
 /// larger arena is a storage of its own that keeps the arena alive, so that its version counts
 /// only its own changes.
-class Storage : public RefCounted {
+class Storage : public RefCounted, public Pooled<Storage> {
  public:
   /// Fresh uninitialised memory for use on the device's current stream.
   Storage(size_t bytes, Device device)

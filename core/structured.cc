@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/copies.h"
 #include "core/dispatcher.h"
+#include "core/transfer.h"
 
 namespace lockstep::structured {
 
@@ -22,14 +23,11 @@ bool is_matrix_layout(const TensorImpl& impl) {
   return row_major || column_major;
 }
 
-/// Copies elements with casts and any strides; both on `backend`.
-void copy_elements(Key backend, const Tensor& destination, const Tensor& source) {
-  static const Operator& op = dispatcher().find("copy");
-  using Kernel = StructuredKernel<Tensor(const Tensor&, const Tensor&, bool)>::type;
-  const AnyFunction kernel = op.kernel(backend);
-  if (kernel == nullptr) op.throw_missing(backend);
-  const Out out(*destination.impl());
-  reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
+/// True for memory that the kernel must not touch: only a call with a device option has it. On meta
+/// there is none.
+bool is_elsewhere(const Preparation& preparation, const TensorImpl& impl) {
+  const Device device = impl.storage->device();
+  return device != preparation.device && device != kMeta && preparation.device != kMeta;
 }
 
 /// `count` places, `stride` bytes apart.
@@ -87,13 +85,47 @@ bool may_share(const TensorImpl& a, const TensorImpl& b) {
 
 }  // namespace
 
-bool acceptable(const TensorImpl& impl, std::optional<DType> compute, Strides strides) {
+void copy_elements(Key backend, const Tensor& destination, const Tensor& source) {
+  static const Operator& op = dispatcher().find("copy");
+  using Kernel = StructuredKernel<Tensor(const Tensor&, const Tensor&, bool)>::type;
+  const AnyFunction kernel = op.kernel(backend);
+  if (kernel == nullptr) {
+    // The backend may have a fallback.
+    using Copy = TypedOp<const Tensor&(const Tensor&, const Tensor&, bool)>;
+    static const Copy in_place(&dispatcher().find("copy_"));
+    in_place.redispatch(backend, destination, source, false);
+    return;
+  }
+  const Out out(*destination.impl());
+  reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
+}
+
+void run_packed(const Preparation& preparation, std::span<const Out* const> outs,
+                std::span<const PackedArgument> arguments) {
+  const Operator& root = preparation.op.root();
+  const Key backend = preparation.backend;
+  root.packed_kernel(backend)(
+      {preparation.op, backend, preparation.device, outs, arguments, root.kernel_data(backend)});
+}
+
+bool acceptable(const Preparation& preparation, const TensorImpl& impl,
+                std::optional<DType> compute) {
   if (compute && impl.dtype != *compute) return false;
+  if (is_elsewhere(preparation, impl)) [[unlikely]] {
+    return false;
+  }
+  const Strides strides = preparation.strides;
   if (strides == Strides::kAny || impl.contiguous) return true;
   return strides == Strides::kMatrix && is_matrix_layout(impl);
 }
 
 Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast) {
+  if (is_elsewhere(preparation, *tensor.impl())) {
+    const Tensor here = transferred(tensor, preparation.device);
+    const std::optional<DType> compute = cast ? preparation.compute : std::nullopt;
+    return acceptable(preparation, *here.impl(), compute) ? here
+                                                          : converted(preparation, here, cast);
+  }
   const DType dtype = cast ? preparation.compute.value_or(tensor.dtype()) : tensor.dtype();
   Tensor copy = empty_tensor(tensor.sizes(), dtype, tensor.device());
   if (preparation.backend == Key::kMeta) return copy;
@@ -122,6 +154,9 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
                bool resizable, ReadBack read_back)
     : result_(destination) {
   const std::string_view op = preparation.op.name();
+  LS_CHECK(!destination.is_inference() || detail::inference_mode, AutogradError,
+           "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.", op,
+           to_string(destination));
   if (!same(destination.sizes(), spec.sizes)) {
     LS_CHECK(resizable, ShapeError,
              "[{}] the result does not fit in place: expected shape {}, got {}. Use the form that "
@@ -150,10 +185,12 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
   LS_CHECK(castable, DTypeError,
            "[{}] the result cannot be stored: expected a destination of {}, got {}. Cast it first.",
            op, to_string(spec.dtype), to_string(to));
-  LS_CHECK(!may_self_overlap(destination.sizes(), destination.strides()), ShapeError,
-           "[{}] the destination's elements overlap (an expanded tensor?): expected each to have "
-           "its own memory, got shape {} with strides {}. clone() it first.",
-           op, destination.shape(), to_string(destination.strides()));
+  LS_CHECK(
+      destination.is_contiguous() || !may_self_overlap(destination.sizes(), destination.strides()),
+      ShapeError,
+      "[{}] the destination's elements overlap (an expanded tensor?): expected each to have "
+      "its own memory, got shape {} with strides {}. clone() it first.",
+      op, destination.shape(), to_string(destination.strides()));
   choose_place(preparation, spec.dtype, read_back);
 }
 
@@ -162,11 +199,11 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
   const bool fits = impl.dtype == dtype && read_back != ReadBack::kHazard &&
                     (preparation.strides == Strides::kAny || impl.contiguous);
   if (fits) [[likely]] {
-    out_ = Out(impl);
+    out_.refer_to(impl);
     return;
   }
   temporary_ = empty_tensor(impl.sizes, dtype, result_.device());
-  out_ = Out(*temporary_.impl());
+  out_.refer_to(*temporary_.impl());
   if (preparation.backend == Key::kMeta) return;
   count_hidden_copy(preparation.op.name(), result_,
                     impl.dtype != dtype              ? "the result is cast into the destination"
@@ -194,10 +231,10 @@ bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& 
   return identical;
 }
 
-void check_same_device(const Operator& op, Device device, const Tensor& tensor) {
-  LS_CHECK(tensor.device() == device, DeviceError,
-           "[{}] tensors are on different devices: expected {}, got {}. Move one with to(device).",
-           op.name(), to_string(device), to_string(tensor.device()));
+void throw_other_device(const Operator& op, Device device, const Tensor& tensor) {
+  throw DeviceError(fmt::format(
+      "[{}] tensors are on different devices: expected {}, got {}. Move one with to(device).",
+      op.name(), to_string(device), to_string(tensor.device())));
 }
 
 }  // namespace lockstep::structured

@@ -19,6 +19,7 @@ namespace structured {
 struct Preparation {
   const Operator& op;
   Key backend;
+  Device device;  ///< where the kernel runs
   std::optional<DType> compute;
   uint64_t cast_mask;
   Strides strides;
@@ -26,9 +27,10 @@ struct Preparation {
 };
 
 /// True when the kernel can read `impl` as it is.
-bool acceptable(const TensorImpl& impl, std::optional<DType> compute, Strides strides);
+bool acceptable(const Preparation& preparation, const TensorImpl& impl,
+                std::optional<DType> compute);
 /// A copy of `tensor` that the kernel can read. Counted as a hidden copy, except on meta, where
-/// nothing is copied.
+/// nothing is copied, and where a device option asked for another device.
 Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast);
 
 /// A fresh result. Its dtype is the spec's.
@@ -75,6 +77,12 @@ inline bool check_overlap(const Operator& op, const Tensor& destination, const T
   for (const Tensor& input : inputs) found |= check_overlap(op, destination, input);
   return found;
 }
+inline bool check_overlap(const Operator& op, const Tensor& destination,
+                          const OptionalTensorList& inputs) {
+  bool found = false;
+  for (const Tensor& input : inputs) found |= check_overlap(op, destination, OptionalTensor(input));
+  return found;
+}
 template <class T>
 bool check_overlap(const Operator&, const Tensor&, const T&) {
   return false;
@@ -113,11 +121,19 @@ inline void find_device(std::optional<Device>& found, const TensorList& list) {
 inline void find_device(std::optional<Device>& found, const MutableTensorList& list) {
   find_device(found, static_cast<const TensorList&>(list));
 }
+inline void find_device(std::optional<Device>& found, const OptionalTensorList& list) {
+  for (const Tensor& tensor : list) find_device(found, OptionalTensor(tensor));
+}
 template <class T>
 void find_device(std::optional<Device>&, const T&) {}
 
+[[noreturn]] void throw_other_device(const Operator& op, Device device, const Tensor& tensor);
 /// Throws DeviceError when the tensors of a call are on different devices.
-void check_same_device(const Operator& op, Device device, const Tensor& tensor);
+inline void check_same_device(const Operator& op, Device device, const Tensor& tensor) {
+  if (tensor.impl()->storage->device() != device) [[unlikely]] {
+    throw_other_device(op, device, tensor);
+  }
+}
 inline void check_same_device(const Operator& op, Device device, const OptionalTensor& tensor) {
   if (tensor) check_same_device(op, device, *tensor);
 }
@@ -127,18 +143,21 @@ inline void check_same_device(const Operator& op, Device device, const TensorLis
 inline void check_same_device(const Operator& op, Device device, const MutableTensorList& list) {
   check_same_device(op, device, static_cast<const TensorList&>(list));
 }
+inline void check_same_device(const Operator& op, Device device, const OptionalTensorList& list) {
+  for (const Tensor& tensor : list) check_same_device(op, device, OptionalTensor(tensor));
+}
 template <class T>
 void check_same_device(const Operator&, Device, const T&) {}
 
 template <class... A>
 Device result_device(const Operator& op, const A&... arguments) {
-  std::optional<Device> chosen;
+  const Device* chosen = nullptr;
   (..., [&]<class T>(const T& argument) {
     if constexpr (detail::is_device_option<T>) {
-      if (argument) chosen = argument;
+      if (argument) chosen = &*argument;
     }
   }(arguments));
-  if (chosen) return *chosen;
+  if (chosen != nullptr) return *chosen;
   std::optional<Device> found;
   (find_device(found, arguments), ...);
   if (!found) return default_device();
@@ -146,11 +165,16 @@ Device result_device(const Operator& op, const A&... arguments) {
   return *found;
 }
 
+/// How the wrapper hands an argument of type A on to its own parts: what is small is copied only
+/// for the rule and for the kernel.
+template <class A>
+using Passed = const std::remove_reference_t<A>&;
+
 /// Holds what one kernel parameter refers to.
 template <class A>
 struct Parameter {
-  A value;
-  Parameter(Preparation&, A argument) : value(static_cast<A>(argument)) {}
+  Passed<A> value;
+  Parameter(Preparation&, Passed<A> argument) : value(argument) {}
   A get() { return static_cast<A>(value); }
 };
 
@@ -161,11 +185,11 @@ struct TensorParameter {
     const bool cast = (preparation.cast_mask >> preparation.ordinal) & 1;
     const std::optional<DType> compute = cast ? preparation.compute : std::nullopt;
     ++preparation.ordinal;
-    if (acceptable(*tensor.impl(), compute, preparation.strides)) [[likely]] {
-      in = In(*tensor.impl());
+    if (acceptable(preparation, *tensor.impl(), compute)) [[likely]] {
+      in.refer_to(*tensor.impl());
     } else {
       copy = converted(preparation, tensor, cast);
-      in = In(*copy.impl());
+      in.refer_to(*copy.impl());
     }
   }
   const In& get() { return in; }
@@ -194,12 +218,16 @@ struct Parameter<TensorList> {
     for (const Tensor& tensor : list) {
       preparation.ordinal = ordinal;  // a list is one argument
       TensorParameter& slot = each.emplace_back();
-      slot.set(preparation, tensor);
+      if (tensor.defined()) slot.set(preparation, tensor);
       ins.push_back(slot.in);
     }
     preparation.ordinal = ordinal + 1;
   }
   InList get() { return {ins.data(), ins.size()}; }
+};
+template <>
+struct Parameter<OptionalTensorList> : Parameter<TensorList> {
+  using Parameter<TensorList>::Parameter;
 };
 template <>
 struct Parameter<MutableTensorList> {
@@ -217,28 +245,57 @@ inline void bump_written(const MutableTensorList& list) {
 template <class T>
 void bump_written(const T&) {}
 
+/// All parameters of a call, made in the order of the arguments, on which `ordinal` relies.
+template <size_t I, class A>
+struct IndexedParameter : Parameter<A> {
+  using Parameter<A>::Parameter;
+};
+template <class Indices, class... A>
+struct Parameters;
+template <size_t... I, class... A>
+struct Parameters<std::index_sequence<I...>, A...> : IndexedParameter<I, A>... {
+  Parameters(Preparation& preparation, Passed<A>... arguments)
+      : IndexedParameter<I, A>(preparation, arguments)... {}
+
+  template <class F>
+  void apply(F&& f) {
+    f(static_cast<IndexedParameter<I, A>&>(*this).get()...);
+  }
+};
+
+/// Runs the packed kernel of the call's backend.
+void run_packed(const Preparation& preparation, std::span<const Out* const> outs,
+                std::span<const PackedArgument> arguments);
+/// Copies elements with casts and any strides; both on `backend`.
+void copy_elements(Key backend, const Tensor& destination, const Tensor& source);
+
 /// Prepares the parameters and runs the kernel on `outs`. On meta the parameters are all: their
 /// copies are part of the memory that a call needs.
 template <class Kernel, class... A, size_t... O>
 void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Out* const> outs,
-                std::index_sequence<O...>, A... arguments) {
+                std::index_sequence<O...>, Passed<A>... arguments) {
   const bool is_meta = preparation.backend == Key::kMeta;
-  if (kernel == nullptr && !is_meta) [[unlikely]] {
+  if (kernel == nullptr && !is_meta &&
+      preparation.op.root().packed_kernel(preparation.backend) == nullptr) [[unlikely]] {
     preparation.op.throw_missing(preparation.backend);
   }
-  // Braces keep the order of evaluation, on which `ordinal` relies.
-  std::tuple<Parameter<A>...> parameters{Parameter<A>(preparation, static_cast<A>(arguments))...};
+  Parameters<std::index_sequence_for<A...>, A...> parameters(preparation, arguments...);
   if (is_meta) return;
-  std::apply(
-      [&](Parameter<A>&... each) { reinterpret_cast<Kernel*>(kernel)(*outs[O]..., each.get()...); },
-      parameters);
+  parameters.apply([&]<class... P>(P&&... each) {
+    if (kernel == nullptr) [[unlikely]] {
+      const std::array<PackedArgument, sizeof...(P)> packed{PackedArgument(each)...};
+      return run_packed(preparation, outs, packed);
+    }
+    reinterpret_cast<Kernel*>(kernel)(*outs[O]..., static_cast<P&&>(each)...);
+  });
 }
 
 template <class... A>
-Preparation prepare(const Operator& op, Key backend, const Outputs& outputs) {
+Preparation prepare(const Operator& op, Key backend, Device device, const Outputs& outputs) {
   // A call on meta reserves what it would on the cpu, so it asks for what that kernel reads.
   const Key kernel = backend == Key::kMeta ? Key::kCPU : backend;
-  return {op, backend, outputs.compute, outputs.cast_mask, op.root().kernel_strides(kernel)};
+  return {
+      op, backend, device, outputs.compute, outputs.cast_mask, op.root().kernel_strides(kernel)};
 }
 
 template <class Signature>
@@ -252,20 +309,21 @@ struct FunctionalForm {
     const Outputs outputs =
         reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
     const Device device = result_device(op, arguments...);
-    Preparation preparation = prepare(op, backend, outputs);
-    return run(op, preparation, outputs, device, std::make_index_sequence<kCount>(),
-               static_cast<A>(arguments)...);
+    Preparation preparation = prepare(op, backend, device, outputs);
+    return run(op, preparation, outputs, device, std::make_index_sequence<kCount>(), arguments...);
   }
 
  private:
   template <size_t... O>
   static R run(const Operator& op, Preparation& preparation, const Outputs& outputs, Device device,
-               std::index_sequence<O...> indices, A... arguments) {
+               std::index_sequence<O...> indices, Passed<A>... arguments) {
     std::array<Target, kCount> targets{Target(preparation, outputs.specs[O], device)...};
     const std::array<const Out*, kCount> outs{&targets[O].out()...};
-    using Kernel = typename StructuredKernel<R(A...)>::type;
-    run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
-                             static_cast<A>(arguments)...);
+    if (!op.allocates_only()) {
+      using Kernel = typename StructuredKernel<R(A...)>::type;
+      run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
+                               arguments...);
+    }
     (targets[O].finish(preparation), ...);
     return R{targets[O].take()...};
   }
@@ -277,17 +335,17 @@ struct Forms<Tensor(A...)> {
   using Kernel = typename StructuredKernel<Tensor(A...)>::type;
 
   static const Tensor& write(const Operator& op, KeySet keys, const Tensor& destination,
-                             bool resizable, A... arguments) {
+                             bool resizable, Passed<A>... arguments) {
     const Key backend = keys.highest();
     const Outputs outputs =
         reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
-    result_device(op, destination, arguments...);
-    Preparation preparation = prepare(op, backend, outputs);
+    const Device device = result_device(op, destination, arguments...);
+    Preparation preparation = prepare(op, backend, device, outputs);
     Target target(preparation, outputs.specs[0], destination, resizable,
                   read_back(preparation, destination, arguments...));
     const std::array<const Out*, 1> outs{&target.out()};
     run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), outs, std::index_sequence<0>(),
-                             static_cast<A>(arguments)...);
+                             arguments...);
     target.finish(preparation);
     destination.storage()->bump_version();
     return destination;
@@ -300,8 +358,7 @@ struct InPlace;
 template <class... Rest>
 struct InPlace<Tensor(const Tensor&, Rest...)> {
   static const Tensor& call(const Operator& op, KeySet keys, const Tensor& self, Rest... rest) {
-    return Forms<Tensor(const Tensor&, Rest...)>::write(op, keys, self, false, self,
-                                                        static_cast<Rest>(rest)...);
+    return Forms<Tensor(const Tensor&, Rest...)>::write(op, keys, self, false, self, rest...);
   }
   using Signature = const Tensor&(const Tensor&, Rest...);
 };
@@ -312,7 +369,7 @@ struct OutForm;
 template <class... A>
 struct OutForm<Tensor(A...)> {
   static const Tensor& call(const Operator& op, KeySet keys, A... arguments, const Tensor& out) {
-    return Forms<Tensor(A...)>::write(op, keys, out, true, static_cast<A>(arguments)...);
+    return Forms<Tensor(A...)>::write(op, keys, out, true, arguments...);
   }
   using Signature = const Tensor&(A..., const Tensor&);
 };
@@ -329,11 +386,11 @@ struct Forms<void(A...)> {
       const Key backend = keys.highest();
       const Outputs outputs =
           reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
-      result_device(op, arguments...);
-      Preparation preparation = prepare(op, backend, outputs);
+      const Device device = result_device(op, arguments...);
+      Preparation preparation = prepare(op, backend, device, outputs);
       using Kernel = typename StructuredKernel<void(A...)>::type;
       run_kernel<Kernel, A...>(preparation, op.root().kernel(backend), {}, std::index_sequence<>(),
-                               static_cast<A>(arguments)...);
+                               arguments...);
       (bump_written(arguments), ...);
     }
   };
@@ -352,11 +409,12 @@ template <class... A>
 struct ViewAdapters<Tensor(const Tensor&, A...)> {
   using Geometry = ViewSpec (*)(const Tensor&, A...);
   static Tensor call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
-    ViewSpec spec = reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...);
+    const ViewSpec spec =
+        reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...);
     const ViewOrigin origin = detail::thread_keys.excluded.has(Key::kAutograd)
                                   ? ViewOrigin::kNoGrad
                                   : ViewOrigin::kRecorded;
-    return alias_tensor(self, std::move(spec.sizes), std::move(spec.strides), spec.offset,
+    return alias_tensor(self, spec.sizes, spec.strides, spec.offset,
                         spec.dtype.value_or(self.dtype()), true, origin);
   }
 };
@@ -365,10 +423,10 @@ struct ViewAdapters<std::vector<Tensor>(const Tensor&, A...)> {
   using Geometry = std::vector<ViewSpec> (*)(const Tensor&, A...);
   static std::vector<Tensor> call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
     std::vector<Tensor> views;
-    for (ViewSpec& spec :
+    for (const ViewSpec& spec :
          reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...)) {
-      views.push_back(alias_tensor(self, std::move(spec.sizes), std::move(spec.strides),
-                                   spec.offset, spec.dtype.value_or(self.dtype()), true,
+      views.push_back(alias_tensor(self, spec.sizes, spec.strides, spec.offset,
+                                   spec.dtype.value_or(self.dtype()), true,
                                    ViewOrigin::kMultiOutput));
     }
     return views;

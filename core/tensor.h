@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dispatch_key.h"
+#include "core/object_pool.h"
 #include "core/options.h"
 #include "core/ref.h"
 #include "core/scalar.h"
@@ -22,14 +23,21 @@ struct TensorImpl;
 /// How a view came to be; it decides whether it may be changed in place while autograd records.
 enum class ViewOrigin : uint8_t { kRecorded, kNoGrad, kMultiOutput };
 
+namespace detail {
+/// Set by InferenceModeGuard (autograd/grad_mode.h).
+inline thread_local constinit bool inference_mode = false;
+}  // namespace detail
+
 /// Where autograd keeps what belongs to a tensor; defined in autograd/.
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
 
 /// What a Tensor points to. One object: geometry, storage, keys, autograd metadata.
-struct TensorImpl : RefCounted {
-  TensorImpl(Ref<Storage> s, Dims sz, Dims st, int64_t off, DType t);
+struct TensorImpl : RefCounted, Pooled<TensorImpl> {
+  TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t);
+  /// Row-major from the storage's start; `count` is the product of the sizes.
+  TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t);
 
   Ref<Storage> storage;
   Dims sizes;
@@ -38,6 +46,7 @@ struct TensorImpl : RefCounted {
   int64_t numel = 0;
   DType dtype;
   bool contiguous = true;
+  bool inference = false;  ///< made in inference mode, or a view of such a tensor
   ViewOrigin view_origin = ViewOrigin::kRecorded;
   KeySet keys;
   Ref<TensorImpl> base;  ///< the tensor this is a view of, never itself a view; empty otherwise
@@ -94,6 +103,9 @@ class Tensor {
   }
   /// Count of in-place changes to the storage, through any view.
   uint32_t version() const { return storage()->version(); }
+  /// Made in inference mode: outside it, it can be neither changed nor saved for a backward. Its
+  /// views do not know that they are views.
+  bool is_inference() const { return checked().inference; }
   bool is_view() const { return static_cast<bool>(checked().base); }
   /// The tensor this is a view of; undefined when it is not a view.
   Tensor base() const { return Tensor(checked().base); }
@@ -198,6 +210,12 @@ class MutableTensorList : public TensorList {
   using TensorList::TensorList;
 };
 
+/// The type of a `Tensor?[]` argument: some of these may be undefined, which means absent.
+class OptionalTensorList : public TensorList {
+ public:
+  using TensorList::TensorList;
+};
+
 /// The type of a `Tensor?` argument: a borrowed tensor or nothing. What it was made from must
 /// outlive the call.
 class OptionalTensor {
@@ -222,7 +240,7 @@ Tensor empty_tensor(IntList sizes, DType dtype, Device device = kCPU);
 /// The same with explicit strides, which must be dense (checked only in size).
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device = kCPU);
 /// A second Tensor over the same storage. `base` and origin are recorded when `relate` is true.
-Tensor alias_tensor(const Tensor& of, Dims sizes, Dims strides, int64_t offset, DType dtype,
+Tensor alias_tensor(const Tensor& of, IntList sizes, IntList strides, int64_t offset, DType dtype,
                     bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
 
 /// "float32[2, 3] on cpu"

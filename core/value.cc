@@ -14,10 +14,10 @@ const Tensor& tensor_in(const std::byte* bytes) {
   return *std::launder(reinterpret_cast<const Tensor*>(bytes));
 }
 
-constexpr const char* kTagNames[] = {"None",   "Tensor",       "Tensor",    "Tensor[]", "Tensor[]",
-                                     "int",    "float",        "bool",      "Scalar",   "int[]",
-                                     "int[]",  "str",          "str",       "dtype",    "Device",
-                                     "Layout", "MemoryFormat", "Generator", "bool[]"};
+constexpr const char* kTagNames[] = {
+    "None",   "Tensor", "Tensor",       "Tensor[]",  "Tensor[]", "int",     "float",
+    "bool",   "Scalar", "int[]",        "int[]",     "str",      "str",     "dtype",
+    "Device", "Layout", "MemoryFormat", "Generator", "bool[]",   "float[]", "float[]"};
 
 }  // namespace
 
@@ -60,6 +60,9 @@ void Value::drop() noexcept {
       break;
     case Tag::kOwnedIntList:
       delete static_cast<Dims*>(payload_.pointer);
+      break;
+    case Tag::kOwnedDoubleList:
+      delete static_cast<std::vector<double>*>(payload_.pointer);
       break;
     case Tag::kOwnedString:
       delete static_cast<std::string*>(payload_.pointer);
@@ -142,6 +145,13 @@ IntList Value::to_int_list() const {
   return std::span(static_cast<const int64_t*>(payload_.list.data), payload_.list.size);
 }
 
+DoubleList Value::to_double_list() const {
+  if (tag_ == Tag::kOwnedDoubleList)
+    return *static_cast<const std::vector<double>*>(payload_.pointer);
+  if (tag_ != Tag::kDoubleList) wrong_tag("float[]");
+  return std::span(static_cast<const double*>(payload_.list.data), payload_.list.size);
+}
+
 std::string_view Value::to_string_view() const {
   if (tag_ == Tag::kOwnedString) return *static_cast<const std::string*>(payload_.pointer);
   if (tag_ != Tag::kString) wrong_tag("str");
@@ -187,6 +197,12 @@ Value Value::own() const {
       kept.payload_.pointer = new Dims(to_dims(to_int_list()));
       kept.tag_ = Tag::kOwnedIntList;
       return kept;
+    case Tag::kDoubleList:
+    case Tag::kOwnedDoubleList:
+      kept.payload_.pointer =
+          new std::vector<double>(to_double_list().begin(), to_double_list().end());
+      kept.tag_ = Tag::kOwnedDoubleList;
+      return kept;
     case Tag::kString:
     case Tag::kOwnedString:
       kept.payload_.pointer = new std::string(to_string_view());
@@ -222,6 +238,9 @@ std::string Value::to_string() const {
     case Tag::kIntList:
     case Tag::kOwnedIntList:
       return lockstep::to_string(to_int_list());
+    case Tag::kDoubleList:
+    case Tag::kOwnedDoubleList:
+      return fmt::format("[{}]", fmt::join(to_double_list(), ", "));
     case Tag::kString:
     case Tag::kOwnedString:
       return fmt::format("\"{}\"", to_string_view());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ class Value {
     kMemoryFormat,
     kGenerator,
     kBoolList,
+    kDoubleList,  ///< borrowed
+    kOwnedDoubleList,
   };
 
   Value() noexcept : tag_(Tag::kNone) {}
@@ -50,10 +53,16 @@ class Value {
   Value(TensorList list) noexcept;               ///< borrowed
   Value(std::vector<Tensor>&& list);             ///< owned
   Value(int64_t value) noexcept : tag_(Tag::kInt) { payload_.integer = value; }
+  template <std::integral T>
+  requires(!std::is_same_v<T, bool> && !std::is_same_v<T, int64_t>) Value(T value)
+  noexcept : Value(static_cast<int64_t>(value)) {}
   Value(double value) noexcept : tag_(Tag::kDouble) { payload_.real = value; }
   Value(bool value) noexcept : tag_(Tag::kBool) { payload_.integer = value ? 1 : 0; }
   Value(Scalar value) noexcept : tag_(Tag::kScalar) { payload_.scalar = value; }
   Value(IntList list) noexcept : tag_(Tag::kIntList) { payload_.list = {list.data(), list.size()}; }
+  Value(DoubleList list) noexcept : tag_(Tag::kDoubleList) {
+    payload_.list = {list.data(), list.size()};
+  }
   Value(std::string_view s) noexcept : tag_(Tag::kString) { payload_.list = {s.data(), s.size()}; }
   Value(const char* s) noexcept : Value(std::string_view(s)) {}  // else it would become a bool
   Value(DType dtype) noexcept : tag_(Tag::kDType) { payload_.integer = static_cast<int>(dtype); }
@@ -103,6 +112,7 @@ class Value {
   bool to_bool() const;
   Scalar to_scalar() const;
   IntList to_int_list() const;
+  DoubleList to_double_list() const;
   std::string_view to_string_view() const;
   DType to_dtype() const;
   Device to_device() const;
@@ -118,7 +128,7 @@ class Value {
  private:
   bool owns() const noexcept {
     return tag_ == Tag::kTensor || tag_ == Tag::kTensorVector || tag_ == Tag::kOwnedIntList ||
-           tag_ == Tag::kOwnedString;
+           tag_ == Tag::kOwnedDoubleList || tag_ == Tag::kOwnedString;
   }
   void drop() noexcept;
   [[noreturn]] void wrong_tag(const char* wanted) const;
@@ -169,11 +179,13 @@ LS_FROM_VALUE(const Tensor&, v.tensor());
 LS_FROM_VALUE(OptionalTensor, v.is_none() ? OptionalTensor() : OptionalTensor(v.tensor()));
 LS_FROM_VALUE(TensorList, v.tensors());
 LS_FROM_VALUE(MutableTensorList, MutableTensorList(v.tensors()));
+LS_FROM_VALUE(OptionalTensorList, OptionalTensorList(v.tensors()));
 LS_FROM_VALUE(int64_t, v.to_int());
 LS_FROM_VALUE(double, v.to_double());
 LS_FROM_VALUE(bool, v.to_bool());
 LS_FROM_VALUE(Scalar, v.to_scalar());
 LS_FROM_VALUE(IntList, v.to_int_list());
+LS_FROM_VALUE(DoubleList, v.to_double_list());
 LS_FROM_VALUE(std::string_view, v.to_string_view());
 LS_FROM_VALUE(DType, v.to_dtype());
 LS_FROM_VALUE(Device, v.to_device());

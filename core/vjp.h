@@ -20,6 +20,8 @@ struct InputMeta {
   DType dtype = DType::kF32;
   Device device;
   bool defined = false;
+
+  InputMeta() noexcept {}  // not defaulted: making one must not clear the room for sizes first
 };
 
 /// What a derivative may ask for while it runs. Written for one call; not thread-safe.
@@ -32,6 +34,9 @@ class VjpContext {
   T argument(size_t i) const {
     return FromValue<T>::get(arguments_[i]);
   }
+  /// The same as values in schema order: None for tensors, which may be missing at the end.
+  std::span<const Value> arguments() const { return arguments_; }
+  size_t saved_count() const { return saved_.size(); }
   /// Geometry of the i-th tensor argument (counting tensors only).
   const InputMeta& input(size_t i) const { return inputs_[i]; }
   IntList sizes(size_t i) const { return inputs_[i].sizes; }
@@ -47,6 +52,9 @@ class VjpContext {
   /// broadcasting and promotion.
   Tensor unbroadcast(const Tensor& grad, size_t i) const;
 
+  /// As declared with the derivative; null for blocks.
+  void* data() const { return data_; }
+
   /// Evaluates one function per tensor argument, those whose gradient is needed only.
   template <class... F>
   Gradients gradients(F&&... functions) const {
@@ -58,12 +66,13 @@ class VjpContext {
 
   VjpContext(std::span<const Tensor> saved, std::span<const Value> arguments,
              std::span<const InputMeta> inputs, uint64_t needs,
-             std::span<const Tensor> destinations)
+             std::span<const Tensor> destinations, void* data = nullptr)
       : saved_(saved),
         arguments_(arguments),
         inputs_(inputs),
         needs_(needs),
-        destinations_(destinations) {}
+        destinations_(destinations),
+        data_(data) {}
 
  private:
   std::span<const Tensor> saved_;
@@ -71,6 +80,7 @@ class VjpContext {
   std::span<const InputMeta> inputs_;
   uint64_t needs_;
   std::span<const Tensor> destinations_;
+  void* data_;
 };
 
 /// A derivative: from the gradients of the results (undefined where none arrived) to those of the
@@ -91,6 +101,7 @@ struct Derivative {
   VjpOfMany of_many = nullptr;
   SmallVector<Save, 4> saves;
   uint64_t differentiable_outputs = ~uint64_t{0};
+  void* data = nullptr;         ///< what it finds at `VjpContext::data`
   std::string reason_for_none;  ///< why there is no derivative
 
   bool exists() const { return of_one != nullptr || of_many != nullptr; }

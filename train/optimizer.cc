@@ -3,6 +3,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/factory.h"
 #include "core/ops/optimizer.h"
+#include "core/phase.h"
 
 namespace lockstep::train {
 
@@ -50,6 +51,7 @@ AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions opt
       decayed_(decay_flags(parameters_)) {}
 
 void AdamW::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) {
+  const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
   _fused_adamw_(parameters_, gradients, means_, squares_, learning_rate, options_.beta1,
                 options_.beta2, options_.weight_decay, options_.epsilon, ++steps_, grad_scale,
@@ -71,6 +73,7 @@ Sgd::Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options)
       decayed_(decay_flags(parameters_)) {}
 
 void Sgd::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) {
+  const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
   _fused_sgd_(parameters_, gradients, buffers_, learning_rate, options_.momentum, options_.nesterov,
               options_.weight_decay, grad_scale, decayed_);

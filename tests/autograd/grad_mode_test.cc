@@ -117,5 +117,58 @@ TEST(GradMode, OutFormsAreNotRecorded) {
   EXPECT_NO_THROW(add_out(out, x, x));
 }
 
+TEST(InferenceMode, RecordsNothingAndEndsWithItsScope) {
+  const Tensor w = ones({2}).set_requires_grad();
+  {
+    const InferenceModeGuard guard;
+    EXPECT_TRUE(is_inference_mode_enabled());
+    const Tensor y = w * 2;
+    EXPECT_FALSE(y.requires_grad());
+    EXPECT_TRUE(y.is_inference());
+    {
+      const InferenceModeGuard off(false);
+      EXPECT_TRUE((w * 2).requires_grad());
+    }
+  }
+  EXPECT_FALSE(is_inference_mode_enabled());
+  EXPECT_TRUE((w * 2).requires_grad());
+}
+
+TEST(InferenceMode, ItsTensorsAreReadButNeitherChangedNorSavedOutside) {
+  Tensor made;
+  {
+    const InferenceModeGuard guard;
+    made = ones({2});
+    made.add_(made);
+    EXPECT_EQ(made.data<float>()[0], 2);
+  }
+  const Tensor view = made.view({2, 1});
+  EXPECT_TRUE(view.is_inference());
+  EXPECT_EQ((made + 1.0).data<float>()[0], 3);
+  EXPECT_THROW(made.add_(made), AutogradError);
+  EXPECT_THROW(view.zero_(), AutogradError);
+  EXPECT_THROW(made.set_requires_grad(), AutogradError);
+  const Tensor w = ones({2}).set_requires_grad();
+  EXPECT_THROW(w * made, AutogradError) << "it would be saved for the gradient of w";
+  EXPECT_TRUE((w + made).requires_grad()) << "nothing is saved";
+  EXPECT_TRUE((w * made.clone()).requires_grad());
+}
+
+TEST(InferenceMode, ViewsOfOtherTensorsStayOrdinary) {
+  const Tensor x = ones({4});
+  const InferenceModeGuard guard;
+  const Tensor view = x.view({2, 2});
+  EXPECT_FALSE(view.is_inference());
+  EXPECT_TRUE(view.base().is_same(x));
+}
+
+TEST(InferenceMode, ViewsOfItsTensorsAreNotRecorded) {
+  const InferenceModeGuard guard;
+  const Tensor x = ones({4});
+  const Tensor view = x.view({2, 2});
+  EXPECT_FALSE(view.is_view());
+  EXPECT_EQ(view.data(), x.data());
+}
+
 }  // namespace
 }  // namespace lockstep

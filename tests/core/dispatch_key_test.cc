@@ -12,8 +12,8 @@ TEST(KeySet, OrdersKeysFromTheUserInwards) {
   // docs/dispatch.md: FunctionMode > Functionalize > Vmap > Autocast > Autograd > DispatchMode >
   // backends.
   KeySet keys = KeySet::all();
-  for (Key key : {Key::kFunctionMode, Key::kFunctionalize, Key::kVmap, Key::kAutocast,
-                  Key::kAutograd, Key::kDispatchMode}) {
+  for (Key key : {Key::kObserver, Key::kFunctionMode, Key::kFunctionalize, Key::kVmap,
+                  Key::kAutocast, Key::kAutograd, Key::kDispatchMode}) {
     EXPECT_EQ(keys.highest(), key);
     keys = keys - key;
   }

@@ -146,25 +146,25 @@ TEST(Dispatcher, AFallbackSeesEveryOperatorBoxedAndMayPassItOn) {
   const Tensor x = tensor();
   g_seen.clear();
   {
-    const Registration fallback = add_fallback(Key::kFunctionMode, &note);
-    const IncludeKeys include(Key::kFunctionMode);
+    const Registration fallback = add_fallback(Key::kFunctionalize, &note);
+    const IncludeKeys include(Key::kFunctionalize);
     EXPECT_EQ(op_test_answer(x), 42);
     EXPECT_TRUE(op_test_same(x).is_same(x));
   }
-  const IncludeKeys include(Key::kFunctionMode);
+  const IncludeKeys include(Key::kFunctionalize);
   EXPECT_EQ(op_test_answer(x), 42) << "an undone fallback sees nothing";
-  EXPECT_EQ(g_seen, (std::vector<std::string>{"test_answer{FunctionMode, CPU} float32[2] on cpu",
-                                              "test_same{FunctionMode, CPU} float32[2] on cpu"}));
+  EXPECT_EQ(g_seen, (std::vector<std::string>{"test_answer{Functionalize, CPU} float32[2] on cpu",
+                                              "test_same{Functionalize, CPU} float32[2] on cpu"}));
 }
 
 TEST(Dispatcher, AFallbackCostsNoReferenceCountOnArguments) {
   static uint32_t uses = 0;
   const Registration counter =
-      add_boxed("test_same", Key::kFunctionMode, [](auto&, auto, Stack& stack) {
+      add_boxed("test_same", Key::kFunctionalize, [](auto&, auto, Stack& stack) {
         uses = stack.arguments()[0].tensor().impl()->use_count();
         stack.results().emplace_back(stack.arguments()[0].own());
       });
-  const IncludeKeys include(Key::kFunctionMode);
+  const IncludeKeys include(Key::kFunctionalize);
   const Tensor x = tensor();
   EXPECT_TRUE(op_test_same(x).is_same(x));
   EXPECT_EQ(uses, 1u);
@@ -173,19 +173,19 @@ TEST(Dispatcher, AFallbackCostsNoReferenceCountOnArguments) {
 TEST(Dispatcher, AKeyHasOneFallbackAndTheSecondIsAnErrorThatNamesBoth) {
   const auto first = std::source_location::current();
   const auto second = std::source_location::current();
-  const Registration once = add_fallback(Key::kFunctionMode, &note, first);
-  expect_error<DispatchError>([&] { add_fallback(Key::kFunctionMode, &note, second); },
-                              "FunctionMode already has a fallback", std::to_string(first.line()),
+  const Registration once = add_fallback(Key::kFunctionalize, &note, first);
+  expect_error<DispatchError>([&] { add_fallback(Key::kFunctionalize, &note, second); },
+                              "Functionalize already has a fallback", std::to_string(first.line()),
                               std::to_string(second.line()));
 }
 
 TEST(Dispatcher, AnOperatorsOwnKernelComesBeforeTheFallback) {
   const Registration kernel = add("test_answer", Key::kCPU, &answer_42);
-  const Registration own = add_boxed("test_answer", Key::kFunctionMode, [](auto&, auto, Stack& s) {
+  const Registration own = add_boxed("test_answer", Key::kFunctionalize, [](auto&, auto, Stack& s) {
     s.results().emplace_back(int64_t{7});
   });
-  const Registration fallback = add_fallback(Key::kFunctionMode, &note);
-  const IncludeKeys include(Key::kFunctionMode);
+  const Registration fallback = add_fallback(Key::kFunctionalize, &note);
+  const IncludeKeys include(Key::kFunctionalize);
   EXPECT_EQ(op_test_answer(tensor()), 7);
 }
 

@@ -60,7 +60,10 @@ using Pair = std::tuple<Tensor, Tensor>;
 Outputs pair_rule(const Tensor& self, bool second) {
   Outputs outputs = one(to_dims(self.sizes()), DType::kF32);
   outputs.specs[0].strides = Dims{1, self.size(0)};
-  outputs.specs.push_back({{self.size(0)}, DType::kI64, {}, second});
+  OutputSpec& spec = outputs.specs.emplace_back();
+  spec.sizes = {self.size(0)};
+  spec.dtype = DType::kI64;
+  spec.present = second;
   return outputs;
 }
 void pair_kernel(const Out& first, const Out& second, const In&, bool wanted) {

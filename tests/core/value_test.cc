@@ -34,15 +34,17 @@ TEST(Value, OwnsATensorThatIsMovedIn) {
 }
 
 TEST(Value, OwnKeepsWhatTheSourceLetsGo) {
-  Value tensor, list, numbers, text;
+  Value tensor, list, numbers, reals, text;
   {
     const Tensor a = small();
     const std::vector<Tensor> tensors = {small(), small()};
     const std::vector<int64_t> ints = {4, 5};
+    const std::vector<double> doubles = {0.5, 2};
     const std::string string = "a string too long to live inside its object";
     tensor = Value(a).own();
     list = Value(TensorList(tensors)).own();
     numbers = Value(IntList(ints)).own();
+    reals = Value(DoubleList(std::span(doubles))).own();
     text = Value(std::string_view(string)).own();
     EXPECT_EQ(uses(a), 2u);
   }
@@ -50,6 +52,8 @@ TEST(Value, OwnKeepsWhatTheSourceLetsGo) {
   ASSERT_EQ(list.tensors().size(), 2u);
   EXPECT_EQ(uses(list.tensors()[1]), 1u);
   EXPECT_EQ(to_dims(numbers.to_int_list()), (Dims{4, 5}));
+  EXPECT_EQ(reals.to_string(), "[0.5, 2]");
+  EXPECT_EQ(reals.to_double_list().back(), 2);
   EXPECT_EQ(text.to_string_view(), "a string too long to live inside its object");
   const Value again = text;  // a copy owns its own
   text = Value();

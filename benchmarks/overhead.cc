@@ -1,0 +1,217 @@
+// What one small operation costs the host, in nanoseconds: the library's own counterpart of a
+// script that times the same calls of a peer (benchmarks/README.md). One thread; each figure is the
+// median of `--rounds` rounds, so that one interruption does not count.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "core/library.h"
+#include "core/mode.h"
+#include "core/observer.h"
+#include "core/ops/factory.h"
+#include "core/ops/matmul.h"
+#include "core/ops/norm.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+#include "core/parallel.h"
+
+namespace lockstep {
+namespace {
+
+// An operator whose kernel does nothing: what is left is dispatch.
+LS_OP(nothing, int64_t(const Tensor&), "bench::nothing(Tensor self) -> int")
+    .doc("Returns 0; its time is that of dispatch.")
+    .host_value();
+
+int64_t nothing(const Tensor&) { return 0; }
+LS_KERNEL(CPU, "bench::nothing", nothing, Strides::kAny);
+
+void boxed_nothing(const Operator&, KeySet, Stack& stack) {
+  stack.results().emplace_back(Value(int64_t{0}));
+}
+
+struct Silent : CallObserver {
+  void enter(const Operator&, KeySet) override {}
+  void exit(const Operator&) noexcept override {}
+};
+struct Passing : DispatchMode {
+  void call(const Operator& op, KeySet keys, Stack& stack) override { pass_on(op, keys, stack); }
+};
+
+/// Keeps the compiler from dropping a call.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+class Timer {
+ public:
+  explicit Timer(int rounds) : rounds_(rounds) {}
+
+  /// Median nanoseconds of one call of `body`.
+  template <class F>
+  double operator()(F&& body, int calls = 200000) const {
+    using Clock = std::chrono::steady_clock;
+    for (int i = 0; i < calls / 10; ++i) body();
+    std::vector<double> rounds;
+    for (int round = 0; round < rounds_; ++round) {
+      const auto start = Clock::now();
+      for (int i = 0; i < calls; ++i) body();
+      const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
+      rounds.push_back(spent.count() / calls);
+    }
+    std::nth_element(rounds.begin(), rounds.begin() + rounds_ / 2, rounds.end());
+    return rounds[static_cast<size_t>(rounds_ / 2)];
+  }
+
+ private:
+  int rounds_;
+};
+
+/// Results by name, in the order in which they were taken.
+class Report {
+ public:
+  Report(const Timer& time, std::string only) : time_(time), only_(std::move(only)) {}
+
+  template <class F>
+  void add(const std::string& name, F&& body, int calls = 200000) {
+    if (wants(name)) set(name, time_(body, calls));
+  }
+  bool wants(const std::string& name) const { return name.find(only_) != std::string::npos; }
+  void set(const std::string& name, double value) { values_[name] = value; }
+  const nlohmann::ordered_json& values() const { return values_; }
+
+ private:
+  const Timer& time_;
+  std::string only_;
+  nlohmann::ordered_json values_ = nlohmann::ordered_json::object();
+};
+
+void measure_dispatch(Report& report) {
+  const Tensor a = ones({4});
+  report.add(
+      "dispatch_ns", [&] { keep(op_nothing(a)); }, 2000000);
+  {
+    Silent silent;
+    const ObserverGuard on(silent);
+    report.add(
+        "dispatch_observed_ns", [&] { keep(op_nothing(a)); }, 2000000);
+  }
+  {
+    Passing passing;
+    const ModeGuard on(passing);
+    report.add(
+        "dispatch_mode_ns", [&] { keep(op_nothing(a)); }, 2000000);
+  }
+  KernelRecord record;
+  record.key = Key::kCPU;
+  record.boxed = &boxed_nothing;
+  record.site = {__FILE__, __LINE__};
+  const Registration boxed = dispatcher().register_kernel("bench::nothing", record);
+  report.add(
+      "boxed_noop_ns", [&] { keep(op_nothing(a)); }, 2000000);
+}
+
+void measure_operators(Report& report) {
+  const Tensor a = ones({4});
+  const Tensor b = ones({4});
+  const Tensor square = ones({4, 4});
+  {
+    const InferenceModeGuard guard;
+    const Tensor a = ones({4}), b = ones({4}), out = empty({4});
+    report.add("add_inference_ns", [&] { keep(a + b); });
+    report.add("add_out_ns", [&] { add_out(out, a, b); });
+    report.add("add_inplace_ns", [&] { out.add_(a); });
+    report.add("empty_ns", [&] { keep(empty({4})); });
+    report.add("view_ns", [&] { keep(a.view({2, 2})); });
+    report.add("slice_ns", [&] { keep(a.slice(0, 1, 3)); });
+  }
+  {
+    const NoGradGuard guard;
+    report.add("add_no_grad_ns", [&] { keep(a + b); });
+    report.add("relu_ns", [&] { keep(relu(a)); });
+    report.add("mm4_ns", [&] { keep(mm(square, square)); });
+    report.add("layer_norm_ns", [&] { keep(layer_norm(square, {4})); });
+  }
+  const Tensor weight = ones({4}).set_requires_grad();
+  report.add("add_recorded_ns", [&] { keep(weight + b); });
+  report.add("mul_recorded_ns", [&] { keep(weight * b); });
+}
+
+/// One product with a key excluded in turn: what the key costs.
+void measure_keys(Report& report) {
+  const Tensor weight = ones({4, 4}).set_requires_grad();
+  const Tensor x = ones({4, 4});
+  report.add("mm4_recorded_ns", [&] { keep(mm(x, weight)); });
+  for (const Key key : {Key::kAutograd, Key::kAutocast}) {
+    const ExcludeKeys without(key);
+    report.add(fmt::format("mm4_recorded_without_{}_ns", name(key)), [&] { keep(mm(x, weight)); });
+  }
+}
+
+/// Forward and backward of a perceptron 256-512-10 as the host sees it: on meta every part of a
+/// call runs but the kernel.
+double perceptron_ns(const Timer& time, Device device, int64_t batch, int calls) {
+  const Tensor x = ones({batch, 256}, device);
+  const Tensor w1 = ones({512, 256}, device).set_requires_grad();
+  const Tensor b1 = ones({512}, device).set_requires_grad();
+  const Tensor w2 = ones({10, 512}, device).set_requires_grad();
+  const Tensor b2 = ones({10}, device).set_requires_grad();
+  return time(
+      [&] {
+        linear(relu(linear(x, w1, b1)), w2, b2).sum().backward();
+        for (const Tensor& parameter : {w1, b1, w2, b2}) parameter.set_grad({});
+      },
+      calls);
+}
+
+void measure_perceptron(Report& report, const Timer& time) {
+  for (const int64_t batch : {1, 32, 512}) {
+    const std::string row = fmt::format("perceptron_{}", batch);
+    if (!report.wants(row)) continue;
+    const double all = perceptron_ns(time, kCPU, batch, batch == 512 ? 50 : 500);
+    report.set(row + "_us", all / 1e3);
+    report.set(row + "_host_percent", 100 * perceptron_ns(time, kMeta, batch, 2000) / all);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Times small operations on one thread."};
+  int rounds = 7;
+  bool json = false;
+  std::string only;
+  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--only", only, "Only figures whose name contains this");
+  app.add_flag("--json", json, "Print an object instead of lines");
+  CLI11_PARSE(app, argc, argv);
+  set_num_threads(1);
+  const Timer timer(rounds);
+  Report report(timer, only);
+  measure_dispatch(report);
+  measure_operators(report);
+  measure_keys(report);
+  measure_perceptron(report, timer);
+  if (json) {
+    fmt::print("{}\n", report.values().dump());
+    return 0;
+  }
+  for (const auto& [name, ns] : report.values().items()) {
+    fmt::print("{:<28} {:8.1f}\n", name, ns.get<double>());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::run(argc, argv); }

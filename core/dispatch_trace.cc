@@ -1,0 +1,32 @@
+#include "core/dispatch_trace.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/check.h"
+
+namespace lockstep {
+
+namespace {
+
+thread_local constinit int t_depth = 0;
+
+}  // namespace
+
+bool traces_dispatch() {
+  static const bool on = [] {
+    const char* value = std::getenv("LOCKSTEP_DISPATCH_TRACE");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
+  return on;
+}
+
+TracedCall::TracedCall(const Operator& op, KeySet keys) {
+  fmt::print(stderr, "dispatch: {:{}}{} at {}, keys {}\n", "", 2 * t_depth, op.name(),
+             name(keys.highest()), to_string(keys));
+  ++t_depth;
+}
+
+TracedCall::~TracedCall() { --t_depth; }
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace lockstep {
+
+/// Base that gives a class T its own `new` and `delete`: each thread keeps the memory of a few
+/// deleted objects for the next ones, so that short-lived ones cost no heap call. An object may be
+/// deleted by another thread than the one that made it. Only for T itself, not for classes derived
+/// from it.
+template <class T>
+class Pooled {
+ public:
+  static void* operator new(size_t bytes) {
+    Pool& pool = t_pool;
+    if (pool.first == nullptr) return ::operator new(bytes);
+    Node* node = pool.first;
+    pool.first = node->next;
+    --pool.count;
+    return node;
+  }
+  static void operator delete(void* memory) noexcept {
+    Pool& pool = t_pool;
+    if (pool.count >= kMost || !pool.open()) return ::operator delete(memory);
+    pool.first = ::new (memory) Node{pool.first};
+    ++pool.count;
+  }
+
+ private:
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr size_t kMost = 0;  // else a use after delete would go unseen
+#else
+  static constexpr size_t kMost = 64;
+#endif
+
+  struct Node {
+    Node* next;
+  };
+  /// Trivially destructible, because objects may be deleted by destructors that run when a thread
+  /// has left its other thread-local objects behind; `Emptier` ends it.
+  struct Pool {
+    Node* first = nullptr;
+    size_t count = 0;
+    enum : uint8_t { kFresh, kOpen, kClosed } state = kFresh;
+
+    bool open() {
+      if (state == kFresh) [[unlikely]] {
+        thread_local const Emptier emptier;
+        state = kOpen;
+      }
+      return state == kOpen;
+    }
+  };
+  struct Emptier {
+    Emptier() {}
+    ~Emptier() {
+      Pool& pool = t_pool;
+      while (pool.first != nullptr) {
+        Node* node = pool.first;
+        pool.first = node->next;
+        ::operator delete(node);
+      }
+      pool.count = 0;
+      pool.state = Pool::kClosed;
+    }
+  };
+  static inline thread_local constinit Pool t_pool{};
+};
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+/// The part of a training step that a thread is in.
+enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+inline constexpr int kPhases = 3;
+constexpr const char* name(Phase phase) {
+  constexpr const char* kNames[] = {"forward", "backward", "optimizer"};
+  return kNames[static_cast<int>(phase)];
+}
+
+namespace detail {
+inline thread_local constinit Phase thread_phase = Phase::kForward;
+}  // namespace detail
+
+inline Phase current_phase() noexcept { return detail::thread_phase; }
+
+/// While alive, this thread is in `phase`: the engine and the optimizers say so themselves. For
+/// whoever counts or measures; nothing is computed differently.
+class PhaseGuard {
+ public:
+  explicit PhaseGuard(Phase phase) noexcept : saved_(detail::thread_phase) {
+    detail::thread_phase = phase;
+  }
+  ~PhaseGuard() { detail::thread_phase = saved_; }
+  PhaseGuard(const PhaseGuard&) = delete;
+  PhaseGuard& operator=(const PhaseGuard&) = delete;
+
+ private:
+  Phase saved_;
+};
+
+}  // namespace lockstep
