@@ -9,6 +9,7 @@
 #include "configs/variables.h"
 #include "core/check.h"
 #include "core/parallel.h"
+#include "launcher/load_option.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
 #include "train/json_line.h"
@@ -25,6 +26,7 @@ struct EvalOptions {
   std::string run;
   std::string weights;
   std::vector<std::string> overrides;
+  std::vector<std::string> plugins;
   int64_t max_batches = 0;
   bool json = false;
 };
@@ -55,6 +57,7 @@ void print_text(const train::Evaluation& evaluation, const fs::path& weights) {
 }
 
 void run_eval(const EvalOptions& options) {
+  const std::vector<Plugin> plugins = load_plugins(options.plugins);
   const train::RunDirectory run = train::RunDirectory::open(options.run);
   const fs::path weights =
       options.weights.empty() ? train::model_folder(run) : fs::path(options.weights);
@@ -89,6 +92,7 @@ void add_eval(CLI::App& app) {
   verb->add_option("--set", options->overrides,
                    "Override one field of the run's config: data.text.path=other.txt")
       ->allow_extra_args(false);
+  add_load_option(*verb, options->plugins);
   verb->add_option("--max-batches", options->max_batches,
                    "Micro-batches, spread evenly over the data (default: all of it)")
       ->check(CLI::PositiveNumber);

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/dispatcher.h"
+#include "launcher/load_option.h"
 #include "launcher/verbs.h"
 
 namespace lockstep::launcher {
@@ -16,12 +18,53 @@ std::string derivative_text(const Operator& op) {
   return derivative.exists() ? "yes" : "none: " + derivative.reason_for_none;
 }
 
+/// Whether calls can be recorded. A composite is differentiated through its body unless its block
+/// says why not; what is written into an out= destination is not recorded.
+bool is_differentiable(const Operator& op) {
+  if (op.form() == OpForm::kOut) return false;
+  const Derivative& derivative = op.derivative();
+  return derivative.exists() ||
+         (op.kind() == OpKind::kComposite && derivative.reason_for_none.empty());
+}
+
+/// Backends with a kernel of the operator's own; the forms of one operator share its kernels.
+std::vector<std::string_view> kernel_names(const Operator& op) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < kKeyCount; ++i) {
+    const Key key = static_cast<Key>(i);
+    if (!KeySet::backends().has(key)) continue;
+    const Operator& root = op.root();
+    if (op.kernel(key) != nullptr || op.boxed_kernel(key) != nullptr ||
+        root.kernel(key) != nullptr || root.packed_kernel(key) != nullptr) {
+      names.push_back(name(key));
+    }
+  }
+  return names;
+}
+
+nlohmann::ordered_json as_json(const Operator& op) {
+  return {{"name", op.name()},
+          {"schema", op.schema().to_string()},
+          {"kind", name(op.kind())},
+          {"kernels", kernel_names(op)},
+          {"autocast", name(op.autocast())},
+          {"tags", op.tags()},
+          {"differentiable", is_differentiable(op)}};
+}
+
+void print_json(const std::vector<const Operator*>& operators) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Operator* op : operators) list.push_back(as_json(*op));
+  fmt::print("{}\n", list.dump(2));
+}
+
 void print_operator(const Operator& op) {
   fmt::print("{}\n  {}\n\n", op.schema().to_string(), op.doc());
   fmt::print("  kind           {}\n", name(op.kind()));
   fmt::print("  derivative     {}\n", derivative_text(op));
   fmt::print("  autocast       {}\n", name(op.autocast()));
-  fmt::print("  defined at     {}:{}\n\n", op.site().file, op.site().line);
+  fmt::print("  batching       {}\n", op.batching() != nullptr ? "its own rule" : "none");
+  fmt::print("  defined at     {}\n\n", to_string(op.site()));
   fmt::print("{}", dispatcher().dump(op));
 }
 
@@ -34,14 +77,25 @@ void print_list() {
 }  // namespace
 
 void add_ops(CLI::App& app) {
-  auto wanted = std::make_shared<std::string>();
+  struct Options {
+    std::string name;
+    std::vector<std::string> plugins;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("ops", "List the operators, or show one's table");
-  verb->add_option("name", *wanted, "Operator, such as add.Tensor");
-  verb->callback([wanted] {
-    if (wanted->empty()) {
-      print_list();
+  verb->add_option("name", options->name, "Operator, such as add.Tensor");
+  add_load_option(*verb, options->plugins);
+  verb->add_flag("--json", options->json, "A list of one JSON object an operator");
+  verb->callback([options] {
+    const std::vector<Plugin> plugins = load_plugins(options->plugins);
+    const Operator* one = options->name.empty() ? nullptr : &dispatcher().find(options->name);
+    if (options->json) {
+      print_json(one != nullptr ? std::vector{one} : dispatcher().operators());
+    } else if (one != nullptr) {
+      print_operator(*one);
     } else {
-      print_operator(dispatcher().find(*wanted));
+      print_list();
     }
   });
 }

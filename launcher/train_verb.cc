@@ -13,6 +13,7 @@
 #include "launcher/digits.h"
 #include "launcher/duration.h"
 #include "launcher/exit_code.h"
+#include "launcher/load_option.h"
 #include "launcher/stop_signals.h"
 #include "launcher/verbs.h"
 #include "train/atomic_file.h"
@@ -30,6 +31,7 @@ namespace {
 struct TrainOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
+  std::vector<std::string> plugins;
   int64_t steps = 0;
   bool overfit_one_batch = false;
   std::string run_directory;
@@ -101,6 +103,7 @@ void print_compressors(train::Task& task) {
 std::string command_to_continue(const TrainOptions& options, const train::RunDirectory& directory) {
   std::string command = "lockstep train";
   for (const std::string& file : options.files) command += " " + file;
+  for (const std::string& file : options.plugins) command += " --load " + file;
   for (const std::string& value : options.overrides) command += fmt::format(" --set '{}'", value);
   return fmt::format("{} --run-dir {}", command, directory.path().string());
 }
@@ -117,6 +120,7 @@ void run_train(TrainOptions options) {
   if (options.steps != 0) {
     options.overrides.push_back(fmt::format("train.steps={}", options.steps));
   }
+  const std::vector<Plugin> plugins = load_plugins(options.plugins);
   if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
   config::Origins origins;
   const config::RunConfig config =
@@ -170,6 +174,7 @@ void add_train(CLI::App& app, std::vector<std::string> command_line) {
       ->required();
   verb->add_option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
       ->allow_extra_args(false);
+  add_load_option(*verb, options->plugins);
   verb->add_option("--steps", options->steps, "Train this many steps (train.steps)")
       ->check(CLI::PositiveNumber);
   verb->add_option("--log-format", options->log_format,

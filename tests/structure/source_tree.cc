@@ -38,7 +38,7 @@ SourceFile parse_source(std::string path, const std::string& text) {
 std::vector<SourceFile> read_source_tree(const std::string& root) {
   std::vector<SourceFile> files;
   for (const char* folder : {"autograd", "benchmarks", "configs", "core", "dist", "examples",
-                             "kernels", "launcher", "nn", "tests", "train"}) {
+                             "kernels", "launcher", "lockstep", "nn", "tests", "train"}) {
     const fs::path start = fs::path(root) / folder;
     if (!fs::exists(start)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(start)) {

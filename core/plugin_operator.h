@@ -1,0 +1,80 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/boxed_operator.h"
+#include "core/dispatcher.h"
+#include "core/plugin_abi.h"
+
+namespace lockstep {
+
+/// A function of a plug-in with what belongs to it.
+struct PluginFunction {
+  ls_function function = nullptr;
+  void* data = nullptr;
+  const char* role = "";     ///< "kernel", "shape rule", ...
+  const char* library = "";  ///< path, kept for the life of the process
+
+  explicit operator bool() const { return function != nullptr; }
+};
+
+struct PluginKernel {
+  Key key = Key::kCPU;
+  Strides strides = Strides::kAny;
+  PluginFunction function;
+};
+
+/// What the dispatcher calls for operators and overrides of plug-ins: each hands on to the C
+/// function that its data pointer names, and turns what comes back into results or exceptions.
+namespace plugin_entry {
+Outputs rule(const Operator& op, std::span<const Value> arguments);
+void body(const Operator& op, KeySet keys, Stack& stack);
+void kernel(const PackedCall& call);
+Gradients derivative(VjpContext& context, std::span<const Tensor> grads);
+void batching(const Operator& op, uint64_t batched, Stack& stack);
+}  // namespace plugin_entry
+
+/// The functions that plug-ins call.
+const ls_host& plugin_host();
+
+/// Calls `ls_plugin_init`. Throws what it reports, with the library's path in front.
+void run_plugin_init(int (*init)(const ls_host*, ls_plugin*), ls_plugin& plugin);
+
+}  // namespace lockstep
+
+/// An operator that a plug-in has begun to define.
+struct ls_op {
+  ls_plugin* plugin = nullptr;
+  std::string text;  ///< the schema as given
+  lockstep::Schema schema;
+  size_t fresh_count = 0;                       ///< results that are no argument
+  const lockstep::Operator* defined = nullptr;  ///< once it is
+  std::string doc;
+  lockstep::PluginFunction rule;
+  lockstep::PluginFunction body;
+  lockstep::PluginFunction derivative;
+  lockstep::PluginFunction batching;
+  std::vector<std::string> saves;
+  std::string reason_for_none;
+  lockstep::Autocast autocast = lockstep::Autocast::kNone;
+  std::deque<lockstep::PluginKernel> kernels;
+  bool in_place = false;
+  bool out = false;
+};
+
+/// What a plug-in has registered.
+struct ls_plugin {
+  struct Override {
+    std::string op;
+    lockstep::PluginKernel kernel;
+  };
+
+  const char* library = "";
+  bool initialising = true;
+  std::vector<std::unique_ptr<ls_op>> operators;
+  std::deque<Override> overrides;
+};

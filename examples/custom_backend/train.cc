@@ -1,0 +1,80 @@
+// Loads the backend, trains one model on the cpu and on the vault, and compares.
+
+#include <dlfcn.h>
+#include <lockstep/lockstep.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+using namespace lockstep;
+
+namespace {
+
+constexpr int kSteps = 100;
+
+/// Losses per sample of training on `device`: which of 4 directions a point lies in.
+std::vector<float> losses_on(Device device) {
+  const DefaultDeviceGuard everything_there(device);
+  manual_seed(3);
+  Tensor samples = empty({64, 8});
+  normal_(samples);
+  const Tensor labels = samples.slice(1, 0, 4).argmax(1);
+  nn::Mlp model({.inputs = 8, .hidden_widths = {32, 32}, .classes = 4});
+  const Tensor rate = full({}, -0.2f / 64);
+
+  std::vector<float> losses;
+  for (int step = 0; step < kSteps; ++step) {
+    const Tensor loss = nn::sum_of_losses(model, samples, labels);
+    loss.backward();
+    losses.push_back(loss.item<float>() / 64);
+    const NoGradGuard no_grad;
+    for (const Tensor& parameter : model.parameters()) {
+      parameter.add_(parameter.grad().mul(rate));
+      parameter.set_grad({});
+    }
+  }
+  return losses;
+}
+
+[[noreturn]] void stop(const char* why) {
+  std::fprintf(stderr, "train: %s\n", why);
+  std::exit(1);
+}
+
+}  // namespace
+
+int main() {
+  void* library = dlopen(VAULT_BACKEND, RTLD_NOW);
+  if (library == nullptr) stop(dlerror());
+  const auto kernel_calls = reinterpret_cast<int64_t (*)()>(dlsym(library, "vault_kernel_calls"));
+  if (kernel_calls == nullptr) stop(dlerror());
+  const Device vault = parse_device("vault:0");
+
+  const std::vector<float> expected = losses_on(kCPU);
+  const CopyCount before = hidden_copies();
+  const std::vector<float> losses = losses_on(vault);
+  const CopyCount after = hidden_copies();
+
+  float worst = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    worst = std::max(worst, std::abs(losses[step] - expected[step]) / expected[step]);
+    if (step % 20 == 0 || step == kSteps - 1) {
+      std::printf("step %3d  cpu %.6f  vault %.6f\n", step, expected[step], losses[step]);
+    }
+  }
+  const MemoryStats memory = allocator(vault).stats();
+  std::printf("largest difference %.2g, %lld calls of own kernels, %lld hidden copies\n",
+              static_cast<double>(worst), static_cast<long long>(kernel_calls()),
+              static_cast<long long>(after.copies - before.copies));
+  std::printf("vault memory: %lld bytes at most, %lld left\n",
+              static_cast<long long>(memory.peak_allocated),
+              static_cast<long long>(memory.allocated));
+
+  if (!(losses.back() < losses.front() / 2)) stop("the loss does not fall");
+  if (!(worst < 1e-4f)) stop("the vault does not compute what the cpu does");
+  if (kernel_calls() < kSteps) stop("the vault's own kernels were not called");
+  if (memory.allocated != 0) stop("memory of the vault leaks");
+  std::puts("good");
+}
