@@ -8,11 +8,9 @@ namespace lockstep::cpu {
 
 namespace {
 
-// A block is read along the input and written along the output, whole cache lines on both sides:
-// its transpose is put together in a tile of 16 KB.
+// A block of 16 KB at most stays in the first cache while cache lines on both sides fill up.
 constexpr int64_t kColumns = 64;
-constexpr int64_t kRowBytes = 256;  // of the input, read in one go
-constexpr int64_t kTileBytes = kColumns * kRowBytes;
+constexpr int64_t kRowBytes = 256;  // of a column of the output, next to each other in the input
 
 template <class T>
 using Words __attribute__((vector_size(32))) = T;
@@ -22,7 +20,7 @@ using UnalignedWords __attribute__((vector_size(32), aligned(alignof(T)), may_al
 /// N rows of 2 N columns, N elements being 16 bytes. Interleaving the first half of N vectors with
 /// the second log2(N) times transposes them; a vector's halves, which never mix, are two columns.
 template <class T>
-void square(T* to, int64_t to_stride, const char* from, int64_t from_stride) {
+void square(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
   typedef int64_t Half __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
   constexpr int kSide = 16 / sizeof(T);
   Words<T> first{}, second{};  // positions that each half of an interleaved pair comes from
@@ -77,30 +75,21 @@ void block_of(char* to, int64_t to_stride, const char* from, int64_t from_stride
   if (rows < kSide || columns < 2 * kSide) {
     return elements<T>(to, to_stride, from, from_stride, rows, columns);
   }
-  alignas(64) T tile[kTileBytes / kSize];
-  const auto rest = [&](int64_t r, int64_t c, int64_t height, int64_t width) {
-    elements<T>(reinterpret_cast<char*>(tile + r * kColumns + c), kColumns * kSize,
-                from + c * from_stride + r * kSize, from_stride, height, width);
-  };
   const int64_t whole_rows = rows / kSide * kSide;
   const int64_t whole_columns = columns / (2 * kSide) * (2 * kSide);
-  for (int64_t c = 0; c < whole_columns; c += 2 * kSide) {
-    for (int64_t r = 0; r < whole_rows; r += kSide) {
-      square(tile + r * kColumns + c, kColumns, from + c * from_stride + r * kSize, from_stride);
+  constexpr int64_t kLine = 64 / kSize;  // read whole before the cache can lose it
+  for (int64_t line = 0; line < whole_rows; line += kLine) {
+    for (int64_t c = 0; c < whole_columns; c += 2 * kSide) {
+      for (int64_t r = line; r < std::min(whole_rows, line + kLine); r += kSide) {
+        square<T>(to + r * to_stride + c * kSize, to_stride, from + c * from_stride + r * kSize,
+                  from_stride);
+      }
     }
   }
-  rest(whole_rows, 0, rows - whole_rows, whole_columns);
-  rest(0, whole_columns, rows, columns - whole_columns);
-  for (int64_t r = 0; r < rows; ++r) {
-    T* out = reinterpret_cast<T*>(to + r * to_stride);
-    const T* in = tile + r * kColumns;
-    int64_t c = 0;
-    for (; c < whole_columns; c += 2 * kSide) {
-      *reinterpret_cast<UnalignedWords<T>*>(out + c) =
-          *reinterpret_cast<const UnalignedWords<T>*>(in + c);
-    }
-    for (; c < columns; ++c) out[c] = in[c];
-  }
+  elements<T>(to + whole_columns * kSize, to_stride, from + whole_columns * from_stride,
+              from_stride, whole_rows, columns - whole_columns);
+  elements<T>(to + whole_rows * to_stride, to_stride, from + whole_rows * kSize, from_stride,
+              rows - whole_rows, columns);
 }
 
 using BlockFunction = void (*)(char*, int64_t, const char*, int64_t, int64_t, int64_t);

@@ -16,7 +16,8 @@ namespace {
 using Numbers = std::vector<double>;
 
 TEST(Copy, MovesElementsBetweenAnyStrides) {
-  for (const Dims& shape : {Dims{1000}, Dims{70, 33}, Dims{3, 200, 5}, Dims{9, 8, 65, 67}}) {
+  for (const Dims& shape : {Dims{1000}, Dims{70, 33}, Dims{3, 200, 5}, Dims{9, 8, 65, 67},
+                            Dims{2, 700}, Dims{700, 3}, Dims{150, 300}}) {
     for (const DType dtype : {DType::kU8, DType::kBF16, DType::kF32, DType::kF64}) {
       const Tensor source = mul(random_tensor(shape), 50).to(dtype);
       const Numbers wanted = values(source);

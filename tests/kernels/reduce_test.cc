@@ -151,6 +151,25 @@ TEST(Reduce, MaximaPreferNaNAndTheFirstOfEquals) {
   EXPECT_EQ(argmax(row).item<int64_t>(), 250);
 }
 
+TEST(Reduce, ExtremesAgreeWithPlainLoopsOverEveryLayoutAndDimension) {
+  const auto larger = [](double a, double b) { return b > a || std::isnan(b) ? b : a; };
+  const auto smaller = [](double a, double b) { return b < a || std::isnan(b) ? b : a; };
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI64}) {
+    for (const Tensor& x : layouts(dtype)) {
+      if (is_floating(dtype)) {
+        Tensor middle = x;
+        while (middle.dim() > 0) middle = middle.select(0, middle.size(0) / 2);
+        middle.fill_(kNaN);
+      }
+      for (int64_t d = 0; d < x.dim(); ++d) {
+        SCOPED_TRACE(testing::Message() << name(dtype) << " " << x.shape() << " over " << d);
+        expect_near(amax(x, {d}, true), reduce_naively(x, {d}, -kInfinity, larger), 0, 0);
+        expect_near(amin(x, {d}, true), reduce_naively(x, {d}, kInfinity, smaller), 0, 0);
+      }
+    }
+  }
+}
+
 TEST(Reduce, ArgmaxFollowsAnyDimension) {
   const Tensor x = random_tensor({4, 100, 3}, DType::kF64);
   for (const int64_t dim : {0, 1, 2}) {
