@@ -7,6 +7,19 @@
 
 namespace lockstep {
 
+namespace {
+
+/// Of the rest self - other * quotient, whose quotient is rounded by `rounding_mode`.
+Gradients rest_gradients(VjpContext& ctx, const Tensor& grad, std::string_view rounding_mode) {
+  return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); },
+                       [&] {
+                         const Tensor times = div(ctx.saved(0), ctx.saved(1), rounding_mode);
+                         return ctx.unbroadcast(neg(mul(grad, times)), 1);
+                       });
+}
+
+}  // namespace
+
 using OptionalText = std::optional<std::string_view>;
 
 LS_OP(div_mode, Tensor(const Tensor&, const Tensor&, OptionalText),
@@ -55,11 +68,7 @@ LS_OP(fmod, Tensor(const Tensor&, const Tensor&),
     .out("Tensor_out")
     .saves({"self for other", "other for other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
-      return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); },
-                           [&] {
-                             const Tensor times = div(ctx.saved(0), ctx.saved(1), "trunc");
-                             return ctx.unbroadcast(neg(mul(grad, times)), 1);
-                           });
+      return rest_gradients(ctx, grad, "trunc");
     });
 Tensor fmod(const Tensor& self, const Tensor& other) { return op_fmod(self, other); }
 
@@ -84,11 +93,7 @@ LS_OP(remainder, Tensor(const Tensor&, const Tensor&),
     .out("Tensor_out")
     .saves({"self for other", "other for other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
-      return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); },
-                           [&] {
-                             const Tensor times = div(ctx.saved(0), ctx.saved(1), "floor");
-                             return ctx.unbroadcast(neg(mul(grad, times)), 1);
-                           });
+      return rest_gradients(ctx, grad, "floor");
     });
 Tensor remainder(const Tensor& self, const Tensor& other) { return op_remainder(self, other); }
 
