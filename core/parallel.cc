@@ -24,6 +24,8 @@ const OpenMp& openmp() {
       reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))};
   return kFound;
 }
+// Before main(), so that no fork can come while another thread looks for it.
+[[maybe_unused]] const OpenMp& found_early = openmp();
 
 }  // namespace
 

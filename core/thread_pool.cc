@@ -211,7 +211,8 @@ void Worker::work() {
   }
 }
 
-/// Fork: the child has the calling thread only, and `mutex` must not be held by another.
+/// Fork: the child has the calling thread only, and g_mutex must not be held by another. Done before
+/// main() begins: a fork while another thread starts the first worker would not know of it.
 bool prepare_for_fork() {
   static const bool prepared = pthread_atfork([] { g_mutex.lock(); }, [] { g_mutex.unlock(); },
                                               [] {
@@ -223,6 +224,7 @@ bool prepare_for_fork() {
                                               }) == 0;
   return prepared;
 }
+[[maybe_unused]] const bool prepared_for_fork = prepare_for_fork();
 
 /// Whether there is a worker `index`, started if need be; `most`: as many may be started.
 bool has_worker(int index, int most) {
@@ -267,7 +269,10 @@ bool in_part() { return t_in_part; }
 int workers() { return g_count.load(std::memory_order_acquire); }
 
 void run(int64_t parts, FunctionRef<void(int64_t)> body) {
-  static const int most_for_cores = allowed_cores() - 1;
+  // Not a static local: a fork while another thread computes that leaves its guard locked.
+  static constinit std::atomic<int> cores = 0;
+  if (cores.load(std::memory_order_relaxed) == 0) cores = allowed_cores();
+  const int most_for_cores = cores.load(std::memory_order_relaxed) - 1;
   thread_local AdaptiveWait wait;
   Job job(parts, body);
   const int most = std::max(static_cast<int>(job.helpers()), most_for_cores);
