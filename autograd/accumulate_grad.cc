@@ -49,8 +49,18 @@ Tensor AccumulateGrad::destination() const {
 Gradients AccumulateGrad::apply(std::span<Tensor> grads, const BackwardCall&) {
   // Freed after the lock: the old gradient's graph may be what keeps the leaf alive.
   Tensor replaced;
-  const std::lock_guard lock(mutex_);
-  if (leaf_ != nullptr) replaced = accumulate(meta_of(*leaf_), std::move(grads[0]));
+  Tensor leaf;
+  {
+    const std::lock_guard lock(mutex_);
+    if (leaf_ == nullptr) return {};
+    replaced = accumulate(meta_of(*leaf_), std::move(grads[0]));
+    if (hooks() != nullptr && !hooks()->accumulated.empty()) {
+      leaf = Tensor(Ref<TensorImpl>::share(leaf_));
+    }
+  }
+  if (leaf.defined()) {
+    hooks()->accumulated.each([&](const auto& hook) { hook(leaf); });
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "autograd/node.h"
 #include "core/tensor.h"
 
 namespace lockstep {
@@ -10,8 +11,8 @@ struct BackwardOptions {
   bool retain_graph = false;  ///< keep what the nodes saved, for another backward
   bool create_graph =
       false;  ///< record the backward itself, for higher derivatives; keeps the graph
-  /// Leaves whose `grad` is to be filled; empty means every leaf below the roots. Nodes that lead
-  /// to none of them do not run.
+  /// Tensors whose `grad` is to be filled, computed ones too; empty means every leaf below the
+  /// roots. Nodes that lead to none of them do not run.
   std::vector<Tensor> inputs;
 };
 
@@ -20,14 +21,19 @@ struct GradOptions {
   bool create_graph = false;  ///< as in BackwardOptions
   bool allow_unused =
       false;  ///< an input that the outputs do not depend on gets an undefined gradient
+  bool materialize_grads = false;  ///< such an input gets zeros
 };
 
 /// Adds the gradients of `roots`, weighted by `gradients` and summed, to the `grad` of the leaves
 /// below. A gradient has its root's shape, or one that expands from it; where it is undefined or
 /// the list is empty, the root must have one element, and the weight is 1.
 ///
-/// Runs on the caller's thread. May be called again from inside a derivative. After an exception
-/// the graph may be partly used up, and everything else is as before.
+/// Nodes run in the order of their sequence numbers, the latest recorded first: those of
+/// synchronous devices on the caller's thread, those of each asynchronous device on a thread of its
+/// own, with the caller's state (grad mode, default device, ...) but without its modes and
+/// observers. May be called again from inside a derivative or a hook, to any depth, and from
+/// several threads at once, also on graphs that share nodes and leaves. After an exception, which
+/// is the first one thrown, the graph may be partly used up, and everything else is as before.
 /// Throws AutogradError: a root does not require grad, a gradient is missing or does not fit, the
 /// graph was used up by an earlier backward without retain_graph, or a saved tensor was changed in
 /// place since.
@@ -38,5 +44,8 @@ void backward(TensorList roots, TensorList gradients = {}, const BackwardOptions
 /// Runs and throws like `backward`; also when an input is not used, unless allow_unused.
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs = {},
                          const GradOptions& options = {});
+/// The same for places in the graph: gradient `input_nr` of each edge's node.
+std::vector<Tensor> grad(TensorList outputs, std::span<const Edge> inputs,
+                         TensorList grad_outputs = {}, const GradOptions& options = {});
 
 }  // namespace lockstep

@@ -1,6 +1,9 @@
+#include <exception>
 #include <memory>
+#include <thread>
 
 #include "autograd/autograd.h"
+#include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
@@ -42,6 +45,35 @@ class RunOnLoan {
   std::unique_ptr<GraphRun> run_;
 };
 
+/// Backwards may be nested without limit, a thread's stack may not: past this depth another thread
+/// goes on, in the state of the one that waits for it.
+constexpr int kMostNested = 48;
+thread_local constinit int t_nested = 0;
+
+void run_nested(FunctionRef<void()> backward) {
+  struct Level {
+    Level() { ++t_nested; }
+    ~Level() { --t_nested; }
+  };
+  if (t_nested < kMostNested) {
+    const Level level;
+    return backward();
+  }
+  std::exception_ptr thrown;
+  std::thread([&, state = ThreadState::capture(), anomaly = detail::anomaly_mode,
+               worker = DeviceWorker::of_this_thread()] {
+    const ThreadStateGuard guard(state);
+    const DeviceWorker::StandIn stand_in(worker);
+    detail::anomaly_mode = anomaly;
+    try {
+      run_nested(backward);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }).join();
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
 /// The gradient that enters at a root: the given one made to fit, or 1.
 Tensor root_gradient(std::string_view op, const Tensor& root, const Tensor& given) {
   if (given.defined()) {
@@ -73,46 +105,85 @@ void add_roots(GraphRun& run, std::string_view op, TensorList roots, TensorList 
   }
 }
 
+/// What `grad` does, for edges: `describe(i)` names input i in errors.
+std::vector<Tensor> gradients_at(TensorList outputs, std::span<const Edge> inputs,
+                                 TensorList grad_outputs, const GradOptions& options,
+                                 FunctionRef<std::string(size_t)> describe) {
+  LS_CHECK(!inputs.empty(), AutogradError,
+           "[grad] there is nothing to differentiate with respect to: expected inputs, got none.");
+  RunOnLoan run;
+  add_roots(*run, "grad", outputs, grad_outputs);
+  for (const Edge& input : inputs) run->capture(input);
+  run_nested([&] {
+    const SetGradEnabled mode(options.create_graph);
+    run->run(options.retain_graph || options.create_graph);
+  });
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Tensor& result = run->captured(i).result;
+    if (!result.defined() && options.materialize_grads) {
+      const GradientMeta& meta = inputs[i].node->outputs()[inputs[i].input_nr];
+      result = empty_tensor(meta.sizes, meta.dtype, meta.device);
+      result.zero_();
+    }
+    LS_CHECK(options.allow_unused || result.defined(), AutogradError,
+             "[grad] input {} ({}) was not used to compute the outputs, so it has no gradient. Set "
+             "allow_unused to get an undefined tensor for it, or materialize_grads to get zeros.",
+             i, describe(i));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
 }  // namespace
 
 void backward(TensorList roots, TensorList gradients, const BackwardOptions& options) {
   RunOnLoan run;
   add_roots(*run, "backward", roots, gradients);
+  std::vector<Tensor> computed;
   for (const Tensor& input : options.inputs) {
-    LS_CHECK(input.requires_grad() && input.is_leaf(), AutogradError,
-             "[backward] inputs: expected leaves that require grad, got {}. Use grad() for the "
-             "gradient of an intermediate tensor.",
+    LS_CHECK(input.requires_grad(), AutogradError,
+             "[backward] inputs: expected tensors that require grad, got {}. Call "
+             "set_requires_grad() before it is used.",
              to_string(input));
-    run->limit_to(gradient_edge(input).node);
+    if (input.is_leaf()) {
+      run->limit_to(gradient_edge(input).node);
+    } else {
+      run->capture(gradient_edge(input));
+      computed.push_back(input);
+    }
   }
-  const SetGradEnabled mode(options.create_graph);
-  run->run(options.retain_graph || options.create_graph);
+  run_nested([&] {
+    const SetGradEnabled mode(options.create_graph);
+    run->run(options.retain_graph || options.create_graph);
+  });
+  for (size_t i = 0; i < computed.size(); ++i) {
+    Tensor& grad = run->captured(i).result;
+    if (!grad.defined()) continue;
+    Tensor& sum = meta_of(*computed[i].impl()).grad;
+    sum = sum.defined() ? sum.add(grad) : std::move(grad);
+  }
 }
 
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs,
                          const GradOptions& options) {
-  LS_CHECK(!inputs.empty(), AutogradError,
-           "[grad] there is nothing to differentiate with respect to: expected inputs, got none.");
-  RunOnLoan run;
-  add_roots(*run, "grad", outputs, grad_outputs);
+  std::vector<Edge> edges;
   for (size_t i = 0; i < inputs.size(); ++i) {
     LS_CHECK(inputs[i].requires_grad(), AutogradError,
              "[grad] input {} ({}) does not require grad. Call set_requires_grad() before it is "
              "used.",
              i, to_string(inputs[i]));
-    run->capture(gradient_edge(inputs[i]));
+    edges.push_back(gradient_edge(inputs[i]));
   }
-  const SetGradEnabled mode(options.create_graph);
-  run->run(options.retain_graph || options.create_graph);
-  std::vector<Tensor> results;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    LS_CHECK(options.allow_unused || run->captured(i).result.defined(), AutogradError,
-             "[grad] input {} ({}) was not used to compute the outputs, so it has no gradient. Set "
-             "allow_unused to get an undefined tensor for it.",
-             i, to_string(inputs[i]));
-    results.push_back(std::move(run->captured(i).result));
-  }
-  return results;
+  return gradients_at(outputs, edges, grad_outputs, options,
+                      [&](size_t i) { return to_string(inputs[i]); });
+}
+
+std::vector<Tensor> grad(TensorList outputs, std::span<const Edge> inputs, TensorList grad_outputs,
+                         const GradOptions& options) {
+  return gradients_at(outputs, inputs, grad_outputs, options, [&](size_t i) {
+    return fmt::format("gradient {} of {}", inputs[i].input_nr, inputs[i].node->name());
+  });
 }
 
 }  // namespace lockstep

@@ -1,10 +1,13 @@
 #include "autograd/graph_run.h"
 
-#include <algorithm>
-#include <atomic>
-#include <mutex>
+#include <pthread.h>
 
+#include <algorithm>
+
+#include "autograd/autocast.h"
+#include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
+#include "autograd/graph_run_lock.h"
 #include "autograd/ownership.h"
 #include "core/check.h"
 #include "core/ops/reduce.h"
@@ -15,11 +18,13 @@ namespace lockstep {
 namespace {
 
 /// Guards the stamps in the nodes of every graph.
-std::mutex& stamp_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-uint64_t g_last_run = 0;  // guarded by stamp_mutex
+constinit std::mutex g_stamps;
+uint64_t g_last_run = 0;  // guarded by g_stamps
+
+// A fork while another thread numbers its nodes must not leave the child a locked mutex.
+[[maybe_unused]] const bool kPreparedForFork =
+    pthread_atfork([] { g_stamps.lock(); }, [] { g_stamps.unlock(); }, [] { g_stamps.unlock(); }) ==
+    0;
 
 bool expands_to(IntList from, IntList to) {
   if (from.size() > to.size()) return false;
@@ -79,20 +84,23 @@ void GraphRun::clear() noexcept {
   capture_slots_.clear();
   targets_.clear();
   roots_.clear();
+  callbacks_.clear();
   has_destinations_ = false;
+  has_workers_ = false;
+  error_ = nullptr;
 }
 
 uint32_t GraphRun::number(Node* node) {
   if (node->run_ != run_) {
     node->run_ = run_;
     node->slot_ = static_cast<uint32_t>(slots_.size());
-    slots_.push_back({node, 0, 0, 0, 0, true, true});
+    slots_.push_back({node, 0, 0, 0, 0, true, true, nullptr});
   }
   return node->slot_;
 }
 
 void GraphRun::number_nodes() {
-  const std::lock_guard lock(stamp_mutex());
+  const std::lock_guard lock(g_stamps);
   run_ = ++g_last_run;
   uint32_t gradients = 0;
   for (const Root& root : roots_) number(root.edge.node.get());
@@ -174,93 +182,6 @@ void GraphRun::seed_roots() {
   }
 }
 
-void GraphRun::make_ready(uint32_t slot) {
-  if (!slots_[slot].needed) return;
-  ready_.push_back({slots_[slot].node->sequence(), slot});
-  std::push_heap(ready_.begin(), ready_.end());
-}
-
-void GraphRun::run(bool retain_graph) {
-  const PhaseGuard phase(Phase::kBackward);
-  number_nodes();
-  mark_needed();
-  count_contributions();
-  if (!is_grad_enabled()) {
-    for (const Slot& slot : slots_) {
-      has_destinations_ |=
-          slot.node->edges_.empty() && slot.applies && slot.node->destination().defined();
-    }
-  }
-  seed_roots();
-  while (!ready_.empty()) {
-    std::pop_heap(ready_.begin(), ready_.end());
-    const uint32_t slot = ready_.back().slot;
-    ready_.pop_back();
-    execute(slot, retain_graph);
-  }
-}
-
-void GraphRun::capture_gradients(uint32_t slot) {
-  for (size_t i = 0; i < captures_.size(); ++i) {
-    if (capture_slots_[i] != slot) continue;
-    captures_[i].result = gradients_[slots_[slot].first_gradient + captures_[i].edge.input_nr];
-  }
-}
-
-Tensor GraphRun::destination_at(uint32_t at) const {
-  const Slot& slot = slots_[at];
-  if (slot.contributions != 1 || !slot.applies) return {};
-  if (slot.node->edges_.empty()) return slot.node->destination();
-  if (slot.node->edges_.size() != 1 || edges_[slot.first_edge] == kNowhere) return {};
-  const Tensor place = destination_at(edges_[slot.first_edge]);
-  return place.defined() ? slot.node->destination_through(place) : Tensor();
-}
-
-void GraphRun::execute(uint32_t at, bool retain_graph) {
-  const Slot slot = slots_[at];
-  Node& node = *slot.node;
-  if (!captures_.empty()) capture_gradients(at);
-  const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());
-  const std::span<const uint32_t> edges(edges_.data() + slot.first_edge, node.edges_.size());
-  if (!slot.applies) return;
-  Gradients outgoing;
-  const bool any =
-      std::any_of(incoming.begin(), incoming.end(), [](const Tensor& t) { return t.defined(); });
-  if (any) {
-    BackwardCall call{0, {}};
-    for (size_t i = 0; i < edges.size() && i < 64; ++i) {
-      call.needs |= static_cast<uint64_t>(edges[i] != kNowhere) << i;
-    }
-    SmallVector<Tensor, 4> destinations;
-    if (has_destinations_) {
-      for (const uint32_t to : edges) {
-        destinations.push_back(to == kNowhere ? Tensor() : destination_at(to));
-      }
-      call.destinations = destinations;
-    }
-    outgoing = node.apply(incoming, call);
-    LS_CHECK(outgoing.size() <= edges.size(), AutogradError,
-             "[{}] returned too many gradients: expected {}, one per tensor argument, got {}.",
-             node.name(), edges.size(), outgoing.size());
-  }
-  for (Tensor& gradient : incoming) gradient = Tensor();
-  if (!retain_graph) node.release_saved();
-  for (size_t i = 0; i < edges.size(); ++i) {
-    const uint32_t to = edges[i];
-    if (to == kNowhere) continue;
-    if (i < outgoing.size()) {
-      if (outgoing[i].defined()) {
-        deliver(node, to, node.edges_[i].input_nr, std::move(outgoing[i]));
-      }
-    } else {
-      LS_CHECK(outgoing.empty(), AutogradError,
-               "[{}] returned too few gradients: expected {}, one per tensor argument, got {}.",
-               node.name(), edges.size(), outgoing.size());
-    }
-    if (--slots_[to].waiting == 0) make_ready(to);
-  }
-}
-
 void GraphRun::deliver(const Node& from, uint32_t to, uint32_t input_nr, Tensor gradient) {
   const GradientMeta& meta = slots_[to].node->outputs_[input_nr];
   const TensorImpl& impl = *gradient.impl();
@@ -270,6 +191,46 @@ void GraphRun::deliver(const Node& from, uint32_t to, uint32_t input_nr, Tensor 
   }
   Tensor& sum = gradients_[slots_[to].first_gradient + input_nr];
   sum = sum.defined() ? sum_of(std::move(sum), std::move(gradient)) : std::move(gradient);
+}
+
+void GraphRun::place_nodes() {
+  home_ = DeviceWorker::of_this_thread();
+  for (Slot& slot : slots_) {
+    const std::span<const GradientMeta> outputs = slot.node->outputs();
+    if (outputs.empty() || !slot.applies) continue;
+    const Device device = outputs[0].device;
+    if (!is_asynchronous(device.type)) [[likely]] {
+      continue;
+    }
+    if (home_ != nullptr && home_->device() == device) continue;
+    slot.worker = &DeviceWorker::of(device);
+    has_workers_ = true;
+  }
+  if (!has_workers_) return;
+  state_ = ThreadState::capture().without_modes();
+  anomaly_ = detail::anomaly_mode;
+}
+
+void GraphRun::run(bool retain_graph) {
+  const PhaseGuard phase(Phase::kBackward);
+  const AutocastStateGuard no_autocast({});  // forward has recorded its casts
+  retain_graph_ = retain_graph;
+  number_nodes();
+  mark_needed();
+  count_contributions();
+  if (!is_grad_enabled()) {
+    for (const Slot& slot : slots_) {
+      has_destinations_ |=
+          slot.node->edges_.empty() && slot.applies && slot.node->destination().defined();
+    }
+  }
+  place_nodes();
+  {
+    const Lock lock(*this);  // workers begin with the first root
+    seed_roots();
+  }
+  has_workers_ ? run_with_workers() : run_alone();
+  if (!callbacks_.empty()) run_callbacks();
 }
 
 }  // namespace lockstep

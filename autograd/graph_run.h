@@ -1,17 +1,26 @@
 #pragma once
 
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <vector>
 
 #include "autograd/node.h"
+#include "core/thread_state.h"
 
 namespace lockstep {
+
+class DeviceWorker;
 
 /// One backward through one graph: the engine's working memory and its loop.
 ///
 /// Nodes are numbered in the order they are found, and everything about them lies in arrays by that
 /// number, so a warm run neither hashes nor allocates. The numbers are stamped into the nodes only
 /// while the arrays are made, under a lock of the process; runs of several threads, or nested in
-/// one thread, do not disturb each other afterwards. Not thread-safe itself.
+/// one thread, do not disturb each other afterwards.
+///
+/// The thread that runs it executes the nodes of synchronous devices; those of an asynchronous
+/// device go to that device's worker. Where there are none, nothing is locked.
 class GraphRun {
  public:
   /// What happens to a gradient that was asked for by `grad()`.
@@ -29,6 +38,21 @@ class GraphRun {
 
   /// Runs everything. Whether the backward is recorded is the thread's grad mode.
   void run(bool retain_graph);
+  /// Runs one node, on its worker's thread. What it throws, `run` rethrows.
+  void execute_on_worker(uint32_t slot) noexcept;
+
+  /// The run of which the calling thread executes a node. Throws AutogradError naming `op` where
+  /// there is none.
+  static GraphRun& of_this_thread(std::string_view op);
+  /// The node that the calling thread executes, or empty.
+  static Ref<Node> node_of_this_thread();
+  /// Different for every run of the process.
+  uint64_t id() const noexcept { return run_; }
+  /// Whether the node runs, or its gradient was asked for. May be called while the run goes on.
+  bool will_execute(const Node* node) const;
+  /// Has `callback` called by the thread of `run` after all nodes.
+  void add_callback(std::function<void()> callback);
+
   Capture& captured(size_t i) { return captures_[i]; }
   /// Forgets the graph, keeps the memory.
   void clear() noexcept;
@@ -45,6 +69,7 @@ class GraphRun {
     uint32_t waiting;        ///< edges over which nothing has come yet
     bool needed;             ///< leads to something asked for
     bool applies;            ///< false: its gradient is only captured
+    DeviceWorker* worker;    ///< whose thread runs it; null: the one of `run`
   };
   struct Ready {
     uint64_t sequence;
@@ -52,13 +77,24 @@ class GraphRun {
     friend bool operator<(const Ready& a, const Ready& b) { return a.sequence < b.sequence; }
   };
 
+  /// A lock where workers take part, else nothing.
+  class Lock;
+
   void number_nodes();
   uint32_t number(Node* node);
   void mark_needed();
   void count_contributions();
+  void place_nodes();
   void seed_roots();
-  void execute(uint32_t slot, bool retain_graph);
+  void run_alone();
+  void run_with_workers();
+  void run_callbacks();
+  uint32_t pop_ready();
+  void execute(uint32_t slot);
+  Gradients apply(const Slot& slot, std::span<Tensor> incoming);
   void capture_gradients(uint32_t slot);
+  bool wants_beyond(const Slot& slot, size_t count) const;
+  void finish(uint32_t slot, Gradients outgoing);
   void deliver(const Node& from, uint32_t edge_slot, uint32_t input_nr, Tensor gradient);
   Tensor destination_at(uint32_t slot) const;
   void make_ready(uint32_t slot);
@@ -77,6 +113,19 @@ class GraphRun {
   };
   std::vector<Root> roots_;
   bool has_destinations_ = false;
+  bool retain_graph_ = false;
+  std::vector<std::function<void()>> callbacks_;
+
+  // While workers take part, mutex_ guards them, and of the above what changes while nodes run:
+  // `waiting`, `gradients_` of nodes that are not ready yet, `ready_` and `callbacks_`.
+  bool has_workers_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint32_t at_workers_ = 0;       ///< nodes given to workers that have not come back
+  std::exception_ptr error_;      ///< the first
+  DeviceWorker* home_ = nullptr;  ///< the worker on whose thread `run` was called, if any
+  ThreadState state_;
+  detail::AnomalyMode anomaly_;
 };
 
 /// `gradient` as the output `meta` of `node` needs it: summed to the shape it expands from, cast to

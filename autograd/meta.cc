@@ -7,6 +7,16 @@ namespace lockstep {
 
 namespace {
 
+/// A tensor that retains its gradient follows its history.
+void set_grad_fn(Meta& meta, Ref<Node> node, uint32_t output_nr) {
+  if (meta.retains_grad) [[unlikely]] {
+    if (meta.grad_fn) meta.grad_fn->hooks()->forget(&meta);
+    node->make_hooks()->retained.push_back({output_nr, &meta});
+  }
+  drop(std::exchange(meta.grad_fn, std::move(node)));
+  meta.output_nr = output_nr;
+}
+
 /// The base was changed in place through another view since grad_fn was made, so the elements of
 /// this view now come from the base's new history.
 void refresh_view(TensorImpl& impl, Meta& meta) {
@@ -20,9 +30,7 @@ void refresh_view(TensorImpl& impl, Meta& meta) {
              "Views made several at a time cannot follow such a change: use operators that return "
              "new tensors, or make the view with slice() or select().",
              meta.grad_fn->name(), to_string(impl.sizes));
-    drop(std::move(meta.grad_fn));
-    meta.grad_fn = as_strided_node(base, *impl.base, impl);
-    meta.output_nr = 0;
+    set_grad_fn(meta, as_strided_node(base, *impl.base, impl), 0);
   }
   meta.view_version = impl.storage->version();
 }
@@ -31,6 +39,7 @@ void refresh_view(TensorImpl& impl, Meta& meta) {
 
 Meta::~Meta() {
   if (accumulator) accumulator->forget_leaf();
+  if (retains_grad) grad_fn->hooks()->forget(this);
   drop(std::move(grad_fn));
 }
 
@@ -53,8 +62,7 @@ Edge gradient_edge(const Tensor& tensor) {
 
 void set_history(TensorImpl& impl, Ref<Node> node, uint32_t output_nr) {
   Meta& meta = meta_of(impl);
-  drop(std::exchange(meta.grad_fn, std::move(node)));
-  meta.output_nr = output_nr;
+  set_grad_fn(meta, std::move(node), output_nr);
   meta.view_version = impl.storage->version();
   impl.keys |= Key::kAutograd;
 }

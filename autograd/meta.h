@@ -14,6 +14,7 @@ struct Meta final : AutogradMeta {
   Tensor destination;               ///< of a leaf: where its gradient must end, or undefined
   uint32_t output_nr = 0;           ///< which result of grad_fn this tensor is
   uint32_t view_version = 0;        ///< of a view: storage version for which grad_fn holds
+  bool retains_grad = false;        ///< computed, and listed in the hooks of grad_fn
 
   ~Meta() override;
 };

@@ -39,6 +39,11 @@ Node::~Node() {
   for (Edge& edge : edges_) drop(std::move(edge.node));
 }
 
+Ref<NodeHooks> Node::make_hooks() {
+  if (!hooks_) hooks_ = make_ref<NodeHooks>();
+  return hooks_;
+}
+
 void drop(Ref<Node> node) noexcept {
   if (!node) return;
   if (node->use_count() > 1) return;  // not the last reference: nothing below is freed

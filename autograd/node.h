@@ -1,14 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "autograd/node_hooks.h"
 #include "core/tensor.h"
 #include "core/vjp.h"
 
 namespace lockstep {
 
 class Node;
+struct ForwardSite;
+
+namespace detail {
+/// Set by AnomalyModeGuard (autograd/anomaly_mode.h).
+struct AnomalyMode {
+  bool enabled = false;
+  bool check_nan = false;
+};
+inline thread_local constinit AnomalyMode anomaly_mode{};
+}  // namespace detail
+
+/// A tensor that a node keeps for backward.
+struct SavedTensorInfo {
+  std::string name;  ///< "self", "mat2", "result", ...
+  Tensor tensor;     ///< undefined where hooks keep it
+  size_t bytes = 0;  ///< of its elements; 0 where hooks keep it
+};
 
 /// Where a gradient goes: the `input_nr`-th gradient that `node` takes. Empty for a tensor that
 /// does not require grad.
@@ -46,7 +66,7 @@ struct BackwardCall {
 /// when both keep the graph. Graphs of any depth are freed without recursion.
 class Node : public RefCounted {
  public:
-  Node() noexcept : Node(next_sequence()) {}
+  Node() : Node(next_sequence()) {}
   virtual ~Node();
 
   /// `grads` holds one gradient per result, undefined where none arrived, at least one defined; the
@@ -57,6 +77,8 @@ class Node : public RefCounted {
   virtual std::string name() const = 0;
   /// Drops the tensors kept from forward; a later `apply` that needs them is an AutogradError.
   virtual void release_saved() {}
+  /// What the node keeps, for those who look at graphs.
+  virtual std::vector<SavedTensorInfo> saved_tensors() const { return {}; }
   /// For a sink: the tensor that its gradient must end in, if it can be written at once.
   virtual Tensor destination() const { return {}; }
   /// For a node whose derivative only changes the geometry: given where the gradient of its
@@ -70,6 +92,12 @@ class Node : public RefCounted {
   /// sinks have the highest, because they should run as soon as they can.
   uint64_t sequence() const noexcept { return sequence_; }
 
+  /// Null where there are none.
+  NodeHooks* hooks() const noexcept { return hooks_.get(); }
+  Ref<NodeHooks> make_hooks();
+  /// Null unless it was recorded in anomaly mode.
+  const ForwardSite* forward_site() const noexcept { return site_.get(); }
+
   // While a node is built; see the class comment.
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
   /// Adds a result whose gradient must look like `of` (a tensor), or that carries none. Returns its
@@ -82,15 +110,21 @@ class Node : public RefCounted {
 
  protected:
   static constexpr uint64_t kSinkSequence = ~uint64_t{0};
-  explicit Node(uint64_t sequence) noexcept : sequence_(sequence) {}
+  explicit Node(uint64_t sequence) : sequence_(sequence) {
+    if (detail::anomaly_mode.enabled) [[unlikely]]
+      note_site();
+  }
 
  private:
   friend class GraphRun;
   static uint64_t next_sequence() noexcept;
+  void note_site();
 
   SmallVector<Edge, 3> edges_;
   SmallVector<GradientMeta, 1> outputs_;
   uint64_t sequence_;
+  Ref<NodeHooks> hooks_;
+  std::shared_ptr<const ForwardSite> site_;
   // Place of this node in the run that is being prepared; guarded by the engine's lock.
   uint64_t run_ = 0;
   uint32_t slot_ = 0;

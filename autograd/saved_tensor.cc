@@ -1,10 +1,23 @@
 #include "autograd/saved_tensor.h"
 
+#include "autograd/copy_slices.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/check.h"
 
 namespace lockstep {
+
+namespace {
+
+/// A second tensor over the elements of `impl`, computed by the edge's node.
+Tensor with_history(const TensorImpl& impl, Edge edge) {
+  Tensor restored(
+      make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype));
+  set_history(*restored.impl(), std::move(edge.node), edge.input_nr);
+  return restored;
+}
+
+}  // namespace
 
 SavedTensor SavedTensor::argument(const Tensor& tensor) {
   SavedTensor saved;
@@ -13,6 +26,11 @@ SavedTensor SavedTensor::argument(const Tensor& tensor) {
            "[saved_tensor] a tensor made in inference mode cannot be saved for a backward: {}. "
            "clone() it outside that mode first.",
            to_string(tensor));
+  if (detail::saved_tensor_hooks != nullptr) [[unlikely]] {
+    saved.pack(tensor.requires_grad() ? without_history(tensor).peek() : tensor);
+    saved.packed_->edge = gradient_edge(tensor);
+    return saved;
+  }
   saved.impl_ = Ref<TensorImpl>::share(tensor.impl());
   saved.version_ = tensor.version();
   return saved;
@@ -35,10 +53,29 @@ SavedTensor SavedTensor::result(const Tensor& tensor, uint32_t output_nr) {
   saved.output_nr_ = output_nr;
   saved.is_result_ = true;
   saved.has_history_ = tensor.requires_grad();
+  if (detail::saved_tensor_hooks != nullptr) [[unlikely]] {
+    saved.pack(Tensor(std::exchange(saved.impl_, {})));
+  }
   return saved;
 }
 
+void SavedTensor::pack(const Tensor& tensor) { packed_ = std::make_unique<PackedTensor>(tensor); }
+
+Tensor SavedTensor::unpack_packed(std::string_view op, Node* owner) const {
+  const Tensor tensor = packed_->unpack(op);
+  if (!is_grad_enabled()) return tensor;
+  // The history that it had, whatever the hook did with it.
+  if (has_history_) return with_history(*tensor.impl(), {Ref<Node>::share(owner), output_nr_});
+  if (!packed_->edge) return tensor;
+  const bool of_a_leaf = packed_->edge.node->next_edges().empty();
+  if (!of_a_leaf) return with_history(*tensor.impl(), packed_->edge);
+  // A leaf has one tensor only, so this one is a view of it.
+  return with_history(*tensor.impl(),
+                      {as_strided_node(packed_->edge, *tensor.impl(), *tensor.impl()), 0});
+}
+
 Tensor SavedTensor::unpack(std::string_view op, Node* owner) const {
+  if (packed_) return unpack_packed(op, owner);
   if (!impl_) return {};
   const uint32_t found = impl_->storage->version();
   LS_CHECK(found == version_, AutogradError,
@@ -48,10 +85,7 @@ Tensor SavedTensor::unpack(std::string_view op, Node* owner) const {
            op, to_string(impl_->dtype), to_string(impl_->sizes),
            is_result_ ? "a result" : "an argument", op, version_, found);
   if (!has_history_ || !is_grad_enabled()) return Tensor(impl_);
-  Tensor restored(make_ref<TensorImpl>(impl_->storage, impl_->sizes, impl_->strides, impl_->offset,
-                                       impl_->dtype));
-  set_history(*restored.impl(), Ref<Node>::share(owner), output_nr_);
-  return restored;
+  return with_history(*impl_, {Ref<Node>::share(owner), output_nr_});
 }
 
 }  // namespace lockstep

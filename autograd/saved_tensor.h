@@ -1,12 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "autograd/node.h"
+#include "autograd/saved_tensor_hooks.h"
 
 namespace lockstep {
 
-/// A tensor kept from forward to backward, with the version of its storage at that time.
+/// A tensor kept from forward to backward, with the version of its storage at that time, or what
+/// the innermost SavedTensorHooksGuard made of it.
 ///
 /// A result is kept without its history: its node owns this object, and the two would keep each
 /// other alive. The history is put back by `unpack`.
@@ -28,12 +31,19 @@ class SavedTensor {
   Tensor unpack(std::string_view op, Node* owner) const;
 
   bool is_result() const noexcept { return is_result_; }
-  bool defined() const noexcept { return static_cast<bool>(impl_); }
+  bool defined() const noexcept { return impl_ || packed_; }
+  /// Kept by hooks: `peek` gives nothing then.
+  bool is_packed() const noexcept { return packed_ != nullptr; }
+  /// The tensor without any check or history, for those who look at graphs.
+  Tensor peek() const { return Tensor(impl_); }
 
  private:
   static SavedTensor without_history(const Tensor& tensor);
+  void pack(const Tensor& tensor);
+  Tensor unpack_packed(std::string_view op, Node* owner) const;
 
   Ref<TensorImpl> impl_;
+  std::unique_ptr<PackedTensor> packed_;  ///< set instead of impl_
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   bool is_result_ = false;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "benchmarks/heap/heap_calls.h"
 #include "core/library.h"
 #include "core/mode.h"
 #include "core/observer.h"
@@ -84,6 +86,11 @@ class Report {
   template <class F>
   void add(const std::string& name, F&& body, int calls = 200000) {
     if (wants(name)) set(name, time_(body, calls));
+  }
+  /// The same in another unit.
+  template <class F>
+  void add_scaled(const std::string& name, double scale, F&& body, int calls) {
+    if (wants(name)) set(name, scale * time_(body, calls));
   }
   bool wants(const std::string& name) const { return name.find(only_) != std::string::npos; }
   void set(const std::string& name, double value) { values_[name] = value; }
@@ -183,6 +190,72 @@ void measure_perceptron(Report& report, const Timer& time) {
   }
 }
 
+/// The graphs that the peer's script times.
+void measure_backward(Report& report) {
+  const Tensor weight = ones({4}).set_requires_grad();
+  const Tensor x = ones({4});
+  constexpr int kChain = 100;
+  report.add_scaled(
+      "chain100_forward_backward_ns_per_op", 1.0 / kChain,
+      [&] {
+        Tensor y = weight;
+        for (int i = 0; i < kChain; ++i) y = y * x;
+        y.sum().backward();
+        weight.set_grad({});
+      },
+      2000);
+  const Tensor batch = ones({8, 64});
+  const Tensor w1 = ones({64, 64}).set_requires_grad();
+  const Tensor b1 = ones({64}).set_requires_grad();
+  const Tensor w2 = ones({64, 64}).set_requires_grad();
+  const Tensor b2 = ones({64}).set_requires_grad();
+  report.add_scaled(
+      "mlp_forward_backward_us", 1e-3,
+      [&] {
+        const Tensor y = linear(relu(linear(batch, w1, b1)), w2, b2);
+        square(y).mean().backward();
+        for (const Tensor& parameter : {w1, b1, w2, b2}) parameter.set_grad({});
+      },
+      5000);
+}
+
+/// Hands its gradient on: what is left of a backward is the engine.
+class Relay final : public Node {
+ public:
+  explicit Relay(const Tensor& of) {
+    add_edge(gradient_edge(of));
+    add_output(*of.impl());
+  }
+  Gradients apply(std::span<Tensor> grads, const BackwardCall&) override {
+    Gradients result;
+    result.push_back(std::move(grads[0]));
+    return result;
+  }
+  std::string name() const override { return "RelayBackward"; }
+};
+
+void measure_engine(Report& report) {
+  if (!report.wants("engine")) return;
+  constexpr int kNodes = 1000;
+  const Tensor weight = ones({4}).set_requires_grad();
+  Tensor end = weight;
+  for (int i = 0; i < kNodes; ++i) {
+    Ref<Node> node = make_ref<Relay>(end);
+    end = weight.detach();
+    set_history(*end.impl(), std::move(node), 0);
+  }
+  const Tensor gradient = ones({4});
+  const auto run = [&] {
+    end.backward(gradient);
+    weight.set_grad({});
+  };
+  report.add_scaled("engine_ns_per_node", 1.0 / kNodes, run, 1000);
+  const int64_t before = heap_calls();
+  for (int i = 0; i < 100; ++i) run();
+  report.set("engine_heap_calls_per_node",
+             static_cast<double>(heap_calls() - before) / (100.0 * kNodes));
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Times small operations on one thread."};
   int rounds = 7;
@@ -201,12 +274,14 @@ int run(int argc, char** argv) {
   measure_operators(report);
   measure_keys(report);
   measure_perceptron(report, timer);
+  measure_backward(report);
+  measure_engine(report);
   if (json) {
     fmt::print("{}\n", report.values().dump());
     return 0;
   }
   for (const auto& [name, ns] : report.values().items()) {
-    fmt::print("{:<28} {:8.1f}\n", name, ns.get<double>());
+    fmt::print("{:<36} {:8.1f}\n", name, ns.get<double>());
   }
   return 0;
 }

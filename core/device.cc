@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,10 @@ GivenNames& given_names() {
   static GivenNames* const instance = new GivenNames();  // leaked: used by static destructors
   return *instance;
 }
+
+constexpr uint32_t bit_of(DeviceType type) { return uint32_t{1} << static_cast<int>(type); }
+constinit std::atomic<uint32_t> g_asynchronous =
+    bit_of(DeviceType::kHost) | bit_of(DeviceType::kCUDA);
 
 std::string name_of(DeviceType type) {
   const size_t i = static_cast<size_t>(type);
@@ -83,6 +88,16 @@ void name_device_type(DeviceType slot, std::string_view name) {
   GivenNames& given = given_names();
   const std::lock_guard lock(given.mutex);
   given.names[static_cast<size_t>(slot)] = name;
+}
+
+bool is_asynchronous(DeviceType type) noexcept {
+  return (g_asynchronous.load(std::memory_order_relaxed) & bit_of(type)) != 0;
+}
+
+void set_asynchronous(DeviceType slot, bool asynchronous) {
+  LS_CHECK(slot >= DeviceType::kPrivate1, DeviceError,
+           "[device] {} is no free slot: expected private1 to private4.", name_of(slot));
+  asynchronous ? g_asynchronous.fetch_or(bit_of(slot)) : g_asynchronous.fetch_and(~bit_of(slot));
 }
 
 }  // namespace lockstep

@@ -39,6 +39,12 @@ Device parse_device(std::string_view text);
 /// unless the name is new and of small letters. Thread-safe.
 void name_device_type(DeviceType slot, std::string_view name);
 
+/// Whether calls on devices of this type return before their kernels have run: host and cuda, and
+/// the slots whose backends say so.
+bool is_asynchronous(DeviceType type) noexcept;
+/// For the backend of a slot. Throws DeviceError for other types. Thread-safe.
+void set_asynchronous(DeviceType slot, bool asynchronous);
+
 namespace detail {
 inline thread_local constinit Device thread_device = kCPU;
 }  // namespace detail

@@ -12,8 +12,18 @@ class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}
 
+  const char* what() const noexcept override {
+    return with_notes_.empty() ? std::runtime_error::what() : with_notes_.c_str();
+  }
+  /// Adds a line to the message, for code that passes the exception on and knows more about where
+  /// it comes from.
+  void add_note(const std::string& note) { with_notes_ = what() + ("\n" + note); }
+
   /// The class name as a user knows it ("ShapeError"), for reports that name the kind of failure.
   virtual const char* kind() const noexcept { return "Error"; }
+
+ private:
+  std::string with_notes_;
 };
 
 #define LS_ERROR_CLASS(Name, Base)                               \

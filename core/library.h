@@ -129,6 +129,11 @@ class OpBuilder<R(A...)> {
     definition_.flops(formula);
     return *this;
   }
+  /// How vmap treats a batch in one call; without it, it calls the operator once per sample.
+  OpBuilder& batching(BatchingRule rule) {
+    definition_.batching(rule, nullptr);
+    return *this;
+  }
   OpBuilder& tag(std::string_view tag) {
     definition_.tag(tag);
     return *this;

@@ -6,18 +6,15 @@
 
 namespace lockstep {
 
-/// The innermost guards that calls of this thread reach now.
 struct ModeStacks {
-  const ModeGuard* function = nullptr;
-  const ModeGuard* dispatch = nullptr;
-
   static void call_function_mode(const Operator& op, KeySet keys, Stack& stack);
   static void call_dispatch_mode(const Operator& op, KeySet keys, Stack& stack);
 };
 
 namespace {
 
-thread_local constinit ModeStacks t_modes{};
+/// Those that calls of this thread reach now.
+thread_local constinit ActiveModes t_modes{};
 
 void include(Key key, bool on) {
   KeySet& included = detail::thread_keys.included;
@@ -84,6 +81,9 @@ ModeGuard::~ModeGuard() {
   (function_ != nullptr ? t_modes.function : t_modes.dispatch) = outer_;
   include(function_ != nullptr ? Key::kFunctionMode : Key::kDispatchMode, outer_ != nullptr);
 }
+
+ActiveModes active_modes() noexcept { return t_modes; }
+void set_active_modes(ActiveModes modes) noexcept { t_modes = modes; }
 
 namespace {
 

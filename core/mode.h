@@ -45,4 +45,13 @@ class ModeGuard {
   const ModeGuard* outer_;
 };
 
+/// The innermost guards of a thread's two stacks.
+struct ActiveModes {
+  const ModeGuard* function = nullptr;
+  const ModeGuard* dispatch = nullptr;
+};
+/// For a thread that goes on with another's work while that one waits (core/thread_state.h).
+ActiveModes active_modes() noexcept;
+void set_active_modes(ActiveModes modes) noexcept;
+
 }  // namespace lockstep

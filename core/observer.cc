@@ -21,6 +21,9 @@ ObserverGuard::~ObserverGuard() {
   }
 }
 
+const ObserverGuard* innermost_observer() noexcept { return t_innermost; }
+void set_innermost_observer(const ObserverGuard* innermost) noexcept { t_innermost = innermost; }
+
 ObservedCall::ObservedCall(const Operator& op, KeySet keys) : op_(op), from_(t_innermost) {
   for (const ObserverGuard* guard = from_; guard != nullptr; guard = guard->outer_) {
     try {

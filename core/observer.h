@@ -32,6 +32,10 @@ class ObserverGuard {
   const ObserverGuard* outer_;
 };
 
+/// For a thread that goes on with another's work while that one waits (core/thread_state.h).
+const ObserverGuard* innermost_observer() noexcept;
+void set_innermost_observer(const ObserverGuard* innermost) noexcept;
+
 /// One call between entry and exit; for the dispatcher's templates.
 class ObservedCall {
  public:

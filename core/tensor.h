@@ -18,6 +18,7 @@ namespace lockstep {
 
 class Tensor;
 class Node;
+class HookHandle;
 struct TensorImpl;
 
 /// How a view came to be; it decides whether it may be changed in place while autograd records.
@@ -31,6 +32,11 @@ inline thread_local constinit bool inference_mode = false;
 /// Where autograd keeps what belongs to a tensor; defined in autograd/.
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
+};
+/// What stands behind a tensor that is one sample of many to the function that vmap runs; defined
+/// in autograd/.
+struct BatchMeta {
+  virtual ~BatchMeta() = default;
 };
 
 /// What a Tensor points to. One object: geometry, storage, keys, autograd metadata.
@@ -51,6 +57,7 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   KeySet keys;
   Ref<TensorImpl> base;  ///< the tensor this is a view of, never itself a view; empty otherwise
   std::unique_ptr<AutogradMeta> autograd;
+  std::unique_ptr<BatchMeta> batch;  ///< set together with Key::kVmap
 
   /// Address of the first element; null where there is no memory (meta, no elements).
   void* data() const noexcept {
@@ -120,6 +127,13 @@ class Tensor {
   void set_grad(const Tensor& grad) const;
   /// The node that computed this tensor, or null for a leaf.
   Node* grad_fn() const;
+  /// Keeps the gradient of a computed tensor in its `grad`, too; nothing new for a leaf.
+  /// Throws AutogradError unless it requires grad.
+  void retain_grad() const;
+  bool retains_grad() const;
+  /// Calls `hook` with this tensor's gradient whenever one is complete; a defined result takes its
+  /// place. See autograd/hooks.h.
+  HookHandle register_hook(std::function<Tensor(const Tensor& grad)> hook) const;
   /// Adds d(this)/d(leaf), weighted by `gradient`, into the grad of every leaf below.
   /// `gradient` may be left out for a tensor of one element.
   void backward(const Tensor& gradient = {}, bool retain_graph = false,

@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "kernels/cpu/wide_vectors.h"
+
 #if defined(__F16C__)
 #include <immintrin.h>
 #endif
@@ -98,6 +100,15 @@ void store(int64_t n, void* to, int64_t stride, const void* from) {
   }
 }
 
+template <class To, class From>
+LS_WIDE_VECTORS void wide_load(int64_t n, void* to, const void* from, int64_t stride) {
+  load<To, From>(n, to, from, stride);
+}
+template <class To, class From>
+LS_WIDE_VECTORS void wide_store(int64_t n, void* to, int64_t stride, const void* from) {
+  store<To, From>(n, to, stride, from);
+}
+
 /// A raw byte, whatever its dtype says; other dtypes give 0 or 1.
 template <class From>
 LoadFunction load_byte() {
@@ -112,7 +123,7 @@ template <class From>
 LoadFunction load_from(Lane to) {
   switch (to) {
     case Lane::kF32:
-      return &load<float, From>;
+      return for_this_cpu(&wide_load<float, From>, &load<float, From>);
     case Lane::kF64:
       return &load<double, From>;
     case Lane::kI64:
@@ -127,7 +138,7 @@ template <class To>
 StoreFunction store_to(Lane from) {
   switch (from) {
     case Lane::kF32:
-      return &store<To, float>;
+      return for_this_cpu(&wide_store<To, float>, &store<To, float>);
     case Lane::kF64:
       return &store<To, double>;
     case Lane::kI64:

@@ -6,6 +6,7 @@
 
 #include "core/kernel_arguments.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
 
@@ -78,6 +79,20 @@ void inner_loop(int64_t n, void* out, const void* const* in, const void* functor
   const F copy = *static_cast<const F*>(functor);  // cannot alias the output
   unpacked_loop<F, R, A...>(n, static_cast<R*>(out), in, copy, std::index_sequence_for<A...>());
 }
+template <class F, class R, class... A>
+LS_WIDE_VECTORS void wide_inner_loop(int64_t n, void* out, const void* const* in,
+                                     const void* functor) {
+  inner_loop<F, R, A...>(n, out, in, functor);
+}
+
+/// Loops that do little with each element are as fast as memory in either form.
+template <class F, class R, class... A>
+InnerLoop chosen_loop() {
+  if constexpr (Heavy<F> && std::is_floating_point_v<R>) {
+    return for_this_cpu(&wide_inner_loop<F, R, A...>, &inner_loop<F, R, A...>);
+  }
+  return &inner_loop<F, R, A...>;
+}
 
 }  // namespace detail
 
@@ -87,7 +102,7 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
   static_assert(sizeof...(A) == sizeof...(I));
   const In* const list[] = {&inputs...};
   strided_loop(out, list,
-               {&detail::inner_loop<F, R, A...>,
+               {detail::chosen_loop<F, R, A...>(),
                 &functor,
                 detail::Heavy<F> ? 8192 : 32768,
                 {lane_of<R>, lane_of<A>...}});

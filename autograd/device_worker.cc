@@ -1,0 +1,93 @@
+#include "autograd/device_worker.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "autograd/graph_run.h"
+
+namespace lockstep {
+
+namespace {
+
+thread_local constinit DeviceWorker* t_worker = nullptr;
+
+/// Workers are never destroyed: their threads may outlive every static object.
+struct Workers {
+  std::mutex mutex;
+  std::map<std::pair<DeviceType, int>, DeviceWorker*> by_device;  // guarded by mutex
+};
+Workers& workers() {
+  static Workers* const kInstance = new Workers();
+  return *kInstance;
+}
+
+// Before main(), so that no fork can come between. The child has none of the threads.
+[[maybe_unused]] const bool kPreparedForFork =
+    pthread_atfork([] { workers().mutex.lock(); }, [] { workers().mutex.unlock(); },
+                   [] {
+                     workers().by_device.clear();
+                     workers().mutex.unlock();
+                   }) == 0;
+
+}  // namespace
+
+DeviceWorker& DeviceWorker::of(Device device) {
+  Workers& all = workers();
+  const std::lock_guard lock(all.mutex);
+  DeviceWorker*& worker = all.by_device[{device.type, device.index}];
+  if (worker == nullptr) {
+    auto* const fresh = new DeviceWorker(device);
+    std::thread([fresh] {
+      (void)pthread_setname_np(pthread_self(), "ls-backward");
+      t_worker = fresh;
+      fresh->run_until([] { return false; });
+    }).detach();
+    worker = fresh;
+  }
+  return *worker;
+}
+
+DeviceWorker* DeviceWorker::of_this_thread() noexcept { return t_worker; }
+
+void DeviceWorker::submit(Task task) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(task);
+  std::push_heap(tasks_.begin(), tasks_.end());
+  changed_.notify_all();
+}
+
+void DeviceWorker::notify() {
+  const std::lock_guard lock(mutex_);
+  ++notifications_;
+  changed_.notify_all();
+}
+
+void DeviceWorker::run_until(FunctionRef<bool()> done) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // Read first: a notification after `done()` was asked must not be missed.
+    const uint64_t seen = notifications_;
+    lock.unlock();
+    if (done()) return;
+    lock.lock();
+    changed_.wait(lock, [&] { return !tasks_.empty() || notifications_ != seen; });
+    if (tasks_.empty()) continue;
+    std::pop_heap(tasks_.begin(), tasks_.end());
+    const Task task = tasks_.back();
+    tasks_.pop_back();
+    lock.unlock();
+    task.run->execute_on_worker(task.slot);
+    lock.lock();
+  }
+}
+
+DeviceWorker::StandIn::StandIn(DeviceWorker* worker) noexcept
+    : saved_(std::exchange(t_worker, worker)) {}
+DeviceWorker::StandIn::~StandIn() { t_worker = saved_; }
+
+}  // namespace lockstep

@@ -1,0 +1,308 @@
+// How a GraphRun executes its nodes, once graph_run.cc has numbered them.
+
+#include <algorithm>
+
+#include "autograd/anomaly_mode.h"
+#include "autograd/device_worker.h"
+#include "autograd/grad_mode.h"
+#include "autograd/graph_run.h"
+#include "autograd/graph_run_lock.h"
+#include "autograd/meta.h"
+#include "core/check.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+
+namespace lockstep {
+
+namespace {
+
+/// The node that a thread executes, inside the one before it where backwards are nested.
+struct Current {
+  GraphRun* run;
+  Node* node;
+};
+thread_local constinit Current t_current{};
+
+class CurrentGuard {
+ public:
+  CurrentGuard(GraphRun* run, Node* node) noexcept
+      : saved_(std::exchange(t_current, {run, node})) {}
+  ~CurrentGuard() { t_current = saved_; }
+  CurrentGuard(const CurrentGuard&) = delete;
+  CurrentGuard& operator=(const CurrentGuard&) = delete;
+
+ private:
+  Current saved_;
+};
+
+/// Throws AutogradError unless what a hook made of a gradient can take the gradient's place.
+void check_replacement(const Node& node, const char* hook, const Tensor& before,
+                       const Tensor& after) {
+  LS_CHECK(same(before.sizes(), after.sizes()) && before.dtype() == after.dtype() &&
+               before.device() == after.device(),
+           AutogradError,
+           "[{}] a {} hook gave another kind of gradient than it took: expected {}, got {}.",
+           node.name(), hook, to_string(before), to_string(after));
+}
+
+void run_tensor_hooks(const Node& node, const NodeHooks& hooks, std::span<Tensor> grads) {
+  hooks.tensor.each([&](const NodeHooks::OnGradient& hook) {
+    Tensor& grad = grads[hook.output_nr];
+    if (!grad.defined()) return;
+    Tensor replacement = hook.call(grad);
+    if (!replacement.defined()) return;
+    check_replacement(node, "tensor", grad, replacement);
+    grad = std::move(replacement);
+  });
+  for (const NodeHooks::Retained& entry : hooks.retained) {
+    const Tensor& grad = grads[entry.output_nr];
+    if (!grad.defined()) continue;
+    Tensor& kept = static_cast<Meta*>(entry.meta)->grad;
+    kept = kept.defined() ? kept.add(grad) : grad.clone();
+  }
+}
+
+void run_prehooks(const Node& node, const NodeHooks& hooks, std::span<Tensor> grads) {
+  hooks.before.each([&](const auto& hook) {
+    const std::vector<Tensor> given(grads.begin(), grads.end());
+    hook(grads);
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (given[i].defined() && grads[i].defined()) {
+        check_replacement(node, "pre-", given[i], grads[i]);
+      }
+    }
+  });
+}
+
+/// Throws AutogradError, naming the node, when one of its gradients has a NaN.
+void check_nan(const Node& node, const Gradients& gradients) {
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const Tensor& grad = gradients[i];
+    if (!grad.defined() || grad.device() == kMeta) continue;
+    LS_CHECK(!any(isnan(grad)).item<bool>(), AutogradError,
+             "[{}] made the first NaN: gradient {} ({}) of this node has one, and what it took had "
+             "none.",
+             node.name(), i, to_string(grad));
+  }
+}
+
+void note_forward_site(Error& error, const Node& node) {
+  if (node.forward_site() == nullptr) return;
+  error.add_note("The forward call behind " + node.name() + " was made here:\n" +
+                 node.forward_site()->describe());
+}
+
+}  // namespace
+
+GraphRun& GraphRun::of_this_thread(std::string_view op) {
+  LS_CHECK(t_current.run != nullptr, AutogradError,
+           "[{}] this thread is in no backward: expected a call from a hook or a derivative.", op);
+  return *t_current.run;
+}
+
+Ref<Node> GraphRun::node_of_this_thread() { return Ref<Node>::share(t_current.node); }
+
+bool GraphRun::will_execute(const Node* node) const {
+  return std::any_of(slots_.begin(), slots_.end(), [node](const Slot& slot) {
+    return slot.node == node && slot.needed && slot.contributions > 0;
+  });
+}
+
+void GraphRun::add_callback(std::function<void()> callback) {
+  const Lock lock(*this);
+  callbacks_.push_back(std::move(callback));
+}
+
+void GraphRun::run_callbacks() {
+  const CurrentGuard current(this, nullptr);
+  for (size_t i = 0; i < callbacks_.size(); ++i) {  // grows while it runs
+    const std::function<void()> callback = std::move(callbacks_[i]);
+    callback();
+  }
+}
+
+void GraphRun::make_ready(uint32_t at) {
+  const Slot& slot = slots_[at];
+  if (!slot.needed || error_ != nullptr) return;
+  if (slot.worker != nullptr) [[unlikely]] {
+    ++at_workers_;
+    slot.worker->submit({slot.node->sequence(), this, at});
+    return;
+  }
+  ready_.push_back({slot.node->sequence(), at});
+  std::push_heap(ready_.begin(), ready_.end());
+}
+
+uint32_t GraphRun::pop_ready() {
+  std::pop_heap(ready_.begin(), ready_.end());
+  const uint32_t slot = ready_.back().slot;
+  ready_.pop_back();
+  return slot;
+}
+
+void GraphRun::run_alone() {
+  while (!ready_.empty()) execute(pop_ready());
+}
+
+void GraphRun::run_with_workers() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (!ready_.empty() && error_ == nullptr) {
+      const uint32_t slot = pop_ready();
+      lock.unlock();
+      try {
+        execute(slot);
+        lock.lock();
+      } catch (...) {
+        lock.lock();
+        if (error_ == nullptr) error_ = std::current_exception();
+      }
+      continue;
+    }
+    if (at_workers_ == 0) break;
+    const auto something_to_do = [this] {
+      return at_workers_ == 0 || (!ready_.empty() && error_ == nullptr);
+    };
+    if (home_ == nullptr) {
+      changed_.wait(lock, something_to_do);
+      continue;
+    }
+    // Other backwards may need this worker before theirs, and so this one, can go on.
+    lock.unlock();
+    home_->run_until([&] {
+      const std::lock_guard guard(mutex_);
+      return something_to_do();
+    });
+    lock.lock();
+  }
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void GraphRun::execute_on_worker(uint32_t slot) noexcept {
+  std::exception_ptr thrown;
+  bool wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted = error_ == nullptr;
+  }
+  if (wanted) {
+    const ThreadStateGuard state(state_);
+    const detail::AnomalyMode saved = std::exchange(detail::anomaly_mode, anomaly_);
+    try {
+      execute(slot);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    detail::anomaly_mode = saved;
+  }
+  // The run may be over as soon as the lock is free.
+  const std::lock_guard lock(mutex_);
+  if (thrown != nullptr && error_ == nullptr) error_ = std::move(thrown);
+  --at_workers_;
+  changed_.notify_all();
+  if (home_ != nullptr) home_->notify();
+}
+
+void GraphRun::capture_gradients(uint32_t slot) {
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    if (capture_slots_[i] != slot) continue;
+    captures_[i].result = gradients_[slots_[slot].first_gradient + captures_[i].edge.input_nr];
+  }
+}
+
+Tensor GraphRun::destination_at(uint32_t at) const {
+  const Slot& slot = slots_[at];
+  if (slot.contributions != 1 || !slot.applies) return {};
+  if (slot.node->edges_.empty()) return slot.node->destination();
+  if (slot.node->edges_.size() != 1 || edges_[slot.first_edge] == kNowhere) return {};
+  const Tensor place = destination_at(edges_[slot.first_edge]);
+  return place.defined() ? slot.node->destination_through(place) : Tensor();
+}
+
+Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
+  Node& node = *slot.node;
+  const std::span<const uint32_t> edges(edges_.data() + slot.first_edge, node.edges_.size());
+  BackwardCall call{0, {}};
+  for (size_t i = 0; i < edges.size() && i < 64; ++i) {
+    call.needs |= static_cast<uint64_t>(edges[i] != kNowhere) << i;
+  }
+  SmallVector<Tensor, 4> destinations;
+  if (has_destinations_) {
+    for (const uint32_t to : edges) {
+      destinations.push_back(to == kNowhere ? Tensor() : destination_at(to));
+    }
+    call.destinations = destinations;
+  }
+  const NodeHooks* const hooks = node.hooks();
+  if (hooks == nullptr) [[likely]] {
+    return node.apply(incoming, call);
+  }
+  const Ref<NodeHooks> kept = Ref<NodeHooks>::share(node.hooks());
+  run_prehooks(node, *hooks, incoming);
+  std::vector<Tensor> taken;
+  if (!hooks->after.empty()) taken.assign(incoming.begin(), incoming.end());
+  Gradients outgoing = node.apply(incoming, call);
+  hooks->after.each([&](const auto& hook) { hook({outgoing.data(), outgoing.size()}, taken); });
+  return outgoing;
+}
+
+void GraphRun::execute(uint32_t at) {
+  const Slot slot = slots_[at];
+  Node& node = *slot.node;
+  const CurrentGuard current(this, &node);
+  // Nobody else touches the gradients of a node that is ready.
+  const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());
+  try {
+    if (node.hooks() != nullptr) [[unlikely]] {
+      run_tensor_hooks(node, *Ref<NodeHooks>::share(node.hooks()), incoming);
+    }
+    if (!captures_.empty()) capture_gradients(at);
+    if (!slot.applies) return;
+    Gradients outgoing;
+    if (std::any_of(incoming.begin(), incoming.end(),
+                    [](const Tensor& t) { return t.defined(); })) {
+      outgoing = apply(slot, incoming);
+      LS_CHECK(outgoing.size() <= node.edges_.size(), AutogradError,
+               "[{}] returned too many gradients: expected {}, one per tensor argument, got {}.",
+               node.name(), node.edges_.size(), outgoing.size());
+      LS_CHECK(outgoing.size() == node.edges_.size() || outgoing.empty() ||
+                   !wants_beyond(slot, outgoing.size()),
+               AutogradError,
+               "[{}] returned too few gradients: expected {}, one per tensor argument, got {}.",
+               node.name(), node.edges_.size(), outgoing.size());
+      if (detail::anomaly_mode.check_nan) [[unlikely]] {
+        check_nan(node, outgoing);
+      }
+    }
+    for (Tensor& gradient : incoming) gradient = Tensor();
+    if (!retain_graph_) node.release_saved();
+    finish(at, std::move(outgoing));
+  } catch (Error& error) {
+    note_forward_site(error, node);
+    throw;
+  }
+}
+
+bool GraphRun::wants_beyond(const Slot& slot, size_t count) const {
+  for (size_t i = count; i < slot.node->edges_.size(); ++i) {
+    if (edges_[slot.first_edge + i] != kNowhere) return true;
+  }
+  return false;
+}
+
+void GraphRun::finish(uint32_t at, Gradients outgoing) {
+  const Slot& slot = slots_[at];
+  const Node& node = *slot.node;
+  const Lock lock(*this);
+  for (size_t i = 0; i < node.edges_.size(); ++i) {
+    const uint32_t to = edges_[slot.first_edge + i];
+    if (to == kNowhere) continue;
+    if (i < outgoing.size() && outgoing[i].defined()) {
+      deliver(node, to, node.edges_[i].input_nr, std::move(outgoing[i]));
+    }
+    if (--slots_[to].waiting == 0) make_ready(to);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+/// Calls of operator new by this program, on all threads, so far. Linking heap_calls.cc replaces
+/// operator new by one that counts.
+int64_t heap_calls();
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+#include "kernels/cpu/wide_vectors.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace lockstep::cpu {
+
+namespace {
+
+bool detect() {
+#if LS_HAVE_WIDE_VECTORS
+  const char* const limit = std::getenv("LOCKSTEP_CPU_CAPABILITY");
+  if (limit != nullptr && std::string_view(limit) == "avx2") return false;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+bool has_wide_vectors() {
+  static const bool kFound = detect();
+  return kFound;
+}
+
+}  // namespace lockstep::cpu

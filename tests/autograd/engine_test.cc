@@ -1,0 +1,370 @@
+// How the engine runs nodes: on which threads, in which order, nested and beside one another.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <barrier>
+#include <set>
+#include <thread>
+
+#include "autograd/autograd.h"
+#include "autograd/grad_mode.h"
+#include "autograd/hooks.h"
+#include "autograd/meta.h"
+#include "core/cpu_fallback.h"
+#include "core/error.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "tests/autograd/sample_operators.h"
+#include "tests/autograd/throws.h"
+#include "tests/core/far_memory.h"
+
+namespace lockstep {
+namespace {
+
+using sample::elements;
+using sample::leaf;
+using Numbers = std::vector<double>;
+
+constexpr Device kFirst{DeviceType::kPrivate1, 0};
+constexpr Device kSecond{DeviceType::kPrivate1, 1};
+
+/// A slot whose devices count as asynchronous, so that each has a worker in backward.
+class DeviceWorkers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static FarMemory* const memory = new FarMemory();
+    set_allocator(DeviceType::kPrivate1, memory);
+    set_asynchronous(DeviceType::kPrivate1, true);
+  }
+  void TearDown() override {
+    set_asynchronous(DeviceType::kPrivate1, false);
+    set_allocator(DeviceType::kPrivate1, nullptr);
+  }
+
+  const Registration fallback_ = register_cpu_fallback(Key::kPrivate1);
+};
+
+/// Has `thread` told which thread runs the node that takes the tensor's gradient.
+void note_thread(const Tensor& tensor, std::thread::id& thread) {
+  register_prehook(*tensor.grad_fn(),
+                   [&thread](std::span<Tensor>) { thread = std::this_thread::get_id(); });
+}
+
+TEST_F(DeviceWorkers, EachDeviceHasAThreadAndTheCallerHasTheCpu) {
+  const Tensor x = leaf({1, 2});
+  const Tensor on_first = x.to(kFirst) * 2;
+  const Tensor on_second = x.to(kSecond) * 3;
+  const Tensor again = x.to(kFirst) * 5;
+  const Tensor on_cpu = on_first.to(kCPU) + on_second.to(kCPU) + again.to(kCPU);
+  std::thread::id first, second, third, cpu;
+  note_thread(on_first, first);
+  note_thread(on_second, second);
+  note_thread(again, third);
+  note_thread(on_cpu, cpu);
+  on_cpu.sum().backward();
+  EXPECT_EQ(elements(x.grad()), (Numbers{10, 10}));
+  EXPECT_EQ(cpu, std::this_thread::get_id());
+  EXPECT_EQ(first, third);
+  EXPECT_EQ((std::set{first, second, cpu}.size()), 3U);
+}
+
+TEST_F(DeviceWorkers, RunAlsoTheLeavesOfTheirDevice) {
+  const Tensor x = leaf({1, 2}).detach().to(kFirst).set_requires_grad();
+  std::thread::id thread;
+  register_post_accumulate_grad_hook(x,
+                                     [&](const Tensor&) { thread = std::this_thread::get_id(); });
+  (x * 4).sum().backward();
+  EXPECT_EQ(x.grad().device(), kFirst);
+  EXPECT_EQ(elements(x.grad().to(kCPU)), (Numbers{4, 4}));
+  EXPECT_NE(thread, std::this_thread::get_id());
+  EXPECT_NE(thread, std::thread::id());
+}
+
+TEST_F(DeviceWorkers, HaveTheCallersState) {
+  const Tensor x = leaf({1}).detach().to(kFirst).set_requires_grad();
+  const Tensor y = x * x;
+  bool recording = false;
+  Device device = kCPU;
+  y.register_hook([&](const Tensor&) {
+    recording = is_grad_enabled();
+    device = default_device();
+    return Tensor();
+  });
+  {
+    const DefaultDeviceGuard on_second(kSecond);
+    GradOptions options;
+    options.create_graph = true;
+    grad({y.sum()}, {x}, {}, options);
+  }
+  EXPECT_TRUE(recording);
+  EXPECT_EQ(device, kSecond);
+  const Tensor z = x * x;
+  z.register_hook([&](const Tensor&) {
+    recording = is_grad_enabled();
+    return Tensor();
+  });
+  z.sum().backward();
+  EXPECT_FALSE(recording);
+}
+
+TEST_F(DeviceWorkers, WhatOneThrowsReachesTheCallerAndTheRestIsLeftOut) {
+  const Tensor x = leaf({1});
+  const Tensor there = x.to(kFirst) * 2;
+  there.register_hook([](const Tensor&) -> Tensor { throw DataError("on a worker"); });
+  const Tensor here = x * 3;
+  EXPECT_THROWS((there.to(kCPU) + here).sum().backward(), DataError, "on a worker");
+  (x.to(kFirst) * 2).to(kCPU).sum().backward();  // the worker goes on
+  EXPECT_TRUE(x.grad().defined());
+}
+
+TEST_F(DeviceWorkers, ABackwardInsideABackwardOnAWorkerUsesTheSameThread) {
+  const Tensor x = leaf({1}).detach().to(kFirst).set_requires_grad();
+  const Tensor y = x * 2;
+  std::thread::id outer, inner;
+  Numbers nested;
+  y.register_hook([&](const Tensor&) {
+    outer = std::this_thread::get_id();
+    const EnableGradGuard recording;
+    const Tensor z = x * 7;
+    note_thread(z, inner);
+    nested = elements(grad({z.sum()}, {x})[0].to(kCPU));
+    return Tensor();
+  });
+  y.sum().backward();
+  EXPECT_EQ(outer, inner);
+  EXPECT_EQ(nested, Numbers{7});
+}
+
+TEST_F(DeviceWorkers, TwoThatWaitForEachOtherInNestedBackwardsGoOn) {
+  const Tensor x = leaf({1});
+  std::barrier both(2);
+  // Inside the hook of one device, a backward through the other one, at the same time.
+  const auto crossing = [&](Device here, Device other) {
+    const Tensor y = x.to(here) * 2;
+    y.register_hook([&both, &x, other](const Tensor&) {
+      both.arrive_and_wait();
+      const EnableGradGuard recording;
+      grad({(x.to(other) * 3).to(kCPU).sum()}, {x});
+      return Tensor();
+    });
+    return y.to(kCPU);
+  };
+  (crossing(kFirst, kSecond) + crossing(kSecond, kFirst)).sum().backward();
+  EXPECT_EQ(elements(x.grad()), Numbers{4});
+}
+
+TEST_F(DeviceWorkers, ServeBackwardsOfSeveralThreads) {
+  constexpr int kThreads = 4;
+  const Tensor x = leaf({1, 2});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        ((x.to(kFirst) * 2).to(kSecond) * 3).to(kCPU).sum().backward();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(elements(x.grad()), (Numbers{480, 480}));
+}
+
+TEST(Engine, RunsTheLatestRecordedFirst) {
+  const Tensor x = leaf({1});
+  std::vector<std::string> order;
+  const auto noted = [&](const Tensor& tensor, std::string what) {
+    register_prehook(*tensor.grad_fn(), [&, what](std::span<Tensor>) { order.push_back(what); });
+    return tensor;
+  };
+  const Tensor a = noted(x * 2, "a");
+  const Tensor b = noted(x * 3, "b");
+  const Tensor c = noted(a * 5, "c");
+  (b + c).sum().backward();
+  EXPECT_EQ(order, (std::vector<std::string>{"c", "b", "a"}));
+}
+
+TEST(Engine, NestedBackwardsOfAnyDepthRun) {
+  constexpr int kDepth = 2000;
+  std::function<double(int)> at_depth = [&](int depth) {
+    if (depth == 0) return 1.0;
+    const EnableGradGuard recording;
+    const Tensor x = leaf({1});
+    const Tensor y = x * 1;
+    double below = 0;
+    y.register_hook([&, depth](const Tensor&) {
+      below = at_depth(depth - 1);
+      return Tensor();
+    });
+    y.sum().backward();
+    return below + elements(x.grad())[0];
+  };
+  EXPECT_EQ(at_depth(kDepth), kDepth + 1);
+}
+
+TEST(Engine, AnErrorDeepInsideReachesTheOutermostCaller) {
+  std::function<void(int)> at_depth = [&](int depth) {
+    const EnableGradGuard recording;
+    const Tensor y = leaf({1}) * 1;
+    y.register_hook([&, depth](const Tensor&) -> Tensor {
+      if (depth == 0) throw DataError("at the bottom");
+      at_depth(depth - 1);
+      return {};
+    });
+    y.sum().backward();
+  };
+  EXPECT_THROWS(at_depth(150), DataError, "at the bottom");
+  EXPECT_TRUE(is_grad_enabled());
+}
+
+TEST(Engine, GradModeIsTheCallersAgainAfterANestedBackward) {
+  const Tensor x = leaf({2});
+  const Tensor y = x * x;
+  bool before = true, after = true;
+  y.register_hook([&](const Tensor&) {
+    before = is_grad_enabled();
+    {
+      const EnableGradGuard recording;
+      GradOptions options;
+      options.create_graph = true;
+      const Tensor z = x * 3;
+      grad({z.sum()}, {x}, {}, options);
+    }
+    after = is_grad_enabled();
+    return Tensor();
+  });
+  y.sum().backward();
+  EXPECT_FALSE(before);
+  EXPECT_FALSE(after);
+}
+
+TEST(Engine, ThreadsMayRunOneGraphAtOnce) {
+  const Tensor x = leaf({1, 2});
+  const Tensor shared = x.exp() * x;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 25; ++i) shared.backward(sample::vector({1, 1}), true);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Tensor once = grad({shared}, {x}, {sample::vector({1, 1})})[0];
+  EXPECT_NEAR(elements(x.grad())[0], 100 * elements(once)[0], 1e-9);
+  EXPECT_NEAR(elements(x.grad())[1], 100 * elements(once)[1], 1e-9);
+}
+
+TEST(Engine, ForksOfOneGraphOnThreadsJoinInTheirLeaf) {
+  const Tensor x = leaf({1});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&x, t] {
+      Tensor y = x;
+      for (int i = 0; i < 10; ++i) y = y * (t + 1);
+      y.sum().backward();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(elements(x.grad()), Numbers{1.0 + 1024 + 59049 + 1048576});
+}
+
+TEST(Engine, AnErrorInOneThreadDoesNotDisturbAnother) {
+  const Tensor x = leaf({1});
+  std::atomic<int> failed = 0;
+  std::thread failing([&] {
+    for (int i = 0; i < 20; ++i) {
+      try {
+        sample::failing(x * 2).backward();
+      } catch (const DataError&) {
+        ++failed;
+      }
+    }
+  });
+  for (int i = 0; i < 20; ++i) (x * 2).sum().backward();
+  failing.join();
+  EXPECT_EQ(failed, 20);
+  EXPECT_EQ(elements(x.grad()), Numbers{40});
+}
+
+TEST(Engine, MayBeForkedWhileOtherThreadsUseIt) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer refuses threads after a fork";
+#endif
+  const Tensor x = leaf({1});
+  std::atomic<bool> stop = false;
+  std::thread busy([&] {
+    while (!stop) (x * 2).sum().backward();
+  });
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      const Tensor y = leaf({3});
+      (y * y).sum().backward();
+      _exit(elements(y.grad()) == Numbers{6} ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  stop = true;
+  busy.join();
+}
+
+TEST_F(DeviceWorkers, AForkedChildStartsItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer refuses threads after a fork";
+#endif
+  const Tensor x = leaf({1});
+  (x.to(kFirst) * 2).to(kCPU).sum().backward();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    x.set_grad({});
+    (x.to(kFirst) * 5).to(kCPU).sum().backward();
+    _exit(elements(x.grad()) == Numbers{5} ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Grad, MaterializeGradsGivesZerosForAnUnusedInput) {
+  const Tensor x = leaf({1}), unused = leaf({1, 2});
+  GradOptions options;
+  options.materialize_grads = true;
+  const std::vector<Tensor> grads = grad({(x * 2).sum()}, {x, unused}, {}, options);
+  EXPECT_EQ(elements(grads[0]), Numbers{2});
+  EXPECT_EQ(elements(grads[1]), (Numbers{0, 0}));
+}
+
+TEST(Grad, TakesPlacesInTheGraph) {
+  const Tensor x = leaf({3});
+  Edge place;
+  Tensor z;
+  {
+    const Tensor y = x * x;
+    place = gradient_edge(y);
+    z = y * 2;
+  }
+  EXPECT_EQ(elements(grad({z.sum()}, {&place, 1})[0]), Numbers{2});
+}
+
+TEST(BackwardInputs, OfComputedTensorsFillTheirGradToo) {
+  const Tensor x = leaf({3});
+  const Tensor y = x * x;
+  BackwardOptions options;
+  options.inputs = {y};
+  options.retain_graph = true;
+  const Tensor z = (y * 4).sum();
+  backward({z}, {}, options);
+  EXPECT_EQ(elements(y.grad()), Numbers{4});
+  EXPECT_FALSE(x.grad().defined());
+  options.inputs = {x, y};
+  backward({z}, {}, options);
+  EXPECT_EQ(elements(y.grad()), Numbers{8});
+  EXPECT_EQ(elements(x.grad()), Numbers{24});
+}
+
+}  // namespace
+}  // namespace lockstep
