@@ -9,8 +9,10 @@ namespace lockstep {
 
 struct BackwardOptions {
   bool retain_graph = false;  ///< keep what the nodes saved, for another backward
-  bool create_graph =
-      false;  ///< record the backward itself, for higher derivatives; keeps the graph
+  /// Record the backward itself, for higher derivatives; keeps the graph. Leaves and the gradients
+  /// that they then hold keep each other alive, until the gradient is taken from the leaf
+  /// (set_grad({})); `grad` has no such cycle.
+  bool create_graph = false;
   /// Tensors whose `grad` is to be filled, computed ones too; empty means every leaf below the
   /// roots. Nodes that lead to none of them do not run.
   std::vector<Tensor> inputs;

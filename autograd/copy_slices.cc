@@ -36,9 +36,12 @@ Ref<Node> as_strided_node(Edge edge, const TensorImpl& base, const TensorImpl& v
   return as_strided_node(std::move(edge), input_meta(base), input_meta(view));
 }
 
-CopySlices::CopySlices(Ref<OpNode> inner, Edge base, const TensorImpl& base_impl,
+CopySlices::CopySlices(Ref<Node> inner, ApplyAs apply, Edge base, const TensorImpl& base_impl,
                        const TensorImpl& view)
-    : inner_(std::move(inner)), base_(input_meta(base_impl)), view_(input_meta(view)) {
+    : inner_(std::move(inner)),
+      apply_(apply),
+      base_(input_meta(base_impl)),
+      view_(input_meta(view)) {
   add_edge(std::move(base));
   for (size_t i = 1; i < inner_->next_edges().size(); ++i) add_edge(inner_->next_edges()[i]);
   add_output(base_impl);
@@ -57,7 +60,7 @@ Gradients CopySlices::apply(std::span<Tensor> grads, const BackwardCall& call) {
   BackwardCall inner_call = call;
   inner_call.destinations = {};
   Tensor incoming = slice.clone();
-  Gradients gradients = inner_->apply_as(changed_view.get(), {&incoming, 1}, inner_call);
+  Gradients gradients = apply_(*inner_, changed_view.get(), {&incoming, 1}, inner_call);
   if (gradients.empty()) gradients.emplace_back();
   if (gradients[0].defined()) {
     slice.copy_(gradients[0]);

@@ -4,20 +4,28 @@
 
 namespace lockstep {
 
+/// Applies a node in another's name: saved results get `owner` as their history.
+using ApplyAs = Gradients (*)(Node& node, Node* owner, std::span<Tensor> grads,
+                              const BackwardCall& call);
+
 /// The node of a base of which one view was changed in place: gradients of the changed elements go
 /// through the operator that changed them, the others pass. The field calls it CopySlices.
 class CopySlices final : public Node {
  public:
-  /// `inner` is the in-place operator's node as if the view stood alone; `base` the history of the
-  /// base before the change (empty if it had none).
-  CopySlices(Ref<OpNode> inner, Edge base, const TensorImpl& base_impl, const TensorImpl& view);
+  /// `inner` is the in-place operator's node as if the view, its first tensor argument, stood
+  /// alone; `apply` applies it. `base` is the history of the base before the change (empty if it
+  /// had none).
+  CopySlices(Ref<Node> inner, ApplyAs apply, Edge base, const TensorImpl& base_impl,
+             const TensorImpl& view);
 
   Gradients apply(std::span<Tensor> grads, const BackwardCall& call) override;
   std::string name() const override { return "CopySlices"; }
   void release_saved() override { inner_->release_saved(); }
+  std::vector<SavedTensorInfo> saved_tensors() const override { return inner_->saved_tensors(); }
 
  private:
-  Ref<OpNode> inner_;
+  Ref<Node> inner_;
+  ApplyAs apply_;
   InputMeta base_;
   InputMeta view_;
 };

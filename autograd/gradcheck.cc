@@ -101,6 +101,10 @@ std::string output_name(const std::vector<Tensor>& outputs, size_t row) {
   return fmt::format("output {} element {}", output, row);
 }
 
+double gradient_at(const Tensor& gradient, int64_t index) {
+  return gradient.defined() ? element(gradient, index) : 0;
+}
+
 /// A number in [-1, 1) that looks arbitrary and is always the same.
 double weight(int64_t index) {
   const double product = static_cast<double>(index + 1) * 0.6180339887498949;
@@ -120,14 +124,19 @@ bool gradcheck(const TensorsFunction& function, TensorList inputs, GradcheckOpti
   for (const size_t i : checked) leaves.push_back(inputs[i]);
   const std::vector<Tensor> outputs = differentiable(function(inputs));
   const std::vector<std::vector<Tensor>> rows = jacobian_rows(outputs, leaves);
+  const std::vector<std::vector<Tensor>> again = jacobian_rows(outputs, leaves);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     for (int64_t i = 0; i < leaves[leaf].numel(); ++i) {
       const std::vector<double> numerical =
           difference(function, inputs, leaves[leaf], i, options.step);
       LS_ASSERT(numerical.size() == rows.size());
       for (size_t row = 0; row < rows.size(); ++row) {
-        const Tensor& gradient = rows[row][leaf];
-        const double found = gradient.defined() ? element(gradient, i) : 0;
+        const double found = gradient_at(rows[row][leaf], i);
+        const double second = gradient_at(again[row][leaf], i);
+        LS_CHECK(std::abs(found - second) <= options.nondeterminism, AutogradError,
+                 "[gradcheck] backward is not deterministic: the derivative of {} with respect to "
+                 "input {} element {} was {:.17g} and then {:.17g}.",
+                 output_name(outputs, row), checked[leaf], i, found, second);
         const double allowed = options.absolute + options.relative * std::abs(numerical[row]);
         LS_CHECK(std::abs(found - numerical[row]) <= allowed, AutogradError,
                  "[gradcheck] the derivative of {} with respect to input {} element {} differs: "

@@ -11,6 +11,7 @@ struct GradcheckOptions {
   double step = 1e-6;      ///< of the central difference
   double absolute = 1e-5;  ///< tolerated: absolute + relative * |numerical|
   double relative = 1e-3;
+  double nondeterminism = 0;  ///< tolerated between two backwards of one graph
 };
 
 using TensorFunction = std::function<Tensor(TensorList inputs)>;
@@ -20,7 +21,8 @@ using TensorsFunction = std::function<std::vector<Tensor>(TensorList inputs)>;
 /// element by element. Checked are the inputs that require grad, which must be float64 leaves on
 /// cpu, each element with its own memory; the others are passed on. The function must be pure;
 /// outputs that are not floating are left out.
-/// Returns true, or throws AutogradError naming input, output, their elements and both values.
+/// Returns true, or throws AutogradError naming input, output, their elements and both values; also
+/// when a second backward gives other gradients than the first.
 bool gradcheck(const TensorsFunction& function, TensorList inputs, GradcheckOptions options = {});
 bool gradcheck(const TensorFunction& function, TensorList inputs, GradcheckOptions options = {});
 

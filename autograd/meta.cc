@@ -21,7 +21,7 @@ void set_grad_fn(Meta& meta, Ref<Node> node, uint32_t output_nr) {
 /// this view now come from the base's new history.
 void refresh_view(TensorImpl& impl, Meta& meta) {
   const Edge base = gradient_edge(Tensor(impl.base));
-  if (!base || impl.view_origin == ViewOrigin::kNoGrad) return;
+  if (!base) return;
   const std::span<const Edge> edges = meta.grad_fn->next_edges();
   const bool still_true = edges.size() == 1 && edges[0].node == base.node;
   if (!still_true) {
@@ -29,6 +29,11 @@ void refresh_view(TensorImpl& impl, Meta& meta) {
              "[{}] a view of {} is used after its base or another view of it was changed in place. "
              "Views made several at a time cannot follow such a change: use operators that return "
              "new tensors, or make the view with slice() or select().",
+             meta.grad_fn->name(), to_string(impl.sizes));
+    LS_CHECK(impl.view_origin != ViewOrigin::kNoGrad, AutogradError,
+             "[{}] a view of {} that a custom Function made is used after its base or another view "
+             "of it was changed in place, which the Function's backward does not know. clone() the "
+             "Function's result first.",
              meta.grad_fn->name(), to_string(impl.sizes));
     set_grad_fn(meta, as_strided_node(base, *impl.base, impl), 0);
   }
@@ -65,6 +70,14 @@ void set_history(TensorImpl& impl, Ref<Node> node, uint32_t output_nr) {
   set_grad_fn(meta, std::move(node), output_nr);
   meta.view_version = impl.storage->version();
   impl.keys |= Key::kAutograd;
+}
+
+void clear_history(TensorImpl& impl) {
+  impl.keys = impl.keys - Key::kAutograd;
+  if (!impl.autograd) return;
+  Meta& meta = static_cast<Meta&>(*impl.autograd);
+  if (std::exchange(meta.retains_grad, false)) meta.grad_fn->hooks()->forget(&meta);
+  drop(std::move(meta.grad_fn));
 }
 
 void set_input_meta(InputMeta& meta, const TensorImpl& impl) {

@@ -35,6 +35,9 @@ Edge gradient_edge(const Tensor& tensor);
 /// Makes `tensor` the `output_nr`-th result of `node`.
 void set_history(TensorImpl& impl, Ref<Node> node, uint32_t output_nr);
 
+/// Makes `impl` a leaf that does not require grad.
+void clear_history(TensorImpl& impl);
+
 /// Geometry of a tensor, as derivatives see it.
 void set_input_meta(InputMeta& meta, const TensorImpl& impl);
 

@@ -5,6 +5,17 @@
 
 namespace lockstep {
 
+namespace {
+
+/// "result", "result1", ..., or the name that the schema gives.
+std::string result_name(const Schema& schema, size_t index) {
+  const std::string& name = schema.returns[index].name;
+  if (!name.empty()) return name;
+  return schema.returns.size() == 1 ? "result" : fmt::format("result{}", index);
+}
+
+}  // namespace
+
 InputMeta& OpNode::add_input(Edge edge) {
   const size_t i = inputs_.size();
   LS_CHECK(i < 64 || !edge, AutogradError,
@@ -55,6 +66,30 @@ Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardC
 void OpNode::release_saved() {
   for (const SavedTensor& tensor : saved_) released_ |= tensor.defined();
   saved_.clear();
+}
+
+std::vector<SavedTensorInfo> OpNode::saved_tensors() const {
+  const Schema& schema = op_.schema();
+  const SmallVector<Save, 4>& saves = op_.derivative().saves;
+  std::vector<SavedTensorInfo> infos;
+  // Each place is one tensor, but for an argument that is a list: of those, a block has one.
+  const size_t in_list = saved_.size() + 1 - std::min(saves.size(), saved_.size() + 1);
+  size_t place = 0;
+  for (const Save& save : saves) {
+    const bool list = !save.is_output && schema.arguments[save.index].type.list;
+    const size_t count = list ? in_list : 1;
+    for (size_t k = 0; k < count && place < saved_.size(); ++k, ++place) {
+      const SavedTensor& saved = saved_[place];
+      if (!saved.defined()) continue;
+      SavedTensorInfo& info = infos.emplace_back();
+      info.name =
+          save.is_output ? result_name(schema, save.index) : schema.arguments[save.index].name;
+      if (list) info.name += fmt::format("[{}]", k);
+      info.tensor = saved.peek();
+      if (info.tensor.defined()) info.bytes = info.tensor.nbytes();
+    }
+  }
+  return infos;
 }
 
 Tensor OpNode::destination_through(const Tensor& place) const {

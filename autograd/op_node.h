@@ -37,6 +37,7 @@ class OpNode final : public Node {
   Gradients apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call);
   std::string name() const override { return backward_name(op_); }
   void release_saved() override;
+  std::vector<SavedTensorInfo> saved_tensors() const override;
   Tensor destination_through(const Tensor& place) const override;
 
  private:

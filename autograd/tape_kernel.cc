@@ -133,6 +133,8 @@ void record(const Operator& op, KeySet below, Stack& stack) {
   if (needed == 0) return;
   if (self == nullptr) {
     attach(derivative, stack.results(), node);
+  } else if (op.kind() == OpKind::kView) {
+    reshape_history(*self, node);
   } else if (is_floating(self->dtype())) {
     rebase_history(*self, node);
   }

@@ -14,6 +14,10 @@ const Tensor& Tensor::set_requires_grad(bool requires_grad) const {
              "[set_requires_grad] only floating-point tensors have gradients: got {}. Cast with "
              "to(dtype) first.",
              to_string(*this));
+    LS_CHECK(!impl.batch, AutogradError,
+             "[set_requires_grad] one sample of a batch cannot require grad by itself: {}. Inside "
+             "vmap use grad(f), or mark the whole batch outside.",
+             to_string(*this));
     LS_CHECK(!impl.inference || detail::inference_mode, AutogradError,
              "[set_requires_grad] a tensor made in inference mode cannot require grad: {}. clone() "
              "it outside that mode first.",

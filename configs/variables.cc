@@ -44,10 +44,12 @@ std::string unknown_variable(const std::string& name,
 const std::vector<ProgramVariable>& program_variables() {
   static const std::vector<ProgramVariable> kVariables = {
       {"LOCKSTEP_ALLOC_CONF", "settings of the caching allocator"},
+      {"LOCKSTEP_CPU_CAPABILITY", "avx2: do not use loops for wider vectors than that"},
       {"LOCKSTEP_DISPATCH_TRACE", "1: print every operator call and its keys"},
       {"LOCKSTEP_LAUNCH_BLOCKING", "1: wait for every kernel, so that errors name their call"},
       {"LOCKSTEP_STREAM_SANITIZER", "1: check that memory is used on the streams that own it"},
       {"LOCKSTEP_WARN_COPIES", "1: print every hidden copy with operator, shape and bytes"},
+      {"LOCKSTEP_WARN_VMAP", "1: print every operator that vmap calls once per sample"},
   };
   return kVariables;
 }

@@ -1,5 +1,6 @@
 #include "core/allocator.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -27,11 +28,26 @@ size_t cpu_capacity() {
   return bytes;
 }
 
+constinit std::atomic<FreeListAllocator*> g_cpu = nullptr;
+
 // Leaked on purpose: tensors with static storage duration are freed after any static destructor.
 Allocator* cpu_allocator() {
-  static Allocator* const instance = new FreeListAllocator(cpu_capacity());
+  static Allocator* const instance = [] {
+    auto* const made = new FreeListAllocator(cpu_capacity());
+    g_cpu = made;
+    return made;
+  }();
   return instance;
 }
+
+/// Locks or unlocks the cpu allocator, if there is one yet.
+template <void (FreeListAllocator::*change)()>
+void around_fork() {
+  if (FreeListAllocator* const cpu = g_cpu) (cpu->*change)();
+}
+[[maybe_unused]] const bool kPreparedForFork =
+    pthread_atfork(&around_fork<&FreeListAllocator::lock>, &around_fork<&FreeListAllocator::unlock>,
+                   &around_fork<&FreeListAllocator::unlock>) == 0;
 
 Allocator* meta_allocator() {
   static Allocator* const instance = new MetaAllocator();

@@ -18,6 +18,13 @@ std::string_view strip_namespace(std::string_view name) {
 /// Keys at which a composite's body runs when nothing else is registered: itself and all inside it.
 constexpr KeySet kCompositeKeys = KeySet::below(Key::kAutograd) | KeySet(Key::kAutograd);
 
+/// Whether autocast has anything to do with an operator: what in-place and out= forms are given
+/// stays as it is.
+bool takes_casts(const Operator& op) {
+  return op.autocast() != Autocast::kNone && op.form() == OpForm::kFunctional &&
+         !op.schema().is_mutable();
+}
+
 }  // namespace
 
 Registration::~Registration() {
@@ -207,6 +214,8 @@ void Dispatcher::resolve(Operator& op) {
       op.table_[i] = op.adapters_.view;
     } else if (key == Key::kObserver) {
       op.table_[i] = op.adapters_.observed;
+    } else if (key == Key::kAutocast && !takes_casts(op)) {
+      continue;
     } else if (backend && op.kind_ == OpKind::kStructured &&
                (op.root_->kernels_[i] != nullptr || op.root_->packed_[i] != nullptr ||
                 op.allocates_only() || !has_fallback_[i])) {

@@ -27,6 +27,10 @@ class FreeListAllocator final : public Allocator {
   MemoryStats stats() const override;
   void reset_peak() override;
 
+  /// Around fork(): no other thread holds the lock in the child then.
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
  private:
   mutable SpinLock lock_;
   size_t capacity_;

@@ -83,7 +83,11 @@ const Operator* OpDefinition::form(OpForm form, std::optional<std::string_view> 
   return other.op_;
 }
 
-void OpDefinition::autocast(Autocast autocast) { op_->autocast_ = autocast; }
+void OpDefinition::autocast(Autocast autocast) {
+  const std::lock_guard lock(dispatcher().mutex_);
+  op_->autocast_ = autocast;
+  if (op_->defined_) dispatcher().resolve(*op_);
+}
 void OpDefinition::data(void* data) { op_->definition_data_ = data; }
 void OpDefinition::derivative_data(void* data) { op_->derivative_.data = data; }
 void OpDefinition::batching(BatchingRule rule, void* data) {

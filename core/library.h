@@ -106,6 +106,14 @@ class OpBuilder<R(A...)> {
     in_place_ = definition_.form(OpForm::kInPlace, overload, adapters);
     return *this;
   }
+  /// Adds the in-place form `name_` of a view operator: the tensor itself gets the geometry.
+  OpBuilder& in_place_view(std::optional<std::string_view> overload = std::nullopt) {
+    OpAdapters adapters =
+        SignatureAdapters<typename structured::InPlace<R(A...)>::Signature>::make();
+    adapters.view = reinterpret_cast<AnyFunction>(&ViewAdapters<R(A...)>::call_in_place);
+    in_place_ = definition_.form(OpForm::kInPlace, overload, adapters);
+    return *this;
+  }
   /// Adds the out= form. ATen calls its overload "out" where the functional one has none or is
   /// "Tensor"; otherwise give the name.
   OpBuilder& out(std::string_view overload = "out") {

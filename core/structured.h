@@ -309,21 +309,25 @@ struct FunctionalForm {
     const Outputs outputs =
         reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
     const Device device = result_device(op, arguments...);
+    constexpr std::make_index_sequence<kCount> indices;
+    if (op.allocates_only()) return memory(outputs, device, indices);
     Preparation preparation = prepare(op, backend, device, outputs);
-    return run(op, preparation, outputs, device, std::make_index_sequence<kCount>(), arguments...);
+    return run(op, preparation, outputs, device, indices, arguments...);
   }
 
  private:
+  template <size_t... O>
+  static R memory(const Outputs& outputs, Device device, std::index_sequence<O...>) {
+    return R{allocate(outputs.specs[O], device)...};
+  }
   template <size_t... O>
   static R run(const Operator& op, Preparation& preparation, const Outputs& outputs, Device device,
                std::index_sequence<O...> indices, Passed<A>... arguments) {
     std::array<Target, kCount> targets{Target(preparation, outputs.specs[O], device)...};
     const std::array<const Out*, kCount> outs{&targets[O].out()...};
-    if (!op.allocates_only()) {
-      using Kernel = typename StructuredKernel<R(A...)>::type;
-      run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
-                               arguments...);
-    }
+    using Kernel = typename StructuredKernel<R(A...)>::type;
+    run_kernel<Kernel, A...>(preparation, op.root().kernel(preparation.backend), outs, indices,
+                             arguments...);
     (targets[O].finish(preparation), ...);
     return R{targets[O].take()...};
   }
@@ -398,6 +402,9 @@ struct Forms<void(A...)> {
 
 }  // namespace structured
 
+/// Gives `self` itself another geometry; one that differs counts as a change in place.
+void set_geometry(const Operator& op, const Tensor& self, const ViewSpec& spec);
+
 /// View operators: the geometry function says where the result lies, the wrapper aliases.
 /// Other signatures have no geometry function, and naming it is all that they can do.
 template <class Signature>
@@ -416,6 +423,12 @@ struct ViewAdapters<Tensor(const Tensor&, A...)> {
                                   : ViewOrigin::kRecorded;
     return alias_tensor(self, spec.sizes, spec.strides, spec.offset,
                         spec.dtype.value_or(self.dtype()), true, origin);
+  }
+  static const Tensor& call_in_place(const Operator& op, KeySet, const Tensor& self,
+                                     A... arguments) {
+    set_geometry(op, self,
+                 reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...));
+    return self;
   }
 };
 template <class... A>

@@ -188,13 +188,18 @@ struct NormalDistribution {
   T below;  ///< P(X < x)
   T bell;   ///< e^(-x^2/2)
 };
-/// Relative error of `below` 5e-7 on either side, so that small tails keep their digits.
+/// Relative error of `below` 5e-7 on either side, so that small tails keep their digits; both are
+/// their limits where |x| > 13, past which they near the subnormals.
 LS_HOST_DEVICE inline NormalDistribution<float> normal_distribution(float x) {
-  const float a = std::fabs(x) > 20.0F ? 20.0F : std::fabs(x);
+  constexpr float kFar = 13.0F;
+  const bool far = std::fabs(x) > kFar;
+  const float a = far ? kFar : std::fabs(x);
   const float square = a * a;
   const float rest = std::fma(a, a, -square);  // what rounding the square lost
-  const float e = exp_f32(-0.5F * square);
-  const float bell = std::fma(-0.5F * rest, e, e);
+  // e^(-square / 2) with one factor, since 2^n is in range here.
+  const ExpParts parts = exp_parts_f32(-0.5F * square);
+  const float e = (parts.q + 1.0F) * detail::power_of_two(parts.n);
+  const float bell = far ? 0.0F : std::fma(-0.5F * rest, e, e);
   // P(X > a) = bell * erfcx(a / sqrt 2) / 2.
   const float p = detail::erfcx_polynomial(1.0F / std::fma(a, 0.212132034F, 1.0F));
   const float tail = 0.5F * bell * p;

@@ -13,6 +13,7 @@
 #include "launcher/verbs.h"
 #include "train/build.h"
 #include "train/json_line.h"
+#include "train/precision.h"
 #include "train/run_directory.h"
 #include "train/weights.h"
 
@@ -73,6 +74,8 @@ void run_eval(const EvalOptions& options) {
       task->holds_out(), DataError,
       "[eval] the run holds no data out. Name some with --set, as data.text.held_out_bytes=1000.");
   train::load_weights(task->model(), weights);
+  const AutocastGuard region =
+      train::autocast_region(train::precision_of(config), parse_device(config.device()).type);
   const train::Evaluation evaluation = *task->evaluate(options.max_batches, {});
   if (options.json) {
     print_json(evaluation, weights);

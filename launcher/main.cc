@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   add_eval(app);
   add_checkpoint(app);
   add_plan(app);
+  add_graph(app);
   add_bench(app);
   add_ops(app);
   add_data(app);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/dispatcher.h"
+#include "core/error.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"
 
@@ -74,6 +75,15 @@ void print_list() {
   }
 }
 
+/// A name that does not exist is a fault of the command line.
+const Operator& operator_named(const std::string& name) {
+  try {
+    return dispatcher().find(name);
+  } catch (const DispatchError& error) {
+    throw CLI::ValidationError("name", error.what());
+  }
+}
+
 }  // namespace
 
 void add_ops(CLI::App& app) {
@@ -89,7 +99,7 @@ void add_ops(CLI::App& app) {
   verb->add_flag("--json", options->json, "A list of one JSON object an operator");
   verb->callback([options] {
     const std::vector<Plugin> plugins = load_plugins(options->plugins);
-    const Operator* one = options->name.empty() ? nullptr : &dispatcher().find(options->name);
+    const Operator* one = options->name.empty() ? nullptr : &operator_named(options->name);
     if (options->json) {
       print_json(one != nullptr ? std::vector{one} : dispatcher().operators());
     } else if (one != nullptr) {

@@ -18,6 +18,7 @@ void add_sample(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_checkpoint(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_graph(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_data(CLI::App& app);

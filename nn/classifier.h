@@ -18,6 +18,14 @@ class Classifier : public Module {
   /// Floating-point operations of the products of a forward pass, per sample. Training takes three
   /// times as many.
   virtual double forward_flops() const = 0;
+
+  /// Every so many blocks keep for backward their input only, and compute the rest again
+  /// (autograd/checkpoint.h): the same gradients in less memory. 0, the default: none do.
+  void set_checkpoint_every(int64_t blocks) { checkpoint_every_ = blocks; }
+  int64_t checkpoint_every() const { return checkpoint_every_; }
+
+ private:
+  int64_t checkpoint_every_ = 0;
 };
 
 /// Numbers in one sample.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/checkpoint.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/conv.h"
 #include "core/ops/factory.h"
@@ -40,6 +41,11 @@ BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
       momentum_(momentum) {}
 
 Tensor BatchNorm2d::forward(const Tensor& x) const {
+  if (is_training() && is_recomputing()) {
+    // The pass that is done again has moved the statistics already.
+    return batch_norm(x, weight, bias, running_mean.clone(), running_var.clone(), true, momentum_,
+                      epsilon_);
+  }
   if (is_training()) add_(num_batches_tracked, 1);
   return batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, epsilon_);
 }

@@ -30,7 +30,8 @@ class Conv2d : public Module {
 };
 
 /// Batch norm (core/ops/batch_norm.h) of x [batch, width, height, width]. Starts as weight 1, bias
-/// 0. In training every forward pass moves the running statistics, once for each micro-batch.
+/// 0. In training every forward pass moves the running statistics, once for each micro-batch; one
+/// that is computed again for a backward does not.
 class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(int64_t width, double epsilon = 1e-5, double momentum = 0.1);

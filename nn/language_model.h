@@ -26,6 +26,14 @@ class LanguageModel : public Module {
 
   /// The text of Hugging Face's config.json for this model.
   virtual std::string hugging_face_config() const = 0;
+
+  /// Every so many blocks keep for backward their input only, and compute the rest again
+  /// (autograd/checkpoint.h): the same gradients in less memory. 0, the default: none do.
+  void set_checkpoint_every(int64_t blocks) { checkpoint_every_ = blocks; }
+  int64_t checkpoint_every() const { return checkpoint_every_; }
+
+ private:
+  int64_t checkpoint_every_ = 0;
 };
 
 /// Cross-entropy of the model's predictions, summed over the targets that are not -100. inputs and

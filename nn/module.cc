@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "autograd/grad_mode.h"
 #include "core/check.h"
+#include "core/ops/factory.h"
 
 namespace lockstep::nn {
 
@@ -46,6 +48,20 @@ int64_t Module::parameter_count() const {
   int64_t count = 0;
   for (const Tensor& parameter : parameters()) count += parameter.numel();
   return count;
+}
+
+void Module::zero_grad(bool set_to_none) const {
+  const NoGradGuard no_grad;
+  for (const Tensor& parameter : parameters()) {
+    const Tensor& grad = parameter.grad();
+    if (set_to_none || !grad.defined()) {
+      parameter.set_grad({});
+    } else if (grad.requires_grad()) {  // under create_graph: its history ends here
+      parameter.set_grad(zeros_like(grad));
+    } else {
+      grad.zero_();
+    }
+  }
 }
 
 void Module::train(bool on) {

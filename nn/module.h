@@ -43,6 +43,9 @@ class Module {
   /// parameters, then buffers.
   virtual std::vector<StoredParameter> stored_parameters() const;
 
+  /// Takes every parameter's gradient away, which frees it, or writes zeros into those there are.
+  void zero_grad(bool set_to_none = true) const;
+
   /// Training mode (the default) turns dropout on, and batch norm to the batch's own statistics.
   void train(bool on = true);
   void eval() { train(false); }

@@ -80,7 +80,12 @@ std::unique_ptr<nn::Classifier> build(const config::MlpConfig& from) {
   options.classes = from.classes();
   options.activation =
       from.activation() == config::MlpConfig::GELU ? nn::Activation::kGelu : nn::Activation::kRelu;
-  return std::make_unique<nn::Mlp>(options);
+  options.activation_operator = from.activation_operator();
+  try {
+    return std::make_unique<nn::Mlp>(options);
+  } catch (const DispatchError& error) {
+    throw ConfigError(std::string("[model.mlp.activation_operator] ") + error.what());
+  }
 }
 
 int64_t vocabulary(const config::ModelConfig& model) {
@@ -124,6 +129,7 @@ std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) 
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::LanguageModel> built =
       model.has_gpt2() ? build(model.gpt2()) : build(model.llama());
+  built->set_checkpoint_every(model.checkpoint_every());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
@@ -134,6 +140,7 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::Classifier> built =
       model.has_resnet() ? build(model.resnet()) : build(model.mlp());
+  built->set_checkpoint_every(model.checkpoint_every());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }

@@ -69,6 +69,7 @@ CheckpointManifest manifest_of(Trainer& trainer) {
   manifest.position = trainer.position();
   manifest.optimizer = trainer.optimizer().kind();
   manifest.optimizer_steps = trainer.optimizer().steps();
+  if (trainer.scaler().is_enabled()) manifest.grad_scaler = trainer.scaler().state();
   manifest.random = default_generator().state();
   manifest.data = trainer.task().data_fingerprint();
   manifest.samples_per_batch = trainer.samples_per_batch();
@@ -148,6 +149,7 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
   const std::vector<nn::StoredParameter> state = optimizer.state();
   if (!state.empty()) load_tensors(path / kOptimizer, state);
   optimizer.set_steps(manifest.optimizer_steps);
+  if (manifest.grad_scaler) trainer.scaler().load_state(*manifest.grad_scaler);
   trainer.set_position(manifest.position);
   default_generator().set_state(manifest.random);
 }

@@ -60,6 +60,23 @@ FileDigest digest_from(const Json& json) {
   return digest;
 }
 
+Json to_json(const GradScalerState& state) {
+  return {{"scale", state.scale},
+          {"growth_factor", state.growth_factor},
+          {"backoff_factor", state.backoff_factor},
+          {"growth_interval", state.growth_interval},
+          {"growth_tracker", state.growth_tracker}};
+}
+
+/// Which numbers make sense is the scaler's to check.
+GradScalerState scaler_from(const Json& json) {
+  return {.scale = json.at("scale").get<double>(),
+          .growth_factor = json.at("growth_factor").get<double>(),
+          .backoff_factor = json.at("backoff_factor").get<double>(),
+          .growth_interval = integer<int64_t>(json.at("growth_interval")),
+          .growth_tracker = integer<int64_t>(json.at("growth_tracker"))};
+}
+
 CheckpointManifest manifest_from(const Json& json) {
   CheckpointManifest manifest;
   manifest.format_version = integer<int64_t>(json.at("format_version"));
@@ -67,6 +84,7 @@ CheckpointManifest manifest_from(const Json& json) {
   manifest.position.step = integer<int64_t>(json.at("step"));
   manifest.optimizer = json.at("optimizer").at("kind").get<std::string>();
   manifest.optimizer_steps = integer<int64_t>(json.at("optimizer").at("steps"));
+  if (json.contains("grad_scaler")) manifest.grad_scaler = scaler_from(json["grad_scaler"]);
   const Json& random = json.at("random");
   manifest.random = {.seed = integer<uint64_t>(random.at("seed")),
                      .step = integer<uint64_t>(random.at("step")),
@@ -92,6 +110,7 @@ std::string format_manifest(const CheckpointManifest& manifest) {
   json["lockstep_version"] = manifest.lockstep_version;
   json["step"] = manifest.position.step;
   json["optimizer"] = {{"kind", manifest.optimizer}, {"steps", manifest.optimizer_steps}};
+  if (manifest.grad_scaler) json["grad_scaler"] = to_json(*manifest.grad_scaler);
   json["random"] = {{"seed", manifest.random.seed},
                     {"step", manifest.random.step},
                     {"micro_batch", manifest.random.micro_batch},

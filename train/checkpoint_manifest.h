@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,9 @@ struct CheckpointManifest {
   Position position;
   std::string optimizer;  ///< "adamw"
   int64_t optimizer_steps = 0;
-  RandomKey random;  ///< the next call of the default generator
-  ContentHash data;  ///< Task::data_fingerprint
+  std::optional<GradScalerState> grad_scaler;  ///< of runs that scale their losses
+  RandomKey random;                            ///< the next call of the default generator
+  ContentHash data;                            ///< Task::data_fingerprint
   int64_t samples_per_batch = 0;
   std::string isa;  ///< instruction sets of the writer: other ones may round otherwise
   /// By name; of files that are not safetensors `header` is the hash of the whole.

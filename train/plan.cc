@@ -11,6 +11,7 @@
 #include "core/ops/factory.h"
 #include "train/build.h"
 #include "train/gradient_tree.h"
+#include "train/precision.h"
 
 namespace lockstep::train {
 
@@ -65,17 +66,23 @@ int64_t bytes_of(const std::vector<nn::StoredParameter>& stored) {
   return bytes;
 }
 
-/// What Trainer::step does, but for the values: losses, the norm, the learning rate. Returns the
-/// sum of the gradients.
+Tensor loss_of(const PlannedModel& planned, const std::vector<Tensor>& inputs,
+               Precision precision) {
+  const AutocastGuard region = autocast_region(precision, DeviceType::kMeta);
+  return planned.loss(inputs);
+}
+
+/// What Trainer::step does, but for the values: losses, their scale, the norm, the learning rate.
+/// Returns the sum of the gradients.
 const GradientArena& run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs,
-                              const RunPlan& plan, GradientTree& gradients, Optimizer& optimizer) {
+                              const RunPlan& plan, Precision precision, GradientTree& gradients,
+                              Optimizer& optimizer) {
   // A leaf's first micro-batch writes gradients, the second adds to them; so do all that follow.
   const int64_t micro_batches = std::clamp<int64_t>(plan.micro_batches / plan.leaves, 1, 2);
   for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
     gradients.begin_leaf();
     for (int64_t i = 0; i < micro_batches; ++i) {
-      const Tensor loss = planned.loss(inputs);
-      loss.backward();
+      loss_of(planned, inputs, precision).backward();
     }
     gradients.end_leaf();
   }
@@ -84,10 +91,10 @@ const GradientArena& run_step(const PlannedModel& planned, const std::vector<Ten
   return sum;
 }
 
-void run_evaluation(const PlannedModel& planned) {
+void run_evaluation(const PlannedModel& planned, Precision precision) {
   const NoGradGuard no_grad;
   planned.model->eval();
-  planned.loss(planned.make_inputs());
+  loss_of(planned, planned.make_inputs(), precision);
 }
 
 /// Files hold rows, so a tensor that they hold transposed is copied, one after the other.
@@ -141,6 +148,10 @@ PlannedModel classifier(const config::RunConfig& config, int64_t rows) {
 
 }  // namespace
 
+PlannedModel planned_model(const config::RunConfig& config, int64_t rows) {
+  return is_classifier(config) ? classifier(config, rows) : language_model(config, rows);
+}
+
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
                  const std::function<PlannedModel(int64_t rows)>& build) {
   RunPlan plan = plan_of(config.train(), ranks);
@@ -155,10 +166,11 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const std::vector<Tensor> inputs = planned.make_inputs();
   const std::unique_ptr<Optimizer> optimizer = build_optimizer(config, model.named_parameters());
   GradientTree gradients(model.named_parameters());
-  run_step(planned, inputs, plan, gradients, *optimizer);
+  const Precision precision = precision_of(config);
+  run_step(planned, inputs, plan, precision, gradients, *optimizer);
   // From the second step on every arena exists, and blocks are found otherwise than in the first.
-  const GradientArena& sum = run_step(planned, inputs, plan, gradients, *optimizer);
-  run_evaluation(planned);
+  const GradientArena& sum = run_step(planned, inputs, plan, precision, gradients, *optimizer);
+  run_evaluation(planned, precision);
   run_checkpoint(model);
 
   plan.parameters = model.parameter_count();
@@ -177,9 +189,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
 }
 
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks) {
-  return plan_run(config, ranks, [&](int64_t rows) {
-    return is_classifier(config) ? classifier(config, rows) : language_model(config, rows);
-  });
+  return plan_run(config, ranks, [&](int64_t rows) { return planned_model(config, rows); });
 }
 
 }  // namespace lockstep::train

@@ -58,6 +58,10 @@ struct PlannedModel {
   double flops_per_token = 0;
 };
 
+/// The model of a resolved config, on default_device(), with fresh weights, and its micro-batches of
+/// `rows` samples.
+PlannedModel planned_model(const config::RunConfig& config, int64_t rows);
+
 /// Plans a resolved config for `ranks` processes. Runs training steps, an evaluation and a
 /// checkpoint on the meta device: no tensor has memory, and no file is read, weights and data
 /// included. Throws ConfigError when so many ranks cannot share a step.

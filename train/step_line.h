@@ -22,6 +22,7 @@ struct StepReport {
   uint64_t memory_bytes = 0;  ///< peak so far
   double mfu = -1;            ///< share of the peak rate used, as `model_flops_used` gives it
   double data_wait_ms = 0;    ///< part of step_ms in which the step waited for its data
+  double loss_scale = -1;     ///< of runs that scale their losses; else negative
   bool skipped = false;       ///< the step updated nothing: its loss or norm is not finite
 };
 

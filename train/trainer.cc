@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -12,6 +13,16 @@
 
 namespace lockstep::train {
 
+namespace {
+
+/// The losses of a micro-batch are summed: a scale of theirs is that of their mean, which is what a
+/// GradScaler's numbers are meant for, divided by their count.
+double scale_of_sum(double scale_of_mean, int64_t targets) {
+  return scale_of_mean / static_cast<double>(std::bit_ceil(static_cast<uint64_t>(targets)));
+}
+
+}  // namespace
+
 Trainer::Trainer(const config::RunConfig& config) : Trainer(config, build_task(config)) {}
 
 Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task)
@@ -19,12 +30,22 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task)
       micro_batches_(config.train().batch_size() / micro_batch_),
       leaves_(config.train().leaves()),
       clip_grad_norm_(config.optimizer().clip_grad_norm()),
+      precision_(precision_of(config)),
+      device_(parse_device(config.device()).type),
       overfit_one_batch_(config.train().overfit_one_batch()),
       task_(std::move(task)),
       schedule_(build_schedule(config)),
       optimizer_(build_optimizer(config, task_->model().named_parameters())),
+      smallest_loss_scale_(scale_of_sum(1, micro_batch_ * task_->tokens_per_sample())),
+      scaler_({.init_scale = GradScalerOptions().init_scale * smallest_loss_scale_,
+               .enabled = precision_ == Precision::kF16Mixed}),
       gradients_(task_->model().named_parameters()) {
   if (config.threads() > 0) set_num_threads(config.threads());
+}
+
+SummedLoss Trainer::forward(int64_t batch, int64_t first) {
+  const AutocastGuard region = autocast_region(precision_, device_);
+  return task_->forward(batch, first, micro_batch_);
 }
 
 int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result) {
@@ -32,9 +53,9 @@ int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result) {
   int64_t targets = 0;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
     default_generator().set_position(static_cast<uint64_t>(batch), static_cast<uint32_t>(i));
-    const SummedLoss loss = task_->forward(batch, i * micro_batch_, micro_batch_);
+    const SummedLoss loss = forward(batch, i * micro_batch_);
     if (i == 0) result.data_wait_ms = task_->data_wait_ms();
-    loss.sum.backward();
+    scaler_.scale(loss.sum).backward();
     result.loss += loss.sum.item<double>();
     targets += loss.targets;
   }
@@ -54,23 +75,37 @@ StepResult Trainer::step() {
     gradients_.end_leaf();
   }
   const std::vector<Tensor>& gradients = gradients_.result().slots();
+  result.loss_scale = scaler_.get_scale();
+  scaler_.unscale_(gradients);
 
   // The losses were summed, so that no gradient depends on how a step was cut; the division by
   // the number of targets happens once, as the optimizer reads each gradient.
   const double mean = 1.0 / static_cast<double>(targets);
   result.loss *= mean;
   result.grad_norm = grad_norm(gradients) * mean;
-  result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+  // What overflows even so is not the scale's fault.
+  const bool can_back_off = scaler_.get_scale() > smallest_loss_scale_;
+  result.overflowed = std::isfinite(result.loss) && scaler_.found_inf() && can_back_off;
+  result.finite =
+      std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflowed);
   // A step that updates nothing moves no schedule either.
   result.learning_rate = schedule_.learning_rate(optimizer_->steps());
   if (result.finite) {
-    optimizer_->step(gradients, result.learning_rate,
-                     mean * clip_factor(result.grad_norm, clip_grad_norm_));
+    scaler_.step(*optimizer_, gradients, result.learning_rate,
+                 mean * clip_factor(result.grad_norm, clip_grad_norm_));
+    scaler_.update();
+  } else {
+    scaler_.abandon();
   }
   ++position_.step;
   ++position_.batch;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+std::optional<Evaluation> Trainer::evaluate(int64_t max_batches, const StopRequest& stop) {
+  const AutocastGuard region = autocast_region(precision_, device_);
+  return task_->evaluate(max_batches, stop);
 }
 
 }  // namespace lockstep::train

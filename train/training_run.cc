@@ -97,7 +97,8 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.memory_bytes = static_cast<uint64_t>(allocator(kCPU).stats().peak_allocated);
   report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
                                 settings_.peak_tflops);
-  report.skipped = !step.finite;
+  if (trainer_.scaler().is_enabled()) report.loss_scale = step.loss_scale;
+  report.skipped = !step.finite || step.overflowed;
   return report;
 }
 
@@ -105,7 +106,7 @@ std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bo
                                                       const StopRequest& stop,
                                                       RunSummary& summary) {
   const std::optional<Evaluation> evaluation =
-      trainer_.task().evaluate(whole ? 0 : settings_.eval_batches, stop);
+      trainer_.evaluate(whole ? 0 : settings_.eval_batches, stop);
   if (!evaluation) return std::nullopt;
   if (whole) summary.held_out = *evaluation;
   return EvaluationReport{.step = step.step,

@@ -1,5 +1,6 @@
 #include "core/ops/advanced_index.h"
 
+#include "core/batching_indexing.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/advanced_index_rules.h"
@@ -88,6 +89,7 @@ LS_OP(unsafe_index, Tensor(const Tensor&, OptionalTensorList),
       "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")
     .doc("index.Tensor for integer indices; unlike ATen's, it checks them all the same.")
     .structured(rules::index)
+    .batching(batching::index)
     .saves({"indices for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       Gradients gradients;
@@ -119,6 +121,7 @@ LS_OP(unsafe_index_put, Tensor(const Tensor&, OptionalTensorList, const Tensor&,
       "Tensor")
     .doc("index_put for integer indices; unlike ATen's, it checks them all the same.")
     .structured(rules::index_put)
+    .batching(batching::index_put)
     .in_place()
     .saves({"indices"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -140,6 +143,7 @@ LS_OP(unsafe_index_put, Tensor(const Tensor&, OptionalTensorList, const Tensor&,
 LS_OP(index_put, Tensor(const Tensor&, OptionalTensorList, const Tensor&, bool),
       "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
     .doc("self with values put, or added, at integer indices or masks.")
+    .autocast(Autocast::kPromote)
     .composite([](const Tensor& self, OptionalTensorList indices, const Tensor& values,
                   bool accumulate) {
       const PutArguments put(self, indices, values, accumulate);

@@ -1,10 +1,10 @@
-#include "core/ops/attention.h"
-
 #include <cmath>
 #include <limits>
 
+#include "core/batching_layers.h"
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/attention.h"
 #include "core/ops/attention_rules.h"
 #include "core/ops/factory.h"
 #include "core/ops/loss.h"
@@ -84,20 +84,26 @@ std::tuple<Tensor, Tensor> math_body(const Tensor& query, const Tensor& key, con
   return {matmul(weights, values), weights};
 }
 
+/// Of a batched tensor the batch requires grad, which its samples do not tell.
+bool may_want_gradient(const Tensor& mask) {
+  return mask.requires_grad() ||
+         (is_floating(mask.dtype()) && mask.key_set().has(Key::kVmap));
+}
+
 /// Whether the fused operator computes this call.
 bool is_fused(const Tensor& query, const Tensor& key, const Tensor& value, OptionalTensor attn_mask,
               double dropout_p, bool enable_gqa) {
   const int64_t rank = query.dim();
   if ((rank != 3 && rank != 4) || key.dim() != rank || !same(key.sizes(), value.sizes()))
     return false;
-  for (const Tensor* tensor : {&query, &key, &value}) {
-    if (tensor->dtype() != DType::kF32) return false;
-  }
+  // The body has seen that the three have one dtype.
+  if (!is_floating(query.dtype()) || query.dtype() == DType::kF64) return false;
   const int64_t heads = query.size(-3);
   const int64_t key_heads = key.size(-3);
   const bool heads_fit = enable_gqa ? key_heads > 0 && heads % key_heads == 0 : heads == key_heads;
   const bool batch_fits = rank == 3 || query.size(0) == key.size(0);
-  const bool mask_fits = !attn_mask || (attn_mask->dim() <= rank && !attn_mask->requires_grad());
+  const bool mask_fits =
+      !attn_mask || (attn_mask->dim() <= rank && !may_want_gradient(*attn_mask));
   return heads_fit && batch_fits && mask_fits && query.size(-1) == key.size(-1) && dropout_p == 0;
 }
 
@@ -157,14 +163,18 @@ Tensor join_heads(const Tensor& grad, const Tensor& like) {
 /// differentiates those three, given the gradients a, b, c of dQ, dK, dV. `out` and `logsumexp` are
 /// taken as functions of query, key and value, so their own gradients are none.
 Gradients flash_backward_derivative(VjpContext& ctx, std::span<const Tensor> grads) {
-  const Tensor& grad_out = ctx.saved(0);
-  const Tensor& query = ctx.saved(1);
+  // In f32, as the kernel computes; the engine rounds what comes out to the arguments' dtype.
+  const auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::kF32) : t; };
+  const Tensor grad_out = wide(ctx.saved(0));
+  const Tensor query = wide(ctx.saved(1));
   const int64_t repeats = heads_per_key(query, ctx.saved(2));
-  const auto repeated = [&](const Tensor& t) { return t.defined() ? repeat_heads(t, repeats) : t; };
+  const auto repeated = [&](const Tensor& t) {
+    return t.defined() ? repeat_heads(wide(t), repeats) : t;
+  };
   const Tensor key = repeated(ctx.saved(2));
   const Tensor value = repeated(ctx.saved(3));
   const double scale = scale_of(query, ctx.argument<std::optional<double>>(9));
-  const Tensor& a = grads[0];
+  const Tensor a = wide(grads[0]);
   const Tensor b = repeated(grads[1]);
   const Tensor c = repeated(grads[2]);
 
@@ -251,6 +261,7 @@ LS_OP(flash_attention,
       "(Tensor output, Tensor logsumexp)")
     .doc("Attention in one pass that never stores the scores of all rows.")
     .structured(rules::flash_attention)
+    .batching(batching::flash_attention)
     .flops([](std::span<const Value> arguments, std::span<const Value>) {
       return attention_flops(2, arguments[0].tensor(), arguments[1].tensor());
     })
@@ -279,6 +290,7 @@ LS_OP(flash_attention_backward,
       "(Tensor grad_query, Tensor grad_key, Tensor grad_value)")
     .doc("Gradients of the fused attention's query, key and value.")
     .structured(rules::flash_attention_backward)
+    .batching(batching::flash_attention)
     .flops([](std::span<const Value> arguments, std::span<const Value>) {
       return attention_flops(5, arguments[1].tensor(), arguments[2].tensor());
     })

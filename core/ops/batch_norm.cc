@@ -1,5 +1,6 @@
 #include "core/ops/batch_norm.h"
 
+#include "core/batching_layers.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/batch_norm_rules.h"
@@ -43,6 +44,7 @@ LS_OP(fused_batch_norm,
       "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")
     .doc("Batch norm in training, with the batch's statistics and the running ones after it.")
     .structured(rules::fused_batch_norm)
+    .batching(batching::channels)
     .autocast(Autocast::kF32)
     .saves({"input", "weight", "output1", "output2"})
     .differentiable_outputs(1)
@@ -65,6 +67,7 @@ LS_OP(native_batch_norm_legit_no_training,
       "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .doc("Batch norm with running statistics; the second and third result are empty.")
     .structured(rules::batch_norm_no_training)
+    .batching(batching::channels)
     .autocast(Autocast::kF32)
     .saves({"input", "weight", "running_mean", "running_var"})
     .differentiable_outputs(1)
@@ -98,6 +101,7 @@ LS_OP(native_batch_norm_backward,
       "float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .doc("Gradients of batch norm's input, weight and bias.")
     .structured(rules::native_batch_norm_backward)
+    .batching(batching::channels)
     .saves({"grad_out", "input", "weight", "running_mean", "running_var", "save_mean",
             "save_invstd"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {

@@ -1,5 +1,6 @@
 #include "core/ops/conv.h"
 
+#include "core/batching_products.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/conv_rules.h"
@@ -129,6 +130,7 @@ LS_OP(convolution,
       "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor")
     .doc("Convolution, or transposed convolution, over one to three spatial dimensions.")
     .structured(rules::convolution)
+    .batching(batching::convolution)
     .out()
     .autocast(Autocast::kLowerPrecision)
     .flops(forward_flops)
@@ -153,6 +155,7 @@ LS_OP(convolution_backward,
       "output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .doc("Gradients of a convolution's input, weight and bias.")
     .structured(rules::convolution_backward)
+    .batching(batching::convolution_backward)
     .flops(backward_flops)
     .saves({"grad_output", "input", "weight"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
@@ -215,6 +218,7 @@ LS_OP(conv1d, Conv,
       "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] "
       "padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor")
     .doc("Convolution over one spatial dimension; the batch may be missing.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList dilation, int64_t groups) {
       return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, false, {0},
@@ -229,6 +233,7 @@ LS_OP(conv2d, Conv,
       "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
       "padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor")
     .doc("Convolution over two spatial dimensions; the batch may be missing.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList dilation, int64_t groups) {
       return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, false, {0},
@@ -243,6 +248,7 @@ LS_OP(conv3d, Conv,
       "conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] "
       "padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor")
     .doc("Convolution over three spatial dimensions; the batch may be missing.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList dilation, int64_t groups) {
       return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, false, {0},
@@ -260,6 +266,7 @@ LS_OP(conv1d_padded, ConvByName,
       "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str "
       "padding=\"valid\", SymInt[1] dilation=1, SymInt groups=1) -> Tensor")
     .doc("Convolution over one spatial dimension with padding \"valid\" or \"same\".")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   std::string_view padding, IntList dilation, int64_t groups) {
       return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups);
@@ -269,6 +276,7 @@ LS_OP(conv2d_padded, ConvByName,
       "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str "
       "padding=\"valid\", SymInt[2] dilation=1, SymInt groups=1) -> Tensor")
     .doc("Convolution over two spatial dimensions with padding \"valid\" or \"same\".")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   std::string_view padding, IntList dilation, int64_t groups) {
       return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups);
@@ -278,6 +286,7 @@ LS_OP(conv3d_padded, ConvByName,
       "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str "
       "padding=\"valid\", SymInt[3] dilation=1, SymInt groups=1) -> Tensor")
     .doc("Convolution over three spatial dimensions with padding \"valid\" or \"same\".")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   std::string_view padding, IntList dilation, int64_t groups) {
       return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
@@ -291,6 +300,7 @@ LS_OP(conv_transpose1d, ConvTranspose,
       "SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> "
       "Tensor")
     .doc("Transposed convolution over one spatial dimension; the batch may be missing.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
       return convolve("conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, true,
@@ -308,6 +318,7 @@ LS_OP(conv_transpose2d, ConvTranspose,
       "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> "
       "Tensor")
     .doc("Transposed convolution over two spatial dimensions; the batch may be missing.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
       return convolve("conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, true,
@@ -325,6 +336,7 @@ LS_OP(conv_transpose3d, ConvTranspose,
       "SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> "
       "Tensor")
     .doc("Transposed convolution over three spatial dimensions; the batch may be missing.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
       return convolve("conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, true,

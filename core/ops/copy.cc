@@ -1,5 +1,6 @@
 #include "core/ops/copy.h"
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/copies.h"
 #include "core/library.h"
@@ -22,6 +23,7 @@ LS_OP(copy, Tensor(const Tensor&, const Tensor&, bool),
       "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
     .doc("src broadcast to self's shape and cast to its dtype; copy_ writes it into self.")
     .structured(rules::copy)
+    .batching(batching::into_first)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -45,6 +47,7 @@ LS_OP(clone, Tensor(const Tensor&, std::optional<MemoryFormat>),
       "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor")
     .doc("A tensor of its own memory with self's elements.")
     .structured(rules::clone)
+    .batching(batching::elementwise)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad; });
@@ -85,8 +88,13 @@ LS_OP(to_copy,
       "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor")
     .doc("A copy of self with another dtype, device or memory format.")
     .structured(rules::to_copy)
+    .batching(batching::elementwise)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
-      return ctx.gradients([&] { return to(grad, ctx.input(0).dtype, ctx.input(0).device); });
+      return ctx.gradients([&] {
+        const Tensor destination = ctx.destination(0);
+        if (destination.defined()) return copy_(destination, grad);
+        return to(grad, ctx.input(0).dtype, ctx.input(0).device);
+      });
     });
 LS_OP(to_copy_out, const Tensor&(const Tensor&, bool, std::optional<MemoryFormat>, const Tensor&),
       "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, "
@@ -111,6 +119,7 @@ Tensor Tensor::to(Device device) const { return lockstep::to(*this, device); }
 LS_OP(fill, Tensor(const Tensor&, Scalar), "fill.Scalar(Tensor self, Scalar value) -> Tensor")
     .doc("A tensor of self's geometry with every element value.")
     .structured(rules::fill)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -146,6 +155,7 @@ const Tensor& Tensor::fill_(const Scalar& value) const { return op_fill.in_place
 LS_OP(zero, Tensor(const Tensor&), "zero(Tensor self) -> Tensor")
     .doc("A tensor of self's geometry with every element 0.")
     .structured(rules::zero)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {

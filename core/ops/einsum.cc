@@ -296,6 +296,7 @@ Tensor einsum_body(std::string_view text, TensorList tensors, std::optional<IntL
 LS_OP(einsum, Tensor(std::string_view, TensorList, std::optional<IntList>),
       "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
     .doc("Sum of products of elements, by letters that name dimensions.")
+    .autocast(Autocast::kLowerPrecision)
     .composite(einsum_body);
 Tensor einsum(std::string_view equation, TensorList tensors, std::optional<IntList> path) {
   return op_einsum(equation, tensors, path);

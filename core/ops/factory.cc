@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory_rules.h"
@@ -135,6 +136,7 @@ LS_OP(empty_like,
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("Uninitialised elements in self's shape.")
     .structured(rules::like)
+    .batching(batching::elementwise)
     .allocates_only()
     .not_differentiable("the result does not depend on self's elements");
 Tensor empty_like(const Tensor& self, TensorOptions options) {
@@ -150,6 +152,7 @@ LS_OP(zeros_like,
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("Zeros in self's shape.")
     .structured(rules::like)
+    .batching(batching::elementwise)
     .not_differentiable("the result does not depend on self's elements");
 Tensor zeros_like(const Tensor& self, TensorOptions options) {
   return finished(
@@ -164,6 +167,7 @@ LS_OP(ones_like,
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("Ones in self's shape.")
     .structured(rules::like)
+    .batching(batching::elementwise)
     .not_differentiable("the result does not depend on self's elements");
 Tensor ones_like(const Tensor& self, TensorOptions options) {
   return finished(
@@ -178,6 +182,7 @@ LS_OP(full_like,
       "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("A tensor of self's shape with every element fill_value.")
     .structured(rules::full_like)
+    .batching(batching::elementwise)
     .not_differentiable("the result does not depend on self's elements");
 Tensor full_like(const Tensor& self, const Scalar& value, TensorOptions options) {
   return finished(op_full_like(self, value, options.dtype, std::nullopt, options.device,

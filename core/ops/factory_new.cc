@@ -1,5 +1,6 @@
 // Factories that take their dtype and device from a tensor, and memory of given strides.
 
+#include "core/batching_views.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
@@ -70,6 +71,7 @@ LS_OP(new_empty, Tensor(const Tensor&, IntList, DTypeOption, LayoutOption, Devic
       "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
     .doc("Uninitialised elements of self's dtype and on its device.")
+    .batching(batching::new_sizes)
     .composite([](const Tensor& self, IntList size, DTypeOption dtype, LayoutOption,
                   DeviceOption device,
                   Flag) { return empty(size, options_like(self, dtype, device)); });
@@ -78,6 +80,7 @@ LS_OP(new_zeros, Tensor(const Tensor&, IntList, DTypeOption, LayoutOption, Devic
       "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
     .doc("Zeros of self's dtype and on its device.")
+    .batching(batching::new_sizes)
     .composite([](const Tensor& self, IntList size, DTypeOption dtype, LayoutOption,
                   DeviceOption device,
                   Flag) { return zeros(size, options_like(self, dtype, device)); });
@@ -86,6 +89,7 @@ LS_OP(new_ones, Tensor(const Tensor&, IntList, DTypeOption, LayoutOption, Device
       "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
     .doc("Ones of self's dtype and on its device.")
+    .batching(batching::new_sizes)
     .composite([](const Tensor& self, IntList size, DTypeOption dtype, LayoutOption,
                   DeviceOption device,
                   Flag) { return ones(size, options_like(self, dtype, device)); });
@@ -96,6 +100,7 @@ LS_OP(new_full,
       "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
       "Tensor")
     .doc("A number in every element, of self's dtype and on its device.")
+    .batching(batching::new_sizes)
     .composite([](const Tensor& self, IntList size, Scalar value, DTypeOption dtype, LayoutOption,
                   DeviceOption device,
                   Flag) { return full(size, value, options_like(self, dtype, device)); });

@@ -1,5 +1,6 @@
 #include "core/ops/grid_sampler.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -156,7 +157,9 @@ LS_OP(grid_sampler_2d, Tensor(const Tensor&, const Tensor&, int64_t, int64_t, bo
       "align_corners) -> Tensor")
     .doc("Images read at the points of a grid.")
     .structured(rules::grid_sampler_2d)
+    .batching(batching::images_2d)
     .out()
+    .autocast(Autocast::kPromote)
     .saves({"input", "grid"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const bool recorded = !detail::thread_keys.excluded.has(Key::kAutograd);

@@ -1,5 +1,6 @@
 // Group norm; declared in norm.h.
 
+#include "core/batching_layers.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/norm.h"
@@ -85,6 +86,7 @@ LS_OP(native_group_norm,
       "HxW, int group, float eps) -> (Tensor, Tensor, Tensor)")
     .doc("Group norm, with each group's mean and 1 / sqrt(var + eps).")
     .structured(rules::native_group_norm)
+    .batching(batching::native_group_norm)
     .autocast(Autocast::kF32)
     .saves({"input", "weight", "output1", "output2"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
@@ -160,6 +162,7 @@ LS_OP(group_norm, Tensor(const Tensor&, int64_t, OptionalTensor, OptionalTensor,
       "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
       "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor")
     .doc("(input - mean) / sqrt(var + eps) * weight + bias over groups of channels.")
+    .autocast(Autocast::kF32)
     .composite([](const Tensor& input, int64_t num_groups, OptionalTensor weight,
                   OptionalTensor bias, double eps, bool) {
       LS_CHECK(input.dim() >= 2, ShapeError,

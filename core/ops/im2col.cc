@@ -1,5 +1,6 @@
 #include "core/ops/im2col.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/im2col_rules.h"
 
@@ -10,6 +11,7 @@ LS_OP(im2col, Tensor(const Tensor&, IntList, IntList, IntList, IntList),
       "Tensor")
     .doc("The windows of images as columns.")
     .structured(rules::im2col)
+    .batching(batching::images_2d)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
@@ -27,6 +29,7 @@ LS_OP(col2im, Tensor(const Tensor&, IntList, IntList, IntList, IntList, IntList)
       "padding, int[2] stride) -> Tensor")
     .doc("Columns added back to the windows of images: the derivative of im2col.")
     .structured(rules::col2im)
+    .batching(batching::images_1d)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {

@@ -1,5 +1,6 @@
 #include "core/ops/index.h"
 
+#include "core/batching_indexing.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -41,6 +42,7 @@ LS_OP(embedding, Tensor(const Tensor&, const Tensor&, int64_t, bool, bool),
       "scale_grad_by_freq=False, bool sparse=False) -> Tensor")
     .doc("Rows of weight [rows, width] at indices [...]: [..., width].")
     .structured(rules::embedding)
+    .batching(batching::embedding)
     .out()
     .saves({"indices for weight"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -70,6 +72,7 @@ LS_OP(embedding_dense_backward, Tensor(const Tensor&, const Tensor&, int64_t, in
       "padding_idx, bool scale_grad_by_freq) -> Tensor")
     .doc("Sums grad_output into rows of zeros at indices: the derivative of embedding.")
     .structured(rules::embedding_dense_backward)
+    .batching(batching::embedding_dense_backward)
     .out()
     .saves({"indices for grad_output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -110,6 +113,7 @@ LS_OP(index_select, Tensor(const Tensor&, int64_t, const Tensor&),
       "index_select(Tensor self, int dim, Tensor index) -> Tensor")
     .doc("The parts of self at index along a dimension.")
     .structured(rules::index_select)
+    .batching(batching::index_select)
     .out()
     .saves({"index for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -127,6 +131,7 @@ LS_OP(index_add, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&, Sc
       "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
     .doc("self with alpha times the parts of source added at index along a dimension.")
     .structured(rules::index_add)
+    .batching(batching::index_write)
     .in_place()
     .out()
     .saves({"index for source"})
@@ -147,6 +152,7 @@ LS_OP(gather, Tensor(const Tensor&, int64_t, const Tensor&, bool),
       "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
     .doc("Each element from the place along a dimension that the index names.")
     .structured(rules::gather)
+    .batching(batching::gather)
     .out()
     .saves({"index for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -165,8 +171,10 @@ LS_OP(scatter_add, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .doc("self with each element of src added at the place along a dimension that the index names.")
     .structured(rules::scatter_add)
+    .batching(batching::gather)
     .in_place()
     .out()
+    .autocast(Autocast::kPromote)
     .saves({"index for src"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
@@ -247,6 +255,7 @@ LS_OP(masked_scatter_, const Tensor&(const Tensor&, const Tensor&, const Tensor&
 LS_OP(tril, Tensor(const Tensor&, int64_t), "tril(Tensor self, SymInt diagonal=0) -> Tensor")
     .doc("The lower triangles of the last two dimensions, the rest zero.")
     .structured(rules::triangle)
+    .batching(batching::triangle)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -257,6 +266,7 @@ Tensor tril(const Tensor& self, int64_t diagonal) { return op_tril(self, diagona
 LS_OP(triu, Tensor(const Tensor&, int64_t), "triu(Tensor self, SymInt diagonal=0) -> Tensor")
     .doc("The upper triangles of the last two dimensions, the rest zero.")
     .structured(rules::triangle)
+    .batching(batching::triangle)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {

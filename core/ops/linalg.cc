@@ -70,6 +70,7 @@ Tensor diff_body(const Tensor& self, int64_t n, int64_t dim, OptionalTensor prep
 
 LS_OP(trace, Tensor(const Tensor&), "trace(Tensor self) -> Tensor")
     .doc("Sum of the diagonal of a matrix.")
+    .autocast(Autocast::kF32)
     .composite([](const Tensor& self) {
       LS_CHECK(self.dim() == 2, ShapeError, "[trace] expected a matrix, got shape {}.",
                self.shape());
@@ -102,6 +103,7 @@ LS_OP(outer_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
 LS_OP(addr, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar),
       "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .doc("beta * self + alpha * outer(vec1, vec2).")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, Scalar beta,
                   Scalar alpha) {
       check_vectors("addr", vec1, vec2);
@@ -196,6 +198,7 @@ LS_OP(linalg_cross_out, const Tensor&(const Tensor&, const Tensor&, int64_t, con
 LS_OP(cross, Tensor(const Tensor&, const Tensor&, std::optional<int64_t>),
       "cross(Tensor self, Tensor other, int? dim=None) -> Tensor")
     .doc("linalg_cross, by default along the first dimension of size 3.")
+    .autocast(Autocast::kPromote)
     .composite([](const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
       if (dim) return op_linalg_cross(self, other, *dim);
       const IntList sizes = self.sizes();

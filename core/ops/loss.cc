@@ -1,5 +1,6 @@
 #include "core/ops/loss.h"
 
+#include "core/batching_layers.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -141,6 +142,7 @@ LS_OP(nll_loss_forward, TwoTensors(const Tensor&, const Tensor&, OptionalTensor,
       "ignore_index) -> (Tensor output, Tensor total_weight)")
     .doc("-self[target] for rows of log-probabilities, and the sum of the targets' weights.")
     .structured(rules::nll_loss_forward)
+    .batching(batching::nll_loss_forward)
     .saves({"self", "target", "weight", "output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -178,6 +180,7 @@ LS_OP(nll_loss_backward,
       "reduction, SymInt ignore_index, Tensor total_weight) -> Tensor")
     .doc("Gradient of nll_loss_forward's first argument.")
     .structured(rules::nll_loss_backward)
+    .batching(batching::nll_loss_backward)
     .out("grad_input")
     .saves({"target", "weight", "total_weight"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -243,6 +246,7 @@ LS_OP(
     "loss, Tensor logsumexp)")
     .doc("Cross-entropy of logits [rows, classes] and class numbers, the logits read once.")
     .structured(rules::fused_cross_entropy)
+    .batching(batching::fused_cross_entropy)
     .autocast(Autocast::kF32)
     .saves({"self", "target", "output1"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
@@ -275,6 +279,7 @@ LS_OP(fused_cross_entropy_backward,
       "logsumexp, int reduction, int ignore_index) -> Tensor")
     .doc("Gradient of the logits of _fused_cross_entropy, written once.")
     .structured(rules::fused_cross_entropy_backward)
+    .batching(batching::fused_cross_entropy_backward)
     .saves({"grad_output", "self", "target", "logsumexp"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       // dx = scale (exp(x - logsumexp) - onehot), a scale for each row.

@@ -1,5 +1,6 @@
 #include "core/ops/matmul.h"
 
+#include "core/batching_products.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -33,6 +34,14 @@ Tensor matrix_gradient(VjpContext& ctx, size_t i, const Tensor& a, const Tensor&
     return alpha.to_double() == 1.0 ? destination : mul_(destination, alpha);
   }
   return times(turned ? mm(b.t(), a.t()).t() : mm(a, b), alpha);
+}
+
+/// The gradient a b of the i-th argument, a batch of matrices, in the layout of that argument.
+Tensor batch_gradient(VjpContext& ctx, size_t i, const Tensor& a, const Tensor& b) {
+  const InputMeta& input = ctx.input(i);
+  const bool turned = input.strides[1] == 1 && input.strides[2] == input.sizes[1] &&
+                      input.sizes[1] > 1 && input.sizes[2] > 1;
+  return turned ? bmm(b.transpose(1, 2), a.transpose(1, 2)).transpose(1, 2) : bmm(a, b);
 }
 
 /// A matrix of one column.
@@ -127,6 +136,7 @@ int64_t vector_flops(std::span<const Value> arguments, std::span<const Value>) {
 LS_OP(mm, Tensor(const Tensor&, const Tensor&), "mm(Tensor self, Tensor mat2) -> Tensor")
     .doc("Matrix product of self [n, k] and mat2 [k, m].")
     .structured(rules::mm)
+    .batching(batching::mm)
     .out()
     .flops(product_flops<0>)
     .autocast(Autocast::kLowerPrecision)
@@ -145,6 +155,7 @@ LS_OP(addmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
       "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .doc("beta * self + alpha * mat1 mat2; self broadcasts to the product's shape.")
     .structured(rules::addmm)
+    .batching(batching::addmm)
     .in_place()
     .out()
     .flops(product_flops<1>)
@@ -168,13 +179,15 @@ const Tensor& addmm_out(const Tensor& out, const Tensor& self, const Tensor& mat
 LS_OP(bmm, Tensor(const Tensor&, const Tensor&), "bmm(Tensor self, Tensor mat2) -> Tensor")
     .doc("Batched product of self [b, n, k] and mat2 [b, k, m].")
     .structured(rules::bmm)
+    .batching(batching::bmm)
     .out()
     .flops(product_flops<0>)
     .autocast(Autocast::kLowerPrecision)
     .saves({"self for mat2", "mat2 for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
-      return ctx.gradients([&] { return bmm(grad, ctx.saved(1).transpose(1, 2)); },
-                           [&] { return bmm(ctx.saved(0).transpose(1, 2), grad); });
+      return ctx.gradients(
+          [&] { return batch_gradient(ctx, 0, grad, ctx.saved(1).transpose(1, 2)); },
+          [&] { return batch_gradient(ctx, 1, ctx.saved(0).transpose(1, 2), grad); });
     });
 Tensor bmm(const Tensor& self, const Tensor& mat2) { return op_bmm(self, mat2); }
 const Tensor& bmm_out(const Tensor& out, const Tensor& self, const Tensor& mat2) {
@@ -186,6 +199,7 @@ LS_OP(baddbmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scala
       "Tensor")
     .doc("beta * self + alpha * batch1 batch2, batch by batch.")
     .structured(rules::baddbmm)
+    .batching(batching::baddbmm)
     .in_place()
     .out()
     .flops(product_flops<1>)
@@ -194,8 +208,14 @@ LS_OP(baddbmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scala
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Scalar alpha = ctx.argument<Scalar>(4);
       return ctx.gradients([&] { return times(ctx.unbroadcast(grad, 0), ctx.argument<Scalar>(3)); },
-                           [&] { return times(bmm(grad, ctx.saved(1).transpose(1, 2)), alpha); },
-                           [&] { return times(bmm(ctx.saved(0).transpose(1, 2), grad), alpha); });
+                           [&] {
+                             const Tensor other = ctx.saved(1).transpose(1, 2);
+                             return times(batch_gradient(ctx, 1, grad, other), alpha);
+                           },
+                           [&] {
+                             const Tensor other = ctx.saved(0).transpose(1, 2);
+                             return times(batch_gradient(ctx, 2, other, grad), alpha);
+                           });
     });
 Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha) {
@@ -263,7 +283,7 @@ LS_OP(addmv_out,
 LS_OP(dot, Tensor(const Tensor&, const Tensor&), "dot(Tensor self, Tensor tensor) -> Tensor")
     .doc("Sum of the products of two vectors' elements.")
     .flops(vector_flops<0>)
-    .autocast(Autocast::kLowerPrecision)
+    .autocast(Autocast::kPromote)
     .composite([](const Tensor& self, const Tensor& tensor) {
       check_vector("dot", self);
       check_vector("dot", tensor);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -43,6 +44,7 @@ LS_OP(var_correction, Tensor(const Tensor&, MaybeDims, std::optional<Scalar>, bo
       "keepdim=False) -> Tensor")
     .doc("Sum of squared distances from the mean, divided by max(0, count - correction).")
     .structured(rules::deviation)
+    .batching(batching::reduction)
     .out("correction_out")
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -60,6 +62,7 @@ LS_OP(std_correction, Tensor(const Tensor&, MaybeDims, std::optional<Scalar>, bo
       "keepdim=False) -> Tensor")
     .doc("The square root of var; its gradient at 0 is 0.")
     .structured(rules::deviation)
+    .batching(batching::reduction)
     .out("correction_out")
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -82,6 +85,7 @@ LS_OP(var_mean, TwoTensors(const Tensor&, MaybeDims, std::optional<Scalar>, bool
       "keepdim=False) -> (Tensor, Tensor)")
     .doc("Variance and mean.")
     .structured(rules::var_mean)
+    .batching(batching::reduction)
     .saves({"self"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
       return ctx.gradients([&] {

@@ -1,5 +1,6 @@
 #include "core/ops/norm.h"
 
+#include "core/batching_layers.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/norm_projection.h"
@@ -55,6 +56,7 @@ LS_OP(native_layer_norm,
       "float eps) -> (Tensor, Tensor, Tensor)")
     .doc("Layer norm, with each row's mean and 1 / sqrt(var + eps).")
     .structured(rules::native_layer_norm)
+    .batching(batching::native_layer_norm)
     .autocast(Autocast::kF32)
     .saves({"input", "weight", "bias", "output1", "output2"})
     .differentiable_outputs(1)
@@ -145,6 +147,7 @@ LS_OP(layer_norm, Tensor(const Tensor&, IntList, OptionalTensor, OptionalTensor,
       "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
       "float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor")
     .doc("(input - mean) / sqrt(var + eps) * weight + bias over the last dimensions.")
+    .autocast(Autocast::kF32)
     .composite([](const Tensor& input, IntList normalized_shape, OptionalTensor weight,
                   OptionalTensor bias, double eps, bool) {
       return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
@@ -159,6 +162,7 @@ LS_OP(fused_rms_norm, TwoTensors(const Tensor&, IntList, OptionalTensor, std::op
       "(Tensor, Tensor)")
     .doc("Root mean square norm, with each row's 1 / sqrt(mean square + eps).")
     .structured(rules::fused_rms_norm)
+    .batching(batching::fused_rms_norm)
     .autocast(Autocast::kF32)
     .saves({"input", "weight", "output1"})
     .differentiable_outputs(1)
@@ -212,6 +216,7 @@ LS_OP(rms_norm, Tensor(const Tensor&, IntList, OptionalTensor, std::optional<dou
       "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
       "Tensor")
     .doc("input / sqrt(mean(input^2) + eps) * weight over the last dimensions.")
+    .autocast(Autocast::kF32)
     .composite([](const Tensor& input, IntList normalized_shape, OptionalTensor weight,
                   std::optional<double> eps) {
       return std::get<0>(fused_rms_norm(input, normalized_shape, weight, eps));

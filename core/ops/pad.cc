@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/batching.h"
+#include "core/batching_indexing.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
@@ -59,6 +61,7 @@ LS_OP(constant_pad_nd, Tensor(const Tensor&, IntList, Scalar),
       "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
     .doc("self with a number around it, or with its borders cut off.")
     .structured(rules::constant_pad_nd)
+    .batching(batching::constant_pad)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
@@ -89,6 +92,7 @@ LS_OP(reflection_pad1d, Tensor(const Tensor&, IntList),
       "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
     .doc("self with its inside mirrored at the borders of the last dimension.")
     .structured(rules::reflection_pad<1>)
+    .batching(batching::images_1d)
     .out()
     .saves({"self"})
     .derivative(padding_vjp<reflection_pad_backward>);
@@ -96,6 +100,7 @@ LS_OP(reflection_pad1d_backward, Tensor(const Tensor&, const Tensor&, IntList),
       "reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor")
     .doc("The derivative of reflection_pad1d.")
     .structured(rules::reflection_pad_backward<1>)
+    .batching(batching::images_1d)
     .out("grad_input")
     .derivative(padding_backward_vjp<reflection_pad>);
 
@@ -103,6 +108,7 @@ LS_OP(reflection_pad2d, Tensor(const Tensor&, IntList),
       "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
     .doc("self with its inside mirrored at the borders of the last two dimensions.")
     .structured(rules::reflection_pad<2>)
+    .batching(batching::images_2d)
     .out()
     .saves({"self"})
     .derivative(padding_vjp<reflection_pad_backward>);
@@ -110,6 +116,7 @@ LS_OP(reflection_pad2d_backward, Tensor(const Tensor&, const Tensor&, IntList),
       "reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor")
     .doc("The derivative of reflection_pad2d.")
     .structured(rules::reflection_pad_backward<2>)
+    .batching(batching::images_2d)
     .out("grad_input")
     .derivative(padding_backward_vjp<reflection_pad>);
 
@@ -117,6 +124,7 @@ LS_OP(reflection_pad3d, Tensor(const Tensor&, IntList),
       "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor")
     .doc("self with its inside mirrored at the borders of the last three dimensions.")
     .structured(rules::reflection_pad<3>)
+    .batching(batching::images_3d)
     .out()
     .saves({"self"})
     .derivative(padding_vjp<reflection_pad_backward>);
@@ -124,6 +132,7 @@ LS_OP(reflection_pad3d_backward, Tensor(const Tensor&, const Tensor&, IntList),
       "reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor")
     .doc("The derivative of reflection_pad3d.")
     .structured(rules::reflection_pad_backward<3>)
+    .batching(batching::images_3d)
     .out("grad_input")
     .derivative(padding_backward_vjp<reflection_pad>);
 
@@ -144,6 +153,7 @@ LS_OP(replication_pad1d, Tensor(const Tensor&, IntList),
       "replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
     .doc("self with its border elements repeated around the last dimension.")
     .structured(rules::replication_pad<1>)
+    .batching(batching::images_1d)
     .out()
     .saves({"self"})
     .derivative(padding_vjp<replication_pad_backward>);
@@ -151,6 +161,7 @@ LS_OP(replication_pad1d_backward, Tensor(const Tensor&, const Tensor&, IntList),
       "replication_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor")
     .doc("The derivative of replication_pad1d.")
     .structured(rules::replication_pad_backward<1>)
+    .batching(batching::images_1d)
     .out("grad_input")
     .derivative(padding_backward_vjp<replication_pad>);
 
@@ -158,6 +169,7 @@ LS_OP(replication_pad2d, Tensor(const Tensor&, IntList),
       "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
     .doc("self with its border elements repeated around the last two dimensions.")
     .structured(rules::replication_pad<2>)
+    .batching(batching::images_2d)
     .out()
     .saves({"self"})
     .derivative(padding_vjp<replication_pad_backward>);
@@ -165,6 +177,7 @@ LS_OP(replication_pad2d_backward, Tensor(const Tensor&, const Tensor&, IntList),
       "replication_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor")
     .doc("The derivative of replication_pad2d.")
     .structured(rules::replication_pad_backward<2>)
+    .batching(batching::images_2d)
     .out("grad_input")
     .derivative(padding_backward_vjp<replication_pad>);
 
@@ -172,6 +185,7 @@ LS_OP(replication_pad3d, Tensor(const Tensor&, IntList),
       "replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor")
     .doc("self with its border elements repeated around the last three dimensions.")
     .structured(rules::replication_pad<3>)
+    .batching(batching::images_3d)
     .out()
     .saves({"self"})
     .derivative(padding_vjp<replication_pad_backward>);
@@ -179,6 +193,7 @@ LS_OP(replication_pad3d_backward, Tensor(const Tensor&, const Tensor&, IntList),
       "replication_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor")
     .doc("The derivative of replication_pad3d.")
     .structured(rules::replication_pad_backward<3>)
+    .batching(batching::images_3d)
     .out("grad_input")
     .derivative(padding_backward_vjp<replication_pad>);
 

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/choice.h"
 #include "core/ops/factory.h"
@@ -22,6 +23,7 @@ LS_OP(add, Tensor(const Tensor&, const Tensor&, Scalar),
       "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
     .doc("self + alpha * other.")
     .structured(rules::add)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -50,6 +52,7 @@ LS_OP(add_number, Tensor(const Tensor&, Scalar, Scalar),
       "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
     .doc("self + alpha * other for a number other.")
     .structured(rules::add_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -66,6 +69,7 @@ LS_OP(sub, Tensor(const Tensor&, const Tensor&, Scalar),
       "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
     .doc("self - alpha * other.")
     .structured(rules::sub)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -94,6 +98,7 @@ LS_OP(sub_number, Tensor(const Tensor&, Scalar, Scalar),
       "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
     .doc("self - alpha * other for a number other.")
     .structured(rules::sub_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -109,6 +114,7 @@ const Tensor& sub_(const Tensor& self, const Scalar& other, const Scalar& alpha)
 LS_OP(mul, Tensor(const Tensor&, const Tensor&), "mul.Tensor(Tensor self, Tensor other) -> Tensor")
     .doc("Elementwise product.")
     .structured(rules::mul)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self for other", "other for self"})
@@ -127,6 +133,7 @@ const Tensor& Tensor::mul_(const Tensor& other) const { return op_mul.in_place(*
 LS_OP(mul_number, Tensor(const Tensor&, Scalar), "mul.Scalar(Tensor self, Scalar other) -> Tensor")
     .doc("self times a number.")
     .structured(rules::mul_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -140,6 +147,7 @@ const Tensor& mul_(const Tensor& self, const Scalar& other) {
 LS_OP(div, Tensor(const Tensor&, const Tensor&), "div.Tensor(Tensor self, Tensor other) -> Tensor")
     .doc("Elementwise quotient; integers become float32.")
     .structured(rules::div)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self for other", "other"})
@@ -162,6 +170,7 @@ const Tensor& Tensor::div_(const Tensor& other) const { return op_div.in_place(*
 LS_OP(div_number, Tensor(const Tensor&, Scalar), "div.Scalar(Tensor self, Scalar other) -> Tensor")
     .doc("self divided by a number.")
     .structured(rules::div_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -175,6 +184,7 @@ const Tensor& div_(const Tensor& self, const Scalar& other) {
 LS_OP(maximum, Tensor(const Tensor&, const Tensor&), "maximum(Tensor self, Tensor other) -> Tensor")
     .doc("The larger of the two; NaN when either is.")
     .structured(rules::maximum)
+    .batching(batching::elementwise)
     .out()
     .saves({"self", "other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -190,6 +200,7 @@ Tensor maximum(const Tensor& self, const Tensor& other) { return op_maximum(self
 LS_OP(minimum, Tensor(const Tensor&, const Tensor&), "minimum(Tensor self, Tensor other) -> Tensor")
     .doc("The smaller of the two; NaN when either is.")
     .structured(rules::minimum)
+    .batching(batching::elementwise)
     .out()
     .saves({"self", "other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -206,6 +217,7 @@ LS_OP(where, Tensor(const Tensor&, const Tensor&, const Tensor&),
       "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor")
     .doc("self where condition is true, else other.")
     .structured(rules::where)
+    .batching(batching::elementwise)
     .out("self_out")
     .saves({"condition"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -223,6 +235,7 @@ LS_OP(masked_fill, Tensor(const Tensor&, const Tensor&, Scalar),
       "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor")
     .doc("self with value where mask is true.")
     .structured(rules::masked_fill)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .saves({"mask"})

@@ -1,3 +1,4 @@
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_rules.h"
@@ -39,6 +40,7 @@ Tensor silu_curvature(const Tensor& x) {
 LS_OP(tanh, Tensor(const Tensor&), "tanh(Tensor self) -> Tensor")
     .doc("Hyperbolic tangent.")
     .structured(rules::floating_unary)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"output"})
@@ -51,6 +53,7 @@ Tensor Tensor::tanh() const { return op_tanh(*this); }
 LS_OP(sigmoid, Tensor(const Tensor&), "sigmoid(Tensor self) -> Tensor")
     .doc("1 / (1 + exp(-self)).")
     .structured(rules::floating_unary)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"output"})
@@ -62,6 +65,7 @@ Tensor sigmoid(const Tensor& self) { return op_sigmoid(self); }
 LS_OP(relu, Tensor(const Tensor&), "relu(Tensor self) -> Tensor")
     .doc("max(self, 0).")
     .structured(rules::relu)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"output"})
@@ -76,6 +80,7 @@ LS_OP(gelu, Tensor(const Tensor&, std::string_view),
       "gelu(Tensor self, *, str approximate=\"none\") -> Tensor")
     .doc("self times the normal distribution function of self.")
     .structured(rules::gelu)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -88,6 +93,7 @@ Tensor gelu(const Tensor& self, std::string_view approximate) { return op_gelu(s
 LS_OP(silu, Tensor(const Tensor&), "silu(Tensor self) -> Tensor")
     .doc("self * sigmoid(self).")
     .structured(rules::silu)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -100,6 +106,7 @@ LS_OP(gelu_backward, Tensor(const Tensor&, const Tensor&, std::string_view),
       "gelu_backward(Tensor grad_output, Tensor self, *, str approximate=\"none\") -> Tensor")
     .doc("grad_output times the derivative of gelu at self.")
     .structured(rules::gelu_backward)
+    .batching(batching::elementwise)
     .out("grad_input")
     .saves({"grad_output for self", "self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -121,6 +128,7 @@ LS_OP(silu_backward, Tensor(const Tensor&, const Tensor&),
       "silu_backward(Tensor grad_output, Tensor self) -> Tensor")
     .doc("grad_output times the derivative of silu at self.")
     .structured(rules::silu_backward)
+    .batching(batching::elementwise)
     .out("grad_input")
     .saves({"grad_output for self", "self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -136,6 +144,7 @@ LS_OP(threshold_backward, Tensor(const Tensor&, const Tensor&, Scalar),
       "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor")
     .doc("grad_output where self > threshold, else 0.")
     .structured(rules::threshold_backward)
+    .batching(batching::elementwise)
     .out("grad_input")
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -151,6 +160,7 @@ LS_OP(tanh_backward, Tensor(const Tensor&, const Tensor&),
       "tanh_backward(Tensor grad_output, Tensor output) -> Tensor")
     .doc("grad_output * (1 - output^2).")
     .structured(rules::tanh_backward)
+    .batching(batching::elementwise)
     .out("grad_input")
     .saves({"grad_output for output", "output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -166,6 +176,7 @@ LS_OP(sigmoid_backward, Tensor(const Tensor&, const Tensor&),
       "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor")
     .doc("grad_output * (1 - output) * output.")
     .structured(rules::sigmoid_backward)
+    .batching(batching::elementwise)
     .out("grad_input")
     .saves({"grad_output for output", "output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {

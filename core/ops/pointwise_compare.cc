@@ -1,3 +1,4 @@
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_rules.h"
@@ -16,6 +17,7 @@ constexpr std::string_view kStep = "the result is bool";
         #name ".Tensor(Tensor self, Tensor other) -> Tensor")                             \
       .doc("self " relation " other, a bool tensor.")                                     \
       .structured(rules::name)                                                            \
+      .batching(batching::elementwise)                                                    \
       .in_place()                                                                         \
       .out("Tensor_out")                                                                  \
       .not_differentiable(kStep);                                                         \
@@ -24,6 +26,7 @@ constexpr std::string_view kStep = "the result is bool";
         #name ".Scalar(Tensor self, Scalar other) -> Tensor")                             \
       .doc("self " relation " a number, a bool tensor.")                                  \
       .structured(rules::number_comparison)                                               \
+      .batching(batching::elementwise)                                                    \
       .in_place()                                                                         \
       .out("Scalar_out")                                                                  \
       .not_differentiable(kStep);                                                         \
@@ -40,6 +43,7 @@ LS_COMPARISON(ge, ">=")
 LS_OP(logical_not, Tensor(const Tensor&), "logical_not(Tensor self) -> Tensor")
     .doc("True where self is zero.")
     .structured(rules::predicate)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .not_differentiable(kStep);
@@ -48,6 +52,7 @@ Tensor logical_not(const Tensor& self) { return op_logical_not(self); }
 LS_OP(isnan, Tensor(const Tensor&), "isnan(Tensor self) -> Tensor")
     .doc("True where self is not a number.")
     .structured(rules::predicate)
+    .batching(batching::elementwise)
     .out()
     .not_differentiable(kStep);
 Tensor isnan(const Tensor& self) { return op_isnan(self); }
@@ -55,6 +60,7 @@ Tensor isnan(const Tensor& self) { return op_isnan(self); }
 LS_OP(isfinite, Tensor(const Tensor&), "isfinite(Tensor self) -> Tensor")
     .doc("True where self is neither infinite nor NaN.")
     .structured(rules::predicate)
+    .batching(batching::elementwise)
     .not_differentiable(kStep);
 Tensor isfinite(const Tensor& self) { return op_isfinite(self); }
 

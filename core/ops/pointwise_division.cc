@@ -1,5 +1,6 @@
 #include "core/ops/pointwise_division.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
@@ -26,6 +27,7 @@ LS_OP(div_mode, Tensor(const Tensor&, const Tensor&, OptionalText),
       "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor")
     .doc("Elementwise quotient, rounded by \"trunc\", \"floor\" or not at all.")
     .structured(rules::div_mode)
+    .batching(batching::elementwise)
     .in_place()
     .out("out_mode")
     .saves({"self for other", "other"})
@@ -48,6 +50,7 @@ LS_OP(div_mode_number, Tensor(const Tensor&, Scalar, OptionalText),
       "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor")
     .doc("self divided by a number, rounded by \"trunc\", \"floor\" or not at all.")
     .structured(rules::div_mode_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_mode_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -64,6 +67,7 @@ LS_OP(fmod, Tensor(const Tensor&, const Tensor&),
       "fmod.Tensor(Tensor self, Tensor other) -> Tensor")
     .doc("The rest of the division with a quotient rounded towards 0; it has the sign of self.")
     .structured(rules::fmod)
+    .batching(batching::elementwise)
     .in_place()
     .out("Tensor_out")
     .saves({"self for other", "other for other"})
@@ -78,6 +82,7 @@ LS_OP(fmod_number, Tensor(const Tensor&, Scalar),
         "The rest of the division by a number with a quotient rounded towards 0; it has the sign "
         "of self.")
     .structured(rules::fmod_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -89,6 +94,7 @@ LS_OP(remainder, Tensor(const Tensor&, const Tensor&),
       "remainder.Tensor(Tensor self, Tensor other) -> Tensor")
     .doc("The rest of the division with a quotient rounded down; it has the sign of other.")
     .structured(rules::remainder)
+    .batching(batching::elementwise)
     .in_place()
     .out("Tensor_out")
     .saves({"self for other", "other for other"})
@@ -103,6 +109,7 @@ LS_OP(remainder_number, Tensor(const Tensor&, Scalar),
         "The rest of the division by a number with a quotient rounded down; it has the sign of "
         "other.")
     .structured(rules::remainder_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -116,6 +123,7 @@ LS_OP(remainder_of_number, Tensor(Scalar, const Tensor&),
       "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
     .doc("The rest of a number's division with a quotient rounded down.")
     .structured(rules::remainder_of_number)
+    .batching(batching::elementwise)
     .out("Scalar_Tensor_out")
     .saves({"other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -42,6 +43,7 @@ LS_OP(rsub_number, Tensor(const Tensor&, Scalar, Scalar),
       "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
     .doc("other - alpha * self for a number other.")
     .structured(rules::rsub_number)
+    .batching(batching::elementwise)
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return scaled(neg(grad), ctx.argument<Scalar>(2)); });
@@ -54,8 +56,10 @@ LS_OP(addcmul, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar),
       "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
     .doc("self + value * tensor1 * tensor2.")
     .structured(rules::addcmul)
+    .batching(batching::elementwise)
     .in_place()
     .out()
+    .autocast(Autocast::kPromote)
     .saves({"tensor1 for tensor2", "tensor2 for tensor1"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Scalar value = ctx.argument<Scalar>(3);
@@ -77,8 +81,10 @@ LS_OP(addcdiv, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar),
       "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor")
     .doc("self + value * tensor1 / tensor2.")
     .structured(rules::addcdiv)
+    .batching(batching::elementwise)
     .in_place()
     .out()
+    .autocast(Autocast::kPromote)
     .saves({"tensor1 for tensor2", "tensor2"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor& tensor2 = ctx.saved(1);
@@ -103,6 +109,7 @@ LS_OP(lerp_number, Tensor(const Tensor&, const Tensor&, Scalar),
       "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor")
     .doc("self + weight * (end - self) for a number weight.")
     .structured(rules::lerp_number)
+    .batching(batching::elementwise)
     .in_place()
     .out("Scalar_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -121,6 +128,7 @@ LS_OP(lerp, Tensor(const Tensor&, const Tensor&, const Tensor&),
       "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor")
     .doc("self + weight * (end - self).")
     .structured(rules::lerp)
+    .batching(batching::elementwise)
     .in_place()
     .out("Tensor_out")
     .saves({"self for weight", "end for weight", "weight for self, end"})
@@ -137,6 +145,7 @@ Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
 LS_OP(hypot, Tensor(const Tensor&, const Tensor&), "hypot(Tensor self, Tensor other) -> Tensor")
     .doc("sqrt(self^2 + other^2) without overflow between.")
     .structured(rules::hypot)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self for self", "other for other", "output"})
@@ -151,8 +160,10 @@ Tensor hypot(const Tensor& self, const Tensor& other) { return op_hypot(self, ot
 LS_OP(atan2, Tensor(const Tensor&, const Tensor&), "atan2(Tensor self, Tensor other) -> Tensor")
     .doc("Angle of the point (other, self).")
     .structured(rules::atan2)
+    .batching(batching::elementwise)
     .in_place()
     .out()
+    .autocast(Autocast::kPromote)
     .saves({"self", "other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor self = ctx.saved(0).to(grad.dtype());
@@ -168,6 +179,7 @@ LS_OP(logaddexp, Tensor(const Tensor&, const Tensor&),
       "logaddexp(Tensor self, Tensor other) -> Tensor")
     .doc("log(exp(self) + exp(other)) without overflow between.")
     .structured(rules::logaddexp)
+    .batching(batching::elementwise)
     .out()
     .saves({"self", "other"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -183,6 +195,7 @@ LS_OP(xlogy, Tensor(const Tensor&, const Tensor&),
       "xlogy.Tensor(Tensor self, Tensor other) -> Tensor")
     .doc("self * log(other), 0 where self is 0.")
     .structured(rules::xlogy)
+    .batching(batching::elementwise)
     .in_place()
     .out("OutTensor")
     .saves({"self", "other"})
@@ -202,6 +215,7 @@ LS_OP(pow_tensors, Tensor(const Tensor&, const Tensor&),
       "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
     .doc("self to the power of exponent.")
     .structured(rules::pow_tensors)
+    .batching(batching::elementwise)
     .in_place("Tensor")
     .out("Tensor_Tensor_out")
     .autocast(Autocast::kF32)
@@ -227,6 +241,7 @@ LS_OP(pow_of_number, Tensor(Scalar, const Tensor&),
       "pow.Scalar(Scalar self, Tensor exponent) -> Tensor")
     .doc("A number to the power of exponent.")
     .structured(rules::pow_of_number)
+    .batching(batching::elementwise)
     .out("Scalar_out")
     .autocast(Autocast::kF32)
     .saves({"exponent", "output"})

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise_logic.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise_math_rules.h"
@@ -24,6 +25,7 @@ Tensor operand(const Scalar& number, const Tensor& other) {
   LS_OP(name, Tensor(const Tensor&, const Tensor&), #name "(Tensor self, Tensor other) -> Tensor") \
       .doc(text)                                                                                   \
       .structured(rules::name)                                                                     \
+      .batching(batching::elementwise)                                                             \
       .in_place()                                                                                  \
       .out()                                                                                       \
       .not_differentiable(kTruth);                                                                 \
@@ -40,6 +42,7 @@ LS_LOGICAL(logical_xor, "True where just one is other than zero.")
         #name ".Tensor(Tensor self, Tensor other) -> Tensor")                                      \
       .doc(text)                                                                                   \
       .structured(rules::name)                                                                     \
+      .batching(batching::elementwise)                                                             \
       .in_place()                                                                                  \
       .out("Tensor_out")                                                                           \
       .not_differentiable(kInteger);                                                               \
@@ -48,6 +51,7 @@ LS_LOGICAL(logical_xor, "True where just one is other than zero.")
         #name "." number "(Tensor self, Scalar other) -> Tensor")                                  \
       .doc(text)                                                                                   \
       .structured(rules::name##_number)                                                            \
+      .batching(batching::elementwise)                                                             \
       .in_place()                                                                                  \
       .out(number_out)                                                                             \
       .not_differentiable(kInteger);                                                               \
@@ -80,6 +84,7 @@ LS_BITWISE(bitwise_right_shift, "self moved to lower bits by other places; the s
 LS_OP(bitwise_not, Tensor(const Tensor&), "bitwise_not(Tensor self) -> Tensor")
     .doc("Every bit inverted; of bools, the truth.")
     .structured(rules::bitwise_not)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .not_differentiable(kInteger);
@@ -88,6 +93,7 @@ Tensor bitwise_not(const Tensor& self) { return op_bitwise_not(self); }
 LS_OP(isinf, Tensor(const Tensor&), "isinf(Tensor self) -> Tensor")
     .doc("True where self is infinite.")
     .structured(rules::predicate)
+    .batching(batching::elementwise)
     .out()
     .not_differentiable(kTruth);
 Tensor isinf(const Tensor& self) { return op_isinf(self); }
@@ -97,6 +103,7 @@ LS_OP(isclose, Tensor(const Tensor&, const Tensor&, double, double, bool),
       "equal_nan=False) -> Tensor")
     .doc("True where |self - other| <= atol + rtol |other|, or both are equal.")
     .structured(rules::isclose)
+    .batching(batching::elementwise)
     .not_differentiable(kTruth);
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
   return op_isclose(self, other, rtol, atol, equal_nan);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -40,6 +41,7 @@ LS_OP(elu, Tensor(const Tensor&, Scalar, Scalar, Scalar),
       "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor")
     .doc("scale * self, and scale * alpha * (exp(input_scale * self) - 1) where self <= 0.")
     .structured(rules::elu)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -59,6 +61,7 @@ LS_OP(elu_backward, Tensor(const Tensor&, Scalar, Scalar, Scalar, bool, const Te
       "is_result, Tensor self_or_result) -> Tensor")
     .doc("grad_output times the slope of elu, from its argument or its result.")
     .structured(rules::elu_backward)
+    .batching(batching::elementwise)
     .out("grad_input")
     .saves({"grad_output for self_or_result", "self_or_result"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -120,6 +123,7 @@ LS_OP(leaky_relu, Tensor(const Tensor&, Scalar),
       "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor")
     .doc("self, times negative_slope where it is not above 0.")
     .structured(rules::leaky_relu)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -146,6 +150,7 @@ LS_OP(prelu_kernel, Tensor(const Tensor&, const Tensor&),
 
 LS_OP(prelu, Tensor(const Tensor&, const Tensor&), "prelu(Tensor self, Tensor weight) -> Tensor")
     .doc("self, times its channel's weight where it is not above 0.")
+    .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& self, const Tensor& weight) {
       rules::prelu(self, weight);
       return op_prelu_kernel(self, along_channels(weight, self));
@@ -156,6 +161,7 @@ LS_OP(hardtanh, Tensor(const Tensor&, Scalar, Scalar),
       "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor")
     .doc("self, but not below min_val and not above max_val.")
     .structured(rules::hardtanh)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -183,6 +189,7 @@ LS_OP(threshold, Tensor(const Tensor&, Scalar, Scalar),
       "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
     .doc("value where self <= threshold, else self.")
     .structured(rules::threshold)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -198,6 +205,7 @@ LS_OP(hardshrink, Tensor(const Tensor&, Scalar),
       "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
     .doc("0 where |self| <= lambd, else self.")
     .structured(rules::hardshrink)
+    .batching(batching::elementwise)
     .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -210,6 +218,7 @@ LS_OP(softshrink, Tensor(const Tensor&, Scalar),
       "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
     .doc("self moved by lambd towards 0, and no further.")
     .structured(rules::softshrink)
+    .batching(batching::elementwise)
     .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -221,6 +230,7 @@ Tensor softshrink(const Tensor& self, const Scalar& lambd) { return op_softshrin
 LS_OP(hardsigmoid, Tensor(const Tensor&), "hardsigmoid(Tensor self) -> Tensor")
     .doc("clamp(self + 3, 0, 6) / 6.")
     .structured(rules::hardsigmoid)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -236,6 +246,7 @@ Tensor hardsigmoid(const Tensor& self) { return op_hardsigmoid(self); }
 LS_OP(hardswish, Tensor(const Tensor&), "hardswish(Tensor self) -> Tensor")
     .doc("self * clamp(self + 3, 0, 6) / 6.")
     .structured(rules::hardswish)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -252,6 +263,7 @@ LS_OP(softplus, Tensor(const Tensor&, Scalar, Scalar),
       "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor")
     .doc("log(1 + exp(beta * self)) / beta, and self where beta * self > threshold.")
     .structured(rules::softplus)
+    .batching(batching::elementwise)
     .out()
     .autocast(Autocast::kF32)
     .saves({"self"})
@@ -268,6 +280,7 @@ Tensor softplus(const Tensor& self, const Scalar& beta, const Scalar& threshold)
 LS_OP(log_sigmoid, Tensor(const Tensor&), "log_sigmoid(Tensor self) -> Tensor")
     .doc("log(1 / (1 + exp(-self))).")
     .structured(rules::log_sigmoid)
+    .batching(batching::elementwise)
     .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -278,6 +291,7 @@ Tensor log_sigmoid(const Tensor& self) { return op_log_sigmoid(self); }
 LS_OP(mish, Tensor(const Tensor&), "mish(Tensor self) -> Tensor")
     .doc("self * tanh(log(1 + exp(self))).")
     .structured(rules::mish)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -295,6 +309,7 @@ LS_OP(logit, Tensor(const Tensor&, std::optional<double>),
       "logit(Tensor self, float? eps=None) -> Tensor")
     .doc("log(self / (1 - self)) of self clamped to [eps, 1 - eps].")
     .structured(rules::logit)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise_round.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/choice.h"
 #include "core/ops/copy.h"
@@ -74,6 +75,7 @@ Gradients bounded_above(VjpContext& ctx, const Tensor& grad, const Tensor& self,
 LS_OP(floor, Tensor(const Tensor&), "floor(Tensor self) -> Tensor")
     .doc("The largest integer that is not above self.")
     .structured(rules::floor)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative(no_slope);
@@ -82,6 +84,7 @@ Tensor floor(const Tensor& self) { return op_floor(self); }
 LS_OP(ceil, Tensor(const Tensor&), "ceil(Tensor self) -> Tensor")
     .doc("The smallest integer that is not below self.")
     .structured(rules::ceil)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative(no_slope);
@@ -90,6 +93,7 @@ Tensor ceil(const Tensor& self) { return op_ceil(self); }
 LS_OP(trunc, Tensor(const Tensor&), "trunc(Tensor self) -> Tensor")
     .doc("The integer part of self, rounded towards 0.")
     .structured(rules::trunc)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative(no_slope);
@@ -98,6 +102,7 @@ Tensor trunc(const Tensor& self) { return op_trunc(self); }
 LS_OP(round, Tensor(const Tensor&), "round(Tensor self) -> Tensor")
     .doc("The nearest integer; halves go to the even one.")
     .structured(rules::round)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative(no_slope);
@@ -107,6 +112,7 @@ LS_OP(round_decimals, Tensor(const Tensor&, int64_t),
       "round.decimals(Tensor self, *, int decimals) -> Tensor")
     .doc("self rounded to a number of decimal places, which may be negative.")
     .structured(rules::round_decimals)
+    .batching(batching::elementwise)
     .in_place()
     .out("decimals_out")
     .derivative(no_slope);
@@ -115,6 +121,7 @@ Tensor round(const Tensor& self, int64_t decimals) { return op_round_decimals(se
 LS_OP(frac, Tensor(const Tensor&), "frac(Tensor self) -> Tensor")
     .doc("self - trunc(self).")
     .structured(rules::frac)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -151,6 +158,7 @@ LS_OP(nan_to_num,
       "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
     .doc("NaN replaced by 0 and infinities by the largest finite numbers, unless others are given.")
     .structured(rules::nan_to_num)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -166,6 +174,7 @@ LS_OP(clamp, Tensor(const Tensor&, std::optional<Scalar>, std::optional<Scalar>)
       "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
     .doc("self, but not below min and not above max; max where they cross.")
     .structured(rules::clamp)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -190,6 +199,7 @@ LS_OP(clamp_tensors, Tensor(const Tensor&, OptionalTensor, OptionalTensor),
       "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
     .doc("self, but not below min and not above max, element by element; max where they cross.")
     .structured(rules::clamp_tensors)
+    .batching(batching::elementwise)
     .in_place()
     .out("Tensor_out")
     .saves({"self", "min", "max"})
@@ -211,6 +221,7 @@ Tensor clamp(const Tensor& self, OptionalTensor min, OptionalTensor max) {
 LS_OP(clamp_min, Tensor(const Tensor&, Scalar), "clamp_min(Tensor self, Scalar min) -> Tensor")
     .doc("self, but not below a number.")
     .structured(rules::clamp_min)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -224,6 +235,7 @@ LS_OP(clamp_min_tensor, Tensor(const Tensor&, const Tensor&),
       "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor")
     .doc("self, but not below min, element by element.")
     .structured(rules::clamp_min_tensor)
+    .batching(batching::elementwise)
     .in_place()
     .out("Tensor_out")
     .saves({"self", "min"})
@@ -235,6 +247,7 @@ Tensor clamp_min(const Tensor& self, const Tensor& min) { return op_clamp_min_te
 LS_OP(clamp_max, Tensor(const Tensor&, Scalar), "clamp_max(Tensor self, Scalar max) -> Tensor")
     .doc("self, but not above a number.")
     .structured(rules::clamp_max)
+    .batching(batching::elementwise)
     .in_place()
     .out()
     .saves({"self"})
@@ -248,6 +261,7 @@ LS_OP(clamp_max_tensor, Tensor(const Tensor&, const Tensor&),
       "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor")
     .doc("self, but not above max, element by element.")
     .structured(rules::clamp_max_tensor)
+    .batching(batching::elementwise)
     .in_place()
     .out("Tensor_out")
     .saves({"self", "max"})

@@ -1,5 +1,6 @@
 #include "core/ops/pool.h"
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -85,6 +86,7 @@ LS_OP(avg_pool2d, AvgPool,
       "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor")
     .doc("Means of windows over two spatial dimensions.")
     .structured(rules::avg_pool<2>)
+    .batching(batching::images_2d)
     .out()
     .saves({"self"})
     .derivative(mean_gradient<avg_pool2d_backward>);
@@ -99,6 +101,7 @@ LS_OP(avg_pool2d_backward, AvgPoolBackward,
       "int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor")
     .doc("Gradient of avg_pool2d's input.")
     .structured(rules::avg_pool_backward<2>)
+    .batching(batching::images_2d)
     .out("grad_input")
     .derivative(mean_of_gradient<avg_pool2d>);
 Tensor avg_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
@@ -113,6 +116,7 @@ LS_OP(avg_pool3d, AvgPool,
       "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor")
     .doc("Means of windows over three spatial dimensions.")
     .structured(rules::avg_pool<3>)
+    .batching(batching::images_3d)
     .out()
     .saves({"self"})
     .derivative(mean_gradient<avg_pool3d_backward>);
@@ -127,6 +131,7 @@ LS_OP(avg_pool3d_backward, AvgPoolBackward,
       "int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor")
     .doc("Gradient of avg_pool3d's input.")
     .structured(rules::avg_pool_backward<3>)
+    .batching(batching::images_3d)
     .out("grad_input")
     .derivative(mean_of_gradient<avg_pool3d>);
 Tensor avg_pool3d_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
@@ -168,6 +173,7 @@ LS_OP(max_pool2d_with_indices, MaxPoolWithIndices,
       "padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
     .doc("Largest elements of windows over two spatial dimensions, and where they stand.")
     .structured(rules::max_pool<2>)
+    .batching(batching::images_2d)
     .saves({"self", "output1"})
     .differentiable_outputs(1)
     .derivative(max_gradient<max_pool2d_with_indices_backward>);
@@ -195,6 +201,7 @@ LS_OP(max_pool2d_with_indices_backward, MaxPoolBackward,
       "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor")
     .doc("Gradient of max_pool2d_with_indices' input.")
     .structured(rules::max_pool_backward<2>)
+    .batching(batching::images_2d)
     .out("grad_input")
     .saves({"indices"})
     .derivative(taken_of_gradient<2>);
@@ -210,6 +217,7 @@ LS_OP(max_pool3d_with_indices, MaxPoolWithIndices,
       "padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
     .doc("Largest elements of windows over three spatial dimensions, and where they stand.")
     .structured(rules::max_pool<3>)
+    .batching(batching::images_3d)
     .saves({"self", "output1"})
     .differentiable_outputs(1)
     .derivative(max_gradient<max_pool3d_with_indices_backward>);
@@ -237,6 +245,7 @@ LS_OP(max_pool3d_with_indices_backward, MaxPoolBackward,
       "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor")
     .doc("Gradient of max_pool3d_with_indices' input.")
     .structured(rules::max_pool_backward<3>)
+    .batching(batching::images_3d)
     .out("grad_input")
     .saves({"indices"})
     .derivative(taken_of_gradient<3>);
@@ -298,6 +307,7 @@ LS_OP(even_avg_pool2d, AdaptivePool,
       "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
     .doc("Means of the windows that cut two spatial dimensions evenly.")
     .structured(rules::adaptive_avg_pool<2>)
+    .batching(batching::images_2d)
     .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -308,6 +318,7 @@ LS_OP(even_avg_pool2d_backward, AdaptivePoolBackward,
       "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor")
     .doc("Gradient of _adaptive_avg_pool2d's input.")
     .structured(rules::adaptive_avg_pool_backward<2>)
+    .batching(batching::images_2d)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return adaptive_avg_pool2d(grad, ctx.sizes(0).last(2)); },
@@ -321,6 +332,7 @@ LS_OP(even_avg_pool3d, AdaptivePool,
       "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
     .doc("Means of the windows that cut three spatial dimensions evenly.")
     .structured(rules::adaptive_avg_pool<3>)
+    .batching(batching::images_3d)
     .out()
     .saves({"self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -331,6 +343,7 @@ LS_OP(even_avg_pool3d_backward, AdaptivePoolBackward,
       "_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor")
     .doc("Gradient of _adaptive_avg_pool3d's input.")
     .structured(rules::adaptive_avg_pool_backward<3>)
+    .batching(batching::images_3d)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return adaptive_avg_pool3d(grad, ctx.sizes(0).last(3)); },

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
@@ -56,6 +57,7 @@ LS_OP(prod, Tensor(const Tensor&, std::optional<DType>),
       "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
     .doc("The product of all elements; 1 of none.")
     .structured(rules::prod)
+    .batching(batching::reduce_all)
     .out()
     .autocast(Autocast::kF32)
     .saves({"self"})
@@ -71,6 +73,7 @@ LS_OP(prod_dim, Tensor(const Tensor&, int64_t, bool, std::optional<DType>),
       "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
     .doc("The product along a dimension; 1 of none.")
     .structured(rules::prod_dim)
+    .batching(batching::reduction)
     .out("int_out")
     .autocast(Autocast::kF32)
     .saves({"self"})
@@ -90,6 +93,7 @@ LS_OP(cumprod, Tensor(const Tensor&, int64_t, std::optional<DType>),
       "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .doc("The running product along a dimension.")
     .structured(rules::cumprod)
+    .batching(batching::along_dims)
     .in_place()
     .out()
     .autocast(Autocast::kF32)
@@ -116,6 +120,7 @@ LS_OP(linear_recurrence, Tensor(const Tensor&, const Tensor&, int64_t),
       "_linear_recurrence(Tensor decay, Tensor input, int dim) -> Tensor")
     .doc("h[i] = decay[i] h[i - 1] + input[i] along a dimension, from h[-1] = 0.")
     .structured(rules::linear_recurrence)
+    .batching(batching::along_dims)
     .saves({"decay", "output0 for decay"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const int64_t dim = ctx.argument<int64_t>(2);

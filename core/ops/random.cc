@@ -1,5 +1,6 @@
 #include "core/ops/random.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -118,6 +119,7 @@ LS_OP(native_dropout, TwoTensors(const Tensor&, double, std::optional<bool>),
         "input with elements zeroed at probability p and the rest divided by 1 - p; the mask of "
         "those kept.")
     .structured(rules::native_dropout)
+    .tag("nondeterministic_seeded")
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -145,6 +147,7 @@ LS_OP(native_dropout_backward, Tensor(const Tensor&, const Tensor&, double),
       "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
     .doc("grad_output * mask * scale.")
     .structured(rules::native_dropout_backward)
+    .batching(batching::elementwise)
     .out()
     .saves({"mask"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {

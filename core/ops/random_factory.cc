@@ -127,6 +127,7 @@ LS_OP(rand_like, Tensor(const Tensor&, DTypeOption, LayoutOption, DeviceOption, 
       "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("Numbers uniform in [0, 1), in self's shape.")
+    .tag("nondeterministic_seeded")
     .composite([](const Tensor& self, DTypeOption dtype, LayoutOption, DeviceOption device, Flag,
                   Format) {
       const Tensor result = empty_like(self, options_of(dtype, device));
@@ -157,6 +158,7 @@ LS_OP(randn_like, Tensor(const Tensor&, DTypeOption, LayoutOption, DeviceOption,
       "randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
     .doc("Normal numbers of mean 0 and variance 1, in self's shape.")
+    .tag("nondeterministic_seeded")
     .composite([](const Tensor& self, DTypeOption dtype, LayoutOption, DeviceOption device, Flag,
                   Format) {
       const Tensor result = empty_like(self, options_of(dtype, device));
@@ -230,6 +232,7 @@ LS_OP(randint_like,
       "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
       "memory_format=None) -> Tensor")
     .doc("Integers uniform in [0, high), in self's shape and dtype.")
+    .tag("nondeterministic_seeded")
     .composite([](const Tensor& self, int64_t high, DTypeOption dtype, LayoutOption,
                   DeviceOption device, Flag, Format) {
       const Tensor result = empty_like(self, options_of(dtype, device));
@@ -243,6 +246,7 @@ LS_OP(randint_like_low,
       "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
       "MemoryFormat? memory_format=None) -> Tensor")
     .doc("Integers uniform in [low, high), in self's shape and dtype.")
+    .tag("nondeterministic_seeded")
     .composite([](const Tensor& self, int64_t low, int64_t high, DTypeOption dtype, LayoutOption,
                   DeviceOption device, Flag, Format) {
       const Tensor result = empty_like(self, options_of(dtype, device));

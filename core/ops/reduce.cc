@@ -1,5 +1,6 @@
 #include "core/ops/reduce.h"
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
@@ -63,6 +64,7 @@ LS_OP(sum, Tensor(const Tensor&, std::optional<DType>),
       "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor")
     .doc("The sum of all elements.")
     .structured(rules::sum)
+    .batching(batching::reduce_all)
     .out()
     .autocast(Autocast::kF32)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -76,6 +78,7 @@ LS_OP(sum_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::optiona
       "-> Tensor")
     .doc("Sums over dimensions; an empty list means all.")
     .structured(rules::sum_dims)
+    .batching(batching::reduction)
     .out("IntList_out")
     .autocast(Autocast::kF32)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -91,6 +94,7 @@ LS_OP(mean, Tensor(const Tensor&, std::optional<DType>),
       "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
     .doc("The mean of all elements; NaN of none.")
     .structured(rules::mean)
+    .batching(batching::reduce_all)
     .out("dtype_out")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
@@ -103,6 +107,7 @@ LS_OP(mean_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::option
       "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
     .doc("The mean over dimensions; an empty list means all.")
     .structured(rules::mean_dims)
+    .batching(batching::reduction)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
@@ -141,6 +146,7 @@ LS_OP(amax, Tensor(const Tensor&, IntList, bool),
       "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
     .doc("The largest element along dimensions; equal ones share the gradient.")
     .structured(rules::amax)
+    .batching(batching::reduction)
     .out()
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -152,6 +158,7 @@ LS_OP(amin, Tensor(const Tensor&, IntList, bool),
       "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor")
     .doc("The smallest element along dimensions; equal ones share the gradient.")
     .structured(rules::amin)
+    .batching(batching::reduction)
     .out()
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -162,6 +169,7 @@ Tensor amin(const Tensor& self, IntList dims, bool keepdim) { return op_amin(sel
 LS_OP(max, Tensor(const Tensor&), "max(Tensor self) -> Tensor")
     .doc("The largest of all elements; equal ones share the gradient.")
     .structured(rules::extreme_of_all)
+    .batching(batching::reduce_all)
     .out("unary_out")
     .saves({"self", "output0"})
     .derivative(share_among_extremes);
@@ -170,6 +178,7 @@ Tensor max(const Tensor& self) { return op_max(self); }
 LS_OP(min, Tensor(const Tensor&), "min(Tensor self) -> Tensor")
     .doc("The smallest of all elements; equal ones share the gradient.")
     .structured(rules::extreme_of_all)
+    .batching(batching::reduce_all)
     .out("unary_out")
     .saves({"self", "output0"})
     .derivative(share_among_extremes);
@@ -181,6 +190,7 @@ LS_OP(max_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
     .doc("The largest elements along a dimension and where they stand.")
     .structured(rules::max_dim)
+    .batching(batching::reduction)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative(give_to_taken);
@@ -201,6 +211,7 @@ LS_OP(min_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
     .doc("The smallest elements along a dimension and where they stand.")
     .structured(rules::min_dim)
+    .batching(batching::reduction)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative(give_to_taken);
@@ -221,6 +232,7 @@ LS_OP(argmax, Tensor(const Tensor&, std::optional<int64_t>, bool),
       "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
     .doc("Where the largest element stands, along a dimension or in the flattened tensor.")
     .structured(rules::argmax)
+    .batching(batching::reduction)
     .out()
     .not_differentiable("an index is an integer");
 Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
@@ -234,6 +246,7 @@ LS_OP(argmin, Tensor(const Tensor&, std::optional<int64_t>, bool),
       "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
     .doc("Where the smallest element stands, along a dimension or in the flattened tensor.")
     .structured(rules::argmin)
+    .batching(batching::reduction)
     .out()
     .not_differentiable("an index is an integer");
 Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
@@ -244,6 +257,7 @@ LS_OP(cumsum, Tensor(const Tensor&, int64_t, std::optional<DType>),
       "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .doc("The running sum along a dimension.")
     .structured(rules::cumsum)
+    .batching(batching::along_dims)
     .in_place()
     .out()
     .autocast(Autocast::kF32)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/batching_indexing.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -81,6 +82,7 @@ LS_OP(scatter, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .doc("self with each element of src written where the index says along a dimension.")
     .structured(rules::scatter)
+    .batching(batching::gather)
     .in_place()
     .out("src_out")
     .saves({"index"})
@@ -99,6 +101,7 @@ LS_OP(scatter_value, Tensor(const Tensor&, int64_t, const Tensor&, Scalar),
       "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .doc("self with a number written where the index says along a dimension.")
     .structured(rules::scatter_value)
+    .batching(batching::gather)
     .in_place()
     .out("value_out")
     .saves({"index"})
@@ -117,6 +120,7 @@ LS_OP(scatter_reduce,
       "include_self=True) -> Tensor")
     .doc("self with the elements of src for each place along a dimension reduced into it.")
     .structured(rules::scatter_reduce)
+    .batching(batching::gather)
     .in_place()
     .out("two_out")
     .saves({"self", "index", "src", "output0"})
@@ -229,8 +233,10 @@ LS_OP(index_copy, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
     .doc("self with the parts of source written at index along a dimension.")
     .structured(rules::index_copy)
+    .batching(batching::index_write)
     .in_place()
     .out()
+    .autocast(Autocast::kPromote)
     .saves({"index"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const auto dim = ctx.argument<int64_t>(1);
@@ -246,6 +252,7 @@ LS_OP(index_fill, Tensor(const Tensor&, int64_t, const Tensor&, Scalar),
       "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .doc("self with a number in every place of the parts at index along a dimension.")
     .structured(rules::index_fill)
+    .batching(batching::index_write)
     .in_place()
     .out("int_Scalar_out")
     .saves({"index"})

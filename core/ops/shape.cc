@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/batching.h"
+#include "core/batching_indexing.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -40,6 +42,7 @@ int64_t reach(IntList sizes, IntList strides, int64_t offset) {
 LS_OP(cat, Tensor(TensorList, int64_t), "cat(Tensor[] tensors, int dim=0) -> Tensor")
     .doc("Joins tensors along an existing dimension.")
     .structured(rules::cat)
+    .batching(batching::cat)
     .out()
     .autocast(Autocast::kPromote)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -97,6 +100,7 @@ LS_OP(slice_scatter,
       "SymInt step=1) -> Tensor")
     .doc("A copy of self with src written into the slice.")
     .structured(rules::slice_scatter)
+    .batching(batching::along_dims)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const auto dim = ctx.argument<int64_t>(2);
@@ -148,6 +152,7 @@ LS_OP(diagonal_scatter, Tensor(const Tensor&, const Tensor&, int64_t, int64_t, i
       "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
     .doc("A copy of self with src written on a diagonal.")
     .structured(rules::diagonal_scatter)
+    .batching(batching::along_dims)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const auto offset = ctx.argument<int64_t>(2);
@@ -200,6 +205,7 @@ Tensor as_strided_backward(const Tensor& grad, IntList input_sizes, IntList inpu
 LS_OP(flip, Tensor(const Tensor&, IntList), "flip(Tensor self, int[] dims) -> Tensor")
     .doc("The elements in the opposite order along dimensions.")
     .structured(rules::flip)
+    .batching(batching::along_dims)
     .out()
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return flip(grad, ctx.argument<IntList>(1)); });

@@ -1,5 +1,6 @@
 // softmax and log_softmax; declared in loss.h.
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/loss.h"
@@ -27,6 +28,7 @@ LS_OP(softmax_data, Tensor(const Tensor&, int64_t, bool),
       "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
     .doc("exp(self) / sum(exp(self)) along a dimension.")
     .structured(rules::softmax)
+    .batching(batching::along_dims)
     .out()
     .autocast(Autocast::kF32)
     .saves({"output0"})
@@ -41,6 +43,7 @@ LS_OP(log_softmax_data, Tensor(const Tensor&, int64_t, bool),
       "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
     .doc("log(softmax(self)) along a dimension.")
     .structured(rules::softmax)
+    .batching(batching::along_dims)
     .out()
     .autocast(Autocast::kF32)
     .saves({"output0"})
@@ -97,6 +100,7 @@ LS_OP(
     "Tensor")
     .doc("Gradient of softmax's input from its output.")
     .structured(rules::softmax_backward)
+    .batching(batching::along_dims)
     .out()
     .saves({"grad_output for output", "output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -123,6 +127,7 @@ LS_OP(log_softmax_backward_data, Tensor(const Tensor&, const Tensor&, int64_t, D
       "-> Tensor")
     .doc("Gradient of log_softmax's input from its output.")
     .structured(rules::softmax_backward)
+    .batching(batching::along_dims)
     .out()
     .saves({"grad_output for output", "output"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {

@@ -1,5 +1,6 @@
 #include "core/ops/sort.h"
 
+#include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -45,6 +46,7 @@ LS_OP(sort, ValuesAndIndices(const Tensor&, int64_t, bool),
       "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
     .doc("The elements in order along a dimension, and where they stood.")
     .structured(rules::sort)
+    .batching(batching::along_dims)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -114,6 +116,7 @@ LS_OP(topk, ValuesAndIndices(const Tensor&, int64_t, int64_t, bool, bool),
       "values, Tensor indices)")
     .doc("The k largest or smallest elements along a dimension in order, and where they stand.")
     .structured(rules::topk)
+    .batching(batching::along_dims)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -140,6 +143,7 @@ LS_OP(kthvalue, ValuesAndIndices(const Tensor&, int64_t, int64_t, bool),
       "indices)")
     .doc("The k-th smallest element along a dimension, and where it stands.")
     .structured(rules::kthvalue)
+    .batching(batching::along_dims)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -162,6 +166,7 @@ LS_OP(kthvalue_out,
 LS_OP(median, Tensor(const Tensor&), "median(Tensor self) -> Tensor")
     .doc("The middle element, the lower of two; NaN when there is one.")
     .structured(rules::median)
+    .batching(batching::reduce_all)
     .out()
     .saves({"self", "output0"})
     .derivative(share_among_equals);
@@ -170,6 +175,7 @@ Tensor median(const Tensor& self) { return op_median(self); }
 LS_OP(nanmedian, Tensor(const Tensor&), "nanmedian(Tensor self) -> Tensor")
     .doc("The middle of the elements that are not NaN.")
     .structured(rules::median)
+    .batching(batching::reduce_all)
     .out()
     .saves({"self", "output0"})
     .derivative(share_among_equals);
@@ -179,6 +185,7 @@ LS_OP(median_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
     .doc("The middle element along a dimension, and where it stands.")
     .structured(rules::median_dim)
+    .batching(batching::reduction)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -201,6 +208,7 @@ LS_OP(nanmedian_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
     .doc("The middle of the elements along a dimension that are not NaN, and where it stands.")
     .structured(rules::median_dim)
+    .batching(batching::reduction)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -224,6 +232,7 @@ LS_OP(mode, ValuesAndIndices(const Tensor&, int64_t, bool),
       "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
     .doc("The most frequent element along a dimension, the smallest of several, and where one is.")
     .structured(rules::mode)
+    .batching(batching::along_dims)
     .saves({"output1"})
     .differentiable_outputs(1)
     .derivative([](VjpContext& ctx, const Tensor& grad) {

@@ -1,5 +1,6 @@
 // The reductions to a truth, to a count and to a value on the host; declared in reduce.h.
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -12,6 +13,7 @@ namespace lockstep {
 LS_OP(any, Tensor(const Tensor&), "any(Tensor self) -> Tensor")
     .doc("Whether any element is non-zero.")
     .structured(rules::truth)
+    .batching(batching::reduce_all)
     .out("all_out")
     .not_differentiable("a truth is not a number");
 Tensor any(const Tensor& self) { return op_any(self); }
@@ -20,6 +22,7 @@ LS_OP(any_dim, Tensor(const Tensor&, int64_t, bool),
       "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
     .doc("Whether any element along a dimension is non-zero.")
     .structured(rules::truth_dim)
+    .batching(batching::reduction)
     .out()
     .not_differentiable("a truth is not a number");
 Tensor any(const Tensor& self, int64_t dim, bool keepdim) { return op_any_dim(self, dim, keepdim); }
@@ -28,12 +31,14 @@ LS_OP(any_dims, Tensor(const Tensor&, std::optional<IntList>, bool),
       "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
     .doc("Whether any element along dimensions is non-zero; an empty list means none of them.")
     .structured(rules::truth_dims)
+    .batching(batching::reduction)
     .out("dims_out")
     .not_differentiable("a truth is not a number");
 
 LS_OP(all, Tensor(const Tensor&), "all(Tensor self) -> Tensor")
     .doc("Whether every element is non-zero.")
     .structured(rules::truth)
+    .batching(batching::reduce_all)
     .out("all_out")
     .not_differentiable("a truth is not a number");
 Tensor all(const Tensor& self) { return op_all(self); }
@@ -42,6 +47,7 @@ LS_OP(all_dim, Tensor(const Tensor&, int64_t, bool),
       "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
     .doc("Whether every element along a dimension is non-zero.")
     .structured(rules::truth_dim)
+    .batching(batching::reduction)
     .out()
     .not_differentiable("a truth is not a number");
 Tensor all(const Tensor& self, int64_t dim, bool keepdim) { return op_all_dim(self, dim, keepdim); }
@@ -50,6 +56,7 @@ LS_OP(all_dims, Tensor(const Tensor&, std::optional<IntList>, bool),
       "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
     .doc("Whether every element along dimensions is non-zero; an empty list means none of them.")
     .structured(rules::truth_dims)
+    .batching(batching::reduction)
     .out("dims_out")
     .not_differentiable("a truth is not a number");
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/upsample_rules.h"
@@ -63,7 +64,9 @@ LS_OP(upsample_nearest2d, Tensor(const Tensor&, IntList, Number, Number),
       "scales_w=None) -> Tensor")
     .doc("Images resampled to the nearest pixel.")
     .structured(rules::upsample_nearest2d)
+    .batching(batching::images_2d)
     .out()
+    .autocast(Autocast::kF32)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         return upsample_nearest2d_backward(grad, ctx.argument<IntList>(1), ctx.sizes(0),
@@ -80,6 +83,7 @@ LS_OP(upsample_nearest2d_backward, Tensor(const Tensor&, IntList, IntList, Numbe
       "input_size, float? scales_h=None, float? scales_w=None) -> Tensor")
     .doc("The derivative of upsample_nearest2d.")
     .structured(rules::upsample_nearest2d_backward)
+    .batching(batching::images_2d)
     .out("grad_input")
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
@@ -119,7 +123,9 @@ LS_OP(upsample_bilinear2d, Tensor(const Tensor&, IntList, bool, Number, Number),
       "scales_h=None, float? scales_w=None) -> Tensor")
     .doc("Images resampled from the four pixels around each point.")
     .structured(rules::upsample_smooth2d)
+    .batching(batching::images_2d)
     .out()
+    .autocast(Autocast::kF32)
     .derivative(smooth_vjp<upsample_bilinear2d_backward>);
 Tensor upsample_bilinear2d(const Tensor& self, IntList output_size, bool align_corners,
                            Number scales_h, Number scales_w) {
@@ -131,6 +137,7 @@ LS_OP(upsample_bilinear2d_backward, Tensor(const Tensor&, IntList, IntList, bool
       "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor")
     .doc("The derivative of upsample_bilinear2d.")
     .structured(rules::upsample_smooth2d_backward)
+    .batching(batching::images_2d)
     .out("grad_input")
     .derivative(smooth_backward_vjp<upsample_bilinear2d>);
 Tensor upsample_bilinear2d_backward(const Tensor& grad_output, IntList output_size,
@@ -168,7 +175,9 @@ LS_OP(upsample_bicubic2d, Tensor(const Tensor&, IntList, bool, Number, Number),
       "scales_h=None, float? scales_w=None) -> Tensor")
     .doc("Images resampled from the sixteen pixels around each point.")
     .structured(rules::upsample_smooth2d)
+    .batching(batching::images_2d)
     .out()
+    .autocast(Autocast::kF32)
     .derivative(smooth_vjp<upsample_bicubic2d_backward>);
 Tensor upsample_bicubic2d(const Tensor& self, IntList output_size, bool align_corners,
                           Number scales_h, Number scales_w) {
@@ -180,6 +189,7 @@ LS_OP(upsample_bicubic2d_backward, Tensor(const Tensor&, IntList, IntList, bool,
       "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor")
     .doc("The derivative of upsample_bicubic2d.")
     .structured(rules::upsample_smooth2d_backward)
+    .batching(batching::images_2d)
     .out("grad_input")
     .derivative(smooth_backward_vjp<upsample_bicubic2d>);
 Tensor upsample_bicubic2d_backward(const Tensor& grad_output, IntList output_size,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/batching.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -52,7 +53,9 @@ LS_OP(logsumexp, Tensor(const Tensor&, IntList, bool),
       "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
     .doc("log(sum(exp(self))) over dimensions, without overflow.")
     .structured(rules::logsumexp)
+    .batching(batching::reduction)
     .out()
+    .autocast(Autocast::kF32)
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
@@ -70,6 +73,7 @@ Tensor logsumexp(const Tensor& self, IntList dims, bool keepdim) {
 LS_OP(logcumsumexp, Tensor(const Tensor&, int64_t), "logcumsumexp(Tensor self, int dim) -> Tensor")
     .doc("The running log(sum(exp(self))) along a dimension, without overflow.")
     .structured(rules::logcumsumexp)
+    .batching(batching::along_dims)
     .out()
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -94,6 +98,7 @@ LS_OP(vector_norm, Tensor(const Tensor&, Scalar, MaybeDims, bool, std::optional<
       "ScalarType? dtype=None) -> Tensor")
     .doc("(sum |x|^ord)^(1 / ord) over dimensions.")
     .structured(rules::vector_norm)
+    .batching(batching::reduction)
     .out()
     .autocast(Autocast::kF32)
     .saves({"self", "output0"})

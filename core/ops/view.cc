@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/batching.h"
+#include "core/batching_views.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
@@ -174,6 +176,7 @@ ViewSpec view_dtype_geometry(const Tensor& self, DType dtype) {
 LS_OP(alias, Tensor(const Tensor&), "alias(Tensor(a) self) -> Tensor(a)")
     .doc("Another tensor over the same elements.")
     .view(same_as)
+    .batching(batching::elementwise)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad; });
     });
@@ -182,6 +185,7 @@ Tensor alias(const Tensor& self) { return op_alias(self); }
 LS_OP(lift_fresh, Tensor(const Tensor&), "lift_fresh(Tensor(a) self) -> Tensor(a)")
     .doc("alias by another name, for a tensor that was just made from numbers.")
     .view(same_as)
+    .batching(batching::elementwise)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad; });
     });
@@ -189,6 +193,8 @@ LS_OP(lift_fresh, Tensor(const Tensor&), "lift_fresh(Tensor(a) self) -> Tensor(a
 LS_OP(detach, Tensor(const Tensor&), "detach(Tensor(a) self) -> Tensor(a)")
     .doc("The same elements and version counter, outside the graph.")
     .view(same_as)
+    .in_place_view()
+    .batching(batching::elementwise)
     .not_differentiable("it exists to cut the graph");
 Tensor detach(const Tensor& self) { return op_detach(self); }
 Tensor Tensor::detach() const { return lockstep::detach(*this); }
@@ -198,6 +204,8 @@ LS_OP(as_strided, Tensor(const Tensor&, IntList, IntList, std::optional<int64_t>
       "Tensor(a)")
     .doc("The storage read with the given sizes, strides and offset.")
     .view(as_strided_geometry)
+    .in_place_view()
+    .batching(batching::as_strided)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         return as_strided_backward(grad, ctx.sizes(0), ctx.input(0).strides, ctx.input(0).offset,
@@ -218,6 +226,7 @@ LS_OP(expand, Tensor(const Tensor&, IntList, bool),
       "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)")
     .doc("Stretches dimensions of size 1 and adds leading ones; -1 keeps a size.")
     .view(expand_geometry)
+    .batching(batching::expand)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); });
     });
@@ -227,6 +236,7 @@ Tensor Tensor::expand(IntList sizes) const { return lockstep::expand(*this, size
 LS_OP(permute, Tensor(const Tensor&, IntList), "permute(Tensor(a) self, int[] dims) -> Tensor(a)")
     .doc("Reorders the dimensions: dimension i of the result is dims[i] of self.")
     .view(permute_geometry)
+    .batching(batching::permute)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         const IntList dims = ctx.argument<IntList>(1);
@@ -243,6 +253,8 @@ Tensor Tensor::permute(IntList dims) const { return lockstep::permute(*this, dim
 LS_OP(squeeze, Tensor(const Tensor&, int64_t), "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Drops a dimension of size 1; any other is kept.")
     .view(squeeze_geometry)
+    .in_place_view()
+    .batching(batching::view_dims)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
     });
@@ -253,6 +265,8 @@ LS_OP(squeeze_dims, Tensor(const Tensor&, IntList),
       "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")
     .doc("Drops those of the dimensions that have size 1.")
     .view(squeeze_dims_geometry)
+    .in_place_view()
+    .batching(batching::view_dims)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
     });
@@ -261,6 +275,8 @@ Tensor squeeze(const Tensor& self, IntList dims) { return op_squeeze_dims(self, 
 LS_OP(squeeze_all, Tensor(const Tensor&), "squeeze(Tensor(a) self) -> Tensor(a)")
     .doc("Drops all dimensions of size 1.")
     .view(squeeze_all_geometry)
+    .in_place_view()
+    .batching(batching::squeeze_all)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
     });
@@ -268,6 +284,8 @@ LS_OP(squeeze_all, Tensor(const Tensor&), "squeeze(Tensor(a) self) -> Tensor(a)"
 LS_OP(t, Tensor(const Tensor&), "t(Tensor(a) self) -> Tensor(a)")
     .doc("The transpose of a matrix; tensors of fewer dimensions are returned as they are.")
     .view(t_geometry)
+    .in_place_view()
+    .batching(batching::t)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad.t(); });
     });
@@ -278,6 +296,8 @@ LS_OP(transpose, Tensor(const Tensor&, int64_t, int64_t),
       "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
     .doc("Swaps two dimensions.")
     .view(transpose_geometry)
+    .in_place_view("")
+    .batching(batching::view_dims)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
           [&] { return grad.transpose(ctx.argument<int64_t>(1), ctx.argument<int64_t>(2)); });
@@ -292,6 +312,8 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
 LS_OP(unsqueeze, Tensor(const Tensor&, int64_t), "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Inserts a dimension of size 1 before `dim`.")
     .view(unsqueeze_geometry)
+    .in_place_view()
+    .batching(batching::unsqueeze)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad.squeeze(ctx.argument<int64_t>(1)); });
     });
@@ -301,6 +323,7 @@ Tensor Tensor::unsqueeze(int64_t dim) const { return lockstep::unsqueeze(*this, 
 LS_OP(view, Tensor(const Tensor&, IntList), "view(Tensor(a) self, SymInt[] size) -> Tensor(a)")
     .doc("The same elements in another shape, without a copy; one size may be -1.")
     .view(view_geometry)
+    .batching(batching::view)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
     });
@@ -311,6 +334,7 @@ LS_OP(view_dtype, Tensor(const Tensor&, DType),
       "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
     .doc("The same bytes read as another dtype.")
     .view(view_dtype_geometry)
+    .batching(batching::view_dtype)
     .not_differentiable("bytes read as another dtype have no derivative");
 Tensor view(const Tensor& self, DType dtype) { return op_view_dtype(self, dtype); }
 Tensor Tensor::view(DType dtype) const { return lockstep::view(*this, dtype); }

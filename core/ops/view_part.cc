@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/batching_views.h"
 #include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
@@ -139,6 +140,7 @@ LS_OP(select, Tensor(const Tensor&, int64_t, int64_t),
       "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
     .doc("The part of self at `index` of dimension `dim`, without that dimension.")
     .view(select_geometry)
+    .batching(batching::part)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         return select_backward(grad, ctx.sizes(0), ctx.argument<int64_t>(1),
@@ -158,6 +160,7 @@ LS_OP(
     "-> Tensor(a)")
     .doc("Every step-th part from start to before end; out-of-range bounds are clamped.")
     .view(slice_geometry)
+    .batching(batching::part)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         const int64_t dim = ctx.argument<int64_t>(1);
@@ -180,6 +183,7 @@ LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
     .doc("Cuts a dimension into parts of split_size; the last may be smaller.")
     .view(split_geometry)
+    .batching(batching::part)
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
       return ctx.gradients([&] {
         const int64_t dim =
@@ -201,6 +205,7 @@ LS_OP(split_with_sizes, std::vector<Tensor>(const Tensor&, IntList, int64_t),
       "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]")
     .doc("Cuts a dimension into parts of the given sizes.")
     .view(split_with_sizes_geometry)
+    .batching(batching::part)
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
       return ctx.gradients([&] {
         const int64_t dim = wrap_dim("split_with_sizes", ctx.argument<int64_t>(2),
@@ -223,6 +228,7 @@ LS_OP(unfold, Tensor(const Tensor&, int64_t, int64_t, int64_t),
       "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)")
     .doc("Windows of `size` elements, `step` apart, along a dimension; they become the last one.")
     .view(unfold_geometry)
+    .batching(batching::unfold)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         return unfold_backward(grad, ctx.sizes(0), ctx.argument<int64_t>(1),
@@ -237,6 +243,7 @@ LS_OP(diagonal, Tensor(const Tensor&, int64_t, int64_t, int64_t),
       "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)")
     .doc("The diagonal of two dimensions, `offset` above (or below) the main one, as the last one.")
     .view(diagonal_geometry)
+    .batching(batching::part)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         return diagonal_backward(grad, ctx.sizes(0), ctx.argument<int64_t>(1),

@@ -56,7 +56,7 @@ Tensor batched(const Batch&, Tensor self, double scale, double max) {
 
 LS_PLUGIN(library) {
   library
-      .define("my::scale_clamp(Tensor self, float scale, *, float max=6) -> Tensor",
+      .define("my::scale_clamp(Tensor self, float scale=1, *, float max=6) -> Tensor",
               "min(scale * self, max), element by element.")
       .rule(&rule)
       .kernel(&kernel)

@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <memory>
 
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/exp_row.h"
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/head_rows.h"
 #include "kernels/cpu/row_lanes.h"
 
 namespace lockstep::cpu {
@@ -16,42 +17,6 @@ namespace {
 /// Query rows that one task handles at a time: their scores against all keys stay in the cache.
 constexpr int64_t kBlockRows = 64;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-/// A [batch, heads, rows, columns] tensor whose rows are contiguous.
-struct Heads {
-  float* data = nullptr;
-  int64_t batch_stride = 0;
-  int64_t head_stride = 0;
-  int64_t ld = 1;
-
-  float* at(int64_t batch, int64_t head, int64_t row = 0) const {
-    return data + batch * batch_stride + head * head_stride + row * ld;
-  }
-};
-
-Heads heads_of(const TensorArg& t) {
-  // The row stride is only a leading dimension: with a single row it may be anything.
-  return {static_cast<float*>(t.address), t.stride(0), t.stride(1),
-          std::max(t.stride(2), t.size(3))};
-}
-
-/// The same for an argument; one with other strides is copied into `copy` first.
-Heads heads_of(const In& in, Tensor& copy) {
-  const bool rows_apart = in.size(2) <= 1 || in.stride(2) >= in.size(3);
-  if ((in.stride(3) == 1 || in.size(3) == 1) && rows_apart) return heads_of(in);
-  copy = empty_tensor(in.sizes(), DType::kF32);
-  float* to = copy.data<float>();
-  for (int64_t b = 0; b < in.size(0); ++b) {
-    for (int64_t h = 0; h < in.size(1); ++h) {
-      for (int64_t t = 0; t < in.size(2); ++t) {
-        const float* from =
-            in.data<float>() + b * in.stride(0) + h * in.stride(1) + t * in.stride(2);
-        for (int64_t d = 0; d < in.size(3); ++d) *to++ = from[d * in.stride(3)];
-      }
-    }
-  }
-  return heads_of(Out(*copy.impl()));
-}
 
 /// Sizes and options of one call, and the scores both directions compute.
 struct Attention {
@@ -85,16 +50,17 @@ struct Attention {
   }
 
   int64_t blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
+  int64_t block_rows() const { return std::min(kBlockRows, rows); }
   int64_t heads_per_key() const { return heads / key_heads; }
   /// Keys that some row before `row` sees.
   int64_t keys_before(int64_t row) const { return causal ? std::min(columns, row) : columns; }
 
-  /// scores[r, j] for rows [first, first + count) and all keys they see: scale q k + mask.
-  void score(float* scores, const Heads& q, const Heads& k, int64_t b, int64_t h, int64_t first,
+  /// scores[r, j] for the rows [first, first + count) in q and all keys they see: scale q k + mask.
+  void score(float* scores, Rows q, Rows k, int64_t b, int64_t h, int64_t first,
              int64_t count) const {
     const int64_t keys = keys_before(first + count);
-    gemm_block(false, true, count, keys, width, scale, q.at(b, h, first), q.ld,
-               k.at(b, h / heads_per_key()), k.ld, 0.0F, scores, keys);
+    gemm_block(false, true, count, keys, width, scale, q.data, q.ld, k.data, k.ld, 0.0F, scores,
+               keys);
     if (mask == nullptr) return;
     const float* row = mask + b * mask_strides[0] + h * mask_strides[1] + first * mask_strides[2];
     for (int64_t r = 0; r < count; ++r, row += mask_strides[2], scores += keys) {
@@ -109,12 +75,62 @@ void exponentials(float* x, int64_t n, int64_t end, float shift) {
   std::fill(x + n, x + end, 0.0F);
 }
 
-void forward_block(const Attention& a, const Heads& q, const Heads& k, const Heads& v,
-                   const Heads& out, float* logsumexp, int64_t b, int64_t h, int64_t first,
-                   float* scores) {
+/// Room for f32 elements, not initialised before it is written.
+using Room = std::unique_ptr<float[]>;
+Room room(int64_t elements) { return std::make_unique_for_overwrite<float[]>(elements); }
+
+/// A key head's rows, read anew when another head is asked for.
+class KeyRows {
+ public:
+  KeyRows(const HeadReader& reader, int64_t columns)
+      : reader_(reader), columns_(columns), room_(room(reader.scratch(columns))) {}
+
+  Rows of(int64_t batch, int64_t head) {
+    if (batch != batch_ || head != head_) {
+      rows_ = reader_.rows(batch, head, 0, columns_, room_.get());
+      batch_ = batch;
+      head_ = head;
+    }
+    return rows_;
+  }
+
+ private:
+  const HeadReader& reader_;
+  int64_t columns_;
+  Room room_;
+  int64_t batch_ = -1;
+  int64_t head_ = -1;
+  Rows rows_{};
+};
+
+/// Arguments and results of the forward pass.
+struct ForwardHeads {
+  HeadReader q, k, v;
+  HeadWriter out;
+  float* logsumexp;
+};
+
+/// One thread's memory in the forward pass.
+struct ForwardRoom {
+  KeyRows k, v;
+  Room q, out, scores;
+
+  ForwardRoom(const Attention& a, const ForwardHeads& t)
+      : k(t.k, a.columns),
+        v(t.v, a.columns),
+        q(room(t.q.scratch(a.block_rows()))),
+        out(room(t.out.scratch(a.block_rows()))),
+        scores(room(a.block_rows() * a.columns)) {}
+};
+
+void forward_block(const Attention& a, const ForwardHeads& t, int64_t b, int64_t h, int64_t first,
+                   ForwardRoom& room) {
   const int64_t count = std::min(kBlockRows, a.rows - first);
   const int64_t keys = a.keys_before(first + count);
-  a.score(scores, q, k, b, h, first, count);
+  const int64_t key_head = h / a.heads_per_key();
+  float* scores = room.scores.get();
+  a.score(scores, t.q.rows(b, h, first, count, room.q.get()), room.k.of(b, key_head), b, h, first,
+          count);
   float inverse[kBlockRows];
   for (int64_t r = 0; r < count; ++r) {
     float* row = scores + r * keys;
@@ -125,14 +141,17 @@ void forward_block(const Attention& a, const Heads& q, const Heads& k, const Hea
     exponentials(row, seen, keys, shift);
     const float sum = join_row<SumOf<float>>(row, seen);
     inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
-    logsumexp[(b * a.heads + h) * a.rows + first + r] = shift + log_f32(sum);
+    t.logsumexp[(b * a.heads + h) * a.rows + first + r] = shift + log_f32(sum);
   }
-  float* result = out.at(b, h, first);
-  gemm_block(false, false, count, a.width, keys, 1.0F, scores, keys, v.at(b, h / a.heads_per_key()),
-             v.ld, 0.0F, result, out.ld);
-  for (int64_t r = 0; r < count; ++r, result += out.ld) {
-    for (int64_t d = 0; d < a.width; ++d) result[d] *= inverse[r];
+  float* const result = t.out.place(b, h, first, room.out.get());
+  const int64_t ld = t.out.ld();
+  const Rows v = room.v.of(b, key_head);
+  gemm_block(false, false, count, a.width, keys, 1.0F, scores, keys, v.data, v.ld, 0.0F, result,
+             ld);
+  for (int64_t r = 0; r < count; ++r) {
+    for (int64_t d = 0; d < a.width; ++d) result[r * ld + d] *= inverse[r];
   }
+  t.out.finish(b, h, first, count, result);
 }
 
 void forward(const Out& output, const Out& logsumexp, const In& query, const In& key,
@@ -140,37 +159,60 @@ void forward(const Out& output, const Out& logsumexp, const In& query, const In&
              std::optional<double> scale) {
   if (output.numel == 0) return;
   const Attention a(query, key, is_causal, attn_mask, scale);
-  Tensor copies[3];
-  const Heads q = heads_of(query, copies[0]);
-  const Heads k = heads_of(key, copies[1]);
-  const Heads v = heads_of(value, copies[2]);
-  const Heads out = heads_of(output);
+  const ForwardHeads t{HeadReader(query), HeadReader(key), HeadReader(value), HeadWriter(output),
+                       logsumexp.data<float>()};
   parallel_for(0, a.batch * a.heads * a.blocks(), 1, [&](int64_t begin, int64_t end) {
-    std::vector<float> scores(static_cast<size_t>(std::min(kBlockRows, a.rows) * a.columns));
+    ForwardRoom room(a, t);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t head = i / a.blocks();
-      forward_block(a, q, k, v, out, logsumexp.data<float>(), head / a.heads, head % a.heads,
-                    i % a.blocks() * kBlockRows, scores.data());
+      forward_block(a, t, head / a.heads, head % a.heads, i % a.blocks() * kBlockRows, room);
     }
   });
 }
 
 /// Arguments and results of the backward pass.
 struct BackwardHeads {
-  Heads grad_out, q, k, v, grad_q, grad_k, grad_v;
+  HeadReader grad_out, q, k, v;
+  HeadWriter grad_q, grad_k, grad_v;
   const float* logsumexp;
 };
 
+/// One thread's memory in the backward pass: a block of rows of the first, a key head of `key` to
+/// `grad_v`, a block of scores of p and ds, a row of them of products.
+struct BackwardRoom {
+  Room grad_out, q, grad_q;
+  KeyRows k, v;
+  Room grad_k, grad_v;
+  Room p, ds, products;
+
+  BackwardRoom(const Attention& a, const BackwardHeads& t)
+      : grad_out(room(t.grad_out.scratch(a.block_rows()))),
+        q(room(t.q.scratch(a.block_rows()))),
+        grad_q(room(t.grad_q.scratch(a.block_rows()))),
+        k(t.k, a.columns),
+        v(t.v, a.columns),
+        grad_k(room(t.grad_k.scratch(a.columns))),
+        grad_v(room(t.grad_v.scratch(a.columns))),
+        p(room(a.block_rows() * a.columns)),
+        ds(room(a.block_rows() * a.columns)),
+        products(room(a.columns)) {}
+};
+
 /// Adds what query rows [first, first + kBlockRows) of one head contribute to grad_k and grad_v,
-/// and writes their grad_q. Scratch: p and ds for a block of scores each, products for a row of
-/// one.
+/// and writes their grad_q.
 void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64_t h, int64_t first,
-                    float* p, float* ds, float* products) {
+                    BackwardRoom& room) {
   const int64_t count = std::min(kBlockRows, a.rows - first);
   const int64_t keys = a.keys_before(first + count);
   const int64_t key_head = h / a.heads_per_key();
-  const float* grad_out = t.grad_out.at(b, h, first);
-  a.score(p, t.q, t.k, b, h, first, count);
+  const Rows grad_out = t.grad_out.rows(b, h, first, count, room.grad_out.get());
+  const Rows q = t.q.rows(b, h, first, count, room.q.get());
+  const Rows k = room.k.of(b, key_head);
+  const Rows v = room.v.of(b, key_head);
+  float* const p = room.p.get();
+  float* const ds = room.ds.get();
+  float* const products = room.products.get();
+  a.score(p, q, k, b, h, first, count);
   for (int64_t r = 0; r < count; ++r) {
     const float sum = t.logsumexp[(b * a.heads + h) * a.rows + first + r];
     float* row = p + r * keys;
@@ -180,10 +222,10 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
     const float inverse = total == 0 ? 0.0F : 1.0F / total;
     for (int64_t j = 0; j < keys; ++j) row[j] *= inverse;
   }
-  gemm_block(true, false, keys, a.width, count, 1.0F, p, keys, grad_out, t.grad_out.ld, 1.0F,
-             t.grad_v.at(b, key_head), t.grad_v.ld);
-  gemm_block(false, true, count, keys, a.width, 1.0F, grad_out, t.grad_out.ld, t.v.at(b, key_head),
-             t.v.ld, 0.0F, ds, keys);
+  gemm_block(true, false, keys, a.width, count, 1.0F, p, keys, grad_out.data, grad_out.ld, 1.0F,
+             t.grad_v.place(b, key_head, 0, room.grad_v.get()), t.grad_v.ld());
+  gemm_block(false, true, count, keys, a.width, 1.0F, grad_out.data, grad_out.ld, v.data, v.ld,
+             0.0F, ds, keys);
   for (int64_t r = 0; r < count; ++r) {
     float* row = ds + r * keys;
     const float* weights = p + r * keys;
@@ -199,24 +241,43 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
     const float rest = join_row<SumOf<float>>(products, keys);
     for (int64_t j = 0; j < keys; ++j) row[j] = weights[j] * (row[j] - rest);
   }
-  gemm_block(false, false, count, a.width, keys, a.scale, ds, keys, t.k.at(b, key_head), t.k.ld,
-             0.0F, t.grad_q.at(b, h, first), t.grad_q.ld);
-  gemm_block(true, false, keys, a.width, count, a.scale, ds, keys, t.q.at(b, h, first), t.q.ld,
-             1.0F, t.grad_k.at(b, key_head), t.grad_k.ld);
+  float* const grad_q = t.grad_q.place(b, h, first, room.grad_q.get());
+  gemm_block(false, false, count, a.width, keys, a.scale, ds, keys, k.data, k.ld, 0.0F, grad_q,
+             t.grad_q.ld());
+  t.grad_q.finish(b, h, first, count, grad_q);
+  gemm_block(true, false, keys, a.width, count, a.scale, ds, keys, q.data, q.ld, 1.0F,
+             t.grad_k.place(b, key_head, 0, room.grad_k.get()), t.grad_k.ld());
+}
+
+/// One key head with all the query heads that share it: nothing is added across tasks.
+void backward_head(const Attention& a, const BackwardHeads& t, int64_t b, int64_t key_head,
+                   BackwardRoom& room) {
+  float* const grad_k = t.grad_k.place(b, key_head, 0, room.grad_k.get());
+  float* const grad_v = t.grad_v.place(b, key_head, 0, room.grad_v.get());
+  for (int64_t j = 0; j < a.columns; ++j) {
+    std::fill_n(grad_k + j * t.grad_k.ld(), a.width, 0.0F);
+    std::fill_n(grad_v + j * t.grad_v.ld(), a.width, 0.0F);
+  }
+  for (int64_t g = 0; g < a.heads_per_key(); ++g) {
+    for (int64_t first = 0; first < a.rows; first += kBlockRows) {
+      backward_block(a, t, b, key_head * a.heads_per_key() + g, first, room);
+    }
+  }
+  t.grad_k.finish(b, key_head, 0, a.columns, grad_k);
+  t.grad_v.finish(b, key_head, 0, a.columns, grad_v);
 }
 
 void backward(const Out& grad_query, const Out& grad_key, const Out& grad_value, const In& grad_out,
               const In& query, const In& key, const In& value, const In&, const In& logsumexp,
               double, bool is_causal, const In& attn_mask, std::optional<double> scale) {
   const Attention a(query, key, is_causal, attn_mask, scale);
-  Tensor copies[5];
-  BackwardHeads t{heads_of(grad_out, copies[0]), heads_of(query, copies[1]),
-                  heads_of(key, copies[2]),      heads_of(value, copies[3]),
-                  heads_of(grad_query),          heads_of(grad_key),
-                  heads_of(grad_value),          logsumexp.data<float>()};
+  BackwardHeads t{HeadReader(grad_out),   HeadReader(query),      HeadReader(key),
+                  HeadReader(value),      HeadWriter(grad_query), HeadWriter(grad_key),
+                  HeadWriter(grad_value), logsumexp.data<float>()};
+  Tensor packed;
   if (!logsumexp.contiguous) {
-    copies[4] = empty_tensor(logsumexp.sizes(), DType::kF32);
-    float* to = copies[4].data<float>();
+    packed = empty_tensor(logsumexp.sizes(), DType::kF32);
+    float* to = packed.data<float>();
     for (int64_t i = 0; i < logsumexp.numel; ++i) {
       const int64_t row = i % a.rows;
       const int64_t head = i / a.rows;
@@ -225,25 +286,10 @@ void backward(const Out& grad_query, const Out& grad_key, const Out& grad_value,
     }
     t.logsumexp = to;
   }
-  // One task owns a key head with all the query heads that share it: nothing is added across tasks.
   parallel_for(0, a.batch * a.key_heads, 1, [&](int64_t begin, int64_t end) {
-    const size_t block = static_cast<size_t>(std::min(kBlockRows, a.rows) * a.columns);
-    std::vector<float> p(block);
-    std::vector<float> ds(block);
-    std::vector<float> products(static_cast<size_t>(a.columns));
+    BackwardRoom room(a, t);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t b = i / a.key_heads;
-      const int64_t key_head = i % a.key_heads;
-      for (int64_t j = 0; j < a.columns; ++j) {
-        std::fill_n(t.grad_k.at(b, key_head, j), a.width, 0.0F);
-        std::fill_n(t.grad_v.at(b, key_head, j), a.width, 0.0F);
-      }
-      for (int64_t g = 0; g < a.heads_per_key(); ++g) {
-        for (int64_t first = 0; first < a.rows; first += kBlockRows) {
-          backward_block(a, t, b, key_head * a.heads_per_key() + g, first, p.data(), ds.data(),
-                         products.data());
-        }
-      }
+      backward_head(a, t, i / a.key_heads, i % a.key_heads, room);
     }
   });
 }

@@ -22,7 +22,9 @@ struct HalfWord {
 
 template <class To, class From>
 To converted(From value) {
-  if constexpr (std::is_same_v<From, Truth>) {
+  if constexpr (std::is_same_v<From, To>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, Truth>) {
     return static_cast<To>(value.byte != 0 ? 1 : 0);
   } else if constexpr (std::is_same_v<From, BFloat16>) {
     return converted<To>(static_cast<float>(value));
@@ -130,6 +132,8 @@ LoadFunction load_from(Lane to) {
       return &load<int64_t, From>;
     case Lane::kByte:
       return load_byte<From>();
+    case Lane::kBF16:
+      if constexpr (std::is_same_v<From, BFloat16>) return &load<BFloat16, BFloat16>;
   }
   return nullptr;
 }
@@ -145,6 +149,8 @@ StoreFunction store_to(Lane from) {
       return &store<To, int64_t>;
     case Lane::kByte:
       return &store<To, uint8_t>;
+    case Lane::kBF16:
+      if constexpr (std::is_same_v<To, BFloat16>) return &store<BFloat16, BFloat16>;
   }
   return nullptr;
 }

@@ -7,8 +7,9 @@
 namespace lockstep::cpu {
 
 /// Element types that inner loops are compiled for. Tensors of other dtypes are converted to and
-/// from one of these, a chunk at a time. kByte reads bool and uint8 as they are stored.
-enum class Lane : uint8_t { kF32, kF64, kI64, kByte };
+/// from one of these, a chunk at a time. kByte reads bool and uint8 as they are stored; kBF16 is
+/// for loops in f32 that convert each element themselves, where all operands are bf16.
+enum class Lane : uint8_t { kF32, kF64, kI64, kByte, kBF16 };
 
 template <class T>
 struct LaneOf;
@@ -32,7 +33,8 @@ template <class T>
 inline constexpr Lane lane_of = LaneOf<T>::value;
 
 constexpr int64_t size_of(Lane lane) {
-  return lane == Lane::kByte ? 1 : lane == Lane::kF32 ? 4 : 8;
+  constexpr int8_t kSizes[] = {4, 8, 8, 1, 2};
+  return kSizes[static_cast<int>(lane)];
 }
 /// True when memory of `dtype` is memory of `lane`.
 constexpr bool is_stored_as(DType dtype, Lane lane) {
@@ -45,6 +47,8 @@ constexpr bool is_stored_as(DType dtype, Lane lane) {
       return dtype == DType::kI64;
     case Lane::kByte:
       return dtype == DType::kBool || dtype == DType::kU8;
+    case Lane::kBF16:
+      return dtype == DType::kBF16;
   }
   return false;
 }
@@ -59,6 +63,7 @@ using LoadFunction = void (*)(int64_t n, void* to, const void* from, int64_t str
 /// Writes n contiguous lanes, `stride` bytes apart.
 using StoreFunction = void (*)(int64_t n, void* to, int64_t stride, const void* from);
 
+/// Only bf16 is read as lanes of kBF16, and only those are written from them.
 LoadFunction load_function(Lane to, DType from);
 /// Floats become integers by truncation, booleans by comparison with 0.
 StoreFunction store_function(DType to, Lane from);

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/parallel.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/gemm_loop.h"
 #include "kernels/cpu/onednn.h"
 
@@ -93,6 +94,19 @@ void start_with_addend(const Product& p, const Tile& tile) {
   }
 }
 
+/// The product of a column and a row, c = alpha a b + beta c, as memory allows.
+void outer_product(int64_t m, int64_t n, float alpha, const float* a, int64_t a_row, const float* b,
+                   float beta, float* c, int64_t ldc) {
+  for (int64_t i = 0; i < m; ++i, c += ldc) {
+    const float factor = a[i * a_row];
+    if (beta == 0) {
+      for (int64_t j = 0; j < n; ++j) c[j] = alpha * (factor * b[j]);
+    } else {
+      for (int64_t j = 0; j < n; ++j) c[j] = std::fma(alpha, factor * b[j], beta * c[j]);
+    }
+  }
+}
+
 void compute_f32(const Product& p, const Tile& tile) {
   const bool add = has_addend<float>(p);
   if (add) start_with_addend(p, tile);
@@ -131,6 +145,34 @@ void compute_bf16(const Product& p, const Tile& tile) {
   finish<BFloat16>(p, tile, sums.data(), tile.columns);
 }
 
+/// A tile's part of a factor as f32, line by line of its memory: `lines` of `length` elements.
+std::vector<float> widened(const Half* from, int64_t ld, int64_t lines, int64_t length) {
+  static const LoadFunction load = load_function(Lane::kF32, DType::kF16);
+  std::vector<float> wide(static_cast<size_t>(lines * length));
+  for (int64_t i = 0; i < lines; ++i) {
+    load(length, wide.data() + i * length, from + i * ld, sizeof(Half));
+  }
+  return wide;
+}
+
+/// In f32, because few processors multiply f16.
+void compute_f16(const Product& p, const Tile& tile) {
+  const bool ta = p.a.transposed;
+  const bool tb = p.b.transposed;
+  const int64_t a_length = ta ? tile.rows : p.k;
+  const int64_t b_length = tb ? p.k : tile.columns;
+  std::vector<float> sums(static_cast<size_t>(tile.rows * tile.columns));
+  if (p.k > 0) {
+    const std::vector<float> a = widened(start_of<Half>(p.a, tile.batch, tile.row, 0), p.a.ld,
+                                         ta ? p.k : tile.rows, a_length);
+    const std::vector<float> b = widened(start_of<Half>(p.b, tile.batch, 0, tile.column), p.b.ld,
+                                         tb ? tile.columns : p.k, b_length);
+    gemm_block(ta, tb, tile.rows, tile.columns, p.k, 1.0F, a.data(), a_length, b.data(), b_length,
+               0.0F, sums.data(), tile.columns);
+  }
+  finish<Half>(p, tile, sums.data(), tile.columns);
+}
+
 template <class T>
 void compute_by_loop(const Product& p, const Tile& tile) {
   const GemmLoop<T> product(tile.rows, tile.columns, p.k, start_of<T>(p.a, tile.batch, tile.row, 0),
@@ -149,7 +191,7 @@ Compute compute_for(DType dtype) {
     case DType::kBF16:
       return compute_bf16;
     case DType::kF16:
-      return compute_by_loop<Half>;
+      return compute_f16;
     case DType::kI64:
       return compute_by_loop<int64_t>;
     case DType::kI32:
@@ -197,6 +239,9 @@ void gemm_block(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_
                 const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
                 int64_t ldc) {
   if (m <= 0 || n <= 0) return;
+  if (k == 1 && (!transpose_b || ldb == 1)) {
+    return outer_product(m, n, alpha, a, transpose_a ? 1 : lda, b, beta, c, ldc);
+  }
   // oneDNN's call costs as much as this many multiply-adds.
   constexpr int64_t kTiny = 256;
   if (k > 0 && m * n * k > kTiny) {

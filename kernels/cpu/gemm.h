@@ -47,7 +47,8 @@ struct Product {
 
 /// Computes a product on up to num_threads() threads. It is cut into tiles by m, n and k alone, and
 /// each tile is computed whole by one thread, so the bits do not depend on the number of threads.
-/// f32 goes to oneDNN, bf16 too (f32 sums, rounded once); f64, f16 and integers to a loop of ours.
+/// f32 goes to oneDNN, bf16 and (by way of f32) f16 too, with f32 sums, rounded once; f64 and
+/// integers to a loop of ours.
 /// Throws DTypeError for bool.
 void gemm(const Product& product);
 

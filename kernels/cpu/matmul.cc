@@ -46,8 +46,23 @@ Addend addend_of(const Out& out, const In& self) {
           strides[strides.size() - 1]};
 }
 
+/// One matrix b for the whole batch is one product with all rows of a, where these lie evenly.
+void join_rows(Product& p) {
+  if (p.batch <= 1 || p.m <= 0 || p.b.batch_stride != 0 || p.a.transposed) return;
+  const auto even = [&](int64_t batch, int64_t row) { return p.m == 1 || batch == p.m * row; };
+  if (!even(p.a.batch_stride, p.a.ld) || !even(p.addend.batch, p.addend.row)) return;
+  if (p.m == 1) {
+    if (p.a.batch_stride < p.k) return;
+    p.a.ld = std::max<int64_t>(1, p.a.batch_stride);
+    p.addend.row = p.addend.batch;
+  }
+  p.m *= p.batch;
+  p.batch = 1;
+}
+
 /// Computes into fresh memory where the result is given the memory of a factor (`mm(a, b, out=a)`).
 void compute(Product product, const Out& out, const In& a, const In& b) {
+  join_rows(product);
   if (out.address != a.address && out.address != b.address) {
     gemm(product);
     return;

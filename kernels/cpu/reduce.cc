@@ -1,5 +1,6 @@
 #include "core/library.h"
 #include "kernels/cpu/reduce_engine.h"
+#include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
 
@@ -17,6 +18,10 @@ void read_converted(const std::byte* at, int64_t stride, C* to, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] = convert<C>(from[i * stride]);
   }
 }
+template <class T, class C>
+LS_WIDE_VECTORS void wide_read_converted(const std::byte* at, int64_t stride, C* to, int64_t n) {
+  read_converted<T, C>(at, stride, to, n);
+}
 /// Reads elements of type T as 1 where they are non-zero.
 template <class T>
 void read_truth(const std::byte* at, int64_t stride, int32_t* to, int64_t n) {
@@ -28,8 +33,8 @@ template <class Op>
 typename ReduceEngine<Op>::Source source_of(const In& self) {
   using C = typename Op::Element;
   return with_type(self.dtype, [&]<class T>() -> typename ReduceEngine<Op>::Source {
-    return {static_cast<const std::byte*>(self.address), sizeof(T), std::is_same_v<T, C>,
-            &read_converted<T, C>};
+    return {static_cast<const std::byte*>(self.address), sizeof(T), self.dtype,
+            std::is_same_v<T, C>, for_this_cpu(&wide_read_converted<T, C>, &read_converted<T, C>)};
   });
 }
 
@@ -100,7 +105,8 @@ void reduce_truth(const Out& out, const In& self, uint64_t mask, int32_t of_noth
   using Engine = ReduceEngine<Op>;
   const ReducePlan plan = plan_reduction(self, mask);
   typename Engine::Source source = with_type(self.dtype, [&]<class T>() -> typename Engine::Source {
-    return {static_cast<const std::byte*>(self.address), sizeof(T), false, &read_truth<T>};
+    return {static_cast<const std::byte*>(self.address), sizeof(T), self.dtype, false,
+            &read_truth<T>};
   });
   const ResultPlaces places(out);
   uint8_t* results = out.data<uint8_t>();  // bool has the same representation

@@ -26,7 +26,8 @@ class ReduceEngine {
   struct Source {
     const std::byte* data;
     size_t element;  ///< bytes
-    bool direct;     ///< elements are of type C
+    DType dtype;
+    bool direct;  ///< elements are of type C
     /// Converts n elements, `stride` elements apart.
     void (*read)(const std::byte* at, int64_t stride, C* to, int64_t n);
   };
@@ -77,6 +78,15 @@ class ReduceEngine {
     if (source.direct && stride == 1) {
       lanes.add(reinterpret_cast<const C*>(at), n);
       return;
+    }
+    if constexpr (std::is_same_v<C, float>) {
+      if (source.dtype == DType::kBF16 && stride == 1) {  // converted on the way
+        const auto* x = reinterpret_cast<const BFloat16*>(at);
+        lanes.add_each(
+            n, [x](int64_t i) { return load_widened(x + i); },
+            [x](int64_t i) { return static_cast<float>(x[i]); });
+        return;
+      }
     }
     alignas(32) C buffer[kBuffer];
     for (int64_t i = 0; i < n; i += kBuffer) {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/dtype.h"
+
 namespace lockstep::cpu {
 
 /// 32 bytes of T with element-wise operators.
@@ -27,6 +29,14 @@ inline Vector<T> load_vector(const T* x) {
 template <class T>
 inline void store_vector(T* x, Vector<T> value) {
   *reinterpret_cast<typename VectorOf<T>::unaligned*>(x) = value;
+}
+
+/// 8 elements of bf16 as f32.
+inline Vector<float> load_widened(const BFloat16* x) {
+  typedef uint16_t Words __attribute__((vector_size(16), aligned(2), may_alias));
+  typedef uint32_t Wide __attribute__((vector_size(32)));
+  const Wide wide = __builtin_convertvector(*reinterpret_cast<const Words*>(x), Wide) << 16;
+  return reinterpret_cast<Vector<float>>(wide);
 }
 
 /// Joining two values, or two vectors of them: `identity` changes nothing.

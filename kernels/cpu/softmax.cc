@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/exp_row.h"
+#include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
 
@@ -187,10 +188,52 @@ void convert_tile(To* to, int64_t to_stride, const From* from, int64_t from_stri
   }
 }
 
+/// What the threads share out: lines, in tiles of `width` where they lie side by side.
+template <class To, class From>
+struct LineRange {
+  Lines lines;
+  int64_t width;
+  int64_t tiles;  ///< of one outer index
+  To* y;
+  const From* a;
+  const From* b;  ///< null for a forward
+};
+
+template <class Work, class To, class From>
+void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
+  using C = ComputeType<From>;
+  constexpr bool kDirect = std::is_same_v<To, C> && std::is_same_v<From, C>;
+  const auto& [lines, width, tiles, y, a, b] = all;
+  const int64_t n = lines.n;
+  const auto work = [&](const Columns<C>& c) {
+    lines.inner == 1 ? Work::row(c.y, c.a, c.b, n) : Work::columns(c);
+  };
+  std::vector<C> buffers(kDirect ? 0 : static_cast<size_t>(3 * n * width));
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t column = i % tiles * width;
+    const int64_t at = i / tiles * n * lines.inner + column;
+    const int64_t count = std::min(width, lines.inner - column);
+    if constexpr (kDirect) {
+      work({y + at, a + at, b != nullptr ? b + at : nullptr, n, count, lines.inner});
+    } else {
+      C* const a_tile = buffers.data();
+      C* const b_tile = a_tile + n * width;
+      C* const y_tile = b_tile + n * width;
+      convert_tile(a_tile, width, a + at, lines.inner, n, count);
+      if (b != nullptr) convert_tile(b_tile, width, b + at, lines.inner, n, count);
+      work({y_tile, a_tile, b_tile, n, count, width});
+      convert_tile(y + at, lines.inner, y_tile, width, n, count);
+    }
+  }
+}
+template <class Work, class To, class From>
+LS_WIDE_VECTORS void some_lines_wide(const LineRange<To, From>& all, int64_t first, int64_t last) {
+  some_lines<Work>(all, first, last);
+}
+
 /// Applies Work to every line: from one input (forward) or two (backward).
 template <class Work, class To, class From>
 void each_line(const Out& out, const In& first_in, const In* second_in, int64_t dim) {
-  using C = ComputeType<From>;
   const Lines lines(out, dim);
   const From* a = first_in.data<From>();
   const From* b = second_in != nullptr ? second_in->data<From>() : nullptr;
@@ -198,30 +241,10 @@ void each_line(const Out& out, const In& first_in, const In* second_in, int64_t 
   const int64_t n = lines.n;
   const int64_t width = std::min(kColumns, lines.inner);
   const int64_t tiles = (lines.inner + width - 1) / width;
-  const auto work = [&](const Columns<C>& c) {
-    lines.inner == 1 ? Work::row(c.y, c.a, c.b, n) : Work::columns(c);
-  };
+  const LineRange<To, From> all{lines, width, tiles, y, a, b};
+  const auto work = for_this_cpu(&some_lines_wide<Work, To, From>, &some_lines<Work, To, From>);
   parallel_for(0, lines.outer * tiles, std::max<int64_t>(1, kGrain / (n * width)),
-               [&](int64_t first, int64_t last) {
-                 constexpr bool kDirect = std::is_same_v<To, C> && std::is_same_v<From, C>;
-                 std::vector<C> buffers(kDirect ? 0 : static_cast<size_t>(3 * n * width));
-                 for (int64_t i = first; i < last; ++i) {
-                   const int64_t column = i % tiles * width;
-                   const int64_t at = i / tiles * n * lines.inner + column;
-                   const int64_t count = std::min(width, lines.inner - column);
-                   if constexpr (kDirect) {
-                     work({y + at, a + at, b != nullptr ? b + at : nullptr, n, count, lines.inner});
-                   } else {
-                     C* const a_tile = buffers.data();
-                     C* const b_tile = a_tile + n * width;
-                     C* const y_tile = b_tile + n * width;
-                     convert_tile(a_tile, width, a + at, lines.inner, n, count);
-                     if (b != nullptr) convert_tile(b_tile, width, b + at, lines.inner, n, count);
-                     work({y_tile, a_tile, b_tile, n, count, width});
-                     convert_tile(y + at, lines.inner, y_tile, width, n, count);
-                   }
-                 }
-               });
+               [&](int64_t first, int64_t last) { work(all, first, last); });
 }
 
 template <class Work>

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "core/parallel.h"
 #include "kernels/cpu/strided_plan.h"
+#include "kernels/cpu/transpose.h"
 
 namespace lockstep::cpu {
 
@@ -17,6 +20,8 @@ constexpr int64_t kShortRow = 16;
 /// brings into the cache, the next ones use.
 constexpr int64_t kBlockRows = 16;
 constexpr int64_t kBlockColumns = 64;
+/// Rows of a block that is transposed: several cache lines of each column, which are pages apart.
+constexpr int64_t kTileRows = 64;
 
 /// True when no operand needs a plan or a buffer: the tensors are plain arrays of their lanes.
 bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
@@ -28,6 +33,12 @@ bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec&
     }
   }
   return true;
+}
+
+bool all_bf16(const Out& out, std::span<const In* const> inputs) {
+  return out.dtype == DType::kBF16 && std::all_of(inputs.begin(), inputs.end(), [](const In* in) {
+           return in->dtype == DType::kBF16;
+         });
 }
 
 void run_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
@@ -48,16 +59,21 @@ void run_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec
 
 /// How one operand is reached.
 struct Access {
-  bool direct = false;  ///< the loop works on the tensor's own memory
+  bool direct = false;   ///< the loop works on the tensor's own memory
+  bool in_lane = false;  ///< elements are stored as the loop reads them
   LoadFunction load = nullptr;
-  int64_t stride = 0;  ///< bytes, inside a row
+  int64_t element = 0;  ///< bytes
+  int64_t stride = 0;   ///< bytes, inside a row
 };
 
 /// One thread's walk over a part of the nest.
 class Walk {
  public:
-  Walk(const StridedPlan& plan, const LoopSpec& spec, const Access* access, StoreFunction store)
-      : plan_(plan), spec_(spec), access_(access), store_(store) {}
+  Walk(const StridedPlan& plan, const LoopSpec& spec, std::span<const Access> access,
+       StoreFunction store)
+      : plan_(plan), spec_(spec), store_(store) {
+    std::copy(access.begin(), access.end(), access_);
+  }
 
   /// Pieces [first, last) of the rows, cut into `per_row` pieces of `length` columns.
   void pieces(int64_t first, int64_t last, int64_t per_row, int64_t length) {
@@ -65,7 +81,9 @@ class Walk {
     int64_t piece = first % per_row;
     for (int64_t i = first; i < last; ++i) {
       const int64_t begin = piece * length;
-      one_piece(row.addresses(), begin, std::min(length, plan_.inner() - begin));
+      char* at[StridedPlan::kMaxOperands];
+      move_to(at, row.addresses(), begin);
+      one_piece(at, std::min(length, plan_.inner() - begin));
       if (++piece == per_row) {
         piece = 0;
         row.next();
@@ -84,25 +102,75 @@ class Walk {
       }
       for (int64_t column = 0; column < plan_.inner(); column += length) {
         const int64_t count = std::min(length, plan_.inner() - column);
-        for (int64_t r = 0; r < rows; ++r) one_piece(addresses[r], column, count);
+        for (int64_t r = 0; r < rows; ++r) {
+          char* at[StridedPlan::kMaxOperands];
+          move_to(at, addresses[r], column);
+          one_piece(at, count);
+        }
+      }
+    }
+  }
+
+  /// The same for rows that follow each other along dimension 1, where some inputs are contiguous:
+  /// their part of a block is transposed first, so that rows then read it in order.
+  void transposed_blocks(int64_t first, int64_t last) {
+    alignas(64) char tiles[StridedPlan::kMaxOperands - 1][kTileRows * kBlockColumns * 8];
+    Access original[StridedPlan::kMaxOperands];
+    std::copy_n(access_, plan_.operands, original);
+    for (int o = 1; o < plan_.operands; ++o) {
+      if (!crosses(o)) continue;
+      access_[o].stride = plan_.strides[o][1];  // the element's size
+      access_[o].direct = access_[o].in_lane;
+    }
+    RowWalker row(plan_, first);
+    for (int64_t begin = first; begin < last;) {
+      const int64_t along = plan_.sizes[1] - begin % plan_.sizes[1];
+      const int64_t rows = std::min({kTileRows, last - begin, along});
+      char* start[StridedPlan::kMaxOperands];
+      std::copy_n(row.addresses(), plan_.operands, start);
+      for (int64_t r = 0; r < rows; ++r) row.next();
+      begin += rows;
+      for (int64_t column = 0; column < plan_.inner(); column += kBlockColumns) {
+        const int64_t count = std::min(kBlockColumns, plan_.inner() - column);
+        char* at[StridedPlan::kMaxOperands];
+        int64_t step[StridedPlan::kMaxOperands];  // from row to row
+        for (int o = 0; o < plan_.operands; ++o) {
+          at[o] = start[o] + column * original[o].stride;
+          step[o] = plan_.strides[o][1];
+          if (o == 0 || !crosses(o)) continue;
+          const int64_t element = plan_.strides[o][1];
+          step[o] = kBlockColumns * element;
+          transpose_block(element)(tiles[o - 1], step[o], at[o], original[o].stride, rows, count);
+          at[o] = tiles[o - 1];
+        }
+        for (int64_t r = 0; r < rows; ++r) {
+          one_piece(at, count);
+          for (int o = 0; o < plan_.operands; ++o) at[o] += step[o];
+        }
       }
     }
   }
 
  private:
-  void one_piece(char* const* row, int64_t begin, int64_t count) {
+  /// Whether input `o` is contiguous along dimension 1 instead of along the row.
+  bool crosses(int o) const {
+    return plan_.strides[o][1] == access_[o].element && plan_.strides[o][0] != 0 &&
+           plan_.strides[o][0] != access_[o].element;
+  }
+  void move_to(char** at, char* const* row, int64_t column) const {
+    for (int o = 0; o < plan_.operands; ++o) at[o] = row[o] + column * access_[o].stride;
+  }
+
+  void one_piece(char* const* at, int64_t count) {
     const void* in[3];
     for (int o = 1; o < plan_.operands; ++o) {
-      const Access& access = access_[o];
-      const char* from = row[o] + begin * access.stride;
-      in[o - 1] = access.direct ? from : loaded(o, from, count);
+      in[o - 1] = access_[o].direct ? at[o] : loaded(o, at[o], count);
     }
-    char* to = row[0] + begin * access_[0].stride;
     if (access_[0].direct) {
-      spec_.loop(count, to, in, spec_.functor);
+      spec_.loop(count, at[0], in, spec_.functor);
     } else {
       spec_.loop(count, buffers_[0], in, spec_.functor);
-      store_(count, to, access_[0].stride, buffers_[0]);
+      store_(count, at[0], access_[0].stride, buffers_[0]);
     }
   }
 
@@ -121,7 +189,7 @@ class Walk {
 
   const StridedPlan& plan_;
   const LoopSpec& spec_;
-  const Access* access_;
+  Access access_[StridedPlan::kMaxOperands];
   StoreFunction store_;
   const char* held_[StridedPlan::kMaxOperands] = {};
   int64_t held_count_[StridedPlan::kMaxOperands] = {};
@@ -139,6 +207,15 @@ bool crosses_rows(const StridedPlan& plan, std::span<const In* const> inputs) {
   return false;
 }
 
+/// True when that is so along dimension 1, where rows follow each other, for some input.
+bool rows_cross(const StridedPlan& plan, std::span<const In* const> inputs) {
+  for (int o = 1; o < plan.operands; ++o) {
+    const int64_t element = static_cast<int64_t>(lockstep::size_of(inputs[o - 1]->dtype));
+    if (plan.strides[o][1] == element && plan.strides[o][0] > element) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
@@ -147,6 +224,12 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
     return;
   }
   if (out.numel == 0) return;
+  if (spec.bf16_loop != nullptr && all_bf16(out, inputs)) {
+    LoopSpec narrow = spec;
+    narrow.loop = std::exchange(narrow.bf16_loop, nullptr);
+    std::fill(std::begin(narrow.lanes), std::end(narrow.lanes), Lane::kBF16);
+    return strided_loop(out, inputs, narrow);
+  }
   StridedPlan plan;
   make_plan(plan, out, inputs);
   const bool short_rows = plan.rank > 1 && plan.inner() < kShortRow;
@@ -157,17 +240,27 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
     const DType dtype = o == 0 ? out.dtype : inputs[o - 1]->dtype;
     const Lane lane = spec.lanes[o];
     access[o].stride = plan.strides[o][0];
-    access[o].direct = is_stored_as(dtype, lane) && access[o].stride == size_of(lane);
+    access[o].element = static_cast<int64_t>(lockstep::size_of(dtype));
+    access[o].in_lane = is_stored_as(dtype, lane);
+    access[o].direct = access[o].in_lane && access[o].stride == size_of(lane);
     access[o].load = o == 0 ? nullptr : load_function(lane, dtype);
     all_direct = all_direct && access[o].direct;
   }
   const StoreFunction store = store_function(out.dtype, spec.lanes[0]);
   const bool crossing = crosses_rows(plan, inputs);
+  const std::span<const Access> each(access, static_cast<size_t>(plan.operands));
+  if (plan.rank > 1 && crossing && !short_rows && rows_cross(plan, inputs)) {
+    const int64_t grain = std::max<int64_t>(kTileRows, spec.grain / plan.inner());
+    parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
+      Walk(plan, spec, each, store).transposed_blocks(first, last);
+    });
+    return;
+  }
   if (plan.rank > 1 && (short_rows || crossing)) {
     const int64_t length = crossing && !short_rows ? kBlockColumns : kChunk;
     const int64_t grain = std::max<int64_t>(kBlockRows, spec.grain / plan.inner());
     parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
-      Walk(plan, spec, access, store).blocks(first, last, length);
+      Walk(plan, spec, each, store).blocks(first, last, length);
     });
     return;
   }
@@ -175,7 +268,7 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   const int64_t per_row = (plan.inner() + length - 1) / length;
   parallel_for(
       0, plan.rows() * per_row, std::max<int64_t>(1, spec.grain / length),
-      [&](int64_t a, int64_t b) { Walk(plan, spec, access, store).pieces(a, b, per_row, length); });
+      [&](int64_t a, int64_t b) { Walk(plan, spec, each, store).pieces(a, b, per_row, length); });
 }
 
 }  // namespace lockstep::cpu

@@ -20,6 +20,8 @@ struct LoopSpec {
   const void* functor;
   int64_t grain;  ///< elements that are worth a thread
   Lane lanes[4];  ///< of the output, then of each input
+  /// The same on bf16 elements, for lanes of f32; null where going through buffers is as good.
+  InnerLoop bf16_loop = nullptr;
 };
 
 /// Runs an elementwise operator over tensors of any strides and dtypes: inputs broadcast to out's
@@ -94,6 +96,31 @@ InnerLoop chosen_loop() {
   return &inner_loop<F, R, A...>;
 }
 
+/// In one pass what else takes one for each operand to convert it.
+template <class F, class... A, size_t... I>
+void bf16_loop_over(int64_t n, BFloat16* out, const void* const* in, const F& functor,
+                    std::index_sequence<I...>) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = BFloat16(functor(static_cast<A>(static_cast<const BFloat16*>(in[I])[i])...));
+  }
+}
+template <class F, class... A>
+LS_WIDE_VECTORS void wide_bf16_loop(int64_t n, void* out, const void* const* in,
+                                    const void* functor) {
+  const F copy = *static_cast<const F*>(functor);
+  bf16_loop_over<F, A...>(n, static_cast<BFloat16*>(out), in, copy,
+                          std::index_sequence_for<A...>());
+}
+template <class F, class R, class... A>
+InnerLoop chosen_bf16_loop() {
+  constexpr bool kInF32 = std::is_same_v<R, float> && (std::is_same_v<A, float> && ...);
+  if constexpr (kInF32 && !HasRare<F, A...>) {
+    return for_this_cpu<InnerLoop>(&wide_bf16_loop<F, A...>, nullptr);
+  }
+  return nullptr;
+}
+
 }  // namespace detail
 
 /// out = functor(inputs...), with lanes R for the output and A... for the inputs.
@@ -105,7 +132,8 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
                {detail::chosen_loop<F, R, A...>(),
                 &functor,
                 detail::Heavy<F> ? 8192 : 32768,
-                {lane_of<R>, lane_of<A>...}});
+                {lane_of<R>, lane_of<A>...},
+                detail::chosen_bf16_loop<F, R, A...>()});
 }
 
 }  // namespace lockstep::cpu

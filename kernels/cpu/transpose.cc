@@ -92,21 +92,6 @@ void block_of(char* to, int64_t to_stride, const char* from, int64_t from_stride
               rows - whole_rows, columns);
 }
 
-using BlockFunction = void (*)(char*, int64_t, const char*, int64_t, int64_t, int64_t);
-
-BlockFunction block_function(int64_t element_size) {
-  switch (element_size) {
-    case 1:
-      return &block_of<uint8_t>;
-    case 2:
-      return &block_of<uint16_t>;
-    case 4:
-      return &block_of<uint32_t>;
-    default:
-      return &block_of<uint64_t>;
-  }
-}
-
 /// The plan without its two innermost loops: dimension 0 becomes a single step.
 StridedPlan outer_loops(const StridedPlan& plan, int dimension) {
   StridedPlan outer;
@@ -127,6 +112,19 @@ StridedPlan outer_loops(const StridedPlan& plan, int dimension) {
 
 }  // namespace
 
+TransposeBlock transpose_block(int64_t element_size) {
+  switch (element_size) {
+    case 1:
+      return &block_of<uint8_t>;
+    case 2:
+      return &block_of<uint16_t>;
+    case 4:
+      return &block_of<uint32_t>;
+    default:
+      return &block_of<uint64_t>;
+  }
+}
+
 int transposed_dimension(const StridedPlan& plan, int64_t element_size) {
   if (plan.strides[0][0] != element_size || plan.sizes[0] < 2) return 0;
   if (plan.strides[1][0] == element_size || plan.strides[1][0] == 0) return 0;
@@ -137,7 +135,7 @@ int transposed_dimension(const StridedPlan& plan, int64_t element_size) {
 }
 
 void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size) {
-  const BlockFunction block = block_function(element_size);
+  const TransposeBlock block = transpose_block(element_size);
   const StridedPlan outer = outer_loops(plan, dimension);
   const int64_t rows = plan.sizes[dimension];
   const int64_t columns = plan.sizes[0];

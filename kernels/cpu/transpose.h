@@ -8,6 +8,12 @@ namespace lockstep::cpu {
 /// dimension 0; 0 when the plan (of an output and one input of one dtype) is no transposition.
 int transposed_dimension(const StridedPlan& plan, int64_t element_size);
 
+/// Copies a block of the output, whose rows are `to_stride` bytes apart: row r, column c comes from
+/// `from + c * from_stride + r * (element size)`.
+using TransposeBlock = void (*)(char* to, int64_t to_stride, const char* from, int64_t from_stride,
+                                int64_t rows, int64_t columns);
+TransposeBlock transpose_block(int64_t element_size);
+
 /// Copies such a plan in square blocks, so that both sides are read and written by the cache line.
 void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size);
 

@@ -19,11 +19,12 @@ void check_arguments(const Tensor& query, const Tensor& key, const Tensor& value
       "[{}] shapes do not fit: expected [B, H, T, D] and twice [B, heads dividing H, S, D], got "
       "{}, {} and {}. scaled_dot_product_attention takes more.",
       kOp, query.shape(), key.shape(), value.shape());
-  for (const Tensor* tensor : {&query, &key, &value}) {
-    LS_CHECK(tensor->dtype() == DType::kF32, DTypeError,
-             "[{}] expected float32, got {}. scaled_dot_product_attention takes other dtypes.", kOp,
-             to_string(tensor->dtype()));
-  }
+  const bool takes =
+      query.dtype() == DType::kF32 || query.dtype() == DType::kBF16 || query.dtype() == DType::kF16;
+  LS_CHECK(takes && key.dtype() == query.dtype() && value.dtype() == query.dtype(), DTypeError,
+           "[{}] expected three tensors of float32, bfloat16 or float16, got {}, {} and {}. "
+           "scaled_dot_product_attention takes float64 too.",
+           kOp, to_string(query.dtype()), to_string(key.dtype()), to_string(value.dtype()));
   LS_CHECK(dropout_p == 0.0, ShapeError,
            "[{}] dropout_p must be 0, got {}. scaled_dot_product_attention takes dropout.", kOp,
            dropout_p);
@@ -50,6 +51,7 @@ Dims heads_inside(IntList sizes) {
 OutputSpec gradient_of(const Tensor& argument) {
   OutputSpec spec;
   spec.sizes = to_dims(argument.sizes());
+  spec.dtype = argument.dtype();
   const bool keeps = is_dense(argument.sizes(), argument.strides()) && argument.stride(-1) == 1;
   spec.strides = keeps ? to_dims(argument.strides()) : heads_inside(argument.sizes());
   return spec;
@@ -61,7 +63,7 @@ Outputs flash_attention(const Tensor& query, const Tensor& key, const Tensor& va
                         double dropout_p, bool is_causal, OptionalTensor attn_mask,
                         std::optional<double>) {
   check_arguments(query, key, value, dropout_p, is_causal, attn_mask);
-  Outputs outputs = one(to_dims(query.sizes()), DType::kF32);
+  Outputs outputs = one(to_dims(query.sizes()), query.dtype());
   outputs.specs[0].strides = heads_inside(query.sizes());
   OutputSpec& logsumexp = outputs.specs.emplace_back();
   logsumexp.sizes = {query.size(0), query.size(1), query.size(2)};
@@ -79,11 +81,13 @@ Outputs flash_attention_backward(const Tensor& grad_out, const Tensor& query, co
            "[_scaled_dot_product_flash_attention_for_cpu_backward] expected grad_out and out of "
            "shape {} and logsumexp without the last dimension, got {}, {} and {}.",
            query.shape(), grad_out.shape(), out.shape(), logsumexp.shape());
-  for (const Tensor* tensor : {&grad_out, &out, &logsumexp}) {
-    LS_CHECK(tensor->dtype() == DType::kF32, DTypeError,
-             "[_scaled_dot_product_flash_attention_for_cpu_backward] expected float32, got {}.",
-             to_string(tensor->dtype()));
-  }
+  const bool dtypes_fit = grad_out.dtype() == query.dtype() && out.dtype() == query.dtype() &&
+                          logsumexp.dtype() == DType::kF32;
+  LS_CHECK(dtypes_fit, DTypeError,
+           "[_scaled_dot_product_flash_attention_for_cpu_backward] expected grad_out and out of "
+           "dtype {} and a float32 logsumexp, got {}, {} and {}.",
+           to_string(query.dtype()), to_string(grad_out.dtype()), to_string(out.dtype()),
+           to_string(logsumexp.dtype()));
   Outputs outputs;
   for (const Tensor* tensor : {&query, &key, &value}) {
     outputs.specs.push_back(gradient_of(*tensor));

@@ -9,6 +9,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/ops/view.h"
+#include "nn/run_blocks.h"
 
 namespace lockstep::nn {
 
@@ -78,7 +79,10 @@ Tensor Gpt2::forward(const Tensor& tokens, KvCache* cache) {
            past + length);
   const Tensor positions = wpe.weight.slice(0, past, past + length);
   Tensor x = dropout(wte.forward(tokens) + positions, options_.dropout, is_training());
-  for (int64_t i = 0; i < options_.layers; ++i) x = h[i]->forward(x, cache, i);
+  x = run_blocks(h.size(), cache == nullptr ? checkpoint_every() : 0, x,
+                 [this, cache](size_t i, const Tensor& input) {
+                   return h[i]->forward(input, cache, static_cast<int64_t>(i));
+                 });
   if (cache != nullptr) cache->advance(length);
   return linear(ln_f.forward(x), wte.weight);
 }

@@ -8,6 +8,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
+#include "nn/run_blocks.h"
 
 namespace lockstep::nn {
 
@@ -126,7 +127,10 @@ Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
   const Tensor cosine = cosine_.slice(0, past, past + length);
   const Tensor sine = sine_.slice(0, past, past + length);
   Tensor x = embed_tokens.forward(tokens);
-  for (int64_t i = 0; i < options_.layers; ++i) x = blocks[i]->forward(x, cosine, sine, cache, i);
+  x = run_blocks(blocks.size(), cache == nullptr ? checkpoint_every() : 0, x,
+                 [this, cosine, sine, cache](size_t i, const Tensor& input) {
+                   return blocks[i]->forward(input, cosine, sine, cache, static_cast<int64_t>(i));
+                 });
   if (cache != nullptr) cache->advance(length);
   x = norm.forward(x);
   return lm_head ? lm_head->forward(x) : linear(x, embed_tokens.weight);

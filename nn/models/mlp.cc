@@ -1,11 +1,14 @@
 #include "nn/models/mlp.h"
 
+#include "core/call_op.h"
 #include "core/check.h"
 #include "core/ops/pointwise.h"
+#include "nn/run_blocks.h"
 
 namespace lockstep::nn {
 
 Mlp::Mlp(const MlpOptions& options) : options_(options) {
+  if (!options.activation_operator.empty()) dispatcher().find(options.activation_operator);
   std::vector<int64_t> widths = options.hidden_widths;
   widths.push_back(options.classes);
   int64_t in = options.inputs;
@@ -19,12 +22,22 @@ Mlp::Mlp(const MlpOptions& options) : options_(options) {
 Tensor Mlp::forward(const Tensor& inputs) {
   LS_CHECK(inputs.dim() == 2 && inputs.size(1) == options_.inputs, ShapeError,
            "[mlp] expected samples [batch, {}], got {}.", options_.inputs, inputs.shape());
-  Tensor x = inputs;
-  for (size_t i = 0; i + 1 < layers.size(); ++i) {
-    x = layers[i]->forward(x);
-    x = options_.activation == Activation::kRelu ? relu(x) : gelu(x);
-  }
+  const Tensor x = run_blocks(
+      layers.size() - 1, checkpoint_every(), inputs,
+      [this](size_t i, const Tensor& input) { return activate(layers[i]->forward(input)); });
   return layers.back()->forward(x);
+}
+
+Tensor Mlp::activate(const Tensor& x) const {
+  if (options_.activation_operator.empty()) {
+    return options_.activation == Activation::kRelu ? relu(x) : gelu(x);
+  }
+  const Tensor y = call_op(options_.activation_operator, {x});
+  LS_CHECK(same(y.sizes(), x.sizes()), ShapeError,
+           "[mlp] the operator {} cannot be an activation: expected a result of its argument's "
+           "shape {}, got {}.",
+           options_.activation_operator, x.shape(), y.shape());
+  return y;
 }
 
 double Mlp::forward_flops() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "nn/classifier.h"
@@ -19,11 +20,14 @@ struct MlpOptions {
   std::vector<int64_t> hidden_widths = {128};  ///< none: a linear classifier
   int64_t classes = 10;
   Activation activation = Activation::kRelu;
+  /// Operator to call instead: its first argument is the layer's output, the others have defaults.
+  std::string activation_operator = {};
 };
 
 /// Layers are named layers.0, layers.1, ... and start as PyTorch's do.
 class Mlp final : public Classifier {
  public:
+  /// Throws DispatchError when the options name an operator that there is none of.
   explicit Mlp(const MlpOptions& options);
 
   Tensor forward(const Tensor& inputs) override;
@@ -34,6 +38,8 @@ class Mlp final : public Classifier {
   std::vector<std::unique_ptr<Linear>> layers;
 
  private:
+  Tensor activate(const Tensor& x) const;
+
   MlpOptions options_;
 };
 

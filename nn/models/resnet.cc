@@ -6,6 +6,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/pool.h"
 #include "core/ops/view.h"
+#include "nn/run_blocks.h"
 
 namespace lockstep::nn {
 
@@ -84,9 +85,12 @@ Tensor Resnet::forward(const Tensor& inputs) {
            inputs.shape());
   Tensor x = relu(bn1.forward(conv1.forward(inputs)));
   if (options_.stem == ResnetStem::kImageNet) x = max_pool2d(x, {3}, {2}, {1});
+  std::vector<BasicBlock*> blocks;
   for (const auto& stage : stages) {
-    for (const auto& block : stage) x = block->forward(x);
+    for (const auto& block : stage) blocks.push_back(block.get());
   }
+  x = run_blocks(blocks.size(), checkpoint_every(), x,
+                 [blocks](size_t i, const Tensor& input) { return blocks[i]->forward(input); });
   return fc.forward(adaptive_avg_pool2d(x, {1}).flatten(1));
 }
 

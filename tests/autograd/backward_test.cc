@@ -112,6 +112,41 @@ TEST(Backward, IntegerArgumentsTakeNoPart) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(2, 3));
 }
 
+TEST(Backward, GoesBackThroughACast) {
+  const Tensor x = leaf({1, 2});
+  const Tensor half = x.to(DType::kF32) * 3;
+  EXPECT_EQ(half.dtype(), DType::kF32);
+  half.sum().backward();
+  EXPECT_EQ(x.grad().dtype(), DType::kF64);
+  EXPECT_THAT(elements(x.grad()), ElementsAre(3, 3));
+}
+
+TEST(Backward, OfTensorsWithoutElements) {
+  const Tensor x = leaf({});
+  (x * 2).sum().backward();
+  EXPECT_TRUE(x.grad().defined());
+  EXPECT_EQ(x.grad().numel(), 0);
+  x.backward(sample::vector({}));
+  EXPECT_EQ(x.grad().numel(), 0);
+}
+
+TEST(Backward, RunsWhileRecordingIsOff) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = (x * x).sum();
+  const NoGradGuard guard;
+  y.backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 4));
+}
+
+TEST(Backward, WhatTheRootDoesNotDependOnIsLeftAlone) {
+  const Tensor x = leaf({1, 2}), y = leaf({3, 4});
+  const Tensor aside = x * y;
+  const Tensor root = (x * 2).sum();
+  root.backward();
+  EXPECT_FALSE(y.grad().defined());
+  EXPECT_FALSE(aside.grad_fn()->saved_tensors().empty());
+}
+
 TEST(Backward, TwiceWithoutRetainGraphIsAnErrorThatSaysSo) {
   const Tensor x = leaf({1, 2});
   const Tensor y = (x * x).sum();

@@ -7,6 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
 #include "autograd/node.h"
+#include "core/call_op.h"
 #include "core/error.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
@@ -228,6 +229,62 @@ TEST(InPlaceOnViews, APersistentViewOfAParameterSurvivesItsUpdates) {
   }
   parts[1].sum().backward();
   EXPECT_THAT(elements(parameter.grad()), ElementsAre(0, 0, 1, 1));
+}
+
+TEST(InPlaceGeometry, ATensorTransposedInPlaceCarriesTheTransposesHistory) {
+  const Tensor x = sample::matrix(2, 3);
+  const Tensor y = x * 2;
+  call_op("t_", {Value(y)});
+  EXPECT_EQ(to_string(y.sizes()), "[3, 2]");
+  EXPECT_EQ(y.grad_fn()->name(), "TBackward0");
+  const Tensor weight = sample::matrix(3, 2, false);
+  (y * weight).sum().backward();
+  EXPECT_EQ(sample::elements(x.grad()), sample::elements(weight.t() * 2));
+}
+
+TEST(InPlaceGeometry, OfAViewLeavesTheBaseAsItIs) {
+  const Tensor x = sample::matrix(2, 3);
+  const Tensor y = x * 2;
+  const Tensor row = y.select(0, 1);
+  call_op("unsqueeze_", {Value(row), Value(int64_t{1})});
+  EXPECT_EQ(to_string(row.sizes()), "[3, 1]");
+  EXPECT_EQ(to_string(y.sizes()), "[2, 3]");
+  (row.sum() * 5 + y.sum()).backward();
+  EXPECT_THAT(sample::elements(x.grad()), ElementsAre(2, 2, 2, 12, 12, 12));
+}
+
+TEST(InPlaceGeometry, CountsAsAChangeOfWhatWasSaved) {
+  const Tensor x = sample::matrix(2, 3);
+  const Tensor y = x * 2;
+  const Tensor z = y * y;
+  call_op("t_", {Value(y)});
+  EXPECT_THROWS(z.sum().backward(), AutogradError, "changed in place");
+  EXPECT_THROWS(call_op("t_", {Value(x)}), AutogradError, "[t_]", "leaf");
+}
+
+TEST(DetachInPlace, MakesALeafOfAComputedTensor) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  const Tensor before = y * y;
+  call_op("detach_", {Value(y)});
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+  before.sum().backward();  // what was recorded before goes on as it was
+  EXPECT_THAT(sample::elements(x.grad()), ElementsAre(8, 16));
+  EXPECT_FALSE((y * 3).requires_grad());
+}
+
+TEST(DetachInPlace, StopsALeafFromRequiringGrad) {
+  const Tensor x = leaf({1});
+  call_op("detach_", {Value(x)});
+  EXPECT_FALSE(x.requires_grad());
+}
+
+TEST(DetachInPlace, IsNotForViews) {
+  const Tensor y = leaf({1, 2}) * 2;
+  const Tensor view = y.select(0, 0);
+  EXPECT_THROWS(call_op("detach_", {Value(view)}), AutogradError, "[detach_]", "detach()");
+  EXPECT_TRUE(view.requires_grad());
 }
 
 }  // namespace

@@ -133,8 +133,9 @@ TEST(Resolve, OnlyWhatIsThereCanBeChosen) {
   EXPECT_EQ(problem({"device=cuda"}), "device is \"cuda\": expected \"cpu\".");
   EXPECT_EQ(problem({"device=CPU"}), "device is \"CPU\": expected \"cpu\". Did you mean cpu?");
   EXPECT_EQ(problem({"precision=PRECISION_UNSPECIFIED"}),
-            "precision is PRECISION_UNSPECIFIED: expected F32.");
-  EXPECT_EQ(problem({"precision=7"}), "precision is 7: expected F32.");
+            "precision is PRECISION_UNSPECIFIED: expected one of F32, BF16_MIXED, F16_MIXED.");
+  EXPECT_EQ(problem({"precision=7"}),
+            "precision is 7: expected one of F32, BF16_MIXED, F16_MIXED.");
 }
 
 TEST(Resolve, SizesMustDivide) {

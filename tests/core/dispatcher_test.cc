@@ -230,7 +230,7 @@ TEST(Dispatcher, DumpGivesAReasonForEveryKey) {
   const std::string text = dispatcher().dump(op_test_answer.info());
   EXPECT_THAT(text, ::testing::HasSubstr("kernel at "));
   EXPECT_THAT(text, ::testing::ContainsRegex("Meta +missing"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("Vmap +skipped"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("Functionalize +skipped"));
   EXPECT_THAT(dispatcher().dump(op_test_same.info()), ::testing::ContainsRegex("CPU +composite"));
 }
 

@@ -36,6 +36,44 @@ TEST(Matmul, TransposedOperandsAreReadInPlace) {
   EXPECT_EQ(hidden_copies().copies, before);
 }
 
+TEST(Matmul, OneMatrixForAWholeBatchGivesWhatACopyForEachGives) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64}) {
+    const Tensor shared = ramp({5, 4}, dtype).unsqueeze(0).expand({3, 5, 4});
+    for (const int64_t rows : {1, 2}) {
+      const Tensor batch = ramp({3, rows, 5}, dtype);
+      const Tensor apart = ramp({3, rows, 9}, dtype).slice(2, 2, 7);
+      const Tensor added = ramp({3, rows, 4}, dtype);
+      const Tensor bias = ramp({4}, dtype);
+      for (const Tensor& left : {batch, apart, batch.slice(1, 0, 1).expand({3, rows, 5})}) {
+        const Tensor own = shared.contiguous();
+        EXPECT_TRUE(equal(bmm(left, shared), bmm(left.contiguous(), own)));
+        EXPECT_TRUE(equal(baddbmm(added, left, shared, 2, 3),
+                          baddbmm(added, left.contiguous(), own, 2, 3)));
+        EXPECT_TRUE(equal(baddbmm(bias.expand({3, rows, 4}), left, shared),
+                          baddbmm(bias, left.contiguous(), own)));
+      }
+    }
+  }
+}
+
+TEST(Matmul, AColumnTimesARowIsTheirOuterProduct) {
+  const Tensor a = ramp({3, 4, 1}) * 0.5;
+  const Tensor b = ramp({3, 1, 7}) - 3;
+  EXPECT_TRUE(equal(bmm(a, b), a * b));
+  EXPECT_TRUE(equal(bmm(a.reshape({3, 1, 4}).transpose(1, 2), b), a * b));
+  EXPECT_TRUE(equal(bmm(a, b.reshape({3, 7, 1}).transpose(1, 2)), a * b));
+  const Tensor added = ramp({3, 4, 7});
+  EXPECT_TRUE(equal(baddbmm(added, a, b, 2, 4), added * 2 + a * b * 4));
+}
+
+TEST(Matmul, GradientsOfABatchKeepTheLayoutOfTheFactors) {
+  const Tensor weight = ramp({2, 5, 4}).set_requires_grad();
+  const Tensor x = ramp({2, 3, 4});
+  const Tensor gradient = grad({sum(bmm(x, weight.transpose(1, 2)))}, {weight})[0];
+  EXPECT_TRUE(gradient.is_contiguous());
+  EXPECT_TRUE(equal(gradient, sum(x, {1}, true).expand({2, 5, 4})));
+}
+
 TEST(Matmul, ResultMayBeWrittenOverAFactor) {
   Tensor a = ramp({4, 4});
   const Tensor want = mm(a, a);

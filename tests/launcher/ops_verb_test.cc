@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/launcher/program.h"
+#include "tests/train/table_file.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -65,7 +66,7 @@ TEST_F(Ops, LoadedPluginsAreShownAndOverrideBuiltIns) {
   const std::string load = fmt::format("--load '{}/libelementwise.so'", LOCKSTEP_TEST_PLUGINS);
   const Result one = run(fmt::format("ops {} test::scale_clamp", load));
   EXPECT_EQ(one.status, 0) << one.errors;
-  EXPECT_THAT(one.output, HasSubstr("test::scale_clamp(Tensor self, float scale, float max=6"));
+  EXPECT_THAT(one.output, HasSubstr("test::scale_clamp(Tensor self, float scale=1"));
   EXPECT_THAT(one.output, HasSubstr("batching       its own rule"));
   EXPECT_THAT(one.output, HasSubstr("autocast       f32"));
   EXPECT_THAT(one.output, HasSubstr("kernel at "));
@@ -78,6 +79,22 @@ TEST_F(Ops, LoadedPluginsAreShownAndOverrideBuiltIns) {
     EXPECT_NE(missing.status, 0) << verb;
     EXPECT_THAT(missing.errors, HasSubstr("DataError: [plugin] nothing.so: no such file")) << verb;
   }
+}
+
+TEST_F(Ops, AConfigNamesAPluginsOperatorUnderMixedPrecision) {
+  train::put_table(folder_ / "table.csv", 200, 6, 3);
+  put_file(folder_ / "run.txtpb",
+           "precision: BF16_MIXED\n"
+           "model { mlp { inputs: 6 classes: 3 activation_operator: \"test::scale_clamp\" } }\n"
+           "data { table { path: \"table.csv\" held_out_rows: 40 } }\n"
+           "train { steps: 5 batch_size: 8 }\n");
+  const std::string load = fmt::format("--load '{}/libelementwise.so'", LOCKSTEP_TEST_PLUGINS);
+  const Result trained = run(fmt::format("train {} run.txtpb --run-dir out", load));
+  EXPECT_EQ(trained.status, 0) << trained.errors;
+  EXPECT_EQ(run(fmt::format("eval {} out", load)).status, 0);
+  const Result missing = run("train run.txtpb --run-dir other");
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.errors + missing.output, HasSubstr("model.mlp.activation_operator"));
 }
 #endif
 

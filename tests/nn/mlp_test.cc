@@ -37,6 +37,21 @@ TEST(Mlp, AppliesTheActivationBetweenLayersOnly) {
   }
 }
 
+TEST(Mlp, AnOperatorCanBeTheActivation) {
+  const NoGradGuard no_grad;
+  const Tensor x = random_tensor({7, 6});
+  manual_seed(1);
+  Mlp built_in(small(Activation::kGelu));
+  manual_seed(1);
+  MlpOptions options = small();
+  options.activation_operator = "gelu";
+  expect_near(Mlp(options).forward(x), built_in.forward(x), 0, 0);
+  options.activation_operator = "t";
+  EXPECT_THROW(Mlp(options).forward(x), ShapeError);
+  options.activation_operator = "gelo";
+  EXPECT_THROW(Mlp{options}, DispatchError);
+}
+
 TEST(Mlp, LayersStartUniformWithinTheRootOfTheirInputs) {
   manual_seed(1);
   const Mlp model({.inputs = 100, .hidden_widths = {400}, .classes = 10});

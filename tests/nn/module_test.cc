@@ -63,6 +63,21 @@ TEST(Module, ParametersRequireGrad) {
   EXPECT_TRUE(pair.a.weight.requires_grad());
 }
 
+TEST(Module, ZeroGradFreesGradientsOrWritesZeros) {
+  Pair pair(ones({2}), ones({3}));
+  pair.a.weight.sum().backward();
+  const Tensor gradient = pair.a.weight.grad();
+  pair.zero_grad(false);
+  EXPECT_TRUE(pair.a.weight.grad().is_same(gradient));
+  EXPECT_EQ(gradient.sum().item<float>(), 0);
+  EXPECT_FALSE(pair.b.weight.grad().defined());
+  pair.zero_grad();
+  EXPECT_FALSE(pair.a.weight.grad().defined());
+  pair.a.weight.mul(pair.a.weight).sum().backward({}, false, true);
+  pair.zero_grad(false);
+  EXPECT_FALSE(pair.a.weight.grad().requires_grad());
+}
+
 std::vector<std::string> names(const std::vector<NamedParameter>& tensors) {
   std::vector<std::string> found;
   for (const NamedParameter& tensor : tensors) found.push_back(tensor.name);

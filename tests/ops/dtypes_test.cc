@@ -127,16 +127,21 @@ void expect_shapes(const Results& got, const Results& want) {
   }
 }
 
-/// A result that is float32 for float32 and float64 for float64 has the arguments' dtype; behind
-/// the first, statistics of half floats may stay float32.
-void expect_floating_dtypes(const Results& got, const Results& f32, const Results& f64,
-                            DType dtype) {
-  ASSERT_EQ(got.tensors.size(), f64.tensors.size());
+/// The widest floating dtype that the operator takes.
+DType widest_dtype(const OpSamples& samples) {
+  return samples.refuses.contains(DType::kF64) ? DType::kF32 : DType::kF64;
+}
+
+/// A result that is float32 for float32 and `widest` for that has the arguments' dtype; behind the
+/// first, statistics of half floats may stay float32.
+void expect_floating_dtypes(const Results& got, const Results& f32, const Results& wide,
+                            DType dtype, DType widest) {
+  ASSERT_EQ(got.tensors.size(), wide.tensors.size());
   for (size_t i = 0; i < got.tensors.size(); ++i) {
     if (!got.tensors[i].defined()) continue;
     const DType found = got.tensors[i].dtype();
     const DType fixed = f32.tensors[i].dtype();
-    const bool follows = fixed == DType::kF32 && f64.tensors[i].dtype() == DType::kF64;
+    const bool follows = fixed == DType::kF32 && wide.tensors[i].dtype() == widest;
     const bool statistic = follows && i > 0 && is_half(dtype) && found == DType::kF32;
     if (statistic) continue;
     EXPECT_EQ(name(found), name(follows ? dtype : fixed)) << "result " << i;
@@ -164,12 +169,13 @@ void check_floating(const Operator& op, const OpSamples& samples, const Sample& 
   }
   ASSERT_TRUE(got.has_value()) << "refused";
   const std::optional<Results> f32 = accepted(op, in_f32);
-  const std::optional<Results> f64 = accepted(op, cast(op, in_dtype, all, dtype, DType::kF64));
-  ASSERT_TRUE(f32.has_value() && f64.has_value());
+  const DType widest = widest_dtype(samples);
+  const std::optional<Results> wide = accepted(op, cast(op, in_dtype, all, dtype, widest));
+  ASSERT_TRUE(f32.has_value() && wide.has_value());
   if (samples.differs.contains(dtype)) return;
-  expect_floating_dtypes(*got, *f32, *f64, dtype);
+  expect_floating_dtypes(*got, *f32, *wide, dtype, widest);
   if (samples.unspecified_values) return;
-  const Results& want = dtype == DType::kF64 ? *f32 : *f64;
+  const Results& want = dtype == widest ? *f32 : *wide;
   EXPECT_EQ(difference(in_dtypes(*got, dtypes_of(want)), want, tolerance(dtype)), "");
 }
 
@@ -224,7 +230,8 @@ void check_gradients(const Operator& op, const OpSamples& samples, const Sample&
       op, arguments, [](const Argument&, const Tensor& t) { return is_floating(t.dtype()); });
   const Arguments in_dtype = cast(op, arguments, data, DType::kF32, dtype);
   const Results got = gradients(op, in_dtype, data);
-  const Results want = gradients(op, cast(op, in_dtype, all, dtype, DType::kF64), data);
+  const Arguments wide = cast(op, in_dtype, all, dtype, widest_dtype(samples));
+  const Results want = gradients(op, wide, data);
   for (const Tensor& gradient : got.tensors) {
     if (!gradient.defined()) continue;
     EXPECT_EQ(name(gradient.dtype()), name(dtype));
@@ -233,7 +240,7 @@ void check_gradients(const Operator& op, const OpSamples& samples, const Sample&
   EXPECT_EQ(difference(in_dtypes(got, dtypes_of(want)), want, 2 * tolerance(dtype)), "");
 }
 
-TEST(DTypes, GradientsOfHalfFloatsAreThoseOfFloat64) {
+TEST(DTypes, GradientsOfHalfFloatsAreThoseOfTheWidestDType) {
   for_each_operator([](const Operator& op, const OpSamples& samples) {
     for (const DType dtype : {DType::kF16, DType::kBF16}) {
       SCOPED_TRACE(name(dtype));

@@ -41,12 +41,15 @@ TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
     for_each_sample(samples.calls, [&](const Sample& sample) {
       Arguments arguments = arguments_of(op, sample);
       Results want = call_operator(op, arguments);
-      if (!fits(want.tensors.at(0), arguments[0].tensor())) return;
+      // A view's form changes the geometry, so any result fits.
+      const bool view = op.kind() == OpKind::kView;
+      if (!view && !fits(want.tensors.at(0), arguments[0].tensor())) return;
       want.tensors[0] = cast_copy(want.tensors[0], arguments[0].tensor().dtype());
       for (const Arguments& given :
            {arguments_of(op, sample), with_strided_self(arguments_of(op, sample))}) {
         std::optional<Arguments> fresh = form.arguments(op, given);
         if (!fresh) return;
+        if (samples.reads_strides && !given[0].tensor().is_contiguous()) continue;
         ++tried;
         const Tensor self = given[0].tensor();
         const Tensor before = cast_copy(self, self.dtype());

@@ -47,9 +47,8 @@ void add_attention_samples(SampleTable& table) {
       .no_gradcheck = single};
   for (const char* op : {"_scaled_dot_product_flash_attention_for_cpu",
                          "_scaled_dot_product_flash_attention_for_cpu_backward"}) {
-    for (const DType other : {DType::kF16, DType::kBF16, DType::kF64}) {
-      table[op].refuses[other] = "scaled_dot_product_attention takes the math form for it";
-    }
+    table[op].refuses[DType::kF64] = "scaled_dot_product_attention takes the math form for it";
+    table[op].statistics = {"logsumexp"};
   }
 }
 

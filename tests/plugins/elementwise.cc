@@ -79,7 +79,7 @@ void seven(Result out, View) { std::fill_n(out.data<float>(), out.numel(), 7.0f)
 
 LS_PLUGIN(library) {
   library
-      .define("test::scale_clamp(Tensor self, float scale, float max=6) -> Tensor",
+      .define("test::scale_clamp(Tensor self, float scale=1, float max=6) -> Tensor",
               "min(scale * self, max), element by element.")
       .rule(&scale_clamp_rule)
       .kernel(&scale_clamp)

@@ -183,6 +183,7 @@ TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   manifest.position = {12, 15};
   manifest.optimizer = "adamw";
   manifest.optimizer_steps = 11;
+  manifest.grad_scaler = {.scale = 0x1p-20, .growth_interval = 7, .growth_tracker = 6};
   manifest.random = {.seed = ~uint64_t{0}, .step = 12, .micro_batch = 3, .call = 4};
   manifest.data = {.low = 1, .high = ~uint64_t{0}};
   manifest.samples_per_batch = 16;
@@ -192,6 +193,7 @@ TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   const CheckpointManifest back = parse_manifest(text, "x");
   EXPECT_EQ(format_manifest(back), text);
   EXPECT_EQ(back.position, manifest.position);
+  EXPECT_EQ(back.grad_scaler, manifest.grad_scaler);
   EXPECT_EQ(back.random, manifest.random);
   EXPECT_EQ(back.files, manifest.files);
 }

@@ -51,7 +51,7 @@ TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
   const int64_t peak = measured_peak([&] {
     trainer.emplace(config);
     for (int i = 0; i < 3; ++i) trainer->step();
-    trainer->task().evaluate(2);
+    trainer->evaluate(2);
     save_checkpoint(folder / "checkpoints", *trainer, config::to_text(config));
   });
   nn::Module& model = trainer->task().model();
@@ -104,6 +104,18 @@ INSTANTIATE_TEST_SUITE_P(
         // Blocks of megabytes, which the allocator rounds otherwise than small ones.
         Case{"LargeBlocks",
              "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        Case{"Bf16", "precision: BF16_MIXED"},
+        Case{"Bf16LargeBlocks",
+             "precision: BF16_MIXED "
+             "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        Case{"Bf16Llama",
+             "precision: BF16_MIXED "
+             "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } } "
+             "train { micro_batch_size: 2 leaves: 2 }",
+             2},
+        Case{"F16Resnet",
+             "precision: F16_MIXED model { resnet { channels: 1 height: 8 width: 8 classes: 10 "
+             "base_width: 16 blocks: [1, 1] } } data { random {} } train { batch_size: 32 }"},
         Case{"LargeBlocksWithDropoutAndLeaves",
              "model { gpt2 { context_length: 96 layers: 2 heads: 4 width: 128 } } "
              "train { micro_batch_size: 2 leaves: 2 }",

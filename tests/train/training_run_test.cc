@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/metrics_history.h"
@@ -24,7 +25,12 @@ class PoisonedTask final : public Task {
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
     batches.push_back(batch);
     SummedLoss loss = task_->forward(batch, first, count);
-    if (batch == bad_batch_) loss.sum = loss.sum * std::numeric_limits<double>::quiet_NaN();
+    if (batch != bad_batch_) return loss;
+    if (poisons_gradient) {
+      loss.sum = loss.sum + sum(sqrt(model().parameters()[0] * 0));  // whose derivative is infinite
+    } else {
+      loss.sum = loss.sum * std::numeric_limits<double>::quiet_NaN();
+    }
     return loss;
   }
   double data_wait_ms() const override { return task_->data_wait_ms(); }
@@ -41,6 +47,7 @@ class PoisonedTask final : public Task {
   }
 
   std::vector<int64_t> batches;
+  bool poisons_gradient = false;  ///< of that batch the loss is finite, its gradient is not
 
  private:
   std::unique_ptr<Task> task_;
@@ -122,6 +129,45 @@ TEST_F(TrainingRunTest, AStopBetweenStepsKeepsTheBatchPositionOfARollback) {
   run("parts", policy, 5);
   EXPECT_EQ(file_content(folder_ / "parts/model.safetensors"),
             file_content(folder_ / "whole/model.safetensors"));
+}
+
+TEST_F(TrainingRunTest, AnOverflowOfF16IsRecordedAndEndsNothing) {
+  const config::RunConfig config = tiny_run(folder_, "precision: F16_MIXED train { steps: 12 }");
+  TrainingRun training(config, directory("f16"), "{}");
+  training.trainer().scaler().load_state({.scale = 0x1p18});
+  training.run({.terminal = terminal_});
+  const std::string metrics = file_content(folder_ / "f16/metrics.jsonl");
+  const std::string first = metrics.substr(0, metrics.find('\n'));
+  EXPECT_TRUE(first.find("\"loss_scale\":262144") != std::string::npos) << first;
+  EXPECT_TRUE(first.find("\"skipped\":true") != std::string::npos) << first;
+  EXPECT_TRUE(metrics.find("\"loss_scale\":131072") != std::string::npos) << metrics;
+  const auto newest = list_checkpoints(folder_ / "f16/checkpoints").back();
+  const CheckpointManifest manifest = verify_checkpoint(newest.path);
+  EXPECT_LT(manifest.optimizer_steps, 12);
+  EXPECT_GT(manifest.optimizer_steps, 0);
+  EXPECT_EQ(manifest.position.step, 12);
+  EXPECT_EQ(manifest.grad_scaler, training.trainer().scaler().state());
+}
+
+TEST_F(TrainingRunTest, AGradientThatIsNotFiniteAtTheSmallestScaleEndsTheRun) {
+  const config::RunConfig config = tiny_run(folder_, "precision: F16_MIXED train { steps: 6 }");
+  for (const bool smallest : {false, true}) {
+    auto task = std::make_unique<PoisonedTask>(build_task(config), 3);
+    task->poisons_gradient = true;
+    TrainingRun training(config, directory(smallest ? "smallest" : "larger"), "{}",
+                         std::move(task));
+    // The scale of a mean over the 128 targets of a step would be 1.
+    const GradScalerState state{.scale = smallest ? 1.0 / 128 : 1.0};
+    training.trainer().scaler().load_state(state);
+    if (smallest) {
+      EXPECT_THROW(training.run({.terminal = terminal_}), NonFiniteError);
+      EXPECT_EQ(training.trainer().scaler().get_scale(), state.scale);
+    } else {
+      training.run({.terminal = terminal_});
+      EXPECT_EQ(training.trainer().scaler().get_scale(), state.scale / 2);
+      EXPECT_EQ(training.trainer().optimizer().steps(), 5);
+    }
+  }
 }
 
 TEST_F(TrainingRunTest, WeightsToStartFromAreNotNeededToGoOn) {

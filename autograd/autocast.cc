@@ -1,0 +1,201 @@
+#include "autograd/autocast.h"
+
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "core/check.h"
+#include "core/dispatcher.h"
+#include "core/ops/copy.h"
+
+namespace lockstep {
+
+namespace {
+
+/// Regions that are open on this thread.
+thread_local constinit int t_depth = 0;
+
+bool is_anywhere_enabled(const AutocastState& state) {
+  for (const AutocastState::OnDevice& device : state.devices) {
+    if (device.enabled) return true;
+  }
+  return false;
+}
+
+/// Whether calls of this thread come by the kernel below. Not an exclusion, so that a region opened
+/// inside an operator's body counts.
+void include_key(bool on) {
+  KeySet& included = detail::thread_keys.included;
+  included = on ? included | Key::kAutocast : included - Key::kAutocast;
+}
+
+/// While alive, operators that are called do not cast.
+class Suspension {
+ public:
+  Suspension() { include_key(false); }
+  ~Suspension() { include_key(true); }
+  Suspension(const Suspension&) = delete;
+  Suspension& operator=(const Suspension&) = delete;
+};
+
+/// One weight's cast. Under another grad mode its result would have another history.
+struct CastKey {
+  const TensorImpl* weight;
+  DType dtype;
+  bool grad_mode;
+  bool inference_mode;
+  friend bool operator==(const CastKey&, const CastKey&) = default;
+};
+struct CastKeyHash {
+  size_t operator()(const CastKey& key) const noexcept {
+    const size_t modes = (key.grad_mode ? 1u : 0u) + (key.inference_mode ? 2u : 0u);
+    return std::hash<const void*>()(key.weight) * 31 + static_cast<size_t>(key.dtype) * 4 + modes;
+  }
+};
+struct KeptCast {
+  Tensor weight;  ///< keeps the address in the key from being given to another tensor
+  Tensor result;
+  uint32_t version;  ///< of the weight when it was cast
+};
+using CastCache = std::unordered_map<CastKey, KeptCast, CastKeyHash>;
+
+CastCache& cast_cache() {
+  thread_local CastCache cache;
+  return cache;
+}
+
+bool is_worth_keeping(const Tensor& tensor, DType dtype) {
+  return detail::autocast_state.cache_enabled && tensor.dtype() == DType::kF32 &&
+         dtype != DType::kF32 && tensor.requires_grad() && tensor.is_leaf() && !tensor.is_view();
+}
+
+Tensor cast(const Tensor& tensor, DType dtype) {
+  if (!is_worth_keeping(tensor, dtype)) return to(tensor, dtype);
+  const CastKey key{tensor.impl(), dtype, is_grad_enabled(), is_inference_mode_enabled()};
+  CastCache& cache = cast_cache();
+  const auto found = cache.find(key);
+  if (found != cache.end() && found->second.version == tensor.version()) {
+    return found->second.result;
+  }
+  Tensor result = to(tensor, dtype);
+  cache.insert_or_assign(key, KeptCast{tensor, result, tensor.version()});
+  return result;
+}
+
+/// What one call makes of its tensors.
+class Casting {
+ public:
+  Casting(Autocast kind, std::span<const Value> arguments) : kind_(kind) {
+    if (kind != Autocast::kPromote) return;
+    for (const Value& value : arguments) {
+      if (value.is_tensor()) widen(value.tensor());
+      if (!value.is_tensor_list()) continue;
+      for (const Tensor& tensor : value.tensors()) widen(tensor);
+    }
+  }
+
+  bool changes(const Tensor& tensor) const {
+    return is_eligible(tensor) && target(tensor) != tensor.dtype();
+  }
+  bool changes(const Value& value) const {
+    if (value.is_tensor()) return changes(value.tensor());
+    if (!value.is_tensor_list()) return false;
+    for (const Tensor& tensor : value.tensors()) {
+      if (changes(tensor)) return true;
+    }
+    return false;
+  }
+  /// The argument that takes the place of one that changes.
+  Value apply(const Value& value) const {
+    if (value.is_tensor()) return Value(apply(value.tensor()));
+    std::vector<Tensor> list;
+    for (const Tensor& tensor : value.tensors()) list.push_back(apply(tensor));
+    return Value(std::move(list));
+  }
+
+ private:
+  static bool is_eligible(const Tensor& tensor) {
+    return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() != DType::kF64 &&
+           is_autocast_enabled(tensor.device().type);
+  }
+  DType target(const Tensor& tensor) const {
+    switch (kind_) {
+      case Autocast::kLowerPrecision:
+        return autocast_dtype(tensor.device().type);
+      case Autocast::kF32:
+        return DType::kF32;
+      case Autocast::kPromote:
+        return *widest_;
+      case Autocast::kNone:
+        break;
+    }
+    return tensor.dtype();
+  }
+  Tensor apply(const Tensor& tensor) const {
+    return changes(tensor) ? cast(tensor, target(tensor)) : tensor;
+  }
+  void widen(const Tensor& tensor) {
+    if (!is_eligible(tensor)) return;
+    widest_ = widest_ ? promote(*widest_, tensor.dtype()) : tensor.dtype();
+  }
+
+  Autocast kind_;
+  std::optional<DType> widest_;  ///< of the eligible tensors; for kPromote
+};
+
+/// Behind Key::kAutocast of every operator with a class.
+void autocast_kernel(const Operator& op, KeySet keys, Stack& stack) {
+  const KeySet below = keys & KeySet::below(Key::kAutocast);
+  if (below.empty()) op.throw_missing(below);
+  const Suspension inside;
+  const std::span<Value> given = stack.arguments();
+  const Casting casting(op.autocast(), given);
+  // The caller's values stay as they are: modes outside may look at them again.
+  SmallVector<Value, 10> arguments;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!casting.changes(given[i])) continue;
+    if (arguments.empty()) {
+      for (const Value& value : given) arguments.push_back(value);
+    }
+    arguments[i] = casting.apply(given[i]);
+  }
+  if (arguments.empty()) return op.redispatch_boxed(below, stack);
+  Stack cast_stack({arguments.data(), arguments.size()});
+  op.redispatch_boxed(below, cast_stack);
+  stack.results() = std::move(cast_stack.results());
+}
+
+const Registration kAutocast =
+    dispatcher().register_fallback(Key::kAutocast, {&autocast_kernel, {__FILE__, __LINE__}});
+
+AutocastState with(DeviceType type, bool enabled, DType dtype, bool cache_enabled) {
+  LS_CHECK(dtype == DType::kBF16 || dtype == DType::kF16, DTypeError,
+           "[autocast] expected bfloat16 or float16, got {}.", to_string(dtype));
+  AutocastState state = autocast_state();
+  state.on(type) = {enabled, dtype};
+  state.cache_enabled = cache_enabled;
+  return state;
+}
+
+}  // namespace
+
+AutocastStateGuard::AutocastStateGuard(const AutocastState& state) noexcept
+    : saved_(detail::autocast_state),
+      was_included_(detail::thread_keys.included.has(Key::kAutocast)) {
+  ++t_depth;
+  detail::autocast_state = state;
+  include_key(is_anywhere_enabled(state));
+}
+
+AutocastStateGuard::~AutocastStateGuard() {
+  detail::autocast_state = saved_;
+  include_key(was_included_);
+  if (--t_depth == 0) clear_autocast_cache();
+}
+
+AutocastGuard::AutocastGuard(DeviceType type, bool enabled, DType dtype, bool cache_enabled)
+    : state_(with(type, enabled, dtype, cache_enabled)) {}
+
+void clear_autocast_cache() noexcept { cast_cache().clear(); }
+
+}  // namespace lockstep

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+
+#include "core/dtype.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+/// Where autocast stands on one thread. A value, so that work which another thread does later, or
+/// which is done once more, can be done under the state it was asked for in.
+struct AutocastState {
+  struct OnDevice {
+    bool enabled = false;
+    DType dtype = DType::kBF16;  ///< what lower-precision operators get
+    friend bool operator==(const OnDevice&, const OnDevice&) = default;
+  };
+  std::array<OnDevice, kDeviceTypes> devices{};
+  /// Whether casts of weights are kept until the outermost region ends.
+  bool cache_enabled = true;
+
+  OnDevice& on(DeviceType type) { return devices[static_cast<size_t>(type)]; }
+  const OnDevice& on(DeviceType type) const { return devices[static_cast<size_t>(type)]; }
+  friend bool operator==(const AutocastState&, const AutocastState&) = default;
+};
+
+namespace detail {
+inline thread_local constinit AutocastState autocast_state{};
+}  // namespace detail
+
+/// The calling thread's state. A new thread has autocast off everywhere.
+inline const AutocastState& autocast_state() noexcept { return detail::autocast_state; }
+/// Whether operators on tensors of this device type cast their arguments.
+inline bool is_autocast_enabled(DeviceType type) noexcept {
+  return detail::autocast_state.on(type).enabled;
+}
+/// What lower-precision operators get on this device type while it is enabled.
+inline DType autocast_dtype(DeviceType type) noexcept {
+  return detail::autocast_state.on(type).dtype;
+}
+
+/// While alive, `state` is this thread's. `AutocastStateGuard({})` turns autocast off everywhere,
+/// as backward does.
+class AutocastStateGuard {
+ public:
+  explicit AutocastStateGuard(const AutocastState& state) noexcept;
+  ~AutocastStateGuard();
+  AutocastStateGuard(const AutocastStateGuard&) = delete;
+  AutocastStateGuard& operator=(const AutocastStateGuard&) = delete;
+
+ private:
+  AutocastState saved_;
+  bool was_included_;
+};
+
+/// While alive, operators of this thread cast the floating arguments that are on devices of one
+/// type, by the class in their blocks (`.autocast(...)`, shown by `lockstep ops NAME`):
+///
+/// - lower precision (products, convolutions, attention): to `dtype`;
+/// - f32 (losses, norms, sums, exponentials): up to f32;
+/// - promote (cat, stack, ...): to the widest among them;
+/// - none: as they are. Composites of that class leave it to the operators in their bodies.
+///
+/// f64 is never cast, nor what an in-place or out= form is given. The casts are recorded, so f32
+/// weights get f32 gradients. A leaf in f32 that requires grad is cast once: the result is kept
+/// until the outermost region of the thread ends, unless `cache_enabled` is false. Regions nest
+/// like scopes, and one with `enabled` false is an island of unchanged arguments. Backward runs
+/// outside of any region. docs/mixed_precision.md
+class AutocastGuard {
+ public:
+  /// Throws DTypeError when `dtype` is neither bf16 nor f16.
+  explicit AutocastGuard(DeviceType type, bool enabled = true, DType dtype = DType::kBF16,
+                         bool cache_enabled = true);
+
+ private:
+  AutocastStateGuard state_;
+};
+
+/// Forgets the casts of weights that this thread has kept. Regions do it themselves at their end;
+/// weights that are changed in place meanwhile are cast anew without it.
+void clear_autocast_cache() noexcept;
+
+}  // namespace lockstep

@@ -1,0 +1,311 @@
+#include "autograd/checkpoint.h"
+
+#include <mutex>
+
+#include "autograd/autocast.h"
+#include "autograd/batched_tensor.h"
+#include "autograd/graph_run.h"
+#include "autograd/hooks.h"
+#include "autograd/saved_tensor.h"
+#include "core/check.h"
+#include "core/generator.h"
+#include "core/thread_state.h"
+
+namespace lockstep {
+
+namespace {
+
+thread_local constinit bool t_recomputing = false;
+
+/// What else than arguments decides what a thread computes.
+struct ForwardState {
+  ThreadState thread = ThreadState::capture();
+  AutocastState autocast = autocast_state();
+  RandomKey random = default_generator().state();
+  std::vector<VmapLevel> vmaps = vmap_levels();
+};
+
+constexpr KeySet kModeKeys = KeySet(Key::kFunctionMode) | Key::kDispatchMode | Key::kObserver;
+
+KeySet with_modes_of(KeySet keys, KeySet modes) { return (keys - kModeKeys) | (modes & kModeKeys); }
+
+/// Modes, observers and the phase are those of whoever runs the backward.
+ThreadState with_modes_of_now(ThreadState state) {
+  const ThreadState now = ThreadState::capture();
+  state.keys.included = with_modes_of(state.keys.included, now.keys.included);
+  state.keys.excluded = with_modes_of(state.keys.excluded, now.keys.excluded);
+  state.modes = now.modes;
+  state.observer = now.observer;
+  state.phase = now.phase;
+  return state;
+}
+
+/// Casts that are kept would have a history, which is lost here.
+AutocastState without_cache(AutocastState state) {
+  state.cache_enabled = false;
+  return state;
+}
+
+/// While alive, the thread computes as in `state`.
+class RecomputingGuard {
+ public:
+  RecomputingGuard(const ForwardState& state, bool with_random)
+      : thread_(with_modes_of_now(state.thread)),
+        autocast_(without_cache(state.autocast)),
+        no_vmaps_(0),
+        random_(default_generator().state()),
+        recomputing_(std::exchange(t_recomputing, true)) {
+    for (const VmapLevel& level : state.vmaps) {
+      vmaps_.push_back(std::make_unique<VmapLevelGuard>(level.batch, level.randomness));
+    }
+    if (with_random) default_generator().set_state(state.random);
+  }
+  ~RecomputingGuard() {
+    while (!vmaps_.empty()) vmaps_.pop_back();
+    default_generator().set_state(random_);
+    t_recomputing = recomputing_;
+  }
+  RecomputingGuard(const RecomputingGuard&) = delete;
+  RecomputingGuard& operator=(const RecomputingGuard&) = delete;
+
+ private:
+  ThreadStateGuard thread_;
+  AutocastStateGuard autocast_;
+  OuterVmapsGuard no_vmaps_;
+  std::vector<std::unique_ptr<VmapLevelGuard>> vmaps_;
+  RandomKey random_;
+  bool recomputing_;
+};
+
+/// Thrown through the function when nothing more of it is needed.
+struct EarlyStop {};
+
+/// A second tensor over the same elements, without a history.
+Tensor detached(const Tensor& tensor) {
+  return alias_tensor(tensor, tensor.sizes(), tensor.strides(), tensor.storage_offset(),
+                      tensor.dtype(), false);
+}
+
+/// An input of a checkpoint: the tensor that autograd knows, and the batches that stand before it.
+class KeptTensor {
+ public:
+  explicit KeptTensor(Tensor tensor) {
+    while (const Batched* batched = tensor.defined() ? find_batched(tensor) : nullptr) {
+      batches_.push_back({batched->dim, batched->depth});
+      tensor = Tensor(batched->whole);
+    }
+    saved_ = SavedTensor::argument(tensor);
+    requires_grad_ = tensor.defined() && tensor.requires_grad();
+  }
+
+  /// The same elements in a leaf of their own.
+  Tensor unpack() const {
+    const NoGradGuard no_grad;
+    const Tensor tensor = saved_.unpack("checkpoint", nullptr);
+    if (!tensor.defined()) return tensor;
+    const Tensor fresh = detached(tensor);
+    if (requires_grad_) fresh.set_requires_grad();
+    return fresh;
+  }
+  /// `fresh` as the function saw it; the vmaps of forward must run.
+  Tensor batched(Tensor fresh) const {
+    for (size_t i = batches_.size(); i > 0; --i) {
+      fresh = batched_tensor(fresh, batches_[i - 1].dim, batches_[i - 1].depth);
+    }
+    return fresh;
+  }
+
+ private:
+  struct Batch {
+    int64_t dim;
+    size_t depth;
+  };
+  SavedTensor saved_;
+  bool requires_grad_ = false;
+  SmallVector<Batch, 1> batches_;  ///< innermost vmap first
+};
+
+}  // namespace
+
+bool is_recomputing() noexcept { return t_recomputing; }
+
+namespace detail {
+
+/// Stands in the graph for a tensor that forward saved.
+struct CheckpointedTensor {
+  explicit CheckpointedTensor(std::shared_ptr<CheckpointFrame> of, const Tensor& tensor)
+      : frame(std::move(of)),
+        sizes(tensor.sizes()),
+        dtype(tensor.dtype()),
+        device(tensor.device()) {}
+
+  std::shared_ptr<CheckpointFrame> frame;
+  Dims sizes;
+  DType dtype;
+  Device device;
+  // From recomputation to use; guarded by the frame's lock.
+  Tensor value;
+  uint32_t version = 0;
+};
+
+/// One call of checkpoint(). The graph's saved tensors own it; it knows them weakly.
+class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
+ public:
+  CheckpointFrame(const CheckpointOptions& options, TensorList inputs,
+                  std::function<void(TensorList)> function)
+      : options_(options), function_(std::move(function)) {
+    for (const Tensor& input : inputs) inputs_.emplace_back(input);
+  }
+
+  /// In forward: what to keep instead of `tensor`.
+  std::shared_ptr<CheckpointedTensor> pack(const Tensor& tensor) {
+    auto packed = std::make_shared<CheckpointedTensor>(shared_from_this(), tensor);
+    const std::lock_guard lock(mutex_);
+    saved_.push_back(packed);
+    return packed;
+  }
+  void finish() { finished_ = true; }
+
+  /// The tensor that was packed; computes it, and all others that may still be asked for, when
+  /// it is not there.
+  Tensor unpack(CheckpointedTensor& wanted);
+
+ private:
+  class Recomputation;
+
+  void recompute();
+  /// Frees what was computed again and not asked for.
+  void forget();
+
+  CheckpointOptions options_;
+  std::function<void(TensorList)> function_;
+  std::vector<KeptTensor> inputs_;
+  ForwardState state_;
+  // Threads may run backward through one graph at once; one recomputation may unpack inputs that
+  // another checkpoint computes, but never leads back to this one on another thread.
+  std::recursive_mutex mutex_;
+  std::vector<std::weak_ptr<CheckpointedTensor>> saved_;  ///< in the order of forward
+  bool finished_ = false;
+};
+
+/// Meets the tensors that the function saves when it runs again.
+class CheckpointFrame::Recomputation {
+ public:
+  explicit Recomputation(const CheckpointFrame& frame) : frame_(frame) {
+    for (size_t i = 0; i < frame.saved_.size(); ++i) {
+      if (!frame.saved_[i].expired()) needed_ = i + 1;
+    }
+  }
+
+  void take(const Tensor& tensor) {
+    const size_t i = next_++;
+    if (i < needed_) {
+      if (const auto packed = frame_.saved_[i].lock()) fill(*packed, tensor, i);
+    }
+    if (next_ == needed_ && frame_.options_.early_stop) {
+      stopped_ = true;
+      throw EarlyStop();
+    }
+  }
+  bool stopped() const { return stopped_; }
+
+  void check_complete() const {
+    if (stopped_) return;
+    const size_t expected = frame_.saved_.size();
+    const bool more = next_ > expected && frame_.finished_ && frame_.options_.determinism_check;
+    LS_CHECK(next_ >= needed_ && !more, AutogradError,
+             "[checkpoint] recomputation did not do what forward did: expected it to save {} "
+             "tensors, got {}. The function must compute the same when it is called again.",
+             expected, next_);
+  }
+
+ private:
+  void fill(CheckpointedTensor& packed, const Tensor& tensor, size_t i) const {
+    const bool alike = same(tensor.sizes(), packed.sizes) && tensor.dtype() == packed.dtype &&
+                       tensor.device() == packed.device;
+    LS_CHECK(alike || !frame_.options_.determinism_check, AutogradError,
+             "[checkpoint] recomputation did not do what forward did: expected {}{} on {} as the "
+             "{}. tensor that it saves, got {}. The function must compute the same when it is "
+             "called again.",
+             to_string(packed.dtype), to_string(packed.sizes), to_string(packed.device), i + 1,
+             to_string(tensor));
+    packed.value = detached(tensor);
+    packed.version = tensor.version();
+  }
+
+  const CheckpointFrame& frame_;
+  size_t needed_ = 0;  ///< of what forward saved, so many are asked for
+  size_t next_ = 0;
+  bool stopped_ = false;
+};
+
+void CheckpointFrame::recompute() {
+  std::vector<Tensor> inputs;
+  for (const KeptTensor& kept : inputs_) inputs.push_back(kept.unpack());
+  Recomputation recomputation(*this);
+  const RecomputingGuard state(state_, options_.preserve_rng_state);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = inputs_[i].batched(inputs[i]);
+  const SavedTensorHooksGuard hooks(
+      {.pack = [&](const Tensor& tensor) -> std::any {
+         recomputation.take(tensor);
+         return tensor;
+       },
+       .unpack = [](const std::any& packed) { return std::any_cast<const Tensor&>(packed); }});
+  try {
+    function_(inputs);
+  } catch (...) {
+    // Whatever the stop became on its way out, through a plug-in's interface say.
+    if (!recomputation.stopped()) throw;
+  }
+  recomputation.check_complete();
+}
+
+void CheckpointFrame::forget() {
+  const std::lock_guard lock(mutex_);
+  for (const std::weak_ptr<CheckpointedTensor>& saved : saved_) {
+    if (const auto packed = saved.lock()) packed->value = {};
+  }
+}
+
+Tensor CheckpointFrame::unpack(CheckpointedTensor& wanted) {
+  const std::lock_guard lock(mutex_);
+  if (!wanted.value.defined() || wanted.value.version() != wanted.version) {
+    recompute();
+    if (GraphRun::node_of_this_thread()) {
+      queue_callback([weak = weak_from_this()] {
+        if (const auto frame = weak.lock()) frame->forget();
+      });
+    }
+    LS_CHECK(wanted.value.version() == wanted.version, AutogradError,
+             "[checkpoint] a tensor needed for a gradient was changed in place after it was used: "
+             "{}, expected at version {}, got version {}. Change a clone() instead.",
+             to_string(wanted.value), wanted.version, wanted.value.version());
+  }
+  return std::exchange(wanted.value, {});
+}
+
+namespace {
+
+using Packed = std::shared_ptr<CheckpointedTensor>;
+
+SavedTensorHooks hooks_of(const std::shared_ptr<CheckpointFrame>& frame) {
+  return {.pack = [frame](const Tensor& tensor) -> std::any { return frame->pack(tensor); },
+          .unpack =
+              [](const std::any& any) {
+                const Packed& packed = std::any_cast<const Packed&>(any);
+                return packed->frame->unpack(*packed);
+              }};
+}
+
+}  // namespace
+
+CheckpointedForward::CheckpointedForward(const CheckpointOptions& options, TensorList inputs,
+                                         std::function<void(TensorList inputs)> again)
+    : frame_(std::make_shared<CheckpointFrame>(options, inputs, std::move(again))),
+      hooks_(hooks_of(frame_)) {}
+
+CheckpointedForward::~CheckpointedForward() { frame_->finish(); }
+
+}  // namespace detail
+
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "autograd/saved_tensor_hooks.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+struct CheckpointOptions {
+  bool early_stop = true;          ///< recomputation ends with the last tensor that is needed
+  bool preserve_rng_state = true;  ///< it draws from the default generator what forward drew
+  /// Shapes, dtypes and devices of what it saves must be those of forward, and as many.
+  bool determinism_check = true;
+};
+
+/// Activation checkpointing: calls `function(inputs...)` and keeps of it only the tensors among
+/// the inputs; what backward needs of the inside is computed again when it is first asked for, and
+/// freed as it is used (Chen et al. 2016). Costs one more forward pass of the function; gradients
+/// have the same bits as without.
+///
+/// Inputs are tensors, lists of tensors and other copyable values, which are kept in copies, as
+/// `function` is; what it captures must live until backward. It must compute the same when it is
+/// called again: recomputation runs under the grad mode, autocast state, default device and random
+/// state of forward, but modules that count calls must ask `is_recomputing()`. Calls nest, and may
+/// run a backward of their own. While recording is off, it is just a call.
+///
+/// In backward, AutogradError: recomputation saved other tensors than forward, or an input was
+/// changed in place since. What the function throws then comes out of backward.
+template <class F, class... A>
+requires(std::is_invocable_v<F&, const A&...>) auto checkpoint(F function, const A&... inputs);
+template <class F, class... A>
+auto checkpoint(const CheckpointOptions& options, F function, const A&... inputs);
+
+/// Whether this thread is computing again what a forward pass already did: state that counts
+/// forward passes, such as running statistics, must stay as it is meanwhile.
+bool is_recomputing() noexcept;
+
+namespace detail {
+
+class CheckpointFrame;
+
+/// The forward pass of one checkpoint, while alive.
+class CheckpointedForward {
+ public:
+  CheckpointedForward(const CheckpointOptions& options, TensorList inputs,
+                      std::function<void(TensorList inputs)> again);
+  ~CheckpointedForward();
+  CheckpointedForward(const CheckpointedForward&) = delete;
+  CheckpointedForward& operator=(const CheckpointedForward&) = delete;
+
+ private:
+  std::shared_ptr<CheckpointFrame> frame_;
+  SavedTensorHooksGuard hooks_;
+};
+
+/// An input from forward to recomputation, without its tensors.
+template <class T>
+struct KeptInput {
+  explicit KeptInput(const T& input) : value(input) {}
+  static void add(std::vector<Tensor>&, const T&) {}
+  const T& restore(TensorList, size_t&) const { return value; }
+  T value;
+};
+template <>
+struct KeptInput<Tensor> {
+  explicit KeptInput(const Tensor&) {}
+  static void add(std::vector<Tensor>& tensors, const Tensor& input) { tensors.push_back(input); }
+  const Tensor& restore(TensorList tensors, size_t& at) const { return tensors[at++]; }
+};
+template <class T>
+requires(std::is_convertible_v<const T&, std::span<const Tensor>>) struct KeptInput<T> {
+  explicit KeptInput(const T& input) : count(std::span<const Tensor>(input).size()) {}
+  static void add(std::vector<Tensor>& tensors, const T& input) {
+    for (const Tensor& tensor : std::span<const Tensor>(input)) tensors.push_back(tensor);
+  }
+  std::vector<Tensor> restore(TensorList tensors, size_t& at) const {
+    const std::span<const Tensor> mine = tensors.subspan(at, count);
+    at += count;
+    return {mine.begin(), mine.end()};
+  }
+  size_t count;
+};
+template <>
+struct KeptInput<OptionalTensor>;  // borrowed: pass a Tensor, which may be undefined
+
+}  // namespace detail
+
+template <class F, class... A>
+auto checkpoint(const CheckpointOptions& options, F function, const A&... inputs) {
+  if (!is_grad_enabled()) return function(inputs...);
+  std::vector<Tensor> tensors;
+  (detail::KeptInput<A>::add(tensors, inputs), ...);
+  auto again = [function,
+                kept = std::tuple(detail::KeptInput<A>(inputs)...)](TensorList fresh) mutable {
+    size_t at = 0;
+    std::apply(
+        [&](const auto&... each) {
+          // In braces, because they are evaluated in order there.
+          std::tuple<decltype(each.restore(fresh, at))...> restored{each.restore(fresh, at)...};
+          std::apply(function, restored);
+        },
+        kept);
+  };
+  const detail::CheckpointedForward forward(options, tensors, std::move(again));
+  return function(inputs...);
+}
+
+template <class F, class... A>
+requires(std::is_invocable_v<F&, const A&...>) auto checkpoint(F function, const A&... inputs) {
+  return checkpoint(CheckpointOptions(), std::move(function), inputs...);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,130 @@
+// What recording costs: about 50 small operators under each grad mode, and one product so large
+// that the mode no longer matters. One thread.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "core/call_op.h"
+#include "core/dispatcher.h"
+#include "core/ops/factory.h"
+#include "core/ops/matmul.h"
+#include "core/parallel.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kUnary[] = {
+    "abs",   "neg",        "exp",    "log",       "sqrt",       "rsqrt", "sin",   "cos",
+    "tanh",  "sigmoid",    "relu",   "gelu",      "silu",       "erf",   "exp2",  "log1p",
+    "floor", "reciprocal", "square", "softplus",  "leaky_relu", "elu",   "sum",   "mean",
+    "amax",  "t",          "clone",  "hardswish", "expm1",      "sign",  "trunc", "prod"};
+constexpr const char* kBinary[] = {
+    "add.Tensor",  "sub.Tensor", "mul.Tensor",        "div.Tensor", "maximum",   "minimum",
+    "mm",          "matmul",     "pow.Tensor_Tensor", "atan2",      "eq.Tensor", "lt.Tensor",
+    "fmod.Tensor", "linear",     "mse_loss",          "logaddexp",  "hypot",     "ne.Tensor"};
+
+/// Calls of one operator on small matrices, boxed as an interpreter would make them.
+struct Call {
+  const Operator* op;
+  std::vector<Value> arguments;
+};
+
+std::vector<Call> calls_on(const Tensor& a, const Tensor& b) {
+  std::vector<Call> calls;
+  const auto add = [&](const char* name, std::initializer_list<Value> positional) {
+    const Operator& op = dispatcher().find(name);
+    calls.push_back({&op, bind_arguments(op, {positional.begin(), positional.size()})});
+  };
+  for (const char* name : kUnary) add(name, {Value(a)});
+  for (const char* name : kBinary) add(name, {Value(a), Value(b)});
+  return calls;
+}
+
+void run_once(const Call& call) {
+  SmallVector<Value, 8> arguments(call.arguments);
+  Stack stack(std::span<Value>(arguments.data(), arguments.size()));
+  call.op->call_boxed(stack);
+}
+
+/// Median nanoseconds of one call of `body`.
+double median_ns(const std::function<void()>& body, int calls, int rounds) {
+  using Clock = std::chrono::steady_clock;
+  body();
+  std::vector<double> times;
+  for (int round = 0; round < rounds; ++round) {
+    const auto start = Clock::now();
+    for (int i = 0; i < calls; ++i) body();
+    const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
+    times.push_back(spent.count() / calls);
+  }
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[static_cast<size_t>(rounds / 2)];
+}
+
+/// Runs `body` in the mode of that name; `a` requires grad in the first alone.
+template <class Body>
+void in_mode(const std::string& mode, Body body) {
+  if (mode == "no_grad") {
+    const NoGradGuard guard;
+    body();
+  } else if (mode == "inference_mode") {
+    const InferenceModeGuard guard;
+    body();
+  } else {
+    body();
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Times small operators under each grad mode, and one large product."};
+  int rounds = 7;
+  int64_t side = 4096;
+  bool json = false;
+  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--side", side, "Of the large product's matrices")->check(CLI::Range(1, 16384));
+  app.add_flag("--json", json, "Print an object instead of lines");
+  CLI11_PARSE(app, argc, argv);
+  set_num_threads(1);
+  nlohmann::ordered_json report;
+  for (const std::string mode : {"recorded", "grad_mode", "no_grad", "inference_mode"}) {
+    in_mode(mode, [&] {
+      const Tensor a = ones({4, 4}).set_requires_grad(mode == "recorded");
+      const Tensor b = ones({4, 4});
+      double sum = 0;
+      for (const Call& call : calls_on(a, b)) {
+        const double ns = median_ns([&] { run_once(call); }, 20000, rounds);
+        report[mode][call.op->name()] = ns;
+        sum += ns;
+      }
+      report[mode]["mean"] = sum / static_cast<double>(report[mode].size());
+      const Tensor large = ones({side, side}).set_requires_grad(mode == "recorded");
+      report[mode]["large_mm_ms"] = median_ns([&] { mm(large, large); }, 1, 3) / 1e6;
+    });
+  }
+  if (json) {
+    fmt::print("{}\n", report.dump());
+    return 0;
+  }
+  fmt::print("{:20} {:>10} {:>10} {:>10} {:>14}\n", "", "recorded", "grad_mode", "no_grad",
+             "inference_mode");
+  for (const auto& [name, recorded] : report["recorded"].items()) {
+    fmt::print("{:20} {:10.1f} {:10.1f} {:10.1f} {:14.1f}\n", name, recorded.get<double>(),
+               report["grad_mode"][name].get<double>(), report["no_grad"][name].get<double>(),
+               report["inference_mode"][name].get<double>());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::run(argc, argv); }

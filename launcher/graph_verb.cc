@@ -1,0 +1,88 @@
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/check.h"
+#include "launcher/verbs.h"
+#include "train/atomic_file.h"
+#include "train/run_graph.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct GraphOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+  fs::path output;
+};
+
+/// Has Graphviz's program draw `dot` into `picture`.
+void draw(const fs::path& dot, const fs::path& picture) {
+  const std::string format = "-T" + picture.extension().string().substr(1);
+  const std::string from = dot.string(), to = picture.string();
+  const char* const arguments[] = {"dot", format.c_str(), "-o", to.c_str(), from.c_str(), nullptr};
+  pid_t child = 0;
+  const int failure =
+      posix_spawnp(&child, "dot", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+  int status = 0;
+  LS_CHECK(failure == 0 && waitpid(child, &status, 0) == child, ConfigError,
+           "[graph] Graphviz's program \"dot\", which draws {}, does not start: expected it on "
+           "PATH. Install the package graphviz, or write a .dot file with -o FILE.dot.",
+           to);
+  LS_CHECK(status == 0, DataError,
+           "[graph] Graphviz's program \"dot\" could not draw {}: expected a folder that can be "
+           "written to and a format that it knows (svg, png, pdf).",
+           to);
+}
+
+void run_graph(const GraphOptions& options) {
+  const config::RunConfig config =
+      config::load(options.files, options.overrides, nullptr, config::process_variables());
+  const std::string dot = train::run_graph_dot(config);
+  if (options.output.empty()) {
+    fmt::print("{}", dot);
+  } else if (options.output.extension() == ".dot") {
+    train::write_text(options.output, dot);
+  } else {
+    LS_CHECK(options.output.has_extension(), ConfigError,
+             "[graph] {} has no suffix that says what to write: expected FILE.svg, FILE.png, "
+             "FILE.pdf or FILE.dot.",
+             options.output.string());
+    fs::path text = options.output;
+    text += ".dot";
+    train::write_text(text, dot);
+    draw(text, options.output);
+    fs::remove(text);
+  }
+}
+
+}  // namespace
+
+void add_graph(CLI::App& app) {
+  auto options = std::make_shared<GraphOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "graph",
+      "What a run's loss records for backward, as a picture: nodes, the tensors that they keep, "
+      "parameters by name. Reads neither data nor weights");
+  verb->add_option("config", options->files, "Config files (.txtpb); later ones win field by field")
+      ->required();
+  verb->add_option("--set", options->overrides, "Override one field: model.gpt2.layers=1")
+      ->allow_extra_args(false);
+  verb->add_option("-o,--output", options->output,
+                   "FILE.svg, .png or .pdf, drawn by Graphviz's dot, or FILE.dot. Without it the "
+                   "DOT text is printed");
+  verb->callback([options] { run_graph(*options); });
+}
+
+}  // namespace lockstep::launcher

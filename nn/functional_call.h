@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+
+#include "nn/module.h"
+
+namespace lockstep::nn {
+
+/// Calls `forward`, which calls `module`, with `parameters` in place of the module's own: one for
+/// each of `module.parameters()`, in that order. Returns what `forward` returns.
+///
+/// So a model is a function of its parameters, which is what transforms of functions take
+/// (autograd/transforms.h, autograd/vmap.h). Per-sample gradients:
+///
+///   const auto loss = [&](TensorList given) {   // parameters, then one sample and its label
+///     const size_t count = given.size() - 2;
+///     return functional_call(model, given.first(count), [&] {
+///       return sum_of_losses(model, given[count].unsqueeze(0), given[count + 1].unsqueeze(0));
+///     });
+///   };
+///
+/// The replacements have the parameters' shapes, also as samples of a batch. They stand in for the
+/// parameters in every operator called; the module itself does not change, and what reads a
+/// parameter's elements directly sees its own. Throws ShapeError when count or a shape differ.
+Tensor functional_call(const Module& module, TensorList parameters,
+                       const std::function<Tensor()>& forward);
+
+}  // namespace lockstep::nn

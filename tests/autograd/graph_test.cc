@@ -1,0 +1,108 @@
+#include "autograd/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "autograd/autograd.h"
+#include "autograd/saved_tensor_hooks.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/shape.h"
+#include "tests/autograd/sample_operators.h"
+
+namespace lockstep {
+namespace {
+
+using sample::leaf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> names(const std::vector<Ref<Node>>& nodes) {
+  std::vector<std::string> result;
+  for (const Ref<Node>& node : nodes) result.push_back(node->name());
+  return result;
+}
+
+TEST(GraphNodes, AreEachNodeOnceFromTheRootsDown) {
+  const Tensor x = sample::matrix(2, 2), w = sample::matrix(2, 2), b = leaf({1, 2});
+  const Tensor y = addmm(b, x, w);
+  EXPECT_THAT(names(graph_nodes({(y * y).sum()})),
+              ElementsAre("SumBackward0", "MulBackward0", "AddmmBackward0", "AccumulateGrad",
+                          "AccumulateGrad", "AccumulateGrad"));
+  EXPECT_TRUE(graph_nodes({sample::vector({1})}).empty());
+}
+
+TEST(SavedTensors, HaveNamesShapesAndBytes) {
+  const Tensor x = sample::matrix(2, 3), w = sample::matrix(3, 4);
+  const Tensor y = mm(x, w);
+  const std::vector<SavedTensorInfo> saved = y.grad_fn()->saved_tensors();
+  ASSERT_EQ(saved.size(), 2U);
+  EXPECT_EQ(saved[0].name, "self");
+  EXPECT_TRUE(saved[0].tensor.is_same(x));
+  EXPECT_EQ(saved[0].bytes, 48U);
+  EXPECT_EQ(saved[1].name, "mat2");
+  EXPECT_EQ(saved[1].bytes, 96U);
+  const Tensor e = x.exp();
+  ASSERT_EQ(e.grad_fn()->saved_tensors().size(), 1U);
+  EXPECT_EQ(e.grad_fn()->saved_tensors()[0].name, "result");
+  EXPECT_EQ(e.grad_fn()->saved_tensors()[0].tensor.data(), e.data());
+}
+
+TEST(SavedTensors, OnlyThoseThatAWantedGradientReadsAreKept) {
+  const Tensor x = sample::matrix(2, 3, false), w = sample::matrix(3, 4);
+  const std::vector<SavedTensorInfo> saved = mm(x, w).grad_fn()->saved_tensors();
+  ASSERT_EQ(saved.size(), 1U);
+  EXPECT_EQ(saved[0].name, "self");
+}
+
+TEST(SavedTensors, AreGoneAfterABackwardThatDoesNotRetainThem) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * x;
+  y.sum().backward();
+  EXPECT_TRUE(y.grad_fn()->saved_tensors().empty());
+}
+
+TEST(SavedTensors, KeptByHooksAreNamedWithoutATensor) {
+  const Tensor x = leaf({1, 2});
+  const SavedTensorHooksGuard guard(
+      {[](const Tensor& tensor) -> std::any { return tensor; },
+       [](const std::any& what) { return std::any_cast<Tensor>(what); }});
+  const Tensor y = x.exp();
+  ASSERT_EQ(y.grad_fn()->saved_tensors().size(), 1U);
+  EXPECT_FALSE(y.grad_fn()->saved_tensors()[0].tensor.defined());
+}
+
+TEST(SavedBytes, CountSharedMemoryOnce) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_EQ(saved_bytes({x.exp()}), 16U);
+  EXPECT_EQ(saved_bytes({x * x}), x.storage()->bytes());
+  const Tensor y = x * 1;
+  EXPECT_EQ(saved_bytes({y * y + y.exp()}), y.storage()->bytes() + 16);
+}
+
+TEST(GraphToDot, ShowsNodesLeavesNamesAndWhatIsKept) {
+  const Tensor x = leaf({1, 2}), w = leaf({3, 4});
+  GraphToDotOptions options;
+  options.names = {{w, "layer.\"weight\""}};
+  const std::string dot = graph_to_dot({(x * w).sum()}, options);
+  EXPECT_THAT(dot, HasSubstr("digraph"));
+  EXPECT_THAT(dot, HasSubstr("n0 [shape=ellipse, label=\"SumBackward0\\nfloat64[]\"]"));
+  EXPECT_THAT(dot, HasSubstr("keeps other float64[2], 16 bytes"));
+  EXPECT_THAT(dot, HasSubstr("label=\"layer.\\\"weight\\\"\\nAccumulateGrad"));
+  EXPECT_THAT(dot, HasSubstr("n0 -> n1;"));
+  EXPECT_THAT(dot, HasSubstr("n1 -> n2;"));
+  EXPECT_THAT(dot, HasSubstr("n1 -> n3;"));
+  options.saved_tensors = false;
+  EXPECT_THAT(graph_to_dot({(x * w).sum()}, options), Not(HasSubstr("keeps")));
+}
+
+TEST(GraphToDot, NumbersTheResultsThatEdgesEnter) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const std::vector<Tensor> parts = x.split(2);
+  EXPECT_THAT(graph_to_dot({(parts[1] * 2).sum()}), HasSubstr("[label=\"1\"]"));
+}
+
+}  // namespace
+}  // namespace lockstep

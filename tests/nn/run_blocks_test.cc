@@ -1,0 +1,57 @@
+#include "nn/run_blocks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "autograd/autograd.h"
+#include "core/allocator.h"
+#include "core/ops/pointwise.h"
+#include "tests/kernels/tensor_values.h"
+
+namespace lockstep::nn {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Which blocks ran in forward and in backward when each of `count` raises e to its input.
+std::pair<std::vector<size_t>, std::vector<size_t>> trace(size_t count, int64_t every) {
+  std::vector<size_t> ran;
+  const Tensor x = full({}, -1.0).set_requires_grad();
+  const Tensor y = run_blocks(count, every, x, [&ran](size_t i, const Tensor& input) {
+    ran.push_back(i);
+    return input.exp();
+  });
+  std::vector<size_t> forward;
+  ran.swap(forward);
+  y.backward();
+  return {forward, ran};
+}
+
+TEST(RunBlocks, WithoutCheckpointsEachRunsOnce) {
+  const auto [forward, backward] = trace(3, 0);
+  EXPECT_THAT(forward, ElementsAre(0, 1, 2));
+  EXPECT_THAT(backward, ElementsAre());
+}
+
+TEST(RunBlocks, ACheckpointIsSoManyBlocksTheLastMaybeFewer) {
+  const auto [forward, backward] = trace(5, 2);
+  EXPECT_THAT(forward, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(backward, ElementsAre(4, 2, 3, 0, 1));
+  EXPECT_THAT(trace(2, 7).second, ElementsAre(0, 1));
+}
+
+TEST(RunBlocks, KeepsTheInputsOfCheckpointsOnly) {
+  const Tensor x = zeros({1 << 12}).set_requires_grad();
+  const auto kept = [&](int64_t every) {
+    const int64_t before = allocator(kCPU).stats().allocated;
+    const Tensor y = run_blocks(
+        4, every, x, [](size_t, const Tensor& input) { return input.exp().exp().exp(); });
+    return (allocator(kCPU).stats().allocated - before) / static_cast<int64_t>(x.nbytes());
+  };
+  EXPECT_EQ(kept(0), 12);
+  EXPECT_EQ(kept(1), 4);  // inputs of blocks 1, 2 and 3, and y; x lives anyhow
+  EXPECT_EQ(kept(2), 2);
+}
+
+}  // namespace
+}  // namespace lockstep::nn
