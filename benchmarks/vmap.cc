@@ -92,7 +92,7 @@ double difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 int run(int argc, char** argv) {
   Problem problem;
-  int rounds = 15;
+  int rounds = 40;
   int threads = 0;
   bool json = false;
   std::string only;

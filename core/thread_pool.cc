@@ -211,8 +211,8 @@ void Worker::work() {
   }
 }
 
-/// Fork: the child has the calling thread only, and g_mutex must not be held by another. Done before
-/// main() begins: a fork while another thread starts the first worker would not know of it.
+/// Fork: the child has the calling thread only, and g_mutex must not be held by another. Done
+/// before main() begins: a fork while another thread starts the first worker would not know of it.
 bool prepare_for_fork() {
   static const bool prepared = pthread_atfork([] { g_mutex.lock(); }, [] { g_mutex.unlock(); },
                                               [] {

@@ -58,8 +58,8 @@ struct PlannedModel {
   double flops_per_token = 0;
 };
 
-/// The model of a resolved config, on default_device(), with fresh weights, and its micro-batches of
-/// `rows` samples.
+/// The model of a resolved config, on default_device(), with fresh weights, and its micro-batches
+/// of `rows` samples.
 PlannedModel planned_model(const config::RunConfig& config, int64_t rows);
 
 /// Plans a resolved config for `ranks` processes. Runs training steps, an evaluation and a

@@ -1,10 +1,11 @@
+#include "core/ops/attention.h"
+
 #include <cmath>
 #include <limits>
 
 #include "core/batching_layers.h"
 #include "core/check.h"
 #include "core/library.h"
-#include "core/ops/attention.h"
 #include "core/ops/attention_rules.h"
 #include "core/ops/factory.h"
 #include "core/ops/loss.h"
@@ -86,8 +87,7 @@ std::tuple<Tensor, Tensor> math_body(const Tensor& query, const Tensor& key, con
 
 /// Of a batched tensor the batch requires grad, which its samples do not tell.
 bool may_want_gradient(const Tensor& mask) {
-  return mask.requires_grad() ||
-         (is_floating(mask.dtype()) && mask.key_set().has(Key::kVmap));
+  return mask.requires_grad() || (is_floating(mask.dtype()) && mask.key_set().has(Key::kVmap));
 }
 
 /// Whether the fused operator computes this call.
@@ -102,8 +102,7 @@ bool is_fused(const Tensor& query, const Tensor& key, const Tensor& value, Optio
   const int64_t key_heads = key.size(-3);
   const bool heads_fit = enable_gqa ? key_heads > 0 && heads % key_heads == 0 : heads == key_heads;
   const bool batch_fits = rank == 3 || query.size(0) == key.size(0);
-  const bool mask_fits =
-      !attn_mask || (attn_mask->dim() <= rank && !may_want_gradient(*attn_mask));
+  const bool mask_fits = !attn_mask || (attn_mask->dim() <= rank && !may_want_gradient(*attn_mask));
   return heads_fit && batch_fits && mask_fits && query.size(-1) == key.size(-1) && dropout_p == 0;
 }
 
