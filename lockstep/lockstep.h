@@ -4,12 +4,14 @@
 /// models, optimizers; and what it takes to bring an operator or a backend of one's own. Single
 /// headers do as well: #include "nn/models/mlp.h".
 
+#include "autograd/anomaly_mode.h"
 #include "autograd/autocast.h"
 #include "autograd/autograd.h"
 #include "autograd/checkpoint.h"
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
+#include "autograd/graph.h"
 #include "autograd/hooks.h"
 #include "autograd/node.h"
 #include "autograd/opcheck.h"
@@ -80,5 +82,6 @@
 #include "nn/module.h"
 #include "nn/rotary.h"
 #include "nn/run_blocks.h"
+#include "train/grad_scaler.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
