@@ -78,7 +78,12 @@ FunctionCall::FunctionCall(const FunctionInfo& info, FunctionInputs inputs)
   }
 }
 
-FunctionCall::~FunctionCall() = default;
+FunctionCall::~FunctionCall() {
+  // Results in them hold the node that holds them, also where saving them has thrown.
+  node_->to_save_.clear();
+  node_->dirty_.clear();
+  node_->non_differentiable_.clear();
+}
 
 bool FunctionCall::is_input(const Tensor& tensor) const { return contains(inputs_, tensor); }
 
@@ -127,9 +132,6 @@ void FunctionCall::finish(const FunctionResults& results) {
     give(*results[i], again);
   }
   if (recording_) save(results);
-  node.to_save_.clear();
-  node.dirty_.clear();
-  node.non_differentiable_.clear();
 }
 
 void FunctionCall::give(Tensor& result, bool again) const {

@@ -416,13 +416,12 @@ template <class... A>
 struct ViewAdapters<Tensor(const Tensor&, A...)> {
   using Geometry = ViewSpec (*)(const Tensor&, A...);
   static Tensor call(const Operator& op, KeySet, const Tensor& self, A... arguments) {
-    const ViewSpec spec =
-        reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...);
+    ViewSpec spec = reinterpret_cast<Geometry>(op.definition())(self, static_cast<A>(arguments)...);
     const ViewOrigin origin = detail::thread_keys.excluded.has(Key::kAutograd)
                                   ? ViewOrigin::kNoGrad
                                   : ViewOrigin::kRecorded;
-    return alias_tensor(self, spec.sizes, spec.strides, spec.offset,
-                        spec.dtype.value_or(self.dtype()), true, origin);
+    return alias_moved(self, std::move(spec.sizes), std::move(spec.strides), spec.offset,
+                       spec.dtype.value_or(self.dtype()), true, origin);
   }
   static const Tensor& call_in_place(const Operator& op, KeySet, const Tensor& self,
                                      A... arguments) {

@@ -16,10 +16,10 @@ size_t bytes_for(int64_t elements, DType dtype) {
 
 }  // namespace
 
-TensorImpl::TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t)
+TensorImpl::TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t)
     : storage(std::move(s)),
-      sizes(to_dims(sz)),
-      strides(to_dims(st)),
+      sizes(std::move(sz)),
+      strides(std::move(st)),
       offset(off),
       dtype(t),
       keys(backend_key(storage->device().type)) {
@@ -75,8 +75,14 @@ Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device 
 
 Tensor alias_tensor(const Tensor& of, IntList sizes, IntList strides, int64_t offset, DType dtype,
                     bool relate, ViewOrigin origin) {
+  return alias_moved(of, to_dims(sizes), to_dims(strides), offset, dtype, relate, origin);
+}
+
+Tensor alias_moved(const Tensor& of, Dims&& sizes, Dims&& strides, int64_t offset, DType dtype,
+                   bool relate, ViewOrigin origin) {
   const TensorImpl& source = *of.impl();
-  Ref<TensorImpl> impl = make_ref<TensorImpl>(source.storage, sizes, strides, offset, dtype);
+  Ref<TensorImpl> impl =
+      make_ref<TensorImpl>(source.storage, std::move(sizes), std::move(strides), offset, dtype);
   impl->inference = source.inference;
   if (relate && !source.inference) {
     impl->base = source.base ? source.base : Ref<TensorImpl>::share(of.impl());

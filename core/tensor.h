@@ -41,7 +41,9 @@ struct BatchMeta {
 
 /// What a Tensor points to. One object: geometry, storage, keys, autograd metadata.
 struct TensorImpl : RefCounted, Pooled<TensorImpl> {
-  TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t);
+  TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t)
+      : TensorImpl(std::move(s), to_dims(sz), to_dims(st), off, t) {}
+  TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t);
   /// Row-major from the storage's start; `count` is the product of the sizes.
   TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t);
 
@@ -256,6 +258,9 @@ Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device 
 /// A second Tensor over the same storage. `base` and origin are recorded when `relate` is true.
 Tensor alias_tensor(const Tensor& of, IntList sizes, IntList strides, int64_t offset, DType dtype,
                     bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
+/// The same, taking the lists over.
+Tensor alias_moved(const Tensor& of, Dims&& sizes, Dims&& strides, int64_t offset, DType dtype,
+                   bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
 
 /// "float32[2, 3] on cpu"
 std::string to_string(const Tensor& tensor);

@@ -358,14 +358,18 @@ struct Square : Function<Square> {
 
 TEST(Checkpoint, WorksThroughFunctions) {
   int calls = 0;
-  const Tensor x = leaf({3});
-  const auto squares = [&](const Tensor& a) {
-    ++calls;
-    return Square::apply(Square::apply(a.exp()));
-  };
-  checkpoint(squares, x * 1).log().backward();
-  EXPECT_EQ(calls, 2);
-  EXPECT_NEAR(x.grad().item<double>(), 4, 1e-12);
+  const int64_t before = allocated();
+  {
+    const Tensor x = leaf({3});
+    const auto squares = [&](const Tensor& a) {
+      ++calls;
+      return Square::apply(Square::apply(a.exp()));
+    };
+    checkpoint(squares, x * 1).log().backward();
+    EXPECT_EQ(calls, 2);
+    EXPECT_NEAR(x.grad().item<double>(), 4, 1e-12);
+  }
+  EXPECT_EQ(allocated(), before) << "recomputation that stops in a Function leaves nothing behind";
 }
 
 // Faults ---------------------------------------------------------------------------------------
