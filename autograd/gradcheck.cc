@@ -133,7 +133,8 @@ bool gradcheck(const TensorsFunction& function, TensorList inputs, GradcheckOpti
       for (size_t row = 0; row < rows.size(); ++row) {
         const double found = gradient_at(rows[row][leaf], i);
         const double second = gradient_at(again[row][leaf], i);
-        LS_CHECK(std::abs(found - second) <= options.nondeterminism, AutogradError,
+        const bool both_nan = std::isnan(found) && std::isnan(second);
+        LS_CHECK(both_nan || std::abs(found - second) <= options.nondeterminism, AutogradError,
                  "[gradcheck] backward is not deterministic: the derivative of {} with respect to "
                  "input {} element {} was {:.17g} and then {:.17g}.",
                  output_name(outputs, row), checked[leaf], i, found, second);

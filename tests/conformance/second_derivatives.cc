@@ -50,13 +50,6 @@ Tensor dense(const Tensor& tensor) {
   return copy;
 }
 
-bool shares_elements(const Tensor& tensor) {
-  for (int64_t d = 0; d < tensor.dim(); ++d) {
-    if (tensor.stride(d) == 0 && tensor.size(d) > 1) return true;
-  }
-  return false;
-}
-
 /// A case as a function of the arguments that it records gradients of. Its values are the results
 /// that gradients arrive at.
 class CaseFunction {
@@ -71,7 +64,8 @@ class CaseFunction {
     }
     for (const ExpectedGradient& gradient : one.gradients) {
       places_.push_back(differentiated(op.schema(), arguments_, gradient));
-      inputs_.push_back(shares_elements(places_.back()) ? dense(places_.back()) : places_.back());
+      const Tensor& place = places_.back();
+      inputs_.push_back(may_self_overlap(place.sizes(), place.strides()) ? dense(place) : place);
       inputs_.back().set_requires_grad();
     }
     for (const auto& [index, value] : one.cotangents) outputs_.push_back(index);
