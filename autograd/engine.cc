@@ -2,6 +2,7 @@
 #include <memory>
 #include <thread>
 
+#include "autograd/anomaly_mode.h"
 #include "autograd/autograd.h"
 #include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
@@ -64,7 +65,7 @@ void run_nested(FunctionRef<void()> backward) {
                worker = DeviceWorker::of_this_thread()] {
     const ThreadStateGuard guard(state);
     const DeviceWorker::StandIn stand_in(worker);
-    detail::anomaly_mode = anomaly;
+    const AnomalyModeGuard anomaly_mode(anomaly.enabled, anomaly.check_nan);
     try {
       run_nested(backward);
     } catch (...) {

@@ -188,13 +188,12 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
   }
   if (wanted) {
     const ThreadStateGuard state(state_);
-    const detail::AnomalyMode saved = std::exchange(detail::anomaly_mode, anomaly_);
+    const AnomalyModeGuard anomaly(anomaly_.enabled, anomaly_.check_nan);
     try {
       execute(slot);
     } catch (...) {
       thrown = std::current_exception();
     }
-    detail::anomaly_mode = saved;
   }
   // The run may be over as soon as the lock is free.
   const std::lock_guard lock(mutex_);

@@ -86,6 +86,25 @@ HookHandle register_hook(const Tensor& tensor, std::function<Tensor(const Tensor
                NodeHooks::OnGradient{edge.input_nr, std::move(hook)});
 }
 
+void Tensor::retain_grad() const {
+  check_requires_grad("retain_grad", *this);
+  const Edge edge = gradient_edge(*this);
+  Meta& meta = meta_of(*impl_);
+  if (!meta.grad_fn || meta.retains_grad) return;
+  edge.node->make_hooks()->retained.push_back({edge.input_nr, &meta});
+  meta.retains_grad = true;
+}
+
+bool Tensor::retains_grad() const {
+  checked();
+  const Meta* meta = find_meta(*this);
+  return meta != nullptr && meta->retains_grad;
+}
+
+HookHandle Tensor::register_hook(std::function<Tensor(const Tensor& grad)> hook) const {
+  return lockstep::register_hook(*this, std::move(hook));
+}
+
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf,
                                               std::function<void(const Tensor& leaf)> hook) {
   check_requires_grad("register_post_accumulate_grad_hook", leaf);

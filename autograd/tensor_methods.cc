@@ -1,7 +1,6 @@
-// The autograd part of Tensor, declared in core/tensor.h.
+// The autograd part of Tensor, declared in core/tensor.h, but for hooks (hooks.cc).
 
 #include "autograd/autograd.h"
-#include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "core/check.h"
 
@@ -67,29 +66,6 @@ void Tensor::set_grad(const Tensor& grad) const {
 Node* Tensor::grad_fn() const {
   if (!requires_grad() || is_leaf()) return nullptr;
   return gradient_edge(*this).node.get();  // kept alive by this tensor
-}
-
-void Tensor::retain_grad() const {
-  LS_CHECK(
-      requires_grad(), AutogradError,
-      "[retain_grad] no gradient will ever come: expected a tensor that requires grad, got {}. "
-      "Call set_requires_grad() first.",
-      to_string(*this));
-  const Edge edge = gradient_edge(*this);
-  Meta& meta = meta_of(*impl_);
-  if (!meta.grad_fn || meta.retains_grad) return;
-  edge.node->make_hooks()->retained.push_back({edge.input_nr, &meta});
-  meta.retains_grad = true;
-}
-
-bool Tensor::retains_grad() const {
-  checked();
-  const Meta* meta = find_meta(*this);
-  return meta != nullptr && meta->retains_grad;
-}
-
-HookHandle Tensor::register_hook(std::function<Tensor(const Tensor& grad)> hook) const {
-  return lockstep::register_hook(*this, std::move(hook));
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {

@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "autograd/grad_mode.h"
+#include "benchmarks/timer.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/ops/factory.h"
@@ -54,22 +52,7 @@ void run_once(const Call& call) {
   call.op->call_boxed(stack);
 }
 
-/// Median nanoseconds of one call of `body`.
-double median_ns(const std::function<void()>& body, int calls, int rounds) {
-  using Clock = std::chrono::steady_clock;
-  body();
-  std::vector<double> times;
-  for (int round = 0; round < rounds; ++round) {
-    const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i) body();
-    const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
-    times.push_back(spent.count() / calls);
-  }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[static_cast<size_t>(rounds / 2)];
-}
-
-/// Runs `body` in the mode of that name; `a` requires grad in the first alone.
+/// Runs `body` in the mode of that name. The first two differ in what the arguments are.
 template <class Body>
 void in_mode(const std::string& mode, Body body) {
   if (mode == "no_grad") {
@@ -94,6 +77,7 @@ int run(int argc, char** argv) {
   app.add_flag("--json", json, "Print an object instead of lines");
   CLI11_PARSE(app, argc, argv);
   set_num_threads(1);
+  const Timer time(rounds);
   nlohmann::ordered_json report;
   for (const std::string mode : {"recorded", "grad_mode", "no_grad", "inference_mode"}) {
     in_mode(mode, [&] {
@@ -101,13 +85,13 @@ int run(int argc, char** argv) {
       const Tensor b = ones({4, 4});
       double sum = 0;
       for (const Call& call : calls_on(a, b)) {
-        const double ns = median_ns([&] { run_once(call); }, 20000, rounds);
+        const double ns = time([&] { run_once(call); }, 20000);
         report[mode][call.op->name()] = ns;
         sum += ns;
       }
       report[mode]["mean"] = sum / static_cast<double>(report[mode].size());
       const Tensor large = ones({side, side}).set_requires_grad(mode == "recorded");
-      report[mode]["large_mm_ms"] = median_ns([&] { mm(large, large); }, 1, 3) / 1e6;
+      report[mode]["large_mm_ms"] = Timer(3)([&] { mm(large, large); }, 1) / 1e6;
     });
   }
   if (json) {

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "benchmarks/heap/heap_calls.h"
+#include "benchmarks/timer.h"
 #include "core/library.h"
 #include "core/mode.h"
 #include "core/observer.h"
@@ -53,30 +52,6 @@ template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
-
-class Timer {
- public:
-  explicit Timer(int rounds) : rounds_(rounds) {}
-
-  /// Median nanoseconds of one call of `body`.
-  template <class F>
-  double operator()(F&& body, int calls = 200000) const {
-    using Clock = std::chrono::steady_clock;
-    for (int i = 0; i < calls / 10; ++i) body();
-    std::vector<double> rounds;
-    for (int round = 0; round < rounds_; ++round) {
-      const auto start = Clock::now();
-      for (int i = 0; i < calls; ++i) body();
-      const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
-      rounds.push_back(spent.count() / calls);
-    }
-    std::nth_element(rounds.begin(), rounds.begin() + rounds_ / 2, rounds.end());
-    return rounds[static_cast<size_t>(rounds_ / 2)];
-  }
-
- private:
-  int rounds_;
-};
 
 /// Results by name, in the order in which they were taken.
 class Report {

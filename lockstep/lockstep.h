@@ -69,6 +69,7 @@
 #include "core/parallel.h"
 #include "core/plugin.h"
 #include "core/tensor.h"
+#include "nn/block_model.h"
 #include "nn/classifier.h"
 #include "nn/functional_call.h"
 #include "nn/image_layers.h"

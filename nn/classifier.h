@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "nn/module.h"
+#include "nn/block_model.h"
 
 namespace lockstep::nn {
 
 /// A model that gives each sample one of a number of classes.
-class Classifier : public Module {
+class Classifier : public BlockModel {
  public:
   /// Logits [batch, classes] of `inputs` [batch, input_shape()...]. Throws ShapeError for others.
   virtual Tensor forward(const Tensor& inputs) = 0;
@@ -18,14 +18,6 @@ class Classifier : public Module {
   /// Floating-point operations of the products of a forward pass, per sample. Training takes three
   /// times as many.
   virtual double forward_flops() const = 0;
-
-  /// Every so many blocks keep for backward their input only, and compute the rest again
-  /// (autograd/checkpoint.h): the same gradients in less memory. 0, the default: none do.
-  void set_checkpoint_every(int64_t blocks) { checkpoint_every_ = blocks; }
-  int64_t checkpoint_every() const { return checkpoint_every_; }
-
- private:
-  int64_t checkpoint_every_ = 0;
 };
 
 /// Numbers in one sample.

@@ -5,13 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/block_model.h"
 #include "nn/kv_cache.h"
-#include "nn/module.h"
 
 namespace lockstep::nn {
 
 /// A decoder that predicts the next token at every position.
-class LanguageModel : public Module {
+class LanguageModel : public BlockModel {
  public:
   /// Logits [batch, length, vocabulary] of `tokens`, integers [batch, length]. With a cache the
   /// tokens follow those already in it and are added to it. Throws ShapeError when there are more
@@ -26,14 +26,6 @@ class LanguageModel : public Module {
 
   /// The text of Hugging Face's config.json for this model.
   virtual std::string hugging_face_config() const = 0;
-
-  /// Every so many blocks keep for backward their input only, and compute the rest again
-  /// (autograd/checkpoint.h): the same gradients in less memory. 0, the default: none do.
-  void set_checkpoint_every(int64_t blocks) { checkpoint_every_ = blocks; }
-  int64_t checkpoint_every() const { return checkpoint_every_; }
-
- private:
-  int64_t checkpoint_every_ = 0;
 };
 
 /// Cross-entropy of the model's predictions, summed over the targets that are not -100. inputs and

@@ -66,6 +66,11 @@ struct Access {
   int64_t stride = 0;   ///< bytes, inside a row
 };
 
+/// Whether operand `o` is contiguous along dimension `i` instead of along the row.
+bool contiguous_across(const StridedPlan& plan, int o, int i, int64_t element) {
+  return plan.strides[o][i] == element && plan.strides[o][0] > element;
+}
+
 /// One thread's walk over a part of the nest.
 class Walk {
  public:
@@ -152,11 +157,7 @@ class Walk {
   }
 
  private:
-  /// Whether input `o` is contiguous along dimension 1 instead of along the row.
-  bool crosses(int o) const {
-    return plan_.strides[o][1] == access_[o].element && plan_.strides[o][0] != 0 &&
-           plan_.strides[o][0] != access_[o].element;
-  }
+  bool crosses(int o) const { return contiguous_across(plan_, o, 1, access_[o].element); }
   void move_to(char** at, char* const* row, int64_t column) const {
     for (int o = 0; o < plan_.operands; ++o) at[o] = row[o] + column * access_[o].stride;
   }
@@ -196,22 +197,12 @@ class Walk {
   alignas(64) char buffers_[StridedPlan::kMaxOperands][kChunk * sizeof(double)];
 };
 
-/// True when an input's neighbours lie in different rows.
-bool crosses_rows(const StridedPlan& plan, std::span<const In* const> inputs) {
+/// True when some input is contiguous along one of dimensions [first, last) instead of the row.
+bool crosses_rows(const StridedPlan& plan, std::span<const Access> access, int first, int last) {
   for (int o = 1; o < plan.operands; ++o) {
-    const int64_t element = static_cast<int64_t>(lockstep::size_of(inputs[o - 1]->dtype));
-    for (int i = 1; i < plan.rank; ++i) {
-      if (plan.strides[o][i] == element && plan.strides[o][0] > element) return true;
+    for (int i = first; i < last; ++i) {
+      if (contiguous_across(plan, o, i, access[static_cast<size_t>(o)].element)) return true;
     }
-  }
-  return false;
-}
-
-/// True when that is so along dimension 1, where rows follow each other, for some input.
-bool rows_cross(const StridedPlan& plan, std::span<const In* const> inputs) {
-  for (int o = 1; o < plan.operands; ++o) {
-    const int64_t element = static_cast<int64_t>(lockstep::size_of(inputs[o - 1]->dtype));
-    if (plan.strides[o][1] == element && plan.strides[o][0] > element) return true;
   }
   return false;
 }
@@ -247,9 +238,9 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
     all_direct = all_direct && access[o].direct;
   }
   const StoreFunction store = store_function(out.dtype, spec.lanes[0]);
-  const bool crossing = crosses_rows(plan, inputs);
   const std::span<const Access> each(access, static_cast<size_t>(plan.operands));
-  if (plan.rank > 1 && crossing && !short_rows && rows_cross(plan, inputs)) {
+  const bool crossing = crosses_rows(plan, each, 1, plan.rank);
+  if (crossing && !short_rows && crosses_rows(plan, each, 1, 2)) {
     const int64_t grain = std::max<int64_t>(kTileRows, spec.grain / plan.inner());
     parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
       Walk(plan, spec, each, store).transposed_blocks(first, last);
