@@ -2,9 +2,9 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "autograd/node.h"
+#include "core/call_stack.h"
 
 namespace lockstep {
 
@@ -29,7 +29,7 @@ bool is_anomaly_check_nan_enabled() noexcept;
 /// Where a node was recorded: calls of the program, the library's own left out, innermost first;
 /// and which node's backward recorded it, under create_graph.
 struct ForwardSite {
-  std::vector<void*> frames;  ///< return addresses
+  CallStack stack;
   Ref<Node> parent;
 
   ForwardSite();

@@ -247,6 +247,15 @@ Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
 }
 
 void GraphRun::execute(uint32_t at) {
+  if (!slots_[at].on_stream) [[likely]] {
+    return execute_here(at);
+  }
+  const GradientMeta& meta = slots_[at].node->outputs_[0];
+  const StreamGuard guard({meta.device, meta.stream});
+  execute_here(at);
+}
+
+void GraphRun::execute_here(uint32_t at) {
   const Slot slot = slots_[at];
   Node& node = *slot.node;
   const CurrentGuard current(this, &node);

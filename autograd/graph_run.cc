@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/autocast.h"
 #include "autograd/device_worker.h"
@@ -10,6 +11,7 @@
 #include "autograd/graph_run_lock.h"
 #include "autograd/ownership.h"
 #include "core/check.h"
+#include "core/event.h"
 #include "core/ops/reduce.h"
 #include "core/phase.h"
 
@@ -33,6 +35,17 @@ bool expands_to(IntList from, IntList to) {
     if (from[i] != to[lead + i] && from[i] != 1) return false;
   }
   return true;
+}
+
+Stream stream_of(const GradientMeta& meta) { return {meta.device, meta.stream}; }
+
+/// Hands a gradient made on this thread's current stream to the stream of `meta`.
+void hand_over(const GradientMeta& meta, const Tensor& gradient) {
+  const Stream made_on = current_stream(meta.device);
+  const Stream taken_on = stream_of(meta);
+  if (made_on == taken_on) return;
+  taken_on.wait_stream(made_on);
+  gradient.record_stream(taken_on);
 }
 
 /// Both summed; in place into whichever nobody else can see.
@@ -86,7 +99,7 @@ void GraphRun::clear() noexcept {
   roots_.clear();
   callbacks_.clear();
   has_destinations_ = false;
-  has_workers_ = false;
+  has_workers_ = has_streams_ = false;
   error_ = nullptr;
 }
 
@@ -94,7 +107,7 @@ uint32_t GraphRun::number(Node* node) {
   if (node->run_ != run_) {
     node->run_ = run_;
     node->slot_ = static_cast<uint32_t>(slots_.size());
-    slots_.push_back({node, 0, 0, 0, 0, true, true, nullptr});
+    slots_.push_back({node, 0, 0, 0, 0, true, true, false, nullptr});
   }
   return node->slot_;
 }
@@ -174,6 +187,12 @@ void GraphRun::seed_roots() {
     if (at == known) ++known;
     ++slots_[at].contributions;
     Tensor& sum = gradients_[slots_[at].first_gradient + root.edge.input_nr];
+    const GradientMeta& meta = root.edge.node->outputs_[root.edge.input_nr];
+    std::optional<StreamGuard> guard;
+    if (is_asynchronous(meta.device.type)) [[unlikely]] {
+      hand_over(meta, root.gradient);
+      guard.emplace(stream_of(meta));
+    }
     sum =
         sum.defined() ? sum_of(std::move(sum), std::move(root.gradient)) : std::move(root.gradient);
   }
@@ -190,6 +209,11 @@ void GraphRun::deliver(const Node& from, uint32_t to, uint32_t input_nr, Tensor 
     gradient = fit_gradient(meta, std::move(gradient), from.name());
   }
   Tensor& sum = gradients_[slots_[to].first_gradient + input_nr];
+  std::optional<StreamGuard> guard;
+  if (slots_[to].on_stream) [[unlikely]] {
+    hand_over(meta, gradient);
+    guard.emplace(stream_of(meta));
+  }
   sum = sum.defined() ? sum_of(std::move(sum), std::move(gradient)) : std::move(gradient);
 }
 
@@ -197,11 +221,13 @@ void GraphRun::place_nodes() {
   home_ = DeviceWorker::of_this_thread();
   for (Slot& slot : slots_) {
     const std::span<const GradientMeta> outputs = slot.node->outputs();
-    if (outputs.empty() || !slot.applies) continue;
+    if (outputs.empty() || !slot.needed) continue;
     const Device device = outputs[0].device;
     if (!is_asynchronous(device.type)) [[likely]] {
       continue;
     }
+    slot.on_stream = has_streams_ = true;
+    if (!slot.applies) continue;
     if (home_ != nullptr && home_->device() == device) continue;
     slot.worker = &DeviceWorker::of(device);
     has_workers_ = true;
@@ -209,6 +235,18 @@ void GraphRun::place_nodes() {
   if (!has_workers_) return;
   state_ = ThreadState::capture().without_modes();
   anomaly_ = detail::anomaly_mode;
+}
+
+void GraphRun::join_streams() const {
+  SmallVector<Stream, 4> joined;
+  for (const Slot& slot : slots_) {
+    if (!slot.on_stream) continue;
+    const Stream used = stream_of(slot.node->outputs()[0]);
+    if (std::find(joined.begin(), joined.end(), used) != joined.end()) continue;
+    joined.push_back(used);
+    const Stream current = current_stream(used.device);
+    if (!(current == used)) current.wait_stream(used);
+  }
 }
 
 void GraphRun::run(bool retain_graph) {
@@ -230,6 +268,7 @@ void GraphRun::run(bool retain_graph) {
     seed_roots();
   }
   has_workers_ ? run_with_workers() : run_alone();
+  if (has_streams_) join_streams();
   if (!callbacks_.empty()) run_callbacks();
 }
 

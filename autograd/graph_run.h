@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "core/stream.h"
 #include "core/thread_state.h"
 
 namespace lockstep {
@@ -21,6 +22,10 @@ class DeviceWorker;
 ///
 /// The thread that runs it executes the nodes of synchronous devices; those of an asynchronous
 /// device go to that device's worker. Where there are none, nothing is locked.
+///
+/// On asynchronous devices a node runs on the stream of its forward. A gradient that comes from
+/// another stream is waited for by an event, and its memory is kept for the stream that takes it.
+/// The current streams of the thread that runs it wait for whatever ended in leaves and captures.
 class GraphRun {
  public:
   /// What happens to a gradient that was asked for by `grad()`.
@@ -69,6 +74,7 @@ class GraphRun {
     uint32_t waiting;        ///< edges over which nothing has come yet
     bool needed;             ///< leads to something asked for
     bool applies;            ///< false: its gradient is only captured
+    bool on_stream;          ///< its device is asynchronous
     DeviceWorker* worker;    ///< whose thread runs it; null: the one of `run`
   };
   struct Ready {
@@ -86,11 +92,13 @@ class GraphRun {
   void count_contributions();
   void place_nodes();
   void seed_roots();
+  void join_streams() const;
   void run_alone();
   void run_with_workers();
   void run_callbacks();
   uint32_t pop_ready();
   void execute(uint32_t slot);
+  void execute_here(uint32_t slot);
   Gradients apply(const Slot& slot, std::span<Tensor> incoming);
   void capture_gradients(uint32_t slot);
   bool wants_beyond(const Slot& slot, size_t count) const;
@@ -113,6 +121,7 @@ class GraphRun {
   };
   std::vector<Root> roots_;
   bool has_destinations_ = false;
+  bool has_streams_ = false;  ///< some slot is `on_stream`
   bool retain_graph_ = false;
   std::vector<std::function<void()>> callbacks_;
 

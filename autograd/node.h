@@ -44,11 +44,16 @@ struct GradientMeta {
   Dims sizes;
   DType dtype = DType::kF32;
   Device device;
+  int32_t stream = 0;    ///< of the device, on which the result was made and backward runs
   bool defined = false;  ///< false: that result carries no gradient
 
   GradientMeta() = default;
   explicit GradientMeta(const TensorImpl& impl)
-      : sizes(impl.sizes), dtype(impl.dtype), device(impl.storage->device()), defined(true) {}
+      : sizes(impl.sizes),
+        dtype(impl.dtype),
+        device(impl.storage->device()),
+        stream(current_stream(device).id),
+        defined(true) {}
 };
 
 /// What the engine asks of a node in one backward.

@@ -11,6 +11,7 @@
 #include "configs/field.h"
 #include "configs/list_value.h"
 #include "configs/load.h"
+#include "configs/memory_options.h"
 #include "configs/model_checks.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
@@ -134,6 +135,9 @@ void derive(RunConfig& config, Origins& origins) {
   TrainConfig& train = *config.mutable_train();
   derived(train, "train.micro_batch_size", fmt::format("{}", train.batch_size()));
   derived(*config.mutable_schedule(), "schedule.decay_steps", fmt::format("{}", train.steps()));
+  for (const auto& [field, value] : memory_fields(allocator_options_from_environment())) {
+    derived(*config.mutable_memory(), "memory." + field, value);
+  }
 }
 
 void check_train(const TrainConfig& train, const Origins& origins) {
@@ -153,7 +157,36 @@ void check_train(const TrainConfig& train, const Origins& origins) {
   }
 }
 
+bool names_a_device(std::string_view text) {
+  if (text == "cpu") return true;
+  if (!text.starts_with("host:")) return false;
+  const std::string_view index = text.substr(5);
+  return !index.empty() && index.size() <= 2 &&
+         index.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+void check_memory(const MemoryConfig& memory, const Origins& origins) {
+  // Each text by itself first, so that the place in the error is that of the field.
+  MemoryConfig divisions;
+  if (memory.has_roundup_power2_divisions()) {
+    divisions.set_roundup_power2_divisions(memory.roundup_power2_divisions());
+  }
+  const auto check = [&](const MemoryConfig& part, const char* path) {
+    try {
+      (void)allocator_options(part, {});
+    } catch (const ConfigError& error) {
+      fail(origins, path, error.what());
+    }
+  };
+  check(divisions, "memory.roundup_power2_divisions");
+  check(memory, "memory.max_split_size_mb");
+}
+
 void check_texts(const RunConfig& config, const Origins& origins) {
+  if (!names_a_device(config.device())) {
+    fail(origins, "device",
+         fmt::format("device is {:?}: expected \"cpu\" or \"host:N\".", config.device()));
+  }
   const std::string& name = config.name();
   bool good = !name.empty() && name[0] != '.' && name[0] != '-' && name.size() <= kLongestName;
   for (const char c : name) good = good && fits_a_folder_name(c);
@@ -183,6 +216,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_values(config, "", origins, kept);
   check_model(config, origins);
   check_train(config.train(), origins);
+  check_memory(config.memory(), origins);
   check_texts(config, origins);
   if (config.optimizer().sgd().nesterov() && config.optimizer().sgd().momentum() == 0) {
     fail(origins, "optimizer.sgd.nesterov",

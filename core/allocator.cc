@@ -1,60 +1,77 @@
 #include "core/allocator.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 
 #include "core/check.h"
-#include "core/free_list_allocator.h"
-#include "core/meta_allocator.h"
+#include "core/device_runtime.h"
+#include "core/memory/caching_allocator.h"
+#include "core/memory/cpu_memory.h"
+#include "core/memory/null_memory.h"
+#include "core/spin_lock.h"
 
 namespace lockstep {
 
 namespace {
 
-size_t cpu_capacity() {
-  // Twice the machine's memory leaves room for fragmentation; a lower `ulimit -v` is respected.
-  size_t bytes =
-      2 * static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    bytes = std::min<size_t>(bytes, limit.rlim_cur / 2);
+/// Of whole types, set by programs.
+constinit std::array<std::atomic<Allocator*>, kDeviceTypes> g_allocators{};
+/// Of single devices. Leaked on purpose: tensors with static storage duration are freed after any
+/// static destructor.
+constinit std::array<std::atomic<CachingAllocator*>, kDeviceTypes * kMaxDevices> g_caching{};
+constinit SpinLock g_making;
+
+std::atomic<CachingAllocator*>& slot(Device device) {
+  return g_caching[static_cast<size_t>(device.type) * kMaxDevices +
+                   static_cast<size_t>(device.index)];
+}
+
+/// No other thread holds a lock of the allocators in the child then.
+void before_fork() {
+  g_making.lock();
+  for (const auto& each : g_caching) {
+    if (CachingAllocator* const made = each.load()) made->lock_all();
   }
-  return bytes;
 }
-
-constinit std::atomic<FreeListAllocator*> g_cpu = nullptr;
-
-// Leaked on purpose: tensors with static storage duration are freed after any static destructor.
-Allocator* cpu_allocator() {
-  static Allocator* const instance = [] {
-    auto* const made = new FreeListAllocator(cpu_capacity());
-    g_cpu = made;
-    return made;
-  }();
-  return instance;
-}
-
-/// Locks or unlocks the cpu allocator, if there is one yet.
-template <void (FreeListAllocator::*change)()>
-void around_fork() {
-  if (FreeListAllocator* const cpu = g_cpu) (cpu->*change)();
+void after_fork() {
+  for (const auto& each : g_caching) {
+    if (CachingAllocator* const made = each.load()) made->unlock_all();
+  }
+  g_making.unlock();
 }
 [[maybe_unused]] const bool kPreparedForFork =
-    pthread_atfork(&around_fork<&FreeListAllocator::lock>, &around_fork<&FreeListAllocator::unlock>,
-                   &around_fork<&FreeListAllocator::unlock>) == 0;
+    pthread_atfork(&before_fork, &after_fork, &after_fork) == 0;
 
-Allocator* meta_allocator() {
-  static Allocator* const instance = new MetaAllocator();
-  return instance;
+DeviceMemory& memory_of(Device device) {
+  if (device.type == DeviceType::kCPU) {
+    static CpuMemory& memory = *new CpuMemory(cpu_memory_total());
+    return memory;
+  }
+  if (device.type == DeviceType::kMeta) {
+    static NullMemory& memory = *new NullMemory;
+    return memory;
+  }
+  return require_runtime(device).memory(device.index);
 }
 
-constinit std::array<std::atomic<Allocator*>, kDeviceTypes> g_allocators{};
+CachingAllocator& make_caching_allocator(Device device) {
+  // Outside the lock: a runtime may ask for other devices' memory while it makes its own.
+  DeviceMemory& memory = memory_of(device);
+  const AllocatorOptions& options = allocator_options_from_environment();
+  const std::lock_guard guard(g_making);
+  std::atomic<CachingAllocator*>& made = slot(device);
+  if (made.load() == nullptr) made = new CachingAllocator(device, memory, options);
+  return *made;
+}
+
+bool has_index(Device device) {
+  const bool single = device.type == DeviceType::kCPU || device.type == DeviceType::kMeta;
+  return device.index >= 0 && device.index < (single ? 1 : kMaxDevices);
+}
 
 }  // namespace
 
@@ -63,23 +80,29 @@ void Allocator::copy(void* to, const void* from, size_t bytes, Transfer) {
 }
 
 Allocator& allocator(Device device) {
-  Allocator* found = g_allocators[static_cast<int>(device.type)].load(std::memory_order_acquire);
-  if (found != nullptr) [[likely]]
-    return *found;
-  if (device.type == DeviceType::kCPU) {
-    found = cpu_allocator();
-  } else if (device.type == DeviceType::kMeta) {
-    found = meta_allocator();
-  }
-  LS_CHECK(found != nullptr, DeviceError,
-           "[allocator] no memory is registered for device {}: this build has cpu and meta.",
+  Allocator* const chosen =
+      g_allocators[static_cast<size_t>(device.type)].load(std::memory_order_acquire);
+  if (chosen != nullptr) [[unlikely]]
+    return *chosen;
+  LS_CHECK(has_index(device), DeviceError, "[allocator] there is no device {}.", to_string(device));
+  CachingAllocator* const made = slot(device).load(std::memory_order_acquire);
+  if (made != nullptr) [[likely]]
+    return *made;
+  return make_caching_allocator(device);
+}
+
+CachingAllocator& caching_allocator(Device device) {
+  auto* const caching = dynamic_cast<CachingAllocator*>(&allocator(device));
+  LS_CHECK(caching != nullptr, DeviceError,
+           "[allocator] the memory of {} comes from an allocator of the "
+           "program's own, which keeps "
+           "no such books.",
            to_string(device));
-  g_allocators[static_cast<int>(device.type)].store(found, std::memory_order_release);
-  return *found;
+  return *caching;
 }
 
 Allocator* set_allocator(DeviceType type, Allocator* allocator) {
-  return g_allocators[static_cast<int>(type)].exchange(allocator, std::memory_order_acq_rel);
+  return g_allocators[static_cast<size_t>(type)].exchange(allocator, std::memory_order_acq_rel);
 }
 
 }  // namespace lockstep

@@ -43,6 +43,11 @@ class Allocator {
   /// Says that `stream`, too, uses the block: it is not reused before the work queued there at
   /// `free`.
   virtual void record_stream(const Block& block, const Stream& stream) = 0;
+  /// Says that `stream` used the block until now: it is not reused before the work queued there at
+  /// this call. By default as `record_stream`.
+  virtual void record_use(const Block& block, const Stream& stream) {
+    record_stream(block, stream);
+  }
   /// Copies bytes that do not overlap, after the work queued on the memory; done when it returns.
   /// The default suits memory that the cpu can address.
   virtual void copy(void* to, const void* from, size_t bytes, Transfer direction);
@@ -51,7 +56,8 @@ class Allocator {
   virtual void reset_peak() = 0;
 };
 
-/// The allocator of a device. Throws DeviceError when none was registered.
+/// The allocator of a device: that of its type, or the one over its runtime's memory
+/// (core/device_runtime.h), made when first asked for. Throws DeviceError when there is neither.
 Allocator& allocator(Device device);
 /// Makes `allocator` serve every device of `type`; it must live as long as the process.
 /// Returns the one that served it before, or null. Call before any tensor of that type exists.

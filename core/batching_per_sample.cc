@@ -1,10 +1,10 @@
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 
 #include "core/batching.h"
 #include "core/check.h"
+#include "core/environment_flag.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
 
@@ -19,10 +19,7 @@ std::set<std::string>& noted() {
 }
 
 bool warns() {
-  static const bool on = [] {
-    const char* value = std::getenv("LOCKSTEP_WARN_VMAP");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
+  static const bool on = environment_flag("LOCKSTEP_WARN_VMAP");
   return on;
 }
 

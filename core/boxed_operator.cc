@@ -50,17 +50,19 @@ void each_tensor(const Value& value, F&& visit) {
 
 /// The device option, else the device of all tensors, else the thread's default.
 Device call_device(const Operator& op, std::span<const Value> values) {
-  std::optional<Device> found;
   for (const Value& value : values) {
     if (value.tag() == Value::Tag::kDevice) return value.to_device();
   }
+  structured::CallDevice found;
   for (const Value& value : values) {
-    each_tensor(value, [&](const Tensor& tensor) {
-      structured::find_device(found, tensor);
-      structured::check_same_device(op, *found, tensor);
-    });
+    each_tensor(value, [&](const Tensor& tensor) { found.see(tensor); });
   }
-  return found.value_or(default_device());
+  const Device device = found.get();
+  for (const Value& value : values) {
+    each_tensor(value,
+                [&](const Tensor& tensor) { structured::check_same_device(op, device, tensor); });
+  }
+  return device;
 }
 
 /// How a destination lies to the arguments; see structured::read_back.

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 
 #include "core/check.h"
+#include "core/environment_flag.h"
 
 namespace lockstep {
 
@@ -14,10 +14,7 @@ constinit std::atomic<int64_t> g_copies{0};
 constinit std::atomic<int64_t> g_bytes{0};
 
 bool warns() {
-  static const bool on = [] {
-    const char* value = std::getenv("LOCKSTEP_WARN_COPIES");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
+  static const bool on = environment_flag("LOCKSTEP_WARN_COPIES");
   return on;
 }
 

@@ -4,8 +4,10 @@
 
 #include "core/check.h"
 #include "core/copies.h"
+#include "core/device_runtime.h"
 #include "core/structured.h"
 #include "core/transfer.h"
+#include "core/waits.h"
 
 namespace lockstep {
 
@@ -19,6 +21,12 @@ int64_t element_size(const Tensor& tensor) { return static_cast<int64_t>(size_of
 
 std::byte* place(const Storage& storage, int64_t offset) {
   return static_cast<std::byte*>(storage.data()) + offset;
+}
+
+/// Whether the cpu's kernels may work in the device's memory while its stream stands still.
+bool cpu_can_use(Device device) {
+  const DeviceRuntime* const runtime = device_runtime(device.type);
+  return runtime != nullptr && runtime->runs_cpu_kernels();
 }
 
 bool is_foreign(const Tensor& tensor) {
@@ -36,10 +44,10 @@ void each_tensor(const Value& value, F&& visit) {
 
 /// The tensors of one call and their counterparts on the cpu. Tensors that share a storage share
 /// one there as well, so that they overlap as the originals do; of the storage only the window
-/// that they lie in is copied.
+/// that they lie in is copied. Where the cpu can use the device's memory, nothing is.
 class Mirror {
  public:
-  explicit Mirror(const Operator& op) : op_(op) {}
+  Mirror(const Operator& op, Device device) : op_(op), shares_memory_(cpu_can_use(device)) {}
 
   /// Names a tensor of the call. All are named before the first `counterpart`.
   void add(const Tensor& tensor);
@@ -60,6 +68,7 @@ class Mirror {
   void fill(Window& window);
 
   const Operator& op_;
+  bool shares_memory_;
   SmallVector<Window, 4> windows_;
 };
 
@@ -87,17 +96,24 @@ void Mirror::add(const Tensor& tensor) {
 
 void Mirror::fill(Window& window) {
   const size_t bytes = static_cast<size_t>(window.range.end - window.range.begin);
-  window.storage = make_ref<Storage>(bytes, kCPU);
-  if (bytes == 0) return;
-  transfer_bytes(window.storage->data(), kCPU, place(*window.sample.storage(), window.range.begin),
-                 window.sample.device(), bytes);
+  if (bytes == 0) {
+    window.storage = make_ref<Storage>(0, kCPU);
+    return;
+  }
+  std::byte* const memory = place(*window.sample.storage(), window.range.begin);
+  if (shares_memory_) {
+    window.storage = make_ref<Storage>(memory, bytes, kCPU);
+  } else {
+    window.storage = make_ref<Storage>(bytes, kCPU);
+    transfer_bytes(window.storage->data(), kCPU, memory, window.sample.device(), bytes);
+  }
 }
 
 Tensor Mirror::counterpart(const Tensor& tensor) {
   if (!is_foreign(tensor)) return tensor;
   Window& window = *find(tensor);
   if (!window.storage) fill(window);
-  if (tensor.numel() != 0) count_hidden_copy(op_.name(), tensor, kWhy);
+  if (tensor.numel() != 0 && !shares_memory_) count_hidden_copy(op_.name(), tensor, kWhy);
   const int64_t offset =
       tensor.numel() == 0 ? 0 : tensor.storage_offset() - window.range.begin / element_size(tensor);
   const Tensor copy(make_ref<TensorImpl>(window.storage, tensor.sizes(), tensor.strides(), offset,
@@ -120,7 +136,7 @@ void Mirror::write_back(const Tensor& tensor, const Tensor& counterpart) {
   }
   const ByteRange to = byte_range(tensor);
   const ByteRange from = byte_range(counterpart);
-  if (!to.empty()) {
+  if (!to.empty() && counterpart.data() != tensor.data()) {
     transfer_bytes(place(*impl.storage, to.begin), tensor.device(),
                    place(*counterpart.storage(), from.begin), kCPU,
                    static_cast<size_t>(to.end - to.begin));
@@ -194,7 +210,8 @@ void write_back(Mirror& mirror, const Value& value, const Value& counterpart) {
 void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
   const std::span<const Value> arguments = stack.arguments();
   const Device device = result_device(op, arguments);
-  Mirror mirror(op);
+  if (cpu_can_use(device)) wait_hidden(op.name(), current_stream(device), kWhy);
+  Mirror mirror(op, device);
   for (const Value& value : arguments) {
     each_tensor(value, [&](const Tensor& tensor) { mirror.add(tensor); });
   }

@@ -68,7 +68,7 @@ Device parse_device(std::string_view text) {
     const char* last = text.data() + text.size();
     const auto [end, failure] = std::from_chars(text.data() + colon + 1, last, index);
     good = !has_one_device(*type) && failure == std::errc() && end == last && index >= 0 &&
-           index < 128;
+           index < kMaxDevices;
   }
   LS_CHECK(good, DeviceError,
            "[device] unknown device \"{}\": expected cpu, meta, host:N or cuda:N.", text);

@@ -18,6 +18,8 @@ enum class DeviceType : uint8_t {
   kPrivate4,
 };
 inline constexpr int kDeviceTypes = 8;
+/// Devices of one type are numbered below this.
+inline constexpr int kMaxDevices = 16;
 
 /// Where a tensor's bytes are. `cpu` and `meta` have one device; the others are numbered.
 struct Device {

@@ -1,9 +1,9 @@
 #include "core/dispatch_trace.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "core/check.h"
+#include "core/environment_flag.h"
 
 namespace lockstep {
 
@@ -14,10 +14,7 @@ thread_local constinit int t_depth = 0;
 }  // namespace
 
 bool traces_dispatch() {
-  static const bool on = [] {
-    const char* value = std::getenv("LOCKSTEP_DISPATCH_TRACE");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
+  static const bool on = environment_flag("LOCKSTEP_DISPATCH_TRACE");
   return on;
 }
 

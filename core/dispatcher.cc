@@ -196,6 +196,16 @@ void Dispatcher::resolve(Operator& op) {
       handled |= key;
       continue;
     }
+    const bool queued = key == Key::kHost && newest == nullptr && op.kind_ == OpKind::kStructured &&
+                        op.form_ == OpForm::kFunctional;
+    if (queued) {
+      // The host device runs the cpu's kernels; core/structured.h queues them.
+      constexpr int kSource = static_cast<int>(Key::kCPU);
+      op.kernels_[i] = op.kernels_[kSource];
+      op.packed_[i] = op.packed_[kSource];
+      op.strides_[i] = op.strides_[kSource];
+      op.kernel_data_[i] = op.kernel_data_[kSource];
+    }
     if (newest != nullptr) op.kernel_data_[i] = newest->data;
     if (newest != nullptr && newest->boxed != nullptr) {
       op.boxed_[i] = newest->boxed;

@@ -1,5 +1,7 @@
 #include "core/library.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace lockstep {
@@ -51,6 +53,9 @@ OpDefinition::OpDefinition(std::string_view text, Site site) {
            to_string(op_->site_), to_string(site));
   op_->schema_ = std::move(schema);
   op_->site_ = site;
+  op_->draws_random_numbers_ = std::ranges::any_of(
+      op_->schema_.arguments,
+      [](const Argument& argument) { return argument.type.base == BaseType::kGenerator; });
 }
 
 void OpDefinition::doc(std::string_view text) { op_->doc_ = text; }
@@ -101,7 +106,10 @@ void OpDefinition::allocates_only() {
   dispatcher().resolve(*op_);
 }
 void OpDefinition::flops(FlopFormula formula) { op_->flops_ = formula; }
-void OpDefinition::tag(std::string_view tag) { op_->tags_.emplace_back(tag); }
+void OpDefinition::tag(std::string_view tag) {
+  op_->tags_.emplace_back(tag);
+  if (tag == "nondeterministic_seeded") op_->draws_random_numbers_ = true;
+}
 void OpDefinition::derivative(Vjp vjp) { op_->derivative_.of_one = vjp; }
 void OpDefinition::derivative(VjpOfMany vjp) { op_->derivative_.of_many = vjp; }
 void OpDefinition::differentiable_outputs(uint64_t mask) {

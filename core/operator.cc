@@ -68,6 +68,10 @@ std::string Operator::explain(Key key) const {
                        to_string(newest->site));
   }
   if (key == Key::kObserver) return "tells observers";
+  if (key == Key::kHost && kind_ == OpKind::kStructured &&
+      (kernel(key) != nullptr || packed_kernel(key) != nullptr)) {
+    return "queued: " + explain(Key::kCPU);
+  }
   const AnyFunction entry = (traces_dispatch() ? traced_ : table_)[static_cast<int>(key)];
   if (entry == adapters_.boxed) return "fallback of the key";
   if (kind_ == OpKind::kComposite && entry == adapters_.direct) return "composite: its body";

@@ -84,6 +84,8 @@ class Operator {
   OpForm form() const { return form_; }
   Autocast autocast() const { return root().autocast_; }
   const std::vector<std::string>& tags() const { return tags_; }
+  /// Whether a call takes a number from a generator: an argument, or nondeterministic_seeded's.
+  bool draws_random_numbers() const { return root().draws_random_numbers_; }
   /// Null when the block declares none.
   FlopFormula flops() const { return root().flops_; }
   const Derivative& derivative() const { return root().derivative_; }
@@ -167,6 +169,7 @@ class Operator {
   bool defined_ = false;
   bool has_in_place_ = false;
   bool allocates_only_ = false;
+  bool draws_random_numbers_ = false;
 };
 
 }  // namespace lockstep

@@ -28,6 +28,12 @@ class Storage : public RefCounted, public Pooled<Storage> {
         bytes_(bytes),
         device_(parent->device()),
         parent_(std::move(parent)) {}
+  /// Memory of somebody else's, which stays his. It cannot be resized.
+  Storage(void* borrowed, size_t bytes, Device device)
+      : block_{borrowed, bytes, nullptr, nullptr}, bytes_(bytes), device_(device) {}
+  /// A block that its owner takes back at the end: pinned memory, for one.
+  Storage(const Block& block, Device device)
+      : block_(block), bytes_(block.bytes), device_(device) {}
   ~Storage() {
     if (block_.owner != nullptr) block_.owner->free(block_);
   }
@@ -41,7 +47,14 @@ class Storage : public RefCounted, public Pooled<Storage> {
   uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Changes the size, keeping the common prefix. Throws DeviceError on a window of an arena.
+  /// Says that `stream`, too, uses the memory: it is not reused before what is queued there when
+  /// the last tensor goes (Allocator::record_stream). Nothing to do for the stream it was made on.
+  void record_stream(const Stream& stream) const;
+  /// The same for what is queued there now (Allocator::record_use).
+  void record_use(const Stream& stream) const;
+
+  /// Changes the size, keeping the common prefix. Throws DeviceError on a window of an arena and on
+  /// borrowed memory.
   void resize(size_t bytes);
 
  private:

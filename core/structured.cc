@@ -97,7 +97,16 @@ void copy_elements(Key backend, const Tensor& destination, const Tensor& source)
     return;
   }
   const Out out(*destination.impl());
+  if (backend == Key::kHost) {
+    return queue(destination.device(),
+                 std::make_unique<QueuedCall<Kernel>>(op, backend, destination.device(), kernel,
+                                                      out, out.as_in(), In(*source.impl()), false));
+  }
   reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
+}
+
+void queue(Device device, std::unique_ptr<QueuedKernel> kernel) {
+  queue_kernel(current_stream(device), std::move(kernel));
 }
 
 void run_packed(const Preparation& preparation, std::span<const Out* const> outs,
@@ -229,6 +238,10 @@ bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& 
            "it, got shapes {} and {}. clone() the input first.",
            op.name(), destination.shape(), input.shape());
   return identical;
+}
+
+void check_other_device(const Operator& op, Device device, const Tensor& tensor) {
+  if (!is_cpu_number(*tensor.impl())) throw_other_device(op, device, tensor);
 }
 
 void throw_other_device(const Operator& op, Device device, const Tensor& tensor) {

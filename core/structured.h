@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/adapters.h"
+#include "core/current_scope.h"
+#include "core/queued_call.h"
 
 namespace lockstep {
 
@@ -107,31 +109,49 @@ ReadBack read_back(const Preparation& preparation, const Tensor& destination,
   return worst;
 }
 
-// The device results are made on: the device option, else that of the first tensor, else the
-// thread's default.
-inline void find_device(std::optional<Device>& found, const Tensor& tensor) {
-  if (!found) found = tensor.device();
+/// A number in the form of a tensor: it may meet tensors of any device, and is copied to theirs.
+inline bool is_cpu_number(const TensorImpl& impl) {
+  return impl.storage->device() == kCPU && impl.sizes.empty();
 }
-inline void find_device(std::optional<Device>& found, const OptionalTensor& tensor) {
-  if (!found && tensor) found = tensor->device();
+
+/// Which device the tensors of a call name: that of the first; numbers on the cpu count only where
+/// there is nothing else.
+class CallDevice {
+ public:
+  void see(const Tensor& tensor) {
+    if (decisive_ == nullptr || is_cpu_number(*decisive_)) decisive_ = tensor.impl();
+  }
+  /// The thread's default where there was no tensor.
+  Device get() const {
+    return decisive_ != nullptr ? decisive_->storage->device() : default_device();
+  }
+
+ private:
+  const TensorImpl* decisive_ = nullptr;
+};
+inline void find_device(CallDevice& found, const Tensor& tensor) { found.see(tensor); }
+inline void find_device(CallDevice& found, const OptionalTensor& tensor) {
+  if (tensor) found.see(*tensor);
 }
-inline void find_device(std::optional<Device>& found, const TensorList& list) {
-  if (!found && !list.empty()) found = list[0].device();
+inline void find_device(CallDevice& found, const TensorList& list) {
+  for (const Tensor& tensor : list) found.see(tensor);
 }
-inline void find_device(std::optional<Device>& found, const MutableTensorList& list) {
+inline void find_device(CallDevice& found, const MutableTensorList& list) {
   find_device(found, static_cast<const TensorList&>(list));
 }
-inline void find_device(std::optional<Device>& found, const OptionalTensorList& list) {
+inline void find_device(CallDevice& found, const OptionalTensorList& list) {
   for (const Tensor& tensor : list) find_device(found, OptionalTensor(tensor));
 }
 template <class T>
-void find_device(std::optional<Device>&, const T&) {}
+void find_device(CallDevice&, const T&) {}
 
 [[noreturn]] void throw_other_device(const Operator& op, Device device, const Tensor& tensor);
+/// Throws DeviceError unless `tensor`, which is elsewhere than the call, is a number on the cpu.
+void check_other_device(const Operator& op, Device device, const Tensor& tensor);
 /// Throws DeviceError when the tensors of a call are on different devices.
 inline void check_same_device(const Operator& op, Device device, const Tensor& tensor) {
   if (tensor.impl()->storage->device() != device) [[unlikely]] {
-    throw_other_device(op, device, tensor);
+    check_other_device(op, device, tensor);
   }
 }
 inline void check_same_device(const Operator& op, Device device, const OptionalTensor& tensor) {
@@ -149,6 +169,7 @@ inline void check_same_device(const Operator& op, Device device, const OptionalT
 template <class T>
 void check_same_device(const Operator&, Device, const T&) {}
 
+/// The device results are made on: the device option, else that of the call's tensors.
 template <class... A>
 Device result_device(const Operator& op, const A&... arguments) {
   const Device* chosen = nullptr;
@@ -158,11 +179,11 @@ Device result_device(const Operator& op, const A&... arguments) {
     }
   }(arguments));
   if (chosen != nullptr) return *chosen;
-  std::optional<Device> found;
+  CallDevice found;
   (find_device(found, arguments), ...);
-  if (!found) return default_device();
-  (..., [&]<class T>(const T& argument) { check_same_device(op, *found, argument); }(arguments));
-  return *found;
+  const Device device = found.get();
+  (..., [&]<class T>(const T& argument) { check_same_device(op, device, argument); }(arguments));
+  return device;
 }
 
 /// How the wrapper hands an argument of type A on to its own parts: what is small is copied only
@@ -269,8 +290,21 @@ void run_packed(const Preparation& preparation, std::span<const Out* const> outs
 /// Copies elements with casts and any strides; both on `backend`.
 void copy_elements(Key backend, const Tensor& destination, const Tensor& source);
 
-/// Prepares the parameters and runs the kernel on `outs`. On meta the parameters are all: their
-/// copies are part of the memory that a call needs.
+/// Hands a call over to the current stream of `device`, which has the cpu's kernels.
+void queue(Device device, std::unique_ptr<QueuedKernel> kernel);
+
+/// The same for a cpu kernel and what it is called with. Apart, so that the way of calls that are
+/// not queued stays short.
+template <class Kernel, class... P>
+[[gnu::noinline, gnu::cold]] void queue_call(const Preparation& preparation, AnyFunction kernel,
+                                             P... parameters) {
+  queue(preparation.device, std::make_unique<QueuedCall<Kernel>>(
+                                preparation.op, preparation.backend, preparation.device, kernel,
+                                static_cast<P>(parameters)...));
+}
+
+/// Prepares the parameters and runs the kernel on `outs`; on the host device, queues it. On meta
+/// the parameters are all: their copies are part of the memory that a call needs.
 template <class Kernel, class... A, size_t... O>
 void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Out* const> outs,
                 std::index_sequence<O...>, Passed<A>... arguments) {
@@ -282,6 +316,10 @@ void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Ou
   Parameters<std::index_sequence_for<A...>, A...> parameters(preparation, arguments...);
   if (is_meta) return;
   parameters.apply([&]<class... P>(P&&... each) {
+    if (preparation.backend == Key::kHost) [[unlikely]] {
+      return queue_call<Kernel, decltype(*outs[O])..., P...>(preparation, kernel, *outs[O]...,
+                                                             static_cast<P&&>(each)...);
+    }
     if (kernel == nullptr) [[unlikely]] {
       const std::array<PackedArgument, sizeof...(P)> packed{PackedArgument(each)...};
       return run_packed(preparation, outs, packed);
@@ -305,6 +343,7 @@ struct Forms;
 template <class R, size_t kCount, class... A>
 struct FunctionalForm {
   static R call(const Operator& op, KeySet keys, A... arguments) {
+    const OperatorScope scope(op);
     const Key backend = keys.highest();
     const Outputs outputs =
         reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
@@ -340,10 +379,14 @@ struct Forms<Tensor(A...)> {
 
   static const Tensor& write(const Operator& op, KeySet keys, const Tensor& destination,
                              bool resizable, Passed<A>... arguments) {
+    const OperatorScope scope(op);
     const Key backend = keys.highest();
     const Outputs outputs =
         reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);
     const Device device = result_device(op, destination, arguments...);
+    if (destination.device() != device) [[unlikely]] {
+      throw_other_device(op, device, destination);
+    }
     Preparation preparation = prepare(op, backend, device, outputs);
     Target target(preparation, outputs.specs[0], destination, resizable,
                   read_back(preparation, destination, arguments...));
@@ -387,6 +430,7 @@ template <class... A>
 struct Forms<void(A...)> {
   struct Functional {
     static void call(const Operator& op, KeySet keys, A... arguments) {
+      const OperatorScope scope(op);
       const Key backend = keys.highest();
       const Outputs outputs =
           reinterpret_cast<Outputs (*)(A...)>(op.definition())(static_cast<A>(arguments)...);

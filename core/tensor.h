@@ -119,6 +119,12 @@ class Tensor {
   /// The tensor this is a view of; undefined when it is not a view.
   Tensor base() const { return Tensor(checked().base); }
 
+  /// Says that work on `stream` uses this tensor's memory, which was allocated for another stream:
+  /// it is not reused before what is queued there when the last tensor over it goes.
+  void record_stream(const Stream& stream) const { storage()->record_stream(stream); }
+  /// The same for what is queued on `stream` now, and no later: the memory can be reused sooner.
+  void record_use(const Stream& stream) const { storage()->record_use(stream); }
+
   // Autograd; defined in autograd/tensor_methods.cc.
   bool requires_grad() const { return checked().keys.has(Key::kAutograd); }
   /// Marks a leaf. Throws AutogradError on a non-leaf (when false) and on integer tensors.

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <bit>
 #include <cfenv>
-#include <csignal>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -17,6 +16,7 @@
 #include <type_traits>
 
 #include "core/adaptive_wait.h"
+#include "core/blocked_signals.h"
 #include "core/parallel.h"
 
 namespace lockstep::thread_pool {
@@ -157,25 +157,10 @@ static_assert(std::is_trivially_destructible_v<Worker> &&
 
 Worker& worker(int index) { return g_workers[static_cast<size_t>(index)]; }
 
-/// What a worker must answer to itself: the faults that it raises.
-sigset_t signals_of_others() {
-  sigset_t set;
-  sigfillset(&set);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
-    sigdelset(&set, fault);
-  }
-  return set;
-}
-
 bool Worker::start(int index) {
   index_ = index;
-  // A thread starts with the mask of the one that makes it.
-  const sigset_t blocked = signals_of_others();
-  sigset_t before;
-  if (pthread_sigmask(SIG_BLOCK, &blocked, &before) != 0) return false;
-  const bool started = pthread_create(&thread_, nullptr, main, this) == 0;
-  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  const BlockedSignals signals;
+  return signals.blocked() && pthread_create(&thread_, nullptr, main, this) == 0;
 }
 
 void* Worker::main(void* worker) {

@@ -3,10 +3,13 @@
 #include "core/batching.h"
 #include "core/check.h"
 #include "core/copies.h"
+#include "core/device_runtime.h"
+#include "core/dispatch_trace.h"
 #include "core/library.h"
 #include "core/memory_format.h"
 #include "core/ops/copy_rules.h"
 #include "core/ops/factory.h"
+#include "core/transfer.h"
 
 namespace lockstep {
 
@@ -15,6 +18,24 @@ namespace {
 void check_number(std::string_view op, const Tensor& value) {
   LS_CHECK(value.dim() == 0, ShapeError, "[{}] the value must be a 0-d tensor, got shape {}.", op,
            value.shape());
+}
+
+/// Whether a copy from one device to the other is work of a stream, and nobody records or watches
+/// the call.
+bool is_stream_work(const Tensor& from, Device device, KeySet other_keys = {}) {
+  const Device source = from.device();
+  if (source == kMeta || device == kMeta || traces_dispatch()) return false;
+  if (find_runtime(source) == nullptr && find_runtime(device) == nullptr) return false;
+  const detail::ThreadKeys& thread = detail::thread_keys;
+  const KeySet keys = (from.key_set() | other_keys | thread.included) - thread.excluded;
+  // Autocast leaves copies alone.
+  return (keys - KeySet::backends() - Key::kAutocast).empty();
+}
+
+/// Whether the bytes of one are those of the other.
+bool lie_alike(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()) &&
+         is_dense(a.sizes(), a.strides());
 }
 
 }  // namespace
@@ -34,10 +55,17 @@ Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
   return op_copy(self, src, non_blocking);
 }
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
-  if (src.device() != self.device()) {
-    return op_copy.in_place(self, to(src, self.device()), non_blocking);
+  if (src.device() == self.device()) return op_copy.in_place(self, src, non_blocking);
+  const bool may_change = !self.is_inference() || detail::inference_mode;
+  if (may_change && lie_alike(self, src) && is_stream_work(src, self.device(), self.key_set())) {
+    transfer_bytes(self.data(), self.device(), src.data(), src.device(), self.nbytes(),
+                   non_blocking);
+    self.storage()->bump_version();
+    return self;
   }
-  return op_copy.in_place(self, src, non_blocking);
+  // On the cpu the copy that follows reads it at once.
+  const bool queued = non_blocking && self.device() != kCPU;
+  return op_copy.in_place(self, to(src, self.device(), queued), non_blocking);
 }
 const Tensor& Tensor::copy_(const Tensor& source) const {
   return lockstep::copy_(*this, source, false);
@@ -104,15 +132,23 @@ LS_OP(to_copy_out, const Tensor&(const Tensor&, bool, std::optional<MemoryFormat
                   const Tensor& out) -> const Tensor& {
       return clone_out(out, to(self, out.dtype()));
     });
-Tensor to(const Tensor& self, DType dtype, Device device) {
+Tensor to(const Tensor& self, DType dtype, Device device, bool non_blocking) {
   if (self.dtype() == dtype && self.device() == device) return self;
+  if (self.device() != device && is_stream_work(self, device)) {
+    // A cast is the device's work: no wait stands before it.
+    const Tensor source = device == kCPU ? to(self, dtype) : self;
+    const bool dense = is_dense(source.sizes(), source.strides());
+    return to(transferred(dense ? source : clone(source), device, non_blocking), dtype);
+  }
   // A device that stays is left out: the call then goes where self is.
   std::optional<Device> elsewhere;
   if (self.device() != device) elsewhere.emplace(device);
-  return op_to_copy(self, dtype, std::nullopt, elsewhere, std::nullopt, false, std::nullopt);
+  return op_to_copy(self, dtype, std::nullopt, elsewhere, std::nullopt, non_blocking, std::nullopt);
 }
 Tensor to(const Tensor& self, DType dtype) { return to(self, dtype, self.device()); }
-Tensor to(const Tensor& self, Device device) { return to(self, self.dtype(), device); }
+Tensor to(const Tensor& self, Device device, bool non_blocking) {
+  return to(self, self.dtype(), device, non_blocking);
+}
 Tensor Tensor::to(DType dtype) const { return lockstep::to(*this, dtype); }
 Tensor Tensor::to(Device device) const { return lockstep::to(*this, device); }
 

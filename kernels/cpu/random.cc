@@ -178,8 +178,8 @@ void drop(const Out& out, const Out& mask, const In& input, double p, const Rand
 
 void native_dropout(const Out& out, const Out& mask, const In& input, double p,
                     std::optional<bool> train) {
-  // Nothing is drawn where nothing is dropped.
-  const RandomKey key = train.value_or(true) ? next_call(nullptr) : RandomKey();
+  // Drawn even where nothing is dropped: a queued call has drawn before it is known.
+  const RandomKey key = next_call(nullptr);
   with_floating_lane(
       out.dtype, [&]<class T>() { drop<T>(out, mask, input, train.value_or(true) ? p : 0, key); });
 }

@@ -1,8 +1,6 @@
 // How the engine runs nodes: on which threads, in which order, nested and beside one another.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <barrier>
@@ -19,6 +17,7 @@
 #include "core/ops/reduce.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
+#include "tests/core/child_process.h"
 #include "tests/core/far_memory.h"
 
 namespace lockstep {
@@ -287,9 +286,7 @@ TEST(Engine, AnErrorInOneThreadDoesNotDisturbAnother) {
 }
 
 TEST(Engine, MayBeForkedWhileOtherThreadsUseIt) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer refuses threads after a fork";
-#endif
+  if (!kForksAmongBusyThreads) GTEST_SKIP() << "the allocator may stay locked in a child";
   const Tensor x = leaf({1});
   (x * 2).sum().backward();  // what is made once is there
   std::atomic<bool> stop = false;
@@ -297,37 +294,27 @@ TEST(Engine, MayBeForkedWhileOtherThreadsUseIt) {
     while (!stop) (x * 2).sum().backward();
   });
   for (int i = 0; i < 10; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);
-      const Tensor y = leaf({3});
-      (y * 2).sum().backward();
-      _exit(elements(y.grad()) == Numbers{2} ? 0 : 1);
-    }
-    int status = -1;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    EXPECT_EQ(status_of_child([] {
+                const Tensor y = leaf({3});
+                (y * 2).sum().backward();
+                return elements(y.grad()) == Numbers{2};
+              }),
+              0);
   }
   stop = true;
   busy.join();
 }
 
 TEST_F(DeviceWorkers, AForkedChildStartsItsOwn) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer refuses threads after a fork";
-#endif
+  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer refuses threads after a fork";
   const Tensor x = leaf({1});
   (x.to(kFirst) * 2).to(kCPU).sum().backward();
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    x.set_grad({});
-    (x.to(kFirst) * 5).to(kCPU).sum().backward();
-    _exit(elements(x.grad()) == Numbers{5} ? 0 : 1);
-  }
-  int status = -1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(status_of_child([&] {
+              x.set_grad({});
+              (x.to(kFirst) * 5).to(kCPU).sum().backward();
+              return elements(x.grad()) == Numbers{5};
+            }),
+            0);
 }
 
 TEST(Grad, MaterializeGradsGivesZerosForAnUnusedInput) {

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+
 namespace lockstep::config {
 
 /// The shortest config that is complete.
@@ -15,5 +21,15 @@ inline constexpr const char* kSmallestClassifier =
 data { table { path: "rows.csv" } }
 train { steps: 3 batch_size: 4 }
 )";
+
+/// The shortest config with these `name=value` on top, resolved.
+inline RunConfig smallest_with(const std::vector<std::string>& assignments) {
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, kSmallest, "a");
+  for (const std::string& assignment : assignments) set_value(config, origins, assignment);
+  resolve(config, origins);
+  return config;
+}
 
 }  // namespace lockstep::config

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,15 +10,6 @@
 
 namespace lockstep::config {
 namespace {
-
-RunConfig smallest_with(const std::vector<std::string>& assignments) {
-  RunConfig config;
-  Origins origins;
-  merge_text(config, origins, kSmallest, "a");
-  for (const std::string& assignment : assignments) set_value(config, origins, assignment);
-  resolve(config, origins);
-  return config;
-}
 
 /// The problem found in the smallest config after the assignments, without its place.
 std::string problem(const std::vector<std::string>& assignments) {
@@ -130,8 +122,11 @@ TEST(Resolve, RangeErrorNamesThePlaceThatSetTheValue) {
 }
 
 TEST(Resolve, OnlyWhatIsThereCanBeChosen) {
-  EXPECT_EQ(problem({"device=cuda"}), "device is \"cuda\": expected \"cpu\".");
-  EXPECT_EQ(problem({"device=CPU"}), "device is \"CPU\": expected \"cpu\". Did you mean cpu?");
+  for (const char* device : {"cuda", "CPU", "host", "host:", "host:x", "host:100"}) {
+    EXPECT_EQ(problem({std::string("device=") + device}),
+              fmt::format("device is \"{}\": expected \"cpu\" or \"host:N\".", device));
+  }
+  EXPECT_EQ(problem({"device=host:3"}), "no error");
   EXPECT_EQ(problem({"precision=PRECISION_UNSPECIFIED"}),
             "precision is PRECISION_UNSPECIFIED: expected one of F32, BF16_MIXED, F16_MIXED.");
   EXPECT_EQ(problem({"precision=7"}),

@@ -10,6 +10,7 @@
 
 #include "configs/annotated_text.h"
 #include "configs/load.h"
+#include "configs/options.pb.h"
 #include "configs/run.pb.h"
 #include "tests/configs/examples.h"
 
@@ -152,6 +153,11 @@ bool same(const RunConfig& a, const RunConfig& b) {
   return pb::util::MessageDifferencer::Equals(a, b);
 }
 
+/// A list that is empty unless someone fills it has no other sign of being resolved.
+bool may_be_empty(const pb::FieldDescriptor& field) {
+  return field.is_repeated() && field.options().GetExtension(default_value) == "[]";
+}
+
 /// Paths of scalars that are not set in a message that is.
 void unset_scalars(const pb::Message& message, std::vector<std::string>& found) {
   const pb::Descriptor& type = *message.GetDescriptor();
@@ -161,7 +167,7 @@ void unset_scalars(const pb::Message& message, std::vector<std::string>& found) 
                             ? message.GetReflection()->FieldSize(message, &field) > 0
                             : message.GetReflection()->HasField(message, &field);
     if (field.message_type() == nullptr) {
-      if (!is_set) found.push_back(field.full_name());
+      if (!is_set && !may_be_empty(field)) found.push_back(field.full_name());
     } else if (is_set) {
       unset_scalars(message.GetReflection()->GetMessage(message, &field), found);
     } else if (field.real_containing_oneof() == nullptr) {

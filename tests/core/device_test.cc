@@ -10,7 +10,7 @@ namespace lockstep {
 namespace {
 
 TEST(Device, PrintsWhatItParses) {
-  for (const char* text : {"cpu", "meta", "host:0", "host:7", "cuda:0", "cuda:127"}) {
+  for (const char* text : {"cpu", "meta", "host:0", "host:7", "cuda:0", "cuda:15"}) {
     EXPECT_EQ(to_string(parse_device(text)), text);
   }
 }
@@ -21,7 +21,7 @@ TEST(Device, ANumberedKindAloneMeansTheFirst) {
 }
 
 TEST(Device, RefusesEverythingElseAndSaysWhatIsAccepted) {
-  for (const char* text : {"", "gpu", "cpu:0", "cuda:", "cuda:-1", "cuda:128", "cuda:1x", "meta:1",
+  for (const char* text : {"", "gpu", "cpu:0", "cuda:", "cuda:-1", "cuda:16", "cuda:1x", "meta:1",
                            "cuda:99999999999"}) {
     expect_error<DeviceError>([&] { parse_device(text); }, text, "cpu, meta, host:N or cuda:N");
   }

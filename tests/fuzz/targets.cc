@@ -14,6 +14,9 @@ std::span<const Target> targets() {
       Target{"sentencepiece_model", fuzz_sentencepiece_model},
       Target{"metrics_history", fuzz_metrics_history},
       Target{"checkpoint_manifest", fuzz_checkpoint_manifest},
+      Target{"allocator_options", fuzz_allocator_options},
+      Target{"allocation_trace", fuzz_allocation_trace},
+      Target{"flight_log", fuzz_flight_log},
   };
   return kTargets;
 }

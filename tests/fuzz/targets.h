@@ -44,6 +44,12 @@ Outcome fuzz_metrics_history(Input input);
 /// train/checkpoint_manifest.h. The text is read as it stands, and again with the hash at its end
 /// that a writer would have put there.
 Outcome fuzz_checkpoint_manifest(Input input);
+/// core/memory/options.h: options written out read back to the same.
+Outcome fuzz_allocator_options(Input input);
+/// core/memory/allocation_trace.h: a trace written out reads back the same.
+Outcome fuzz_allocation_trace(Input input);
+/// dist/flight_log.h: a log written out reads back to the same, and can be explained.
+Outcome fuzz_flight_log(Input input);
 
 /// All of them. A target's name is its function's without "fuzz_".
 std::span<const Target> targets();

@@ -151,8 +151,13 @@ TEST(Random, EvaluationDrawsNothing) {
   manual_seed(6);
   const Tensor x = random_tensor({10});
   const RandomKey before = default_generator().state();
-  const auto [y, mask] = native_dropout(x, 0.5, false);
+  EXPECT_EQ(values(dropout(x, 0.5, false)), values(x));
   EXPECT_EQ(default_generator().state(), before);
+}
+
+TEST(Random, NativeDropoutOutsideTrainingKeepsEverything) {
+  const Tensor x = random_tensor({10});
+  const auto [y, mask] = native_dropout(x, 0.5, false);
   EXPECT_EQ(values(y), values(x));
   EXPECT_EQ(values(mask), std::vector<double>(10, 1));
 }

@@ -1,0 +1,76 @@
+#include "core/cuda/error.h"
+
+#include "core/check.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+const char* advice(CUresult result) {
+  if (is_sticky(result)) {
+    return "An earlier kernel has failed and the device can do nothing more in this process. "
+           "CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer find the kernel.";
+  }
+  switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      return "`nvidia-smi` shows which processes hold the device's memory.";
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+      return "Another process may have the device for itself: see `nvidia-smi`.";
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+      return "Build with the GPU's number in LOCKSTEP_CUDA_ARCHITECTURES, or install a newer "
+             "driver.";
+    case CUDA_ERROR_DEINITIALIZED:
+      return "The process is ending: release what lives on the device before main() returns.";
+    case CUDA_ERROR_INVALID_HANDLE:
+      return "A stream or event of another library may be gone: they must outlive their use.";
+    default:
+      return "`lockstep doctor` shows the driver and its devices.";
+  }
+}
+
+}  // namespace
+
+std::string describe(const Driver& driver, CUresult result) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (driver.cuGetErrorName(result, &name) != CUDA_SUCCESS || name == nullptr ||
+      driver.cuGetErrorString(result, &text) != CUDA_SUCCESS || text == nullptr) {
+    return fmt::format("error {}, which this driver cannot explain", static_cast<int>(result));
+  }
+  return fmt::format("{} ({})", name, text);
+}
+
+bool is_sticky(CUresult result) noexcept {
+  switch (result) {
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string failure(const Driver& driver, CUresult result, const char* function) {
+  return fmt::format("[cuda] {} failed: {}. {}", function, describe(driver, result),
+                     advice(result));
+}
+
+void check(const Driver& driver, CUresult result, const char* function) {
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    throw DeviceError(failure(driver, result, function));
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,46 @@
+#include "core/cuda/events.h"
+
+#include <memory>
+
+#include "core/cuda/error.h"
+
+namespace lockstep::cuda {
+
+Events::~Events() {
+  for (const Free& free : free_) {
+    for (EventHandle* const event : free) {
+      if (!context_.lost_in_fork()) (void)context_.driver().cuEventDestroy(event->native);
+      delete event;
+    }
+  }
+}
+
+EventHandle* Events::take(bool timing) {
+  {
+    const std::lock_guard lock(mutex_);
+    Free& free = free_[timing];
+    if (!free.empty()) {
+      EventHandle* const event = free.back();
+      free.pop_back();
+      event->recorded = false;
+      return event;
+    }
+    // Room for all of them, so that none is ever given back to a list that must grow.
+    if (free.capacity() <= made_[timing]) free.reserve(2 * made_[timing] + 16);
+    ++made_[timing];
+  }
+  const ContextGuard guard(context_);
+  auto event = std::make_unique<EventHandle>();
+  event->device = context_.index();
+  event->timing = timing;
+  LS_CUDA(context_.driver(), cuEventCreate, &event->native,
+          timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
+  return event.release();
+}
+
+void Events::give_back(EventHandle* event) noexcept {
+  const std::lock_guard lock(mutex_);
+  free_[event->timing].push_back(event);
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,156 @@
+#include "core/cuda/memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "core/check.h"
+#include "core/cuda/error.h"
+
+/// Calls a function of the driver with the device's context; whether it did what it should.
+#define LS_CUDA_TRY(function, ...) attempt(#function, driver_.function, __VA_ARGS__)
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr size_t kAlignment = 512;
+
+CUdeviceptr address_of(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
+void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+Memory::Memory(Context& context) : context_(context), driver_(context.driver()) {
+  LS_CUDA(driver_, cuDeviceTotalMem, &total_, context_.device());
+  int has_granules = 0;
+  LS_CUDA(driver_, cuDeviceGetAttribute, &has_granules,
+          CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, context_.device());
+  if (has_granules == 0) return;
+  properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties_.location = {CU_MEM_LOCATION_TYPE_DEVICE, context_.device()};
+  LS_CUDA(driver_, cuMemGetAllocationGranularity, &granularity_, &properties_,
+          CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  LS_CHECK(std::has_single_bit(granularity_), DeviceError,
+           "[cuda] cuMemGetAllocationGranularity gives {} bytes: expected a power of two.",
+           granularity_);
+}
+
+size_t Memory::available() const {
+  const ContextGuard guard(context_);
+  {
+    const std::lock_guard lock(mutex_);
+    LS_CHECK(failure_.empty(), DeviceError, "{}", std::exchange(failure_, {}));
+  }
+  size_t free = 0;
+  size_t total = 0;
+  LS_CUDA(driver_, cuMemGetInfo, &free, &total);
+  return free;
+}
+
+void* Memory::allocate(size_t bytes) noexcept {
+  CUdeviceptr address = 0;
+  if (bytes == 0 || !LS_CUDA_TRY(cuMemAlloc, &address, bytes)) return nullptr;
+  if (address % kAlignment != 0) {
+    keep("[cuda] cuMemAlloc gave memory that is not aligned to 512 bytes. Please report this.");
+    release(pointer_to(address), bytes);
+    return nullptr;
+  }
+  return pointer_to(address);
+}
+
+void Memory::release(void* address, size_t) noexcept {
+  if (address != nullptr) LS_CUDA_TRY(cuMemFree, address_of(address));
+}
+
+void* Memory::reserve(size_t bytes) noexcept {
+  CUdeviceptr address = 0;
+  const bool made = LS_CUDA_TRY(cuMemAddressReserve, &address, bytes, granularity_, 0, 0);
+  return made ? pointer_to(address) : nullptr;
+}
+
+void Memory::unreserve(void* address, size_t bytes) noexcept {
+  LS_CUDA_TRY(cuMemAddressFree, address_of(address), bytes);
+}
+
+bool Memory::create(std::span<Granule> granules) noexcept {
+  for (size_t i = 0; i < granules.size(); ++i) {
+    CUmemGenericAllocationHandle handle = 0;
+    if (!LS_CUDA_TRY(cuMemCreate, &handle, granularity_, &properties_, 0)) {
+      destroy(granules.first(i));
+      std::ranges::fill(granules.first(i), 0);
+      return false;
+    }
+    granules[i] = handle;
+  }
+  return true;
+}
+
+void Memory::destroy(std::span<const Granule> granules) noexcept {
+  for (size_t i = granules.size(); i-- > 0;) LS_CUDA_TRY(cuMemRelease, granules[i]);
+}
+
+bool Memory::map(void* address, std::span<const Granule> granules) noexcept {
+  const CUdeviceptr begin = address_of(address);
+  for (size_t i = 0; i < granules.size(); ++i) {
+    if (!LS_CUDA_TRY(cuMemMap, begin + i * granularity_, granularity_, 0, granules[i], 0)) {
+      unmap(address, i * granularity_);
+      return false;
+    }
+  }
+  const size_t bytes = granules.size() * granularity_;
+  const CUmemAccessDesc access{properties_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  if (bytes != 0 && !LS_CUDA_TRY(cuMemSetAccess, begin, bytes, &access, 1)) {
+    unmap(address, bytes);
+    return false;
+  }
+  return true;
+}
+
+void Memory::unmap(void* address, size_t bytes) noexcept {
+  // One call takes any number of whole mappings that lie side by side.
+  if (bytes != 0) LS_CUDA_TRY(cuMemUnmap, address_of(address), bytes);
+}
+
+void* Memory::allocate_pinned(size_t bytes) noexcept {
+  void* address = nullptr;
+  const bool made =
+      bytes != 0 && LS_CUDA_TRY(cuMemHostAlloc, &address, bytes, CU_MEMHOSTALLOC_PORTABLE);
+  return made ? address : nullptr;
+}
+
+void Memory::release_pinned(void* address, size_t) noexcept {
+  if (address != nullptr) LS_CUDA_TRY(cuMemFreeHost, address);
+}
+
+template <class... Parameters, class... Arguments>
+bool Memory::attempt(const char* name, CUresult (*function)(Parameters...),
+                     Arguments... arguments) noexcept {
+  if (context_.lost_in_fork()) return false;
+  try {
+    const ContextGuard guard(context_);
+    const CUresult result = function(arguments...);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) {
+      keep(failure(driver_, result, name));
+    }
+    return result == CUDA_SUCCESS;
+  } catch (const std::exception& failure) {
+    keep(failure.what());
+    return false;
+  }
+}
+
+void Memory::keep(std::string_view failure) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    // The first is the cause.
+    if (failure_.empty()) failure_ = failure;
+  } catch (const std::bad_alloc&) {
+    // Then the answer has to do.
+  }
+}
+
+#undef LS_CUDA_TRY
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "core/cuda/context.h"
+#include "core/device_memory.h"
+
+namespace lockstep::cuda {
+
+/// The memory of one device. Granules are the driver's (2 MiB on every GPU so far); a device
+/// without virtual memory management has none.
+///
+/// A want of memory is an answer. So is every other failure of the functions that cannot throw, but
+/// it is kept, and the next `available()`, which the caching allocator calls before it reports that
+/// memory ran out, throws it.
+class Memory final : public DeviceMemory {
+ public:
+  /// `context` must outlive it. Throws DeviceError.
+  explicit Memory(Context& context);
+
+  size_t total() const override { return total_; }
+  /// Throws DeviceError: see above.
+  size_t available() const override;
+
+  void* allocate(size_t bytes) noexcept override;
+  void release(void* address, size_t bytes) noexcept override;
+
+  size_t granularity() const override { return granularity_; }
+  void* reserve(size_t bytes) noexcept override;
+  void unreserve(void* address, size_t bytes) noexcept override;
+  bool create(std::span<Granule> granules) noexcept override;
+  void destroy(std::span<const Granule> granules) noexcept override;
+  bool map(void* address, std::span<const Granule> granules) noexcept override;
+  void unmap(void* address, size_t bytes) noexcept override;
+
+  void* allocate_pinned(size_t bytes) noexcept override;
+  void release_pinned(void* address, size_t bytes) noexcept override;
+
+ private:
+  template <class... Parameters, class... Arguments>
+  bool attempt(const char* name, CUresult (*function)(Parameters...),
+               Arguments... arguments) noexcept;
+  void keep(std::string_view failure) noexcept;
+
+  Context& context_;
+  const Driver& driver_;
+  size_t total_ = 0;
+  size_t granularity_ = 0;
+  CUmemAllocationProp properties_{};
+  mutable std::mutex mutex_;
+  mutable std::string failure_;  ///< kept for `available`
+};
+
+}  // namespace lockstep::cuda

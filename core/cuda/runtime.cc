@@ -1,0 +1,286 @@
+#include "core/cuda/runtime.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/cuda/error.h"
+#include "core/cuda/events.h"
+#include "core/cuda/memory.h"
+#include "core/cuda/modules.h"
+#include "core/cuda/streams.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+EventHandle& handle(void* event) { return *static_cast<EventHandle*>(event); }
+
+/// Whether the work is done; throws when that cannot be known any more.
+bool is_done(const Driver& driver, CUresult result, const char* function) {
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  check(driver, result, function);
+  return true;
+}
+
+void CUDA_CB run_callback(void* callback) noexcept {
+  const std::unique_ptr<std::function<void()>> owned(static_cast<std::function<void()>*>(callback));
+  (*owned)();
+}
+
+}  // namespace
+
+/// What belongs to one device.
+struct Runtime::Parts {
+  Parts(const Driver& driver, int index) : context(driver, index) {}
+
+  Context context;
+  Memory memory{context};
+  Streams streams{context};
+  Events events{context};
+  Modules modules{context};
+};
+
+struct Runtime::Loaded {
+  explicit Loaded(LoadedDriver from) : driver(std::move(from)) {
+    try {
+      for (int i = 0; i < driver.devices; ++i) {
+        parts.push_back(std::make_unique<Parts>(driver.functions, i));
+      }
+    } catch (const DeviceError& error) {
+      parts.clear();
+      driver.reason = error.what();
+    }
+  }
+
+  LoadedDriver driver;
+  std::vector<std::unique_ptr<Parts>> parts;
+};
+
+Runtime::Runtime(Loader load) : load_(std::move(load)) {}
+Runtime::~Runtime() = default;
+
+Runtime::Loaded* Runtime::loaded() {
+  const uint32_t loading = 2 * (fork_count() + 1);
+  const uint32_t ready = loading + 1;
+  uint32_t phase = phase_.load(std::memory_order_acquire);
+  if (phase == ready) [[likely]]
+    return loaded_.get();
+  if (phase == 0 && phase_.compare_exchange_strong(phase, loading, std::memory_order_acquire)) {
+    try {
+      loaded_ = std::make_unique<Loaded>(load_());
+    } catch (...) {
+      phase_.store(0, std::memory_order_release);
+      phase_.notify_all();
+      throw;
+    }
+    phase_.store(ready, std::memory_order_release);
+    phase_.notify_all();
+    return loaded_.get();
+  }
+  while (phase == loading) {
+    phase_.wait(loading, std::memory_order_acquire);
+    phase = phase_.load(std::memory_order_acquire);
+  }
+  if (phase == 0) return loaded();  // the other one failed to
+  if (phase == ready) return loaded_.get();
+  // Forked. What had failed in the parent, fails here for the same reason.
+  return phase % 2 == 1 && loaded_->parts.empty() ? loaded_.get() : nullptr;
+}
+
+Runtime::Parts& Runtime::parts(int device) {
+  Loaded* const found = loaded();
+  LS_CHECK(found != nullptr, DeviceError, "[cuda] {}.", kForked);
+  LS_CHECK(!found->parts.empty(), DeviceError, "[cuda] there is no cuda:{}: {}.", device,
+           found->driver.reason);
+  LS_CHECK(device >= 0 && static_cast<size_t>(device) < found->parts.size(), DeviceError,
+           "[cuda] there is no cuda:{}: expected a device below {}.", device, found->parts.size());
+  return *found->parts[static_cast<size_t>(device)];
+}
+
+Availability Runtime::availability() {
+  Availability answer{.compiled = true};
+  Loaded* const found = loaded();
+  if (found == nullptr) {
+    answer.reason = kForked;
+    return answer;
+  }
+  answer.reason = found->driver.reason;
+  const Driver& driver = found->driver.functions;
+  for (const auto& parts : found->parts) {
+    std::array<char, 256> name{};
+    LS_CUDA(driver, cuDeviceGetName, name.data(), static_cast<int>(name.size()),
+            parts->context.device());
+    const double gib = static_cast<double>(parts->memory.total()) / (1 << 30);
+    answer.devices.push_back(fmt::format("{}, {:.1f} GiB", name.data(), gib));
+  }
+  int version = 0;
+  if (driver.cuDriverGetVersion != nullptr && driver.cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+    answer.driver = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  }
+  return answer;
+}
+
+CUfunction Runtime::function(int device, const void* image, const char* name) {
+  return parts(device).modules.function(image, name);
+}
+
+void Runtime::launch_kernel(const Stream& stream, CUfunction kernel, unsigned blocks,
+                            unsigned threads, void** arguments) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  LS_CUDA(device.context.driver(), cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, queue,
+          arguments, nullptr);
+}
+
+int Runtime::device_count() {
+  const Loaded* const found = loaded();
+  return found == nullptr ? 0 : static_cast<int>(found->parts.size());
+}
+
+DeviceMemory& Runtime::memory(int device) { return parts(device).memory; }
+
+Stream Runtime::create_stream(int device, int priority) {
+  return {{DeviceType::kCUDA, static_cast<int8_t>(device)}, parts(device).streams.create(priority)};
+}
+
+Stream Runtime::adopt_stream(int device, void* native) {
+  return {{DeviceType::kCUDA, static_cast<int8_t>(device)},
+          parts(device).streams.adopt(static_cast<CUstream>(native))};
+}
+
+void Runtime::destroy_stream(const Stream& stream) noexcept {
+  try {
+    parts(stream).streams.destroy(stream.id);
+  } catch (const std::exception&) {
+    // Without the device the stream is gone already.
+  }
+}
+
+int Runtime::priority(const Stream& stream) { return parts(stream).streams.priority(stream.id); }
+
+void* Runtime::native(const Stream& stream) { return parts(stream).streams.get(stream.id); }
+
+bool Runtime::query(const Stream& stream) {
+  Parts& device = parts(stream);
+  if (!device.streams.exists(stream.id)) return true;
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  const Driver& driver = device.context.driver();
+  return is_done(driver, driver.cuStreamQuery(queue), "cuStreamQuery");
+}
+
+void Runtime::synchronize(const Stream& stream) {
+  Parts& device = parts(stream);
+  if (!device.streams.exists(stream.id)) return;
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  LS_CUDA(device.context.driver(), cuStreamSynchronize, queue);
+}
+
+void Runtime::synchronize(int device) {
+  Context& context = parts(device).context;
+  const ContextGuard guard(context);
+  check(context.driver(), context.driver().cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+void* Runtime::create_event(int device, bool timing) { return parts(device).events.take(timing); }
+
+void Runtime::destroy_event(void* event) noexcept {
+  try {
+    parts(handle(event).device).events.give_back(&handle(event));
+  } catch (const std::exception&) {
+    delete &handle(event);  // of the process before the fork
+  }
+}
+
+void Runtime::record(void* event, const Stream& stream) {
+  LS_CHECK(handle(event).device == stream.device.index, DeviceError,
+           "[record] an event of cuda:{} cannot mark {}: expected a stream of its device.",
+           handle(event).device, to_string(stream));
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  LS_CUDA(device.context.driver(), cuEventRecord, handle(event).native, queue);
+  handle(event).recorded = true;
+}
+
+void Runtime::wait(const Stream& stream, void* event) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  if (!handle(event).recorded) return;
+  const ContextGuard guard(device.context);
+  LS_CUDA(device.context.driver(), cuStreamWaitEvent, queue, handle(event).native,
+          CU_EVENT_WAIT_DEFAULT);
+}
+
+bool Runtime::query(void* event) {
+  Context& context = parts(handle(event).device).context;
+  if (!handle(event).recorded) return true;
+  const ContextGuard guard(context);
+  const Driver& driver = context.driver();
+  return is_done(driver, driver.cuEventQuery(handle(event).native), "cuEventQuery");
+}
+
+void Runtime::synchronize(void* event) {
+  Context& context = parts(handle(event).device).context;
+  if (!handle(event).recorded) return;
+  const ContextGuard guard(context);
+  LS_CUDA(context.driver(), cuEventSynchronize, handle(event).native);
+}
+
+double Runtime::elapsed_ms(void* start, void* end) {
+  const EventHandle& from = handle(start);
+  const EventHandle& to = handle(end);
+  LS_CHECK(from.timing && to.timing && from.recorded && to.recorded, DeviceError,
+           "[elapsed_ms] expected two events with timing, recorded.");
+  LS_CHECK(from.device == to.device, DeviceError,
+           "[elapsed_ms] the events are of different devices: cuda:{} and cuda:{}.", from.device,
+           to.device);
+  Context& context = parts(from.device).context;
+  const ContextGuard guard(context);
+  float milliseconds = 0;
+  const CUresult result =
+      context.driver().cuEventElapsedTime(&milliseconds, from.native, to.native);
+  LS_CHECK(result != CUDA_ERROR_NOT_READY, DeviceError,
+           "[elapsed_ms] an event has not been reached. Call synchronize() of the later one "
+           "first.");
+  check(context.driver(), result, "cuEventElapsedTime");
+  return static_cast<double>(milliseconds);
+}
+
+void Runtime::copy(const Stream& stream, void* to, const void* from, size_t bytes, Transfer) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  if (bytes == 0) return;
+  const ContextGuard guard(device.context);
+  // Addresses of the devices and of the cpu differ, so the driver sees the direction.
+  LS_CUDA(device.context.driver(), cuMemcpyAsync, reinterpret_cast<CUdeviceptr>(to),
+          reinterpret_cast<CUdeviceptr>(from), bytes, queue);
+}
+
+void Runtime::add_callback(const Stream& stream, std::function<void()> callback) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  auto owned = std::make_unique<std::function<void()>>(std::move(callback));
+  LS_CUDA(device.context.driver(), cuLaunchHostFunc, queue, &run_callback, owned.get());
+  (void)owned.release();  // run_callback's now
+}
+
+Runtime& runtime() {
+  // Never destroyed: tensors of static storage duration are freed after it would be.
+  static auto* const instance = new Runtime([] { return load_driver(); });
+  return *instance;
+}
+
+Availability availability() { return runtime().availability(); }
+
+namespace {
+[[maybe_unused]] const bool kRegistered =
+    set_device_runtime(DeviceType::kCUDA, &runtime()) == nullptr;
+}  // namespace
+
+}  // namespace lockstep::cuda

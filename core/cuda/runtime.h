@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/cuda/availability.h"
+#include "core/cuda/driver.h"
+#include "core/device_runtime.h"
+
+namespace lockstep::cuda {
+
+/// Streams, events, copies and memory of NVIDIA GPUs, through the driver. The driver is loaded when
+/// a function is first called; where that fails there are no devices, and errors say why.
+///
+/// What a kernel does wrong the driver reports once and then at every call: the process cannot use
+/// the device any more. Every function throws DeviceError for it, as for whatever else the driver
+/// refuses. Nothing works in a process that was forked after the driver was loaded: there, too, are
+/// no devices.
+class Runtime final : public DeviceRuntime {
+ public:
+  using Loader = std::function<LoadedDriver()>;
+
+  /// `load` is called once, by whichever thread comes first.
+  explicit Runtime(Loader load);
+  ~Runtime() override;
+
+  Availability availability();
+  /// A kernel of an embedded module; `image` is what cmake/Cuda.cmake calls kImage.
+  CUfunction function(int device, const void* image, const char* name);
+  /// Queues a kernel on a one-dimensional grid.
+  void launch_kernel(const Stream& stream, CUfunction kernel, unsigned blocks, unsigned threads,
+                     void** arguments);
+
+  int device_count() override;
+  DeviceMemory& memory(int device) override;
+
+  Stream create_stream(int device, int priority) override;
+  Stream adopt_stream(int device, void* native) override;
+  void destroy_stream(const Stream& stream) noexcept override;
+  int priority(const Stream& stream) override;
+  void* native(const Stream& stream) override;
+  bool query(const Stream& stream) override;
+  void synchronize(const Stream& stream) override;
+  void synchronize(int device) override;
+
+  void* create_event(int device, bool timing) override;
+  void destroy_event(void* event) noexcept override;
+  void record(void* event, const Stream& stream) override;
+  void wait(const Stream& stream, void* event) override;
+  bool query(void* event) override;
+  void synchronize(void* event) override;
+  double elapsed_ms(void* start, void* end) override;
+
+  void copy(const Stream& stream, void* to, const void* from, size_t bytes,
+            Transfer direction) override;
+  void add_callback(const Stream& stream, std::function<void()> callback) override;
+
+ private:
+  struct Parts;
+  struct Loaded;
+
+  /// Null in a process that was forked from the one that loaded.
+  Loaded* loaded();
+  Parts& parts(int device);
+  Parts& parts(const Stream& stream) { return parts(stream.device.index); }
+
+  Loader load_;
+  /// 0: not loaded. Else 2 (fork_count() + 1) of the process that loads, and 1 more when it has.
+  /// One word, so that a forked process finds it whole.
+  std::atomic<uint32_t> phase_ = 0;
+  std::unique_ptr<Loaded> loaded_;
+};
+
+/// The one that serves the devices of this process.
+Runtime& runtime();
+
+}  // namespace lockstep::cuda

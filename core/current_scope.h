@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string_view>
+
+namespace lockstep {
+
+class Operator;
+
+namespace detail {
+/// What this thread is doing, for those who attribute memory and time.
+struct CurrentScope {
+  const Operator* op = nullptr;
+  std::string_view module;
+};
+inline thread_local constinit CurrentScope thread_scope{};
+}  // namespace detail
+
+/// The structured operator whose results are being made, or null.
+inline const Operator* current_operator() noexcept { return detail::thread_scope.op; }
+/// The path of the innermost module that runs ("h.3.attn"), or "".
+inline std::string_view current_module() noexcept { return detail::thread_scope.module; }
+
+/// While alive, allocations of this thread are `op`'s.
+class OperatorScope {
+ public:
+  explicit OperatorScope(const Operator& op) noexcept : saved_(detail::thread_scope.op) {
+    detail::thread_scope.op = &op;
+  }
+  ~OperatorScope() { detail::thread_scope.op = saved_; }
+  OperatorScope(const OperatorScope&) = delete;
+  OperatorScope& operator=(const OperatorScope&) = delete;
+
+ private:
+  const Operator* saved_;
+};
+
+/// While alive, this thread runs the module of this path, which must outlive the scope.
+class ModuleScope {
+ public:
+  explicit ModuleScope(std::string_view path) noexcept : saved_(detail::thread_scope.module) {
+    detail::thread_scope.module = path;
+  }
+  ~ModuleScope() { detail::thread_scope.module = saved_; }
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  std::string_view saved_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,447 @@
+#include "core/memory/caching_allocator.h"
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "core/check.h"
+#include "core/device_runtime.h"
+#include "core/memory/allocator_state.h"
+#include "core/operator.h"
+#include "core/stream_sanitizer.h"
+#include "core/waits.h"
+
+namespace lockstep {
+
+thread_local constinit std::pair<CachingAllocator*, PoolId> CachingAllocator::State::thread_pool{};
+
+namespace {
+
+/// Blocks until `done()` says yes, by asking: who waits in the runtime takes the error of a kernel
+/// away from whom it is for. What cannot be asked is gone, and whoever destroyed it has waited.
+template <class Done>
+void wait_until(const Done& done) noexcept {
+  constexpr std::chrono::microseconds kPause(20);
+  try {
+    while (!done()) std::this_thread::sleep_for(kPause);
+  } catch (const std::exception&) {
+  }
+}
+
+constexpr size_t kLargestRequest = size_t{1} << 62;
+
+size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/// Of the options, the steps between powers of two for a size.
+int divisions_for(size_t bytes, const std::vector<int>& divisions) {
+  const size_t size_class = bytes >> 20 == 0 ? 0 : static_cast<size_t>(std::bit_width(bytes >> 20));
+  return divisions[std::min(size_class, divisions.size() - 1)];
+}
+
+}  // namespace
+
+CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMemory& memory,
+                               AllocatorOptions wanted)
+    : owner(owner),
+      device(device),
+      memory(memory),
+      synchronous(device_runtime(device.type) == nullptr),
+      addressless(device.type == DeviceType::kMeta) {
+  check_allocator_options(wanted, "options");
+  all_options.push_back(std::make_unique<const AllocatorOptions>(std::move(wanted)));
+  options = all_options.back().get();
+}
+
+CachingAllocator::State::~State() {
+  for (const auto& heap : heap_list) {
+    if (!heap->segments().empty()) wait_for(heap->stream, "its allocator goes");
+    for (const auto& segment : heap->segments()) {
+      void* const address = reinterpret_cast<void*>(segment->address);
+      if (!segment->is_range()) {
+        memory.release(address, segment->size);
+        continue;
+      }
+      std::vector<Granule> granules;
+      for (size_t i = 0; i < segment->granules.size(); ++i) {
+        if (!segment->is_mapped(i)) continue;
+        granules.push_back(segment->granules[i]);
+        memory.unmap(reinterpret_cast<void*>(segment->address + i * segment->granularity),
+                     segment->granularity);
+      }
+      if (!granules.empty()) memory.destroy(granules);
+      memory.unreserve(address, segment->size);
+    }
+  }
+}
+
+CachingAllocator::CachingAllocator(Device device, DeviceMemory& memory, AllocatorOptions options)
+    : device_(device), state_(std::make_unique<State>(*this, device, memory, std::move(options))) {
+  set_options(this->options());
+}
+
+CachingAllocator::~CachingAllocator() = default;
+
+Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
+  LS_CHECK(stream >= 0, DeviceError, "[allocator] {} is no stream: it was moved from.",
+           to_string(Stream{device, stream}));
+  const std::lock_guard guard(heaps_lock);
+  Heap*& heap = heap_map[{pool, stream}];
+  if (heap == nullptr) {
+    if (unused_heaps.empty()) {
+      heap_list.push_back(std::make_unique<Heap>(table, Stream{device, stream}, pool));
+      heap = heap_list.back().get();
+    } else {
+      heap = unused_heaps.back();
+      unused_heaps.pop_back();
+      const std::lock_guard heap_guard(heap->lock);
+      heap->stream = {device, stream};
+      heap->pool = pool;
+    }
+    if (pool != 0) {
+      heap->keeps_layout = true;
+      pools[pool].heaps.push_back(heap);
+    } else if (planned) {
+      heap->planner = std::make_unique<StepPlanner>();
+    }
+    if (heap_list.size() > 1) has_several_heaps = true;
+  }
+  if (pool == 0 && static_cast<uint32_t>(stream) < kDirectHeaps) {
+    heaps[static_cast<uint32_t>(stream)].store(heap, std::memory_order_release);
+  }
+  return *heap;
+}
+
+std::vector<Heap*> CachingAllocator::State::all_heaps() const {
+  const std::lock_guard guard(heaps_lock);
+  std::vector<Heap*> all;
+  for (const auto& heap : heap_list) all.push_back(heap.get());
+  return all;
+}
+
+size_t CachingAllocator::State::rounded(size_t bytes, const AllocatorOptions& options) const {
+  LS_CHECK(bytes <= kLargestRequest, OutOfMemoryError,
+           "[allocator] out of memory: {} bytes are more than any device has. "
+           "Was a negative size "
+           "converted?",
+           bytes);
+  if (!options.roundup_power2_divisions.empty()) {
+    const auto divisions =
+        static_cast<size_t>(std::max(1, divisions_for(bytes, options.roundup_power2_divisions)));
+    if (divisions > 1 && bytes > kChunkUnit * divisions) {
+      const size_t step = std::max(std::bit_floor(bytes) / divisions, kChunkUnit);
+      return round_up(bytes, step);
+    }
+  }
+  return round_up(bytes, kChunkUnit);
+}
+
+Block CachingAllocator::allocate(size_t bytes, const Stream& stream) {
+  if (bytes == 0) return {nullptr, 0, nullptr, this};
+  State& state = *state_;
+  Heap& heap = state.heap_of(stream);
+  if (bytes <= Heap::kLargestWaiting && !state.is_watched() && !stream_sanitizer::enabled()) {
+    const std::lock_guard guard(heap.lock);
+    if (Chunk* const chunk = heap.take_waiting(round_up(bytes, kChunkUnit))) [[likely]] {
+      return state.lend(heap, chunk, bytes, /*small=*/true);
+    }
+  }
+  return state.allocate_slowly(heap, bytes);
+}
+
+Block CachingAllocator::State::allocate_slowly(Heap& heap, size_t bytes) {
+  const AllocatorOptions& options = *this->options.load(std::memory_order_acquire);
+  const size_t size = rounded(bytes, options);
+  const Request request{heap, bytes, size, size <= Heap::kLargestSmall, options};
+  const uint32_t watch = watches.load(std::memory_order_relaxed);
+  if ((watch & kWatchPools) != 0) reap_pools(/*may_wait=*/true);
+
+  std::unique_ptr<CallStack> stack;
+  const bool wants_stack = (watch & kWatchHistory) != 0 && history.stacks();
+  if (wants_stack || (options.record_call_sites && !request.small)) {
+    stack = std::make_unique<CallStack>(CallStack::capture(2));
+  }
+
+  HeapLock lock(heap.lock);
+  StepPlanner::Ticket ticket;
+  Chunk* chunk = heap.planner != nullptr ? take_planned(request, lock, ticket) : nullptr;
+  if (chunk == nullptr) {
+    try {
+      chunk = find(request, lock);
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      if (heap.planner != nullptr) heap.planner->free(ticket);
+      throw;
+    }
+  }
+  const Block block = lend(heap, chunk, bytes, request.small);
+  chunk->ticket = ticket;
+  chunk->stack = std::move(stack);
+  chunk->watched = ticket.index >= 0 || chunk->stack != nullptr;
+  if ((watch & kWatchHistory) != 0) history.lend(*chunk, heap.stream);
+  const void* const address = reinterpret_cast<void*>(chunk->address);
+  lock.unlock();
+  if (stream_sanitizer::enabled() && !addressless) {
+    stream_sanitizer::on_allocate(heap.stream, address, block.bytes);
+  }
+  return block;
+}
+
+Chunk* CachingAllocator::State::find_live(const Block& block, HeapLock& lock) noexcept {
+  Chunk* const chunk = record_of(block);
+  if (chunk == nullptr) return nullptr;
+  lock = HeapLock(chunk->heap->lock);
+  return is_current(block, chunk) ? chunk : nullptr;
+}
+
+void CachingAllocator::free(const Block& block) noexcept {
+  if (block.data == nullptr && block.cookie == nullptr) return;
+  State& state = *state_;
+  Chunk* const chunk = state.record_of(block);
+  if (chunk == nullptr) [[unlikely]] {
+    ++state.wrong_frees;
+    return;
+  }
+  Heap& heap = *chunk->heap;
+  heap.lock.lock();
+  if (!state.is_current(block, chunk)) [[unlikely]] {
+    heap.lock.unlock();
+    ++state.wrong_frees;
+    return;
+  }
+  if (chunk->watched || state.is_watched() || stream_sanitizer::enabled()) [[unlikely]] {
+    State::HeapLock lock(heap.lock, std::adopt_lock);
+    return state.free_slowly(heap, chunk, lock);
+  }
+  heap.counts.remove(chunk->size, chunk->requested, chunk->small);
+  state.publish_if_due(heap);
+  heap.put(chunk);
+  heap.lock.unlock();
+}
+
+void CachingAllocator::State::free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept {
+  const bool recorded = (watches.load(std::memory_order_relaxed) & kWatchHistory) != 0;
+  const uintptr_t address = chunk->address;
+  const size_t size = chunk->size;
+  if (recorded) history.give_back(*chunk, heap.stream);
+  heap.counts.remove(size, chunk->requested, chunk->small);
+  publish_if_due(heap);
+
+  if (chunk->uses != nullptr) {
+    for (const Stream& stream : chunk->uses->streams) {
+      try {
+        Event event = stream.device == device ? take_event() : Event();
+        event.record(stream);
+        chunk->uses->events.push_back(std::move(event));
+      } catch (const std::exception&) {
+        wait_until([&] { return stream.query(); });
+      }
+    }
+    chunk->uses->streams.clear();
+  }
+  if (chunk->uses != nullptr && !chunk->uses->events.empty()) {
+    chunk->state = ChunkState::kPending;
+    heap.counts.add_pending(size, chunk->small);
+    heap.pending.push_back(chunk);
+  } else {
+    complete(heap, chunk);
+  }
+  const Stream stream = heap.stream;
+  lock.unlock();
+  if (stream_sanitizer::enabled() && !addressless) {
+    stream_sanitizer::on_free(stream, reinterpret_cast<void*>(address), size);
+  }
+  if ((watches.load(std::memory_order_relaxed) & kWatchPools) != 0) reap_pools(/*may_wait=*/false);
+}
+
+void CachingAllocator::State::complete(Heap& heap, Chunk* chunk) noexcept {
+  if ((watches.load(std::memory_order_relaxed) & kWatchHistory) != 0) {
+    history.free_completed(*chunk, heap.stream);
+  }
+  chunk->uses.reset();
+  chunk->stack.reset();
+  chunk->watched = false;
+  const StepPlanner::Ticket ticket = std::exchange(chunk->ticket, {});
+  if (ticket.index >= 0 && heap.planner != nullptr) heap.planner->free(ticket);
+  if (chunk->planned) {
+    chunk->planned = false;
+    std::erase(heap.planned, chunk);
+    heap.drop_record(chunk);
+  } else {
+    heap.put(chunk);
+  }
+}
+
+template <class Note>
+void CachingAllocator::State::note_use(const Block& block, const Stream& stream, Note note) {
+  if (synchronous || block.cookie == nullptr) return;
+  HeapLock lock;
+  Chunk* const chunk = find_live(block, lock);
+  if (chunk == nullptr || chunk->heap->stream == stream) return;
+  if (chunk->uses == nullptr) chunk->uses = std::make_unique<ChunkUses>();
+  note(*chunk->uses);
+  chunk->watched = true;
+  lock.unlock();
+  if (stream_sanitizer::enabled()) stream_sanitizer::on_record_stream(block.data, stream);
+}
+
+void CachingAllocator::record_stream(const Block& block, const Stream& stream) {
+  state_->note_use(block, stream, [&](ChunkUses& uses) {
+    std::vector<Stream>& streams = uses.streams;
+    if (std::ranges::find(streams, stream) == streams.end()) streams.push_back(stream);
+  });
+}
+
+void CachingAllocator::record_use(const Block& block, const Stream& stream) {
+  state_->note_use(block, stream, [&](ChunkUses& uses) {
+    // A later mark of the same stream includes the earlier one.
+    const auto known = std::ranges::find(uses.events, stream, &Event::stream);
+    if (known != uses.events.end()) return known->record(stream);
+    Event event = stream.device == state_->device ? state_->take_event() : Event();
+    event.record(stream);
+    uses.events.push_back(std::move(event));
+  });
+}
+
+Event CachingAllocator::State::take_event() {
+  const std::lock_guard guard(events_lock);
+  if (events.empty()) return Event();
+  Event event = std::move(events.back());
+  events.pop_back();
+  return event;
+}
+
+void CachingAllocator::State::return_event(Event event) noexcept {
+  if (event.stream().device != device) return;
+  const std::lock_guard guard(events_lock);
+  events.push_back(std::move(event));
+}
+
+void CachingAllocator::State::wait_for(const Stream& stream, const char* why) noexcept {
+  if (synchronous) return;
+  try {
+    Event event = take_event();
+    event.record(stream);
+    if (!event.query()) {
+      const Operator* const op = current_operator();
+      count_hidden_wait(op != nullptr ? op->name() : "allocate", stream, why);
+      ++synchronizations;
+      wait_until([&] { return event.query(); });
+    }
+    return_event(std::move(event));
+  } catch (const std::exception&) {
+    wait_until([&] { return stream.query(); });
+  }
+}
+
+bool CachingAllocator::State::is_idle(const Stream& stream) const noexcept {
+  if (synchronous) return true;
+  try {
+    return stream.query();
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
+void CachingAllocator::State::reuse_oldest_pending(Heap& heap) noexcept {
+  Chunk* const chunk = heap.pending.front();
+  heap.pending.pop_front();
+  for (Event& event : chunk->uses->events) {
+    try {
+      heap.stream.wait_event(event);
+      ++stream_waits;
+    } catch (const std::exception&) {
+      wait_until([&] { return event.query(); });
+    }
+    return_event(std::move(event));
+  }
+  heap.counts.remove_pending(chunk->size, chunk->small);
+  complete(heap, chunk);
+}
+
+void CachingAllocator::State::reuse_finished(Heap& heap) noexcept {
+  const auto is_done = [](const Event& event) {
+    try {
+      return event.query();
+    } catch (const std::exception&) {
+      return true;
+    }
+  };
+  for (size_t i = 0; i < heap.pending.size();) {
+    Chunk* const chunk = heap.pending[i];
+    if (!std::ranges::all_of(chunk->uses->events, is_done)) {
+      ++i;
+      continue;
+    }
+    heap.pending.erase(heap.pending.begin() + static_cast<std::ptrdiff_t>(i));
+    for (Event& event : chunk->uses->events) return_event(std::move(event));
+    heap.counts.remove_pending(chunk->size, chunk->small);
+    complete(heap, chunk);
+  }
+}
+
+void* CachingAllocator::raw_alloc(size_t bytes, const Stream& stream) {
+  const Block block = allocate(bytes, stream);
+  if (block.data == nullptr) return nullptr;
+  const std::lock_guard guard(state_->raw_lock);
+  state_->raw_blocks.emplace(reinterpret_cast<uintptr_t>(block.data), block);
+  return block.data;
+}
+
+void CachingAllocator::raw_delete(void* address) {
+  if (address == nullptr) return;
+  std::optional<Block> block;
+  {
+    const std::lock_guard guard(state_->raw_lock);
+    const auto found = state_->raw_blocks.find(reinterpret_cast<uintptr_t>(address));
+    if (found != state_->raw_blocks.end()) {
+      block = found->second;
+      state_->raw_blocks.erase(found);
+    }
+  }
+  LS_CHECK(block.has_value(), DeviceError,
+           "[raw_delete] {} is not on loan from the allocator of {}: expected "
+           "an address that "
+           "raw_alloc returned, once.",
+           address, to_string(device_));
+  free(*block);
+}
+
+AllocatorOptions CachingAllocator::options() const { return *state_->options.load(); }
+
+void CachingAllocator::set_options(const AllocatorOptions& options) {
+  check_allocator_options(options, "options");
+  const std::lock_guard guard(state_->heaps_lock);
+  state_->all_options.push_back(std::make_unique<const AllocatorOptions>(options));
+  state_->options.store(state_->all_options.back().get(), std::memory_order_release);
+  state_->watch(State::kWatchSizes, !options.roundup_power2_divisions.empty());
+  state_->watch(State::kWatchPolling, options.stream_reuse == StreamReuse::kPoll);
+}
+
+size_t CachingAllocator::budget() const { return state_->budget(); }
+
+int64_t CachingAllocator::wrong_frees() const { return state_->wrong_frees; }
+
+void CachingAllocator::lock_all() {
+  state_->heaps_lock.lock();
+  for (const auto& heap : state_->heap_list) heap->lock.lock();
+  state_->table.lock();
+  state_->counts.lock();
+  state_->history.lock();
+  state_->events_lock.lock();
+  state_->callbacks_lock.lock();
+  state_->raw_lock.lock();
+}
+
+void CachingAllocator::unlock_all() {
+  state_->raw_lock.unlock();
+  state_->callbacks_lock.unlock();
+  state_->events_lock.unlock();
+  state_->history.unlock();
+  state_->counts.unlock();
+  state_->table.unlock();
+  for (const auto& heap : state_->heap_list) heap->lock.unlock();
+  state_->heaps_lock.unlock();
+}
+
+}  // namespace lockstep

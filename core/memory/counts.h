@@ -1,0 +1,133 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "core/memory/stats.h"
+#include "core/spin_lock.h"
+
+namespace lockstep {
+
+/// What is counted of blocks, in each pool.
+enum class Quantity : uint8_t { kBlocks, kBytes, kRequested, kActiveBlocks, kActiveBytes };
+inline constexpr size_t kQuantities = 5;
+/// The small pool, the large one, both.
+inline constexpr size_t kPoolKinds = 3;
+
+/// A number for each quantity of each pool.
+using QuantityTable = std::array<std::array<int64_t, kQuantities>, kPoolKinds>;
+
+/// The blocks of one heap, under its lock.
+class HeapCounts {
+ public:
+  void add(size_t bytes, size_t requested, bool small) noexcept {
+    const size_t pool = small ? 0 : 1;
+    // One branch that a repeated step never takes.
+    if (blocks_.add(1, pool) | bytes_.add(static_cast<int64_t>(bytes), pool) |
+        requested_.add(static_cast<int64_t>(requested), pool) | (pending_ != 0)) [[unlikely]] {
+      raise_peaks();
+    }
+  }
+  void remove(size_t bytes, size_t requested, bool small) noexcept {
+    const size_t pool = small ? 0 : 1;
+    blocks_.remove(1, pool);
+    bytes_.remove(static_cast<int64_t>(bytes), pool);
+    requested_.remove(static_cast<int64_t>(requested), pool);
+  }
+  /// A block was given back, and stays active until `remove_pending`.
+  void add_pending(size_t bytes, bool small) noexcept { change_pending(1, bytes, small); }
+  void remove_pending(size_t bytes, bool small) noexcept { change_pending(-1, bytes, small); }
+
+  int64_t blocks() const noexcept { return blocks_.now(); }
+  int64_t bytes() const noexcept { return bytes_.now(); }
+  int64_t requested() const noexcept { return requested_.now(); }
+  /// The highest `requested` ever.
+  int64_t most_requested() const noexcept { return most_requested_ever_; }
+  /// Takes what was not published as told, where nobody listens.
+  static void defer(HeapCounts& counts) noexcept { counts.published_bytes_ = counts.bytes(); }
+
+  QuantityTable current() const noexcept;
+  QuantityTable freed() const noexcept;
+
+ private:
+  friend class DeviceCounts;
+  /// One quantity of the small pool and the large one.
+  struct Count {
+    struct Pool {
+      int64_t now = 0;
+      int64_t most = 0;  ///< since the last publication, as of the last `raise_peaks`
+      int64_t freed = 0;
+    };
+    std::array<Pool, 2> pools{};
+    int64_t most = 0;  ///< of both
+
+    /// True when a peak is to be raised.
+    bool add(int64_t change, size_t pool) noexcept {
+      const int64_t sum = pools[pool].now += change;
+      return (sum > pools[pool].most) | (sum + pools[1 - pool].now > most);
+    }
+    void remove(int64_t change, size_t pool) noexcept {
+      pools[pool].now -= change;
+      pools[pool].freed += change;
+    }
+    int64_t now() const noexcept { return pools[0].now + pools[1].now; }
+  };
+
+  void change_pending(int64_t sign, size_t bytes, bool small) noexcept;
+  void raise_peaks() noexcept;
+  void start_peaks(const QuantityTable& peak) noexcept;
+
+  Count blocks_;
+  Count bytes_;
+  Count requested_;
+  std::array<int64_t, 2> pending_blocks_{};
+  std::array<int64_t, 2> pending_bytes_{};
+  int64_t pending_ = 0;  ///< blocks
+  int64_t published_bytes_ = 0;
+  int64_t most_requested_ever_ = 0;
+  QuantityTable peak_{};  ///< since the last publication
+  QuantityTable published_{};
+  QuantityTable published_freed_{};
+};
+
+/// The same over all heaps of a device, and what the device itself counts. Thread-safe.
+class DeviceCounts {
+ public:
+  /// A heap tells when it has changed by more than this, where there are several.
+  static constexpr int64_t kUnpublished = 64 * 1024;
+
+  static bool is_due(const HeapCounts& heap) noexcept {
+    const int64_t change = heap.bytes() - heap.published_bytes_;
+    return change > kUnpublished || change < -kUnpublished;
+  }
+  /// Adds what changed since the last time. Under the heap's lock.
+  void publish(HeapCounts& heap);
+
+  /// Of memory taken from the driver, in one pool; negative for memory given back.
+  void add_reserved(int64_t bytes, bool small);
+  void add_segments(int64_t count, bool small);
+  /// Fills what is counted here into `stats`, as of the last publications.
+  void fill(DeviceMemoryStats& stats) const;
+  int64_t current(Quantity quantity) const;
+  int64_t peak(Quantity quantity) const;
+  int64_t reserved() const;
+  void reset_peaks();
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+ private:
+  struct Tally {
+    Stat all, small_pool, large_pool;
+    void add(int64_t change, bool small);
+  };
+
+  mutable SpinLock lock_;
+  QuantityTable current_{};
+  QuantityTable peak_{};
+  QuantityTable freed_{};
+  Tally reserved_;
+  Tally segments_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,158 @@
+// The part of a heap that knows granules: where memory is mapped in its range, and what could be
+// moved.
+
+#include <algorithm>
+
+#include "core/memory/heap.h"
+
+namespace lockstep {
+
+namespace {
+
+bool has_no_user(const Chunk* chunk) {
+  return chunk->state == ChunkState::kFree || chunk->state == ChunkState::kUnmapped;
+}
+
+uintptr_t round_down(uintptr_t at, size_t granularity) { return at & ~(granularity - 1); }
+uintptr_t round_up(uintptr_t at, size_t granularity) {
+  return round_down(at + granularity - 1, granularity);
+}
+
+/// Granules that [begin, end) needs and lacks, where [first, ..) are the chunks of its run.
+size_t missing_granules(const Chunk* first, uintptr_t begin, uintptr_t end, size_t granularity) {
+  size_t missing = 0;
+  for (const Chunk* chunk = first; chunk != nullptr && chunk->address < end; chunk = chunk->next) {
+    if (chunk->state != ChunkState::kUnmapped || chunk->end() <= begin) continue;
+    const uintptr_t from = round_down(std::max(begin, chunk->address), granularity);
+    const uintptr_t to = round_up(std::min(end, chunk->end()), granularity);
+    missing += (to - from) / granularity;
+  }
+  return missing;
+}
+
+}  // namespace
+
+Heap::Place Heap::find_place(size_t size) const {
+  Place best;
+  const auto consider = [&](const Chunk* run, uintptr_t begin) {
+    const size_t missing = missing_granules(run, begin, begin + size, range_->granularity);
+    if (missing != 0 && (best.missing == 0 || missing < best.missing)) best = {begin, missing};
+  };
+  const Chunk* chunk = range_->first;
+  while (chunk != nullptr) {
+    if (!has_no_user(chunk)) {
+      chunk = chunk->next;
+      continue;
+    }
+    const Chunk* const run = chunk;
+    uintptr_t end = 0;
+    for (; chunk != nullptr && has_no_user(chunk); chunk = chunk->next) end = chunk->end();
+    if (end - run->address < size) continue;
+    // As much as possible of the free memory is used by starting with it, or by ending with it.
+    consider(run, run->address);
+    for (const Chunk* each = run; each != chunk; each = each->next) {
+      if (each->state != ChunkState::kFree) continue;
+      if (end - each->address >= size) consider(run, each->address);
+      if (each->end() - run->address >= size) consider(run, each->end() - size);
+    }
+  }
+  return best;
+}
+
+int64_t Heap::count_mapped_runs() const {
+  int64_t runs = 0;
+  for (size_t i = 0; i < range_->granules.size(); ++i) {
+    runs += range_->is_mapped(i) && (i == 0 || !range_->is_mapped(i - 1)) ? 1 : 0;
+  }
+  return runs;
+}
+
+Chunk* Heap::chunk_at(const Segment& segment, uintptr_t address) {
+  Chunk* chunk = segment.first;
+  while (chunk != nullptr && chunk->end() <= address) chunk = chunk->next;
+  return chunk;
+}
+
+Chunk* Heap::hold(uintptr_t begin, uintptr_t end) {
+  Chunk* chunk = chunk_at(*range_, begin);
+  if (chunk->address < begin) {
+    if (chunk->state == ChunkState::kFree) {
+      unbin(chunk);
+      Chunk* const rest = split(chunk, begin - chunk->address);
+      bin(chunk);
+      bin(rest);
+      chunk = rest;
+    } else {
+      chunk = split(chunk, begin - chunk->address);
+    }
+  }
+  Chunk* const held = chunk;
+  for (;;) {
+    if (chunk->state == ChunkState::kFree) unbin(chunk);
+    if (chunk->end() > end) {
+      Chunk* const rest = split(chunk, end - chunk->address);
+      if (rest->state == ChunkState::kFree) bin(rest);
+    }
+    chunk->state = ChunkState::kHeld;
+    if (chunk != held) merge(held, chunk);
+    if (held->end() >= end) return held;
+    chunk = held->next;
+  }
+}
+
+std::vector<Chunk*> Heap::hold_granules(size_t count, uintptr_t begin, uintptr_t end) {
+  std::vector<Chunk*> held;
+  if (range_ == nullptr || count == 0) return held;
+  join_waiting();
+  const size_t granularity = range_->granularity;
+  Chunk* chunk = range_->last;
+  while (chunk != nullptr && count > 0) {
+    Chunk* const previous = chunk->previous;
+    if (chunk->state == ChunkState::kFree) {
+      // Of the chunk, the part above and the part below the range that is spared.
+      const std::pair<uintptr_t, uintptr_t> parts[] = {
+          {std::max(chunk->address, end), chunk->end()},
+          {chunk->address, std::min(chunk->end(), begin)}};
+      const bool apart = chunk->end() <= begin || end <= chunk->address;
+      for (const auto& [from, to] : parts) {
+        const uintptr_t last = round_down(to, granularity);
+        uintptr_t first = round_up(from, granularity);
+        if (first >= last || count == 0) continue;
+        first = std::max(first, last - std::min(count, (last - first) / granularity) * granularity);
+        count -= (last - first) / granularity;
+        held.push_back(hold(first, last));
+        if (apart) break;
+      }
+    }
+    chunk = previous;
+  }
+  return held;
+}
+
+void Heap::set_unmapped(Chunk* chunk) noexcept {
+  chunk->state = ChunkState::kUnmapped;
+  if (chunk->next != nullptr && chunk->next->state == ChunkState::kUnmapped) {
+    merge(chunk, chunk->next);
+  }
+  if (chunk->previous != nullptr && chunk->previous->state == ChunkState::kUnmapped) {
+    merge(chunk->previous, chunk);
+  }
+}
+
+void Heap::settle(Chunk* chunk) noexcept {
+  const Segment& segment = *chunk->segment;
+  while (chunk != nullptr) {
+    const bool mapped = segment.is_mapped(segment.granule_of(chunk->address));
+    size_t limit = segment.granule_of(chunk->address) + 1;
+    while (segment.address + limit * segment.granularity < chunk->end() &&
+           segment.is_mapped(limit) == mapped) {
+      ++limit;
+    }
+    const uintptr_t end = segment.address + limit * segment.granularity;
+    Chunk* const rest = end < chunk->end() ? split(chunk, end - chunk->address) : nullptr;
+    mapped ? join(chunk) : set_unmapped(chunk);
+    chunk = rest;
+  }
+}
+
+}  // namespace lockstep

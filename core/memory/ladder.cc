@@ -1,0 +1,145 @@
+// What is tried, in order, when cached memory does not serve a request.
+
+#include <algorithm>
+
+#include "core/memory/allocator_state.h"
+
+namespace lockstep {
+
+Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
+  Heap& heap = request.heap;
+  const bool polls = request.options.stream_reuse == StreamReuse::kPoll;
+  const auto search = [&] { return heap.take(request.size, request.small, request.options); };
+  if (polls) reuse_finished(heap);
+  if (Chunk* const chunk = search()) return chunk;
+
+  // Somebody may give up what he can do without.
+  if (call_free_memory_callbacks(lock)) {
+    if (Chunk* const chunk = search()) return chunk;
+  }
+
+  // Memory that this stream gave back, and that others use: the device waits, the program does not.
+  while (!polls && !heap.pending.empty()) {
+    reuse_oldest_pending(heap);
+    if (Chunk* const chunk = search()) return chunk;
+  }
+
+  collect_garbage(request, lock);
+  for (const Growth how : {Growth::kByRatio, Growth::kMoveFirst}) {
+    if (Chunk* const chunk = grow(request, lock, how)) return chunk;
+    if (Chunk* const chunk = search()) return chunk;  // the lock was given up meanwhile
+  }
+
+  // Memory that other streams hold and do not use.
+  const auto retry = [&]() -> Chunk* {
+    Chunk* chunk = search();
+    if (chunk == nullptr) chunk = grow(request, lock, Growth::kMoveFirst);
+    if (chunk != nullptr) ++retries;
+    return chunk;
+  };
+  if (request.size < request.options.max_split_size &&
+      request.options.max_split_size != AllocatorOptions::kUnlimited) {
+    // Blocks that are never split serve few requests, so they go first.
+    if (release_segments(heap, lock,
+                         heap.hold_free_segments(request.size, request.options.max_split_size))) {
+      if (Chunk* const chunk = retry()) return chunk;
+    }
+  }
+  if (release_elsewhere(request, lock, request.size) > 0) {
+    if (Chunk* const chunk = retry()) return chunk;
+  }
+
+  while (!heap.pending.empty()) {
+    reuse_oldest_pending(heap);
+    if (Chunk* const chunk = retry()) return chunk;
+  }
+
+  synchronize_everything(lock);
+  if (Chunk* const chunk = retry()) return chunk;
+  release_elsewhere(request, lock, AllocatorOptions::kUnlimited);
+  if (Chunk* const chunk = retry()) return chunk;
+  throw_out_of_memory(request, lock);
+}
+
+bool CachingAllocator::State::call_free_memory_callbacks(HeapLock& lock) {
+  std::vector<std::function<bool()>> callbacks;
+  {
+    const std::lock_guard guard(callbacks_lock);
+    if (free_memory_callbacks.empty()) return false;
+    for (const auto& [number, callback] : free_memory_callbacks) callbacks.push_back(callback);
+  }
+  lock.unlock();
+  bool freed = false;
+  for (const auto& callback : callbacks) freed |= callback();
+  lock.lock();
+  return freed;
+}
+
+void CachingAllocator::State::collect_garbage(const Request& request, HeapLock& lock) {
+  const double threshold = request.options.garbage_collection_threshold;
+  if (threshold <= 0) return;
+  const auto limit = static_cast<int64_t>(threshold * static_cast<double>(budget()));
+  int64_t above = counts.reserved() - limit;
+  // Segments that were not needed for longer than the others are; then again, while some are left.
+  while (above > 0) {
+    const std::vector<Chunk*> free = request.heap.hold_free_segments(AllocatorOptions::kUnlimited);
+    uint64_t ages = 0;
+    size_t large = 0;
+    for (const Chunk* chunk : free) {
+      if (chunk->segment->small) continue;
+      ages += request.heap.searches - chunk->freed_at;
+      ++large;
+    }
+    std::vector<Chunk*> old;
+    for (Chunk* chunk : free) {
+      const uint64_t age = request.heap.searches - chunk->freed_at;
+      if (above > 0 && !chunk->segment->small && age * large >= ages) {
+        above -= static_cast<int64_t>(chunk->size);
+        old.push_back(chunk);
+      } else {
+        const uint64_t freed_at = chunk->freed_at;
+        request.heap.join(chunk);
+        chunk->freed_at = freed_at;
+      }
+    }
+    if (release_segments(request.heap, lock, old) == 0) return;
+  }
+}
+
+size_t CachingAllocator::State::release_elsewhere(const Request& request, HeapLock& lock,
+                                                  size_t bytes) {
+  lock.unlock();
+  reap_pools(/*may_wait=*/true);
+  // Its own last: what it has in whole granules serves the request where it is.
+  std::vector<Heap*> all = all_heaps();
+  std::erase(all, &request.heap);
+  all.push_back(&request.heap);
+  size_t released = 0;
+  for (Heap* heap : all) {
+    if (released >= bytes) break;
+    HeapLock heap_lock(heap->lock);
+    if (heap->keeps_layout) continue;
+    if (heap != &request.heap) {
+      while (!heap->pending.empty()) reuse_oldest_pending(*heap);
+    }
+    released += release_cached(*heap, heap_lock, bytes - released);
+  }
+  lock.lock();
+  return released;
+}
+
+void CachingAllocator::State::synchronize_everything(HeapLock& lock) {
+  lock.unlock();
+  for (Heap* heap : all_heaps()) {
+    Stream stream;
+    {
+      const std::lock_guard guard(heap->lock);
+      while (!heap->pending.empty()) reuse_oldest_pending(*heap);
+      stream = heap->stream;
+    }
+    wait_for(stream, "memory is short");
+  }
+  lock.lock();
+}
+
+}  // namespace lockstep

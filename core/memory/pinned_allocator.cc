@@ -1,0 +1,230 @@
+#include "core/memory/pinned_allocator.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/device_runtime.h"
+#include "core/event.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr size_t kLargest = size_t{1} << 46;  // more than any machine has
+
+struct PinnedBlock {
+  std::byte* address = nullptr;
+  size_t bytes = 0;
+  std::vector<Event> uses;      ///< copies that may still run
+  std::vector<Stream> streams;  ///< whose work at `free` counts as a use
+
+  bool is_used() {
+    while (!uses.empty() && uses.back().query()) uses.pop_back();
+    return !uses.empty();
+  }
+};
+
+size_t rounded(size_t bytes) {
+  return std::bit_ceil(std::max(bytes, static_cast<size_t>(sysconf(_SC_PAGESIZE))));
+}
+
+void add_use(PinnedBlock& block, const Stream& stream) {
+  const auto known = std::ranges::find(block.uses, stream, &Event::stream);
+  if (known != block.uses.end()) return known->record(stream);
+  block.uses.emplace_back().record(stream);
+}
+
+}  // namespace
+
+struct PinnedAllocator::State {
+  explicit State(DeviceMemory& m) : memory(m) {}
+
+  /// Of `free` of this size, one that nothing uses; null when there is none.
+  std::unique_ptr<PinnedBlock> take_kept(size_t bytes);
+  std::unique_ptr<PinnedBlock> make(size_t bytes);
+  void release_kept(bool wait);
+  PinnedBlock* find(const void* address) const;
+
+  DeviceMemory& memory;
+  mutable std::mutex mutex;
+  // All of these are guarded by mutex.
+  std::map<const std::byte*, std::unique_ptr<PinnedBlock>> on_loan;
+  std::map<size_t, std::deque<std::unique_ptr<PinnedBlock>>> kept;  ///< by size, oldest first
+  MemoryStats stats;
+};
+
+std::unique_ptr<PinnedBlock> PinnedAllocator::State::take_kept(size_t bytes) {
+  std::deque<std::unique_ptr<PinnedBlock>>& blocks = kept[bytes];
+  const auto found =
+      std::ranges::find_if(blocks, [](const auto& block) { return !block->is_used(); });
+  if (found == blocks.end()) return nullptr;
+  std::unique_ptr<PinnedBlock> block = std::move(*found);
+  blocks.erase(found);
+  return block;
+}
+
+std::unique_ptr<PinnedBlock> PinnedAllocator::State::make(size_t bytes) {
+  ++stats.system_calls;
+  void* const address = memory.allocate_pinned(bytes);
+  if (address == nullptr) return nullptr;
+  auto block = std::make_unique<PinnedBlock>();
+  block->address = static_cast<std::byte*>(address);
+  block->bytes = bytes;
+  stats.reserved += static_cast<int64_t>(bytes);
+  return block;
+}
+
+void PinnedAllocator::State::release_kept(bool wait) {
+  for (auto& [bytes, blocks] : kept) {
+    std::erase_if(blocks, [&](const std::unique_ptr<PinnedBlock>& block) {
+      // Asking, not synchronizing, which would take a kernel's error from whom it concerns.
+      while (wait && block->is_used()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (block->is_used()) return false;
+      ++stats.system_calls;
+      memory.release_pinned(block->address, block->bytes);
+      stats.reserved -= static_cast<int64_t>(block->bytes);
+      return true;
+    });
+  }
+}
+
+PinnedBlock* PinnedAllocator::State::find(const void* address) const {
+  const auto* const place = static_cast<const std::byte*>(address);
+  auto block = on_loan.upper_bound(place);
+  if (block == on_loan.begin()) return nullptr;
+  --block;
+  return place < block->first + block->second->bytes ? block->second.get() : nullptr;
+}
+
+PinnedAllocator::PinnedAllocator(DeviceMemory& memory) : state_(std::make_unique<State>(memory)) {}
+
+PinnedAllocator::~PinnedAllocator() { state_->release_kept(/*wait=*/true); }
+
+Block PinnedAllocator::allocate(size_t bytes, const Stream&) {
+  if (bytes == 0) return {nullptr, 0, nullptr, this};
+  const std::lock_guard lock(state_->mutex);
+  const size_t size = bytes <= kLargest ? rounded(bytes) : 0;
+  std::unique_ptr<PinnedBlock> block;
+  if (size != 0) {
+    block = state_->take_kept(size);
+    if (block == nullptr) block = state_->make(size);
+    if (block == nullptr) {
+      state_->release_kept(/*wait=*/true);
+      block = state_->make(size);
+    }
+  }
+  LS_CHECK(block != nullptr, OutOfMemoryError,
+           "[pinned memory] {} bytes are refused: {} bytes are on loan, {} reserved. Use less "
+           "pinned memory, or raise `ulimit -v`.",
+           bytes, state_->stats.allocated, state_->stats.reserved);
+  ++state_->stats.allocations;
+  state_->stats.allocated += static_cast<int64_t>(size);
+  state_->stats.peak_allocated = std::max(state_->stats.peak_allocated, state_->stats.allocated);
+  const Block loan{block->address, size, nullptr, this};
+  state_->on_loan[block->address] = std::move(block);
+  return loan;
+}
+
+void PinnedAllocator::free(const Block& block) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->on_loan.find(static_cast<const std::byte*>(block.data));
+  if (found == state_->on_loan.end()) return;
+  std::unique_ptr<PinnedBlock> freed = std::move(found->second);
+  state_->on_loan.erase(found);
+  for (const Stream& stream : std::exchange(freed->streams, {})) {
+    try {
+      add_use(*freed, stream);
+    } catch (const DeviceError&) {
+      // The stream was destroyed, which waits for its work.
+    }
+  }
+  state_->stats.allocated -= static_cast<int64_t>(freed->bytes);
+  state_->kept[freed->bytes].push_back(std::move(freed));
+}
+
+void PinnedAllocator::record_stream(const Block& block, const Stream& stream) {
+  const std::lock_guard lock(state_->mutex);
+  PinnedBlock* const found = state_->find(block.data);
+  if (found == nullptr || std::ranges::find(found->streams, stream) != found->streams.end()) return;
+  found->streams.push_back(stream);
+}
+
+void PinnedAllocator::record_use(const Block& block, const Stream& stream) {
+  record_use(block.data, stream);
+}
+
+void PinnedAllocator::record_use(const void* address, const Stream& stream) {
+  const std::lock_guard lock(state_->mutex);
+  if (PinnedBlock* const found = state_->find(address)) add_use(*found, stream);
+}
+
+MemoryStats PinnedAllocator::stats() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->stats;
+}
+
+void PinnedAllocator::reset_peak() {
+  const std::lock_guard lock(state_->mutex);
+  state_->stats.peak_allocated = state_->stats.allocated;
+}
+
+bool PinnedAllocator::owns(const void* address) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->find(address) != nullptr;
+}
+
+void PinnedAllocator::empty_cache() {
+  const std::lock_guard lock(state_->mutex);
+  state_->release_kept(/*wait=*/false);
+}
+
+void PinnedAllocator::lock() { state_->mutex.lock(); }
+void PinnedAllocator::unlock() { state_->mutex.unlock(); }
+
+namespace {
+
+constinit std::atomic<PinnedAllocator*> g_pinned = nullptr;
+constinit std::mutex g_mutex;  ///< held while g_pinned is made
+
+PinnedAllocator& make_pinned_allocator() {
+  const std::lock_guard lock(g_mutex);
+  if (PinnedAllocator* const made = g_pinned) return *made;
+  const DeviceType type =
+      device_count(DeviceType::kCUDA) > 0 ? DeviceType::kCUDA : DeviceType::kHost;
+  // Never destroyed: tensors with static storage duration are freed after any static destructor.
+  g_pinned = new PinnedAllocator(require_runtime({type, 0}).memory(0));
+  return *g_pinned;
+}
+
+void unlock_all() {
+  if (PinnedAllocator* const pinned = g_pinned) pinned->unlock();
+  g_mutex.unlock();
+}
+[[maybe_unused]] const bool kPreparedForFork = pthread_atfork(
+                                                   [] {
+                                                     g_mutex.lock();
+                                                     if (PinnedAllocator* const pinned = g_pinned)
+                                                       pinned->lock();
+                                                   },
+                                                   &unlock_all, &unlock_all) == 0;
+
+}  // namespace
+
+PinnedAllocator& pinned_allocator() {
+  PinnedAllocator* const made = g_pinned.load(std::memory_order_acquire);
+  return made != nullptr ? *made : make_pinned_allocator();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+// Requests that a plan serves: the arena is a block of the heap, and the plan's blocks lie in it.
+
+#include <algorithm>
+
+#include "core/memory/allocator_state.h"
+
+namespace lockstep {
+
+Chunk* CachingAllocator::State::take_planned(const Request& request, HeapLock&,
+                                             StepPlanner::Ticket& ticket) {
+  Heap& heap = request.heap;
+  StepPlanner& planner = *heap.planner;
+  // A place in the arena is free when its last tenant is gone, so nobody may linger there.
+  while (std::ranges::any_of(heap.pending, &Chunk::planned)) reuse_oldest_pending(heap);
+  ticket = planner.allocate(request.size);
+  if (ticket.offset != MemoryPlan::kUnplanned && heap.arena == nullptr) planner.refuse(ticket);
+  if (planner.diverged()) dissolve_arena(heap);
+  if (ticket.offset == MemoryPlan::kUnplanned) return nullptr;
+
+  Chunk* const chunk = heap.new_record();
+  chunk->address = heap.arena->address + ticket.offset;
+  chunk->size = request.size;
+  chunk->segment = heap.arena->segment;
+  chunk->previous = chunk->next = nullptr;
+  chunk->planned = true;
+  heap.planned.push_back(chunk);
+  return chunk;
+}
+
+void CachingAllocator::State::dissolve_arena(Heap& heap) {
+  if (heap.arena == nullptr) return;
+  Chunk* rest = std::exchange(heap.arena, nullptr);
+  std::ranges::sort(heap.planned, {}, &Chunk::address);
+  for (Chunk* chunk : heap.planned) {
+    if (chunk->address > rest->address) {
+      Chunk* const gap = rest;
+      rest = heap.split(gap, chunk->address - gap->address);
+      heap.join(gap);
+    }
+    // The chunk takes its part of the arena over.
+    chunk->planned = false;
+    heap.replace_front(rest, chunk);
+    if (rest->size == 0) {
+      heap.drop_record(rest);
+      rest = nullptr;
+      break;
+    }
+  }
+  heap.planned.clear();
+  if (rest != nullptr) heap.join(rest);
+}
+
+void CachingAllocator::set_planned(bool planned) {
+  const std::lock_guard guard(state_->heaps_lock);
+  if (state_->planned == planned) return;
+  state_->planned = planned;
+  state_->watch(State::kWatchPlans, planned);
+  for (const auto& heap : state_->heap_list) {
+    const std::lock_guard heap_guard(heap->lock);
+    if (heap->pool != 0) continue;
+    if (planned) {
+      heap->planner = std::make_unique<StepPlanner>();
+    } else {
+      state_->dissolve_arena(*heap);
+      heap->planner.reset();
+    }
+  }
+}
+
+void CachingAllocator::mark_step(const Stream& stream) {
+  Heap& heap = state_->heap_of(stream);
+  State::HeapLock lock(heap.lock);
+  if (heap.planner == nullptr) return;
+  const bool is_new = heap.planner->mark_step();
+  const MemoryPlan* const plan = heap.planner->plan();
+  if (plan == nullptr) return;
+  if (is_new) state_->dissolve_arena(heap);
+  if (heap.arena != nullptr || plan->planned_peak() == 0) return;
+  // What is on loan now and is freed within the step, such as the gradients of the step before, is
+  // not the plan's: where it leaves no room for the arena beside it, the cache needs less memory.
+  const auto planned_peak = static_cast<int64_t>(plan->planned_peak());
+  const int64_t most = heap.counts.most_requested();
+  if (heap.counts.requested() + planned_peak > most + most / 64 + (int64_t{1} << 20)) return;
+
+  // Blocks of the step before that a stream still uses are in the way of the arena.
+  while (!heap.pending.empty()) state_->reuse_oldest_pending(heap);
+  const AllocatorOptions& options = *state_->options.load(std::memory_order_acquire);
+  const State::Request request{heap, plan->planned_peak(), plan->planned_peak(),
+                               /*small=*/false, options};
+  Chunk* arena = heap.take(request.size, request.small, options);
+  // Where it would take much more memory, the step is served as ever.
+  if (arena == nullptr) arena = state_->grow(request, lock, State::Growth::kWithinRatio);
+  if (arena == nullptr) return;
+  if (heap.arena != nullptr || heap.planner == nullptr) {  // by another thread, meanwhile
+    heap.join(arena);
+    return;
+  }
+  arena->state = ChunkState::kHeld;
+  heap.arena = arena;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,307 @@
+#include "core/stream_sanitizer.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/access_history.h"
+#include "core/check.h"
+#include "core/operator.h"
+
+namespace lockstep::stream_sanitizer {
+
+namespace detail {
+constinit std::atomic<bool> on = false;
+}
+
+namespace {
+
+/// Two uses that nothing orders.
+struct Race {
+  MemoryUseRef earlier;
+  uintptr_t begin;  ///< of the bytes in question
+  uintptr_t end;
+};
+
+/// All that is known about streams, events and memory.
+class Books {
+ public:
+  size_t index(const Stream& stream) {
+    const auto key = std::make_tuple(stream.device.type, stream.device.index, stream.id);
+    const auto [place, is_new] = indices_.try_emplace(key, streams_.size());
+    if (is_new) {
+      streams_.push_back(stream);
+      clocks_.emplace_back();
+    }
+    return place->second;
+  }
+
+  /// The clock of what is queued on `stream` next.
+  VectorClock& next(size_t stream) {
+    clocks_[stream].join(program_);
+    return clocks_[stream];
+  }
+
+  std::optional<Race> find_race(const MemoryUse& use, const VectorClock& now) const {
+    std::optional<Race> race;
+    history_.each_use(use.footprint, [&](const MemoryUseRef& old, uintptr_t begin, uintptr_t end) {
+      const bool races = (use.written || old->written) && !old->happened_before(now) &&
+                         overlap(use.footprint, old->footprint) == Overlap::kYes;
+      if (races) race = Race{old, begin, end};
+      return races;
+    });
+    return race;
+  }
+
+  void add(const MemoryUseRef& use, const VectorClock& now) {
+    history_.add(use, now);
+    if (history_.size() > forget_at_) {
+      history_.forget(program_);
+      forget_at_ = 2 * history_.size() + 1024;
+    }
+  }
+
+  void record(const void* event, const Stream& stream) { events_[event] = next(index(stream)); }
+  void wait(const Stream& stream, const void* event) {
+    const auto place = events_.find(event);
+    if (place != events_.end()) next(index(stream)).join(place->second);
+  }
+  void event_done(const void* event) {
+    const auto place = events_.find(event);
+    if (place != events_.end()) program_.join(place->second);
+  }
+  void event_gone(const void* event) { events_.erase(event); }
+  void stream_done(const Stream& stream) { program_.join(next(index(stream))); }
+  void device_done(Device device) {
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i].device == device) program_.join(clocks_[i]);
+    }
+  }
+
+  void allocate(const Stream& stream, uintptr_t begin, size_t bytes) {
+    const uintptr_t end = begin + bytes;
+    auto tenant = tenants_.upper_bound(begin);
+    if (tenant != tenants_.begin() && std::prev(tenant)->second->end > begin) --tenant;
+    while (tenant != tenants_.end() && tenant->first < end) tenant = tenants_.erase(tenant);
+    const size_t owner = index(stream);
+    tenants_[begin] = std::make_shared<Tenant>(Tenant{begin, end, owner, next(owner), false});
+  }
+  void free(uintptr_t address) {
+    if (const auto tenant = find_tenant(address)) tenant->freed = true;
+  }
+  std::shared_ptr<Tenant> find_tenant(uintptr_t address) const {
+    auto place = tenants_.upper_bound(address);
+    if (place == tenants_.begin()) return nullptr;
+    --place;
+    return place->second->end > address ? place->second : nullptr;
+  }
+
+  std::string describe(const Race& race, const MemoryUse& later) const;
+
+ private:
+  std::string what_is_missing(const MemoryUse& earlier, const MemoryUse& later) const;
+
+  std::vector<Stream> streams_;
+  std::map<std::tuple<DeviceType, int8_t, int32_t>, size_t> indices_;
+  std::vector<VectorClock> clocks_;  ///< of what was queued last, by stream
+  VectorClock program_;              ///< of what is known to be done
+  std::unordered_map<const void*, VectorClock> events_;
+  std::map<uintptr_t, std::shared_ptr<Tenant>> tenants_;  ///< by begin
+  AccessHistory history_;
+  size_t forget_at_ = 1024;
+};
+
+std::string Books::what_is_missing(const MemoryUse& earlier, const MemoryUse& later) const {
+  const auto event = [&](const std::string& first, std::string_view after) {
+    return fmt::format("No event orders them: record one on {}{} and let {} wait for it.", first,
+                       after, to_string(streams_[later.stream]));
+  };
+  const std::string stream = to_string(streams_[earlier.stream]);
+  // The allocator has made the new block's own stream wait for what it knew of.
+  if (later.tenant && earlier.tenant != later.tenant &&
+      earlier.happened_before(later.tenant->at_allocation)) {
+    return event(to_string(streams_[later.tenant->owner]), ", whose block it now is,");
+  }
+  const bool changed_hands = earlier.tenant && later.tenant && earlier.tenant != later.tenant;
+  if (!changed_hands || earlier.stream == earlier.tenant->owner) {
+    return event(stream, fmt::format(" after `{}`", earlier.op));
+  }
+  if (earlier.after_free) {
+    return fmt::format("The block had been freed when `{}` was queued: keep the tensor until then.",
+                       earlier.op);
+  }
+  return fmt::format(
+      "The block was freed while {} used it: call record_stream with {} before its tensor goes.",
+      stream, stream);
+}
+
+std::string Books::describe(const Race& race, const MemoryUse& later) const {
+  const MemoryUse& earlier = *race.earlier;
+  std::string place = fmt::format("{} bytes at {:#x}", race.end - race.begin, race.begin);
+  if (const auto& tenant = later.tenant) {
+    place += fmt::format(", {} bytes into a block of {} of {}", race.begin - tenant->begin,
+                         tenant->end - tenant->begin, to_string(streams_[tenant->owner]));
+  }
+  std::string text =
+      fmt::format("[{}] on {} {} memory that `{}` on {} may not have {} yet ({}). {}", later.op,
+                  to_string(streams_[later.stream]), later.written ? "writes" : "reads", earlier.op,
+                  to_string(streams_[earlier.stream]), earlier.written ? "written" : "read", place,
+                  what_is_missing(earlier, later));
+  if (earlier.stack) {
+    text += fmt::format("\n`{}` was queued here:\n{}", earlier.op, earlier.stack->describe());
+  }
+  if (later.stack) {
+    text += fmt::format("\n`{}` is queued here:\n{}", later.op, later.stack->describe());
+  }
+  return text;
+}
+
+using Handler = std::function<void(const std::string& report)>;
+
+struct Sanitizer {
+  std::mutex mutex;
+  Books books;
+  bool keep_stacks = false;
+  std::shared_ptr<const Handler> handler;
+  std::atomic<int64_t> reports = 0;
+};
+Sanitizer& sanitizer() {
+  static Sanitizer* const instance = new Sanitizer();  // leaked: used by static destructors
+  return *instance;
+}
+
+/// Before main() begins the environment is read, and a fork made to find no other thread at the
+/// books. Registered before all others and so locked last: whoever holds another lock, the
+/// allocator's say, may be waiting for this one.
+__attribute__((constructor(101))) void start() {
+  Sanitizer& state = sanitizer();
+  const char* value = std::getenv("LOCKSTEP_STREAM_SANITIZER");
+  const std::string_view text = value == nullptr ? "" : value;
+  state.keep_stacks = text == "stacks";
+  detail::on = text == "1" || text == "stacks";
+  (void)pthread_atfork([] { sanitizer().mutex.lock(); }, [] { sanitizer().mutex.unlock(); },
+                       [] { sanitizer().mutex.unlock(); });
+}
+
+template <class F>
+void with_books(F&& change) {
+  Sanitizer& state = sanitizer();
+  const std::lock_guard lock(state.mutex);
+  change(state.books);
+}
+
+uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+
+struct Access {
+  Footprint footprint;
+  bool written;
+};
+
+/// Checks what one kernel does, and then enters it: if the report is thrown, it is never queued.
+void use(const Stream& stream, std::string_view op, std::span<const Access> accesses) {
+  Sanitizer& state = sanitizer();
+  std::unique_lock lock(state.mutex);
+  const size_t index = state.books.index(stream);
+  std::shared_ptr<const CallStack> stack;
+  if (state.keep_stacks) {
+    stack = std::make_shared<const CallStack>(CallStack::capture(1).outside_library());
+  }
+  VectorClock now = state.books.next(index);
+  const uint64_t tick = now.tick(index);
+  std::vector<MemoryUseRef> uses;
+  std::string report;
+  for (const Access& access : accesses) {
+    if (access.footprint.empty()) continue;
+    const auto tenant = state.books.find_tenant(access.footprint.begin());
+    uses.push_back(std::make_shared<const MemoryUse>(MemoryUse{index, tick, op, access.written,
+                                                               tenant && tenant->freed,
+                                                               access.footprint, tenant, stack}));
+    if (!report.empty()) continue;
+    if (const auto race = state.books.find_race(*uses.back(), now)) {
+      report = state.books.describe(*race, *uses.back());
+    }
+  }
+  if (!report.empty()) {
+    ++state.reports;
+    const auto handler = state.handler;
+    lock.unlock();
+    if (handler == nullptr) throw DeviceError(report);
+    (*handler)(report);
+    lock.lock();
+  }
+  state.books.next(index).join(now);
+  for (const MemoryUseRef& each : uses) state.books.add(each, now);
+}
+
+}  // namespace
+
+void enable(bool on) {
+  Sanitizer& state = sanitizer();
+  const std::lock_guard lock(state.mutex);
+  state.books = Books();
+  state.reports = 0;
+  detail::on = on;
+}
+
+void set_report_handler(std::function<void(const std::string& report)> handler) {
+  Sanitizer& state = sanitizer();
+  auto shared = handler ? std::make_shared<const Handler>(std::move(handler)) : nullptr;
+  const std::lock_guard lock(state.mutex);
+  state.handler = std::move(shared);
+}
+
+int64_t reports() { return sanitizer().reports; }
+
+void on_kernel(const Stream& stream, const QueuedKernel& kernel) {
+  std::vector<Access> accesses;
+  kernel.each_access([&](const TensorArg& tensor, bool written) {
+    if (tensor.defined()) accesses.push_back({Footprint(tensor), written});
+  });
+  use(stream, kernel.op().name(), accesses);
+}
+
+void on_use(const Stream& stream, const char* op, const void* address, size_t bytes, bool written) {
+  const Access access{Footprint(address, bytes), written};
+  use(stream, op, std::span(&access, 1));
+}
+
+void on_record(const void* event, const Stream& stream) {
+  with_books([&](Books& books) { books.record(event, stream); });
+}
+void on_wait(const Stream& stream, const void* event) {
+  with_books([&](Books& books) { books.wait(stream, event); });
+}
+void on_event_done(const void* event) {
+  with_books([&](Books& books) { books.event_done(event); });
+}
+void on_event_gone(const void* event) {
+  with_books([&](Books& books) { books.event_gone(event); });
+}
+void on_stream_done(const Stream& stream) {
+  with_books([&](Books& books) { books.stream_done(stream); });
+}
+void on_device_done(Device device) {
+  with_books([&](Books& books) { books.device_done(device); });
+}
+
+void on_allocate(const Stream& stream, const void* address, size_t bytes) {
+  if (bytes == 0) return;
+  with_books([&](Books& books) { books.allocate(stream, number(address), bytes); });
+}
+void on_free(const Stream&, const void* address, size_t) {
+  with_books([&](Books& books) { books.free(number(address)); });
+}
+void on_record_stream(const void*, const Stream&) {
+  // What it changes are the events that the allocator records and waits for, which are seen.
+}
+
+}  // namespace lockstep::stream_sanitizer

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+
+#include "core/device_memory.h"
+
+namespace lockstep {
+
+/// A part of a device's memory, as if it were all that the device has. Thread-safe.
+class BudgetedMemory final : public DeviceMemory {
+ public:
+  /// `memory` must outlive it.
+  BudgetedMemory(DeviceMemory& memory, size_t budget)
+      : memory_(memory), left_(budget), total_(budget) {}
+
+  size_t total() const override { return total_; }
+  size_t available() const override { return left_.load(); }
+
+  void* allocate(size_t bytes) noexcept override;
+  void release(void* address, size_t bytes) noexcept override;
+
+  size_t granularity() const override { return memory_.granularity(); }
+  void* reserve(size_t bytes) noexcept override { return memory_.reserve(bytes); }
+  void unreserve(void* address, size_t bytes) noexcept override {
+    memory_.unreserve(address, bytes);
+  }
+  bool create(std::span<Granule> granules) noexcept override;
+  void destroy(std::span<const Granule> granules) noexcept override;
+  bool map(void* address, std::span<const Granule> granules) noexcept override {
+    return memory_.map(address, granules);
+  }
+  void unmap(void* address, size_t bytes) noexcept override { memory_.unmap(address, bytes); }
+
+  void* allocate_pinned(size_t bytes) noexcept override { return memory_.allocate_pinned(bytes); }
+  void release_pinned(void* address, size_t bytes) noexcept override {
+    memory_.release_pinned(address, bytes);
+  }
+
+ private:
+  /// False when there are not so many.
+  bool take(size_t bytes) noexcept;
+
+  DeviceMemory& memory_;
+  std::atomic<size_t> left_;
+  const size_t total_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+#include "core/waits.h"
+
+#include <atomic>
+#include <cstdio>
+
+#include "core/check.h"
+#include "core/device_runtime.h"
+#include "core/environment_flag.h"
+
+namespace lockstep {
+
+namespace {
+
+constinit std::atomic<int64_t> g_waits{0};
+
+bool warns() {
+  static const bool on = environment_flag("LOCKSTEP_WARN_WAITS");
+  return on;
+}
+
+}  // namespace
+
+int64_t hidden_waits() { return g_waits.load(std::memory_order_relaxed); }
+
+void count_hidden_wait(std::string_view op, const Stream& stream, std::string_view why) {
+  g_waits.fetch_add(1, std::memory_order_relaxed);
+  if (warns()) fmt::print(stderr, "wait: [{}] {}: {}\n", op, to_string(stream), why);
+}
+
+void wait_hidden(std::string_view op, const Stream& stream, std::string_view why) {
+  if (find_runtime(stream.device) == nullptr) return;
+  count_hidden_wait(op, stream, why);
+  stream.synchronize();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "core/call_stack.h"
+#include "core/queued_kernel.h"
+#include "core/ref.h"
+#include "core/spin_lock.h"
+#include "core/stream.h"
+#include "kernels/host/kernel_gate.h"
+
+namespace lockstep::host {
+
+class HostStream;
+
+/// A place in a stream: after its first `sequence` tasks.
+struct Mark {
+  Ref<HostStream> stream;
+  uint64_t sequence = 0;
+};
+/// When a stream came to a place, in nanoseconds of the steady clock; 0 before it did.
+struct MarkTime : RefCounted {
+  std::atomic<int64_t> nanoseconds = 0;
+};
+
+// What a stream can be asked to do.
+struct KernelTask {
+  std::unique_ptr<QueuedKernel> kernel;
+  std::string module;                ///< where it was queued; "" outside modules
+  std::unique_ptr<CallStack> stack;  ///< null unless they are kept
+  bool fails = false;                ///< by a HostFaultGuard's wish
+};
+struct CopyTask {
+  void* to;
+  const void* from;
+  size_t bytes;
+  double least_seconds;
+  bool fails;
+};
+struct WaitTask {
+  Mark mark;
+};
+struct TimeTask {
+  Ref<MarkTime> time;
+};
+struct CallbackTask {
+  std::function<void()> call;
+};
+struct StopTask {};
+using Task =
+    std::variant<std::monostate, KernelTask, CopyTask, WaitTask, TimeTask, CallbackTask, StopTask>;
+
+/// A queue of tasks and the thread that does them in order, started with the first one. Tasks are
+/// numbered from 1; a task is done when the tasks before it are. Thread-safe.
+///
+/// The thread has the state of a fresh one, takes no signals but those of its own faults, and polls
+/// for a while before it sleeps (core/adaptive_wait.h). It is never joined: it ends after
+/// `stop`, and stops where it is when the process ends.
+class HostStream : public RefCounted {
+ public:
+  /// `gate` must outlive it.
+  HostStream(const Stream& name, int priority, KernelGate& gate);
+  ~HostStream();
+
+  const Stream& name() const { return name_; }
+  int priority() const { return priority_; }
+
+  /// Returns the task's number. Throws DeviceError after `stop`, and when the system refuses
+  /// the thread.
+  uint64_t push(Task task);
+  /// Ends the queue: nothing can be pushed any more, and the thread ends when it is through.
+  void stop();
+  /// The last task's number.
+  uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
+  /// Whether this many tasks are done.
+  bool reached(uint64_t sequence) const;
+  /// Blocks until they are.
+  void wait(uint64_t sequence);
+  /// The first error of a task since the last call if its number is at most `sequence`.
+  std::exception_ptr take_error(uint64_t sequence = ~uint64_t{0});
+
+  /// In a child made by fork(), which has no worker: counts all tasks as done.
+  void forget() { done_.store(~uint64_t{0}); }
+  /// Whether the worker is inside a task; see `end_all`.
+  bool is_running() const { return running_.load(); }
+  /// The process ends: no worker starts another task, and whoever asks hears that all are done.
+  static void end_all();
+
+ private:
+  struct Chunk;
+
+  void start();
+  void check_open() const;  // holds queue_lock_
+  static void* main(void* self);
+  void work();
+  /// False after a StopTask.
+  bool run(Task& task, uint64_t sequence);
+  void run(KernelTask& task);
+  void run(const CopyTask& task);
+  void keep_error(uint64_t sequence, const std::string& note);
+  void publish(uint64_t sequence);
+
+  const Stream name_;
+  const int priority_;
+  KernelGate& gate_;
+
+  // The queue: written under queue_lock_, read by the worker up to submitted_.
+  SpinLock queue_lock_;
+  Chunk* tail_;
+  size_t tail_used_ = 0;
+  bool stopped_ = false;
+  std::atomic<uint64_t> submitted_ = 0;
+  std::atomic<Chunk*> spare_ = nullptr;  ///< the worker gives it back, push takes it
+  Chunk* head_;                          ///< the worker's
+
+  std::atomic<bool> started_ = false;
+  std::atomic<uint32_t> asleep_ = 0;
+  std::atomic<bool> running_ = false;
+  std::atomic<uint64_t> done_ = 0;
+  std::atomic<int> waiters_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable reached_;
+  std::exception_ptr error_;     // guarded by mutex_
+  uint64_t error_sequence_ = 0;  // guarded by mutex_
+  std::atomic<bool> has_error_ = false;
+};
+
+}  // namespace lockstep::host

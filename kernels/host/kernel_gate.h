@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+namespace lockstep::host {
+
+/// Lets a limited number of a device's kernels run at the same time, those of the highest priority
+/// first. Thread-safe.
+class KernelGate {
+ public:
+  /// 0: no limit. Kernels that run already stay.
+  void set_limit(int limit);
+  /// Held by a worker while it runs a kernel of a stream of this priority (negative goes first).
+  class Pass {
+   public:
+    Pass(KernelGate& gate, int priority) : gate_(gate), counted_(gate.enter(priority)) {}
+    ~Pass() {
+      if (counted_) gate_.leave();
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    KernelGate& gate_;
+    bool counted_;
+  };
+
+  /// Workers that wait for others to finish.
+  size_t waiting();
+
+  /// For a child made by fork(): nothing runs there. `lock` and `unlock` go around the fork.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  void forget();
+
+ private:
+  bool enter(int priority);
+  void leave();
+
+  std::atomic<int> limit_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::multiset<int> waiting_;  // priorities; guarded by mutex_
+  int running_ = 0;             // guarded by mutex_
+};
+
+}  // namespace lockstep::host

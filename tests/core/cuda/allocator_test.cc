@@ -1,0 +1,89 @@
+// The caching allocator over a GPU's runtime, without the GPU.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "tests/core/cuda/fake_gpu.h"
+#include "tests/device/block_stress.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr lockstep::Device kGpu{DeviceType::kCUDA, 0};
+constexpr size_t kMiB = size_t{1} << 20;
+
+class CudaAllocator : public ::testing::TestWithParam<bool> {
+ protected:
+  AllocatorOptions options() const { return {.expandable_segments = GetParam()}; }
+};
+INSTANTIATE_TEST_SUITE_P(Segments, CudaAllocator, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Expandable" : "Plain"; });
+
+TEST_P(CudaAllocator, BlocksHoldWhatTheirOwnersWroteOnAllStreams) {
+  FakeGpu gpu(96);
+  {
+    CachingAllocator allocator(kGpu, gpu.runtime.memory(0), options());
+    BlockStress stress(allocator, 3, 4 * kMiB);
+    for (int i = 0; i < 600; ++i) stress.step();
+    EXPECT_EQ(stress.wrong(), 0u);
+  }
+  EXPECT_THAT(gpu.fake.held(),
+              ::testing::Not(::testing::ContainsRegex("granules|ranges|mappings|allocations")));
+  EXPECT_THAT(gpu.fake.misuse(), IsEmpty());
+}
+
+TEST_P(CudaAllocator, ARepeatedStepAsksTheDriverForNoMemory) {
+  FakeGpu gpu(32);
+  CachingAllocator allocator(kGpu, gpu.runtime.memory(0), options());
+  const auto step = [&] {
+    std::vector<Block> blocks;
+    for (const size_t bytes : {100, 3'000'000, 5000, 12'000'000, 700'000}) {
+      blocks.push_back(allocator.allocate(bytes, default_stream(kGpu)));
+    }
+    for (const Block& block : blocks) allocator.free(block);
+  };
+  step();
+  gpu.fake.take_calls();
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_THAT(gpu.fake.take_calls(), IsEmpty());
+}
+
+/// Whatever call of the driver fails, a request that cannot be served is an error, blocks on loan
+/// keep their contents, the allocator goes on, and nothing is lost.
+RC_GTEST_PROP(CudaAllocator, SurvivesADriverThatFails, ()) {
+  FakeGpu gpu(10);
+  {
+    const AllocatorOptions options{.expandable_segments = *rc::gen::arbitrary<bool>()};
+    CachingAllocator allocator(kGpu, gpu.runtime.memory(0), options);
+    BlockStress stress(allocator, *rc::gen::arbitrary<uint64_t>(), 3 * kMiB);
+    for (int i = 0; i < 30; ++i) {
+      if (*rc::gen::inRange(0, 4) == 0) {
+        gpu.fake.fail_taking(*rc::gen::inRange(0, 8),
+                             *rc::gen::element(CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE));
+      }
+      try {
+        stress.step();
+      } catch (const OutOfMemoryError&) {
+      } catch (const DeviceError& error) {
+        RC_ASSERT(std::string(error.what()).starts_with("[cuda] cu"));
+      }
+    }
+    gpu.fake.fail_taking(-1, CUDA_SUCCESS);
+    RC_ASSERT(stress.wrong() == 0u);
+  }
+  const std::string held = gpu.fake.held();
+  RC_ASSERT(held.find("granules") == std::string::npos);
+  RC_ASSERT(held.find("ranges") == std::string::npos);
+  RC_ASSERT(held.find("allocations") == std::string::npos);
+  RC_ASSERT(gpu.fake.misuse().empty());
+}
+
+}  // namespace
+}  // namespace lockstep::cuda

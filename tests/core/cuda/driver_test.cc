@@ -1,0 +1,108 @@
+#include "core/cuda/driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "core/cuda/error.h"
+#include "tests/core/cuda/fake_driver.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// Sets or removes a variable of the environment until it goes.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(CudaDriver, ALibraryThatIsNotThereIsTheReason) {
+  const LoadedDriver loaded = load_driver("libno-such-driver.so.1");
+  EXPECT_EQ(loaded.devices, 0);
+  EXPECT_THAT(loaded.reason, StartsWith("libno-such-driver.so.1: cannot open shared object file"));
+}
+
+TEST(CudaDriver, ALibraryWithoutAFunctionIsNamedWithTheFunction) {
+  const LoadedDriver loaded = load_driver("libm.so.6");
+  EXPECT_EQ(loaded.devices, 0);
+  EXPECT_THAT(loaded.reason, StartsWith("libm.so.6 has no cuInit: expected a driver of CUDA 1"));
+  EXPECT_EQ(loaded.functions.cuInit, nullptr);
+}
+
+TEST(CudaDriver, CountsTheDevices) {
+  const FakeDriver fake(3);
+  const LoadedDriver loaded = fake.load();
+  EXPECT_EQ(loaded.devices, 3);
+  EXPECT_EQ(loaded.reason, "");
+}
+
+TEST(CudaDriver, WithoutADeviceTheReasonSaysSo) {
+  const Variable visible("CUDA_VISIBLE_DEVICES", nullptr);
+  {
+    FakeDriver fake;
+    fake.fail("cuInit", CUDA_ERROR_NO_DEVICE);
+    EXPECT_EQ(fake.load().reason, "the driver reports no device");
+  }
+  const FakeDriver fake(0);
+  EXPECT_EQ(fake.load().reason, "the driver reports no device");
+  EXPECT_EQ(fake.load().devices, 0);
+}
+
+TEST(CudaDriver, HiddenDevicesAreMentioned) {
+  const Variable visible("CUDA_VISIBLE_DEVICES", "-1");
+  FakeDriver fake;
+  fake.fail("cuInit", CUDA_ERROR_NO_DEVICE);
+  EXPECT_EQ(fake.load().reason, "the driver reports no device (CUDA_VISIBLE_DEVICES is \"-1\")");
+}
+
+TEST(CudaDriver, AFailingStartIsTheReason) {
+  FakeDriver fake;
+  fake.fail("cuInit", CUDA_ERROR_SYSTEM_NOT_READY);
+  EXPECT_EQ(fake.load().reason,
+            "cuInit failed: CUDA_ERROR_SYSTEM_NOT_READY (what the driver says)");
+  EXPECT_EQ(fake.load().devices, 1);
+}
+
+TEST(CudaError, SaysFunctionNameTextAndWhatToDo) {
+  const FakeDriver fake;
+  const Driver driver = fake.functions();
+  expect_error<DeviceError>(
+      [&] { check(driver, CUDA_ERROR_OUT_OF_MEMORY, "cuMemMap"); },
+      "[cuda] cuMemMap failed: CUDA_ERROR_OUT_OF_MEMORY (out of memory). `nvidia-smi` shows");
+  EXPECT_NO_THROW(check(driver, CUDA_SUCCESS, "cuMemMap"));
+}
+
+TEST(CudaError, OneThatEndsTheDeviceSaysHowToFindItsKernel) {
+  const FakeDriver fake;
+  EXPECT_THAT(failure(fake.functions(), CUDA_ERROR_ILLEGAL_ADDRESS, "cuEventRecord"),
+              AllOf(HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"), HasSubstr("An earlier kernel"),
+                    HasSubstr("compute-sanitizer")));
+  EXPECT_TRUE(is_sticky(CUDA_ERROR_ILLEGAL_ADDRESS));
+  EXPECT_FALSE(is_sticky(CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_FALSE(is_sticky(CUDA_ERROR_INVALID_VALUE));
+}
+
+TEST(CudaError, OneThatTheDriverDoesNotKnowHasItsNumber) {
+  const FakeDriver fake;
+  EXPECT_THAT(failure(fake.functions(), static_cast<CUresult>(4711), "cuMemMap"),
+              HasSubstr("error 4711"));
+}
+
+}  // namespace
+}  // namespace lockstep::cuda

@@ -1,0 +1,183 @@
+#include "tests/core/cuda/fake_driver.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr uint64_t kPrimary = 0x1000;  ///< context of device 0
+constexpr uint64_t kForeign = 0x2000;
+
+void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+bool takes(const std::string& function) {
+  static const std::set<std::string> kTaking = {
+      "cuMemAddressReserve", "cuMemAlloc", "cuMemCreate",
+      "cuMemHostAlloc",      "cuMemMap",   "cuMemSetAccess"};
+  return kTaking.contains(function);
+}
+
+bool only_asks(const std::string& function) {
+  return function.find("Get") != std::string::npos || function.find("Query") != std::string::npos ||
+         function == "cuDeviceTotalMem" || function == "cuInit" || function == "cuCtxSetCurrent";
+}
+
+}  // namespace
+
+constinit FakeDriver* FakeDriver::the_one_ = nullptr;
+constinit thread_local CUcontext FakeDriver::current_ = nullptr;
+
+FakeDriver::FakeDriver(int devices, size_t memory)
+    : contexts_(static_cast<size_t>(devices)),
+      memory_(memory),
+      file_(memfd_create("fake_driver", 0)) {
+  the_one_ = this;
+  current_ = nullptr;
+}
+
+FakeDriver::~FakeDriver() {
+  for (const auto& [address, bytes] : plain_) std::free(pointer_to(address - pointer_offset_));
+  for (void* const address : pinned_) std::free(address);
+  for (const auto& [address, bytes] : ranges_) munmap(pointer_to(address), bytes);
+  close(file_);
+  the_one_ = nullptr;
+}
+
+void FakeDriver::fail(const std::string& function, CUresult result, int later) {
+  const std::lock_guard lock(mutex_);
+  failures_[function] = {later, result};
+}
+
+void FakeDriver::fail_taking(int call, CUresult result) {
+  const std::lock_guard lock(mutex_);
+  until_failure_ = call;
+  taking_failure_ = result;
+}
+
+void FakeDriver::add_kernel(const std::string& name, size_t arguments,
+                            std::function<void(const std::vector<uint64_t>&)> run) {
+  kernels_[name] = {arguments, std::move(run)};
+}
+
+std::vector<std::string> FakeDriver::take_calls() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(calls_, {});
+}
+
+std::string FakeDriver::held() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> parts;
+  const auto add = [&](auto count, const char* what) {
+    if (count != 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  add(std::ranges::count_if(contexts_, [](int count) { return count != 0; }), "contexts");
+  add(std::ranges::count_if(streams_, [](const auto& s) { return !s.second->foreign; }), "streams");
+  add(events_.size(), "events");
+  add(granules_.size(), "granules");
+  add(ranges_.size(), "ranges");
+  add(mapped_.size(), "mappings");
+  add(plain_.size(), "allocations");
+  add(pinned_.size(), "pinned");
+  return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+int FakeDriver::priority_of(CUstream stream) const {
+  return reinterpret_cast<const Stream*>(stream)->priority;
+}
+
+CUstream FakeDriver::foreign_stream(int device) {
+  auto stream = std::make_unique<Stream>();
+  stream->device = device;
+  stream->foreign = true;
+  Stream* const key = stream.get();
+  streams_.emplace(key, std::move(stream));
+  return reinterpret_cast<CUstream>(key);
+}
+
+void FakeDriver::destroy_foreign_stream(CUstream stream) {
+  streams_.erase(reinterpret_cast<Stream*>(stream));
+}
+
+CUcontext FakeDriver::primary(int device) {
+  return reinterpret_cast<CUcontext>(kPrimary + static_cast<uint64_t>(device));
+}
+CUcontext FakeDriver::foreign_context() { return reinterpret_cast<CUcontext>(kForeign); }
+void FakeDriver::set_current(CUcontext context) { current_ = context; }
+CUcontext FakeDriver::current() { return current_; }
+
+CUresult FakeDriver::enter(const char* function) {
+  if (!only_asks(function)) calls_.push_back(function);
+  if (const auto found = failures_.find(function); found != failures_.end()) {
+    if (found->second.first-- == 0) {
+      const CUresult result = found->second.second;
+      failures_.erase(found);
+      return result;
+    }
+  }
+  if (takes(function) && until_failure_ >= 0 && until_failure_-- == 0) return taking_failure_;
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::enter_device(const char* function) {
+  if (const CUresult failed = enter(function); failed != CUDA_SUCCESS) return failed;
+  if (device_of(current_) < 0) {
+    (void)refuse(std::string(function) + " without the device's context");
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  return poison_;
+}
+
+CUresult FakeDriver::refuse(const std::string& why) {
+  misuse_.push_back(why);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+int FakeDriver::device_of(CUcontext context) const {
+  const auto number = reinterpret_cast<uint64_t>(context);
+  if (number < kPrimary || number >= kPrimary + contexts_.size()) return -1;
+  const auto device = static_cast<int>(number - kPrimary);
+  return contexts_[static_cast<size_t>(device)] > 0 ? device : -1;
+}
+
+FakeDriver::Stream* FakeDriver::find(CUstream stream, bool of_current_device) {
+  if (stream == CU_STREAM_LEGACY) {
+    Stream& null = null_streams_[device_of(current_)];
+    null.device = device_of(current_);
+    return &null;
+  }
+  const auto found = streams_.find(reinterpret_cast<Stream*>(stream));
+  if (found == streams_.end()) return nullptr;
+  if (of_current_device && found->second->device != device_of(current_)) {
+    misuse_.push_back("uses a stream of another device");
+  }
+  return found->second.get();
+}
+
+FakeDriver::Event* FakeDriver::find(CUevent event) {
+  const auto found = events_.find(reinterpret_cast<Event*>(event));
+  return found == events_.end() ? nullptr : found->second.get();
+}
+
+void FakeDriver::run_until_done(Stream& stream, const Mark* last) {
+  while (!stream.tasks.empty() && (last == nullptr || !last->done)) {
+    const Task task = std::move(stream.tasks.front());
+    stream.tasks.pop_front();
+    if (task.wait_for != nullptr) {
+      if (!task.wait_for->done) run_until_done(*task.wait_for->stream, task.wait_for.get());
+      continue;
+    }
+    time_ += 1;
+    task.run();
+  }
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,484 @@
+// The functions of FakeDriver's table.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "tests/core/cuda/fake_driver.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -5;
+
+void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+/// What the table holds; each enters under the lock.
+struct FakeDriver::Calls {
+#define LS_FAKE(name)                      \
+  FakeDriver& fake = *the_one_;            \
+  const std::lock_guard lock(fake.mutex_); \
+  if (const CUresult failed = fake.enter(name); failed != CUDA_SUCCESS) return failed
+#define LS_FAKE_DEVICE(name)               \
+  FakeDriver& fake = *the_one_;            \
+  const std::lock_guard lock(fake.mutex_); \
+  if (const CUresult failed = fake.enter_device(name); failed != CUDA_SUCCESS) return failed
+
+  static CUresult init(unsigned) {
+    LS_FAKE("cuInit");
+    return CUDA_SUCCESS;
+  }
+  static CUresult version(int* version) {
+    *version = 13000;
+    return CUDA_SUCCESS;
+  }
+  static CUresult error_name(CUresult error, const char** name) {
+    switch (error) {
+      case CUDA_ERROR_OUT_OF_MEMORY:
+        *name = "CUDA_ERROR_OUT_OF_MEMORY";
+        return CUDA_SUCCESS;
+      case CUDA_ERROR_ILLEGAL_ADDRESS:
+        *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+        return CUDA_SUCCESS;
+      case CUDA_ERROR_INVALID_VALUE:
+        *name = "CUDA_ERROR_INVALID_VALUE";
+        return CUDA_SUCCESS;
+      case CUDA_ERROR_SYSTEM_NOT_READY:
+        *name = "CUDA_ERROR_SYSTEM_NOT_READY";
+        return CUDA_SUCCESS;
+      default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  static CUresult error_text(CUresult error, const char** text) {
+    *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "what the driver says";
+    return CUDA_SUCCESS;
+  }
+  static CUresult device_count(int* count) {
+    LS_FAKE("cuDeviceGetCount");
+    *count = static_cast<int>(fake.contexts_.size());
+    return CUDA_SUCCESS;
+  }
+  static CUresult device(CUdevice* device, int index) {
+    LS_FAKE("cuDeviceGet");
+    *device = index;
+    return CUDA_SUCCESS;
+  }
+  static CUresult device_name(char* name, int length, CUdevice device) {
+    const std::string text = "Fake " + std::to_string(device);
+    std::strncpy(name, text.c_str(), static_cast<size_t>(length));
+    return CUDA_SUCCESS;
+  }
+  static CUresult attribute(int* value, CUdevice_attribute, CUdevice) {
+    *value = the_one_->has_granules_;
+    return CUDA_SUCCESS;
+  }
+  static CUresult total(size_t* bytes, CUdevice) {
+    LS_FAKE("cuDeviceTotalMem");
+    *bytes = fake.memory_;
+    return CUDA_SUCCESS;
+  }
+  static CUresult retain(CUcontext* context, CUdevice device) {
+    LS_FAKE("cuDevicePrimaryCtxRetain");
+    ++fake.contexts_[static_cast<size_t>(device)];
+    *context = primary(device);
+    return CUDA_SUCCESS;
+  }
+  static CUresult release_context(CUdevice device) {
+    LS_FAKE("cuDevicePrimaryCtxRelease");
+    if (--fake.contexts_[static_cast<size_t>(device)] < 0) return fake.refuse("context released");
+    return CUDA_SUCCESS;
+  }
+  static CUresult get_current(CUcontext* context) {
+    *context = current_;
+    return CUDA_SUCCESS;
+  }
+  static CUresult put_current(CUcontext context) {
+    LS_FAKE("cuCtxSetCurrent");
+    ++fake.context_switches_;
+    current_ = context;
+    return CUDA_SUCCESS;
+  }
+  static CUresult finish_context() {
+    LS_FAKE_DEVICE("cuCtxSynchronize");
+    for (auto& [key, stream] : fake.streams_) {
+      if (stream->device == fake.device_of(current_)) fake.run_until_done(*stream);
+    }
+    return fake.poison_;
+  }
+
+  // Streams and events.
+  static CUresult create_stream(CUstream* out, unsigned flags, int priority) {
+    LS_FAKE_DEVICE("cuStreamCreateWithPriority");
+    if (flags != CU_STREAM_NON_BLOCKING) return fake.refuse("a stream that waits for the null one");
+    auto stream = std::make_unique<Stream>();
+    stream->device = fake.device_of(current_);
+    stream->priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
+    *out = reinterpret_cast<CUstream>(stream.get());
+    fake.streams_.emplace(stream.get(), std::move(stream));
+    ++fake.streams_made_;
+    return CUDA_SUCCESS;
+  }
+  static CUresult destroy_stream(CUstream handle) {
+    LS_FAKE_DEVICE("cuStreamDestroy");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr || stream->foreign) return fake.refuse("destroys a stream not its own");
+    if (!stream->tasks.empty()) fake.refuse("destroys a stream with work");
+    fake.streams_.erase(stream);
+    return CUDA_SUCCESS;
+  }
+  static CUresult stream_device(CUstream handle, CUdevice* device) {
+    LS_FAKE_DEVICE("cuStreamGetDevice");
+    const Stream* const stream = fake.find(handle, /*of_current_device=*/false);
+    if (stream == nullptr) return fake.refuse("asks for the device of no stream");
+    *device = stream->device;
+    return CUDA_SUCCESS;
+  }
+  static CUresult stream_priority(CUstream handle, int* priority) {
+    LS_FAKE_DEVICE("cuStreamGetPriority");
+    const Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("asks for the priority of no stream");
+    *priority = stream->priority;
+    return CUDA_SUCCESS;
+  }
+  static CUresult query_stream(CUstream handle) {
+    LS_FAKE_DEVICE("cuStreamQuery");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("queries no stream");
+    if (!stream->tasks.empty() && fake.is_waited_for()) fake.run_until_done(*stream);
+    return stream->tasks.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  }
+  static CUresult finish_stream(CUstream handle) {
+    LS_FAKE_DEVICE("cuStreamSynchronize");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("waits for no stream");
+    fake.run_until_done(*stream);
+    return fake.poison_;
+  }
+  static CUresult wait_event(CUstream handle, CUevent event_handle, unsigned) {
+    LS_FAKE_DEVICE("cuStreamWaitEvent");
+    Stream* const stream = fake.find(handle);
+    const Event* const event = fake.find(event_handle);
+    if (stream == nullptr || event == nullptr) return fake.refuse("a wait of nothing for nothing");
+    if (event->mark != nullptr) stream->tasks.push_back({nullptr, event->mark});
+    return CUDA_SUCCESS;
+  }
+  static CUresult create_event(CUevent* out, unsigned flags) {
+    LS_FAKE_DEVICE("cuEventCreate");
+    auto event = std::make_unique<Event>();
+    event->device = fake.device_of(current_);
+    event->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+    *out = reinterpret_cast<CUevent>(event.get());
+    fake.events_.emplace(event.get(), std::move(event));
+    ++fake.events_made_;
+    return CUDA_SUCCESS;
+  }
+  static CUresult destroy_event(CUevent event) {
+    LS_FAKE("cuEventDestroy");
+    if (fake.events_.erase(fake.find(event)) == 0) return fake.refuse("destroys no event");
+    return CUDA_SUCCESS;
+  }
+  static CUresult record(CUevent event_handle, CUstream handle) {
+    LS_FAKE_DEVICE("cuEventRecord");
+    Stream* const stream = fake.find(handle);
+    Event* const event = fake.find(event_handle);
+    if (stream == nullptr || event == nullptr) return fake.refuse("records nothing");
+    if (stream->device != event->device) return fake.refuse("event and stream of two devices");
+    auto mark = std::make_shared<Mark>();
+    mark->stream = stream;
+    event->mark = mark;
+    stream->tasks.push_back({[mark, &fake] {
+                               mark->done = true;
+                               mark->time = fake.time_;
+                             },
+                             nullptr});
+    return CUDA_SUCCESS;
+  }
+  static CUresult query_event(CUevent handle) {
+    LS_FAKE_DEVICE("cuEventQuery");
+    const Event* const event = fake.find(handle);
+    if (event == nullptr) return fake.refuse("queries no event");
+    if (event->mark != nullptr && !event->mark->done && fake.is_waited_for()) {
+      fake.run_until_done(*event->mark->stream, event->mark.get());
+    }
+    return event->mark == nullptr || event->mark->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  }
+  static CUresult finish_event(CUevent handle) {
+    LS_FAKE_DEVICE("cuEventSynchronize");
+    const Event* const event = fake.find(handle);
+    if (event == nullptr) return fake.refuse("waits for no event");
+    if (event->mark != nullptr && !event->mark->done) {
+      fake.run_until_done(*event->mark->stream, event->mark.get());
+    }
+    return fake.poison_;
+  }
+  static CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
+    LS_FAKE_DEVICE("cuEventElapsedTime");
+    const Event* const from = fake.find(start);
+    const Event* const to = fake.find(end);
+    if (!from->timing || !to->timing || !from->mark || !to->mark) {
+      return fake.refuse("time of an event without");
+    }
+    if (!from->mark->done || !to->mark->done) return CUDA_ERROR_NOT_READY;
+    *milliseconds = static_cast<float>(to->mark->time - from->mark->time);
+    return CUDA_SUCCESS;
+  }
+
+  // Work.
+  static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream handle) {
+    LS_FAKE_DEVICE("cuMemcpyAsync");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("copies on no stream");
+    stream->tasks.push_back(
+        {[=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); }, nullptr});
+    return CUDA_SUCCESS;
+  }
+  static CUresult host_function(CUstream handle, CUhostFn function, void* data) {
+    LS_FAKE_DEVICE("cuLaunchHostFunc");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("calls back on no stream");
+    stream->tasks.push_back({[=] { function(data); }, nullptr});
+    return CUDA_SUCCESS;
+  }
+  static CUresult load_module(CUmodule* module, const void* image) {
+    LS_FAKE_DEVICE("cuModuleLoadData");
+    // What nvcc's fatbins begin with.
+    if (*static_cast<const uint32_t*>(image) != 0xba55ed50u) return fake.refuse("no fatbin");
+    *module = reinterpret_cast<CUmodule>(0x3000);
+    return CUDA_SUCCESS;
+  }
+  static CUresult find_function(CUfunction* function, CUmodule, const char* name) {
+    LS_FAKE_DEVICE("cuModuleGetFunction");
+    const auto found = fake.kernels_.find(name);
+    if (found == fake.kernels_.end()) return CUDA_ERROR_NOT_FOUND;
+    *function = reinterpret_cast<CUfunction>(&found->second);
+    return CUDA_SUCCESS;
+  }
+  static CUresult launch(CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, unsigned, CUstream handle, void** arguments, void**) {
+    LS_FAKE_DEVICE("cuLaunchKernel");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("launches on no stream");
+    const auto& kernel = *reinterpret_cast<const Kernel*>(function);
+    std::vector<uint64_t> values;
+    for (size_t i = 0; i < kernel.arguments; ++i) {
+      values.push_back(*static_cast<const uint64_t*>(arguments[i]));
+    }
+    stream->tasks.push_back({[run = kernel.run, values] { run(values); }, nullptr});
+    return CUDA_SUCCESS;
+  }
+
+  // Memory.
+  static CUresult info(size_t* free, size_t* total) {
+    LS_FAKE_DEVICE("cuMemGetInfo");
+    *free = fake.memory_ - fake.used_;
+    *total = fake.memory_;
+    return CUDA_SUCCESS;
+  }
+  static CUresult granularity(size_t* bytes, const CUmemAllocationProp* properties,
+                              CUmemAllocationGranularity_flags) {
+    if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    *bytes = kGranule;
+    return CUDA_SUCCESS;
+  }
+  static CUresult allocate(CUdeviceptr* address, size_t bytes) {
+    LS_FAKE_DEVICE("cuMemAlloc");
+    if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
+    void* const made = std::aligned_alloc(512, (bytes + 1024) / 512 * 512);
+    *address = reinterpret_cast<CUdeviceptr>(made) + fake.pointer_offset_;
+    fake.plain_[*address] = bytes;
+    fake.used_ += bytes;
+    return CUDA_SUCCESS;
+  }
+  static CUresult release(CUdeviceptr address) {
+    LS_FAKE_DEVICE("cuMemFree");
+    const auto found = fake.plain_.find(address);
+    if (found == fake.plain_.end()) return fake.refuse("frees what it was not given");
+    fake.used_ -= found->second;
+    fake.plain_.erase(found);
+    std::free(pointer_to(address - fake.pointer_offset_));
+    return CUDA_SUCCESS;
+  }
+  static CUresult allocate_host(void** address, size_t bytes, unsigned flags) {
+    LS_FAKE_DEVICE("cuMemHostAlloc");
+    if ((flags & CU_MEMHOSTALLOC_PORTABLE) == 0) return fake.refuse("pinned for one device only");
+    *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    fake.pinned_.insert(*address);
+    return CUDA_SUCCESS;
+  }
+  static CUresult release_host(void* address) {
+    LS_FAKE_DEVICE("cuMemFreeHost");
+    if (fake.pinned_.erase(address) == 0) return fake.refuse("frees memory that is not pinned");
+    std::free(address);
+    return CUDA_SUCCESS;
+  }
+  static CUresult reserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr,
+                          unsigned long long) {
+    LS_FAKE("cuMemAddressReserve");
+    if (bytes == 0 || bytes % kGranule != 0 || alignment > kGranule) {
+      return fake.refuse("reserves a size that is not of granules");
+    }
+    void* const got = mmap(nullptr, bytes + kGranule, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    const auto begin = reinterpret_cast<CUdeviceptr>(got);
+    *address = (begin + kGranule - 1) / kGranule * kGranule;
+    // Only the aligned range is kept.
+    if (*address != begin) munmap(got, *address - begin);
+    if (const size_t rest = begin + kGranule - *address; rest != 0) {
+      munmap(pointer_to(*address + bytes), rest);
+    }
+    fake.ranges_[*address] = bytes;
+    return CUDA_SUCCESS;
+  }
+  static CUresult unreserve(CUdeviceptr address, size_t bytes) {
+    LS_FAKE("cuMemAddressFree");
+    const auto found = fake.ranges_.find(address);
+    if (found == fake.ranges_.end() || found->second != bytes) {
+      return fake.refuse("gives back another range than it reserved");
+    }
+    const auto mapping = fake.mapped_.lower_bound(address);
+    if (mapping != fake.mapped_.end() && mapping->first < address + bytes) {
+      return fake.refuse("gives back a range with memory in it");
+    }
+    munmap(pointer_to(address), bytes);
+    fake.ranges_.erase(found);
+    return CUDA_SUCCESS;
+  }
+  static CUresult create(CUmemGenericAllocationHandle* handle, size_t bytes,
+                         const CUmemAllocationProp* properties, unsigned long long) {
+    LS_FAKE("cuMemCreate");
+    if (bytes != kGranule || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+      return fake.refuse("makes something that is no granule");
+    }
+    if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
+    // Memory that was somebody's before comes first: what is left in it must not matter.
+    size_t place = fake.granules_.size();
+    if (!fake.free_places_.empty()) {
+      place = fake.free_places_.back();
+      fake.free_places_.pop_back();
+    } else if (ftruncate(fake.file_, static_cast<off_t>((place + 1) * kGranule)) != 0) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *handle = fake.next_++;
+    fake.granules_[*handle] = place;
+    fake.used_ += bytes;
+    return CUDA_SUCCESS;
+  }
+  static CUresult destroy(CUmemGenericAllocationHandle handle) {
+    LS_FAKE("cuMemRelease");
+    const bool in_use = std::ranges::any_of(
+        fake.mapped_, [&](const auto& mapping) { return mapping.second.first == handle; });
+    if (in_use) return fake.refuse("destroys a granule that is mapped");
+    const auto found = fake.granules_.find(handle);
+    if (found == fake.granules_.end()) return fake.refuse("destroys no granule");
+    fake.free_places_.push_back(found->second);
+    fake.granules_.erase(found);
+    fake.used_ -= kGranule;
+    return CUDA_SUCCESS;
+  }
+  static CUresult map(CUdeviceptr address, size_t bytes, size_t offset,
+                      CUmemGenericAllocationHandle handle, unsigned long long) {
+    LS_FAKE("cuMemMap");
+    auto range = fake.ranges_.upper_bound(address);
+    if (range == fake.ranges_.begin()) return fake.refuse("maps outside its ranges");
+    --range;
+    if (address + bytes > range->first + range->second || address % kGranule != 0 ||
+        bytes != kGranule || offset != 0 || !fake.granules_.contains(handle) ||
+        fake.mapped_.contains(address)) {
+      return fake.refuse("maps what it has not, or where it may not");
+    }
+    void* const got = mmap(pointer_to(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
+                           fake.file_, static_cast<off_t>(fake.granules_[handle] * kGranule));
+    if (got == MAP_FAILED) return CUDA_ERROR_UNKNOWN;
+    fake.mapped_[address] = {handle, false};
+    return CUDA_SUCCESS;
+  }
+  static CUresult set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access,
+                             size_t count) {
+    LS_FAKE("cuMemSetAccess");
+    if (count != 1 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+      return fake.refuse("gives other access than reading and writing");
+    }
+    for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
+      const auto found = fake.mapped_.find(at);
+      if (found == fake.mapped_.end()) return fake.refuse("gives access to a range without memory");
+      found->second.second = true;
+    }
+    mprotect(pointer_to(address), bytes, PROT_READ | PROT_WRITE);
+    return CUDA_SUCCESS;
+  }
+  static CUresult unmap(CUdeviceptr address, size_t bytes) {
+    LS_FAKE("cuMemUnmap");
+    for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
+      if (!fake.mapped_.contains(at)) return fake.refuse("unmaps a range with holes");
+    }
+    fake.mapped_.erase(fake.mapped_.lower_bound(address),
+                       fake.mapped_.lower_bound(address + bytes));
+    mmap(pointer_to(address), bytes, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return CUDA_SUCCESS;
+  }
+#undef LS_FAKE
+#undef LS_FAKE_DEVICE
+};
+
+Driver FakeDriver::functions() const {
+  Driver driver;
+  driver.cuInit = &Calls::init;
+  driver.cuDriverGetVersion = &Calls::version;
+  driver.cuGetErrorName = &Calls::error_name;
+  driver.cuGetErrorString = &Calls::error_text;
+  driver.cuDeviceGetCount = &Calls::device_count;
+  driver.cuDeviceGet = &Calls::device;
+  driver.cuDeviceGetName = &Calls::device_name;
+  driver.cuDeviceGetAttribute = &Calls::attribute;
+  driver.cuDeviceTotalMem = &Calls::total;
+  driver.cuDevicePrimaryCtxRetain = &Calls::retain;
+  driver.cuDevicePrimaryCtxRelease = &Calls::release_context;
+  driver.cuCtxGetCurrent = &Calls::get_current;
+  driver.cuCtxSetCurrent = &Calls::put_current;
+  driver.cuCtxSynchronize = &Calls::finish_context;
+  driver.cuStreamCreateWithPriority = &Calls::create_stream;
+  driver.cuStreamDestroy = &Calls::destroy_stream;
+  driver.cuStreamGetDevice = &Calls::stream_device;
+  driver.cuStreamGetPriority = &Calls::stream_priority;
+  driver.cuStreamQuery = &Calls::query_stream;
+  driver.cuStreamSynchronize = &Calls::finish_stream;
+  driver.cuStreamWaitEvent = &Calls::wait_event;
+  driver.cuEventCreate = &Calls::create_event;
+  driver.cuEventDestroy = &Calls::destroy_event;
+  driver.cuEventElapsedTime = &Calls::elapsed;
+  driver.cuEventQuery = &Calls::query_event;
+  driver.cuEventRecord = &Calls::record;
+  driver.cuEventSynchronize = &Calls::finish_event;
+  driver.cuMemAddressFree = &Calls::unreserve;
+  driver.cuMemAddressReserve = &Calls::reserve;
+  driver.cuMemAlloc = &Calls::allocate;
+  driver.cuMemCreate = &Calls::create;
+  driver.cuMemFree = &Calls::release;
+  driver.cuMemFreeHost = &Calls::release_host;
+  driver.cuMemGetAllocationGranularity = &Calls::granularity;
+  driver.cuMemGetInfo = &Calls::info;
+  driver.cuMemHostAlloc = &Calls::allocate_host;
+  driver.cuMemMap = &Calls::map;
+  driver.cuMemRelease = &Calls::destroy;
+  driver.cuMemSetAccess = &Calls::set_access;
+  driver.cuMemUnmap = &Calls::unmap;
+  driver.cuMemcpyAsync = &Calls::copy;
+  driver.cuLaunchHostFunc = &Calls::host_function;
+  driver.cuLaunchKernel = &Calls::launch;
+  driver.cuModuleGetFunction = &Calls::find_function;
+  driver.cuModuleLoadData = &Calls::load_module;
+  return driver;
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,101 @@
+#include "core/memory/allocation_trace.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "core/error.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+using Line = AllocationTrace::Line;
+using Kind = Line::Kind;
+
+AllocationTrace parse(std::string_view text) { return parse_allocation_trace(text, "t.trace"); }
+
+TEST(AllocationTrace, ReadsEventsInOrder) {
+  const AllocationTrace trace = parse("# comment\nm step 0\na 7 512\n\na 9 1\nf 7\r\na 7 3\nm end");
+  EXPECT_EQ(trace.lines, (std::vector<Line>{{Kind::kMark, 0, 0},
+                                            {Kind::kAllocate, 0, 512},
+                                            {Kind::kAllocate, 1, 1},
+                                            {Kind::kFree, 0, 0},
+                                            {Kind::kAllocate, 2, 3},
+                                            {Kind::kMark, 1, 0}}));
+  EXPECT_EQ(trace.labels, (std::vector<std::string>{"step 0", "end"}));
+  EXPECT_EQ(trace.blocks, 3);
+  EXPECT_EQ(trace.peak_live_bytes(), 513);
+}
+
+TEST(AllocationTrace, NamesFileAndLineOfWhatIsWrong) {
+  const auto refused = [](std::string_view text, const char* line, const char* expected) {
+    expect_error<DataError>([&] { parse(text); }, line, expected);
+  };
+  refused("a 1 4\nx 1\n", "t.trace:2:", "expected \"a ID BYTES\"");
+  refused("a 1\n", "t.trace:1:", "expected the block's bytes");
+  refused("a 1 -4\n", "t.trace:1:", "whole number from 0 to 2^63 - 1, got \"a 1 -4\"");
+  refused("a 1 99999999999999999999\n", "t.trace:1:", "whole number");
+  refused("a 1 4x\n", "t.trace:1:", "whole number");
+  refused("a 1 4 5\n", "t.trace:1:", "the end of the line");
+  refused("# c\na 1 4\na 1 4\n", "t.trace:3:", "an ID that is not on loan");
+  refused("f 1\n", "t.trace:1:", "allocated before and not freed since");
+  refused("a 1 4\nf 1\nf 1\n", "t.trace:3:", "allocated before and not freed since");
+  refused("m \n", "t.trace:1:", "a label");
+  refused("a 1 4611686018427387904\na 2 1\n", "t.trace:2:", "at most 2^62 bytes in all");
+  expect_error<DataError>([] { read_allocation_trace("/no/such.trace"); }, "/no/such.trace",
+                          "No such file");
+}
+
+RC_GTEST_PROP(AllocationTrace, WrittenTracesReadBackTheSame, ()) {
+  const auto choices = *rc::gen::arbitrary<std::vector<std::pair<uint8_t, uint32_t>>>();
+  AllocationTrace trace;
+  std::vector<int32_t> live;
+  for (const auto& [choice, number] : choices) {
+    if (choice % 8 == 7) {
+      trace.lines.push_back({Kind::kMark, static_cast<int32_t>(trace.labels.size()), 0});
+      trace.labels.push_back("step" + std::to_string(number));
+    } else if (choice % 2 == 0 || live.empty()) {
+      live.push_back(trace.blocks);
+      trace.lines.push_back({Kind::kAllocate, trace.blocks++, number});
+    } else {
+      const size_t at = number % live.size();
+      trace.lines.push_back({Kind::kFree, live[at], 0});
+      live.erase(live.begin() + static_cast<long>(at));
+    }
+  }
+  RC_ASSERT(parse(to_string(trace, "made up")) == trace);
+}
+
+TEST(AllocationTrace, SaysInItsFirstLineWhatItHolds) {
+  const std::string text = to_string(parse("m s\na 5 700\nf 5\na 6 3\n"), "gpt");
+  EXPECT_EQ(text,
+            "# gpt: 2 allocations over 1 steps, peak live 700 bytes\nm s\na 0 700\nf 0\na 1 3\n");
+}
+
+TEST(AllocationTrace, IsMadeOfHistories) {
+  using Action = TraceEntry::Action;
+  const auto entry = [](Action action, uintptr_t address, size_t size, const char* label = "") {
+    TraceEntry made;
+    made.action = action;
+    made.address = address;
+    made.size = size;
+    made.label = label;
+    return made;
+  };
+  AllocationTraceBuilder builder;
+  builder.add(std::vector<TraceEntry>{
+      entry(Action::kFreeRequested, 0x9000, 512),  // older than the history
+      entry(Action::kUserDefined, 0, 0, "step0"),
+      entry(Action::kSegmentAlloc, 0x1000, 1 << 21),
+      entry(Action::kAlloc, 0x1000, 1024),
+      entry(Action::kFreeRequested, 0x1000, 1024),
+  });
+  builder.add(std::vector<TraceEntry>{
+      entry(Action::kFreeCompleted, 0x1000, 1024),
+      entry(Action::kAlloc, 0x1000, 512),
+  });
+  EXPECT_EQ(builder.take(), parse("m step0\na 1 1024\nf 1\na 2 512\n"));
+}
+
+}  // namespace
+}  // namespace lockstep

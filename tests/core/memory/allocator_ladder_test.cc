@@ -1,0 +1,299 @@
+// What a CachingAllocator does when memory is short, step by step, and when the driver fails.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/current_scope.h"
+#include "core/memory/caching_allocator.h"
+#include "tests/core/expect_error.h"
+#include "tests/core/memory/fake_memory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr Stream kStream{};
+constexpr Stream kOther{kCPU, 1};
+
+AllocatorOptions plain_segments() {
+  AllocatorOptions options;
+  options.expandable_segments = false;
+  return options;
+}
+
+struct AllocatorLadder : ::testing::Test {
+  FakeMemory memory{32 * kMiB};
+  CachingAllocator allocator{kCPU, memory};
+
+  ~AllocatorLadder() override { EXPECT_EQ(memory.wrong_calls, 0) << memory.wrong_call; }
+};
+
+TEST_F(AllocatorLadder, OneLargeBlockIsStitchedFromScatteredGranules) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < 16; ++i) blocks.push_back(allocator.allocate(2 * kMiB, kStream));
+  for (size_t i = 0; i < 16; i += 2) allocator.free(blocks[i]);
+  for (size_t i = 1; i < 16; i += 2) std::memset(blocks[i].data, static_cast<int>(i), 2 * kMiB);
+
+  const Block large = allocator.allocate(16 * kMiB, kStream);
+  std::memset(large.data, 99, large.bytes);
+  for (size_t i = 1; i < 16; i += 2) {
+    EXPECT_EQ(static_cast<unsigned char*>(blocks[i].data)[kMiB], i);
+  }
+  EXPECT_EQ(allocator.memory_stats().num_stitched, 1);
+  EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(32 * kMiB));
+}
+
+TEST_F(AllocatorLadder, PlainSegmentsCannotStitch) {
+  FakeMemory plain(32 * kMiB, /*has_granules=*/false);
+  CachingAllocator other(kCPU, plain);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 16; ++i) blocks.push_back(other.allocate(kMiB + 1, kStream));
+  for (size_t i = 0; i < 16; i += 2) other.free(blocks[i]);
+  expect_error<OutOfMemoryError>([&] { other.allocate(13 * kMiB, kStream); }, "in pieces");
+}
+
+TEST_F(AllocatorLadder, CachedMemoryOfOtherStreamsGoesBack) {
+  allocator.free(allocator.allocate(30 * kMiB, kStream));
+  const Block block = allocator.allocate(20 * kMiB, kOther);
+  EXPECT_NE(block.data, nullptr);
+  EXPECT_EQ(allocator.memory_stats().num_alloc_retries, 1);
+  EXPECT_EQ(allocator.memory_stats().num_ooms, 0);
+}
+
+TEST_F(AllocatorLadder, OnlyAsMuchAsIsNeededGoesBack) {
+  allocator.free(allocator.allocate(30 * kMiB, kStream));
+  allocator.allocate(4 * kMiB, kOther);
+  EXPECT_GE(memory.taken(), 30 * kMiB);
+}
+
+TEST_F(AllocatorLadder, FreeMemoryCallbacksComeBeforeTheDriver) {
+  const Block kept = allocator.allocate(20 * kMiB, kStream);
+  int calls = 0;
+  const int number = allocator.add_free_memory_callback([&] {
+    if (++calls > 1) return false;
+    allocator.free(kept);
+    return true;
+  });
+  const int creations = memory.creations;
+  EXPECT_EQ(allocator.allocate(20 * kMiB, kStream).data, kept.data);
+  EXPECT_EQ(memory.creations, creations);
+  EXPECT_EQ(calls, 1);
+  allocator.remove_free_memory_callback(number);
+  EXPECT_THROW(allocator.allocate(20 * kMiB, kStream), OutOfMemoryError);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(AllocatorLadder, ObserversSeeTheReportBeforeItIsThrown) {
+  size_t seen = 0;
+  std::string text;
+  const int number = allocator.add_oom_observer([&](size_t bytes, const std::string& report) {
+    seen = bytes;
+    text = report;
+    allocator.free(allocator.allocate(1, kStream));  // no lock is held
+  });
+  expect_error<OutOfMemoryError>([&] { allocator.allocate(33 * kMiB, kStream); },
+                                 "[allocator] out of memory: 33.0 MiB", "above the budget");
+  EXPECT_EQ(seen, 33 * kMiB);
+  EXPECT_NE(text.find("Budget 32.0 MiB"), std::string::npos) << text;
+  EXPECT_EQ(allocator.memory_stats().num_ooms, 1);
+  allocator.remove_oom_observer(number);
+}
+
+TEST_F(AllocatorLadder, TheReportNamesTheLargestHoldersAndWhatWouldHelp) {
+  const std::string module = "h.3.attn";
+  Block held;
+  {
+    const ModuleScope scope(module);
+    held = allocator.allocate(20 * kMiB, kStream);
+  }
+  const PoolId pool = allocator.create_pool();
+  {
+    const PoolGuard guard(allocator, pool);
+    allocator.allocate(6 * kMiB, kStream);
+  }
+  expect_error<OutOfMemoryError>([&] { allocator.allocate(10 * kMiB, kStream); },
+                                 "20.0 MiB in 1 block", "h.3.attn", "private pools hold 6.0 MiB",
+                                 "Pool 1 keeps 6.0 MiB", "lower batch size");
+  allocator.set_options(plain_segments());
+  allocator.free(held);
+}
+
+TEST_F(AllocatorLadder, AFractionOfTheMemoryIsTheBudget) {
+  AllocatorOptions options;
+  options.per_process_memory_fraction = 0.5;
+  allocator.set_options(options);
+  EXPECT_EQ(allocator.budget(), 16 * kMiB);
+  const Block fits = allocator.allocate(16 * kMiB, kStream);
+  expect_error<OutOfMemoryError>([&] { allocator.allocate(1, kStream); },
+                                 "per_process_memory_fraction allows 16.0 MiB of 32.0 MiB");
+  allocator.free(fits);
+  for (const double wrong : {0.0, -1.0, 1.5}) {
+    options.per_process_memory_fraction = wrong;
+    expect_error<ConfigError>([&] { allocator.set_options(options); },
+                              "per_process_memory_fraction", "at most 1");
+  }
+  EXPECT_EQ(allocator.budget(), 16 * kMiB) << "refused options change nothing";
+}
+
+TEST_F(AllocatorLadder, ABudgetBelowOneSegmentServesNobody) {
+  FakeMemory tiny(kMiB);
+  for (const AllocatorOptions& options : {AllocatorOptions{}, plain_segments()}) {
+    CachingAllocator small(kCPU, tiny, options);
+    expect_error<OutOfMemoryError>([&] { small.allocate(1, kStream); }, "Budget 1.0 MiB");
+  }
+}
+
+TEST_F(AllocatorLadder, RetriesAfterHalfIsHeldAndSucceedsAfterAFree) {
+  const Block half = allocator.allocate(16 * kMiB, kStream);
+  EXPECT_THROW(allocator.allocate(17 * kMiB, kStream), OutOfMemoryError);
+  allocator.free(half);
+  EXPECT_NE(allocator.allocate(32 * kMiB, kStream).data, nullptr);
+}
+
+TEST_F(AllocatorLadder, AFailedMappingLeavesNothingBehind) {
+  const Block first = allocator.allocate(4 * kMiB, kStream);
+  std::memset(first.data, 7, first.bytes);
+  memory.failing_maps = -1;
+  EXPECT_THROW(allocator.allocate(8 * kMiB, kStream), OutOfMemoryError);
+  EXPECT_EQ(memory.taken(), 4 * kMiB);
+  EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(4 * kMiB));
+  EXPECT_EQ(static_cast<unsigned char*>(first.data)[3 * kMiB], 7);
+  memory.failing_maps = 0;
+  const Block second = allocator.allocate(8 * kMiB, kStream);
+  EXPECT_EQ(second.data, static_cast<std::byte*>(first.data) + 4 * kMiB);
+}
+
+TEST_F(AllocatorLadder, ASecondRunThatCannotBeMappedIsRolledBack) {
+  // Two holes without memory around a block: a request over the second one needs two runs.
+  std::vector<Block> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(allocator.allocate(4 * kMiB, kStream));
+  allocator.free(blocks[0]);
+  allocator.free(blocks[1]);
+  allocator.empty_cache();
+  const Block middle = allocator.allocate(2 * kMiB, kStream);  // at the bottom
+  for (int fail_after = 0; fail_after < 2; ++fail_after) {
+    memory.failing_maps = 1;
+    const int64_t reserved = allocator.stats().reserved;
+    const Block block = allocator.allocate(6 * kMiB, kStream);  // a later step succeeds
+    EXPECT_NE(block.data, nullptr);
+    EXPECT_EQ(allocator.stats().reserved, reserved + static_cast<int64_t>(6 * kMiB));
+    allocator.free(block);
+    allocator.empty_cache();
+  }
+  allocator.free(middle);
+  allocator.free(blocks[2]);
+  allocator.empty_cache();
+  EXPECT_EQ(memory.taken(), 0u);
+}
+
+TEST_F(AllocatorLadder, AFailedMappingOfMovedGranulesLosesNoBook) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < 16; ++i) blocks.push_back(allocator.allocate(2 * kMiB, kStream));
+  for (size_t i = 0; i < 16; i += 2) allocator.free(blocks[i]);
+  memory.failing_maps = -1;
+  EXPECT_THROW(allocator.allocate(16 * kMiB, kStream), OutOfMemoryError);
+  EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(memory.taken()));
+  memory.failing_maps = 0;
+  const Block block = allocator.allocate(16 * kMiB, kStream);
+  std::memset(block.data, 1, block.bytes);
+  allocator.free(block);
+  for (size_t i = 1; i < 16; i += 2) allocator.free(blocks[i]);
+  allocator.empty_cache();
+  EXPECT_EQ(memory.taken(), 0u);
+}
+
+TEST_F(AllocatorLadder, ADriverThatRefusesGranulesOnceIsAskedAgain) {
+  memory.failing_creations = 1;
+  EXPECT_NE(allocator.allocate(8 * kMiB, kStream).data, nullptr);
+}
+
+TEST_F(AllocatorLadder, PlainSegmentsFollowTheSizeRules) {
+  FakeMemory plain(256 * kMiB, /*has_granules=*/false);
+  CachingAllocator native(kCPU, plain);
+  native.allocate(512, kStream);
+  EXPECT_EQ(plain.taken(), 2 * kMiB);
+  native.allocate(kMiB, kStream);
+  EXPECT_EQ(plain.taken(), 2 * kMiB) << "one segment serves many small blocks";
+  native.allocate(kMiB + 1, kStream);
+  EXPECT_EQ(plain.taken(), 22 * kMiB);
+  native.allocate(9 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), 22 * kMiB);
+  native.allocate(10 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), 32 * kMiB);
+  native.allocate(11 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), 44 * kMiB) << "in whole 2 MiB";
+}
+
+TEST_F(AllocatorLadder, BlocksOfTheMaximalSizeAreNotSplit) {
+  FakeMemory plain(256 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.max_split_size = 40 * kMiB;
+  CachingAllocator native(kCPU, plain, options);
+  native.free(native.allocate(64 * kMiB, kStream));
+  const Block small = native.allocate(2 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), 84 * kMiB) << "a small request leaves the large block alone";
+  const Block large = native.allocate(50 * kMiB, kStream);
+  EXPECT_EQ(large.bytes, 64 * kMiB);
+  native.free(large);
+  native.allocate(42 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), (84 + 42) * kMiB) << "too much would be wasted";
+  // When memory is short, the large block goes back as a whole.
+  native.allocate(160 * kMiB, kStream);
+  EXPECT_EQ(native.memory_stats().num_alloc_retries, 1);
+  native.free(small);
+}
+
+TEST_F(AllocatorLadder, GarbageCollectionGivesOldSegmentsBack) {
+  FakeMemory plain(100 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.garbage_collection_threshold = 0.5;
+  CachingAllocator native(kCPU, plain, options);
+  const Block old = native.allocate(30 * kMiB, kStream);
+  const Block young = native.allocate(24 * kMiB, kStream);
+  native.free(old);
+  for (int i = 0; i < 10; ++i) native.free(native.allocate(20 * kMiB + 2, kStream));
+  native.free(young);
+  EXPECT_GT(plain.taken(), 50 * kMiB);
+  native.allocate(40 * kMiB, kStream);
+  EXPECT_LE(plain.taken(), 100 * kMiB);
+  EXPECT_EQ(native.memory_stats().num_alloc_retries, 0) << "done before memory ran out";
+  EXPECT_GT(native.memory_stats().num_device_free, 0);
+}
+
+TEST_F(AllocatorLadder, SegmentsOfBothKindsServeSideBySide) {
+  const Block expandable = allocator.allocate(8 * kMiB, kStream);
+  allocator.set_options(plain_segments());
+  const Block plain = allocator.allocate(2 * kMiB, kStream);
+  std::memset(expandable.data, 1, expandable.bytes);
+  std::memset(plain.data, 2, plain.bytes);
+  allocator.free(expandable);
+  const Block again = allocator.allocate(8 * kMiB, kStream);
+  EXPECT_EQ(static_cast<unsigned char*>(plain.data)[kMiB], 2);
+  allocator.free(again);
+  allocator.free(plain);
+  allocator.empty_cache();
+  EXPECT_EQ(memory.taken(), 0u);
+}
+
+TEST_F(AllocatorLadder, SizesAreRoundedByPowersOfTwoWhereAskedFor) {
+  AllocatorOptions options;
+  options.roundup_power2_divisions = {4};
+  allocator.set_options(options);
+  for (const auto& [asked, given] : {std::pair{size_t{1200}, size_t{1536}},
+                                     {size_t{5000}, size_t{5120}},
+                                     {size_t{5121}, size_t{6144}},
+                                     {kMiB + 1, kMiB + kMiB / 4}}) {
+    EXPECT_EQ(allocator.allocate(asked, kStream).bytes, given) << asked;
+  }
+  options.roundup_power2_divisions = {1, 2};  // below 1 MiB as ever, above in halves
+  allocator.set_options(options);
+  EXPECT_EQ(allocator.allocate(5121, kStream).bytes, 5632u);
+  EXPECT_EQ(allocator.allocate(kMiB + 1, kStream).bytes, kMiB + kMiB / 2);
+  const DeviceMemoryStats stats = allocator.memory_stats();
+  EXPECT_LT(stats.requested_bytes.all.current, stats.allocated_bytes.all.current);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,253 @@
+// What streams may expect of a CachingAllocator.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstring>
+
+#include "core/memory/caching_allocator.h"
+#include "core/waits.h"
+#include "tests/core/expect_error.h"
+#include "tests/core/memory/fake_runtime.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+const Stream kMain = FakeRuntime::stream(0);
+const Stream kSide = FakeRuntime::stream(1);
+
+AllocatorOptions polling() {
+  AllocatorOptions options;
+  options.stream_reuse = StreamReuse::kPoll;
+  return options;
+}
+
+struct AllocatorStreams : ::testing::Test {
+  FakeRuntime runtime{64 * kMiB};
+  CachingAllocator allocator{FakeRuntime::kDevice, runtime.memory()};
+};
+
+TEST_F(AllocatorStreams, ABlockUsedOnASideStreamServesItsOwnAfterThatWork) {
+  const Block block = allocator.allocate(kMiB, kMain);
+  runtime.launch(kSide, [] {});
+  allocator.record_stream(block, kSide);
+  allocator.free(block);
+  EXPECT_EQ(allocator.stats().allocated, 0);
+  EXPECT_EQ(allocator.memory_stats().active_bytes.all.current, static_cast<int64_t>(kMiB));
+
+  const Block big = allocator.allocate(2 * kMiB, kMain);  // does not fit beside it
+  EXPECT_EQ(allocator.memory_stats().num_stream_waits, 1);
+  EXPECT_EQ(big.data, block.data);
+  bool ran = false;
+  runtime.launch(kMain, [&] { ran = true; });
+  EXPECT_FALSE(runtime.run_one(kMain)) << "the stream waits for the side stream";
+  runtime.run(kMain);
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(runtime.queued(kSide), 0u);
+}
+
+TEST_F(AllocatorStreams, WaitingReuseBlocksNobodyAndTakesTheOldestBlock) {
+  const int64_t waits = hidden_waits();
+  std::vector<Block> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(allocator.allocate(2 * kMiB, kMain));
+  runtime.launch(kSide, [] {});
+  for (const Block& block : blocks) {
+    allocator.record_stream(block, kSide);
+    allocator.free(block);
+  }
+  EXPECT_EQ(allocator.allocate(2 * kMiB, kMain).data, blocks[0].data);
+  EXPECT_EQ(allocator.allocate(2 * kMiB, kMain).data, blocks[1].data);
+  EXPECT_EQ(hidden_waits(), waits);
+  EXPECT_GT(runtime.queued(kSide), 0u) << "the side stream has not run";
+}
+
+TEST_F(AllocatorStreams, PollingReuseTakesABlockOnceItsUsersAreDone) {
+  allocator.set_options(polling());
+  const Block block = allocator.allocate(kMiB, kMain);
+  runtime.launch(kSide, [] {});
+  allocator.record_stream(block, kSide);
+  allocator.free(block);
+  const Block other = allocator.allocate(kMiB, kMain);
+  EXPECT_NE(other.data, block.data);
+  runtime.run(kSide);
+  EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
+  EXPECT_EQ(allocator.memory_stats().num_stream_waits, 0);
+}
+
+TEST_F(AllocatorStreams, RecordStreamOfItsOwnStreamIsIgnored) {
+  const Block block = allocator.allocate(kMiB, kMain);
+  allocator.record_stream(block, kMain);
+  allocator.record_use(block, kMain);
+  allocator.free(block);
+  EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
+  EXPECT_EQ(allocator.memory_stats().num_stream_waits, 0);
+}
+
+TEST_F(AllocatorStreams, RecordUseWaitsForTheWorkQueuedUntilThen) {
+  allocator.set_options(polling());
+  const Block block = allocator.allocate(kMiB, kMain);
+  runtime.launch(kSide, [] {});
+  allocator.record_use(block, kSide);
+  runtime.launch(kSide, [] {});  // queued after the use
+  allocator.free(block);
+  EXPECT_TRUE(runtime.run_one(kSide));
+  EXPECT_NE(allocator.allocate(kMiB, kMain).data, block.data);
+  EXPECT_TRUE(runtime.run_one(kSide));  // the mark
+  EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
+  EXPECT_EQ(runtime.queued(kSide), 1u);
+}
+
+TEST_F(AllocatorStreams, EachStreamHasItsOwnMemory) {
+  const Block block = allocator.allocate(kMiB, kMain);
+  allocator.free(block);
+  EXPECT_NE(allocator.allocate(kMiB, kSide).data, block.data);
+  EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
+}
+
+TEST_F(AllocatorStreams, DelayedFreesAreCollectedWhenMemoryIsShort) {
+  for (const bool polls : {false, true}) {
+    if (polls) allocator.set_options(polling());
+    const Block block = allocator.allocate(48 * kMiB, kMain);
+    runtime.launch(kSide, [] {});
+    allocator.record_stream(block, kSide);
+    allocator.free(block);
+    const Block again = allocator.allocate(40 * kMiB, kMain);
+    EXPECT_NE(again.data, nullptr);
+    allocator.free(again);
+  }
+}
+
+TEST_F(AllocatorStreams, MemoryOfAnotherStreamComesAfterItsWork) {
+  const Block block = allocator.allocate(48 * kMiB, kSide);
+  bool ran = false;
+  runtime.launch(kSide, [&] {
+    std::memset(block.data, 1, block.bytes);
+    ran = true;
+  });
+  allocator.free(block);
+  const int64_t waits = hidden_waits();
+  const Block other = allocator.allocate(40 * kMiB, kMain);
+  EXPECT_TRUE(ran) << "memory goes back after the work that uses it";
+  EXPECT_EQ(hidden_waits(), waits + 1);
+  EXPECT_EQ(allocator.memory_stats().num_alloc_retries, 1);
+  EXPECT_EQ(allocator.memory_stats().num_sync_all_streams, 1);
+  allocator.free(other);
+}
+
+TEST_F(AllocatorStreams, GranulesMoveAfterTheWorkThatUsesThem) {
+  AllocatorOptions options;
+  options.reserve_ratio = 1;
+  allocator.set_options(options);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(allocator.allocate(4 * kMiB, kMain));
+  bool ran = false;
+  runtime.launch(kMain, [&] {
+    for (int i = 0; i < 8; i += 2) std::memset(blocks[static_cast<size_t>(i)].data, 1, 4 * kMiB);
+    ran = true;
+  });
+  for (size_t i = 0; i < 8; i += 2) allocator.free(blocks[i]);
+  const int64_t before = allocator.stats().reserved;
+  const Block large = allocator.allocate(16 * kMiB, kMain);
+  EXPECT_TRUE(ran);
+  EXPECT_LE(allocator.stats().reserved, before + static_cast<int64_t>(2 * kMiB));
+  EXPECT_EQ(allocator.memory_stats().num_stitched, 1);
+  std::memset(large.data, 2, large.bytes);
+  EXPECT_EQ(runtime.memory().wrong_calls, 0) << runtime.memory().wrong_call;
+}
+
+TEST_F(AllocatorStreams, MemoryOfADestroyedStreamIsNotLost) {
+  const Block block = allocator.allocate(40 * kMiB, kSide);
+  const Block used = allocator.allocate(2 * kMiB, kMain);
+  allocator.record_stream(used, kSide);
+  runtime.forget(kSide);
+  allocator.free(used);
+  allocator.free(block);
+  EXPECT_NO_THROW(allocator.free(allocator.allocate(60 * kMiB, kMain)));
+}
+
+/// A block with the programs that use it.
+struct Live {
+  Block block;
+  Stream owner;
+  unsigned char pattern;
+};
+
+/// Kernels write a block on its stream and read it on others, streams run as the choices say, and
+/// no kernel may find another's bytes.
+void check_random_program(const AllocatorOptions& options) {
+  FakeRuntime runtime(256 * kMiB);
+  CachingAllocator allocator(FakeRuntime::kDevice, runtime.memory(), options);
+  std::vector<Live> alive;
+  int overwritten = 0;
+  const auto steps = *rc::gen::container<std::vector<std::pair<uint8_t, uint16_t>>>(
+      rc::gen::arbitrary<std::pair<uint8_t, uint16_t>>());
+  const auto reads = [&](const Live& live) {
+    return [&overwritten, live] {
+      const auto* const data = static_cast<const unsigned char*>(live.block.data);
+      for (size_t i = 0; i < live.block.bytes; i += 509) overwritten += data[i] != live.pattern;
+    };
+  };
+  unsigned char pattern = 0;
+  for (const auto& [choice, number] : steps) {
+    const Stream stream = FakeRuntime::stream(number % 3);
+    switch (choice % 8) {
+      case 0:
+      case 1:
+      case 2: {
+        const size_t bytes = number % 4 == 0 ? number * size_t{64} + 1 : number / 8 + 1u;
+        const Live live{allocator.allocate(bytes, stream), stream, ++pattern};
+        runtime.launch(stream,
+                       [live] { std::memset(live.block.data, live.pattern, live.block.bytes); });
+        alive.push_back(live);
+        break;
+      }
+      case 3:
+      case 4: {
+        if (alive.empty()) break;
+        const Live& live = alive[number % alive.size()];
+        stream.wait_stream(live.owner);  // after the kernel that wrote it
+        runtime.launch(stream, reads(live));
+        choice % 2 == 0 ? allocator.record_stream(live.block, stream)
+                        : allocator.record_use(live.block, stream);
+        break;
+      }
+      case 5:
+        runtime.run_one(stream);
+        runtime.run_one(stream);
+        break;
+      default: {
+        if (alive.empty()) break;
+        const auto at = alive.begin() + static_cast<long>(number % alive.size());
+        runtime.launch(at->owner, reads(*at));
+        allocator.free(at->block);
+        alive.erase(at);
+      }
+    }
+    if (alive.size() > 64) {
+      for (const Live& live : alive) allocator.free(live.block);
+      alive.clear();
+    }
+  }
+  runtime.synchronize(0);
+  RC_ASSERT(overwritten == 0);
+  RC_ASSERT(runtime.memory().wrong_calls == 0);
+  for (const Live& live : alive) allocator.free(live.block);
+  allocator.empty_cache();
+  RC_ASSERT(runtime.memory().taken() == 0u);
+}
+
+RC_GTEST_PROP(StreamPrograms, NoKernelFindsAnothersBytes, ()) { check_random_program({}); }
+
+RC_GTEST_PROP(StreamPrograms, NoKernelFindsAnothersBytesWhenPolling, ()) {
+  check_random_program(polling());
+}
+
+RC_GTEST_PROP(StreamPrograms, NoKernelFindsAnothersBytesInPlainSegments, ()) {
+  AllocatorOptions options;
+  options.expandable_segments = false;
+  check_random_program(options);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/device_runtime.h"
+#include "core/error.h"
+#include "tests/core/memory/fake_memory.h"
+
+namespace lockstep {
+
+/// A device whose streams stand still until the test lets them run, or somebody waits for them: by
+/// synchronising, or by asking again and again. Serves DeviceType::kPrivate1 while alive.
+class FakeRuntime final : public DeviceRuntime {
+ public:
+  static constexpr Device kDevice{DeviceType::kPrivate1, 0};
+  static constexpr int32_t kStreams = 16;
+
+  explicit FakeRuntime(size_t memory_bytes, bool has_granules = true)
+      : memory_(memory_bytes, has_granules) {
+    set_device_runtime(DeviceType::kPrivate1, this);
+  }
+  ~FakeRuntime() override { set_device_runtime(DeviceType::kPrivate1, nullptr); }
+
+  static Stream stream(int32_t id) { return {kDevice, id}; }
+  FakeMemory& memory() { return memory_; }
+
+  /// Queues `work`.
+  void launch(const Stream& stream, std::function<void()> work) {
+    questions_ = 0;
+    queue(stream).push_back({Task::kWork, std::move(work), nullptr});
+  }
+  /// Runs the next task of a stream, unless it waits for another stream. False when nothing ran.
+  bool run_one(const Stream& stream) {
+    std::deque<Task>& tasks = queue(stream);
+    if (tasks.empty()) return false;
+    Task& task = tasks.front();
+    if (task.kind == Task::kWait && !*task.reached) return false;
+    if (task.kind == Task::kRecord) *task.reached = true;
+    if (task.kind == Task::kWork) task.work();
+    tasks.pop_front();
+    return true;
+  }
+  /// Runs a stream, and those that it waits for, to its end.
+  void run(const Stream& stream) {
+    while (!queue(stream).empty()) {
+      if (run_one(stream)) continue;
+      run_until(queue(stream).front().reached);
+    }
+  }
+  size_t queued(const Stream& stream) { return queue(stream).size(); }
+  /// As if somebody else had destroyed it.
+  void forget(const Stream& stream) { gone_.push_back(stream.id); }
+
+  int device_count() override { return 1; }
+  DeviceMemory& memory(int) override { return memory_; }
+  Stream create_stream(int, int) override { return stream(kStreams - 1); }
+  Stream adopt_stream(int, void*) override { throw DeviceError("[fake] no such thing"); }
+  void destroy_stream(const Stream& stream) noexcept override { forget(stream); }
+  int priority(const Stream&) override { return 0; }
+  void* native(const Stream&) override { return nullptr; }
+  bool query(const Stream& stream) override {
+    if (!queue(stream).empty() && is_waiting()) run(stream);
+    return queue(stream).empty();
+  }
+  void synchronize(const Stream& stream) override { run(stream); }
+  void synchronize(int) override {
+    for (int32_t id = 0; id < kStreams; ++id) run(stream(id));
+  }
+  void* create_event(int, bool) override {
+    events_.push_back(std::make_unique<Mark>());
+    return events_.back().get();
+  }
+  void destroy_event(void*) noexcept override {}
+  void record(void* event, const Stream& stream) override {
+    Mark& mark = *static_cast<Mark*>(event);
+    mark = std::make_shared<bool>(false);
+    queue(stream).push_back({Task::kRecord, {}, mark});
+    questions_ = 0;
+  }
+  void wait(const Stream& stream, void* event) override {
+    queue(stream).push_back({Task::kWait, {}, *static_cast<Mark*>(event)});
+  }
+  bool query(void* event) override {
+    const Mark& mark = *static_cast<Mark*>(event);
+    if (!*mark && is_waiting()) run_until(mark);
+    return *mark;
+  }
+  void synchronize(void* event) override { run_until(*static_cast<Mark*>(event)); }
+  double elapsed_ms(void*, void*) override { return 0; }
+  void copy(const Stream&, void*, const void*, size_t, Transfer) override {}
+  void add_callback(const Stream& stream, std::function<void()> callback) override {
+    launch(stream, std::move(callback));
+  }
+  using DeviceRuntime::launch;
+
+ private:
+  /// Whether the last recording has been reached; those who wait keep the one that they saw.
+  using Mark = std::shared_ptr<bool>;
+  struct Task {
+    enum Kind { kWork, kRecord, kWait } kind;
+    std::function<void()> work;
+    Mark reached;
+  };
+
+  std::deque<Task>& queue(const Stream& stream) {
+    if (std::ranges::find(gone_, stream.id) != gone_.end()) {
+      throw DeviceError("[fake] the stream was destroyed");
+    }
+    return queues_[stream.id];
+  }
+  /// Whoever asks again and again, and does nothing else, waits: then time goes on.
+  bool is_waiting() { return ++questions_ > 8; }
+  void run_until(const Mark& mark) {
+    const Mark wanted = mark;  // the task that holds it goes
+    while (!*wanted) {
+      for (int32_t id = 0; id < kStreams && !*wanted; ++id) {
+        if (std::ranges::find(gone_, id) == gone_.end()) run_one(stream(id));
+      }
+    }
+  }
+
+  FakeMemory memory_;
+  int questions_ = 0;
+  std::map<int32_t, std::deque<Task>> queues_;
+  std::vector<std::unique_ptr<Mark>> events_;
+  std::vector<int32_t> gone_;
+};
+
+}  // namespace lockstep

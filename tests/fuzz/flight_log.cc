@@ -1,0 +1,29 @@
+#include "dist/flight_log.h"
+
+#include <string>
+
+#include "core/error.h"
+#include "tests/fuzz/targets.h"
+
+namespace lockstep::fuzz {
+
+Outcome fuzz_flight_log(Input input) {
+  constexpr int kSmallJob = 1000;  // whose missing ranks are quickly listed
+  dist::FlightLog log;
+  try {
+    log = dist::parse_flight_log(text_of(input), "fuzzed");
+  } catch (const DataError& error) {
+    require(std::string(error.what()).starts_with("[flight log] fuzzed: "),
+            "an error names its source");
+    return Outcome::kRefused;
+  }
+  const std::string written = dist::format_flight_log(log);
+  require(dist::format_flight_log(dist::parse_flight_log(written, "written")) == written,
+          "a log written out reads back to the same");
+  if (log.world_size <= kSmallJob) {
+    require(dist::explain({log}).starts_with("Logs of 1 of "), "every log can be explained");
+  }
+  return Outcome::kAccepted;
+}
+
+}  // namespace lockstep::fuzz
