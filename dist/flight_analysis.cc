@@ -1,0 +1,358 @@
+#include "dist/flight_analysis.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace lockstep::dist {
+namespace {
+
+using Logs = std::map<int, const FlightLog*>;  ///< by rank
+
+bool is_open(const FlightRecord& record) { return record.state != FlightRecord::State::kDone; }
+
+double seconds_between(int64_t from, int64_t to) {
+  return std::max(0.0, (static_cast<double>(to) - static_cast<double>(from)) * 1e-9);
+}
+
+/// Where it began to matter to others.
+int64_t begin_of(const FlightRecord& record) { return record.queued_ns; }
+
+/// A group as all logs know it, with the collectives that each rank remembers.
+struct GroupView {
+  FlightGroup group;
+  std::map<int, std::map<uint64_t, const FlightRecord*>> collectives;  ///< by rank and sequence
+  std::map<int, uint64_t> newest;                                      ///< by rank
+
+  int job_rank(int group_rank) const {
+    const auto rank = static_cast<size_t>(group_rank);
+    return rank < group.ranks.size() ? group.ranks[rank] : group_rank;
+  }
+  FlightRecord with_job_ranks(FlightRecord record) const {
+    const OpKind kind = record.signature.kind;
+    if (kind == OpKind::kBroadcast || kind == OpKind::kReduce || !is_collective(kind)) {
+      record.signature.root = job_rank(record.signature.root);
+    }
+    return record;
+  }
+  /// The rank's first collective that has not ended.
+  const FlightRecord* first_open(int rank) const {
+    const auto found = collectives.find(rank);
+    if (found == collectives.end()) return nullptr;
+    for (const auto& [sequence, record] : found->second) {
+      if (is_open(*record)) return record;
+    }
+    return nullptr;
+  }
+  const FlightRecord* at(int rank, uint64_t sequence) const {
+    const auto found = collectives.find(rank);
+    if (found == collectives.end()) return nullptr;
+    const auto record = found->second.find(sequence);
+    return record == found->second.end() ? nullptr : record->second;
+  }
+  bool has_come_to(int rank, uint64_t sequence) const {
+    const auto found = newest.find(rank);
+    return found != newest.end() && found->second >= sequence;
+  }
+};
+
+/// The newest log of each rank of the newest world.
+Logs current_logs(const std::vector<FlightLog>& logs, FlightAnalysis& analysis) {
+  Logs current;
+  if (logs.empty()) return current;
+  analysis.world_size = std::ranges::max(logs, {}, &FlightLog::written_ns).world_size;
+  for (const FlightLog& log : logs) {
+    if (log.world_size != analysis.world_size) {
+      analysis.other_worlds.push_back(log.rank);
+      continue;
+    }
+    const FlightLog*& newest = current[log.rank];
+    if (newest == nullptr || newest->written_ns < log.written_ns) newest = &log;
+  }
+  for (int rank = 0; rank < analysis.world_size; ++rank) {
+    if (!current.contains(rank)) analysis.without_log.push_back(rank);
+  }
+  return current;
+}
+
+std::map<uint64_t, GroupView> group_views(const Logs& logs) {
+  std::map<uint64_t, GroupView> views;
+  for (const auto& [rank, log] : logs) {
+    for (const FlightGroup& group : log->groups) {
+      GroupView& view = views[group.id];
+      if (view.group.ranks.empty()) view.group = group;
+      if (group.newest) view.newest[rank] = *group.newest;
+    }
+    for (const FlightRecord& record : log->records) {
+      const Signature& signature = record.signature;
+      GroupView& view = views[signature.group];
+      if (view.group.name.empty()) {
+        view.group.id = signature.group;
+        view.group.name = record.group_name;
+      }
+      if (!is_collective(signature.kind)) continue;
+      view.collectives[rank][signature.sequence] = &record;
+      uint64_t& newest = view.newest.try_emplace(rank, 0).first->second;
+      newest = std::max(newest, signature.sequence);
+    }
+  }
+  for (auto& [id, view] : views) {
+    view.group.newest.reset();
+    for (const auto& [rank, newest] : view.newest) {
+      std::vector<int>& ranks = view.group.ranks;
+      if (std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
+    }
+  }
+  return views;
+}
+
+/// The first number under which ranks remember different operations.
+std::optional<uint64_t> first_difference(const GroupView& view) {
+  std::map<uint64_t, const Signature*> seen;
+  std::optional<uint64_t> first;
+  for (const auto& [rank, collectives] : view.collectives) {
+    for (const auto& [sequence, record] : collectives) {
+      if (first && sequence >= *first) break;
+      const auto [known, added] = seen.try_emplace(sequence, &record->signature);
+      if (!added && !(*known->second == record->signature)) first = sequence;
+    }
+  }
+  return first;
+}
+
+std::optional<uint64_t> first_standing(const GroupView& view) {
+  std::optional<uint64_t> first = first_difference(view);
+  for (const auto& [rank, collectives] : view.collectives) {
+    const FlightRecord* open = view.first_open(rank);
+    if (open != nullptr && (!first || open->signature.sequence < *first)) {
+      first = open->signature.sequence;
+    }
+  }
+  return first;
+}
+
+/// The ranks that `record`, which is open on one rank, waits for: those that have not come to it,
+/// for the others wait themselves; where all have come, those with data outstanding.
+std::vector<int> awaited(const GroupView& view, const Logs& logs, const FlightRecord& record) {
+  constexpr size_t kMaskBits = 64;
+  std::vector<int> ranks, absent;
+  const bool told = record.awaited_ranks != 0;
+  for (size_t i = 0; i < view.group.ranks.size(); ++i) {
+    const int rank = view.group.ranks[i];
+    const bool came = logs.contains(rank) && view.has_come_to(rank, record.signature.sequence);
+    if (told && i < kMaskBits ? (record.awaited_ranks >> i & 1) == 0 : came) continue;
+    (came ? ranks : absent).push_back(rank);
+  }
+  return absent.empty() ? ranks : absent;
+}
+
+WaitingRank waiting_rank(int rank, const FlightRecord& record, const FlightLog& log) {
+  const int64_t end = record.ended_ns != 0 ? record.ended_ns : log.written_ns;
+  return {rank, record, {}, seconds_between(begin_of(record), end)};
+}
+
+std::optional<FlightRecord> oldest_open(const FlightLog& log,
+                                        const std::map<uint64_t, GroupView>& views) {
+  for (const FlightRecord& record : log.records) {
+    if (is_open(record)) return views.at(record.signature.group).with_job_ranks(record);
+  }
+  return std::nullopt;
+}
+
+AbsentRank absent_rank(int rank, const GroupView& view, const FlightLog& log,
+                       const std::map<uint64_t, GroupView>& views) {
+  AbsentRank absent;
+  absent.rank = rank;
+  absent.busy_with = oldest_open(log, views);
+  const auto collectives = view.collectives.find(rank);
+  if (collectives != view.collectives.end() && !collectives->second.empty()) {
+    const FlightRecord& last = *collectives->second.rbegin()->second;
+    absent.last = view.with_job_ranks(last);
+    absent.seconds = seconds_between(last.ended_ns, log.written_ns);
+  }
+  return absent;
+}
+
+Standstill standstill_at(uint64_t sequence, const GroupView& view, const Logs& logs,
+                         const std::map<uint64_t, GroupView>& views) {
+  Standstill standstill;
+  standstill.group = view.group;
+  standstill.sequence = sequence;
+  for (const int rank : view.group.ranks) {
+    const auto log = logs.find(rank);
+    if (log == logs.end()) {
+      standstill.without_log.push_back(rank);
+      continue;
+    }
+    const FlightRecord* record = view.at(rank, sequence);
+    if (record == nullptr) {
+      if (view.has_come_to(rank, sequence)) {
+        standstill.done.push_back(rank);  // and forgotten
+      } else {
+        standstill.absent.push_back(absent_rank(rank, view, *log->second, views));
+      }
+      continue;
+    }
+    const FlightRecord shown = view.with_job_ranks(*record);
+    auto version =
+        std::ranges::find(standstill.versions, shown.signature, &Standstill::Version::signature);
+    if (version == standstill.versions.end()) {
+      version = standstill.versions.insert(version, {shown.signature, {}});
+    }
+    version->ranks.push_back(rank);
+    if (is_open(*record)) {
+      WaitingRank waiting = waiting_rank(rank, shown, *log->second);
+      waiting.on = awaited(view, logs, *record);
+      standstill.waiting.push_back(std::move(waiting));
+    } else {
+      standstill.done.push_back(rank);
+    }
+  }
+  return standstill;
+}
+
+/// Whether `peer` has come to the other side of `record`, a message of `rank`'s: those of one tag
+/// between two ranks have the same numbers on both sides.
+bool has_come_to_message(const GroupView& view, const FlightLog& peer, int rank,
+                         const FlightRecord& record) {
+  const OpKind other = record.signature.kind == OpKind::kSend ? OpKind::kReceive : OpKind::kSend;
+  return std::ranges::any_of(peer.records, [&](const FlightRecord& candidate) {
+    return candidate.signature.kind == other && candidate.user_tag == record.user_tag &&
+           candidate.signature.group == record.signature.group &&
+           candidate.signature.sequence >= record.signature.sequence &&
+           view.job_rank(candidate.signature.root) == rank;
+  });
+}
+
+std::vector<PendingMessage> pending_messages(const Logs& logs,
+                                             const std::map<uint64_t, GroupView>& views) {
+  std::vector<PendingMessage> pending;
+  for (const auto& [rank, log] : logs) {
+    for (const FlightRecord& record : log->records) {
+      if (is_collective(record.signature.kind) || !is_open(record)) continue;
+      const GroupView& view = views.at(record.signature.group);
+      PendingMessage message;
+      message.group = view.group;
+      message.waiting = waiting_rank(rank, view.with_job_ranks(record), *log);
+      message.peer = view.job_rank(record.signature.root);
+      message.waiting.on = {message.peer};
+      const auto peer = logs.find(message.peer);
+      using Peer = PendingMessage::Peer;
+      if (peer == logs.end()) {
+        message.peer_is = Peer::kWithoutLog;
+      } else if (!has_come_to_message(view, *peer->second, rank, record)) {
+        message.peer_is = Peer::kNotCome;
+      }
+      pending.push_back(std::move(message));
+    }
+  }
+  std::ranges::stable_sort(
+      pending, {}, [](const PendingMessage& message) { return begin_of(message.waiting.record); });
+  return pending;
+}
+
+int64_t begin_of(const Standstill& standstill) {
+  int64_t begin = std::numeric_limits<int64_t>::max();
+  for (const WaitingRank& waiting : standstill.waiting) {
+    begin = std::min(begin, begin_of(waiting.record));
+  }
+  return begin;
+}
+
+/// Who waits for ranks that have not come to where it is.
+std::vector<WaitLink> links(const FlightAnalysis& analysis) {
+  std::vector<WaitLink> links;
+  for (const Standstill& standstill : analysis.standstills) {
+    for (const WaitingRank& waiting : standstill.waiting) {
+      for (const AbsentRank& absent : standstill.absent) {
+        if (std::ranges::find(waiting.on, absent.rank) == waiting.on.end()) continue;
+        links.push_back({waiting.rank, absent.rank, waiting.record});
+      }
+    }
+  }
+  for (const PendingMessage& message : analysis.messages) {
+    if (message.peer_is != PendingMessage::Peer::kNotCome) continue;
+    links.push_back({message.waiting.rank, message.peer, message.waiting.record});
+  }
+  return links;
+}
+
+/// A shortest way from `start` back to it; empty where there is none.
+std::vector<WaitLink> circle_through(int start, const std::vector<WaitLink>& links) {
+  std::multimap<int, const WaitLink*> from;
+  for (const WaitLink& link : links) from.emplace(link.rank, &link);
+  std::map<int, const WaitLink*> reached_by;
+  std::vector<int> frontier = {start};
+  while (!frontier.empty() && !reached_by.contains(start)) {
+    std::vector<int> next;
+    for (const int rank : frontier) {
+      const auto [first, last] = from.equal_range(rank);
+      for (auto link = first; link != last; ++link) {
+        if (reached_by.try_emplace(link->second->waits_for, link->second).second) {
+          next.push_back(link->second->waits_for);
+        }
+      }
+    }
+    frontier = std::move(next);
+  }
+  std::vector<WaitLink> circle;
+  if (!reached_by.contains(start)) return circle;
+  int rank = start;
+  do {
+    circle.push_back(*reached_by.at(rank));
+    rank = circle.back().rank;
+  } while (rank != start);
+  std::ranges::reverse(circle);
+  return circle;
+}
+
+std::vector<WaitLink> find_circle(std::vector<WaitLink> links) {
+  // Ranks that wait for nobody are in no circle, nor are those that wait only for such.
+  for (size_t before = links.size() + 1; before != links.size();) {
+    before = links.size();
+    std::set<int> waiting;
+    for (const WaitLink& link : links) waiting.insert(link.rank);
+    std::erase_if(links, [&](const WaitLink& link) { return !waiting.contains(link.waits_for); });
+  }
+  std::set<int> candidates;
+  for (const WaitLink& link : links) candidates.insert(link.rank);
+  for (const int rank : candidates) {
+    std::vector<WaitLink> circle = circle_through(rank, links);
+    if (!circle.empty()) return circle;
+  }
+  return {};
+}
+
+std::vector<int> idle_ranks(const std::vector<WaitLink>& links, const Logs& logs) {
+  std::set<int> idle;
+  for (const WaitLink& link : links) {
+    if (std::ranges::none_of(logs.at(link.waits_for)->records, is_open)) {
+      idle.insert(link.waits_for);
+    }
+  }
+  return {idle.begin(), idle.end()};
+}
+
+}  // namespace
+
+FlightAnalysis analyse(const std::vector<FlightLog>& logs) {
+  FlightAnalysis analysis;
+  const Logs current = current_logs(logs, analysis);
+  const std::map<uint64_t, GroupView> views = group_views(current);
+  for (const auto& [id, view] : views) {
+    if (const std::optional<uint64_t> sequence = first_standing(view)) {
+      analysis.standstills.push_back(standstill_at(*sequence, view, current, views));
+    }
+  }
+  std::ranges::stable_sort(analysis.standstills, {},
+                           [](const Standstill& standstill) { return begin_of(standstill); });
+  analysis.messages = pending_messages(current, views);
+  const std::vector<WaitLink> all_links = links(analysis);
+  analysis.circle = find_circle(all_links);
+  analysis.idle = idle_ranks(all_links, current);
+  return analysis;
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/check.h"
+#include "dist/flight_analysis.h"
+#include "dist/flight_log.h"
+#include "dist/rank_list.h"
+
+namespace lockstep::dist {
+namespace {
+
+using State = FlightRecord::State;
+
+/// Of a list that could grow with the job; the rest is counted.
+constexpr size_t kMostShown = 24;
+/// Stands for a time in a line.
+constexpr const char* kTime = "\x01";
+
+/// Lines of one text each for the ranks that share it, in the order in which they first came up.
+class LinesByRank {
+ public:
+  /// kTime in `line` becomes the most seconds of the ranks that share it.
+  void add(int rank, const std::string& line, double seconds = 0) {
+    const auto [at, added] = index_.try_emplace(line, lines_.size());
+    if (added) lines_.push_back({line, {}, 0});
+    Line& shared = lines_[at->second];
+    shared.ranks.push_back(rank);
+    shared.seconds = std::max(shared.seconds, seconds);
+  }
+  std::string text() const {
+    std::string text;
+    for (size_t i = 0; i < std::min(lines_.size(), kMostShown); ++i) {
+      const Line& line = lines_[i];
+      std::string shown = line.text;
+      if (const size_t at = shown.find(kTime); at != shown.npos) {
+        shown.replace(
+            at, 1, fmt::format("{}{:.1f} s", line.ranks.size() > 1 ? "up to " : "", line.seconds));
+      }
+      text += fmt::format("  {}: {}\n", rank_list(line.ranks), shown);
+    }
+    if (lines_.size() > kMostShown) {
+      text += fmt::format("  and {} more such lines\n", lines_.size() - kMostShown);
+    }
+    return text;
+  }
+
+ private:
+  struct Line {
+    std::string text;
+    std::vector<int> ranks;
+    double seconds;
+  };
+  std::map<std::string, size_t> index_;
+  std::vector<Line> lines_;
+};
+
+std::string described(const FlightRecord& record) {
+  std::string text = to_string(record.signature);
+  if (!is_collective(record.signature.kind)) text += fmt::format(", tag {}", record.user_tag);
+  if (record.tensors > 1) text += fmt::format(", {} tensors together", record.tensors);
+  return text;
+}
+
+std::string with_group(const FlightRecord& record) {
+  return fmt::format("{} (group {})", described(record), record.group_name);
+}
+
+// --- one operation -------------------------------------------------------------------------------
+
+std::string waiting_lines(const Standstill& standstill) {
+  LinesByRank lines;
+  for (const WaitingRank& waiting : standstill.waiting) {
+    const bool failed = waiting.record.state == State::kFailed;
+    std::string line;
+    if (waiting.record.started_ns == 0) {
+      line = failed ? "came to it; it failed before it started"
+                    : fmt::format("came to it {} ago; it has not started, work before it goes on",
+                                  kTime);
+    } else if (!waiting.on.empty()) {
+      line = fmt::format("{} {} for {}", failed ? "failed after waiting for" : "waiting for",
+                         rank_list(waiting.on), kTime);
+    } else if (standstill.versions.size() == 1) {
+      line = fmt::format("{} {}", failed ? "failed in it after" : "in it for", kTime);
+    } else {
+      continue;  // what it called is said
+    }
+    lines.add(waiting.rank, line, waiting.seconds);
+  }
+  return lines.text();
+}
+
+std::string absent_lines(const Standstill& standstill) {
+  LinesByRank lines;
+  for (const AbsentRank& absent : standstill.absent) {
+    std::string line = "never came to it; last of the group: ";
+    if (!absent.last) {
+      line += "none";
+    } else if (absent.last->state == State::kDone) {
+      line += fmt::format("{}, done {} before the log", described(*absent.last), kTime);
+    } else {
+      line += fmt::format("{}, {}", described(*absent.last), name(absent.last->state));
+    }
+    line += "; now in: " + (absent.busy_with ? with_group(*absent.busy_with) : "no operation");
+    lines.add(absent.rank, line, absent.seconds);
+  }
+  return lines.text();
+}
+
+std::string standstill_lines(const Standstill& standstill) {
+  const bool agreed = standstill.versions.size() == 1;
+  std::string text = fmt::format(
+      "Group {} ({}) stands at {}:\n", standstill.group.name, rank_list(standstill.group.ranks),
+      agreed ? to_string(standstill.versions.front().signature)
+             : fmt::format("#{}, which its ranks disagree about", standstill.sequence));
+  if (!agreed) {
+    LinesByRank lines;
+    for (const Standstill::Version& version : standstill.versions) {
+      for (const int rank : version.ranks) {
+        lines.add(rank, "called " + to_string(version.signature));
+      }
+    }
+    text += lines.text();
+  }
+  text += waiting_lines(standstill) + absent_lines(standstill);
+  if (!standstill.without_log.empty()) {
+    text += fmt::format("  {}: no log\n", rank_list(standstill.without_log));
+  }
+  if (!standstill.done.empty()) {
+    text += fmt::format("  {}: done with it\n", rank_list(standstill.done));
+  }
+  return text;
+}
+
+std::string message_lines(const std::vector<PendingMessage>& messages) {
+  constexpr const char* kPeers[] = {"came to the other side of it",
+                                    "did not come to the other side of it", "left no log"};
+  LinesByRank lines;
+  for (const PendingMessage& message : messages) {
+    const WaitingRank& waiting = message.waiting;
+    lines.add(waiting.rank,
+              fmt::format("{} {} {}; rank {} {}", with_group(waiting.record),
+                          waiting.record.state == State::kFailed ? "failed after" : "goes on for",
+                          kTime, message.peer, kPeers[static_cast<int>(message.peer_is)]),
+              waiting.seconds);
+  }
+  return "Sends and receives that did not end:\n" + lines.text();
+}
+
+// --- what it comes to ----------------------------------------------------------------------------
+
+std::string disagreement_lines(const FlightAnalysis& analysis) {
+  std::string text;
+  for (const Standstill& standstill : analysis.standstills) {
+    if (standstill.versions.size() < 2) continue;
+    text += fmt::format(
+        "The ranks of group {} called different operations as number {} of the group. All must "
+        "call the same ones in the same order.\n",
+        standstill.group.name, standstill.sequence);
+  }
+  return text;
+}
+
+std::string circle_line(const std::vector<WaitLink>& circle) {
+  if (circle.empty()) return "";
+  std::string line = "Likely a deadlock: ";
+  for (size_t i = 0; i < circle.size(); ++i) {
+    line += fmt::format("{}rank {} waits for rank {} in {}", i == 0 ? "" : ", ", circle[i].rank,
+                        circle[i].waits_for, with_group(circle[i].record));
+  }
+  const bool groups = std::ranges::all_of(
+      circle, [](const WaitLink& link) { return is_collective(link.record.signature.kind); });
+  return line + (groups ? ". All ranks must use the groups in the same order.\n"
+                        : ". One of them must come to another's operation first.\n");
+}
+
+std::string idle_line(const FlightAnalysis& analysis, const std::vector<FlightLog>& logs) {
+  constexpr size_t kMostPlaces = 4;
+  const std::vector<int>& idle = analysis.idle;
+  if (idle.empty()) return "";
+  std::string line = fmt::format(
+      "Others wait for {}, in no operation: see what the program does there, and the end of "
+      "what it printed.",
+      rank_list(idle));
+  size_t shown = 0;
+  for (const FlightLog& log : logs) {
+    if (shown == kMostPlaces || std::ranges::find(idle, log.rank) == idle.end()) continue;
+    line += fmt::format(" Rank {} was process {} on {}.", log.rank, log.process, log.host);
+    ++shown;
+  }
+  return line + "\n";
+}
+
+std::string without_log_line(const FlightAnalysis& analysis) {
+  std::vector<int> waited_for;
+  const auto add = [&](const WaitingRank& waiting) {
+    for (const int rank : waiting.on) {
+      if (std::ranges::binary_search(analysis.without_log, rank)) waited_for.push_back(rank);
+    }
+  };
+  for (const Standstill& standstill : analysis.standstills) {
+    std::ranges::for_each(standstill.waiting, add);
+  }
+  for (const PendingMessage& message : analysis.messages) add(message.waiting);
+  if (waited_for.empty()) return "";
+  return fmt::format(
+      "Others wait for {}, without a log: killed, stopped, or the log lies elsewhere.\n",
+      rank_list(waited_for));
+}
+
+/// Of operations that all ranks came to and agree about: what is missing is on its way.
+std::string transfer_lines(const FlightAnalysis& analysis) {
+  std::string text;
+  for (const Standstill& standstill : analysis.standstills) {
+    if (standstill.versions.size() != 1 || !standstill.absent.empty() ||
+        !standstill.without_log.empty()) {
+      continue;
+    }
+    std::vector<int> not_started, awaited;
+    for (const WaitingRank& waiting : standstill.waiting) {
+      if (waiting.record.started_ns == 0) not_started.push_back(waiting.rank);
+      awaited.insert(awaited.end(), waiting.on.begin(), waiting.on.end());
+    }
+    std::string why = ".";
+    if (!not_started.empty()) {
+      why = fmt::format(": it has not started on {}.", rank_list(not_started));
+    } else if (!awaited.empty()) {
+      why = fmt::format(": data of {} did not arrive.", rank_list(awaited));
+    }
+    text +=
+        fmt::format("All ranks of group {} came to {}, which did not end{}\n",
+                    standstill.group.name, to_string(standstill.versions.front().signature), why);
+  }
+  return text;
+}
+
+std::string conclusion(const FlightAnalysis& analysis, const std::vector<FlightLog>& logs) {
+  if (analysis.standstills.empty() && analysis.messages.empty()) {
+    return "Every operation that a rank came to has ended.\n";
+  }
+  std::string text = disagreement_lines(analysis) + circle_line(analysis.circle) +
+                     without_log_line(analysis) + idle_line(analysis, logs);
+  if (text.empty()) text = transfer_lines(analysis);
+  if (text.empty()) text = "No rank stands out; what each waits for:\n";
+  return text;
+}
+
+// --- what the logs are ---------------------------------------------------------------------------
+
+std::string which_logs(const FlightAnalysis& analysis) {
+  const size_t there = static_cast<size_t>(analysis.world_size) - analysis.without_log.size();
+  std::string text = fmt::format("Logs of {} of {} ranks", there, analysis.world_size);
+  if (!analysis.without_log.empty()) {
+    text += fmt::format("; none of {}", rank_list(analysis.without_log));
+  }
+  text += ".\n";
+  if (!analysis.other_worlds.empty()) {
+    text += fmt::format("Left out, being of another job's number of ranks: logs of {}.\n",
+                        rank_list(analysis.other_worlds));
+  }
+  return text;
+}
+
+std::string reason_lines(const std::vector<FlightLog>& logs) {
+  LinesByRank lines;
+  for (const FlightLog& log : logs) {
+    std::string reason = log.reason.empty() ? "no reason" : log.reason;
+    for (size_t at = 0; (at = reason.find('\n', at)) != reason.npos;) reason.insert(++at, "    ");
+    lines.add(log.rank, reason);
+  }
+  return "Why the logs were written:\n" + lines.text();
+}
+
+}  // namespace
+
+std::string explain(const std::vector<FlightLog>& logs) {
+  if (logs.empty()) return "There are no logs.\n";
+  const FlightAnalysis analysis = analyse(logs);
+  std::string text = which_logs(analysis) + conclusion(analysis, logs);
+  const size_t shown = std::min(analysis.standstills.size(), kMostShown);
+  for (size_t i = 0; i < shown; ++i) text += "\n" + standstill_lines(analysis.standstills[i]);
+  if (shown < analysis.standstills.size()) {
+    text += fmt::format("\nand {} more groups\n", analysis.standstills.size() - shown);
+  }
+  if (!analysis.messages.empty()) text += "\n" + message_lines(analysis.messages);
+  return text + "\n" + reason_lines(logs);
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,198 @@
+#include "dist/flight_recorder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "core/check.h"
+#include "core/spin_lock.h"
+#include "dist/flight_log.h"
+#include "dist/whole_file.h"
+
+namespace lockstep::dist {
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+}  // namespace
+
+void set_group_name(FlightRecord& record, std::string_view name) {
+  name = name.substr(0, name.find('\0'));
+  size_t bytes = std::min(name.size(), sizeof record.group_name - 1);
+  const auto continues = [&] { return (static_cast<unsigned char>(name[bytes]) & 0xc0) == 0x80; };
+  while (bytes > 0 && bytes < name.size() && continues()) --bytes;
+  std::memset(record.group_name, 0, sizeof record.group_name);
+  std::memcpy(record.group_name, name.data(), bytes);
+}
+
+const char* name(FlightRecord::State state) {
+  constexpr const char* kNames[] = {"queued", "started", "done", "failed"};
+  return kNames[static_cast<int>(state)];
+}
+
+struct FlightRecorder::State {
+  State(int rank, int world_size, size_t capacity)
+      : rank(rank), world_size(world_size), ring(capacity) {}
+
+  const int rank;
+  const int world_size;
+
+  mutable SpinLock lock;  ///< of these three, for one record at a time
+  std::vector<FlightRecord> ring;
+  uint64_t next = 0;  ///< number of the next record; number n is at ring[n % capacity]
+  std::unordered_map<uint64_t, uint64_t> newest;  ///< by group
+
+  mutable std::mutex groups_mutex;
+  std::vector<FlightGroup> groups;  ///< as added, without `newest`
+
+  mutable std::mutex writing;
+
+  FlightRecord& at(uint64_t number) { return ring[number & (ring.size() - 1)]; }
+  const FlightRecord& at(uint64_t number) const { return ring[number & (ring.size() - 1)]; }
+  bool remembers(uint64_t number) const { return number < next && next - number <= ring.size(); }
+
+  template <class Change>
+  void change(uint64_t number, Change change) {
+    const std::lock_guard guard(lock);
+    if (remembers(number)) change(at(number));
+  }
+  uint64_t recorded() const {
+    const std::lock_guard guard(lock);
+    return next;
+  }
+};
+
+FlightRecorder::FlightRecorder(int rank, int world_size, size_t capacity) {
+  LS_ASSERT(std::has_single_bit(capacity));
+  state_ = std::make_unique<State>(rank, world_size, capacity);
+}
+
+FlightRecorder::~FlightRecorder() = default;
+
+void FlightRecorder::add_group(uint64_t group, std::string name, std::vector<int> ranks) {
+  const std::lock_guard guard(state_->groups_mutex);
+  state_->groups.push_back({group, std::move(name), std::move(ranks), {}});
+}
+
+uint64_t FlightRecorder::queued(const Signature& signature, const std::string& group_name,
+                                uint32_t tensors, uint32_t user_tag) {
+  FlightRecord record;
+  record.signature = signature;
+  set_group_name(record, group_name);
+  record.tensors = tensors;
+  record.user_tag = user_tag;
+  record.queued_ns = now_ns();
+  const std::lock_guard guard(state_->lock);
+  if (is_collective(signature.kind)) {
+    uint64_t& newest =
+        state_->newest.try_emplace(signature.group, signature.sequence).first->second;
+    newest = std::max(newest, signature.sequence);
+  }
+  state_->at(state_->next) = record;
+  return state_->next++;
+}
+
+void FlightRecorder::started(uint64_t record) {
+  const int64_t now = now_ns();
+  state_->change(record, [&](FlightRecord& at) {
+    at.state = FlightRecord::State::kStarted;
+    at.started_ns = now;
+  });
+}
+
+void FlightRecorder::awaits(uint64_t record, uint64_t ranks) {
+  state_->change(record, [&](FlightRecord& at) { at.awaited_ranks = ranks; });
+}
+
+void FlightRecorder::ended(uint64_t record, bool failed) {
+  const int64_t now = now_ns();
+  state_->change(record, [&](FlightRecord& at) {
+    at.state = failed ? FlightRecord::State::kFailed : FlightRecord::State::kDone;
+    at.ended_ns = now;
+    if (!failed) at.awaited_ranks = 0;  // of a failed one they say who was missing
+  });
+}
+
+std::optional<FlightRecord> FlightRecorder::find(uint64_t group, uint64_t sequence) const {
+  for (uint64_t number = state_->recorded(); number-- > 0;) {
+    const std::lock_guard guard(state_->lock);
+    if (!state_->remembers(number)) break;
+    const FlightRecord& record = state_->at(number);
+    if (record.signature.group == group && record.signature.sequence == sequence &&
+        is_collective(record.signature.kind)) {
+      return record;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> FlightRecorder::newest(uint64_t group) const {
+  const std::lock_guard guard(state_->lock);
+  const auto found = state_->newest.find(group);
+  return found == state_->newest.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<FlightRecord> FlightRecorder::records() const {
+  const uint64_t end = state_->recorded();
+  std::vector<FlightRecord> records;
+  records.reserve(state_->ring.size());
+  for (uint64_t number = end - std::min<uint64_t>(end, state_->ring.size()); number < end;
+       ++number) {
+    const std::lock_guard guard(state_->lock);
+    if (state_->remembers(number)) records.push_back(state_->at(number));
+  }
+  return records;
+}
+
+std::vector<FlightGroup> FlightRecorder::groups() const {
+  std::vector<FlightGroup> groups;
+  {
+    const std::lock_guard guard(state_->groups_mutex);
+    groups = state_->groups;
+  }
+  for (FlightGroup& group : groups) group.newest = newest(group.id);
+  for (const FlightRecord& record : records()) {
+    const uint64_t id = record.signature.group;
+    if (std::ranges::find(groups, id, &FlightGroup::id) != groups.end()) continue;
+    groups.push_back({id, record.group_name, {}, newest(id)});
+  }
+  return groups;
+}
+
+uint64_t FlightRecorder::recorded() const { return state_->recorded(); }
+
+void FlightRecorder::write(const std::filesystem::path& folder, const std::string& reason) const {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  LS_CHECK(!failed, DataError, "[flight log] {}: the folder cannot be made: {}.", folder.string(),
+           failed.message());
+  const std::lock_guard guard(state_->writing);  // the newest contents stay
+  FlightLog log{.rank = state_->rank,
+                .world_size = state_->world_size,
+                .host = host_name(),
+                .process = ::getpid(),
+                .reason = reason,
+                .written_ns = now_ns(),
+                .recorded = state_->recorded(),
+                .groups = {},
+                .records = records()};
+  log.groups = groups();
+  write_whole_file(folder / fmt::format("flight.rank{}.json", state_->rank),
+                   format_flight_log(log));
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,110 @@
+#include "dist/mpi_group.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "dist/host_addresses.h"
+#include "dist/mpi_transport.h"
+#include "dist/secret.h"
+#include "dist/socket.h"
+#include "dist/store_control.h"
+#include "dist/store_server.h"
+#include "dist/transport_group.h"
+
+namespace lockstep::dist {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStartLimit = std::chrono::minutes(1);
+/// For one of the addresses that rank 0's host may be reached by.
+constexpr milliseconds kTryLimit = std::chrono::seconds(3);
+
+/// What rank 0 tells the others: port, secret, and the addresses of its host, a line each.
+std::string invitation(uint16_t port, const std::string& secret) {
+  std::string text = fmt::format("{}\n{}", port, secret);
+  for (const std::string& address : host_addresses()) text += "\n" + address;
+  return text;
+}
+
+struct Invitation {
+  uint16_t port = 0;
+  std::string secret;
+  std::vector<std::string> hosts;
+};
+
+Invitation read_invitation(const std::string& text, bool same_host) {
+  Invitation result;
+  std::istringstream lines(text);
+  std::string port;
+  std::getline(lines, port);
+  std::getline(lines, result.secret);
+  result.port = static_cast<uint16_t>(std::stoi(port));
+  constexpr const char* kLoopback = "127.0.0.1";
+  if (same_host) result.hosts.push_back(kLoopback);
+  for (std::string host; std::getline(lines, host);) result.hosts.push_back(host);
+  // Of a host without a network; elsewhere nobody there knows the secret.
+  if (!same_host) result.hosts.push_back(kLoopback);
+  return result;
+}
+
+/// Tries the addresses one after another: which of them leads to rank 0 from here nobody knows.
+std::unique_ptr<StoreControl> join(const Invitation& invitation, StoreOptions options) {
+  std::string tried;
+  for (const std::string& host : invitation.hosts) {
+    options.address = to_string(Endpoint{host, invitation.port});
+    options.join_timeout = kTryLimit;
+    try {
+      return std::make_unique<StoreControl>(Store(options));
+    } catch (const DistError& error) {
+      tried += fmt::format("\n{}: {}", options.address, error.what());
+    }
+  }
+  throw BackendError(fmt::format("[mpi] rank {} does not reach rank 0 at any of its addresses:{}",
+                                 options.rank, tried));
+}
+
+Wire connect() {
+  LS_CHECK(has_mpi(), BackendError,
+           "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
+  std::unique_ptr<MpiTransport> transport = connect_mpi(mpi_options());
+  const int rank = transport->rank();
+  std::shared_ptr<StoreServer> server;
+  std::string invited;
+  if (rank == 0) {
+    StoreServerOptions options;
+    options.address = "0.0.0.0:0";
+    options.job = "mpi";
+    options.secret = random_secret();
+    options.world_size = transport->size();
+    server = std::make_shared<StoreServer>(options);
+    invited = invitation(parse_endpoint(server->address()).port, options.secret);
+  }
+  // Surely so where ranks are counted node by node.
+  const bool same_host = transport->local_rank() == rank;
+  const std::vector<std::string> texts = transport->all_gather_bytes(invited, kStartLimit);
+  const Invitation found = read_invitation(texts[0], same_host);
+  StoreOptions options;
+  options.job = "mpi";
+  options.secret = found.secret;
+  options.rank = rank;
+  options.world_size = transport->size();
+  std::unique_ptr<StoreControl> control = join(found, options);
+  // Nobody goes on, or fails, before all can be told.
+  transport->all_gather_bytes({}, kStartLimit);
+  return {std::move(transport), std::move(control), std::move(server)};
+}
+
+}  // namespace
+
+std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options) {
+  return transport_group(std::make_shared<Communicator>(connect, options), "mpi");
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,16 @@
+// In place of mpi_transport.cc where MPI is not found, or not wanted.
+
+#include "core/check.h"
+#include "dist/mpi_transport.h"
+
+namespace lockstep::dist {
+
+bool has_mpi() noexcept { return false; }
+
+std::unique_ptr<MpiTransport> connect_mpi(const MpiOptions&) {
+  throw BackendError(
+      "[mpi] this Lockstep was built without MPI. Install MPI's development files (Debian: "
+      "libopenmpi-dev) and build it again.");
+}
+
+}  // namespace lockstep::dist

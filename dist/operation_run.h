@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "dist/communicator.h"
+#include "dist/peer_note.h"
+#include "dist/schedule_run.h"
+
+namespace lockstep::dist {
+
+/// The operations of one call, which end together.
+struct Batch {
+  std::shared_ptr<WorkState> work;
+  size_t remaining = 0;
+};
+
+/// An operation of a group under way on this rank; of the communication thread alone.
+struct OperationRun {
+  using Clock = std::chrono::steady_clock;
+
+  explicit OperationRun(Transport& transport) : run(transport) {}
+
+  std::shared_ptr<const GroupMembers> group;
+  Operation operation;
+  Signature signature;
+  uint64_t record = 0;  ///< of the flight recorder
+  std::shared_ptr<Batch> batch;
+  std::chrono::milliseconds timeout{0};
+  Clock::time_point begun;
+  Clock::time_point next_question;
+  Clock::duration between_questions{0};
+  Schedule schedule;
+  ScheduleRun run;
+  bool started = false;
+  std::map<int, Answer> answers;  ///< by rank of the group
+
+  Clock::time_point deadline() const { return begun + timeout; }
+  /// Ranks of the group that have not sent, or taken, what they must; by bit.
+  uint64_t awaited() const { return run.awaited() | run.unsent(); }
+};
+
+/// What ranks compare to see that they do the same. The two sides of a message have one signature.
+Signature signature_of(const GroupMembers& group, const NumberedOperation& numbered);
+/// "all_reduce #17 of 1,024 float32, sum in group world".
+std::string to_string(const Signature& signature, const GroupMembers& group);
+
+/// The tag of lane 0; the other lanes' follow. Below 2^30.
+uint64_t first_tag(const GroupMembers& group, const Operation& operation,
+                   const Signature& signature);
+
+/// Whether `later` must not begin before `earlier` has ended: messages of one tag between two ranks
+/// keep their order.
+bool must_follow(const OperationRun& later, const OperationRun& earlier);
+
+/// What an operation that took too long waits for, as far as the others told.
+std::string describe_wait(const OperationRun& run);
+
+}  // namespace lockstep::dist

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace lockstep::dist {
+
+/// How long to sleep when MPI has messages. Its events end a sleep, where it has any for the
+/// network at hand; nobody tells which. So sleeps are short until events have come before the
+/// messages.
+class Nap {
+ public:
+  enum class End : uint8_t { kEvent, kTime, kOther };  ///< what ended a sleep
+
+  std::chrono::microseconds longest(bool pending) const {
+    return pending ? limit_ : std::max(limit_, kIdle);
+  }
+  void slept(End end) {
+    end_ = end;
+    if (end == End::kTime && limit_ < kBlind) limit_ *= 2;
+  }
+  /// A message came to an end.
+  void ended() {
+    const End end = std::exchange(end_, End::kOther);
+    if (end == End::kEvent) limit_ = std::min(2 * limit_, kMost);
+    if (end == End::kTime) limit_ = kLeast;
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kLeast{50};
+  static constexpr std::chrono::microseconds kBlind{400};
+  static constexpr std::chrono::microseconds kIdle{10'000};
+  static constexpr std::chrono::microseconds kMost{102'400};
+
+  std::chrono::microseconds limit_ = kBlind;
+  End end_ = End::kOther;  ///< of the sleep since which no message has ended
+};
+
+/// How long to leave MPI alone while much is under way, so that it is not woken for every packet
+/// but finds some segments to move each time.
+class Pace {
+ public:
+  // Before each sleep: `adapt`, `rest`, `start`.
+
+  /// Of the next sleep; 0 where the first event should end it.
+  std::chrono::microseconds rest(size_t pending) const {
+    return pending >= kMuch && ended_bytes_ > 0 ? rest_ : std::chrono::microseconds(0);
+  }
+  /// Whether the next sleep is such a rest.
+  void start(bool rested) {
+    rested_ = rested;
+    ended_bytes_ = 0;
+  }
+  void ended(size_t bytes) { ended_bytes_ += bytes; }
+  void adapt() {
+    if (!std::exchange(rested_, false)) return;
+    if (ended_bytes_ < kFew) rest_ = std::min(2 * rest_, kMost);
+    if (ended_bytes_ > 2 * kFew) rest_ = std::max(rest_ / 2, kLeast);
+  }
+
+ private:
+  static constexpr size_t kMuch = 8;         ///< messages
+  static constexpr size_t kFew = 512 << 10;  ///< bytes
+  static constexpr std::chrono::microseconds kLeast{50};
+  static constexpr std::chrono::microseconds kMost{2000};
+
+  std::chrono::microseconds rest_ = kLeast;
+  size_t ended_bytes_ = 0;  ///< since the last sleep
+  bool rested_ = false;
+};
+
+}  // namespace lockstep::dist

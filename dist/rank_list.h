@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep::dist {
+
+/// Ranks for a person, in ascending order: "rank 5", "ranks 0-2, 5", "no rank".
+std::string rank_list(std::vector<int> ranks);
+
+}  // namespace lockstep::dist

@@ -1,0 +1,115 @@
+#include "dist/schedule_builder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/check.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+constexpr uint64_t kGrain = 64;
+/// Of one copying step: some 20 us. Of a very long copy there are no more steps than this.
+constexpr uint64_t kCopyBytes = 256 * 1024;
+constexpr uint64_t kMostCopies = 1024;
+
+uint64_t up_to_grain(uint64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+uint64_t quotient_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Segments::Segments(uint64_t bytes, uint64_t most) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const uint64_t limit = std::max(most / kGrain * kGrain, kGrain);
+  each_ = up_to_grain(quotient_up(bytes, quotient_up(bytes, limit)));
+  count_ = quotient_up(bytes, each_);
+}
+
+Parts::Parts(uint64_t bytes, int parts)
+    : bytes_(bytes), each_(up_to_grain(quotient_up(bytes, static_cast<uint64_t>(parts)))) {}
+
+uint64_t Parts::offset(int part) const {
+  return std::min(bytes_, each_ * static_cast<uint64_t>(part));
+}
+uint64_t Parts::size(int part) const { return std::min(each_, bytes_ - offset(part)); }
+
+ScheduleBuilder::ScheduleBuilder(const Operation& operation, int rank, int size, const Cut& cut)
+    : rank_(rank), size_(size), cut_(cut) {
+  schedule_.dtype = operation.dtype;
+  schedule_.reduction = operation.reduction;
+}
+
+void ScheduleBuilder::reserve(uint64_t steps, uint64_t sources, uint64_t orders) {
+  schedule_.steps.reserve(schedule_.steps.size() + steps);
+  schedule_.sources.reserve(schedule_.sources.size() + sources);
+  orders_.reserve(orders_.size() + orders);
+}
+
+ScheduleBuilder::StepId ScheduleBuilder::add(Step step) {
+  schedule_.steps.push_back(step);
+  return static_cast<StepId>(schedule_.steps.size() - 1);
+}
+
+ScheduleBuilder::StepId ScheduleBuilder::send(int peer, int lane, const Slice& slice) {
+  return add({.kind = Step::Kind::kSend,
+              .lane = static_cast<uint8_t>(lane),
+              .peer = peer,
+              .slice = slice});
+}
+
+ScheduleBuilder::StepId ScheduleBuilder::receive(int peer, int lane, const Slice& slice) {
+  return add({.kind = Step::Kind::kReceive,
+              .lane = static_cast<uint8_t>(lane),
+              .peer = peer,
+              .slice = slice});
+}
+
+void ScheduleBuilder::add_source(const Slice& slice) { schedule_.sources.push_back(slice); }
+
+ScheduleBuilder::StepId ScheduleBuilder::reduce(const Slice& result) {
+  const uint32_t first = unclaimed_source_;
+  unclaimed_source_ = static_cast<uint32_t>(schedule_.sources.size());
+  return add({.kind = Step::Kind::kReduce,
+              .slice = result,
+              .first_source = first,
+              .source_count = unclaimed_source_ - first});
+}
+
+void ScheduleBuilder::copy(const Slice& to, const Slice& from) {
+  const Segments pieces(from.bytes, std::max(kCopyBytes, from.bytes / kMostCopies));
+  for (uint64_t k = 0; k < pieces.count(); ++k) {
+    add_source({from.memory, from.offset + pieces.offset(k), pieces.size(k)});
+    add({.kind = Step::Kind::kCopy,
+         .slice = {to.memory, to.offset + pieces.offset(k), pieces.size(k)},
+         .first_source = std::exchange(unclaimed_source_, unclaimed_source_ + 1),
+         .source_count = 1});
+  }
+}
+
+uint64_t ScheduleBuilder::scratch(uint64_t bytes) {
+  return std::exchange(schedule_.scratch_bytes, schedule_.scratch_bytes + up_to_grain(bytes));
+}
+
+Schedule ScheduleBuilder::finish() {
+  constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
+  std::vector<Step>& steps = schedule_.steps;
+  LS_ASSERT(steps.size() < kMost && schedule_.sources.size() < kMost && orders_.size() < kMost);
+  for (const auto& [earlier, later] : orders_) {
+    ++steps[earlier].next_count;
+    ++steps[later].waits_for;
+  }
+  uint32_t first = 0;
+  for (Step& step : steps) {
+    step.first_next = first;
+    first += std::exchange(step.next_count, 0);
+  }
+  schedule_.next.resize(orders_.size());
+  for (const auto& [earlier, later] : orders_) {
+    Step& step = steps[earlier];
+    schedule_.next[step.first_next + step.next_count++] = later;
+  }
+  return std::move(schedule_);
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "dist/schedule.h"
+
+namespace lockstep::dist {
+
+/// How a run of bytes is cut into messages: equal ones, as few as `most` allows, at multiples of 64
+/// bytes. Of no bytes there are none.
+class Segments {
+ public:
+  Segments() = default;
+  Segments(uint64_t bytes, uint64_t most);
+
+  uint64_t count() const { return count_; }
+  uint64_t offset(uint64_t segment) const { return segment * each_; }
+  uint64_t size(uint64_t segment) const {
+    return segment + 1 < count_ ? each_ : bytes_ - segment * each_;
+  }
+  /// Of the largest, rounded up to a multiple of 64.
+  uint64_t room() const { return each_; }
+
+ private:
+  uint64_t bytes_ = 0;
+  uint64_t each_ = 0;
+  uint64_t count_ = 0;
+};
+
+/// Equal parts of `bytes` bytes, at multiples of 64 bytes; the last ones may be shorter or empty.
+class Parts {
+ public:
+  Parts(uint64_t bytes, int parts);
+
+  uint64_t offset(int part) const;
+  uint64_t size(int part) const;
+
+ private:
+  uint64_t bytes_;
+  uint64_t each_;
+};
+
+/// Writes a Schedule step by step.
+class ScheduleBuilder {
+ public:
+  /// Names a step, for `order`.
+  using StepId = uint32_t;
+
+  ScheduleBuilder(const Operation& operation, int rank, int size, const Cut& cut);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const Cut& cut() const { return cut_; }
+  DType dtype() const { return schedule_.dtype; }
+  Segments segments(uint64_t bytes) const { return {bytes, cut_.segment_bytes}; }
+  /// The `i`th rank after this one, 1 <= i < size: what all ranks send at the same time goes to
+  /// different ones.
+  int after(int i) const { return (rank_ + i) % size_; }
+
+  /// Room for so many more.
+  void reserve(uint64_t steps, uint64_t sources, uint64_t orders);
+  StepId send(int peer, int lane, const Slice& slice);
+  StepId receive(int peer, int lane, const Slice& slice);
+  /// Reduces what `add_source` named since the last step.
+  StepId reduce(const Slice& result);
+  void add_source(const Slice& slice);
+  /// Copies in pieces that do not keep the thread from its messages for long.
+  void copy(const Slice& to, const Slice& from);
+  /// `later` waits for `earlier`.
+  void order(StepId earlier, StepId later) { orders_.emplace_back(earlier, later); }
+
+  /// So many bytes of scratch memory, at a multiple of 64; the offset of the first.
+  uint64_t scratch(uint64_t bytes);
+
+  Schedule finish();
+
+ private:
+  StepId add(Step step);
+
+  Schedule schedule_;
+  std::vector<std::pair<StepId, StepId>> orders_;
+  uint32_t unclaimed_source_ = 0;
+  int rank_;
+  int size_;
+  Cut cut_;
+};
+
+// The plans of `plan`, by kind.
+
+void plan_all_reduce(ScheduleBuilder& builder, const Operation& operation);
+void plan_reduce_scatter(ScheduleBuilder& builder, const Operation& operation);
+void plan_reduce(ScheduleBuilder& builder, const Operation& operation);
+
+void plan_all_gather(ScheduleBuilder& builder, const Operation& operation);
+void plan_broadcast(ScheduleBuilder& builder, const Operation& operation);
+void plan_all_to_all(ScheduleBuilder& builder, const Operation& operation);
+void plan_barrier(ScheduleBuilder& builder);
+void plan_send(ScheduleBuilder& builder, const Operation& operation);
+void plan_receive(ScheduleBuilder& builder, const Operation& operation);
+
+}  // namespace lockstep::dist

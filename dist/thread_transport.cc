@@ -1,0 +1,266 @@
+#include "dist/thread_transport.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/check.h"
+
+namespace lockstep::dist {
+namespace {
+
+/// A message between two threads. The sender may forget it while the receiver has not begun to
+/// copy.
+struct Envelope {
+  enum class State : uint8_t { kWaiting, kCopying, kCopied, kRefused, kForgotten };
+
+  int from = 0;
+  uint64_t tag = 0;
+  const void* data = nullptr;
+  size_t bytes = 0;
+  std::atomic<State> state{State::kWaiting};
+};
+using SharedEnvelope = std::shared_ptr<Envelope>;
+
+/// Where the others leave what a rank must know.
+struct Inbox {
+  std::mutex lock;
+  std::condition_variable filled;
+  std::vector<SharedEnvelope> arrived;
+  std::vector<int> gone;  ///< ranks that ended
+  bool news = false;      ///< since the last sleep
+  bool closed = false;
+
+  void notify(std::unique_lock<std::mutex> held) {
+    news = true;
+    held.unlock();
+    filled.notify_one();
+  }
+};
+
+using Network = std::vector<Inbox>;
+
+class ThreadTransport final : public Transport {
+ public:
+  ThreadTransport(std::shared_ptr<Network> network, int rank)
+      : network_(std::move(network)), rank_(rank), gone_(network_->size(), false) {}
+
+  ~ThreadTransport() override {
+    for (const Sent& sent : sent_) forget(*sent.envelope);
+    std::vector<SharedEnvelope> unread;
+    {
+      const std::lock_guard guard(own().lock);
+      own().closed = true;
+      unread = std::move(own().arrived);
+    }
+    for (const SharedEnvelope& envelope : unread) refuse(*envelope);
+    for (auto& [key, queue] : waiting_) {
+      for (const SharedEnvelope& envelope : queue) refuse(*envelope);
+    }
+    for (Inbox& inbox : *network_) {
+      if (&inbox == &own()) continue;
+      std::unique_lock held(inbox.lock);
+      inbox.gone.push_back(rank_);
+      inbox.notify(std::move(held));
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(network_->size()); }
+  uint64_t tag_limit() const override { return uint64_t{1} << 62; }
+  size_t segment_bytes() const override { return size_t{256} << 10; }
+  int window() const override { return 4; }
+
+  void send(int to, uint64_t tag, const void* data, size_t bytes, Message& message) override {
+    const auto envelope = std::make_shared<Envelope>();
+    envelope->from = rank_;
+    envelope->tag = tag;
+    envelope->data = data;
+    envelope->bytes = bytes;
+    message = {Message::State::kPending, 0, {}};
+    Inbox& inbox = network_->at(static_cast<size_t>(to));
+    std::unique_lock held(inbox.lock);
+    if (inbox.closed) return fail(message, to);
+    inbox.arrived.push_back(envelope);
+    inbox.notify(std::move(held));
+    sent_.push_back({envelope, &message, to});
+  }
+
+  void receive(int from, uint64_t tag, void* data, size_t bytes, Message& message) override {
+    message = {Message::State::kPending, 0, {}};
+    posted_[{from, tag}].push_back({data, bytes, &message});
+    settle(from, tag);
+    if (message.state != Message::State::kPending) ended_at_once_ = true;
+  }
+
+  void cancel(Message& message) noexcept override {
+    for (auto& [key, queue] : posted_) {
+      std::erase_if(queue, [&](const Posted& posted) { return posted.message == &message; });
+    }
+    std::erase_if(posted_, [](const auto& entry) { return entry.second.empty(); });
+    std::erase_if(sent_, [&](const Sent& sent) {
+      if (sent.message != &message) return false;
+      forget(*sent.envelope);
+      return true;
+    });
+    message.state = Message::State::kIdle;
+  }
+
+  bool progress() override {
+    bool ended = std::exchange(ended_at_once_, false);
+    take_in(ended);
+    std::erase_if(sent_, [&](const Sent& sent) {
+      const Envelope::State state = sent.envelope->state.load(std::memory_order_acquire);
+      if (state == Envelope::State::kRefused) {
+        fail(*sent.message, sent.to);
+      } else if (state == Envelope::State::kCopied) {
+        sent.message->state = Message::State::kDone;
+        sent.message->bytes = sent.envelope->bytes;
+      } else {
+        return false;
+      }
+      ended = true;
+      return true;
+    });
+    return ended;
+  }
+
+  void sleep(std::chrono::microseconds limit) override {
+    std::unique_lock held(own().lock);
+    own().filled.wait_for(held, limit, [&] { return own().news; });
+    own().news = false;
+  }
+
+  void wake() noexcept override { own().notify(std::unique_lock(own().lock)); }
+
+ private:
+  using Key = std::pair<int, uint64_t>;  // from, tag
+  struct Posted {
+    void* data;
+    size_t bytes;
+    Message* message;
+  };
+  struct Sent {
+    SharedEnvelope envelope;
+    Message* message;
+    int to;
+  };
+
+  Inbox& own() const { return (*network_)[static_cast<size_t>(rank_)]; }
+
+  static void fail(Message& message, int peer) {
+    message.state = Message::State::kFailed;
+    message.error = fmt::format("rank {} has ended", peer);
+  }
+  static void refuse(Envelope& envelope) noexcept {
+    auto state = Envelope::State::kWaiting;
+    envelope.state.compare_exchange_strong(state, Envelope::State::kRefused);
+  }
+  /// Returns when nobody reads the sender's memory any more.
+  static void forget(Envelope& envelope) noexcept {
+    auto state = Envelope::State::kWaiting;
+    if (envelope.state.compare_exchange_strong(state, Envelope::State::kForgotten)) return;
+    while (envelope.state.load(std::memory_order_acquire) == Envelope::State::kCopying) {
+      std::this_thread::yield();
+    }
+  }
+
+  /// What others left, put where it is looked for.
+  void take_in(bool& ended) {
+    {
+      const std::lock_guard guard(own().lock);
+      arrived_.swap(own().arrived);
+      gone_now_.swap(own().gone);
+    }
+    for (SharedEnvelope& envelope : arrived_) {
+      const Key key{envelope->from, envelope->tag};
+      waiting_[key].push_back(std::move(envelope));
+      ended |= settle(key.first, key.second);
+    }
+    arrived_.clear();
+    for (const int rank : gone_now_) {
+      gone_[static_cast<size_t>(rank)] = true;
+      std::vector<uint64_t> tags;
+      for (const auto& [key, queue] : posted_) {
+        if (key.first == rank) tags.push_back(key.second);
+      }
+      for (const uint64_t tag : tags) ended |= settle(rank, tag);
+    }
+    gone_now_.clear();
+  }
+
+  /// Brings together what was sent and what is expected under one tag; whether anything ended.
+  bool settle(int from, uint64_t tag) {
+    const auto expected = posted_.find({from, tag});
+    if (expected == posted_.end()) return false;
+    const auto queue = waiting_.find({from, tag});
+    bool ended = false;
+    while (!expected->second.empty() && queue != waiting_.end() && !queue->second.empty()) {
+      const SharedEnvelope envelope = std::move(queue->second.front());
+      queue->second.pop_front();
+      ended |= copy(*envelope, expected->second.front());
+      if (expected->second.front().message->state != Message::State::kPending) {
+        expected->second.pop_front();
+      }
+    }
+    if (queue != waiting_.end() && queue->second.empty()) waiting_.erase(queue);
+    if (gone_[static_cast<size_t>(from)]) {
+      for (const Posted& posted : expected->second) fail(*posted.message, from);
+      ended |= !expected->second.empty();
+      expected->second.clear();
+    }
+    if (expected->second.empty()) posted_.erase(expected);
+    return ended;
+  }
+
+  bool copy(Envelope& envelope, const Posted& posted) {
+    auto state = Envelope::State::kWaiting;
+    if (!envelope.state.compare_exchange_strong(state, Envelope::State::kCopying)) return false;
+    if (envelope.bytes <= posted.bytes) {
+      if (envelope.bytes > 0) std::memcpy(posted.data, envelope.data, envelope.bytes);
+      posted.message->state = Message::State::kDone;
+      posted.message->bytes = envelope.bytes;
+    } else {
+      posted.message->state = Message::State::kFailed;
+      posted.message->bytes = envelope.bytes;
+      posted.message->error = fmt::format("rank {} sent {} bytes where {} were expected",
+                                          envelope.from, envelope.bytes, posted.bytes);
+    }
+    envelope.state.store(Envelope::State::kCopied, std::memory_order_release);
+    Inbox& sender = (*network_)[static_cast<size_t>(envelope.from)];
+    sender.notify(std::unique_lock(sender.lock));
+    return true;
+  }
+
+  std::shared_ptr<Network> network_;
+  int rank_;
+  std::vector<bool> gone_;
+  bool ended_at_once_ = false;
+  std::map<Key, std::deque<Posted>> posted_;
+  std::map<Key, std::deque<SharedEnvelope>> waiting_;
+  std::vector<Sent> sent_;
+  std::vector<SharedEnvelope> arrived_;
+  std::vector<int> gone_now_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> thread_transports(int size) {
+  LS_CHECK(size >= 1, DistError, "[thread_transports] expected at least 1 rank, got {}.", size);
+  const auto network = std::make_shared<Network>(static_cast<size_t>(size));
+  std::vector<std::unique_ptr<Transport>> result;
+  for (int rank = 0; rank < size; ++rank) {
+    result.push_back(std::make_unique<ThreadTransport>(network, rank));
+  }
+  return result;
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "dist/transport.h"
+
+namespace lockstep::dist {
+
+/// Memory for a message that came before it was asked for.
+struct SpareBuffer {
+  std::unique_ptr<std::byte[]> data;
+  size_t capacity = 0;
+};
+
+/// A message on its way through a channel, on either side.
+struct Transfer {
+  Transfer* next = nullptr;
+  uint64_t id = 0;  ///< the sender's number for it
+  uint64_t tag = 0;
+  uint64_t total = 0;  ///< bytes; of a posted receive, the room for them
+  uint64_t moved = 0;
+  /// Where they come from or go to. Null where what arrives goes to `spare` or nowhere.
+  std::byte* data = nullptr;
+  Message* message = nullptr;  ///< null when nobody asks for it, or no more
+  SpareBuffer spare;
+  bool announced = false;  ///< not sent but where it is granted
+  bool early = false;      ///< nobody has asked for it yet
+};
+
+/// First in, first out.
+class TransferQueue {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  Transfer* front() const noexcept { return first_; }
+  void push(Transfer* transfer) noexcept {
+    transfer->next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = transfer;
+    last_ = transfer;
+  }
+  /// Takes the first out for which `chosen` is true; null where there is none.
+  template <class Predicate>
+  Transfer* take(Predicate chosen) noexcept {
+    Transfer* before = nullptr;
+    for (Transfer* at = first_; at != nullptr; before = at, at = at->next) {
+      if (!chosen(*at)) continue;
+      (before == nullptr ? first_ : before->next) = at->next;
+      if (last_ == at) last_ = before;
+      return at;
+    }
+    return nullptr;
+  }
+  Transfer* pop() noexcept {
+    return take([](const Transfer&) { return true; });
+  }
+
+ private:
+  Transfer* first_ = nullptr;
+  Transfer* last_ = nullptr;
+};
+
+/// Transfers by tag; those of one tag stay in order.
+class TransferTable {
+ public:
+  void push(Transfer* transfer) noexcept { queue_of(transfer->tag).push(transfer); }
+  Transfer* take(uint64_t tag) noexcept {
+    return queue_of(tag).take([tag](const Transfer& transfer) { return transfer.tag == tag; });
+  }
+  template <class Predicate>
+  Transfer* take_if(Predicate chosen) noexcept {
+    for (TransferQueue& queue : queues_) {
+      if (Transfer* const transfer = queue.take(chosen)) return transfer;
+    }
+    return nullptr;
+  }
+
+ private:
+  TransferQueue& queue_of(uint64_t tag) noexcept {
+    return queues_[(tag * 0x9e3779b97f4a7c15U) >> 58];
+  }
+
+  std::array<TransferQueue, 64> queues_;
+};
+
+/// Keeps transfers and buffers that are not in use, so that steady traffic allocates nothing.
+class TransferPool {
+ public:
+  /// As one newly made.
+  Transfer* make() {
+    if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<Transfer>()).get());
+    Transfer* const transfer = free_.back();
+    free_.pop_back();
+    return transfer;
+  }
+  void drop(Transfer* transfer) {
+    drop(std::move(transfer->spare));
+    *transfer = {};
+    free_.push_back(transfer);
+  }
+
+  SpareBuffer make_buffer(size_t bytes);
+  void drop(SpareBuffer buffer);
+
+ private:
+  /// By the power of two that their size is.
+  std::array<std::vector<SpareBuffer>, 64> buffers_;
+  std::vector<std::unique_ptr<Transfer>> all_;
+  std::vector<Transfer*> free_;
+};
+
+}  // namespace lockstep::dist

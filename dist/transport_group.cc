@@ -1,0 +1,173 @@
+#include "dist/transport_group.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "core/check.h"
+#include "core/device_runtime.h"
+#include "core/ops/factory.h"
+#include "dist/hash_words.h"
+#include "dist/work_state.h"
+
+namespace lockstep::dist {
+namespace {
+
+class TransportGroup final : public ProcessGroup {
+ public:
+  TransportGroup(std::shared_ptr<Communicator> communicator,
+                 std::shared_ptr<const GroupMembers> members, const char* backend)
+      : ProcessGroup(members->rank, static_cast<int>(members->ranks.size()), members->name),
+        communicator_(std::move(communicator)),
+        members_(std::move(members)),
+        backend_(backend) {
+    communicator_->recorder().add_group(members_->id, members_->name, members_->ranks);
+  }
+
+  ~TransportGroup() override {
+    if (std::uncaught_exceptions() > exceptions_) {
+      abort("an error on this rank ended the group \"" + name() + "\"");
+    }
+  }
+
+  const char* backend() const noexcept override { return backend_; }
+  std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
+  void abort(const std::string& reason) noexcept override { communicator_->abort(reason); }
+
+ private:
+  Work start(Launch launch) override;
+  uint64_t next_number(const Operation& operation);
+  const Stream& stream(Device device);
+  void check_device(const Launch& launch) const;
+  void check_ranks(const std::vector<int>& ranks) const;
+
+  std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<const GroupMembers> members_;
+  const char* backend_;
+  int exceptions_ = std::uncaught_exceptions();
+
+  std::mutex lock_;  // of what follows; held while operations are put in order
+  uint64_t next_ = 0;
+  std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
+  std::map<std::pair<DeviceType, int>, OwnedStream> streams_;
+};
+
+void TransportGroup::check_device(const Launch& launch) const {
+  const Device device = launch.device;
+  LS_CHECK(device.type == DeviceType::kCPU || require_runtime(device).runs_cpu_kernels(),
+           DeviceError,
+           "[{}] the {} group takes tensors whose memory the cpu reaches, got one on {}.",
+           dist::name(launch.operations.front().kind), backend_, to_string(device));
+}
+
+uint64_t TransportGroup::next_number(const Operation& operation) {
+  if (operation.kind != OpKind::kSend && operation.kind != OpKind::kReceive) return next_++;
+  return next_messages_[{operation.kind, operation.root, operation.user_tag}]++;
+}
+
+const Stream& TransportGroup::stream(Device device) {
+  const std::pair key{device.type, static_cast<int>(device.index)};
+  auto found = streams_.find(key);
+  if (found == streams_.end()) found = streams_.emplace(key, OwnedStream(device, -1)).first;
+  return found->second.get();
+}
+
+Work TransportGroup::start(Launch launch) {
+  check_device(launch);
+  if (const std::exception_ptr failure = communicator_->failure()) std::rethrow_exception(failure);
+  auto work = std::make_shared<WorkState>();
+  work->device = launch.device;
+
+  const std::lock_guard guard(lock_);
+  std::vector<NumberedOperation> operations;
+  for (Operation& operation : launch.operations) {
+    const uint64_t number = next_number(operation);
+    operations.push_back({std::move(operation), number});
+  }
+  std::vector<uint64_t> records = communicator_->note(*members_, operations);
+  if (launch.device.type == DeviceType::kCPU) {
+    work->tensors = std::move(launch.tensors);
+    communicator_->begin(members_, std::move(operations), std::move(records), launch.timeout, work);
+    return Work(std::move(work));
+  }
+  // The stream's thread waits for the communication as for a kernel.
+  const Stream side = stream(launch.device);
+  side.wait_stream(current_stream(launch.device));
+  for (const Tensor& tensor : launch.tensors) work->tensors.push_back(tensor);
+  side.add_callback([communicator = communicator_, members = members_, operations, records,
+                     timeout = launch.timeout, work] {
+    try {
+      communicator->begin(members, operations, records, timeout, work);
+    } catch (...) {
+      work->finish(std::current_exception());
+    }
+    while (!Work(work).is_completed()) work->done.wait(0);
+  });
+  work->finished.record(side);
+  for (const Tensor& tensor : launch.tensors) tensor.record_use(side);
+  return Work(std::move(work));
+}
+
+void TransportGroup::check_ranks(const std::vector<int>& ranks) const {
+  std::vector<int> sorted = ranks;
+  std::ranges::sort(sorted);
+  LS_CHECK(!sorted.empty() && sorted.front() >= 0 && sorted.back() < size() &&
+               std::ranges::adjacent_find(sorted) == sorted.end(),
+           DistError, "[subgroup] ranks: expected different ranks of 0 to {}, at least one.",
+           size() - 1);
+}
+
+std::unique_ptr<ProcessGroup> TransportGroup::subgroup(std::vector<int> ranks, std::string name) {
+  check_ranks(ranks);
+  std::vector<uint64_t> words(ranks.begin(), ranks.end());
+  for (const char c : name) words.push_back(static_cast<unsigned char>(c));
+  // What all must agree on, and each rank's next index; the largest is free everywhere.
+  const auto wanted = static_cast<int64_t>(hash_words(words));
+  const Tensor agreed = empty({3}, DType::kI64);
+  auto* const values = agreed.data<int64_t>();
+  values[0] = wanted;
+  values[1] = ~wanted;  // its maximum is the complement of the smallest
+  values[2] = communicator_->next_group_index();
+  all_reduce(agreed, {ReduceOp::kMax}).wait();
+  const bool agree = values[0] == wanted && values[1] == ~wanted;
+  if (!agree) finish_together(*this);
+  LS_CHECK(agree, MismatchError,
+           "[subgroup] the ranks of group {} ask for different groups: all must pass the same "
+           "ranks, in the same order, and the same name.",
+           this->name());
+  const auto index = static_cast<uint32_t>(values[2]);
+  LS_CHECK(index < kMostGroups, DistError, "[subgroup] expected at most {} groups in a job.",
+           kMostGroups);
+  communicator_->set_next_group_index(index + 1);
+
+  const auto own = std::ranges::find(ranks, rank());
+  if (own == ranks.end()) return nullptr;
+  auto members = std::make_shared<GroupMembers>();
+  members->id = hash_words(std::array<uint64_t, 3>{members_->id, index, hash_words(words)});
+  members->index = index;
+  members->name = std::move(name);
+  members->rank = static_cast<int>(own - ranks.begin());
+  for (const int each : ranks) members->ranks.push_back(members_->ranks[static_cast<size_t>(each)]);
+  auto group = std::make_unique<TransportGroup>(communicator_, std::move(members), backend_);
+  group->set_timeout(timeout());
+  return group;
+}
+
+}  // namespace
+
+std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> communicator,
+                                              const char* backend) {
+  auto members = std::make_shared<GroupMembers>();
+  members->name = "world";
+  members->rank = communicator->rank();
+  members->ranks.resize(static_cast<size_t>(communicator->size()));
+  std::iota(members->ranks.begin(), members->ranks.end(), 0);
+  return std::make_unique<TransportGroup>(std::move(communicator), std::move(members), backend);
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dist/communicator.h"
+#include "dist/process_group.h"
+
+namespace lockstep::dist {
+
+/// The group of all ranks of a communicator. Takes tensors of the cpu and of devices whose memory
+/// the cpu reaches (host). `backend` names the kind of transport and must be a literal.
+std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> communicator,
+                                              const char* backend);
+
+}  // namespace lockstep::dist

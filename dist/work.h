@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace lockstep::dist {
+
+struct WorkState;
+
+/// An operation of a ProcessGroup under way. A handle: copies are of the same operation, which goes
+/// on when they are gone. Thread-safe.
+class Work {
+ public:
+  /// Of nothing: done.
+  Work() = default;
+  explicit Work(std::shared_ptr<WorkState> state) : state_(std::move(state)) {}
+
+  /// Makes what comes next see the results. For tensors of the cpu: blocks until the operation is
+  /// done on this rank. For tensors of a device with streams: later work on the current stream
+  /// waits, the caller does not. Throws what the operation failed with, if that is known.
+  void wait() const;
+  /// Blocks until the operation is done on this rank, whatever the device. Throws its failure.
+  void synchronize() const;
+  /// Whether it is done or failed. Never blocks.
+  bool is_completed() const;
+
+ private:
+  std::shared_ptr<WorkState> state_;
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <vector>
+
+#include "core/event.h"
+#include "core/tensor.h"
+
+namespace lockstep::dist {
+
+/// What a Work is a handle of.
+///
+/// Everything but `done` is written before `done` is, by the thread that starts the operation, and
+/// `error` by the one that ends it.
+struct WorkState {
+  /// Whose memory the operation uses; let go of when it ends.
+  std::vector<Tensor> tensors;
+  Device device;
+  /// Where the device has streams: the place in the group's stream after which the results are
+  /// there.
+  Event finished;
+  std::exception_ptr error;
+  std::atomic<uint32_t> done{0};
+
+  /// Ends the operation; null for success. Any thread, once.
+  void finish(std::exception_ptr failure) noexcept;
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,1 @@
+set(LOCKSTEP_TEST_LABELS dist)

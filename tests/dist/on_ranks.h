@@ -1,0 +1,25 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <functional>
+
+#include "dist/thread_group.h"
+
+namespace lockstep::dist {
+
+/// Runs `body` on `size` ranks that are threads; none should throw.
+inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) {
+  const auto errors = run_thread_ranks(size, body);
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (!errors[rank]) continue;
+    try {
+      std::rethrow_exception(errors[rank]);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "rank " << rank << ": " << error.what();
+    }
+  }
+}
+
+}  // namespace lockstep::dist

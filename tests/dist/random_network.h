@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "dist/transport.h"
+
+namespace lockstep::dist {
+
+/// A network in one thread, for tests of what runs over a Transport. Which messages arrive, and
+/// when their sender is told, is drawn by lot; those of one tag keep their order. It notes what no
+/// real network could: memory of a message that was changed before the message was done.
+class RandomNetwork {
+ public:
+  RandomNetwork(int size, uint64_t seed, int window = 4);
+  ~RandomNetwork();
+
+  Transport& of(int rank);
+  /// From now on messages to and from `rank` fail, also those in flight.
+  void kill(int rank);
+
+  /// Messages that nobody received, and receives that nobody sent to.
+  size_t left_over() const;
+  /// What was done to messages' memory while they were in flight.
+  const std::vector<std::string>& complaints() const { return complaints_; }
+  uint64_t bytes_sent(int rank) const { return bytes_sent_[static_cast<size_t>(rank)]; }
+  uint64_t messages_sent(int rank) const { return messages_sent_[static_cast<size_t>(rank)]; }
+  /// The most that was ever in flight with one tag between two ranks.
+  size_t most_in_flight() const { return most_in_flight_; }
+
+ private:
+  class Port;
+  struct Sent {
+    const std::byte* data;
+    std::vector<std::byte> copy;
+    Message* message;  ///< null once the sender was told
+  };
+  struct Wanted {
+    std::byte* data;
+    size_t bytes;
+    Message* message;
+  };
+  /// From, to, tag.
+  using Channel = std::tuple<int, int, uint64_t>;
+  struct Queues {
+    std::deque<Sent> sent;
+    std::deque<Wanted> wanted;
+  };
+
+  bool one_of(unsigned n) { return random_() % n == 0; }
+  bool progress(int rank);
+  void tell(Sent& sent, const Channel& channel);
+  void deliver(Queues& queues, const Channel& channel);
+  void fail(Message* message, int rank);
+
+  std::mt19937_64 random_;
+  int window_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::map<Channel, Queues> channels_;
+  std::vector<bool> dead_;
+  std::vector<std::string> complaints_;
+  std::vector<uint64_t> bytes_sent_;
+  std::vector<uint64_t> messages_sent_;
+  size_t most_in_flight_ = 0;
+};
+
+}  // namespace lockstep::dist

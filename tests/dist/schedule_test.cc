@@ -1,0 +1,328 @@
+#include "dist/schedule.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/dist/random_operation.h"
+
+namespace lockstep::dist {
+namespace {
+
+using Memory = Slice::Memory;
+
+bool is_message(const Step& step) {
+  return step.kind == Step::Kind::kSend || step.kind == Step::Kind::kReceive;
+}
+
+std::vector<Slice> sources_of(const Schedule& schedule, const Step& step) {
+  const auto first = schedule.sources.begin() + step.first_source;
+  return {first, first + step.source_count};
+}
+
+/// Bytes of the messages of every lane from one rank to another, in order.
+using Messages = std::map<std::tuple<int, int, int>, std::vector<uint64_t>>;
+
+Messages messages(const Collective& collective, Step::Kind kind) {
+  Messages result;
+  for (int rank = 0; rank < collective.size; ++rank) {
+    for (const Step& step : collective.plan(rank).steps) {
+      if (step.kind != kind) continue;
+      const auto ends =
+          kind == Step::Kind::kSend ? std::pair(rank, step.peer) : std::pair(step.peer, rank);
+      result[{ends.first, ends.second, step.lane}].push_back(step.slice.bytes);
+    }
+  }
+  return result;
+}
+
+uint64_t bytes_sent(const Schedule& schedule) {
+  uint64_t bytes = 0;
+  for (const Step& step : schedule.steps) {
+    if (step.kind == Step::Kind::kSend) bytes += step.slice.bytes;
+  }
+  return bytes;
+}
+
+/// Memory of one rank in one line, input and output in place or apart.
+struct Span {
+  uint64_t begin;
+  uint64_t end;
+  bool is_written;
+};
+bool meet(const Span& a, const Span& b) {
+  return a.begin < b.end && b.begin < a.end && (a.is_written || b.is_written);
+}
+
+class Line {
+ public:
+  Line(const Collective& collective, int rank) {
+    constexpr uint64_t kFar = uint64_t{1} << 40;
+    const Operation operation = collective.operation(rank);
+    const uint64_t input = input_bytes(operation, collective.size);
+    const uint64_t output = output_bytes(operation, collective.size);
+    if (collective.in_place) {
+      (input < output ? input_ : output_) = own_part(operation, rank);
+    } else {
+      output_ = kFar;
+    }
+    scratch_ = 2 * kFar;
+  }
+  Span at(const Slice& slice, bool is_written) const {
+    const uint64_t base = slice.memory == Memory::kInput    ? input_
+                          : slice.memory == Memory::kOutput ? output_
+                                                            : scratch_;
+    return {base + slice.offset, base + slice.offset + slice.bytes, is_written};
+  }
+
+ private:
+  uint64_t input_ = 0;
+  uint64_t output_ = 0;
+  uint64_t scratch_ = 0;
+};
+
+/// What a step touches. A copy to where its source lies touches nothing.
+std::vector<Span> touched(const Line& line, const Schedule& schedule, const Step& step) {
+  if (step.kind == Step::Kind::kSend) return {line.at(step.slice, false)};
+  std::vector<Span> spans = {line.at(step.slice, true)};
+  for (const Slice& source : sources_of(schedule, step)) spans.push_back(line.at(source, false));
+  if (step.kind == Step::Kind::kCopy && spans[0].begin == spans[1].begin) return {};
+  return spans;
+}
+
+/// For every step, which ones are done before it begins.
+class Precedence {
+ public:
+  explicit Precedence(const Schedule& schedule)
+      : words_(schedule.steps.size() / 64 + 1), bits_(schedule.steps.size() * words_) {
+    for (size_t id = 0; id < schedule.steps.size(); ++id) {
+      const Step& step = schedule.steps[id];
+      const uint64_t* own = &bits_[id * words_];
+      for (uint32_t i = 0; i < step.next_count; ++i) {
+        uint64_t* next = &bits_[schedule.next[step.first_next + i] * words_];
+        for (size_t word = 0; word < words_; ++word) next[word] |= own[word];
+        next[id / 64] |= uint64_t{1} << id % 64;
+      }
+    }
+  }
+  bool is_before(size_t earlier, size_t later) const {
+    return (bits_[later * words_ + earlier / 64] >> earlier % 64 & 1) != 0;
+  }
+
+ private:
+  size_t words_;
+  std::vector<uint64_t> bits_;
+};
+
+RC_GTEST_PROP(ScheduleTest, WhatOneRankSendsTheOtherReceivesInThatOrder, ()) {
+  const Collective collective = *random_collective();
+  RC_ASSERT(messages(collective, Step::Kind::kSend) == messages(collective, Step::Kind::kReceive));
+}
+
+RC_GTEST_PROP(ScheduleTest, StepsWaitForEarlierOnesAndSayForHowMany, ()) {
+  const Collective collective = *random_collective();
+  for (int rank = 0; rank < collective.size; ++rank) {
+    const Schedule schedule = collective.plan(rank);
+    std::vector<uint32_t> waits(schedule.steps.size());
+    for (uint32_t id = 0; id < schedule.steps.size(); ++id) {
+      const Step& step = schedule.steps[id];
+      RC_ASSERT(step.first_next + step.next_count <= schedule.next.size());
+      for (uint32_t i = 0; i < step.next_count; ++i) {
+        const uint32_t next = schedule.next[step.first_next + i];
+        RC_ASSERT(next > id);
+        RC_ASSERT(next < schedule.steps.size());
+        ++waits[next];
+      }
+      RC_ASSERT(step.waits_for == waits[id]);
+    }
+  }
+}
+
+RC_GTEST_PROP(ScheduleTest, SlicesLieInTheirMemoryAndMessagesKeepToTheCut, ()) {
+  const Collective collective = *random_collective();
+  for (int rank = 0; rank < collective.size; ++rank) {
+    const Operation operation = collective.operation(rank);
+    const Schedule schedule = collective.plan(rank);
+    const auto check = [&](const Slice& slice) {
+      const uint64_t limit =
+          slice.memory == Memory::kInput    ? input_bytes(operation, collective.size)
+          : slice.memory == Memory::kOutput ? output_bytes(operation, collective.size)
+                                            : schedule.scratch_bytes;
+      RC_ASSERT(slice.offset + slice.bytes <= limit);
+      RC_ASSERT(slice.bytes % size_of(schedule.dtype) == 0u);
+    };
+    for (const Step& step : schedule.steps) {
+      check(step.slice);
+      for (const Slice& source : sources_of(schedule, step)) {
+        check(source);
+        RC_ASSERT(source.bytes == step.slice.bytes);
+      }
+      if (is_message(step)) {
+        RC_ASSERT(step.peer != rank);
+        RC_ASSERT(step.peer >= 0 && step.peer < collective.size);
+        RC_ASSERT(step.lane < kLanes);
+        RC_ASSERT(step.slice.bytes <= collective.cut.segment_bytes);
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(ScheduleTest, StepsThatMayRunTogetherDoNotMeetInMemory, ()) {
+  const Collective collective = *random_collective();
+  for (int rank = 0; rank < collective.size; ++rank) {
+    const Schedule schedule = collective.plan(rank);
+    const Line line(collective, rank);
+    const Precedence precedence(schedule);
+    std::vector<std::pair<Span, size_t>> spans;
+    for (size_t id = 0; id < schedule.steps.size(); ++id) {
+      for (const Span& span : touched(line, schedule, schedule.steps[id])) {
+        spans.emplace_back(span, id);
+      }
+    }
+    std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
+    });
+    for (size_t i = 0; i < spans.size(); ++i) {
+      const auto& [span, id] = spans[i];
+      for (size_t j = i + 1; j < spans.size() && spans[j].first.begin < span.end; ++j) {
+        const auto& [other, other_id] = spans[j];
+        if (id == other_id || !meet(span, other)) continue;
+        RC_ASSERT(precedence.is_before(std::min(id, other_id), std::max(id, other_id)));
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(ScheduleTest, AResultLiesWhereOneOfItsSourcesDoesOrApart, ()) {
+  const Collective collective = *random_collective();
+  for (int rank = 0; rank < collective.size; ++rank) {
+    const Schedule schedule = collective.plan(rank);
+    const Line line(collective, rank);
+    for (const Step& step : schedule.steps) {
+      if (is_message(step)) continue;
+      const Span result = line.at(step.slice, true);
+      for (const Slice& slice : sources_of(schedule, step)) {
+        const Span source = line.at(slice, false);
+        RC_ASSERT(source.begin == result.begin || !meet(source, result));
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(ScheduleTest, ScratchMemoryIsAWindowOfSegmentsFromEachRank, ()) {
+  const Collective collective = *random_collective();
+  for (int rank = 0; rank < collective.size; ++rank) {
+    RC_ASSERT(collective.plan(rank).scratch_bytes <=
+              static_cast<uint64_t>(collective.cut.window) * collective.cut.segment_bytes *
+                  static_cast<uint64_t>(collective.size - 1));
+  }
+}
+
+TEST(ScheduleTest, AllReduceSendsTheLeastPossible) {
+  for (const int size : {2, 3, 4, 5, 6, 7, 8}) {
+    const int64_t part = 64 * 1024;  // elements that each rank owns
+    Collective all_reduce = collective(OpKind::kAllReduce, size, part * size);
+    for (int rank = 0; rank < size; ++rank) {
+      EXPECT_EQ(bytes_sent(all_reduce.plan(rank)),
+                2u * static_cast<uint64_t>(size - 1) * static_cast<uint64_t>(part) * 4)
+          << size << " ranks";
+    }
+    const Collective scatter = collective(OpKind::kReduceScatter, size, part);
+    const Collective gather = collective(OpKind::kAllGather, size, part);
+    EXPECT_EQ(bytes_sent(scatter.plan(0)), static_cast<uint64_t>(size - 1) * part * 4);
+    EXPECT_EQ(bytes_sent(gather.plan(0)), static_cast<uint64_t>(size - 1) * part * 4);
+  }
+}
+
+TEST(ScheduleTest, NoRankOfABroadcastSendsMuchMoreThanTheTensor) {
+  for (const int size : {2, 3, 5, 8}) {
+    const int64_t count = 840 * 64;
+    const Collective broadcast = collective(OpKind::kBroadcast, size, count);
+    for (int rank = 0; rank < size; ++rank) {
+      EXPECT_LE(bytes_sent(broadcast.plan(rank)), static_cast<uint64_t>(count) * 4);
+    }
+  }
+}
+
+TEST(ScheduleTest, SmallOperationsTakeOneRound) {
+  for (const OpKind kind :
+       {OpKind::kAllReduce, OpKind::kReduceScatter, OpKind::kAllGather, OpKind::kBroadcast,
+        OpKind::kReduce, OpKind::kAllToAll, OpKind::kBarrier}) {
+    const Collective small = collective(kind, 5, 2048);  // 8 KiB
+    for (int rank = 0; rank < small.size; ++rank) {
+      int sends = 0;
+      for (const Step& step : small.plan(rank).steps) {
+        if (!is_message(step)) continue;
+        EXPECT_EQ(step.waits_for, 0u) << name(kind);
+        sends += step.kind == Step::Kind::kSend ? 1 : 0;
+      }
+      EXPECT_LE(sends, small.size - 1) << name(kind);
+    }
+  }
+}
+
+TEST(ScheduleTest, ResultsLeaveBesideTheSegmentsThatAreYetToBeReduced) {
+  const Collective all_reduce = collective(OpKind::kAllReduce, 2, 4 << 20);
+  std::vector<Step> sends;
+  for (const Step& step : all_reduce.plan(0).steps) {
+    if (step.kind == Step::Kind::kSend) sends.push_back(step);
+  }
+  ASSERT_GT(sends.size(), 200u);
+  // In turns: a segment for its owner, which waits for nothing, and a result, which waits for its
+  // reduction and, in a lane of its own, keeps no segment waiting.
+  for (size_t i = 0; i < sends.size(); ++i) {
+    EXPECT_EQ(sends[i].waits_for, i % 2);
+    EXPECT_NE(sends[i].lane, sends[i ^ 1].lane);
+  }
+}
+
+TEST(ScheduleTest, OneRankCopiesAndSendsNothing) {
+  for (const OpKind kind : {OpKind::kAllReduce, OpKind::kReduceScatter, OpKind::kAllGather,
+                            OpKind::kBroadcast, OpKind::kReduce, OpKind::kAllToAll}) {
+    uint64_t copied = 0;
+    for (const Step& step : collective(kind, 1, 1 << 20).plan(0).steps) {
+      EXPECT_EQ(step.kind, Step::Kind::kCopy);
+      EXPECT_EQ(step.slice.offset, copied);
+      copied += step.slice.bytes;
+    }
+    EXPECT_EQ(copied, 4u << 20);
+  }
+  EXPECT_TRUE(collective(OpKind::kBarrier, 1, 0).plan(0).steps.empty());
+}
+
+TEST(ScheduleTest, NothingIsSentOfNoElementsButByASend) {
+  for (const OpKind kind : {OpKind::kAllReduce, OpKind::kReduceScatter, OpKind::kAllGather,
+                            OpKind::kBroadcast, OpKind::kReduce, OpKind::kAllToAll}) {
+    EXPECT_TRUE(collective(kind, 3, 0).plan(1).steps.empty()) << name(kind);
+  }
+  const Collective send = collective(OpKind::kSend, 2, 0);
+  EXPECT_EQ(send.plan(0).steps.size(), 1u);
+  EXPECT_EQ(send.plan(1).steps.size(), 1u);
+}
+
+TEST(ScheduleTest, SizesBeyond32BitsAreCutRight) {
+  const int64_t count = (int64_t{1} << 40) + 12345;  // 4 TiB
+  for (const OpKind kind : {OpKind::kAllReduce, OpKind::kReduceScatter, OpKind::kAllGather,
+                            OpKind::kBroadcast, OpKind::kReduce, OpKind::kAllToAll}) {
+    Collective large = collective(kind, 3, count);
+    large.cut.segment_bytes = size_t{1} << 36;
+    EXPECT_EQ(messages(large, Step::Kind::kSend), messages(large, Step::Kind::kReceive));
+    uint64_t end = 0, written = 0;
+    const Schedule schedule = large.plan(0);
+    for (const Step& step : schedule.steps) {
+      if (step.kind == Step::Kind::kSend || step.slice.memory != Memory::kOutput) continue;
+      end = std::max(end, step.slice.offset + step.slice.bytes);
+      written += step.slice.bytes;
+    }
+    EXPECT_EQ(end, output_bytes(large.operation(0), 3)) << name(kind);
+    EXPECT_EQ(written, end) << name(kind);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::dist

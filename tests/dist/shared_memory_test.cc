@@ -1,0 +1,88 @@
+#include "dist/shared_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "tests/core/child_process.h"
+
+namespace lockstep::dist {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <class Type, class Action>
+std::string text_of(Action action) {
+  try {
+    action();
+  } catch (const Type& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(SharedMemory, WhatAnotherProcessWritesIsSeen) {
+  const SharedMemory memory = SharedMemory::create(10'000);
+  ASSERT_EQ(memory.size(), 10'000u);
+  EXPECT_EQ(memory.data()[9'999], std::byte{0});
+  const int maker = getpid();
+  const int status = status_of_child([&] {
+    const SharedMemory same = SharedMemory::open(maker, memory.fd(), 10'000);
+    if (same.data() == memory.data()) return false;
+    same.data()[9'999] = std::byte{7};
+    return true;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(memory.data()[9'999], std::byte{7});
+}
+
+TEST(SharedMemory, LivesAsLongAsSomebodyHoldsIt) {
+  SharedMemory memory = SharedMemory::create(100);
+  const SharedMemory same = SharedMemory::open(getpid(), memory.fd(), 100);
+  memory.data()[0] = std::byte{5};
+  memory = SharedMemory();
+  EXPECT_EQ(same.data()[0], std::byte{5});
+}
+
+TEST(SharedMemory, CannotBeOpenedOnceItsDescriptorIsClosed) {
+  SharedMemory memory = SharedMemory::create(100);
+  const int fd = memory.fd();
+  memory.close_fd();
+  EXPECT_THAT(text_of<BackendError>([&] { (void)SharedMemory::open(getpid(), fd, 100); }),
+              HasSubstr("LOCKSTEP_SHM=0"));
+}
+
+TEST(SharedMemory, OfAnotherSizeIsRefused) {
+  const SharedMemory memory = SharedMemory::create(100);
+  EXPECT_THAT(text_of<BackendError>([&] { (void)SharedMemory::open(getpid(), memory.fd(), 101); }),
+              HasSubstr("not the memory of 101 bytes"));
+}
+
+TEST(SharedMemory, MoreThanThereIsIsAnErrorAtOnce) {
+  const int status = status_of_child([] {
+    // If it were taken all the same, the system would end this process first.
+    std::ofstream("/proc/self/oom_score_adj") << 1000;
+    const auto ask = [] { (void)SharedMemory::create(size_t{1} << 40); };
+    return text_of<OutOfMemoryError>(ask).find("at most half") != std::string::npos;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(SharedMemory, BeyondTheLimitForFilesItIsAnErrorAndNoSignal) {
+  const int status = status_of_child([] {
+    const rlimit limit{4096, 4096};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    const auto ask = [] { (void)SharedMemory::create(8192); };
+    return text_of<OutOfMemoryError>(ask).find("ulimit -f") != std::string::npos;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace lockstep::dist
