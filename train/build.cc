@@ -2,6 +2,7 @@
 
 #include "configs/run.pb.h"
 #include "core/check.h"
+#include "core/device_runtime.h"
 #include "core/generator.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
@@ -151,17 +152,35 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
                                     .sequences_per_step = config.train().batch_size()});
 }
 
+Device device_of(const config::RunConfig& config) {
+  try {
+    const Device device = parse_device(config.device());
+    if (device != kCPU) (void)require_runtime(device);
+    return device;
+  } catch (const DeviceError& error) {
+    throw ConfigError(std::string("[device] ") + error.what());
+  }
+}
+
 std::unique_ptr<Task> build_task(const config::RunConfig& config) {
-  const config::TrainConfig& train = config.train();
+  return build_task(config, share_of_step(config.train(), 0, 1));
+}
+
+std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShare& share) {
+  const DefaultDeviceGuard on_device(device_of(config));
   if (is_classifier(config)) {
     std::unique_ptr<nn::Classifier> model = build_classifier(config);
     std::unique_ptr<SampleSource> samples = build_samples(config, *model);
     return std::make_unique<ClassifierTask>(std::move(model), std::move(samples),
-                                            train.micro_batch_size());
+                                            share.micro_batch_size);
   }
   return std::make_unique<LanguageTask>(
       build_model(config), build_source(config),
-      LanguageTask::Options{sequence_length(config), train.batch_size(), train.micro_batch_size()});
+      LanguageTask::Options{.length = sequence_length(config),
+                            .batch_size = config.train().batch_size(),
+                            .micro_batch_size = share.micro_batch_size,
+                            .first_sample = share.first_sample,
+                            .end_sample = share.end_sample()});
 }
 
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,

@@ -6,6 +6,7 @@
 #include "nn/language_model.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
+#include "train/step_share.h"
 #include "train/task.h"
 #include "train/token_source.h"
 
@@ -26,8 +27,12 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
 bool is_classifier(const config::RunConfig& config);
 /// The data of a language model. Throws DataError when the text cannot be read or is too short.
 std::unique_ptr<TokenSource> build_source(const config::RunConfig& config);
-/// Model and data together, for either kind.
+/// The device of the run. Throws ConfigError when this machine has none of that name.
+Device device_of(const config::RunConfig& config);
+/// Model and data together, for either kind; the model is on the run's device.
 std::unique_ptr<Task> build_task(const config::RunConfig& config);
+/// The same for one of several ranks.
+std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShare& share);
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters);
 Schedule build_schedule(const config::RunConfig& config);

@@ -24,8 +24,15 @@ ClassifierTask::ClassifierTask(std::unique_ptr<nn::Classifier> model,
                                std::unique_ptr<SampleSource> source, int64_t micro_batch_size)
     : model_(std::move(model)),
       source_(std::move(source)),
-      inputs_(empty_tensor({micro_batch_size, source_->features()}, DType::kF32)),
-      labels_(empty_tensor({micro_batch_size}, DType::kI64)) {
+      micro_batch_size_(micro_batch_size),
+      micro_batches_(model_->device(),
+                     {{{micro_batch_size, source_->features()}, DType::kF32},
+                      {{micro_batch_size}, DType::kI64}},
+                     [this](int64_t batch, int64_t first, std::span<const Tensor> into) {
+                       fill_samples(*source_, batch, first, elements<float>(into[0]),
+                                    elements<int64_t>(into[1]));
+                       return micro_batch_size_;
+                     }) {
   LS_CHECK(source_->features() == nn::input_size(*model_), ConfigError,
            "[data] a sample has {} numbers: expected {}, the model's input. Set the model's sizes.",
            source_->features(), nn::input_size(*model_));
@@ -36,16 +43,20 @@ ClassifierTask::ClassifierTask(std::unique_ptr<nn::Classifier> model,
 }
 
 SummedLoss ClassifierTask::forward(int64_t batch, int64_t first, int64_t count) {
-  LS_ASSERT(count == labels_.numel());
-  fill_samples(*source_, batch, first, elements<float>(inputs_), elements<int64_t>(labels_));
-  return {nn::sum_of_losses(*model_, inputs_, labels_), count};
+  LS_ASSERT(count == micro_batch_size_);
+  const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
+  return {nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]), samples.targets};
 }
 
 std::optional<Evaluation> ClassifierTask::evaluate(int64_t max_batches, const StopRequest& stop) {
   const NoGradGuard no_grad;
   const bool was_training = model_->is_training();
   model_->eval();
-  const int64_t rows = labels_.numel();
+  const Device device = model_->device();
+  const DefaultDeviceGuard on_device(device);
+  const int64_t rows = micro_batch_size_;
+  const Tensor inputs = empty_tensor({rows, source_->features()}, DType::kF32);
+  const Tensor labels = empty_tensor({rows}, DType::kI64);
   const int64_t batches = (source_->held_out_samples() + rows - 1) / rows;
   const int64_t used = max_batches > 0 ? std::min(max_batches, batches) : batches;
   Evaluation result;
@@ -55,12 +66,13 @@ std::optional<Evaluation> ClassifierTask::evaluate(int64_t max_batches, const St
   for (int64_t i = 0; i < used; ++i) {
     stopped = stop && stop();
     if (stopped) break;
-    result.targets += fill_held_out(*source_, i * batches / used * rows, elements<float>(inputs_),
-                                    elements<int64_t>(labels_));
-    const Tensor logits = nn::logits_of(*model_, inputs_);
-    sum += cross_entropy_loss(logits, labels_, {}, Reduction::kSum).item<double>();
+    result.targets += fill_held_out(*source_, i * batches / used * rows, elements<float>(inputs),
+                                    elements<int64_t>(labels));
+    const Tensor expected = labels.to(device);
+    const Tensor logits = nn::logits_of(*model_, inputs.to(device));
+    sum += cross_entropy_loss(logits, expected, {}, Reduction::kSum).item<double>();
     // No class is kIgnoredTarget, so padding is never right.
-    correct += std::ranges::count(elements<bool>(eq(argmax(logits, 1), labels_)), true);
+    correct += std::ranges::count(elements<bool>(eq(argmax(logits, 1), expected).to(kCPU)), true);
   }
   model_->train(was_training);
   if (stopped) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include "nn/classifier.h"
 #include "train/sample_source.h"
+#include "train/staged_batches.h"
 #include "train/task.h"
 
 namespace lockstep::train {
@@ -34,8 +35,8 @@ class ClassifierTask final : public Task {
  private:
   std::unique_ptr<nn::Classifier> model_;
   std::unique_ptr<SampleSource> source_;
-  Tensor inputs_;  ///< [micro_batch_size, features]
-  Tensor labels_;  ///< [micro_batch_size]
+  int64_t micro_batch_size_;
+  StagedBatches micro_batches_;  ///< inputs [micro_batch_size, features], labels [micro_batch_size]
 };
 
 }  // namespace lockstep::train

@@ -16,6 +16,8 @@ double Evaluation::bits_per_byte() const {
 std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& source,
                                    const EvaluationOptions& options) {
   const NoGradGuard no_grad;
+  const Device device = model.device();
+  const DefaultDeviceGuard on_device(device);
   const bool was_training = model.is_training();
   model.eval();
   const int64_t windows = source.validation_windows(options.length);
@@ -36,7 +38,8 @@ std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& 
     const int64_t batch = i * batches / used;
     result.targets +=
         fill_validation(source, batch * options.rows, options.length, span(inputs), span(targets));
-    sum += nn::sum_of_losses(model, inputs, targets).item<double>();
+    const Tensor losses = nn::sum_of_losses(model, inputs.to(device), targets.to(device));
+    sum += losses.item<double>();
   }
   model.train(was_training);
   if (stopped) return std::nullopt;

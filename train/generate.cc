@@ -48,15 +48,17 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
   const NoGradGuard no_grad;
   const bool was_training = model.is_training();
   model.eval();
+  const Device device = model.device();
+  const DefaultDeviceGuard on_device(device);
   const int64_t context = model.context_length();
   nn::KvCache cache(model.layers(), context);
   std::vector<int64_t> tokens = prompt;
   std::vector<int64_t> fed(tokens.end() - std::min<int64_t>(context, std::ssize(tokens)),
                            tokens.end());
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
-    const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)});
+    const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(device);
     const Tensor logits = model.forward(input, &cache);
-    const Tensor last = logits.select(1, -1).contiguous();
+    const Tensor last = logits.select(1, -1).contiguous().to(kCPU);
     const auto random =
         philox({static_cast<uint32_t>(i), 0, 0, 0},
                {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});

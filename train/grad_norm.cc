@@ -1,21 +1,41 @@
 #include "train/grad_norm.h"
 
 #include <cmath>
+#include <vector>
 
 #include "autograd/grad_mode.h"
+#include "core/device.h"
 #include "core/ops/optimizer.h"
+#include "core/ops/shape.h"
 
 namespace lockstep::train {
 
-double grad_norm(std::span<const Tensor> gradients) {
+PendingGradNorm::PendingGradNorm(std::span<const Tensor> gradients, ReadBack& numbers) {
   const NoGradGuard no_grad;
+  std::vector<Tensor> sums;
+  sums.reserve(gradients.size());
+  for (const Tensor& gradient : gradients) sums.push_back(_block_square_sums(gradient));
+  // From a device they come in one copy: each takes as long as a copy takes at least.
+  if (sums.size() > 1 && is_asynchronous(sums[0].device().type)) sums = {cat(sums)};
+  for (const Tensor& sum : sums) {
+    const size_t number = numbers.add(sum);
+    if (count_++ == 0) first_ = number;
+  }
+}
+
+double PendingGradNorm::value(const ReadBack& numbers) const {
   double sum = 0;
-  for (const Tensor& gradient : gradients) {
-    const Tensor blocks = _block_square_sums(gradient);
-    const double* values = blocks.data<double>();
-    for (int64_t i = 0; i < blocks.numel(); ++i) sum += values[i];
+  for (size_t i = 0; i < count_; ++i) {
+    for (const double block : numbers.values(first_ + i)) sum += block;
   }
   return std::sqrt(sum);
+}
+
+double grad_norm(std::span<const Tensor> gradients) {
+  ReadBack numbers;
+  const PendingGradNorm norm(gradients, numbers);
+  numbers.wait();
+  return norm.value(numbers);
 }
 
 double clip_factor(double norm, double limit) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/tensor.h"
+#include "train/read_back.h"
 
 namespace lockstep::train {
 
@@ -10,6 +11,18 @@ namespace lockstep::train {
 /// blocks in a fixed order of lanes; all are added in (tensor, block) order. So the bits depend on
 /// neither threads nor on how gradients are bucketed or sharded.
 double grad_norm(std::span<const Tensor> gradients);
+
+/// The same in two halves, for who reads more back with the same wait: queues the sums, and adds
+/// them once `numbers` has been waited for.
+class PendingGradNorm {
+ public:
+  PendingGradNorm(std::span<const Tensor> gradients, ReadBack& numbers);
+  double value(const ReadBack& numbers) const;
+
+ private:
+  size_t first_ = 0;
+  size_t count_ = 0;  ///< numbers in `ReadBack`
+};
 
 /// What gradients are multiplied by so that their norm is at most `limit` (0: never clipped);
 /// `norm` is theirs.

@@ -23,7 +23,9 @@ GradientArena::GradientArena(const std::vector<nn::NamedParameter>& parameters)
     offsets.push_back(elements);
     elements += (parameter.tensor.numel() + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
   }
-  flat_ = zeros({elements});
+  const Device device =
+      parameters_.empty() ? default_device() : parameters_.front().tensor.device();
+  flat_ = zeros({elements}, {DType::kF32, device});
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
     const size_t offset = static_cast<size_t>(offsets[i]) * sizeof(float);

@@ -19,20 +19,24 @@ void GradientTree::begin_leaf() {
 
 void GradientTree::end_leaf() {
   current_->check_complete();
-  Partial right{std::move(current_), 0};
-  const NoGradGuard no_grad;
-  while (!partials_.empty() && partials_.back().level == right.level) {
-    Partial left = std::move(partials_.back());
-    partials_.pop_back();
-    left.arena->flat().add_(right.arena->flat());
-    spare_.push_back(std::move(right.arena));
-    right = {std::move(left.arena), left.level + 1};
+  partials_.push_back({std::move(current_), 0});
+  while (partials_.size() > 1 && partials_.back().level == partials_[partials_.size() - 2].level) {
+    join_last_two();
   }
-  partials_.push_back(std::move(right));
+}
+
+void GradientTree::join_last_two() {
+  Partial right = std::move(partials_.back());
+  partials_.pop_back();
+  const NoGradGuard no_grad;
+  partials_.back().arena->flat().add_(right.arena->flat());
+  ++partials_.back().level;
+  spare_.push_back(std::move(right.arena));
 }
 
 const GradientArena& GradientTree::result() {
-  LS_ASSERT(partials_.size() == 1);
+  LS_ASSERT(!partials_.empty());
+  while (partials_.size() > 1) join_last_two();
   result_ = std::move(partials_.back().arena);
   partials_.pop_back();
   return *result_;

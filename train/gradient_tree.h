@@ -19,8 +19,9 @@ class GradientTree {
   void begin_leaf();
   /// Adds the leaf to the tree: partial sums of equal size join, the earlier one on the left.
   void end_leaf();
-  /// The arena with the sum of all leaves; their number since the last call must be a power of
-  /// two. Valid until the next `begin_leaf`.
+  /// The arena with the sum of all leaves since the last call, at least one. Where their number is
+  /// no power of two, the partial sums left over join from the right. Valid until the next
+  /// `begin_leaf`.
   const GradientArena& result();
 
  private:
@@ -28,6 +29,8 @@ class GradientTree {
     std::unique_ptr<GradientArena> arena;
     int level;  ///< sums 2^level leaves
   };
+
+  void join_last_two();
 
   std::vector<nn::NamedParameter> parameters_;
   std::vector<std::unique_ptr<GradientArena>> spare_;

@@ -97,7 +97,7 @@ void write_shard(const fs::path& path, Shard parameters, DType dtype) {
   }
   SafetensorsWriter writer(path, specs);
   for (const size_t i : writer.order()) {
-    const Tensor tensor = stored[i].to(dtype).contiguous();
+    const Tensor tensor = stored[i].to(dtype).contiguous().to(kCPU);
     writer.write({static_cast<const std::byte*>(tensor.data()), tensor.nbytes()});
   }
   writer.publish();

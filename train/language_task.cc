@@ -23,8 +23,12 @@ LanguageTask::LanguageTask(std::unique_ptr<nn::LanguageModel> model,
     : model_(std::move(model)),
       source_(std::move(source)),
       options_(options),
-      inputs_(empty_tensor({options.micro_batch_size, options.length}, DType::kI64)),
-      targets_(empty_tensor({options.micro_batch_size, options.length}, DType::kI64)) {}
+      micro_batches_(model_->device(),
+                     {{{options.micro_batch_size, options.length}, DType::kI64},
+                      {{options.micro_batch_size, options.length}, DType::kI64}},
+                     [this](int64_t batch, int64_t first, std::span<const Tensor> into) {
+                       return fill(batch, first, into[0], into[1]);
+                     }) {}
 
 const StepBatch& LanguageTask::batch_of(int64_t batch) {
   if (batch == current_batch_) return *current_;
@@ -35,17 +39,24 @@ const StepBatch& LanguageTask::batch_of(int64_t batch) {
   return *current_;
 }
 
-SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
-  LS_ASSERT(count == options_.micro_batch_size && first + count <= options_.batch_size);
+int64_t LanguageTask::fill(int64_t batch, int64_t first, const Tensor& input_tensor,
+                           const Tensor& target_tensor) {
   const StepBatch& tokens = batch_of(batch);
-  const std::span<int64_t> inputs = elements(inputs_);
-  const std::span<int64_t> targets = elements(targets_);
+  const std::span<int64_t> inputs = elements(input_tensor);
+  const std::span<int64_t> targets = elements(target_tensor);
   const auto begin = static_cast<size_t>(first * options_.length);
   std::ranges::copy(std::span(tokens.inputs).subspan(begin, inputs.size()), inputs.begin());
   std::ranges::copy(std::span(tokens.targets).subspan(begin, targets.size()), targets.begin());
-  const int64_t real =
-      std::ranges::count_if(targets, [](int64_t t) { return t != kIgnoredTarget; });
-  return {nn::sum_of_losses(*model_, inputs_, targets_), real};
+  return std::ranges::count_if(targets, [](int64_t t) { return t != kIgnoredTarget; });
+}
+
+SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
+  LS_ASSERT(count == options_.micro_batch_size && first >= options_.first_sample &&
+            first + count <= options_.end_sample);
+  const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
+  const Tensor loss = nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]);
+  micro_batches_.prefetch_after(batch, first, count, options_.first_sample, options_.end_sample);
+  return {loss, samples.targets};
 }
 
 bool LanguageTask::holds_out() const { return source_->validation_windows(options_.length) > 0; }

@@ -5,6 +5,7 @@
 
 #include "nn/language_model.h"
 #include "train/prefetch.h"
+#include "train/staged_batches.h"
 #include "train/task.h"
 #include "train/token_source.h"
 
@@ -17,6 +18,9 @@ class LanguageTask final : public Task {
     int64_t length = 0;            ///< tokens of a training sequence
     int64_t batch_size = 1;        ///< sequences of a step
     int64_t micro_batch_size = 1;  ///< sequences of a forward pass, in training and evaluation
+    /// Which of a step's sequences are asked for: all, or a rank's.
+    int64_t first_sample = 0;
+    int64_t end_sample = 1;
   };
   LanguageTask(std::unique_ptr<nn::LanguageModel> model, std::unique_ptr<TokenSource> source,
                Options options);
@@ -36,15 +40,15 @@ class LanguageTask final : public Task {
 
  private:
   const StepBatch& batch_of(int64_t batch);
+  int64_t fill(int64_t batch, int64_t first, const Tensor& inputs, const Tensor& targets);
 
   std::unique_ptr<nn::LanguageModel> model_;
   std::unique_ptr<TokenSource> source_;
   Options options_;
-  Tensor inputs_;  ///< [micro_batch_size, length]
-  Tensor targets_;
   std::optional<Prefetcher> prefetcher_;  ///< since the first batch
   const StepBatch* current_ = nullptr;
   int64_t current_batch_ = -1;
+  StagedBatches micro_batches_;  ///< inputs and targets, [micro_batch_size, length]
 };
 
 }  // namespace lockstep::train

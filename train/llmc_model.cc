@@ -179,7 +179,7 @@ void save_llmc_model(const nn::Gpt2& model, const std::filesystem::path& path, D
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(header)));
     for (const Tensor& parameter : in_order(model)) {
-      file.write(bytes_of(parameter.to(dtype).contiguous()));
+      file.write(bytes_of(parameter.to(dtype).contiguous().to(kCPU)));
       if (parameter.is_same(model.wte.weight)) {
         file.write(std::vector<std::byte>(static_cast<size_t>(saved.padding_bytes())));
       }

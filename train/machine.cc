@@ -6,10 +6,11 @@
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <string_view>
+
+#include "core/control_groups.h"
 
 namespace lockstep::train {
 namespace {
@@ -33,50 +34,6 @@ std::optional<double> first_number(const fs::path& file) {
   double number = 0;
   if (stream >> number) return number;
   return std::nullopt;  // missing, or "max"
-}
-
-/// Where control groups keep their files: this process's groups first, then what they are nested
-/// in. `controller` matters to version 1 only, which has a tree per controller.
-std::vector<fs::path> groups(const fs::path& root, std::string_view controller) {
-  std::vector<fs::path> folders;
-  std::ifstream stream(root / "proc/self/cgroup");
-  for (std::string line; std::getline(stream, line);) {  // "hierarchy:controllers:/path"
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool version2 = controllers.empty();
-    if (!version2 &&
-        ("," + controllers + ",").find("," + std::string(controller) + ",") == line.npos) {
-      continue;
-    }
-    const fs::path mount = version2 ? root / "sys/fs/cgroup" : root / "sys/fs/cgroup" / controller;
-    // In a container the path may lie outside what is mounted; then only the top of the mount
-    // exists.
-    for (fs::path path = fs::path(line.substr(second + 1)).relative_path(); !path.empty();
-         path = path.parent_path()) {
-      folders.push_back(mount / path);
-    }
-    folders.push_back(mount);
-  }
-  return folders;
-}
-
-double core_quota(const fs::path& root) {
-  double quota = std::numeric_limits<double>::infinity();
-  for (const fs::path& group : groups(root, "cpu")) {
-    std::ifstream version2(group / "cpu.max");  // "quota period" or "max period", in microseconds
-    double runtime = 0, period = 0;
-    if (version2 >> runtime >> period && runtime > 0 && period > 0) {
-      quota = std::min(quota, runtime / period);
-    }
-    const auto v1_runtime = first_number(group / "cpu.cfs_quota_us");  // -1: no quota
-    const auto v1_period = first_number(group / "cpu.cfs_period_us");
-    if (v1_runtime && v1_period && *v1_runtime > 0 && *v1_period > 0) {
-      quota = std::min(quota, *v1_runtime / *v1_period);
-    }
-  }
-  return quota;
 }
 
 }  // namespace
@@ -108,7 +65,7 @@ uint64_t memory_allowed(const fs::path& root) {
   uint64_t kibibytes = 0;
   std::istringstream(value_after(root / "proc/meminfo", "MemTotal")) >> kibibytes;
   uint64_t allowed = kibibytes * 1024;
-  for (const fs::path& group : groups(root, "memory")) {
+  for (const fs::path& group : control_groups(root, "memory")) {
     for (const char* file : {"memory.max", "memory.limit_in_bytes"}) {
       const auto limit = first_number(group / file);
       if (limit && *limit >= 0 && *limit < static_cast<double>(allowed)) {

@@ -12,6 +12,7 @@
 #include "train/build.h"
 #include "train/gradient_tree.h"
 #include "train/precision.h"
+#include "train/step_share.h"
 
 namespace lockstep::train {
 
@@ -29,32 +30,18 @@ class GeneratorGuard {
   RandomKey saved_;
 };
 
-/// Shares a step out to the ranks: whole leaves while there are enough, else samples.
+/// The share of the rank with most, which is the last one.
 RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
   LS_CHECK(ranks >= 1, ConfigError, "[plan] expected at least one rank, got {}.", ranks);
+  const StepShare share = share_of_step(train, ranks - 1, ranks);
   RunPlan plan;
   plan.batch_size = train.batch_size();
   plan.steps = train.steps();
   plan.ranks = ranks;
-  plan.micro_batch_size = train.micro_batch_size();
-  const int64_t micro_batches = train.batch_size() / train.micro_batch_size();
-  if (ranks <= train.leaves()) {
-    // Where they do not come out even this is the rank with most; its partial sums then take as
-    // many arenas as those of the next power of two.
-    const int64_t leaves = (train.leaves() + ranks - 1) / ranks;
-    plan.leaves = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(leaves)));
-    plan.micro_batches = leaves * (micro_batches / train.leaves());
-  } else {
-    LS_CHECK(
-        train.batch_size() % ranks == 0, ConfigError,
-        "[plan] {} ranks cannot share a step: expected a divisor of train.batch_size, which is "
-        "{}, or at most train.leaves, which is {}.",
-        ranks, train.batch_size(), train.leaves());
-    const int64_t share = train.batch_size() / ranks;
-    plan.micro_batch_size = std::min(plan.micro_batch_size, share);
-    plan.leaves = 1;
-    plan.micro_batches = (share + plan.micro_batch_size - 1) / plan.micro_batch_size;
-  }
+  plan.micro_batch_size = share.micro_batch_size;
+  plan.micro_batches = share.micro_batches;
+  // Partial sums of any number of leaves take as many arenas as those of the next power of two.
+  plan.leaves = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(share.leaves)));
   plan.gradient_arenas = std::bit_width(static_cast<uint64_t>(plan.leaves));
   return plan;
 }

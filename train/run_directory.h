@@ -33,6 +33,9 @@ class RunDirectory {
   std::filesystem::path model_config() const { return path_ / "config.json"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path samples() const { return path_ / "samples.jsonl"; }
+  std::filesystem::path memory() const { return path_ / "memory.json"; }
+  std::filesystem::path memory_text() const { return path_ / "memory.txt"; }
+  std::filesystem::path memory_pickle() const { return path_ / "memory.pickle"; }
   std::filesystem::path lock() const { return path_ / "run.lock"; }
 
  private:

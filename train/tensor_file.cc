@@ -1,6 +1,5 @@
 #include "train/tensor_file.h"
 
-#include <cstring>
 #include <set>
 #include <tuple>
 
@@ -8,6 +7,7 @@
 #include "core/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
+#include "core/transfer.h"
 
 namespace lockstep::train {
 
@@ -56,7 +56,7 @@ FileDigest save_tensors(const std::filesystem::path& path,
   digest.bytes = writer.header().size();
   digest.header = hash_of(std::as_bytes(std::span(writer.header())));
   for (const size_t i : writer.order()) {
-    const Tensor contiguous = stored[i].contiguous();
+    const Tensor contiguous = stored[i].contiguous().to(kCPU);
     const std::span<const std::byte> bytes = bytes_of(contiguous);
     digest.tensors[specs[i].name] = hash_of(bytes);
     digest.bytes += bytes.size();
@@ -91,7 +91,8 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
   for (const nn::StoredParameter& tensor : tensors) {
     const TensorRecord& record = file.at(tensor.name);
     LS_ASSERT(tensor.tensor.is_contiguous());
-    std::memcpy(tensor.tensor.data(), record.bytes.data(), record.bytes.size());
+    transfer_bytes(tensor.tensor.data(), tensor.tensor.device(), record.bytes.data(), kCPU,
+                   record.bytes.size());
     tensor.tensor.storage()->bump_version();
   }
 }

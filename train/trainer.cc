@@ -5,9 +5,12 @@
 #include <cmath>
 
 #include "configs/run.pb.h"
+#include "core/device_runtime.h"
 #include "core/generator.h"
+#include "core/ops/factory.h"
 #include "core/ops/reduce.h"
 #include "core/parallel.h"
+#include "dist/process_group.h"
 #include "train/build.h"
 #include "train/grad_norm.h"
 
@@ -25,41 +28,60 @@ double scale_of_sum(double scale_of_mean, int64_t targets) {
 
 Trainer::Trainer(const config::RunConfig& config) : Trainer(config, build_task(config)) {}
 
-Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task)
-    : micro_batch_(config.train().micro_batch_size()),
-      micro_batches_(config.train().batch_size() / micro_batch_),
-      leaves_(config.train().leaves()),
+Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
+                 dist::ProcessGroup* group)
+    : group_(group != nullptr && group->size() > 1 ? group : nullptr),
+      batch_size_(config.train().batch_size()),
+      share_(share_of_step(config.train(), group_)),
       clip_grad_norm_(config.optimizer().clip_grad_norm()),
       precision_(precision_of(config)),
-      device_(parse_device(config.device()).type),
+      device_(task->model().device()),
       overfit_one_batch_(config.train().overfit_one_batch()),
       task_(std::move(task)),
       schedule_(build_schedule(config)),
       optimizer_(build_optimizer(config, task_->model().named_parameters())),
-      smallest_loss_scale_(scale_of_sum(1, micro_batch_ * task_->tokens_per_sample())),
+      smallest_loss_scale_(
+          scale_of_sum(1, config.train().micro_batch_size() * task_->tokens_per_sample())),
       scaler_({.init_scale = GradScalerOptions().init_scale * smallest_loss_scale_,
                .enabled = precision_ == Precision::kF16Mixed}),
       gradients_(task_->model().named_parameters()) {
   if (config.threads() > 0) set_num_threads(config.threads());
+  if (DeviceRuntime* const runtime = device_runtime(device_.type)) {
+    runtime->set_kernel_threads(num_threads());
+  }
 }
 
 SummedLoss Trainer::forward(int64_t batch, int64_t first) {
-  const AutocastGuard region = autocast_region(precision_, device_);
-  return task_->forward(batch, first, micro_batch_);
+  const AutocastGuard region = autocast_region(precision_, device_.type);
+  const DefaultDeviceGuard on_device(device_);
+  return task_->forward(batch, first, share_.micro_batch_size);
 }
 
-int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result) {
-  const int64_t count = micro_batches_ / leaves_;
+int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers) {
+  const int64_t count = share_.micro_batches / share_.leaves;
   int64_t targets = 0;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
-    default_generator().set_position(static_cast<uint64_t>(batch), static_cast<uint32_t>(i));
-    const SummedLoss loss = forward(batch, i * micro_batch_);
+    default_generator().set_position(static_cast<uint64_t>(batch),
+                                     static_cast<uint32_t>(share_.first_micro_batch + i));
+    const SummedLoss loss = forward(batch, share_.first_sample + i * share_.micro_batch_size);
     if (i == 0) result.data_wait_ms = task_->data_wait_ms();
     scaler_.scale(loss.sum).backward();
-    result.loss += loss.sum.item<double>();
+    numbers.add(loss.sum);
     targets += loss.targets;
   }
   return targets;
+}
+
+void Trainer::sum_over_ranks(StepResult& result, int64_t& targets) const {
+  const Tensor numbers = empty({3}, DType::kF64);
+  auto* const values = numbers.data<double>();
+  values[0] = result.loss;
+  values[1] = static_cast<double>(targets);
+  values[2] = result.stop ? 1 : 0;
+  group_->all_reduce(numbers).wait();
+  result.loss = values[0];
+  targets = static_cast<int64_t>(values[1]);
+  result.stop = values[2] != 0;
 }
 
 StepResult Trainer::step() {
@@ -69,20 +91,30 @@ StepResult Trainer::step() {
   result.tokens = samples_per_batch() * task_->tokens_per_sample();
   const int64_t batch = overfit_one_batch_ ? 0 : position_.batch;
   int64_t targets = 0;
-  for (int64_t leaf = 0; leaf < leaves_; ++leaf) {
+  ReadBack numbers;
+  for (int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
     gradients_.begin_leaf();
-    targets += run_leaf(batch, leaf, result);
+    targets += run_leaf(batch, leaf, result, numbers);
     gradients_.end_leaf();
   }
-  const std::vector<Tensor>& gradients = gradients_.result().slots();
+  const GradientArena& sum = gradients_.result();
+  if (group_ != nullptr) group_->all_reduce(sum.flat()).wait();
+  const std::vector<Tensor>& gradients = sum.slots();
   result.loss_scale = scaler_.get_scale();
   scaler_.unscale_(gradients);
 
   // The losses were summed, so that no gradient depends on how a step was cut; the division by
   // the number of targets happens once, as the optimizer reads each gradient.
+  const PendingGradNorm norm(gradients, numbers);
+  numbers.wait();
+  for (int64_t i = 0; i < share_.micro_batches; ++i) {
+    result.loss += numbers.values(static_cast<size_t>(i))[0];
+  }
+  result.stop = stop_ && stop_();
+  if (group_ != nullptr) sum_over_ranks(result, targets);
   const double mean = 1.0 / static_cast<double>(targets);
   result.loss *= mean;
-  result.grad_norm = grad_norm(gradients) * mean;
+  result.grad_norm = norm.value(numbers) * mean;
   // What overflows even so is not the scale's fault.
   const bool can_back_off = scaler_.get_scale() > smallest_loss_scale_;
   result.overflowed = std::isfinite(result.loss) && scaler_.found_inf() && can_back_off;
@@ -104,7 +136,7 @@ StepResult Trainer::step() {
 }
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches, const StopRequest& stop) {
-  const AutocastGuard region = autocast_region(precision_, device_);
+  const AutocastGuard region = autocast_region(precision_, device_.type);
   return task_->evaluate(max_batches, stop);
 }
 

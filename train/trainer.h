@@ -6,11 +6,16 @@
 #include "train/gradient_tree.h"
 #include "train/optimizer.h"
 #include "train/precision.h"
+#include "train/read_back.h"
 #include "train/schedule.h"
+#include "train/step_share.h"
 #include "train/task.h"
 
 namespace lockstep::config {
 class RunConfig;
+}
+namespace lockstep::dist {
+class ProcessGroup;
 }
 
 namespace lockstep::train {
@@ -29,6 +34,7 @@ struct StepResult {
   /// Gradients overflowed under the loss scale, which backed off: nothing was updated, and the norm
   /// is not finite. Part of f16 training, so `finite` stays true.
   bool overflowed = false;
+  bool stop = false;  ///< some rank was asked to stop
 };
 
 /// Where a run stands, besides weights and optimizer state.
@@ -38,8 +44,15 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// Trains one model in one process: micro-batches, leaves, clipping, the optimizer's step. Where
-/// results go (files, terminal) is the caller's business.
+/// Trains one model: micro-batches, leaves, clipping, the optimizer's step. Where results go
+/// (files, terminal) is the caller's business.
+///
+/// With a group each of its ranks trains a copy of the model on its share of every step
+/// (train/step_share.h); gradients and losses are summed over the ranks after backward, and all
+/// ranks make the same update, as long as they began with the same weights and state.
+///
+/// On an asynchronous device a step waits for it once, at the end of backward, when losses and norm
+/// are read back together; the optimizer's work is still queued when `step` returns.
 ///
 /// A step is a function of (config, position, weights, optimizer state); the number of kernel
 /// threads does not change its bits. Not thread-safe.
@@ -47,15 +60,22 @@ class Trainer {
  public:
   /// `config` must be resolved. Throws DataError when the data cannot be read.
   explicit Trainer(const config::RunConfig& config);
-  /// Trains `task` as `config` says, whatever model and data it names.
-  Trainer(const config::RunConfig& config, std::unique_ptr<Task> task);
+  /// Trains `task` as `config` says, whatever model and data it names. `group` may be null for a
+  /// single rank, and must outlive the trainer.
+  Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
+          dist::ProcessGroup* group = nullptr);
 
-  /// Runs the next step. When loss or norm is not finite the batch is spent, weights and optimizer
-  /// stay as they were, and the result says so.
+  /// Runs the next step; on all ranks together. When loss or norm is not finite the batch is spent,
+  /// weights and optimizer stay as they were, and the result says so.
   StepResult step();
   int64_t steps_done() const { return position_.step; }
-  int64_t samples_per_batch() const { return micro_batches_ * micro_batch_; }
+  /// Of all ranks.
+  int64_t samples_per_batch() const { return batch_size_; }
+  /// Asked in every step; the results of all ranks say whether one of them was asked to stop.
+  void set_stop_request(StopRequest stop) { stop_ = std::move(stop); }
 
+  /// Where the model is.
+  Device device() const { return device_; }
   Position position() const { return position_; }
   /// Goes on from here; weights and optimizer state are the caller's to restore.
   void set_position(Position position) { position_ = position; }
@@ -73,16 +93,19 @@ class Trainer {
  private:
   /// The losses of one micro-batch.
   SummedLoss forward(int64_t batch, int64_t first);
-  /// Forward and backward of one leaf; adds its losses, not their mean, to `result`. Returns the
-  /// number of its targets.
-  int64_t run_leaf(int64_t batch, int64_t leaf, StepResult& result);
+  /// Forward and backward of one leaf; adds the sum of each micro-batch's losses to `numbers`.
+  /// Returns the number of its targets.
+  int64_t run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers);
 
-  int64_t micro_batch_;
-  int64_t micro_batches_;
-  int64_t leaves_;
+  /// What the ranks' losses and targets come to.
+  void sum_over_ranks(StepResult& result, int64_t& targets) const;
+
+  dist::ProcessGroup* group_;
+  int64_t batch_size_;
+  StepShare share_;
   double clip_grad_norm_;
   Precision precision_;
-  DeviceType device_;
+  Device device_;
   bool overfit_one_batch_;
   std::unique_ptr<Task> task_;
   Schedule schedule_;
@@ -91,6 +114,7 @@ class Trainer {
   GradScaler scaler_;
   GradientTree gradients_;
   Position position_;
+  StopRequest stop_;
 };
 
 }  // namespace lockstep::train

@@ -63,15 +63,22 @@ TrainingRun::Settings TrainingRun::settings_of(const config::RunConfig& config) 
 
 TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
                          const std::string& environment)
-    : TrainingRun(config, directory, environment, build_task(config_to_build(config, directory))) {}
+    : TrainingRun(config, directory, environment, nullptr) {}
 
 TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
-                         const std::string& environment, std::unique_ptr<Task> task)
+                         const std::string& environment, std::unique_ptr<Task> task,
+                         dist::ProcessGroup* group)
     : directory_(directory),
       lock_(directory),
       settings_(settings_of(config)),
       config_text_(config::to_text(config)),
-      trainer_(config, std::move(task)),
+      memory_(config.memory(), device_of(config), directory),
+      replicas_(group),
+      trainer_(config,
+               task ? std::move(task)
+                    : build_task(config_to_build(config, directory),
+                                 share_of_step(config.train(), group)),
+               group),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
       can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
   const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
@@ -83,6 +90,8 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   }
   write_text(directory_.config(), config_text_);
   write_text(directory_.environment(), environment);
+  replicas_.require_same_model(trainer_.task().model());
+  replicas_.announce_state(trainer_);
 }
 
 StepReport TrainingRun::report_of(const StepResult& step) const {
@@ -94,7 +103,7 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.step_ms = step.seconds * 1e3;
   report.data_wait_ms = step.data_wait_ms;
   report.tokens_per_s = static_cast<double>(step.tokens) / step.seconds;
-  report.memory_bytes = static_cast<uint64_t>(allocator(kCPU).stats().peak_allocated);
+  report.memory_bytes = static_cast<uint64_t>(allocator(trainer_.device()).stats().peak_allocated);
   report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
                                 settings_.peak_tflops);
   if (trainer_.scaler().is_enabled()) report.loss_scale = step.loss_scale;
@@ -125,6 +134,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
               .log_every = settings_.log_every,
               .format = options.format});
   const bool holds_out = trainer_.task().holds_out();
+  trainer_.set_stop_request(options.stop);
   RunSummary summary;
   summary.first_step = trainer_.steps_done();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
@@ -132,7 +142,11 @@ RunSummary TrainingRun::run(const RunOptions& options) {
 
   bool last = trainer_.steps_done() >= settings_.steps;
   while (!last && summary.end != RunEnd::kStopped) {
+    if (options.before_step) options.before_step(trainer_.steps_done());
+    memory_.begin_step(trainer_.steps_done() + 1);
+    replicas_.announce_step();
     const StepResult step = trainer_.step();
+    memory_.end_step(step.step + 1);
     summary.tokens += step.tokens;
     summary.seconds += step.seconds;
     summary.final_loss = step.loss;
@@ -142,7 +156,9 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     // One more step and the checkpoint must fit into the limit as well.
     const bool out_of_time =
         options.time_limit > 0 && elapsed + step.seconds + save_seconds_ >= options.time_limit;
-    const auto stopping = [&] { return out_of_time || (options.stop && options.stop()); };
+    const auto stopping = [&] {
+      return step.stop || out_of_time || (options.stop && options.stop());
+    };
 
     const StepReport report = report_of(step);
     summary.step_times.add(report.step_ms);
@@ -175,6 +191,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     }
     export_model();
   }
+  replicas_.announce_end();
   log.close();
   return summary;
 }
@@ -196,6 +213,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
     const CheckpointEntry newest = list_checkpoints(directory_.checkpoints()).back();
     restore(trainer_, newest.path, verify_checkpoint(newest.path));
     trainer_.set_position({trainer_.steps_done(), after.batch});
+    replicas_.announce_state(trainer_);
     // That checkpoint leads here again, so it need not be written with the new position.
     saved_step_ = trainer_.steps_done();
     log.go_back(trainer_.steps_done());
@@ -226,6 +244,18 @@ void TrainingRun::show_sample(RunLog& log) {
 void TrainingRun::export_model() {
   save_weights(trainer_.task().model(), directory_.weights());
   trainer_.task().describe(directory_.path());
+}
+
+void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
+                     const StopRequest& stop) {
+  // The leader has the weights.
+  config::RunConfig built = config;
+  built.mutable_model()->set_weights("");
+  Trainer trainer(config, build_task(built, share_of_step(config.train(), &group)), &group);
+  trainer.set_stop_request(stop);
+  Replicas replicas(&group);
+  replicas.require_same_model(trainer.task().model());
+  replicas.follow(trainer);
 }
 
 }  // namespace lockstep::train

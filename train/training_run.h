@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,9 +10,11 @@
 
 #include "train/checkpoint.h"
 #include "train/non_finite.h"
+#include "train/replicas.h"
 #include "train/run_directory.h"
 #include "train/run_lock.h"
 #include "train/run_log.h"
+#include "train/run_memory.h"
 #include "train/step_times.h"
 #include "train/trainer.h"
 
@@ -41,12 +44,14 @@ struct RunOptions {
   LogFormat format = LogFormat::kText;
   StopRequest stop;       ///< asked after every step
   double time_limit = 0;  ///< seconds after which the run stops to be continued; 0: none
+  std::function<void(int64_t step)> before_step;  ///< called as each step begins
 };
 
 /// Trains as `config` says and leaves everything in `directory`: config.txtpb (resolved, enough to
 /// repeat the run), environment.json, metrics.jsonl (one line a step), a TensorBoard event file,
-/// checkpoints/, samples.jsonl where samples are wanted, and at the end model.safetensors,
-/// config.json and the tokenizer's files.
+/// checkpoints/, samples.jsonl where samples are wanted, memory.json and memory.pickle where
+/// memory is recorded (train/run_memory.h), and at the end model.safetensors, config.json and the
+/// tokenizer's files.
 ///
 /// In a directory that holds checkpoints it goes on from the newest one that is whole; damaged ones
 /// are set aside as step-%08d.damaged. The losses are those of a run that was never interrupted.
@@ -61,8 +66,10 @@ class TrainingRun {
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
               const std::string& environment);
   /// The same for a model and data that the config does not describe.
+  /// As the leader of `group`, which may be null; its other ranks call `follow_training`.
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
-              const std::string& environment, std::unique_ptr<Task> task);
+              const std::string& environment, std::unique_ptr<Task> task,
+              dist::ProcessGroup* group = nullptr);
 
   /// What a user should know about where training starts: a line each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -104,6 +111,8 @@ class TrainingRun {
   RunLock lock_;
   Settings settings_;
   std::string config_text_;
+  RunMemory memory_;  // before the model
+  Replicas replicas_;
   Trainer trainer_;
   NonFiniteGuard guard_;
   bool can_roll_back_;
@@ -111,5 +120,11 @@ class TrainingRun {
   int64_t saved_step_ = -1;  ///< steps done in the newest checkpoint
   double save_seconds_ = 0;  ///< what the last one took
 };
+
+/// What the other ranks of a TrainingRun's group do: the leader's steps, each with its share of the
+/// data, until the leader's run ends. Nothing is written. `stop` is asked in every step: it ends
+/// the run of all ranks.
+void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
+                     const StopRequest& stop);
 
 }  // namespace lockstep::train

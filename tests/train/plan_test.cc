@@ -186,7 +186,7 @@ TEST(Plan, RefusesRanksThatCannotShareAStep) {
   const config::RunConfig config = tiny_run(folder, "train { micro_batch_size: 1 leaves: 4 }");
   EXPECT_THROW(plan_run(config, 0), ConfigError);
   for (const int64_t ranks : {5, 16}) {
-    expect_error<ConfigError>([&] { plan_run(config, ranks); }, "[plan]", std::to_string(ranks),
+    expect_error<ConfigError>([&] { plan_run(config, ranks); }, "[train]", std::to_string(ranks),
                               "train.leaves, which is 4");
   }
 }

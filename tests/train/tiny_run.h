@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
@@ -29,6 +30,33 @@ inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::s
   if (!more.empty()) config::merge_text(config, origins, more, "more.txtpb");
   config::resolve(config, origins);
   return config;
+}
+
+/// Everything that must be equal in two equal runs: losses, norms, the bytes of the weights.
+struct Trace {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  std::string weights;
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+inline Trace trace(Trainer& trainer, int steps) {
+  Trace result;
+  for (int i = 0; i < steps; ++i) {
+    const StepResult step = trainer.step();
+    result.losses.push_back(step.loss);
+    result.norms.push_back(step.grad_norm);
+  }
+  for (const Tensor& parameter : trainer.task().model().parameters()) {
+    const Tensor here = parameter.to(kCPU);
+    result.weights.append(static_cast<const char*>(here.data()), here.nbytes());
+  }
+  return result;
+}
+
+inline Trace trace(const config::RunConfig& config, int steps) {
+  Trainer trainer(config);
+  return trace(trainer, steps);
 }
 
 /// All bits of the model's parameters and of the optimizer's state.

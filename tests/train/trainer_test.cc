@@ -11,28 +11,6 @@
 namespace lockstep::train {
 namespace {
 
-/// Everything that must be equal in two equal runs: losses, norms, the bytes of the weights.
-struct Trace {
-  std::vector<double> losses;
-  std::vector<double> norms;
-  std::string weights;
-  friend bool operator==(const Trace&, const Trace&) = default;
-};
-
-Trace trace(const config::RunConfig& config, int steps) {
-  Trainer trainer(config);
-  Trace result;
-  for (int i = 0; i < steps; ++i) {
-    const StepResult step = trainer.step();
-    result.losses.push_back(step.loss);
-    result.norms.push_back(step.grad_norm);
-  }
-  for (const Tensor& parameter : trainer.task().model().parameters()) {
-    result.weights.append(static_cast<const char*>(parameter.data()), parameter.nbytes());
-  }
-  return result;
-}
-
 TEST(Trainer, TwoRunsOfOneConfigGiveTheSameBits) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder);

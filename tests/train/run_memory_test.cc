@@ -1,0 +1,119 @@
+#include "train/run_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/core/memory/unpickle.h"
+#include "tests/train/tiny_run.h"
+#include "train/memory_timeline.h"
+#include "train/training_run.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::HasSubstr;
+
+class RunMemoryTest : public testing::Test {
+ protected:
+  RunDirectory train(const std::string& more) {
+    const RunDirectory directory =
+        RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse);
+    TrainingRun run(tiny_run(folder_, "train { steps: 4 } " + more), directory, "{}");
+    std::FILE* const terminal = std::tmpfile();
+    run.run({.terminal = terminal});
+    std::fclose(terminal);
+    return directory;
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(RunMemoryTest, TheStepThatTheConfigNamesIsRecorded) {
+  for (const char* device : {"cpu", "host:0"}) {
+    SCOPED_TRACE(device);
+    const RunDirectory directory = train(
+        fmt::format("device: \"{}\" memory {{ snapshot_step: 2 history_stacks: false }}", device));
+    const nlohmann::json record = nlohmann::json::parse(file_content(directory.memory()));
+    EXPECT_EQ(record["device"], device);
+    std::set<std::string> steps, modules, operators;
+    for (const auto& entry : record["trace"]) {
+      if (entry.contains("user_metadata")) steps.insert(entry["user_metadata"]);
+      if (entry.contains("module")) modules.insert(entry["module"]);
+      if (entry.contains("op")) operators.insert(entry["op"]);
+    }
+    EXPECT_EQ(steps, (std::set<std::string>{"step 1", "step 2"}));
+    EXPECT_TRUE(modules.contains("h.1.mlp.c_fc"));
+    EXPECT_TRUE(modules.contains("h.0"));
+    EXPECT_TRUE(operators.contains("gelu"));
+    for (const auto& segment : record["segments"]) {
+      int64_t end = segment["address"];
+      for (const auto& block : segment["blocks"]) {
+        EXPECT_EQ(block["address"], end);
+        end += block["size"].get<int64_t>();
+      }
+      EXPECT_EQ(end, segment["address"].get<int64_t>() + segment["total_size"].get<int64_t>());
+    }
+
+    const nlohmann::json pickle = Unpickler(file_content(directory.memory_pickle())).read();
+    EXPECT_EQ(pickle["device_traces"][0].size(), record["trace"].size());
+    EXPECT_EQ(pickle["segments"].size(), record["segments"].size());
+
+    const std::string text = file_content(directory.memory_text());
+    EXPECT_THAT(text, HasSubstr(fmt::format("Memory of {}", device)));
+    EXPECT_THAT(text, HasSubstr("h.1.mlp.c_fc"));
+
+    const MemoryTimeline timeline =
+        read_memory_timeline(directory.path(), MemoryGrouping::kOperator, 10);
+    EXPECT_EQ(timeline.title, "step 2");
+    EXPECT_GT(timeline.moments[timeline.peak].total(), timeline.moments[0].total());
+    for (const auto& moment : timeline.moments) {
+      for (const int64_t bytes : moment.bytes) ASSERT_GE(bytes, 0);
+    }
+    std::filesystem::remove_all(directory.path());
+  }
+}
+
+TEST_F(RunMemoryTest, NothingIsRecordedUnlessItIsWanted) {
+  const RunDirectory directory = train("");
+  EXPECT_FALSE(std::filesystem::exists(directory.memory()));
+  EXPECT_FALSE(std::filesystem::exists(directory.memory_pickle()));
+  EXPECT_TRUE(caching_allocator(kCPU).snapshot().trace.empty());
+}
+
+TEST_F(RunMemoryTest, OptionsHoldForTheRunAndNoLonger) {
+  CachingAllocator& allocator = caching_allocator(kCPU);
+  const AllocatorOptions before = allocator.options();
+  const config::RunConfig config =
+      tiny_run(folder_, "memory { reserve_ratio: 2.5 roundup_power2_divisions: \"4\" }");
+  {
+    const RunMemory memory(
+        config.memory(), kCPU,
+        RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse));
+    EXPECT_EQ(allocator.options().reserve_ratio, 2.5);
+    EXPECT_EQ(allocator.options().roundup_power2_divisions, std::vector<int>{4});
+  }
+  EXPECT_EQ(allocator.options(), before);
+}
+
+TEST_F(RunMemoryTest, APlannedRunHasTheSameLosses) {
+  const std::string plain = file_content(train("").metrics());
+  std::filesystem::remove_all(folder_ / "run");
+  const std::string planned = file_content(train("memory { planned: true }").metrics());
+  const auto losses = [](const std::string& metrics) {
+    std::vector<double> result;
+    std::istringstream lines(metrics);
+    for (std::string line; std::getline(lines, line);) {
+      result.push_back(nlohmann::json::parse(line).at("loss"));
+    }
+    return result;
+  };
+  EXPECT_EQ(losses(plain), losses(planned));
+  EXPECT_EQ(losses(plain).size(), 4u);
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,49 @@
+#include "train/read_back.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/ops/copy.h"
+#include "core/pinned.h"
+
+namespace lockstep::train {
+
+namespace {
+
+std::vector<double> numbers(const Tensor& tensor) {
+  const auto count = static_cast<size_t>(tensor.numel());
+  if (tensor.dtype() == DType::kF64) {
+    return {tensor.data<double>(), tensor.data<double>() + count};
+  }
+  return {tensor.data<float>(), tensor.data<float>() + count};
+}
+
+}  // namespace
+
+size_t ReadBack::add(const Tensor& tensor) {
+  LS_ASSERT(tensor.is_contiguous());
+  const size_t number = values_.size();
+  const Device device = tensor.device();
+  if (!is_asynchronous(device.type)) {
+    values_.push_back(numbers(tensor));
+    return number;
+  }
+  values_.emplace_back();
+  Tensor copy = empty_pinned(tensor.sizes(), tensor.dtype(), device);
+  copy_(copy, tensor.detach(), /*non_blocking=*/true);
+  pending_.push_back({number, std::move(copy), current_stream(device)});
+  return number;
+}
+
+void ReadBack::wait() {
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    const bool waited =
+        std::any_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const Pending& before) { return before.stream == pending_[i].stream; });
+    if (!waited) pending_[i].stream.synchronize();
+  }
+  for (const Pending& pending : pending_) values_[pending.number] = numbers(pending.copy);
+  pending_.clear();
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,46 @@
+#include "train/step_share.h"
+
+#include <algorithm>
+
+#include "configs/train.pb.h"
+#include "core/check.h"
+#include "dist/process_group.h"
+
+namespace lockstep::train {
+
+StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t size) {
+  LS_CHECK(size >= 1 && rank >= 0 && rank < size, ConfigError,
+           "[train] expected a rank of 0 to {}, got {}.", size - 1, rank);
+  StepShare share;
+  share.micro_batch_size = train.micro_batch_size();
+  if (size <= train.leaves()) {
+    const int64_t of_leaf = train.batch_size() / train.micro_batch_size() / train.leaves();
+    const int64_t first = train.leaves() * rank / size;
+    share.leaves = train.leaves() * (rank + 1) / size - first;
+    share.micro_batches = share.leaves * of_leaf;
+    share.first_micro_batch = first * of_leaf;
+    share.first_sample = share.first_micro_batch * share.micro_batch_size;
+    return share;
+  }
+  LS_CHECK(train.batch_size() % size == 0, ConfigError,
+           "[train] {} ranks cannot share a step: expected a divisor of train.batch_size, which is "
+           "{}, or at most train.leaves, which is {}.",
+           size, train.batch_size(), train.leaves());
+  const int64_t samples = train.batch_size() / size;
+  if (samples % share.micro_batch_size != 0) {
+    // The largest micro-batch that shares are made of.
+    share.micro_batch_size = std::min(share.micro_batch_size, samples);
+    while (samples % share.micro_batch_size != 0) --share.micro_batch_size;
+  }
+  share.micro_batches = samples / share.micro_batch_size;
+  share.first_sample = samples * rank;
+  share.first_micro_batch = share.first_sample / share.micro_batch_size;
+  return share;
+}
+
+StepShare share_of_step(const config::TrainConfig& train, const dist::ProcessGroup* group) {
+  return group == nullptr ? share_of_step(train, 0, 1)
+                          : share_of_step(train, group->rank(), group->size());
+}
+
+}  // namespace lockstep::train

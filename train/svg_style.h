@@ -1,0 +1,19 @@
+#pragma once
+
+#include <array>
+
+namespace lockstep::train {
+
+/// Okabe and Ito 2008: told apart with any kind of colour vision.
+inline constexpr std::array<const char*, 7> kSvgColours = {
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#333333"};
+
+/// The style of text and axes in every chart.
+inline constexpr const char* kSvgStyle =
+    "text{font:12px system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif;"
+    "fill:#444;font-variant-numeric:tabular-nums}"
+    ".label{font-size:13px;fill:#222}"
+    ".grid{stroke:#e4e4e4;stroke-width:1}"
+    ".axis{stroke:#888;stroke-width:1}";
+
+}  // namespace lockstep::train
