@@ -9,7 +9,10 @@
 #include "configs/variables.h"
 #include "core/allocator.h"
 #include "core/parallel.h"
+#include "launcher/bench_allocator.h"
 #include "launcher/bench_checkpoint.h"
+#include "launcher/bench_collectives.h"
+#include "launcher/bench_streams.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
 #include "train/trainer.h"
@@ -54,7 +57,7 @@ void run_step(const StepOptions& options) {
       static_cast<double>(trainer.samples_per_batch() * trainer.task().tokens_per_sample());
   const double flops = trainer.task().flops_per_token() * tokens;
   const double seconds = times.median_ms / 1e3;
-  const int64_t memory = allocator(kCPU).stats().peak_allocated;
+  const int64_t memory = allocator(trainer.device()).stats().peak_allocated;
   if (options.json) {
     train::JsonLine line;
     line.add("config", config.name())
@@ -91,6 +94,9 @@ void add_bench(CLI::App& app) {
   step->add_flag("--json", options->json, "One JSON object instead of a line of text");
   step->callback([options] { run_step(*options); });
   add_bench_checkpoint(*bench);
+  add_bench_allocator(*bench);
+  add_bench_streams(*bench);
+  add_bench_collectives(*bench);
 }
 
 }  // namespace lockstep::launcher

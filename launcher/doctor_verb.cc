@@ -9,6 +9,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/cuda/availability.h"
 #include "core/dispatcher.h"
 #include "core/parallel.h"
 #include "launcher/exit_code.h"
@@ -33,7 +34,7 @@ Check backends() {
   for (const Key key : {Key::kCPU, Key::kHost, Key::kCUDA}) {
     const int64_t kernels = kernels_of(key);
     found.push_back(fmt::format("{} {}", name(key),
-                                kernels > 0 ? fmt::format("{} kernels", kernels) : "not built in"));
+                                kernels > 0 ? fmt::format("{} kernels", kernels) : "no kernels"));
   }
   const bool works = kernels_of(Key::kCPU) > 0;
   return {"backends", works ? Health::kOk : Health::kFail,
@@ -52,6 +53,21 @@ Check libraries() {
 Check mpi() {
   const bool loaded = train::loaded_libraries().contains("mpi");
   return {"MPI", Health::kOk, loaded ? "linked" : "not built in", ""};
+}
+
+/// Other devices train as well, so that a missing GPU is no more than said.
+Check cuda_devices() {
+  const cuda::Availability cuda = cuda::availability();
+  Check check{"CUDA", Health::kOk, "", ""};
+  if (!cuda.compiled) {
+    check.found = "not built in";
+  } else if (!cuda.reason.empty()) {
+    check.found = "built in, but no device can be used: " + cuda.reason;
+  } else {
+    check.found =
+        fmt::format("{} (driver for CUDA {})", fmt::join(cuda.devices, "; "), cuda.driver);
+  }
+  return check;
 }
 
 /// Variables that load would refuse.
@@ -96,8 +112,12 @@ void print_json(const std::vector<Check>& checks, bool ok) {
 }
 
 void run_doctor(const std::string& run_folder, bool json) {
-  std::vector<Check> checks = {
-      {"lockstep", Health::kOk, LOCKSTEP_VERSION, ""}, backends(), mpi(), libraries(), variables()};
+  std::vector<Check> checks = {{"lockstep", Health::kOk, LOCKSTEP_VERSION, ""},
+                               backends(),
+                               cuda_devices(),
+                               mpi(),
+                               libraries(),
+                               variables()};
   for (Check& check :
        train::examine_machine({.run_folder = run_folder, .threads = num_threads()})) {
     checks.push_back(std::move(check));

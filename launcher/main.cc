@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "configs/load.h"
 #include "launcher/exit_code.h"
@@ -26,21 +29,27 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", LOCKSTEP_VERSION);
   add_train(app, {argv, argv + argc});
+  // Its options are mpirun's, which CLI11 cannot read.
+  const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
+  add_launch(
+      app, launches ? std::vector<std::string>(argv + 2, argv + argc) : std::vector<std::string>());
   add_sample(app);
   add_eval(app);
   add_checkpoint(app);
   add_plan(app);
   add_graph(app);
   add_bench(app);
+  add_stress(app);
   add_ops(app);
   add_data(app);
   add_compare(app);
   add_plot(app);
+  add_trace(app);
   add_config(app);
   add_completion(app);
   add_doctor(app);
   try {
-    app.parse(argc, argv);
+    app.parse(launches ? 2 : argc, argv);
     return kSuccess;
   } catch (const CLI::Success& help) {
     return app.exit(help);

@@ -28,6 +28,12 @@ bool is_differentiable(const Operator& op) {
          (op.kind() == OpKind::kComposite && derivative.reason_for_none.empty());
 }
 
+/// Whether a call waits for an asynchronous device: its result, or the result's size, depends on
+/// values.
+bool synchronises(const Operator& op) {
+  return op.kind() == OpKind::kDynamic || op.kind() == OpKind::kHostValue;
+}
+
 /// Backends with a kernel of the operator's own; the forms of one operator share its kernels.
 std::vector<std::string_view> kernel_names(const Operator& op) {
   std::vector<std::string_view> names;
@@ -50,6 +56,7 @@ nlohmann::ordered_json as_json(const Operator& op) {
           {"kernels", kernel_names(op)},
           {"autocast", name(op.autocast())},
           {"tags", op.tags()},
+          {"synchronises", synchronises(op)},
           {"differentiable", is_differentiable(op)}};
 }
 
@@ -62,6 +69,8 @@ void print_json(const std::vector<const Operator*>& operators) {
 void print_operator(const Operator& op) {
   fmt::print("{}\n  {}\n\n", op.schema().to_string(), op.doc());
   fmt::print("  kind           {}\n", name(op.kind()));
+  fmt::print("  synchronises   {}\n",
+             synchronises(op) ? "yes: waits for an asynchronous device" : "no");
   fmt::print("  derivative     {}\n", derivative_text(op));
   fmt::print("  autocast       {}\n", name(op.autocast()));
   fmt::print("  batching       {}\n", op.batching() != nullptr ? "its own rule" : "none");
@@ -69,8 +78,8 @@ void print_operator(const Operator& op) {
   fmt::print("{}", dispatcher().dump(op));
 }
 
-void print_list() {
-  for (const Operator* op : dispatcher().operators()) {
+void print_list(const std::vector<const Operator*>& operators) {
+  for (const Operator* op : operators) {
     fmt::print("{:<36} {:<11} {}\n", op->name(), name(op->kind()), op->doc());
   }
 }
@@ -91,21 +100,29 @@ void add_ops(CLI::App& app) {
     std::string name;
     std::vector<std::string> plugins;
     bool json = false;
+    bool synchronising = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("ops", "List the operators, or show one's table");
   verb->add_option("name", options->name, "Operator, such as add.Tensor");
   add_load_option(*verb, options->plugins);
+  verb->add_flag("--synchronising", options->synchronising,
+                 "List those alone that wait for an asynchronous device");
   verb->add_flag("--json", options->json, "A list of one JSON object an operator");
   verb->callback([options] {
     const std::vector<Plugin> plugins = load_plugins(options->plugins);
     const Operator* one = options->name.empty() ? nullptr : &operator_named(options->name);
+    std::vector<const Operator*> operators =
+        one != nullptr ? std::vector{one} : dispatcher().operators();
+    if (options->synchronising) {
+      std::erase_if(operators, [](const Operator* op) { return !synchronises(*op); });
+    }
     if (options->json) {
-      print_json(one != nullptr ? std::vector{one} : dispatcher().operators());
+      print_json(operators);
     } else if (one != nullptr) {
       print_operator(*one);
     } else {
-      print_list();
+      print_list(operators);
     }
   });
 }

@@ -8,6 +8,7 @@
 #include "launcher/verbs.h"
 #include "train/atomic_file.h"
 #include "train/braille_chart.h"
+#include "train/memory_chart.h"
 #include "train/progress.h"
 #include "train/svg_chart.h"
 
@@ -19,6 +20,8 @@ struct PlotOptions {
   std::vector<std::string> runs;
   std::string output;
   bool log_x = false;
+  bool memory = false;
+  std::string by = "operator";
 };
 
 /// The folder's name; of a metrics file the name of the folder it lies in.
@@ -50,16 +53,36 @@ void run_plot(const PlotOptions& options) {
                        {.columns = style.columns, .colour = style.colour, .log_x = options.log_x}));
 }
 
+void run_memory_plot(const PlotOptions& options) {
+  constexpr size_t kGroups = 14;
+  if (options.runs.size() != 1) {
+    throw ConfigError("[plot] --memory draws one run: expected one, got several.");
+  }
+  const train::MemoryTimeline timeline = train::read_memory_timeline(
+      options.runs[0], train::parse_memory_grouping(options.by), kGroups);
+  fmt::print("{}", train::peak_table(timeline));
+  if (options.output.empty()) return;
+  train::write_text(options.output, train::memory_chart(timeline));
+  fmt::print("wrote {}\n", options.output);
+}
+
 }  // namespace
 
 void add_plot(CLI::App& app) {
   auto options = std::make_shared<PlotOptions>();
-  CLI::App* verb =
-      app.add_subcommand("plot", "Draw the loss curves of runs, in the terminal or to an SVG file");
+  CLI::App* verb = app.add_subcommand(
+      "plot", "Draw the loss curves of runs, or a run's memory, in the terminal or to an SVG file");
   verb->add_option("run", options->runs, "Run directories, or metrics.jsonl files")->required();
   verb->add_option("-o,--output", options->output, "Write an SVG image to this file instead");
   verb->add_flag("--log-x", options->log_x, "Logarithmic step axis");
-  verb->callback([options] { run_plot(*options); });
+  CLI::Option* memory = verb->add_flag(
+      "--memory", options->memory,
+      "What held memory in the step that the run recorded (memory.snapshot_step); RUN may be the "
+      "run's memory.json");
+  verb->add_option("--by", options->by, "Tell memory apart by this (default operator)")
+      ->check(CLI::IsMember({"operator", "module", "phase"}))
+      ->needs(memory);
+  verb->callback([options] { options->memory ? run_memory_plot(*options) : run_plot(*options); });
 }
 
 }  // namespace lockstep::launcher

@@ -4,23 +4,30 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "configs/annotated_text.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/check.h"
+#include "core/memory/caching_allocator.h"
 #include "core/parallel.h"
 #include "launcher/digits.h"
 #include "launcher/duration.h"
 #include "launcher/exit_code.h"
 #include "launcher/load_option.h"
+#include "launcher/ranks.h"
 #include "launcher/stop_signals.h"
 #include "launcher/verbs.h"
+#include "train/allocation_recorder.h"
 #include "train/atomic_file.h"
 #include "train/compression.h"
 #include "train/environment.h"
 #include "train/language_task.h"
 #include "train/progress.h"
+#include "train/replicas.h"
+#include "train/step_line.h"
 #include "train/text_data.h"
 #include "train/training_run.h"
 
@@ -38,6 +45,7 @@ struct TrainOptions {
   bool fresh = false;
   std::string time_limit;
   std::string log_format = "text";
+  std::string allocations_file;
   std::vector<std::string> command_line;
 };
 
@@ -46,14 +54,15 @@ const char* unit_of(const train::Task& task) {
   return task.tokens_per_sample() == 1 ? "samples" : "tokens";
 }
 
-void print_banner(train::TrainingRun& run, const config::RunConfig& config) {
+void print_banner(train::TrainingRun& run, const config::RunConfig& config, int ranks) {
   const auto& train = config.train();
   train::Task& task = run.trainer().task();
-  fmt::print(
-      stderr, "{}: {} parameters, {} steps of {}{} {}, {} thread{}, writing to {}\n", config.name(),
-      grouped(task.model().parameter_count()), grouped(train.steps()), train.batch_size(),
-      task.tokens_per_sample() == 1 ? "" : fmt::format(" x {}", task.tokens_per_sample()),
-      unit_of(task), num_threads(), num_threads() == 1 ? "" : "s", run.directory().path().string());
+  fmt::print(stderr, "{}: {} parameters, {} steps of {}{} {}, {}{} thread{}, writing to {}\n",
+             config.name(), grouped(task.model().parameter_count()), grouped(train.steps()),
+             train.batch_size(),
+             task.tokens_per_sample() == 1 ? "" : fmt::format(" x {}", task.tokens_per_sample()),
+             unit_of(task), ranks == 1 ? "" : fmt::format("{} ranks of ", ranks), num_threads(),
+             num_threads() == 1 ? "" : "s", run.directory().path().string());
   for (const std::string& note : run.notes()) fmt::print(stderr, "{}\n", note);
 }
 
@@ -75,6 +84,15 @@ void print_summary(const train::RunSummary& summary, const train::RunDirectory& 
              unit, summary.final_loss, end);
   fmt::print("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n", percentile(50),
              percentile(90), percentile(99));
+}
+
+void print_memory(Device device) {
+  const DeviceMemoryStats stats = caching_allocator(device).memory_stats();
+  const auto bytes = [](const PoolStat& stat) {
+    return train::format_bytes(static_cast<uint64_t>(stat.all.peak));
+  };
+  fmt::print("memory     {} on loan at the peak, {} reserved, on {}\n",
+             bytes(stats.allocated_bytes), bytes(stats.reserved_bytes), to_string(device));
 }
 
 void print_held_out(const train::Evaluation& held_out, const char* unit) {
@@ -115,6 +133,15 @@ train::RunDirectory open_directory(const TrainOptions& options, const config::Ru
                                         options.fresh ? Existing::kRefuse : Existing::kContinue);
 }
 
+/// Every field that is set, a line each, so that one that differs is told with its path.
+std::string lines_of(const config::RunConfig& config) {
+  std::string text;
+  for (const config::Difference& field : config::differences(config, {})) {
+    text += fmt::format("{}: {}\n", field.path, field.a);
+  }
+  return text;
+}
+
 /// Throws CLI::RuntimeError when the run was stopped.
 void run_train(TrainOptions options) {
   if (options.steps != 0) {
@@ -125,24 +152,43 @@ void run_train(TrainOptions options) {
   config::Origins origins;
   const config::RunConfig config =
       config::load(options.files, options.overrides, &origins, config::process_variables());
-  if (config.threads() > 0) set_num_threads(config.threads());
   const StopSignals signals;
+  const auto stop = [&] { return signals.received() != 0; };
+  // A run without a name of its own has none yet that all ranks know.
+  const std::filesystem::path run_directory = options.run_directory;
+  const Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
+  share_cores(ranks, config.threads());
+  train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
+  if (!ranks.leads()) return train::follow_training(config, *ranks.group, stop);
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
                                                            .threads = num_threads(),
                                                            .libraries = {}});
-  train::TrainingRun run(config, open_directory(options, config), environment);
+  // Before the model is made, so that its parameters are recorded, too.
+  std::optional<train::AllocationRecorder> recorder;
+  if (!options.allocations_file.empty()) {
+    LS_CHECK(config.memory().snapshot_step() == 0, ConfigError,
+             "[train] --record-allocations and memory.snapshot_step need the allocator's one "
+             "history: expected one of them, got both. Record in a run of its own.");
+    recorder.emplace(caching_allocator(parse_device(config.device())));
+  }
+  train::TrainingRun run(config, open_directory(options, config), environment, nullptr,
+                         ranks.group.get());
   const train::RunDirectory& directory = run.directory();
   train::write_text(directory.path() / "config_origins.txtpb",
                     config::annotated_text(config, origins));
-  print_banner(run, config);
+  print_banner(run, config, ranks.environment.size);
   const train::LogFormat format = train::parse_log_format(options.log_format);
   // Other formats are for programs, which read them from standard output and nothing else there.
   const bool is_text = format == train::LogFormat::kText;
   const train::RunSummary summary = run.run({.terminal = is_text ? stderr : stdout,
                                              .format = format,
-                                             .stop = [&] { return signals.received() != 0; },
-                                             .time_limit = parse_duration(options.time_limit)});
+                                             .stop = stop,
+                                             .time_limit = parse_duration(options.time_limit),
+                                             .before_step = [&](int64_t step) {
+                                               if (recorder) recorder->mark_step(step);
+                                             }});
+  if (recorder) recorder->write(options.allocations_file, config.name());
   if (summary.end == train::RunEnd::kStopped) {
     fmt::print(stderr, "stopped after step {}; everything is saved. To go on:\n  {}\n",
                summary.steps, command_to_continue(options, directory));
@@ -150,6 +196,7 @@ void run_train(TrainOptions options) {
   }
   if (!is_text) return;
   print_summary(summary, directory, unit_of(run.trainer().task()));
+  if (summary.steps > summary.first_step) print_memory(run.trainer().device());
   if (summary.held_out.targets > 0) {
     print_held_out(summary.held_out, unit_of(run.trainer().task()));
     print_compressors(run.trainer().task());
@@ -192,6 +239,9 @@ void add_train(CLI::App& app, std::vector<std::string> command_line) {
       ->check([](const std::string& text) {
         return parse_duration(text) > 0 ? "" : "expected seconds or H:MM:SS, above 0";
       });
+  verb->add_option("--record-allocations", options->allocations_file,
+                   "Write the requests for the device's memory to this file, for `lockstep bench "
+                   "allocator --trace`");
   verb->add_flag("--overfit-one-batch", options->overfit_one_batch,
                  "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
                  "all drives its loss towards 0");

@@ -25,7 +25,7 @@ TEST_F(Ops, JsonDescribesEveryOperator) {
   ASSERT_TRUE(list.is_array());
   EXPECT_GT(list.size(), 100u);
   for (const Json& op : list) {
-    EXPECT_EQ(op.size(), 7u) << op;
+    EXPECT_EQ(op.size(), 8u) << op;
     EXPECT_TRUE(op["name"].is_string() && op["autocast"].is_string()) << op;
     EXPECT_TRUE(op["kernels"].is_array() && op["tags"].is_array()) << op;
     EXPECT_TRUE(op["differentiable"].is_boolean()) << op;
@@ -42,13 +42,13 @@ TEST_F(Ops, JsonOfOneOperatorIsAListOfOne) {
   EXPECT_EQ(list[0]["name"], "mm");
   EXPECT_EQ(list[0]["schema"], "mm(Tensor self, Tensor mat2) -> Tensor");
   EXPECT_EQ(list[0]["kind"], "structured");
-  EXPECT_EQ(list[0]["kernels"], Json({"CPU"}));
+  EXPECT_EQ(list[0]["kernels"], Json({"CPU", "Host"}));
   EXPECT_EQ(list[0]["autocast"], "lower precision");
   EXPECT_EQ(list[0]["differentiable"], true);
 }
 
 TEST_F(Ops, FormsShareKernelsButWhatOutWritesIsNotDifferentiable) {
-  EXPECT_EQ(json("mm.out")[0]["kernels"], Json({"CPU"}));
+  EXPECT_EQ(json("mm.out")[0]["kernels"], Json({"CPU", "Host"}));
   EXPECT_EQ(json("mm.out")[0]["differentiable"], false);
   EXPECT_EQ(json("add_.Tensor")[0]["differentiable"], true);
 }
@@ -70,7 +70,7 @@ TEST_F(Ops, LoadedPluginsAreShownAndOverrideBuiltIns) {
   EXPECT_THAT(one.output, HasSubstr("batching       its own rule"));
   EXPECT_THAT(one.output, HasSubstr("autocast       f32"));
   EXPECT_THAT(one.output, HasSubstr("kernel at "));
-  EXPECT_EQ(json(load + " tanh")[0]["kernels"], Json({"CPU"}));
+  EXPECT_EQ(json(load + " tanh")[0]["kernels"], Json({"CPU", "Host"}));
   const Result two =
       run(fmt::format("ops {} --load '{}/libplain.so' plain::affine", load, LOCKSTEP_TEST_PLUGINS));
   EXPECT_EQ(two.status, 0) << two.errors;

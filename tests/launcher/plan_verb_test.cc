@@ -85,7 +85,7 @@ TEST_F(Plan, WrongConfigsAndRanksEndWithTwo) {
   put_config("run.txtpb");
   const Result ranks = run("plan run.txtpb --ranks 3");
   EXPECT_EQ(ranks.status, 2);
-  EXPECT_TRUE(says(ranks.errors, "ConfigError: [plan] 3 ranks cannot share a step"));
+  EXPECT_TRUE(says(ranks.errors, "ConfigError: [train] 3 ranks cannot share a step"));
   EXPECT_EQ(ranks.output, "");
   EXPECT_EQ(run("plan run.txtpb --ranks 0").status, 2);
   EXPECT_EQ(run("plan").status, 2);

@@ -58,6 +58,26 @@ TEST_F(Plot, WritesAnImage) {
   EXPECT_TRUE(says(file_content(folder_ / "curve.svg"), "Step, logarithmic"));
 }
 
+TEST_F(Plot, ShowsWhatHeldMemoryInTheStepThatARunRecorded) {
+  put_config("run.txtpb");
+  const Result trained =
+      run("train run.txtpb --steps 3 --set memory.snapshot_step=2 --run-dir recorded");
+  ASSERT_EQ(trained.status, 0) << trained.errors;
+  const Result result = run("plot --memory recorded --by module -o memory.svg");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(says(result.output, "cpu, step 2: "));
+  EXPECT_TRUE(says(result.output, "held when it began"));
+  EXPECT_TRUE(says(result.output, "h.0"));
+  EXPECT_TRUE(says(result.output, "wrote memory.svg\n"));
+  EXPECT_TRUE(says(file_content(folder_ / "memory.svg"), "Memory on loan"));
+  EXPECT_TRUE(says(file_content(folder_ / "recorded" / "memory.txt"), "by module"));
+
+  EXPECT_EQ(run("plot --memory absent").status, 3);
+  EXPECT_EQ(run("plot --memory recorded --by colour").status, 2);
+  EXPECT_EQ(run("plot --memory recorded recorded").status, 2);
+  EXPECT_EQ(run("plot recorded --by module").status, 2);
+}
+
 TEST_F(Plot, RunsWithoutMetricsEndWithThree) { EXPECT_EQ(run("plot absent").status, 3); }
 
 TEST_F(Config, PrintShowsTheOriginOfEveryValue) {
@@ -108,6 +128,18 @@ TEST_F(Doctor, FindsNothingThatWouldFailWhereTheTestsRun) {
     EXPECT_TRUE(says(result.output, subject));
   }
   EXPECT_TRUE(says(result.output, "CPU "));
+}
+
+TEST_F(Doctor, SaysWhatThereIsOfCudaOrWhyThereIsNone) {
+  const std::string output = run("doctor").output;
+  const size_t at = output.find("CUDA  ");
+  ASSERT_NE(at, std::string::npos) << output;
+  const std::string line = output.substr(at, output.find('\n', at) - at);
+  EXPECT_TRUE(says(line, "not built in") || says(line, "no device can be used: ") ||
+              says(line, "driver for CUDA "))
+      << line;
+  // A reason is more than its introduction.
+  EXPECT_FALSE(line.ends_with(": ")) << line;
 }
 
 TEST_F(Doctor, SaysWhyTrainingWouldFail) {

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace lockstep::launcher {
+
+/// Adds `allocator --trace FILE` to `lockstep bench`: what the caching allocator reserves, how
+/// often it asks the driver and how long it takes, on the allocations of a run.
+void add_bench_allocator(CLI::App& bench);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/device.h"
+#include "core/device_memory.h"
+
+namespace lockstep::launcher {
+
+/// The memory that a caching allocator of the device stands on, for allocators besides the
+/// process's own. Throws DeviceError when there is no such device.
+DeviceMemory& driver_memory(Device device);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,174 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "configs/load.h"
+#include "configs/memory_options.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/memory/caching_allocator.h"
+#include "core/stress/stress.h"
+#include "core/stress/stress_scenarios.h"
+#include "launcher/digits.h"
+#include "launcher/driver_memory.h"
+#include "launcher/exit_code.h"
+#include "launcher/verbs.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct Options {
+  const char* verb = "allocator";
+  StressKind kind = StressKind::kAllocator;
+  std::string device;
+  std::string scenario;
+  std::string config;
+  int threads = 4;
+  int streams = 4;
+  double seconds = 10;
+  uint64_t seed = 0;
+};
+
+std::string mib(int64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 1048576.0);
+}
+
+struct Target {
+  Device device;
+  AllocatorOptions options;
+};
+
+/// --device, else the config's, else host:0; options of the config, else of the environment.
+Target target_of(const Options& options) {
+  const auto with_options = [](Device device) {
+    return Target{device, caching_allocator(device).options()};
+  };
+  if (options.config.empty()) {
+    return with_options(parse_device(options.device.empty() ? "host:0" : options.device));
+  }
+  const std::vector<std::string> files = {options.config};
+  const config::RunConfig config = config::load(files, {}, nullptr, config::process_variables());
+  Target target =
+      with_options(parse_device(options.device.empty() ? config.device() : options.device));
+  target.options = config::allocator_options(config.memory(), target.options);
+  return target;
+}
+
+void print_findings(const std::vector<std::string>& findings) {
+  for (const std::string& finding : findings) fmt::print("             {}\n", finding);
+}
+
+std::string command_to_repeat(const Options& options, Device device, uint64_t seed) {
+  return fmt::format("lockstep stress {} --device {} --threads {} --streams {} --seed {}",
+                     options.verb, to_string(device), options.threads, options.streams, seed);
+}
+
+/// True when everything was verified.
+bool run_programs(const Options& options, const Target& target) {
+  const Device device = target.device;
+  CachingAllocator& allocator = caching_allocator(device);
+  allocator.set_options(target.options);
+  const StressReport report = run_stress(allocator, {.device = device,
+                                                     .kind = options.kind,
+                                                     .threads = options.threads,
+                                                     .streams = options.streams,
+                                                     .seconds = options.seconds,
+                                                     .seed = options.seed});
+  const StressProgram::Counts& counts = report.counts;
+  fmt::print("{} on {}: {} threads, {} streams, {} programs from seed {} in {:.1f} s\n",
+             options.verb, to_string(device), options.threads, options.streams,
+             grouped(report.programs), options.seed, report.seconds);
+  fmt::print(
+      "operations   {}, {} a second\n", grouped(counts.operations),
+      grouped(static_cast<int64_t>(static_cast<double>(counts.operations) / report.seconds)));
+  fmt::print("verified     {} blocks when they were freed, {} in all\n", grouped(counts.blocks),
+             mib(counts.verified_bytes));
+  if (counts.out_of_memory > 0) fmt::print("no memory    {} times\n", counts.out_of_memory);
+  fmt::print(
+      "memory       {} on loan at most, {} reserved at the end; {} on loan and {} reserved "
+      "after the cache was emptied\n",
+      mib(report.peak_allocated_bytes), mib(report.reserved_bytes), mib(report.live_bytes),
+      mib(report.kept_bytes));
+  if (report.passed()) {
+    fmt::print("verdict      passed: everything verified\n");
+    return true;
+  }
+  fmt::print("verdict      FAILED: {} findings\n", grouped(report.findings));
+  print_findings(report.first_findings);
+  fmt::print("to repeat    {}\n",
+             command_to_repeat(options, device, report.failing_seed.value_or(options.seed)));
+  return false;
+}
+
+bool run_scenarios(const Options& options, const Target& target) {
+  const Device device = target.device;
+  bool passed = true;
+  for (const StressScenario& scenario : stress_scenarios()) {
+    if (options.scenario != "all" && options.scenario != scenario.name) continue;
+    const ScenarioReport report =
+        run_scenario(scenario, device, driver_memory(device), target.options, options.seed);
+    fmt::print("{:<20} {}\n", scenario.name, scenario.promise);
+    if (!report.measured.empty()) fmt::print("measured     {}\n", report.measured);
+    fmt::print("operations   {} in {:.2f} s\n", grouped(report.operations), report.seconds);
+    fmt::print("verdict      {}\n", report.passed() ? "passed" : "FAILED");
+    print_findings(report.findings);
+    if (!report.passed()) {
+      fmt::print("to repeat    lockstep stress {} --device {} --scenario {} --seed {}\n",
+                 options.verb, to_string(device), scenario.name, options.seed);
+    }
+    passed = passed && report.passed();
+  }
+  return passed;
+}
+
+/// Throws CLI::RuntimeError when something was found.
+void run_verb(const Options& options) {
+  const Target target = target_of(options);
+  const bool passed =
+      options.scenario.empty() ? run_programs(options, target) : run_scenarios(options, target);
+  if (!passed) throw CLI::RuntimeError(kFailure);
+}
+
+void add_kind(CLI::App& stress, const char* name, StressKind kind, const char* description) {
+  auto options = std::make_shared<Options>();
+  options->verb = name;
+  options->kind = kind;
+  CLI::App* verb = stress.add_subcommand(name, description);
+  std::vector<std::string> scenarios = {"all"};
+  for (const StressScenario& each : stress_scenarios()) {
+    scenarios.emplace_back(each.name);
+  }
+  verb->add_option("--device", options->device,
+                   "Device to work on: cpu, host:N or cuda:N (default: the config's, or host:0)");
+  verb->add_option("--threads", options->threads, "Threads (default 4)")->check(CLI::Range(1, 256));
+  verb->add_option("--streams", options->streams, "Streams that the threads share (default 4)")
+      ->check(CLI::Range(1, kMostStressStreams));
+  verb->add_option("--seconds", options->seconds,
+                   "Time after which no new program starts (default 10)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", options->seed, "Of the first program (default 0)");
+  verb->add_option("--scenario", options->scenario,
+                   "A known failure of allocators, scaled down, instead of random programs; or all")
+      ->check(CLI::IsMember(scenarios));
+  verb->add_option("--config", options->config,
+                   "Config file (.txtpb) with the device and the allocator's options (memory)");
+  verb->callback([options] { run_verb(*options); });
+}
+
+}  // namespace
+
+void add_stress(CLI::App& app) {
+  CLI::App* stress =
+      app.add_subcommand("stress", "Try to break memory and streams with random programs");
+  stress->require_subcommand(1);
+  add_kind(*stress, "allocator", StressKind::kAllocator,
+           "Blocks of all sizes come, are used on several streams, and go");
+  add_kind(*stress, "streams", StressKind::kStreams,
+           "Blocks stay, and kernels, copies and events go from stream to stream");
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,148 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "dist/flight_analysis.h"
+#include "launcher/verbs.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// The logs in a folder, or in its `flight` folder as in a run directory; a file itself.
+std::vector<fs::path> log_files(const fs::path& path) {
+  std::vector<fs::path> files;
+  if (!fs::is_directory(path)) return {path};
+  for (const fs::path& folder : {path, path / "flight"}) {
+    if (!fs::is_directory(folder)) continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("flight.rank") && name.ends_with(".json")) files.push_back(entry.path());
+    }
+  }
+  LS_CHECK(!files.empty(), DataError,
+           "[trace] {} holds no flight log: expected files flight.rank<R>.json there or in its "
+           "folder flight.",
+           path.string());
+  return files;
+}
+
+std::vector<dist::FlightLog> read_logs(const std::vector<std::string>& paths) {
+  std::vector<dist::FlightLog> logs;
+  for (const std::string& path : paths) {
+    for (const fs::path& file : log_files(path)) logs.push_back(dist::read_flight_log(file));
+  }
+  std::ranges::stable_sort(logs, {}, &dist::FlightLog::rank);
+  return logs;
+}
+
+Json as_json(const dist::FlightRecord& record) {
+  return {{"operation", to_string(record.signature)},
+          {"group_name", record.group_name},
+          {"sequence", record.signature.sequence},
+          {"kind", name(record.signature.kind)},
+          {"dtype", to_string(record.signature.dtype)},
+          {"count", record.signature.count},
+          {"root", record.signature.root},
+          {"user_tag", record.user_tag},
+          {"state", name(record.state)}};
+}
+
+Json as_json(const dist::WaitingRank& waiting) {
+  return {{"rank", waiting.rank},
+          {"operation", as_json(waiting.record)},
+          {"waits_for", waiting.on},
+          {"seconds", waiting.seconds}};
+}
+
+Json as_json(const dist::AbsentRank& absent) {
+  Json json = {{"rank", absent.rank}, {"last", nullptr}, {"now_in", nullptr}};
+  if (absent.last) {
+    json["last"] = as_json(*absent.last);
+    json["seconds_since"] = absent.seconds;
+  }
+  if (absent.busy_with) json["now_in"] = as_json(*absent.busy_with);
+  return json;
+}
+
+Json as_json(const dist::Standstill::Version& version) {
+  return {{"operation", to_string(version.signature)}, {"ranks", version.ranks}};
+}
+
+Json as_json(const dist::WaitLink& link) {
+  return {{"rank", link.rank}, {"waits_for", link.waits_for}, {"operation", as_json(link.record)}};
+}
+
+Json as_json(const dist::Standstill& standstill);
+Json as_json(const dist::PendingMessage& message);
+
+template <class T>
+Json list_of(const std::vector<T>& elements) {
+  Json list = Json::array();
+  for (const T& element : elements) list.push_back(as_json(element));
+  return list;
+}
+
+Json as_json(const dist::Standstill& standstill) {
+  return {{"group", standstill.group.name},
+          {"ranks", standstill.group.ranks},
+          {"sequence", standstill.sequence},
+          {"called", list_of(standstill.versions)},
+          {"waiting", list_of(standstill.waiting)},
+          {"absent", list_of(standstill.absent)},
+          {"done", standstill.done},
+          {"without_log", standstill.without_log}};
+}
+
+Json as_json(const dist::PendingMessage& message) {
+  constexpr const char* kPeers[] = {"there", "not there", "without log"};
+  Json json = as_json(message.waiting);
+  json["peer"] = message.peer;
+  json["peer_is"] = kPeers[static_cast<int>(message.peer_is)];
+  return json;
+}
+
+Json as_json(const dist::FlightAnalysis& analysis) {
+  return {
+      {"world_size", analysis.world_size},        {"without_log", analysis.without_log},
+      {"of_other_worlds", analysis.other_worlds}, {"idle", analysis.idle},
+      {"circle", list_of(analysis.circle)},       {"standstills", list_of(analysis.standstills)},
+      {"messages", list_of(analysis.messages)}};
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app) {
+  struct Options {
+    std::vector<std::string> paths;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "trace", "Explain why a distributed job stopped, from its ranks' flight logs");
+  verb->add_option("log", options->paths,
+                   "Files flight.rank<R>.json, folders with such, or run directories")
+      ->required();
+  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
+  verb->callback([options] {
+    const std::vector<dist::FlightLog> logs = read_logs(options->paths);
+    if (options->json) {
+      fmt::print("{}\n",
+                 as_json(dist::analyse(logs)).dump(2, ' ', false, Json::error_handler_t::replace));
+    } else {
+      fmt::print("{}", dist::explain(logs));
+    }
+  });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,147 @@
+// Programs of several ranks, as mpirun starts them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class RanksTest : public Program {
+ protected:
+  void SetUp() override {
+    if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
+    if (says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) GTEST_SKIP();
+  }
+
+  /// Runs `command` on every rank, by a shell in which $0 is the program.
+  Result on_ranks(int ranks, const std::string& command, const std::string& variables = "") const {
+    return shell(mpirun(variables) +
+                 fmt::format(" -np {} sh -c '{}' '{}/lockstep'", ranks, command, LOCKSTEP_BIN_DIR));
+  }
+  static std::string mpirun(const std::string& variables = "") {
+    return fmt::format(
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} timeout 60 mpirun "
+        "--oversubscribe --bind-to none",
+        variables);
+  }
+  /// Trains run.txtpb in `folder` on the ranks; before, each does `first`.
+  Result train(int ranks, const std::string& folder, const std::string& more = "",
+               const std::string& first = "") const {
+    return on_ranks(
+        ranks, fmt::format("{} exec \"$0\" train run.txtpb --run-dir {} {}", first, folder, more));
+  }
+  /// What happens to rank 1, whose process is $$, once the run in folder "run" has made a step.
+  static std::string rank_1(const std::string& what) {
+    return fmt::format(
+        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (until [ -s run/metrics.jsonl ]; do sleep 0.05; "
+        "done; {}) & fi;",
+        what);
+  }
+
+  std::vector<double> losses(const std::string& folder) const {
+    const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
+    const std::regex number("\"loss\":([-0-9.e+]+)");
+    std::vector<double> result;
+    for (std::sregex_iterator match(text.begin(), text.end(), number), end; match != end; ++match) {
+      result.push_back(std::stod((*match)[1]));
+    }
+    return result;
+  }
+};
+
+TEST_F(RanksTest, TrainWithTheLossesOfOne) {
+  put_config("run.txtpb");
+  const std::string more = "--set train.steps=20 --set train.batch_size=12";
+  ASSERT_EQ(run("train run.txtpb --run-dir one " + more).status, 0);
+  for (const int ranks : {2, 3}) {
+    const std::string folder = fmt::format("of{}", ranks);
+    const Result result = train(ranks, folder, more);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("{} ranks of", ranks)));
+    const std::vector<double> one = losses("one");
+    const std::vector<double> many = losses(folder);
+    ASSERT_EQ(one.size(), 20U);
+    ASSERT_EQ(many.size(), 20U);
+    for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], many[i], 1e-5) << "step " << i;
+  }
+}
+
+TEST_F(RanksTest, AreRefusedWithTheFieldInWhichTheirConfigsDiffer) {
+  put_config("a.txtpb", "name: \"run\" seed: 1");
+  put_config("b.txtpb", "name: \"run\" seed: 2");
+  const std::string program = fmt::format("'{}/lockstep'", LOCKSTEP_BIN_DIR);
+  const Result result = shell(mpirun() + fmt::format(" -np 1 {0} train a.txtpb --run-dir run : -np "
+                                                     "1 {0} train b.txtpb --run-dir run",
+                                                     program));
+  EXPECT_EQ(result.status, 5) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rank 1 has another config than rank 0"));
+  EXPECT_THAT(result.errors, HasSubstr("\"seed: 1\", got \"seed: 2\""));
+}
+
+TEST_F(RanksTest, TellOfOneThatWasKilledAndDoNotHang) {
+  put_config("run.txtpb");
+  const auto start = std::chrono::steady_clock::now();
+  const Result result =
+      train(3, "run", "--steps 1000000 --set train.batch_size=6", rank_1("kill -9 $$"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.errors, HasSubstr("PeerLostError"));
+  EXPECT_THAT(result.errors, HasSubstr("rank 1"));
+  const Result traced = run("trace run");
+  EXPECT_EQ(traced.status, 0) << traced.errors;
+  EXPECT_THAT(traced.output, HasSubstr("none of rank 1"));
+}
+
+TEST_F(RanksTest, AStopSignalToOneStopsAllAndTrainingGoesOn) {
+  put_config("run.txtpb");
+  const Result stopped = train(2, "run", "--steps 1000000", rank_1("kill -TERM $$"));
+  EXPECT_EQ(stopped.status, 75) << stopped.errors;
+  EXPECT_THAT(stopped.errors, HasSubstr("everything is saved"));
+  const size_t done = losses("run").size();
+  const Result result = train(2, "run", fmt::format("--steps {}", done + 5));
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(losses("run").size(), done + 5);
+}
+
+TEST_F(RanksTest, VariablesThatContradictEachOtherAreToldWithBothValues) {
+  put_config("run.txtpb");
+  const Result result = on_ranks(2, "exec \"$0\" train run.txtpb", "RANK=3 WORLD_SIZE=4");
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.errors, HasSubstr("RANK=3 and OMPI_COMM_WORLD_RANK="));
+  EXPECT_THAT(result.errors, HasSubstr("contradict each other"));
+}
+
+TEST_F(RanksTest, ASingleRankOfTorchrunsVariablesNeedsNoMpi) {
+  put_config("run.txtpb");
+  EXPECT_EQ(run("train run.txtpb --run-dir run", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0").status, 0);
+  const Result alone = run("train run.txtpb", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0");
+  EXPECT_EQ(alone.status, 2) << alone.errors;
+  EXPECT_THAT(alone.errors, HasSubstr("mpirun"));
+}
+
+TEST_F(RanksTest, MeasureEveryCollectiveAndFindNothingWrong) {
+  const Result result =
+      on_ranks(3, "exec \"$0\" bench collectives --op all -b 12 -e 1m -f 64 --seconds 0.01 --json");
+  EXPECT_EQ(result.status, 0) << result.errors;
+  for (const char* op :
+       {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce"}) {
+    EXPECT_THAT(result.output, HasSubstr(fmt::format("\"op\":\"{}\"", op)));
+  }
+  EXPECT_THAT(result.output, HasSubstr("\"wrong\":0"));
+  EXPECT_THAT(result.output, HasSubstr("\"busbw_gbs\":"));
+  EXPECT_FALSE(std::regex_search(result.output, std::regex("\"wrong\":[1-9]")));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

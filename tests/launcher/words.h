@@ -1,0 +1,17 @@
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace lockstep::launcher {
+
+/// What a shell makes of a line without quotes.
+inline std::vector<std::string> words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> result;
+  for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+}  // namespace lockstep::launcher
