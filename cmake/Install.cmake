@@ -26,10 +26,15 @@ install(TARGETS lockstep lockstep_plugin EXPORT LockstepTargets
 install(TARGETS lockstep_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION "${package_dir}")
 
-foreach(folder lockstep core core/ops autograd nn nn/models train)
+foreach(folder lockstep core core/memory core/stress core/cuda core/ops autograd dist nn nn/models train)
   file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.h")
   # It brings fmt along and is for our own .cc files.
   list(REMOVE_ITEM headers "${PROJECT_SOURCE_DIR}/core/check.h")
+  if(folder STREQUAL "core/cuda")
+    # The others need the CUDA toolkit.
+    set(headers "${PROJECT_SOURCE_DIR}/core/cuda/availability.h"
+                "${PROJECT_SOURCE_DIR}/core/cuda/pattern.h")
+  endif()
   set(destination "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")
   if(NOT folder STREQUAL "lockstep")
     string(APPEND destination "/${folder}")

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
+#include "core/current_scope.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/conv.h"
 #include "core/ops/factory.h"
@@ -28,6 +29,7 @@ Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options)
 }
 
 Tensor Conv2d::forward(const Tensor& x) const {
+  const ModuleScope scope(path());
   return conv2d(x, weight, bias, {options_.stride}, {options_.padding}, {1}, options_.groups);
 }
 
@@ -41,6 +43,7 @@ BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
       momentum_(momentum) {}
 
 Tensor BatchNorm2d::forward(const Tensor& x) const {
+  const ModuleScope scope(path());
   if (is_training() && is_recomputing()) {
     // The pass that is done again has moved the statistics already.
     return batch_norm(x, weight, bias, running_mean.clone(), running_var.clone(), true, momentum_,

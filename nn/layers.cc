@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/current_scope.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/matmul.h"
@@ -39,12 +40,18 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
   bias = register_parameter("bias", init.uniform ? uniform({out}, in) : zeros({out}));
 }
 
-Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }
+Tensor Linear::forward(const Tensor& x) const {
+  const ModuleScope scope(path());
+  return linear(x, weight, bias);
+}
 
 Embedding::Embedding(int64_t count, int64_t width, Init init)
     : weight(register_parameter("weight", normal({count, width}, init))) {}
 
-Tensor Embedding::forward(const Tensor& ids) const { return embedding(weight, ids); }
+Tensor Embedding::forward(const Tensor& ids) const {
+  const ModuleScope scope(path());
+  return embedding(weight, ids);
+}
 
 LayerNorm::LayerNorm(int64_t width, double epsilon)
     : weight(register_parameter("weight", ones({width}))),
@@ -52,6 +59,7 @@ LayerNorm::LayerNorm(int64_t width, double epsilon)
       epsilon_(epsilon) {}
 
 Tensor LayerNorm::forward(const Tensor& x) const {
+  const ModuleScope scope(path());
   return layer_norm(x, weight.sizes(), weight, bias, epsilon_);
 }
 
@@ -59,6 +67,7 @@ RMSNorm::RMSNorm(int64_t width, double epsilon)
     : weight(register_parameter("weight", ones({width}))), epsilon_(epsilon) {}
 
 Tensor RMSNorm::forward(const Tensor& x) const {
+  const ModuleScope scope(path());
   return rms_norm(x, weight.sizes(), weight, epsilon_);
 }
 

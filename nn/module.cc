@@ -44,6 +44,11 @@ std::vector<StoredParameter> Module::stored_parameters() const {
   return stored;
 }
 
+Device Module::device() const {
+  const std::vector<NamedParameter> all = named_parameters();
+  return all.empty() ? default_device() : all.front().tensor.device();
+}
+
 int64_t Module::parameter_count() const {
   int64_t count = 0;
   for (const Tensor& parameter : parameters()) count += parameter.numel();
@@ -86,6 +91,12 @@ Tensor Module::register_buffer(std::string_view name, Tensor tensor) {
 
 void Module::register_module(std::string_view name, Module& child) {
   children_.push_back({std::string(name), &child});
+  child.move_under(path_.empty() ? std::string(name) : path_ + "." + std::string(name));
+}
+
+void Module::move_under(const std::string& prefix) {
+  path_ = path_.empty() ? prefix : prefix + "." + path_;
+  for (const Child& child : children_) child.module->move_under(prefix);
 }
 
 }  // namespace lockstep::nn

@@ -35,6 +35,11 @@ class Module {
   /// Every parameter once, in the order of registration; a tied one under its first name.
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Tensor> parameters() const;
+  /// Where it is in the module that it belongs to: "h.3.attn.c_proj"; "" for the outermost. What
+  /// `forward` allocates is attributed to it (core/current_scope.h).
+  const std::string& path() const { return path_; }
+  /// Where the first parameter is; default_device() without any.
+  Device device() const;
   /// Elements in all parameters.
   int64_t parameter_count() const;
   /// Every buffer once, in the same order and under the same rules. None requires grad.
@@ -63,6 +68,8 @@ class Module {
   using Tensors = std::vector<NamedParameter>;
   /// Adds what `own` holds in this module and below.
   void collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const;
+  /// Puts `prefix` before its own path and those below.
+  void move_under(const std::string& prefix);
 
   struct Child {
     std::string name;
@@ -71,6 +78,7 @@ class Module {
   Tensors own_parameters_;
   Tensors own_buffers_;
   std::vector<Child> children_;
+  std::string path_;
   bool training_ = true;
 };
 

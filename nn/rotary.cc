@@ -102,8 +102,9 @@ std::pair<Tensor, Tensor> rotary_tables(int64_t positions, int64_t depth, double
       sine.push_back(static_cast<float>(frequencies.attention_factor * std::sin(angle)));
     }
   }
-  return {tensor_from<float>(cosine, {positions, depth}),
-          tensor_from<float>(sine, {positions, depth})};
+  const Device device = default_device();
+  return {tensor_from<float>(cosine, {positions, depth}).to(device),
+          tensor_from<float>(sine, {positions, depth}).to(device)};
 }
 
 }  // namespace lockstep::nn

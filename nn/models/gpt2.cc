@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/current_scope.h"
 #include "core/ops/attention.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
@@ -51,6 +52,7 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
 }
 
 Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer) {
+  const ModuleScope scope(path());
   const Tensor middle =
       x + dropout(attention(ln_1.forward(x), cache, layer), dropout_, is_training());
   const Tensor hidden = gelu(c_fc.forward(ln_2.forward(middle)), "tanh");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/current_scope.h"
 #include "core/ops/attention.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
@@ -95,6 +96,7 @@ Tensor LlamaBlock::attention(const Tensor& x, const Tensor& cosine, const Tensor
 
 Tensor LlamaBlock::forward(const Tensor& x, const Tensor& cosine, const Tensor& sine,
                            KvCache* cache, int64_t layer) {
+  const ModuleScope scope(path());
   const Tensor middle = x + attention(input_layernorm.forward(x), cosine, sine, cache, layer);
   const Tensor normed = post_attention_layernorm.forward(middle);
   return middle + down_proj.forward(silu(gate_proj.forward(normed)) * up_proj.forward(normed));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/current_scope.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pool.h"
 #include "core/ops/view.h"
@@ -52,6 +53,7 @@ BasicBlock::BasicBlock(int64_t in, int64_t out, int64_t stride)
 }
 
 Tensor BasicBlock::forward(const Tensor& x) {
+  const ModuleScope scope(path());
   const Tensor skip = downsample_conv ? downsample_norm->forward(downsample_conv->forward(x)) : x;
   const Tensor middle = relu(bn1.forward(conv1.forward(x)));
   return relu(bn2.forward(conv2.forward(middle)) + skip);

@@ -50,6 +50,22 @@ TEST(Module, NamesAreDottedPathsInOrderOfRegistration) {
   EXPECT_EQ(pair.parameter_count(), 5);
 }
 
+TEST(Module, KnowsItsPathHoweverDeepItIsPut) {
+  struct Model : Module {
+    Model() : pair(zeros({2}), zeros({3})), leaf(zeros({1})) {
+      register_module("h.0", pair);
+      register_module("last", leaf);
+    }
+    Pair pair;
+    Leaf leaf;
+  };
+  const Model model;
+  EXPECT_EQ(model.path(), "");
+  EXPECT_EQ(model.pair.path(), "h.0");
+  EXPECT_EQ(model.pair.b.path(), "h.0.b");
+  EXPECT_EQ(model.leaf.path(), "last");
+}
+
 TEST(Module, ATiedParameterIsListedOnceUnderItsFirstName) {
   const Tensor shared = zeros({4});
   Pair pair(shared, shared);

@@ -22,6 +22,7 @@ SourceFile parse_source(std::string path, const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     ++file.lines;
+    file.guarded |= line == "#pragma once" || line.starts_with("#ifndef LOCKSTEP_");
     size_t at = line.find_first_not_of(" \t");
     if (at == std::string::npos || line[at] != '#') continue;
     at = line.find_first_not_of(" \t", at + 1);

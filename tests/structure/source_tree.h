@@ -11,10 +11,11 @@ struct Include {
   std::string path;
 };
 
-/// A file of ours as the structure rules see it: path from the repository root, length, includes.
+/// A file of ours as the structure rules see it.
 struct SourceFile {
-  std::string path;
+  std::string path;  ///< from the repository root
   int lines = 0;
+  bool guarded = false;  ///< has `#pragma once`, or a guard in C's way
   std::vector<Include> includes;
 };
 

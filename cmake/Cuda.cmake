@@ -1,0 +1,48 @@
+# The cuda device: on where the CUDA toolkit is found. Of the toolkit, headers and nvcc are used, and
+# nothing is linked: the driver is loaded when it is first needed, so that programs start on machines
+# without one. Kernels are compiled to modules, which are data of the library.
+
+if(LOCKSTEP_WITH_CUDA)
+  find_package(CUDAToolkit 13 QUIET)
+  find_program(LOCKSTEP_BIN2C bin2c HINTS "${CUDAToolkit_BIN_DIR}")
+  mark_as_advanced(LOCKSTEP_BIN2C)
+endif()
+if(NOT CUDAToolkit_FOUND OR NOT CUDAToolkit_NVCC_EXECUTABLE OR NOT LOCKSTEP_BIN2C)
+  return()
+endif()
+
+# The toolkit's headers, for the targets that wrap them.
+add_library(lockstep_cuda INTERFACE)
+target_include_directories(lockstep_cuda SYSTEM INTERFACE "${CUDAToolkit_INCLUDE_DIRS}")
+
+# lockstep_cuda_modules(TARGET FOLDER): compiles the .cu files of FOLDER, and gives TARGET the header
+# "FOLDER/NAME.fatbin.h" for each, in which kImage is the module. Machine code for
+# LOCKSTEP_CUDA_ARCHITECTURES, and an intermediate form that drivers compile for other GPUs.
+function(lockstep_cuda_modules target folder)
+  set(architectures -gencode arch=compute_75,code=compute_75)
+  foreach(architecture IN LISTS LOCKSTEP_CUDA_ARCHITECTURES)
+    list(APPEND architectures -gencode "arch=compute_${architecture},code=sm_${architecture}")
+  endforeach()
+  set(generated "${CMAKE_BINARY_DIR}/generated")
+  file(MAKE_DIRECTORY "${generated}/${folder}")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cu")
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    set(image "${generated}/${folder}/${name}.fatbin")
+    # Only device code is kept, so the host compiler's version does not matter.
+    add_custom_command(
+        OUTPUT "${image}.h"
+        COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" -fatbin -std=c++20 -O3 --fmad=false
+                -ccbin "${CMAKE_CXX_COMPILER}" -allow-unsupported-compiler ${architectures}
+                "-I${PROJECT_SOURCE_DIR}" -MD -MF "${image}.d" -MT "${image}.h"
+                -o "${image}" "${source}"
+        COMMAND "${LOCKSTEP_BIN2C}" --const --static --name kImage --type longlong "${image}"
+                > "${image}.h"
+        DEPENDS "${source}"
+        DEPFILE "${image}.d"
+        COMMENT "nvcc ${folder}/${name}.cu"
+        VERBATIM)
+    target_sources(${target} PRIVATE "${image}.h")
+  endforeach()
+  target_include_directories(${target} PRIVATE "${generated}")
+endfunction()
