@@ -75,6 +75,7 @@ Json to_json(const FlightRecord& record) {
                {"queued_ns", record.queued_ns},
                {"started_ns", record.started_ns},
                {"ended_ns", record.ended_ns}};
+  if (signature.reduction.leaves != 0) json["leaves"] = signature.reduction.leaves;
   const double factor = signature.reduction.factor;
   if (factor != 1)
     json["factor"] = std::isfinite(factor) ? Json(factor) : Json(fmt::format("{}", factor));
@@ -163,6 +164,7 @@ FlightRecord record_from(const Json& json) {
   signature.reduction.op =
       named(json, "reduction", kReduceOps, [](const auto& op) { return op.second; }).first;
   signature.reduction.factor = factor_from(json);
+  if (json.contains("leaves")) signature.reduction.leaves = integer<int32_t>(json, "leaves");
   signature.root = integer<int>(json, "root");
   signature.count = integer<int64_t>(json, "count");
   set_group_name(record, text(json, "group_name"));

@@ -56,7 +56,10 @@ const char* name(OpKind kind) {
 }
 
 Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequence) {
-  Signature signature{.group = group, .sequence = sequence, .kind = operation.kind};
+  Signature signature;
+  signature.group = group;
+  signature.sequence = sequence;
+  signature.kind = operation.kind;
   // What a kind does not use must not make a difference.
   if (operation.kind != OpKind::kBarrier) {
     signature.dtype = operation.dtype;
@@ -64,6 +67,7 @@ Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequ
   }
   if (is_reduction(operation.kind)) {
     signature.reduction.op = operation.reduction.op;
+    signature.reduction.leaves = operation.reduction.leaves;
     if (operation.reduction.op == ReduceOp::kPremultipliedSum) {
       signature.reduction.factor = operation.reduction.factor;
     }
@@ -76,6 +80,7 @@ uint64_t hash(const Signature& signature) {
   const uint64_t small = static_cast<uint64_t>(signature.kind) |
                          static_cast<uint64_t>(signature.dtype) << 8 |
                          static_cast<uint64_t>(signature.reduction.op) << 16 |
+                         static_cast<uint64_t>(signature.reduction.leaves & 0xff) << 24 |
                          static_cast<uint64_t>(static_cast<uint32_t>(signature.root)) << 32;
   return hash_words(std::array<uint64_t, 5>{signature.group, signature.sequence, small,
                                             static_cast<uint64_t>(signature.count),

@@ -37,6 +37,9 @@ struct Operation {
   /// all_to_all: elements for, and from, each rank.
   std::vector<int64_t> send_counts;
   std::vector<int64_t> receive_counts;
+  /// all_reduce over leaves: `input` holds the sums of this rank's subtrees, each so many bytes
+  /// after the one before.
+  uint64_t input_stride = 0;
   const void* input = nullptr;
   /// May be `input` in all_reduce, broadcast and reduce. The own part of all_gather's output may be
   /// its input, and the own part of reduce_scatter's input its output. Nothing else may overlap.

@@ -28,10 +28,11 @@ std::optional<std::array<uint64_t, N>> words_of(const std::string& text, uint64_
 
 std::string encode(const Question& question) {
   const Signature& s = question.signature;
-  return text_of(std::array<uint64_t, 9>{
+  return text_of(std::array<uint64_t, 10>{
       kQuestion, s.group, s.sequence, static_cast<uint64_t>(s.kind), static_cast<uint64_t>(s.dtype),
       static_cast<uint64_t>(s.reduction.op), std::bit_cast<uint64_t>(s.reduction.factor),
-      static_cast<uint64_t>(s.root), static_cast<uint64_t>(s.count)});
+      static_cast<uint64_t>(s.root), static_cast<uint64_t>(s.count),
+      static_cast<uint64_t>(s.reduction.leaves)});
 }
 
 std::string encode(const Answer& answer) {
@@ -41,7 +42,7 @@ std::string encode(const Answer& answer) {
 }
 
 std::optional<Question> decode_question(const std::string& text) {
-  const auto words = words_of<9>(text, kQuestion);
+  const auto words = words_of<10>(text, kQuestion);
   if (!words || (*words)[3] > static_cast<uint64_t>(OpKind::kReceive) ||
       (*words)[4] >= kDTypeCount ||
       (*words)[5] > static_cast<uint64_t>(ReduceOp::kPremultipliedSum)) {
@@ -57,6 +58,7 @@ std::optional<Question> decode_question(const std::string& text) {
   s.reduction.factor = std::bit_cast<double>((*words)[6]);
   s.root = static_cast<int>((*words)[7]);
   s.count = static_cast<int64_t>((*words)[8]);
+  s.reduction.leaves = static_cast<int32_t>((*words)[9]);
   return question;
 }
 

@@ -5,10 +5,14 @@
 #include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
+#include "dist/leaf_tree.h"
 #include "dist/operation.h"
 
 namespace lockstep::dist {
 namespace {
+
+/// So many are plenty, and keep the stack of `sum_tree` small.
+constexpr int64_t kMostLeaves = 4096;
 
 void check_tensor(const char* op, const Tensor& tensor) {
   LS_CHECK(tensor.defined(), ShapeError, "[{}] a tensor is undefined: expected one with memory.",
@@ -182,6 +186,34 @@ Work ProcessGroup::broadcast(std::span<const Tensor> tensors, int root,
     each.root = root;
     call.add(std::move(each), tensor, tensor);
   }
+  return call.start();
+}
+
+Work ProcessGroup::tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
+                                   const CollectiveOptions& options) {
+  constexpr const char* kOp = "tree_all_reduce";
+  LS_CHECK(leaves >= size() && leaves <= kMostLeaves, DistError,
+           "[{}] leaves: expected {} to {}, at least one for each rank, got {}.", kOp, size(),
+           kMostLeaves, leaves);
+  const size_t rows = subtrees(leaves_of_rank(leaves, rank(), size())).size();
+  LS_CHECK(sums.defined() && sums.dim() >= 1 && static_cast<size_t>(sums.size(0)) == rows,
+           ShapeError,
+           "[{}] sums: expected {} rows, one for each subtree of this rank's leaves, got sizes {}.",
+           kOp, rows, sums.defined() ? to_string(sums.sizes()) : "of no tensor");
+  check_pair(kOp, output, sums.select(0, 0));
+  LS_CHECK(output.numel() * static_cast<int64_t>(rows) == sums.numel(), ShapeError,
+           "[{}] sums: expected rows of {} elements, as many as the output has, got sizes {}.", kOp,
+           output.numel(), sums.shape());
+  LS_CHECK(size_of(output.dtype()) != 2 || !is_floating(output.dtype()), DTypeError,
+           "[{}] sums of {} would be rounded between the leaves of one rank, and not between those "
+           "of two: expected float32 or float64. Convert first.",
+           kOp, lockstep::name(output.dtype()));
+  check_reduction(kOp, output.dtype(), {});
+  Call call(*this, options);
+  Operation each = operation(OpKind::kAllReduce, output, sums, output.numel());
+  each.reduction.leaves = static_cast<int32_t>(leaves);
+  each.input_stride = static_cast<uint64_t>(sums.stride(0)) * size_of(sums.dtype());
+  call.add(std::move(each), output, sums);
   return call.start();
 }
 

@@ -17,8 +17,27 @@ uint64_t bytes_of(const Operation& operation) {
   return static_cast<uint64_t>(operation.count) * size_of(operation.dtype);
 }
 
-/// Collects the ranks' segments of one part and reduces them in the order of ranks. Scratch memory
-/// has room for a window of segments from each; the one after waits until the first is reduced.
+/// Sends this rank's sums of what lies at `slice` in each of them. Names the first message; the
+/// others' names follow.
+StepId send_sums(ScheduleBuilder& builder, int peer, Slice slice) {
+  const StepId first = builder.send(peer, kToOwner, slice);
+  for (int sum = 1; sum < builder.sums(builder.rank()); ++sum) {
+    slice.offset += builder.input_stride();
+    builder.send(peer, kToOwner, slice);
+  }
+  return first;
+}
+
+/// `later` writes where one of the sums may lie, which must not change before it has left.
+void order_after_sums(ScheduleBuilder& builder, StepId first, StepId later) {
+  for (int sum = 0; sum < builder.sums(builder.rank()); ++sum) {
+    builder.order(first + static_cast<StepId>(sum), later);
+  }
+}
+
+/// Collects the ranks' segments of one part and reduces them in the order of ranks, or of the tree.
+/// Scratch memory has room for a window of segments from each; the one after waits until the first
+/// is reduced.
 class PartReduction {
  public:
   /// Of what lies at `input` of this rank's input, into its output at `output`.
@@ -26,25 +45,35 @@ class PartReduction {
       : builder_(builder), segments_(segments), input_(input), output_(output) {
     const uint64_t window = static_cast<uint64_t>(std::max(builder.cut().window, 1));
     reduced_.resize(std::min(segments.count(), window));
-    scratch_ = builder.scratch(reduced_.size() * others() * segments.room());
+    scratch_ = builder.scratch(reduced_.size() * received() * segments.room());
   }
 
   /// Of the segments in order. Names the step that reduces it.
   StepId add(uint64_t segment) {
     const uint64_t slot = segment % reduced_.size();
     const uint64_t bytes = segments_.size(segment);
-    const StepId first = builder_.receive(builder_.after(1), kToOwner, place(slot, 1, bytes));
-    for (int i = 2; i < builder_.size(); ++i) {
-      builder_.receive(builder_.after(i), kToOwner, place(slot, i, bytes));
+    uint64_t at = slot * received();
+    std::vector<uint64_t> places(static_cast<size_t>(builder_.size()));
+    StepId first = 0;
+    for (int i = 1; i < builder_.size(); ++i) {
+      const int peer = builder_.after(i);
+      places[static_cast<size_t>(peer)] = at;
+      for (int sum = 0; sum < builder_.sums(peer); ++sum) {
+        const StepId receive = builder_.receive(peer, kToOwner, place(at++, bytes));
+        if (i == 1 && sum == 0) first = receive;
+      }
     }
-    for (int source = 0; source < builder_.size(); ++source) {
-      const int i = (source - builder_.rank() + builder_.size()) % builder_.size();
-      builder_.add_source(i == 0 ? Slice{Memory::kInput, input_ + segments_.offset(segment), bytes}
-                                 : place(slot, i, bytes));
+    for (int rank = 0; rank < builder_.size(); ++rank) {
+      for (int sum = 0; sum < builder_.sums(rank); ++sum) {
+        builder_.add_source(
+            rank == builder_.rank()
+                ? own(sum, segment)
+                : place(places[static_cast<size_t>(rank)] + static_cast<uint64_t>(sum), bytes));
+      }
     }
     const StepId reduce =
         builder_.reduce({Memory::kOutput, output_ + segments_.offset(segment), bytes});
-    for (StepId receive = first; receive < reduce; ++receive) {
+    for (StepId receive = builder_.size() > 1 ? first : reduce; receive < reduce; ++receive) {
       if (segment >= reduced_.size()) builder_.order(reduced_[slot], receive);
       builder_.order(receive, reduce);
     }
@@ -52,11 +81,18 @@ class PartReduction {
   }
 
  private:
-  uint64_t others() const { return static_cast<uint64_t>(builder_.size() - 1); }
-  /// Of the `i`th rank after this one.
-  Slice place(uint64_t slot, int i, uint64_t bytes) const {
-    const uint64_t index = slot * others() + static_cast<uint64_t>(i - 1);
+  /// Segments that come from others.
+  uint64_t received() const {
+    return static_cast<uint64_t>(builder_.all_sums() - builder_.sums(builder_.rank()));
+  }
+  Slice place(uint64_t index, uint64_t bytes) const {
     return {Memory::kScratch, scratch_ + index * segments_.room(), bytes};
+  }
+  Slice own(int sum, uint64_t segment) const {
+    return {
+        Memory::kInput,
+        input_ + static_cast<uint64_t>(sum) * builder_.input_stride() + segments_.offset(segment),
+        segments_.size(segment)};
   }
 
   ScheduleBuilder& builder_;
@@ -67,28 +103,31 @@ class PartReduction {
   std::vector<StepId> reduced_;  ///< who used each slot last
 };
 
+/// Steps, sources and orders of the reduction of so many segments.
+void reserve_reductions(ScheduleBuilder& builder, uint64_t segments) {
+  const auto sums = static_cast<uint64_t>(builder.all_sums());
+  builder.reserve(segments * (sums + 1), segments * sums, segments * 2 * sums);
+}
+
 void reduce_alone(ScheduleBuilder& builder, const Operation& operation) {
   const uint64_t bytes = bytes_of(operation);
-  if (operation.reduction.op != ReduceOp::kPremultipliedSum) {
+  if (operation.reduction.op != ReduceOp::kPremultipliedSum && builder.all_sums() == 1) {
     return builder.copy({Memory::kOutput, 0, bytes}, {Memory::kInput, 0, bytes});
   }
   const Segments segments = builder.segments(bytes);
-  for (uint64_t k = 0; k < segments.count(); ++k) {
-    builder.add_source({Memory::kInput, segments.offset(k), segments.size(k)});
-    builder.reduce({Memory::kOutput, segments.offset(k), segments.size(k)});
-  }
+  PartReduction reduction(builder, segments, 0, 0);
+  for (uint64_t k = 0; k < segments.count(); ++k) reduction.add(k);
 }
 
 /// One message to and from all.
 void reduce_everywhere(ScheduleBuilder& builder, const Segments& segment) {
-  const uint64_t others = static_cast<uint64_t>(builder.size() - 1);
-  builder.reserve(2 * others + 1, others + 1, 2 * others);
-  const Slice own{Memory::kInput, 0, segment.size(0)};
-  const StepId first = builder.send(builder.after(1), kToOwner, own);
-  for (int i = 2; i < builder.size(); ++i) builder.send(builder.after(i), kToOwner, own);
+  reserve_reductions(builder, 2);
+  std::vector<StepId> sent;
+  for (int i = 1; i < builder.size(); ++i) {
+    sent.push_back(send_sums(builder, builder.after(i), {Memory::kInput, 0, segment.size(0)}));
+  }
   const StepId reduce = PartReduction(builder, segment, 0, 0).add(0);
-  // The output may be the input, which must not change before it has left.
-  for (StepId send = first; send < first + others; ++send) builder.order(send, reduce);
+  for (const StepId first : sent) order_after_sums(builder, first, reduce);
 }
 
 }  // namespace
@@ -109,8 +148,7 @@ void plan_all_reduce(ScheduleBuilder& builder, const Operation& operation) {
     segments.push_back(builder.segments(parts.size(rank)));
   }
   const uint64_t rounds = segments[0].count();  // no part is larger
-  const uint64_t others = static_cast<uint64_t>(size - 1);
-  builder.reserve(rounds * (4 * others + 1), rounds * (others + 1), rounds * 4 * others);
+  reserve_reductions(builder, 3 * rounds);
 
   const auto slice = [&](Memory memory, int part, uint64_t segment) {
     return Slice{memory, parts.offset(part) + segments[part].offset(segment),
@@ -123,7 +161,7 @@ void plan_all_reduce(ScheduleBuilder& builder, const Operation& operation) {
     for (int i = 1; i < size; ++i) {
       const int peer = builder.after(i);
       if (k >= segments[peer].count()) continue;
-      sent[peer] = builder.send(peer, kToOwner, slice(Memory::kInput, peer, k));
+      sent[peer] = send_sums(builder, peer, slice(Memory::kInput, peer, k));
     }
     if (k < segments[own].count()) {
       const StepId reduced = reduction.add(k);
@@ -135,8 +173,8 @@ void plan_all_reduce(ScheduleBuilder& builder, const Operation& operation) {
     for (int i = 1; i < size; ++i) {
       const int peer = builder.after(i);
       if (k >= segments[peer].count()) continue;
-      // As above: the output may be the input.
-      builder.order(sent[peer], builder.receive(peer, kFromOwner, slice(Memory::kOutput, peer, k)));
+      order_after_sums(builder, sent[peer],
+                       builder.receive(peer, kFromOwner, slice(Memory::kOutput, peer, k)));
     }
   }
 }
@@ -146,15 +184,13 @@ void plan_reduce_scatter(ScheduleBuilder& builder, const Operation& operation) {
   if (part == 0) return;
   if (builder.size() == 1) return reduce_alone(builder, operation);
   const Segments segments = builder.segments(part);
-  const uint64_t others = static_cast<uint64_t>(builder.size() - 1);
-  builder.reserve(segments.count() * (2 * others + 1), segments.count() * (others + 1),
-                  segments.count() * 2 * others);
+  reserve_reductions(builder, 2 * segments.count());
   PartReduction reduction(builder, segments, static_cast<uint64_t>(builder.rank()) * part, 0);
   for (uint64_t k = 0; k < segments.count(); ++k) {
     for (int i = 1; i < builder.size(); ++i) {
       const int peer = builder.after(i);
       const uint64_t offset = static_cast<uint64_t>(peer) * part + segments.offset(k);
-      builder.send(peer, kToOwner, {Memory::kInput, offset, segments.size(k)});
+      send_sums(builder, peer, {Memory::kInput, offset, segments.size(k)});
     }
     reduction.add(k);
   }
@@ -166,16 +202,12 @@ void plan_reduce(ScheduleBuilder& builder, const Operation& operation) {
   if (builder.size() == 1) return reduce_alone(builder, operation);
   const Segments segments = builder.segments(bytes);
   if (builder.rank() != operation.root) {
-    builder.reserve(segments.count(), 0, 0);
     for (uint64_t k = 0; k < segments.count(); ++k) {
-      builder.send(operation.root, kToOwner,
-                   {Memory::kInput, segments.offset(k), segments.size(k)});
+      send_sums(builder, operation.root, {Memory::kInput, segments.offset(k), segments.size(k)});
     }
     return;
   }
-  const uint64_t others = static_cast<uint64_t>(builder.size() - 1);
-  builder.reserve(segments.count() * (others + 1), segments.count() * (others + 1),
-                  segments.count() * 2 * others);
+  reserve_reductions(builder, segments.count());
   PartReduction reduction(builder, segments, 0, 0);
   for (uint64_t k = 0; k < segments.count(); ++k) reduction.add(k);
 }

@@ -44,6 +44,8 @@ struct Schedule {
   uint64_t scratch_bytes = 0;
   DType dtype = DType::kU8;
   Reduction reduction;
+  /// Of reductions in the order of a tree (`sum_tree`), for their sources; else empty.
+  std::vector<uint8_t> joins;
 };
 
 /// How messages are cut; the same on all ranks.
@@ -62,6 +64,7 @@ struct Cut {
 ///   is sent that part by all others, reduces segment by segment and sends each result to all:
 ///   2 (size - 1) / size of the bytes leave each rank, which is the least possible. Small ones:
 ///   all send all to all, and each reduces.
+///   Over leaves, each sends the sums of its subtrees, and they are added in the tree's order.
 /// - reduce_scatter and all_gather are the halves of it; reduce gathers at the root.
 /// - broadcast: the root sends one part to each rank, which passes it on to the others; small ones
 ///   go to all directly.

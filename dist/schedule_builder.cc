@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "dist/leaf_tree.h"
 
 namespace lockstep::dist {
 
@@ -35,9 +36,16 @@ uint64_t Parts::offset(int part) const {
 uint64_t Parts::size(int part) const { return std::min(each_, bytes_ - offset(part)); }
 
 ScheduleBuilder::ScheduleBuilder(const Operation& operation, int rank, int size, const Cut& cut)
-    : rank_(rank), size_(size), cut_(cut) {
+    : rank_(rank), size_(size), cut_(cut), input_stride_(operation.input_stride), all_sums_(size) {
   schedule_.dtype = operation.dtype;
   schedule_.reduction = operation.reduction;
+  const int64_t leaves = operation.reduction.leaves;
+  if (leaves == 0) return;
+  schedule_.joins = joins_over_ranks(leaves, size);
+  all_sums_ = static_cast<int>(schedule_.joins.size());
+  for (int each = 0; each < size; ++each) {
+    sums_.push_back(static_cast<int>(subtrees(leaves_of_rank(leaves, each, size)).size()));
+  }
 }
 
 void ScheduleBuilder::reserve(uint64_t steps, uint64_t sources, uint64_t orders) {

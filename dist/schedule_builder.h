@@ -56,6 +56,12 @@ class ScheduleBuilder {
   const Cut& cut() const { return cut_; }
   DType dtype() const { return schedule_.dtype; }
   Segments segments(uint64_t bytes) const { return {bytes, cut_.segment_bytes}; }
+  /// How many sums a rank brings to a reduction: one, or those of its subtrees.
+  int sums(int rank) const { return sums_.empty() ? 1 : sums_[static_cast<size_t>(rank)]; }
+  /// Of all ranks.
+  int all_sums() const { return all_sums_; }
+  /// Bytes from one of this rank's sums to the next, in its input.
+  uint64_t input_stride() const { return input_stride_; }
   /// The `i`th rank after this one, 1 <= i < size: what all ranks send at the same time goes to
   /// different ones.
   int after(int i) const { return (rank_ + i) % size_; }
@@ -86,6 +92,9 @@ class ScheduleBuilder {
   int rank_;
   int size_;
   Cut cut_;
+  uint64_t input_stride_;
+  std::vector<int> sums_;  ///< by rank; empty: one each
+  int all_sums_;
 };
 
 // The plans of `plan`, by kind.

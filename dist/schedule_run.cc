@@ -189,8 +189,12 @@ void ScheduleRun::compute(const Step& step) {
   for (uint32_t i = 0; i < step.source_count; ++i) {
     sources_.push_back(address(schedule_->sources[step.first_source + i]));
   }
-  reduce(schedule_->dtype, schedule_->reduction, sources_, result,
-         static_cast<int64_t>(step.slice.bytes / size_of(schedule_->dtype)));
+  const auto count = static_cast<int64_t>(step.slice.bytes / size_of(schedule_->dtype));
+  if (schedule_->joins.empty()) {
+    reduce(schedule_->dtype, schedule_->reduction, sources_, result, count);
+  } else {
+    sum_tree(schedule_->dtype, sources_, schedule_->joins, result, count);
+  }
 }
 
 bool ScheduleRun::compute_some() {

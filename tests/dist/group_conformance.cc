@@ -14,6 +14,8 @@
 
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
+#include "core/ops/view.h"
+#include "dist/leaf_tree.h"
 #include "dist/reduction.h"
 
 namespace lockstep::dist {
@@ -125,6 +127,41 @@ void sums_are_taken_in_the_order_of_ranks(ProcessGroup& group) {
       for (int64_t i = 0; i < count; ++i) expected.data<float>()[i] += next.data<float>()[i];
     }
     expect_same_bits(tensor, expected, describe(DType::kF32, count));
+  }
+}
+
+/// What the tree says of leaf values, computed in one place: halves of halves.
+void sum_leaves(int64_t first, int64_t end, int64_t leaves, int64_t count, const Tensor& out) {
+  if (end - first == 1) {
+    out.copy_(random_tensor(DType::kF32, static_cast<int>(first), count));
+    return;
+  }
+  const int64_t middle = (first + end) / 2;
+  sum_leaves(first, middle, leaves, count, out);
+  if (middle >= leaves) return;
+  const Tensor right = empty({count}, DType::kF32);
+  sum_leaves(middle, end, leaves, count, right);
+  for (int64_t i = 0; i < count; ++i) out.data<float>()[i] += right.data<float>()[i];
+}
+
+void sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
+  for (const int64_t leaves : {8, 16, 9}) {
+    if (leaves < group.size()) continue;
+    for (const int64_t count : {int64_t{0}, int64_t{100}, int64_t{40'001}}) {
+      const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
+      // Rows that do not touch, as those of an arena.
+      const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
+      const Tensor sums = slice(rows, 1, 0, count);
+      for (size_t row = 0; row < trees.size(); ++row) {
+        sum_leaves(trees[row].first, trees[row].end, leaves, count,
+                   select(sums, 0, static_cast<int64_t>(row)));
+      }
+      const Tensor result = select(sums, 0, 0);  // in place
+      group.tree_all_reduce(result, sums, leaves).wait();
+      const Tensor expected = empty({count}, DType::kF32);
+      sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, expected);
+      expect_same_bits(result.contiguous(), expected, describe(DType::kF32, count));
+    }
   }
 }
 
@@ -482,6 +519,7 @@ constexpr auto kCases = std::to_array<GroupCase>({
     {"AllReduceOfEveryDTypeAndOperation", all_reduce_of_every_dtype_and_operation},
     {"AllReduceOfEverySize", all_reduce_of_every_size},
     {"SumsAreTakenInTheOrderOfRanks", sums_are_taken_in_the_order_of_ranks},
+    {"SumsOverLeavesAreThoseOfOneTree", sums_over_leaves_are_those_of_one_tree},
     {"SixteenBitsAreSummedInF32AndRoundedOnce", sixteen_bits_are_summed_in_f32_and_rounded_once},
     {"PremultipliedSumsMultiplyEveryValue", premultiplied_sums_multiply_every_value},
     {"ReduceScatterGivesEachRankItsPart", reduce_scatter_gives_each_rank_its_part},

@@ -1,7 +1,11 @@
 #include "tests/dist/random_operation.h"
 
+#include <algorithm>
+#include <bit>
 #include <numeric>
 #include <ostream>
+
+#include "dist/leaf_tree.h"
 
 namespace lockstep::dist {
 
@@ -27,6 +31,31 @@ Bytes reduction_of(const Operation& operation, const std::vector<Bytes>& inputs,
   return naive_reduction(operation.dtype, operation.reduction, sources, operation.count);
 }
 
+/// The sum of the leaves of `node`, a run of a power of two of which some may be missing at the
+/// end, as the tree has it; from the sums that the ranks have.
+Bytes tree_sum(const Collective& collective, const std::vector<Bytes>& inputs, LeafRange node) {
+  const Operation operation = collective.operation(0);
+  const int64_t leaves = operation.reduction.leaves;
+  const LeafRange there{node.first, std::min(node.end, leaves)};
+  for (int rank = 0; rank < collective.size; ++rank) {
+    uint64_t offset = 0;
+    for (const LeafRange& sum : subtrees(leaves_of_rank(leaves, rank, collective.size))) {
+      if (sum == there) {
+        const auto first =
+            inputs[static_cast<size_t>(rank)].begin() + static_cast<ptrdiff_t>(offset);
+        return {first, first + static_cast<ptrdiff_t>(part_bytes(operation))};
+      }
+      offset += operation.input_stride;
+    }
+  }
+  const int64_t middle = (node.first + node.end) / 2;
+  const Bytes left = tree_sum(collective, inputs, {node.first, middle});
+  if (middle >= leaves) return left;
+  const Bytes right = tree_sum(collective, inputs, {middle, node.end});
+  return naive_reduction(operation.dtype, {}, std::vector<const void*>{left.data(), right.data()},
+                         operation.count);
+}
+
 Bytes exchanged(const Collective& collective, const std::vector<Bytes>& inputs, int rank) {
   Bytes result;
   for (int from = 0; from < collective.size; ++from) {
@@ -43,7 +72,7 @@ Bytes exchanged(const Collective& collective, const std::vector<Bytes>& inputs, 
 
 }  // namespace
 
-uint64_t input_bytes(const Operation& operation, int size) {
+uint64_t input_bytes(const Operation& operation, int rank, int size) {
   switch (operation.kind) {
     case OpKind::kReduceScatter:
       return part_bytes(operation) * static_cast<uint64_t>(size);
@@ -52,6 +81,12 @@ uint64_t input_bytes(const Operation& operation, int size) {
     case OpKind::kBarrier:
     case OpKind::kReceive:
       return 0;
+    case OpKind::kAllReduce:
+      if (operation.reduction.leaves > 0) {
+        const LeafRange own = leaves_of_rank(operation.reduction.leaves, rank, size);
+        return (subtrees(own).size() - 1) * operation.input_stride + part_bytes(operation);
+      }
+      return part_bytes(operation);
     default:
       return part_bytes(operation);
   }
@@ -84,7 +119,11 @@ std::vector<Bytes> expected_outputs(const Collective& collective, const std::vec
     Bytes& output = outputs[static_cast<size_t>(rank)];
     switch (operation.kind) {
       case OpKind::kAllReduce:
-        output = reduction_of(operation, inputs, 0);
+        output = operation.reduction.leaves > 0
+                     ? tree_sum(collective, inputs,
+                                {0, static_cast<int64_t>(std::bit_ceil(
+                                        static_cast<uint64_t>(operation.reduction.leaves)))})
+                     : reduction_of(operation, inputs, 0);
         break;
       case OpKind::kReduceScatter:
         output = reduction_of(operation, inputs, own_part(operation, rank));
@@ -150,11 +189,18 @@ rc::Gen<Collective> random_collective() {
             *rc::gen::element(Reduction{}, Reduction{ReduceOp::kProduct}, Reduction{ReduceOp::kMax},
                               Reduction{ReduceOp::kPremultipliedSum, 0.3});
         const int root = *rc::gen::inRange(0, size);
+        const bool is_tree = kind == OpKind::kAllReduce && dtype != DType::kBF16;
+        const int leaves = is_tree ? *rc::gen::inRange(0, 12) : 0;
+        const auto gap = *rc::gen::inRange<size_t>(0, 100);
         for (Operation& operation : result.operations) {
           if (is_floating(dtype) || reduction.op != ReduceOp::kPremultipliedSum) {
             operation.reduction = reduction;
           }
           if (kind == OpKind::kBroadcast || kind == OpKind::kReduce) operation.root = root;
+          if (leaves > 0) {
+            operation.reduction = {.leaves = size + leaves - 1};
+            operation.input_stride = part_bytes(operation) + gap * size_of(dtype);
+          }
         }
         if (kind == OpKind::kAllToAll) {
           for (int from = 0; from < size; ++from) {

@@ -21,8 +21,8 @@ struct Collective {
   Schedule plan(int rank) const { return dist::plan(operation(rank), rank, size, cut); }
 };
 
-/// Bytes of an operation's input and output, 0 where it has none.
-uint64_t input_bytes(const Operation& operation, int size);
+/// Bytes of an operation's input on a rank, and of its output; 0 where it has none.
+uint64_t input_bytes(const Operation& operation, int rank, int size);
 uint64_t output_bytes(const Operation& operation, int size);
 /// Where, in place, the smaller of the two lies in the larger one.
 uint64_t own_part(const Operation& operation, int rank);

@@ -53,7 +53,7 @@ class Group {
     before_.clear();
     for (int rank = 0; rank < collective_.size; ++rank) {
       const Operation operation = collective_.operation(rank);
-      const uint64_t input = input_bytes(operation, collective_.size);
+      const uint64_t input = input_bytes(operation, rank, collective_.size);
       const uint64_t output = output_bytes(operation, collective_.size);
       inputs_.push_back(random_elements(operation.dtype, input, random_));
       memory_.push_back(inputs_.back());
@@ -223,7 +223,7 @@ Duration duration_over_links(OpKind kind, int size, int64_t count) {
   for (int rank = 0; rank < size; ++rank) {
     const Operation operation = collective.operation(rank);
     schedules.push_back(collective.plan(rank));
-    inputs.emplace_back(input_bytes(operation, size));
+    inputs.emplace_back(input_bytes(operation, rank, size));
     outputs.emplace_back(output_bytes(operation, size));
     runs.push_back(std::make_unique<ScheduleRun>(network.of(rank)));
     int64_t sent = 0;

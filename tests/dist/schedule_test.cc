@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dist/leaf_tree.h"
 #include "tests/dist/random_operation.h"
 
 namespace lockstep::dist {
@@ -64,7 +65,7 @@ class Line {
   Line(const Collective& collective, int rank) {
     constexpr uint64_t kFar = uint64_t{1} << 40;
     const Operation operation = collective.operation(rank);
-    const uint64_t input = input_bytes(operation, collective.size);
+    const uint64_t input = input_bytes(operation, rank, collective.size);
     const uint64_t output = output_bytes(operation, collective.size);
     if (collective.in_place) {
       (input < output ? input_ : output_) = own_part(operation, rank);
@@ -150,7 +151,7 @@ RC_GTEST_PROP(ScheduleTest, SlicesLieInTheirMemoryAndMessagesKeepToTheCut, ()) {
     const Schedule schedule = collective.plan(rank);
     const auto check = [&](const Slice& slice) {
       const uint64_t limit =
-          slice.memory == Memory::kInput    ? input_bytes(operation, collective.size)
+          slice.memory == Memory::kInput    ? input_bytes(operation, rank, collective.size)
           : slice.memory == Memory::kOutput ? output_bytes(operation, collective.size)
                                             : schedule.scratch_bytes;
       RC_ASSERT(slice.offset + slice.bytes <= limit);
@@ -217,9 +218,15 @@ RC_GTEST_PROP(ScheduleTest, AResultLiesWhereOneOfItsSourcesDoesOrApart, ()) {
 RC_GTEST_PROP(ScheduleTest, ScratchMemoryIsAWindowOfSegmentsFromEachRank, ()) {
   const Collective collective = *random_collective();
   for (int rank = 0; rank < collective.size; ++rank) {
-    RC_ASSERT(collective.plan(rank).scratch_bytes <=
-              static_cast<uint64_t>(collective.cut.window) * collective.cut.segment_bytes *
-                  static_cast<uint64_t>(collective.size - 1));
+    const Schedule schedule = collective.plan(rank);
+    // One sum from each, or, over leaves, as many as the others have.
+    size_t others = static_cast<size_t>(collective.size - 1);
+    if (const int64_t leaves = schedule.reduction.leaves; leaves > 0) {
+      others =
+          schedule.joins.size() - subtrees(leaves_of_rank(leaves, rank, collective.size)).size();
+    }
+    RC_ASSERT(schedule.scratch_bytes <=
+              static_cast<uint64_t>(collective.cut.window) * collective.cut.segment_bytes * others);
   }
 }
 

@@ -1,0 +1,71 @@
+#include "dist/leaf_tree.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+/// Whether the two are the halves of a subtree.
+bool are_halves(const LeafRange& left, const LeafRange& right) {
+  return left.size() == right.size() && left.first % (2 * left.size()) == 0;
+}
+
+}  // namespace
+
+LeafRange leaves_of_rank(int64_t leaves, int rank, int ranks) {
+  LS_ASSERT(rank >= 0 && rank < ranks && ranks <= leaves);
+  return {leaves * rank / ranks, leaves * (rank + 1) / ranks};
+}
+
+int LeafStack::push(LeafRange part) {
+  LS_ASSERT(part.size() > 0 && (sums_.empty() || sums_.back().end == part.first));
+  sums_.push_back(part);
+  int joins = 0;
+  while (sums_.size() > 1 && are_halves(sums_[sums_.size() - 2], sums_.back())) {
+    sums_[sums_.size() - 2].end = sums_.back().end;
+    sums_.pop_back();
+    ++joins;
+  }
+  return joins;
+}
+
+int LeafStack::finish() {
+  if (sums_.empty()) return 0;
+  const auto joins = static_cast<int>(sums_.size()) - 1;
+  sums_ = {{sums_.front().first, sums_.back().end}};
+  return joins;
+}
+
+std::vector<LeafRange> subtrees(LeafRange range) {
+  LeafStack stack;
+  for (int64_t leaf = range.first; leaf < range.end; ++leaf) stack.push({leaf, leaf + 1});
+  return {stack.sums().begin(), stack.sums().end()};
+}
+
+std::vector<uint8_t> joins_over_ranks(int64_t leaves, int ranks) {
+  LeafStack stack;
+  std::vector<uint8_t> joins;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const LeafRange& sum : subtrees(leaves_of_rank(leaves, rank, ranks))) {
+      joins.push_back(static_cast<uint8_t>(stack.push(sum)));
+    }
+  }
+  joins.back() = static_cast<uint8_t>(joins.back() + stack.finish());
+  return joins;
+}
+
+int stack_depth(LeafRange range) {
+  LeafStack stack;
+  size_t most = 0;
+  for (int64_t leaf = range.first; leaf < range.end; ++leaf) {
+    most = std::max(most, stack.sums().size() + 1);
+    stack.push({leaf, leaf + 1});
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace lockstep::dist
