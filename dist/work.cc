@@ -1,33 +1,50 @@
 #include "dist/work.h"
 
+#include <thread>
+
 #include "core/device_runtime.h"
+#include "core/stream_sanitizer.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {
 
 void WorkState::finish(std::exception_ptr failure) noexcept {
   error = std::move(failure);
+  ended = std::chrono::steady_clock::now();
   tensors.clear();
   done.store(1, std::memory_order_release);
   done.notify_all();
 }
 
+void WorkState::wait_until_done() const noexcept {
+  // Without polling: the communication thread may need this thread's core.
+  while (!is_done()) done.wait(0);
+}
+
 void Work::wait() const {
   if (state_ == nullptr) return;
   if (!state_->finished.is_recorded()) return synchronize();
-  if (is_completed() && state_->error) std::rethrow_exception(state_->error);
+  if (state_->is_done() && state_->error) std::rethrow_exception(state_->error);
   current_stream(state_->device).wait_event(state_->finished);
 }
 
 void Work::synchronize() const {
   if (state_ == nullptr) return;
-  // Without polling: the communication thread may need this thread's core.
-  while (!is_completed()) state_->done.wait(0);
+  state_->wait_until_done();
+  // The stream goes on at once; the checker learns from the event that the program knows of it.
+  while (!is_completed()) std::this_thread::yield();
   if (state_->error) std::rethrow_exception(state_->error);
 }
 
+std::chrono::steady_clock::time_point Work::ended_at() const {
+  return state_ != nullptr && state_->is_done() ? state_->ended
+                                                : std::chrono::steady_clock::time_point();
+}
+
 bool Work::is_completed() const {
-  return state_ == nullptr || state_->done.load(std::memory_order_acquire) != 0;
+  if (state_ == nullptr) return true;
+  if (!state_->is_done()) return false;
+  return !stream_sanitizer::enabled() || state_->finished.query();
 }
 
 }  // namespace lockstep::dist

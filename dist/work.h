@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -23,6 +24,9 @@ class Work {
   void synchronize() const;
   /// Whether it is done or failed. Never blocks.
   bool is_completed() const;
+  /// When it ended on this rank, as the communication thread saw it. The clock's zero where it has
+  /// not, or was nothing.
+  std::chrono::steady_clock::time_point ended_at() const;
 
  private:
   std::shared_ptr<WorkState> state_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace lockstep::dist {
 /// What a Work is a handle of.
 ///
 /// Everything but `done` is written before `done` is, by the thread that starts the operation, and
-/// `error` by the one that ends it.
+/// `error` and `ended` by the one that ends it.
 struct WorkState {
   /// Whose memory the operation uses; let go of when it ends.
   std::vector<Tensor> tensors;
@@ -21,10 +22,14 @@ struct WorkState {
   /// there.
   Event finished;
   std::exception_ptr error;
+  std::chrono::steady_clock::time_point ended;
   std::atomic<uint32_t> done{0};
 
   /// Ends the operation; null for success. Any thread, once.
   void finish(std::exception_ptr failure) noexcept;
+  bool is_done() const noexcept { return done.load(std::memory_order_acquire) != 0; }
+  /// Blocks until `finish` is called.
+  void wait_until_done() const noexcept;
 };
 
 }  // namespace lockstep::dist

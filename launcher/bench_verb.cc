@@ -12,6 +12,7 @@
 #include "launcher/bench_allocator.h"
 #include "launcher/bench_checkpoint.h"
 #include "launcher/bench_collectives.h"
+#include "launcher/bench_overlap.h"
 #include "launcher/bench_streams.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
@@ -97,6 +98,7 @@ void add_bench(CLI::App& app) {
   add_bench_allocator(*bench);
   add_bench_streams(*bench);
   add_bench_collectives(*bench);
+  add_bench_overlap(*bench);
 }
 
 }  // namespace lockstep::launcher

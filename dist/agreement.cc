@@ -1,0 +1,67 @@
+#include "dist/agreement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "core/check.h"
+#include "core/ops/factory.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+struct Difference {
+  std::string first;
+  std::string second;
+};
+
+/// The first lines that are not equal.
+Difference first_difference(const std::string& first, const std::string& second) {
+  std::istringstream a(first);
+  std::istringstream b(second);
+  for (;;) {
+    Difference lines{"nothing more", "nothing more"};
+    const bool more_a = static_cast<bool>(std::getline(a, lines.first));
+    const bool more_b = static_cast<bool>(std::getline(b, lines.second));
+    if (!more_a) lines.first = "nothing more";
+    if (!more_b) lines.second = "nothing more";
+    if (lines.first != lines.second || (!more_a && !more_b)) return lines;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text) {
+  const auto size = static_cast<size_t>(group.size());
+  const Tensor length = empty({1}, {DType::kI64, kCPU}).fill_(static_cast<int64_t>(text.size()));
+  const Tensor lengths = empty({group.size()}, {DType::kI64, kCPU});
+  group.all_gather(lengths, length).wait();
+  const auto* counts = lengths.data<int64_t>();
+  const int64_t longest = *std::max_element(counts, counts + size);
+  const Tensor own = empty({longest}, {DType::kU8, kCPU}).zero_();
+  if (!text.empty()) std::memcpy(own.data(), text.data(), text.size());
+  const Tensor all = empty({group.size() * longest}, {DType::kU8, kCPU});
+  group.all_gather(all, own).wait();
+  std::vector<std::string> texts;
+  for (size_t rank = 0; rank < size; ++rank) {
+    texts.emplace_back(static_cast<const char*>(all.data()) + static_cast<int64_t>(rank) * longest,
+                       static_cast<size_t>(counts[rank]));
+  }
+  return texts;
+}
+
+void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text) {
+  const std::vector<std::string> texts = all_gather_texts(group, text);
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const Difference lines = first_difference(texts[0], texts[rank]);
+    finish_together(group);
+    throw MismatchError(fmt::format(
+        "[{}] rank {} has another {} than rank 0: expected \"{}\", got \"{}\". Start all ranks "
+        "alike.",
+        op, rank, what, lines.first, lines.second));
+  }
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dist/process_group.h"
+
+namespace lockstep::dist {
+
+/// Every rank's text, in the order of ranks. All ranks call it.
+std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text);
+
+/// All ranks call it. Throws MismatchError on all of them where a rank's text is another one than
+/// rank 0's, naming the first line that differs, with both. `op` and `what` are for the message:
+/// "[op] rank 1 has another what than rank 0".
+void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text);
+
+}  // namespace lockstep::dist

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace lockstep::dist {
+
+/// Memory of the gradients of one dtype on one device, in rows: a row holds every parameter's
+/// gradient once, each in a slot, with gaps between slots that stay zero. More rows than one hold
+/// sums of several leaves side by side (dist/leaf_tree.h). Not thread-safe.
+class GradientArena {
+ public:
+  /// All zero.
+  GradientArena(int64_t rows, int64_t elements, DType dtype, Device device);
+
+  int64_t rows() const { return flat_.size(0); }
+  int64_t elements() const { return flat_.size(1); }
+  /// The gradient of `parameter` at `offset` of a row: row-major, in a storage of its own over the
+  /// arena's memory, with its own version counter.
+  Tensor slot(int64_t row, int64_t offset, const Tensor& parameter) const;
+  /// Elements `first` to `end` - 1 of a row, as a vector.
+  Tensor range(int64_t row, int64_t first, int64_t end) const;
+  /// The same of the first `rows` rows, as a matrix.
+  Tensor ranges(int64_t rows, int64_t first, int64_t end) const;
+  int64_t bytes() const;
+
+ private:
+  Tensor flat_;  ///< [rows, elements]
+};
+
+}  // namespace lockstep::dist

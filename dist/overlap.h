@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lockstep::dist {
+
+/// When a bucket of a Reducer's last step was where; on the clock of this process.
+struct BucketTimes {
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  int64_t bytes = 0;
+  TimePoint ready;     ///< its gradients, and the buckets before it, were there
+  TimePoint launched;  ///< its reduction was handed over
+  TimePoint done;      ///< the sum was there, as far as this process knows
+};
+
+/// One step of a rank as `best_schedule` sees it; seconds after the step's beginning.
+struct StepProfile {
+  std::vector<double> ready;  ///< by bucket, in the order of the plan; without communication
+  double backward_end = 0;    ///< the same
+  double tail = 0;            ///< seconds of what waits for all gradients: the optimizer
+};
+
+/// What communication takes, measured alone.
+struct LinkProfile {
+  std::vector<double> seconds;  ///< by bucket
+  /// Processor time of all buckets that comes out of the cores that compute; 0 where communication
+  /// has a core of its own.
+  double stolen_cpu = 0;
+};
+
+/// How long the step takes at best: buckets go one after the other over the link, each when it is
+/// ready, and the optimizer begins when backward and the last bucket have ended:
+///
+///     end(b) = max(end(b - 1), ready(b)) + seconds(b)
+///     step   = max(backward_end + stolen_cpu, end(last)) + tail
+///
+/// Processor time that is stolen makes backward longer, so that buckets are ready later by the part
+/// of it that was spent until then; as no schedule can know which part, they are taken as ready as
+/// without it: the true best is never less than this.
+double best_schedule(const StepProfile& step, const LinkProfile& link);
+
+/// What kept a bucket's reduction from being hidden behind backward.
+enum class Exposure : uint8_t {
+  kHidden,      ///< it ended before backward did
+  kLateBucket,  ///< it was ready so late that even its own transfer could not end in time
+  kSlowLink,    ///< transfers before it still kept the link busy
+  kSlowRank,    ///< another rank had it ready later
+  kProcessor,   ///< it took longer than alone, with the link free: communication lacked a core
+};
+/// "hidden", "late bucket", "slow link", "slow rank", "CPU".
+const char* name(Exposure exposure);
+
+/// A bucket of a measured step, in seconds after its beginning.
+struct MeasuredBucket {
+  double ready = 0;      ///< on this rank
+  double all_ready = 0;  ///< on the last rank
+  double done = 0;
+  double alone = 0;  ///< its transfer, measured alone
+};
+/// Why each bucket was exposed, for a backward that ended at `backward_end`. A bucket is late where
+/// ready + alone lies behind that; else another rank is to blame where all_ready + alone does; else
+/// the link where the bucket before it ended after all_ready; else the processor.
+std::vector<Exposure> explain_exposure(std::span<const MeasuredBucket> buckets,
+                                       double backward_end);
+
+}  // namespace lockstep::dist

@@ -1,0 +1,320 @@
+#include "dist/reducer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/grad_mode.h"
+#include "core/check.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "dist/agreement.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Numbers the pairs of dtype and device as they come.
+std::vector<PlannedParameter> planned(const std::vector<NamedTensor>& parameters) {
+  std::map<std::pair<DType, std::string>, int> arenas;
+  std::vector<PlannedParameter> result;
+  for (const NamedTensor& each : parameters) {
+    const std::pair kind{each.tensor.dtype(), to_string(each.tensor.device())};
+    const auto arena = arenas.emplace(kind, static_cast<int>(arenas.size())).first->second;
+    result.push_back(
+        {each.tensor.numel(), static_cast<int64_t>(size_of(each.tensor.dtype())), arena});
+  }
+  return result;
+}
+
+std::string description(const std::vector<NamedTensor>& parameters) {
+  std::string text;
+  for (const NamedTensor& each : parameters) {
+    text +=
+        fmt::format("{} {} {}\n", each.name, to_string(each.tensor.dtype()), each.tensor.shape());
+  }
+  return text;
+}
+
+}  // namespace
+
+Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
+                 const ReducerOptions& options)
+    : parameters_(std::move(parameters)),
+      group_(group != nullptr && group->size() > 1 ? group : nullptr),
+      options_(options),
+      planned_(planned(parameters_)) {
+  LS_CHECK(options_.leaves.size() > 0, DistError,
+           "[reducer] leaves: expected at least one for this rank, got none.");
+  LS_CHECK(options_.tree_leaves == 0 || !options_.average, DistError,
+           "[reducer] average: a sum over leaves is divided by what the leaves are of, not by the "
+           "number of ranks. Divide it by the number of samples.");
+  check_parameters();
+  lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), options_.buckets));
+  if (group_ == nullptr) return;
+  for (uint32_t i = 0; i < parameters_.size(); ++i) {
+    hooks_.push_back(register_post_accumulate_grad_hook(
+        parameters_[i].tensor, [this, i](const Tensor&) { gradient_arrived(i); }));
+  }
+}
+
+Reducer::~Reducer() {
+  for (HookHandle& hook : hooks_) hook.remove();
+  for (const NamedTensor& each : parameters_) set_grad_destination(each.tensor, {});
+}
+
+void Reducer::check_parameters() const {
+  for (const NamedTensor& each : parameters_) {
+    LS_CHECK(
+        each.tensor.defined() && each.tensor.requires_grad() && each.tensor.is_leaf(),
+        AutogradError,
+        "[reducer] parameter {}: expected a leaf that requires grad. Call set_requires_grad(), "
+        "or leave it out.",
+        each.name);
+  }
+  if (group_ != nullptr) require_same(*group_, "reducer", "model", description(parameters_));
+}
+
+void Reducer::lay_out(BucketPlan plan) {
+  const NoGradGuard no_grad;
+  plan_ = std::move(plan);
+  const int64_t rows = stack_depth(options_.leaves);
+  // What was there goes first: there may not be room for both.
+  slots_.assign(static_cast<size_t>(rows), {});
+  arenas_.clear();
+  for (const NamedTensor& each : parameters_) {
+    each.tensor.set_grad({});
+    set_grad_destination(each.tensor, {});
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor& parameter = parameters_[i].tensor;
+    if (static_cast<size_t>(planned_[i].arena) < arenas_.size()) continue;
+    arenas_.emplace_back(rows, plan_.arena_elements[arenas_.size()], parameter.dtype(),
+                         parameter.device());
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const GradientArena& arena = arenas_[static_cast<size_t>(planned_[i].arena)];
+      slots_[static_cast<size_t>(row)].push_back(
+          arena.slot(row, plan_.offsets[i], parameters_[i].tensor));
+    }
+  }
+  filling_.resize(plan_.buckets.size());
+  works_.resize(plan_.buckets.size());
+  times_.resize(plan_.buckets.size());
+}
+
+int64_t Reducer::bytes() const {
+  int64_t sum = 0;
+  for (const GradientArena& each : arenas_) sum += each.bytes();
+  return sum;
+}
+
+// --- a step --------------------------------------------------------------------------------------
+
+void Reducer::begin_step() {
+  LS_CHECK(launched_ == 0, DistError,
+           "[reducer] the step before was not finished: some of its gradients have gone to other "
+           "ranks, which wait for the rest. Call finish() after the last backward.");
+  if (!next_order_.empty()) {
+    const std::vector<uint32_t> order = std::exchange(next_order_, {});
+    BucketPlan plan = plan_buckets(planned_, order, options_.buckets);
+    if (plan != plan_) lay_out(std::move(plan));
+  }
+  reset_step();
+}
+
+void Reducer::reset_step() {
+  stack_.clear();
+  next_leaf_ = options_.leaves.first;
+  in_leaf_ = false;
+  last_backward_ = false;
+  launched_ = 0;
+  arrived_.clear();
+  arrivals_.assign(parameters_.size(), 0);
+  used_.assign(parameters_.size(), false);
+  for (size_t i = 0; i < filling_.size(); ++i) {
+    filling_[i].missing = plan_.buckets[i].parameters.size();
+    filling_[i].streams.clear();
+  }
+}
+
+void Reducer::begin_leaf() {
+  if (in_leaf_) end_leaf();
+  LS_CHECK(next_leaf_ < options_.leaves.end, DistError,
+           "[reducer] expected {} leaves in a step, got one more.", options_.leaves.size());
+  const std::vector<Tensor>& slots = slots_[stack_.sums().size()];
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].tensor.set_grad({});
+    set_grad_destination(parameters_[i].tensor, slots[i]);
+  }
+  in_leaf_ = true;
+  if (next_leaf_ + 1 < options_.leaves.end) return;
+  last_row_ = static_cast<int64_t>(stack_.sums().size());
+  LeafStack at_the_end = stack_;
+  last_joins_ = at_the_end.push({next_leaf_, next_leaf_ + 1});
+  if (options_.tree_leaves == 0) last_joins_ += at_the_end.finish();
+}
+
+/// Adds the leaf to the tree. The rows of the last one are joined bucket by bucket, in `launch`.
+void Reducer::end_leaf() {
+  const NoGradGuard no_grad;
+  const auto row = static_cast<int64_t>(stack_.sums().size());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const NamedTensor& each = parameters_[i];
+    if (each.tensor.grad().defined()) {
+      used_[i] = true;
+      continue;
+    }
+    LS_CHECK(options_.find_unused_parameters, AutogradError,
+             "[backward] parameter {} {} received no gradient: expected every parameter to take "
+             "part in the loss. Remove it from the model or use it.",
+             each.name, each.tensor.shape());
+    slots_[static_cast<size_t>(row)][i].zero_();
+  }
+  in_leaf_ = false;
+  if (++next_leaf_ == options_.leaves.end) return;
+  const int joins = stack_.push({next_leaf_ - 1, next_leaf_});
+  for (int64_t join = 0; join < joins; ++join) {
+    for (const GradientArena& arena : arenas_) {
+      arena.range(row - join - 1, 0, arena.elements())
+          .add_(arena.range(row - join, 0, arena.elements()));
+    }
+  }
+}
+
+void Reducer::expect_last_backward() {
+  LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
+           "[reducer] expect_last_backward: expected a call in the last leaf of the step.");
+  const std::lock_guard lock(mutex_);
+  last_backward_ = true;
+}
+
+void Reducer::finish() {
+  LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
+           "[reducer] finish: expected all {} leaves of the step, got {}.", options_.leaves.size(),
+           next_leaf_ + (in_leaf_ ? 1 : 0) - options_.leaves.first);
+  backward_ended_ = Clock::now();
+  end_leaf();
+  {
+    const std::lock_guard lock(mutex_);
+    while (launched_ < plan_.buckets.size()) launch(launched_);
+  }
+  for (Work& work : works_) work.wait();
+  if (group_ != nullptr) {
+    exposed_seconds_ = std::chrono::duration<double>(Clock::now() - backward_ended_).count();
+  }
+  for (size_t i = 0; i < works_.size(); ++i) {
+    times_[i].done = std::max(std::exchange(works_[i], {}).ended_at(), times_[i].launched);
+  }
+  set_gradients();
+  learn_order();
+  launched_ = 0;
+  last_backward_ = false;
+}
+
+// --- the last backward ---------------------------------------------------------------------------
+
+void Reducer::gradient_arrived(uint32_t parameter) {
+  const std::lock_guard lock(mutex_);
+  if (!last_backward_) return;
+  LS_CHECK(!is_grad_enabled(), AutogradError,
+           "[backward] create_graph: gradients of parameter {} are summed over ranks, which has no "
+           "derivative. Use grad() for a gradient of gradients.",
+           parameters_[parameter].name);
+  arrived_.push_back(parameter);
+  const uint32_t count = ++arrivals_[parameter];
+  if (expected_.empty() || count < expected_[parameter]) return;
+  LS_CHECK(count == expected_[parameter], AutogradError,
+           "[backward] parameter {} received a gradient {} times, in the first step {} times: it "
+           "may have been sent already. Run the same backwards in every step.",
+           parameters_[parameter].name, count, expected_[parameter]);
+  const uint32_t bucket = plan_.bucket_of[parameter];
+  Filling& filling = filling_[bucket];
+  const Stream stream = current_stream(parameters_[parameter].tensor.device());
+  if (std::ranges::find(filling.streams, stream) == filling.streams.end()) {
+    filling.streams.push_back(stream);
+  }
+  --filling.missing;
+  launch_complete();
+}
+
+/// In the order of the plan, which is the same on all ranks.
+void Reducer::launch_complete() {
+  while (launched_ < filling_.size() && filling_[launched_].missing == 0) launch(launched_);
+}
+
+void Reducer::launch(size_t index) {
+  const NoGradGuard no_grad;
+  const Bucket& bucket = plan_.buckets[index];
+  times_[index].bytes =
+      (bucket.end - bucket.first) * planned_[bucket.parameters.front()].element_bytes;
+  times_[index].ready = Clock::now();
+  const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
+  const Device device = parameters_[bucket.parameters.front()].tensor.device();
+  for (const Stream& stream : filling_[index].streams) {
+    if (stream != current_stream(device)) current_stream(device).wait_stream(stream);
+  }
+  const auto row = [&](int64_t number) { return arena.range(number, bucket.first, bucket.end); };
+  for (int64_t join = 0; join < last_joins_; ++join) {
+    row(last_row_ - join - 1).add_(row(last_row_ - join));
+  }
+  ++launched_;
+  times_[index].launched = Clock::now();
+  if (group_ == nullptr || !communicates_) return;
+  if (options_.tree_leaves > 0) {
+    const int64_t sums = last_row_ + 1 - last_joins_;
+    works_[index] = group_->tree_all_reduce(row(0), arena.ranges(sums, bucket.first, bucket.end),
+                                            options_.tree_leaves);
+  } else {
+    works_[index] = group_->all_reduce(
+        row(0), options_.average ? Reduction{ReduceOp::kPremultipliedSum, 1.0 / group_->size()}
+                                 : Reduction{});
+  }
+}
+
+// --- after it ------------------------------------------------------------------------------------
+
+/// Makes every `grad` the sum, and undefined where no rank has one.
+void Reducer::set_gradients() {
+  std::vector<int32_t> used(used_.begin(), used_.end());
+  if (group_ != nullptr && options_.find_unused_parameters) {
+    const Tensor counts = empty({static_cast<int64_t>(used.size())}, {DType::kI32, kCPU});
+    std::ranges::copy(used, counts.data<int32_t>());
+    group_->all_reduce(counts).wait();
+    std::copy_n(counts.data<int32_t>(), used.size(), used.begin());
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].tensor.set_grad(used[i] != 0 ? slots_[0][i] : Tensor());
+  }
+}
+
+/// Proposes the order in which gradients came; that of rank 0 is taken by all.
+void Reducer::learn_order() {
+  if (group_ == nullptr || !last_backward_ || !expected_.empty()) return;
+  expected_ = arrivals_;
+  for (uint32_t& count : expected_) count = std::max(count, 1U);
+  std::vector<uint32_t> order;
+  std::vector<bool> seen(parameters_.size());
+  const auto take = [&](uint32_t parameter) {
+    if (!seen[parameter]) order.push_back(parameter);
+    seen[parameter] = true;
+  };
+  // From the end, as the last arrival of each counts; those that never came will come last.
+  for (const uint32_t each : reverse_order(parameters_.size())) {
+    if (arrivals_[each] == 0) take(each);
+  }
+  for (auto each = arrived_.rbegin(); each != arrived_.rend(); ++each) take(*each);
+  std::ranges::reverse(order);
+  const Tensor agreed = empty({static_cast<int64_t>(order.size())}, {DType::kI32, kCPU});
+  std::ranges::copy(order, agreed.data<int32_t>());
+  group_->broadcast(agreed, 0).wait();
+  std::copy_n(agreed.data<int32_t>(), order.size(), order.begin());
+  next_order_ = std::move(order);
+}
+
+}  // namespace lockstep::dist

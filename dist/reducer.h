@@ -1,0 +1,147 @@
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/hooks.h"
+#include "dist/bucket_plan.h"
+#include "dist/gradient_arena.h"
+#include "dist/leaf_tree.h"
+#include "dist/overlap.h"
+#include "dist/process_group.h"
+
+namespace lockstep::dist {
+
+/// A parameter, or a buffer, of what is trained, and what it is called in errors.
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+struct ReducerOptions {
+  BucketLimits buckets;
+  /// The leaves of a step that this rank adds up, by one backward or several each.
+  LeafRange leaves{0, 1};
+  /// Not 0: a step has so many leaves over all ranks, which are added in the order of their tree
+  /// (dist/leaf_tree.h), so that sums do not depend on the number of ranks. 0: the ranks' sums are
+  /// added in the order of ranks.
+  int64_t tree_leaves = 0;
+  /// Divides the sum by the number of ranks. Not with tree_leaves.
+  bool average = false;
+  /// A parameter without a gradient counts as one with zeros, instead of being an error; where it
+  /// has none on any rank, its `grad` stays undefined.
+  bool find_unused_parameters = false;
+};
+
+/// Sums the gradients of one model over a step's backwards and over the ranks of a group, while
+/// backward still runs.
+///
+/// Gradients lie in one stretch of memory for each dtype and device, where backward puts them. It
+/// is cut into buckets in the order in which gradients become ready: the reverse of the order of
+/// parameters at first, what rank 0 saw in the first step from the second one on. In the last
+/// backward of a step each bucket is reduced as soon as its gradients and the buckets before it are
+/// there; all ranks reduce in the order of the plan.
+///
+/// A step:
+///
+///     reducer.begin_step();
+///     for each leaf of this rank:
+///       reducer.begin_leaf();
+///       for each micro-batch:
+///         if it is the last one of all: reducer.expect_last_backward();
+///         backward(loss);
+///     reducer.finish();
+///     ... reducer.gradients() ...
+///
+/// All ranks do the same. What a rank throws in the midst of a step is the end of the group: others
+/// wait for what it will not send. While it exists, nobody else may set gradients or destinations
+/// of the parameters. Not thread-safe, but for the hooks that backward calls.
+class Reducer {
+ public:
+  /// `group` may be null, for one rank, and must outlive this object. Throws AutogradError for
+  /// parameters that do not require grad, and MismatchError on all ranks where the ranks'
+  /// parameters have other names, shapes or dtypes.
+  Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
+          const ReducerOptions& options = {});
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  /// Marks all gradients as absent; their memory stays.
+  void begin_step();
+  /// Throws AutogradError naming the first parameter that has received no gradient in the leaf
+  /// before.
+  void begin_leaf();
+  /// The next backward is the last of the step. Without it, all is reduced in `finish`.
+  void expect_last_backward();
+  /// Reduces what is not yet, and waits for all of it (on a device with streams, later work on the
+  /// current stream waits). Throws as `begin_leaf`, and what communication failed with.
+  void finish();
+
+  /// After `finish`: one for each parameter, in their order.
+  const std::vector<Tensor>& gradients() const { return slots_.front(); }
+  const BucketPlan& plan() const { return plan_; }
+  /// Bytes of gradients, over all rows.
+  int64_t bytes() const;
+  /// How long the last `finish` waited for communication that backward had not hidden, in seconds;
+  /// on devices with streams, which do not wait there, next to nothing.
+  double exposed_seconds() const { return exposed_seconds_; }
+  /// The last step's buckets, in the order of the plan, and when `finish` was called. Of devices
+  /// with streams, the times at which work was queued.
+  const std::vector<BucketTimes>& bucket_times() const { return times_; }
+  BucketTimes::TimePoint backward_ended() const { return backward_ended_; }
+  /// For measuring: while off, nothing is sent, and gradients are those of this rank. All ranks
+  /// must change it in the same step.
+  void set_communication(bool on) { communicates_ = on; }
+
+ private:
+  /// A bucket in this step.
+  struct Filling {
+    size_t missing = 0;           ///< gradients that are not there
+    std::vector<Stream> streams;  ///< where gradients were made
+  };
+
+  void check_parameters() const;
+  void lay_out(BucketPlan plan);
+  void reset_step();
+  void end_leaf();
+  void gradient_arrived(uint32_t parameter);
+  void launch_complete();
+  void launch(size_t bucket);
+  void set_gradients();
+  void learn_order();
+
+  std::vector<NamedTensor> parameters_;
+  ProcessGroup* group_;
+  ReducerOptions options_;
+  std::vector<PlannedParameter> planned_;
+  BucketPlan plan_;
+  std::vector<GradientArena> arenas_;
+  std::vector<std::vector<Tensor>> slots_;  ///< by row, by parameter
+  std::vector<HookHandle> hooks_;
+
+  LeafStack stack_;
+  int64_t next_leaf_ = 0;
+  bool in_leaf_ = false;
+  int64_t last_row_ = 0;              ///< of the step's last leaf
+  int last_joins_ = 0;                ///< with the rows before it
+  std::vector<bool> used_;            ///< by parameter: it has had a gradient in this step
+  std::vector<uint32_t> next_order_;  ///< agreed on, not yet in use
+  double exposed_seconds_ = 0;
+  BucketTimes::TimePoint backward_ended_;
+  bool communicates_ = true;
+
+  std::mutex mutex_;  // of what hooks change
+  bool last_backward_ = false;
+  std::vector<Filling> filling_;
+  std::vector<uint32_t> arrivals_;  ///< by parameter: in this step's last backward
+  std::vector<uint32_t> expected_;  ///< the same in the first step; empty while that is not over
+  std::vector<uint32_t> arrived_;   ///< parameters in the order in which they came last
+  size_t launched_ = 0;             ///< buckets
+  std::vector<Work> works_;
+  std::vector<BucketTimes> times_;
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,393 @@
+#include "dist/reducer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autograd/autograd.h"
+#include "autograd/grad_mode.h"
+#include "core/copies.h"
+#include "core/error.h"
+#include "core/ops/factory.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/stream.h"
+#include "dist/thread_group.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep::dist {
+namespace {
+
+using testing::HasSubstr;
+
+/// Five layers of one weight each; the loss of sample s is the sum of what comes out for its row.
+struct Net {
+  std::vector<NamedTensor> parameters;
+
+  explicit Net(Device device = kCPU, int64_t width = 24) {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<float> uniform(-0.3F, 0.3F);
+    for (int layer = 0; layer < 5; ++layer) {
+      const Tensor weight = empty({width, width}, DType::kF32);
+      std::generate_n(weight.data<float>(), weight.numel(), [&] { return uniform(random); });
+      const Tensor here = device == kCPU ? weight : weight.to(device);
+      parameters.push_back({"layer" + std::to_string(layer), here.set_requires_grad()});
+    }
+  }
+
+  int64_t width() const { return parameters[0].tensor.size(0); }
+  Tensor loss(int64_t sample, size_t layers = 5) const {
+    std::mt19937 random(static_cast<uint32_t>(sample) + 100);
+    std::normal_distribution<float> normal;
+    const Tensor row = empty({1, width()}, DType::kF32);
+    std::generate_n(row.data<float>(), row.numel(), [&] { return normal(random); });
+    Tensor x = row.to(parameters[0].tensor.device());
+    for (size_t layer = 0; layer < layers; ++layer) x = tanh(mm(x, parameters[layer].tensor));
+    return sum(x);
+  }
+};
+
+std::vector<float> numbers(const std::vector<Tensor>& tensors) {
+  std::vector<float> result;
+  for (const Tensor& each : tensors) {
+    const Tensor here = each.to(kCPU).contiguous();
+    result.insert(result.end(), here.data<float>(), here.data<float>() + here.numel());
+  }
+  return result;
+}
+
+/// Two or three small buckets.
+BucketLimits small_buckets() { return {.first_bytes = 3000, .bytes = 6000}; }
+
+/// Steps over `leaves` leaves of two samples each, as rank `rank` of `ranks`.
+ReducerOptions tree_options(int64_t leaves, int rank, int ranks) {
+  ReducerOptions options;
+  options.buckets = small_buckets();
+  options.leaves = leaves_of_rank(leaves, rank, ranks);
+  options.tree_leaves = leaves;
+  return options;
+}
+
+void run_step(Reducer& reducer, const Net& net, const LeafRange& leaves, int64_t first_sample = 0) {
+  reducer.begin_step();
+  for (int64_t leaf = leaves.first; leaf < leaves.end; ++leaf) {
+    reducer.begin_leaf();
+    for (int64_t i = 0; i < 2; ++i) {
+      const Tensor loss = net.loss(first_sample + leaf * 2 + i);
+      if (leaf + 1 == leaves.end && i == 1) reducer.expect_last_backward();
+      loss.backward();
+    }
+  }
+  reducer.finish();
+}
+
+void rethrow_all(const std::vector<std::exception_ptr>& errors) {
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+  return "nothing";
+}
+
+TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
+  const Net alone;
+  Reducer whole(alone.parameters, nullptr);
+  whole.begin_step();
+  whole.begin_leaf();
+  for (int64_t sample = 0; sample < 6; ++sample) alone.loss(sample).backward();
+  whole.finish();
+  const std::vector<float> expected = numbers(whole.gradients());
+
+  std::vector<std::vector<float>> results(3);
+  rethrow_all(run_thread_ranks(3, [&](ProcessGroup& group) {
+    const Net net;
+    ReducerOptions options;
+    options.buckets = small_buckets();
+    Reducer reducer(net.parameters, &group, options);
+    const int64_t first = 2 * group.rank();
+    for (int step = 0; step < 3; ++step) run_step(reducer, net, {0, 1}, first);
+    results[static_cast<size_t>(group.rank())] = numbers(reducer.gradients());
+  }));
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+  ASSERT_EQ(results[0].size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(results[0][i], expected[i], 1e-5);
+}
+
+/// After three steps, so that buckets left during the last two backwards.
+std::vector<std::vector<float>> tree_gradients(int64_t leaves, int ranks, Device device) {
+  std::vector<std::vector<float>> results(static_cast<size_t>(ranks));
+  rethrow_all(run_thread_ranks(ranks, [&](ProcessGroup& group) {
+    // Ranks that share a device need streams of their own.
+    std::unique_ptr<OwnedStream> stream;
+    std::optional<StreamGuard> guard;
+    if (device != kCPU) {
+      stream = std::make_unique<OwnedStream>(device);
+      guard.emplace(stream->get());
+    }
+    const Net net(device);
+    const ReducerOptions options = tree_options(leaves, group.rank(), ranks);
+    Reducer reducer(net.parameters, &group, options);
+    for (int step = 0; step < 3; ++step) run_step(reducer, net, options.leaves);
+    results[static_cast<size_t>(group.rank())] = numbers(reducer.gradients());
+  }));
+  return results;
+}
+
+TEST(Reducer, OverLeavesTheBitsDoNotDependOnTheNumberOfRanks) {
+  const std::vector<float> expected = tree_gradients(8, 1, kCPU)[0];
+  for (const int ranks : {2, 3, 4, 5, 6, 8}) {
+    for (const std::vector<float>& result : tree_gradients(8, ranks, kCPU)) {
+      EXPECT_TRUE(result == expected) << ranks << " ranks";
+    }
+  }
+}
+
+TEST(Reducer, ADeviceWithStreamsHasTheBitsOfTheCpu) {
+  const std::vector<float> expected = tree_gradients(4, 1, kCPU)[0];
+  for (const int ranks : {1, 2, 3}) {
+    for (const std::vector<float>& result :
+         tree_gradients(4, ranks, Device(DeviceType::kHost, 0))) {
+      EXPECT_TRUE(result == expected) << ranks << " ranks";
+    }
+  }
+}
+
+TEST(Reducer, LeavesOfOneRankWithoutATreeOverRanksAreAddedByHalves) {
+  const Net net;
+  ReducerOptions options;
+  options.leaves = {0, 8};
+  Reducer reducer(net.parameters, nullptr, options);
+  run_step(reducer, net, options.leaves);
+  EXPECT_EQ(numbers(reducer.gradients()), tree_gradients(8, 1, kCPU)[0]);
+}
+
+TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    Net net;
+    // Registered so that the reverse of the order is not that of backward.
+    std::swap(net.parameters[0], net.parameters[3]);
+    std::vector<NamedTensor> registered = net.parameters;
+    std::swap(net.parameters[0], net.parameters[3]);
+    ReducerOptions options;
+    options.buckets = small_buckets();
+    Reducer reducer(registered, &group, options);
+    const auto order = [&] {
+      std::vector<std::string> names;
+      for (const Bucket& bucket : reducer.plan().buckets) {
+        for (const uint32_t each : bucket.parameters) names.push_back(registered[each].name);
+      }
+      return names;
+    };
+    EXPECT_THAT(order(), testing::ElementsAre("layer4", "layer0", "layer2", "layer1", "layer3"));
+    run_step(reducer, net, {0, 1});
+    const std::vector<float> first = numbers(reducer.gradients());
+    run_step(reducer, net, {0, 1});
+    EXPECT_THAT(order(), testing::ElementsAre("layer4", "layer3", "layer2", "layer1", "layer0"));
+    EXPECT_EQ(numbers(reducer.gradients()), first);
+  }));
+}
+
+TEST(Reducer, GradientsEndInTheArenaWithoutACopy) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    Reducer reducer(net.parameters, &group);
+    run_step(reducer, net, {0, 1});
+    const int64_t before = hidden_copies().copies;
+    run_step(reducer, net, {0, 1});
+    EXPECT_EQ(hidden_copies().copies - before, 0);
+    for (size_t i = 0; i < net.parameters.size(); ++i) {
+      EXPECT_EQ(net.parameters[i].tensor.grad().data(), reducer.gradients()[i].data());
+    }
+  }));
+}
+
+TEST(Reducer, AverageDividesByTheNumberOfRanks) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    ReducerOptions options;
+    options.average = true;
+    Reducer reducer(net.parameters, &group, options);
+    run_step(reducer, net, {0, 1});
+    const std::vector<float> average = numbers(reducer.gradients());
+    const Net other;
+    Reducer sums(other.parameters, &group);
+    run_step(sums, other, {0, 1});
+    const std::vector<float> sum = numbers(sums.gradients());
+    for (size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(average[i], sum[i] / 2);
+  }));
+}
+
+TEST(Reducer, AParameterWithoutAGradientIsAnErrorOfTheSameStepOnAllRanks) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    Reducer reducer(net.parameters, &group);
+    run_step(reducer, net, {0, 1});
+    reducer.begin_step();
+    reducer.begin_leaf();
+    // Rank 1 leaves the last layer out.
+    const Tensor loss = net.loss(0, group.rank() == 1 ? 4 : 5);
+    reducer.expect_last_backward();
+    loss.backward();
+    reducer.finish();
+  });
+  EXPECT_THAT(text_of(errors[1]), HasSubstr("[backward] parameter layer4 [24, 24] received no"));
+  // It is told what the other found, or that its group is gone.
+  EXPECT_THAT(text_of(errors[0]), HasSubstr("rank 1"));
+}
+
+TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    ReducerOptions options;
+    options.find_unused_parameters = true;
+    options.buckets = small_buckets();
+    Reducer reducer(net.parameters, &group, options);
+    for (int step = 0; step < 3; ++step) {
+      // Rank 0 uses three layers, rank 1 four; nobody the last.
+      reducer.begin_step();
+      reducer.begin_leaf();
+      reducer.expect_last_backward();
+      net.loss(group.rank(), 3 + static_cast<size_t>(group.rank())).backward();
+      reducer.finish();
+      const Net other;
+      Reducer alone(other.parameters, nullptr, {.leaves = {0, 1}, .find_unused_parameters = true});
+      alone.begin_step();
+      alone.begin_leaf();
+      other.loss(0, 3).backward();
+      other.loss(1, 4).backward();
+      alone.finish();
+      EXPECT_EQ(numbers(reducer.gradients()), numbers(alone.gradients()));
+      EXPECT_TRUE(net.parameters[3].tensor.grad().defined());
+      EXPECT_FALSE(net.parameters[4].tensor.grad().defined());
+    }
+  }));
+}
+
+TEST(Reducer, RanksWithOtherParametersAreRefusedNamingTheFirst) {
+  const auto errors = run_thread_ranks(3, [](ProcessGroup& group) {
+    Net net;
+    if (group.rank() == 2) net.parameters[1].name = "other";
+    Reducer reducer(net.parameters, &group);
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error),
+                HasSubstr("[reducer] rank 2 has another model than rank 0: expected \"layer1 "
+                          "float32 [24, 24]\", got \"other float32 [24, 24]\"."));
+  }
+}
+
+TEST(Reducer, MoreGradientsThanInTheFirstStepAreAnError) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    Reducer reducer(net.parameters, &group);
+    run_step(reducer, net, {0, 1});
+    reducer.begin_step();
+    reducer.begin_leaf();
+    reducer.expect_last_backward();
+    net.loss(0).backward();
+    net.loss(1).backward();
+    reducer.finish();
+  });
+  EXPECT_THAT(text_of(errors[0]) + text_of(errors[1]),
+              HasSubstr("received a gradient 2 times, in the first step 1 times"));
+}
+
+TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    Reducer reducer(net.parameters, &group);
+    for (int step = 0; step < 3; ++step) {
+      reducer.begin_step();
+      reducer.begin_leaf();
+      reducer.expect_last_backward();
+      net.loss(2 * group.rank()).backward();
+      net.loss(2 * group.rank() + 1).backward();
+      reducer.finish();
+    }
+    const std::vector<float> twice = numbers(reducer.gradients());
+    const Net other;
+    Reducer once(other.parameters, &group);
+    run_step(once, other, {0, 1}, 2 * group.rank());
+    EXPECT_EQ(twice, numbers(once.gradients()));
+  }));
+}
+
+TEST(Reducer, GradientsOfGradientsAreRefused) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    Reducer reducer(net.parameters, &group);
+    reducer.begin_step();
+    reducer.begin_leaf();
+    reducer.expect_last_backward();
+    const Tensor loss = net.loss(0);
+    backward(std::vector<Tensor>{loss}, {}, {.create_graph = true});
+    reducer.finish();
+  });
+  EXPECT_THAT(text_of(errors[0]) + text_of(errors[1]), HasSubstr("[backward] create_graph"));
+}
+
+TEST(Reducer, AStepThatIsNotFinishedIsRefused) {
+  const Net net;
+  Reducer reducer(net.parameters, nullptr, {.leaves = {0, 2}});
+  reducer.begin_step();
+  expect_error<DistError>([&] { reducer.finish(); }, "expected all 2 leaves of the step, got 0");
+  reducer.begin_leaf();
+  net.loss(0).backward();
+  expect_error<DistError>([&] { reducer.expect_last_backward(); }, "the last leaf");
+  expect_error<DistError>([&] { reducer.finish(); }, "expected all 2 leaves of the step, got 1");
+  reducer.begin_leaf();
+  net.loss(1).backward();
+  reducer.finish();
+  expect_error<DistError>([&] { reducer.begin_leaf(); }, "one more");
+}
+
+TEST(Reducer, ALeafWithoutAGradientIsAnErrorBeforeTheNext) {
+  const Net net;
+  Reducer reducer(net.parameters, nullptr, {.leaves = {0, 2}});
+  reducer.begin_step();
+  reducer.begin_leaf();
+  net.loss(0, 4).backward();
+  expect_error<AutogradError>([&] { reducer.begin_leaf(); }, "parameter layer4");
+}
+
+TEST(Reducer, AfterItParametersKeepGradientsOfTheirOwnAgain) {
+  const Net net;
+  { Reducer reducer(net.parameters, nullptr); }
+  net.loss(0).backward();
+  EXPECT_TRUE(net.parameters[0].tensor.grad().defined());
+}
+
+TEST(Reducer, ParametersOfSeveralDtypesHaveBucketsOfTheirOwn) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    const Tensor a = ones({3}, {DType::kF32, kCPU}).set_requires_grad();
+    const Tensor b = ones({3}, {DType::kF64, kCPU}).set_requires_grad();
+    Reducer reducer({{"a", a}, {"b", b}}, &group);
+    for (int step = 0; step < 2; ++step) {
+      reducer.begin_step();
+      reducer.begin_leaf();
+      reducer.expect_last_backward();
+      (sum(a).to(DType::kF64) + sum(b) * 2.0).backward();
+      reducer.finish();
+      EXPECT_EQ(reducer.gradients()[0].data<float>()[2], 2);
+      EXPECT_EQ(reducer.gradients()[1].data<double>()[2], 4);
+    }
+    EXPECT_EQ(reducer.plan().buckets.size(), 2u);
+  }));
+}
+
+}  // namespace
+}  // namespace lockstep::dist
