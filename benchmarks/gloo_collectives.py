@@ -1,6 +1,7 @@
 """The peer of `lockstep bench collectives`: all_reduce of PyTorch's gloo backend, by ranks that mpirun
 started. Prints a JSON object a line, on rank 0: bytes, time_us (mean of the slowest rank), cpu_s_per_gb
-(of a rank, by getrusage). Called by benchmarks/collectives as `PYTHON THIS SECONDS BYTES...`; expects
+(of a rank, by getrusage) and machine_cpu_s_per_gb (the same of all that the ranks' machines did, by
+/proc/stat). Called by benchmarks/collectives as `PYTHON THIS SECONDS BYTES...`; expects
 MASTER_ADDR, MASTER_PORT."""
 
 import json
@@ -16,6 +17,22 @@ import torch.distributed as dist
 def cpu_seconds():
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def busy_seconds():
+    """Of all cores: user, nice, system, (idle, iowait,) irq, softirq."""
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:8]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def sum_over_machines(value):
+    """Each machine's once: ranks on one kernel read the same /proc/stat."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        own = [file.readline(), value]
+    told = [None] * dist.get_world_size()
+    dist.all_gather_object(told, own)
+    return sum(dict(reversed(told)).values())
 
 
 def over_ranks(value, op):
@@ -41,12 +58,15 @@ def main():
 
         trial = over_ranks(run(3) / 3, dist.ReduceOp.MAX)
         times = int(min(max(seconds / trial, 3), 20000))
-        before = cpu_seconds()
+        before, busy_before = cpu_seconds(), busy_seconds()
         taken = over_ranks(run(times), dist.ReduceOp.MAX) / times
-        cpu = over_ranks(cpu_seconds() - before, dist.ReduceOp.SUM) / (times * size)
+        used, busy = cpu_seconds() - before, busy_seconds() - busy_before
+        cpu = over_ranks(used, dist.ReduceOp.SUM) / (times * size)
+        machines = sum_over_machines(busy) / (times * size)
         if rank == 0:
             print(json.dumps({"bytes": count, "time_us": taken * 1e6,
-                              "cpu_s_per_gb": cpu / (count * 1e-9)}), flush=True)
+                              "cpu_s_per_gb": cpu / (count * 1e-9),
+                              "machine_cpu_s_per_gb": machines / (count * 1e-9)}), flush=True)
     dist.destroy_process_group()
 
 

@@ -134,6 +134,7 @@ void derive(RunConfig& config, Origins& origins) {
   }
   TrainConfig& train = *config.mutable_train();
   derived(train, "train.micro_batch_size", fmt::format("{}", train.batch_size()));
+  derived(train, "train.leaves", config.reproducibility() == BITWISE ? "8" : "1");
   derived(*config.mutable_schedule(), "schedule.decay_steps", fmt::format("{}", train.steps()));
   for (const auto& [field, value] : memory_fields(allocator_options_from_environment())) {
     derived(*config.mutable_memory(), "memory." + field, value);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -12,11 +13,59 @@
 #include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
+#include "core/stream_sanitizer.h"
 #include "dist/hash_words.h"
+#include "dist/leaf_tree.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {
 namespace {
+
+/// Tells the stream checker what rank `rank` of `size` reads and writes in `operation`, as a kernel
+/// on `stream` would.
+void note_uses(const Stream& stream, const Operation& operation, int rank, int size) {
+  const auto use = [&](const void* address, int64_t count, bool written) {
+    stream_sanitizer::on_use(stream, name(operation.kind), address,
+                             static_cast<size_t>(count) * size_of(operation.dtype), written);
+  };
+  const auto reads = [&](int64_t count) { use(operation.input, count, false); };
+  const auto writes = [&](int64_t count) { use(operation.output, count, true); };
+  const auto total = [](const std::vector<int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  };
+  switch (operation.kind) {
+    case OpKind::kAllReduce: {
+      if (operation.reduction.leaves > 0) {
+        const auto* row = static_cast<const std::byte*>(operation.input);
+        const auto own = leaves_of_rank(operation.reduction.leaves, rank, size);
+        for (size_t rows = subtrees(own).size(); rows > 0; --rows) {
+          use(row, operation.count, false);
+          row += operation.input_stride;
+        }
+      }
+      return writes(operation.count);
+    }
+    case OpKind::kReceive:
+      return writes(operation.count);
+    case OpKind::kSend:
+      return reads(operation.count);
+    case OpKind::kBroadcast:
+      return rank == operation.root ? reads(operation.count) : writes(operation.count);
+    case OpKind::kReduce:
+      return rank == operation.root ? writes(operation.count) : reads(operation.count);
+    case OpKind::kReduceScatter:
+      reads(operation.count * size);
+      return writes(operation.count);
+    case OpKind::kAllGather:
+      reads(operation.count);
+      return writes(operation.count * size);
+    case OpKind::kAllToAll:
+      reads(total(operation.send_counts));
+      return writes(total(operation.receive_counts));
+    case OpKind::kBarrier:
+      return;
+  }
+}
 
 class TransportGroup final : public ProcessGroup {
  public:
@@ -43,6 +92,7 @@ class TransportGroup final : public ProcessGroup {
   Work start(Launch launch) override;
   uint64_t next_number(const Operation& operation);
   const Stream& stream(Device device);
+  const Stream& stream_after_current(const Launch& launch);
   void check_device(const Launch& launch) const;
   void check_ranks(const std::vector<int>& ranks) const;
 
@@ -77,6 +127,18 @@ const Stream& TransportGroup::stream(Device device) {
   return found->second.get();
 }
 
+/// The group's stream, made to wait for the work that the launch's tensors come from.
+const Stream& TransportGroup::stream_after_current(const Launch& launch) {
+  const Stream& side = stream(launch.device);
+  side.wait_stream(current_stream(launch.device));
+  if (stream_sanitizer::enabled()) {
+    for (const Operation& operation : launch.operations) {
+      note_uses(side, operation, rank(), size());
+    }
+  }
+  return side;
+}
+
 Work TransportGroup::start(Launch launch) {
   check_device(launch);
   if (const std::exception_ptr failure = communicator_->failure()) std::rethrow_exception(failure);
@@ -84,30 +146,32 @@ Work TransportGroup::start(Launch launch) {
   work->device = launch.device;
 
   const std::lock_guard guard(lock_);
+  const bool on_cpu = launch.device.type == DeviceType::kCPU;
+  // First, for it may throw, and an operation that has a number must run.
+  const Stream side = on_cpu ? Stream() : stream_after_current(launch);
   std::vector<NumberedOperation> operations;
   for (Operation& operation : launch.operations) {
     const uint64_t number = next_number(operation);
     operations.push_back({std::move(operation), number});
   }
   std::vector<uint64_t> records = communicator_->note(*members_, operations);
-  if (launch.device.type == DeviceType::kCPU) {
+  const TimeLimits limits{launch.timeout, timeout()};
+  if (on_cpu) {
     work->tensors = std::move(launch.tensors);
-    communicator_->begin(members_, std::move(operations), std::move(records), launch.timeout, work);
+    communicator_->begin(members_, std::move(operations), std::move(records), limits, work);
     return Work(std::move(work));
   }
   // The stream's thread waits for the communication as for a kernel.
-  const Stream side = stream(launch.device);
-  side.wait_stream(current_stream(launch.device));
   for (const Tensor& tensor : launch.tensors) work->tensors.push_back(tensor);
-  side.add_callback([communicator = communicator_, members = members_, operations, records,
-                     timeout = launch.timeout, work] {
-    try {
-      communicator->begin(members, operations, records, timeout, work);
-    } catch (...) {
-      work->finish(std::current_exception());
-    }
-    while (!Work(work).is_completed()) work->done.wait(0);
-  });
+  side.add_callback(
+      [communicator = communicator_, members = members_, operations, records, limits, work] {
+        try {
+          communicator->begin(members, operations, records, limits, work);
+        } catch (...) {
+          work->finish(std::current_exception());
+        }
+        work->wait_until_done();
+      });
   work->finished.record(side);
   for (const Tensor& tensor : launch.tensors) tensor.record_use(side);
   return Work(std::move(work));

@@ -6,16 +6,19 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/check.h"
 #include "core/ops/factory.h"
 #include "dist/thread_group.h"
+#include "launcher/busy_time.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
@@ -122,7 +125,9 @@ struct Row {
   int64_t bytes = 0;
   double seconds = 0;      ///< of one operation; the slowest rank's
   double cpu_seconds = 0;  ///< of one operation and rank
-  int64_t wrong = 0;       ///< elements, of all ranks
+  /// The same of all that the ranks' machines did meanwhile.
+  double machine_cpu_seconds = 0;
+  int64_t wrong = 0;  ///< elements, of all ranks
 };
 
 double cpu_seconds() {
@@ -144,6 +149,22 @@ double sum_over_ranks(ProcessGroup& group, double value) {
   const Tensor tensor = empty({1}, DType::kF64).fill_(value);
   group.all_reduce(tensor).wait();
   return tensor.data<double>()[0];
+}
+
+/// Each machine's once: ranks that share one have measured the same.
+double sum_over_machines(ProcessGroup& group, double value) {
+  const Tensor own = empty({2}, DType::kI64);
+  const Tensor all = empty({group.size(), 2}, DType::kI64);
+  own.data<int64_t>()[0] = kernel_identity();
+  own.data<int64_t>()[1] = std::bit_cast<int64_t>(value);
+  group.all_gather(all, own).wait();
+  std::set<int64_t> seen;
+  double sum = 0;
+  for (int64_t rank = 0; rank < group.size(); ++rank) {
+    const int64_t* const told = all.data<int64_t>() + 2 * rank;
+    if (seen.insert(told[0]).second) sum += std::bit_cast<double>(told[1]);
+  }
+  return sum;
 }
 
 int64_t wrong_elements(const ProcessGroup& group, const Problem& problem) {
@@ -181,10 +202,13 @@ Row measure(ProcessGroup& group, const Kind& kind, int64_t bytes, const Options&
   const double trial = largest_of_ranks(group, run(3) / 3);
   const auto times = static_cast<int64_t>(std::clamp(options.seconds / trial, 3.0, 20'000.0));
   const double cpu_before = cpu_seconds();
+  const double busy_before = busy_seconds();
   row.seconds = largest_of_ranks(group, run(times)) / static_cast<double>(times);
   const double cpu = cpu_seconds() - cpu_before;
-  row.cpu_seconds = (ranks_are_threads ? cpu : sum_over_ranks(group, cpu)) /
-                    static_cast<double>(times * group.size());
+  const double busy = busy_seconds() - busy_before;
+  const auto parts = static_cast<double>(times * group.size());
+  row.cpu_seconds = (ranks_are_threads ? cpu : sum_over_ranks(group, cpu)) / parts;
+  row.machine_cpu_seconds = sum_over_machines(group, busy) / parts;
   return row;
 }
 
@@ -202,6 +226,7 @@ void print(const Kind& kind, const Row& row, int ranks, const Options& options) 
                            .add("algbw_gbs", algorithm)
                            .add("busbw_gbs", bus)
                            .add("cpu_s_per_gb", row.cpu_seconds / gigabytes)
+                           .add("machine_cpu_s_per_gb", row.machine_cpu_seconds / gigabytes)
                            .add("wrong", row.wrong)
                            .text());
   } else {

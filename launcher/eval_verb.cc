@@ -76,7 +76,7 @@ void run_eval(const EvalOptions& options) {
   train::load_weights(task->model(), weights);
   const AutocastGuard region =
       train::autocast_region(train::precision_of(config), parse_device(config.device()).type);
-  const train::Evaluation evaluation = *task->evaluate(options.max_batches, {});
+  const train::Evaluation evaluation = *task->evaluate({.max_batches = options.max_batches});
   if (options.json) {
     print_json(evaluation, weights);
   } else {

@@ -172,13 +172,15 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShar
     std::unique_ptr<nn::Classifier> model = build_classifier(config);
     std::unique_ptr<SampleSource> samples = build_samples(config, *model);
     return std::make_unique<ClassifierTask>(std::move(model), std::move(samples),
-                                            share.micro_batch_size);
+                                            share.micro_batch_size,
+                                            config.train().micro_batch_size());
   }
   return std::make_unique<LanguageTask>(
       build_model(config), build_source(config),
       LanguageTask::Options{.length = sequence_length(config),
                             .batch_size = config.train().batch_size(),
                             .micro_batch_size = share.micro_batch_size,
+                            .evaluation_size = config.train().micro_batch_size(),
                             .first_sample = share.first_sample,
                             .end_sample = share.end_sample()});
 }

@@ -21,10 +21,12 @@ std::span<T> elements(const Tensor& tensor) {
 }  // namespace
 
 ClassifierTask::ClassifierTask(std::unique_ptr<nn::Classifier> model,
-                               std::unique_ptr<SampleSource> source, int64_t micro_batch_size)
+                               std::unique_ptr<SampleSource> source, int64_t micro_batch_size,
+                               int64_t evaluation_size)
     : model_(std::move(model)),
       source_(std::move(source)),
       micro_batch_size_(micro_batch_size),
+      evaluation_size_(evaluation_size > 0 ? evaluation_size : micro_batch_size),
       micro_batches_(model_->device(),
                      {{{micro_batch_size, source_->features()}, DType::kF32},
                       {{micro_batch_size}, DType::kI64}},
@@ -48,37 +50,35 @@ SummedLoss ClassifierTask::forward(int64_t batch, int64_t first, int64_t count) 
   return {nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]), samples.targets};
 }
 
-std::optional<Evaluation> ClassifierTask::evaluate(int64_t max_batches, const StopRequest& stop) {
+std::optional<Evaluation> ClassifierTask::evaluate(const HeldOutPart& part) {
   const NoGradGuard no_grad;
   const bool was_training = model_->is_training();
   model_->eval();
   const Device device = model_->device();
   const DefaultDeviceGuard on_device(device);
-  const int64_t rows = micro_batch_size_;
+  const int64_t rows = evaluation_size_;
   const Tensor inputs = empty_tensor({rows, source_->features()}, DType::kF32);
   const Tensor labels = empty_tensor({rows}, DType::kI64);
   const int64_t batches = (source_->held_out_samples() + rows - 1) / rows;
-  const int64_t used = max_batches > 0 ? std::min(max_batches, batches) : batches;
-  Evaluation result;
-  double sum = 0;
-  int64_t correct = 0;
-  bool stopped = false;
-  for (int64_t i = 0; i < used; ++i) {
-    stopped = stop && stop();
-    if (stopped) break;
-    result.targets += fill_held_out(*source_, i * batches / used * rows, elements<float>(inputs),
-                                    elements<int64_t>(labels));
+  const auto sum = sum_of_batches(batches, part, [&](int64_t batch) {
+    BatchScore score;
+    score.targets =
+        fill_held_out(*source_, batch * rows, elements<float>(inputs), elements<int64_t>(labels));
     const Tensor expected = labels.to(device);
     const Tensor logits = nn::logits_of(*model_, inputs.to(device));
-    sum += cross_entropy_loss(logits, expected, {}, Reduction::kSum).item<double>();
+    score.loss = cross_entropy_loss(logits, expected, {}, Reduction::kSum).item<double>();
     // No class is kIgnoredTarget, so padding is never right.
-    correct += std::ranges::count(elements<bool>(eq(argmax(logits, 1), expected).to(kCPU)), true);
-  }
+    score.correct =
+        std::ranges::count(elements<bool>(eq(argmax(logits, 1), expected).to(kCPU)), true);
+    return score;
+  });
   model_->train(was_training);
-  if (stopped) return std::nullopt;
-  const auto targets = static_cast<double>(std::max<int64_t>(result.targets, 1));
-  result.loss = sum / targets;
-  result.accuracy = static_cast<double>(correct) / targets;
+  if (!sum) return std::nullopt;
+  const auto targets = static_cast<double>(std::max<int64_t>(sum->targets, 1));
+  Evaluation result;
+  result.targets = sum->targets;
+  result.loss = sum->loss / targets;
+  result.accuracy = static_cast<double>(sum->correct) / targets;
   return result;
 }
 

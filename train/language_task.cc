@@ -61,12 +61,11 @@ SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
 
 bool LanguageTask::holds_out() const { return source_->validation_windows(options_.length) > 0; }
 
-std::optional<Evaluation> LanguageTask::evaluate(int64_t max_batches, const StopRequest& stop) {
+std::optional<Evaluation> LanguageTask::evaluate(const HeldOutPart& part) {
+  const int64_t rows =
+      options_.evaluation_size > 0 ? options_.evaluation_size : options_.micro_batch_size;
   return train::evaluate(*model_, *source_,
-                         {.length = options_.length,
-                          .rows = options_.micro_batch_size,
-                          .max_batches = max_batches,
-                          .stop = stop});
+                         {.length = options_.length, .rows = rows, .part = part});
 }
 
 double LanguageTask::flops_per_token() const {

@@ -17,7 +17,8 @@ class LanguageTask final : public Task {
   struct Options {
     int64_t length = 0;            ///< tokens of a training sequence
     int64_t batch_size = 1;        ///< sequences of a step
-    int64_t micro_batch_size = 1;  ///< sequences of a forward pass, in training and evaluation
+    int64_t micro_batch_size = 1;  ///< sequences of a forward pass
+    int64_t evaluation_size = 0;   ///< the same in evaluation; 0: micro_batch_size
     /// Which of a step's sequences are asked for: all, or a rank's.
     int64_t first_sample = 0;
     int64_t end_sample = 1;
@@ -31,7 +32,7 @@ class LanguageTask final : public Task {
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
   double data_wait_ms() const override { return prefetcher_ ? prefetcher_->wait_ms() : 0; }
   bool holds_out() const override;
-  std::optional<Evaluation> evaluate(int64_t max_batches, const StopRequest& stop) override;
+  std::optional<Evaluation> evaluate(const HeldOutPart& part) override;
   int64_t tokens_per_sample() const override { return options_.length; }
   double flops_per_token() const override;
   ContentHash data_fingerprint() const override { return source_->fingerprint(); }

@@ -1,7 +1,6 @@
 #include "train/plan.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
@@ -10,7 +9,7 @@
 #include "core/generator.h"
 #include "core/ops/factory.h"
 #include "train/build.h"
-#include "train/gradient_tree.h"
+#include "train/gradient_options.h"
 #include "train/precision.h"
 #include "train/step_share.h"
 
@@ -40,9 +39,7 @@ RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
   plan.ranks = ranks;
   plan.micro_batch_size = share.micro_batch_size;
   plan.micro_batches = share.micro_batches;
-  // Partial sums of any number of leaves take as many arenas as those of the next power of two.
-  plan.leaves = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(share.leaves)));
-  plan.gradient_arenas = std::bit_width(static_cast<uint64_t>(plan.leaves));
+  plan.leaves = share.leaves;
   return plan;
 }
 
@@ -60,28 +57,26 @@ Tensor loss_of(const PlannedModel& planned, const std::vector<Tensor>& inputs,
 }
 
 /// What Trainer::step does, but for the values: losses, their scale, the norm, the learning rate.
-/// Returns the sum of the gradients.
-const GradientArena& run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs,
-                              const RunPlan& plan, Precision precision, GradientTree& gradients,
-                              Optimizer& optimizer) {
+void run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs, const RunPlan& plan,
+              Precision precision, dist::Reducer& reducer, Optimizer& optimizer) {
   // A leaf's first micro-batch writes gradients, the second adds to them; so do all that follow.
   const int64_t micro_batches = std::clamp<int64_t>(plan.micro_batches / plan.leaves, 1, 2);
+  reducer.begin_step();
   for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
-    gradients.begin_leaf();
+    reducer.begin_leaf();
     for (int64_t i = 0; i < micro_batches; ++i) {
       loss_of(planned, inputs, precision).backward();
     }
-    gradients.end_leaf();
   }
-  const GradientArena& sum = gradients.result();
-  optimizer.step(sum.slots(), 0, 1);
-  return sum;
+  reducer.finish();
+  optimizer.step(reducer.gradients(), 0, 1);
 }
 
-void run_evaluation(const PlannedModel& planned, Precision precision) {
+void run_evaluation(const PlannedModel& planned, const std::vector<Tensor>& inputs,
+                    Precision precision) {
   const NoGradGuard no_grad;
   planned.model->eval();
-  loss_of(planned, planned.make_inputs(), precision);
+  loss_of(planned, inputs, precision);
 }
 
 /// Files hold rows, so a tensor that they hold transposed is copied, one after the other.
@@ -146,18 +141,24 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const DefaultDeviceGuard on_meta(kMeta);
   Allocator& memory = allocator(kMeta);
   const int64_t before = memory.stats().allocated;
+  // Evaluation keeps the config's micro-batches where ranks train with smaller ones.
+  const int64_t rows = config.train().micro_batch_size();
+  const std::vector<Tensor> held_out =
+      rows == plan.micro_batch_size ? std::vector<Tensor>() : build(rows).make_inputs();
   memory.reset_peak();
 
   const PlannedModel planned = build(plan.micro_batch_size);
   const nn::Module& model = *planned.model;
   const std::vector<Tensor> inputs = planned.make_inputs();
   const std::unique_ptr<Optimizer> optimizer = build_optimizer(config, model.named_parameters());
-  GradientTree gradients(model.named_parameters());
+  const StepShare share = share_of_step(config.train(), ranks - 1, ranks);
+  const dist::ReducerOptions options = reducer_options(config, share, nullptr);
+  dist::Reducer reducer(trained_parameters(model), nullptr, options);
   const Precision precision = precision_of(config);
-  run_step(planned, inputs, plan, precision, gradients, *optimizer);
-  // From the second step on every arena exists, and blocks are found otherwise than in the first.
-  const GradientArena& sum = run_step(planned, inputs, plan, precision, gradients, *optimizer);
-  run_evaluation(planned, precision);
+  run_step(planned, inputs, plan, precision, reducer, *optimizer);
+  // From the second step on blocks are found otherwise than in the first.
+  run_step(planned, inputs, plan, precision, reducer, *optimizer);
+  run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
   run_checkpoint(model);
 
   plan.parameters = model.parameter_count();
@@ -166,7 +167,8 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   for (const Tensor& parameter : model.parameters()) {
     plan.parameter_bytes += static_cast<int64_t>(parameter.nbytes());
   }
-  plan.gradient_bytes = plan.gradient_arenas * static_cast<int64_t>(sum.flat().nbytes());
+  plan.gradient_arenas = dist::stack_depth(options.leaves);
+  plan.gradient_bytes = reducer.bytes();
   plan.optimizer_bytes = bytes_of(optimizer->state());
   plan.peak_bytes = memory.stats().peak_allocated - before;
   plan.activation_bytes =

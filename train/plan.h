@@ -26,7 +26,7 @@ struct RunPlan {
   int64_t micro_batch_size = 0;  ///< samples of a forward pass
   int64_t micro_batches = 0;     ///< of a step on one rank
   int64_t leaves = 0;            ///< of a step on one rank
-  int64_t gradient_arenas = 0;   ///< log2(leaves) + 1
+  int64_t gradient_arenas = 0;   ///< sums of leaves side by side: at most log2(leaves) + 1
 
   int64_t parameter_bytes = 0;
   int64_t gradient_bytes = 0;  ///< all arenas, with the gaps between their slots

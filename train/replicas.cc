@@ -16,21 +16,25 @@
 namespace lockstep::train {
 namespace {
 
-/// The leader evaluates and writes checkpoints while the others wait; one that ends is noticed all
+/// The leader writes checkpoints and samples while the others wait; one that ends is noticed all
 /// the same.
 constexpr std::chrono::hours kLeaderMayTake{24};
+/// Before ranks have compared what they train, they read files and make models of their own.
+constexpr std::chrono::minutes kStartMayTake{10};
 
 std::vector<std::string> all_gather_texts(dist::ProcessGroup& group, const std::string& text) {
   const auto size = static_cast<size_t>(group.size());
+  const dist::CollectiveOptions options{
+      .timeout = std::max<std::chrono::milliseconds>(kStartMayTake, group.timeout())};
   const Tensor length = empty({1}, DType::kI64).fill_(static_cast<int64_t>(text.size()));
   const Tensor lengths = empty({group.size()}, DType::kI64);
-  group.all_gather(lengths, length).wait();
+  group.all_gather(lengths, length, options).wait();
   const auto* counts = lengths.data<int64_t>();
   const int64_t longest = *std::max_element(counts, counts + size);
   const Tensor own = empty({longest}, DType::kU8).zero_();
   if (!text.empty()) std::memcpy(own.data(), text.data(), text.size());
   const Tensor all = empty({group.size() * longest}, DType::kU8);
-  group.all_gather(all, own).wait();
+  group.all_gather(all, own, options).wait();
   std::vector<std::string> texts;
   for (size_t rank = 0; rank < size; ++rank) {
     texts.emplace_back(static_cast<const char*>(all.data()) + static_cast<int64_t>(rank) * longest,
@@ -106,24 +110,31 @@ void Replicas::require_same_model(const nn::Module& model) {
   require_same("model", text);
 }
 
-Replicas::Next Replicas::agree(Next next) {
-  const Tensor told = empty({1}, DType::kI64).fill_(static_cast<int64_t>(next));
+Replicas::Next Replicas::agree(const Next& next) {
+  const Tensor told = empty({2}, DType::kI64);
+  auto* const words = told.data<int64_t>();
+  words[0] = static_cast<int64_t>(next.act);
+  words[1] = next.max_batches;
   group_->broadcast(told, 0, {.timeout = kLeaderMayTake}).wait();
-  return static_cast<Next>(told.data<int64_t>()[0]);
+  return {static_cast<Act>(words[0]), words[1]};
 }
 
 void Replicas::announce_step() {
-  if (group_ != nullptr) agree(Next::kStep);
+  if (group_ != nullptr) agree({Act::kStep});
+}
+
+void Replicas::announce_evaluation(int64_t max_batches) {
+  if (group_ != nullptr) agree({Act::kEvaluation, max_batches});
 }
 
 void Replicas::announce_state(Trainer& trainer) {
   if (group_ == nullptr) return;
-  agree(Next::kState);
+  agree({Act::kState});
   share_state(trainer);
 }
 
 void Replicas::announce_end() {
-  if (group_ != nullptr) agree(Next::kEnd);
+  if (group_ != nullptr) agree({Act::kEnd});
 }
 
 void Replicas::share_state(Trainer& trainer) {
@@ -150,16 +161,20 @@ void Replicas::share_state(Trainer& trainer) {
 
 void Replicas::follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step) {
   for (;;) {
-    switch (agree(Next::kEnd)) {
-      case Next::kStep: {
+    const Next next = agree({Act::kEnd});
+    switch (next.act) {
+      case Act::kStep: {
         const StepResult result = trainer.step();
         if (after_step) after_step(result);
         break;
       }
-      case Next::kState:
+      case Act::kEvaluation:
+        (void)trainer.evaluate(next.max_batches);
+        break;
+      case Act::kState:
         share_state(trainer);
         break;
-      case Next::kEnd:
+      case Act::kEnd:
         return;
     }
   }

@@ -8,9 +8,9 @@
 
 namespace lockstep::train {
 
-/// The ranks that train copies of one model. Rank 0 leads: it decides what is done next, evaluates,
-/// and writes all files; the others follow. Where there is no group, rank 0 is alone and nothing
-/// here does anything. Not thread-safe.
+/// The ranks that train copies of one model. Rank 0 leads: it decides what is done next and writes
+/// all files; the others follow. Where there is no group, rank 0 is alone and nothing here does
+/// anything. Not thread-safe.
 class Replicas {
  public:
   /// `group` may be null, and must outlive this object.
@@ -27,6 +27,7 @@ class Replicas {
 
   // By the leader, before it does the same; the others are in `follow`.
   void announce_step();
+  void announce_evaluation(int64_t max_batches);
   /// All that training goes on from: weights, buffers, optimizer, loss scale, position.
   void announce_state(Trainer& trainer);
   void announce_end();
@@ -35,8 +36,12 @@ class Replicas {
   void follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step = {});
 
  private:
-  enum class Next : int64_t { kStep, kState, kEnd };
-  Next agree(Next next);
+  enum class Act : int64_t { kStep, kEvaluation, kState, kEnd };
+  struct Next {
+    Act act;
+    int64_t max_batches = 0;  ///< of an evaluation
+  };
+  Next agree(const Next& next);
   void share_state(Trainer& trainer);
 
   dist::ProcessGroup* group_;

@@ -23,6 +23,9 @@ void RunLog::record(const StepReport& report, const std::optional<EvaluationRepo
       {"perf/data_wait_ms", report.data_wait_ms},
       {"perf/tokens_per_s", report.tokens_per_s},
       {"perf/memory_peak_bytes", static_cast<double>(report.memory_bytes)}};
+  if (report.exposed_comm_ms >= 0) {
+    scalars.push_back({"perf/exposed_comm_ms", report.exposed_comm_ms});
+  }
   if (report.mfu >= 0) scalars.push_back({"perf/mfu", report.mfu});
   if (evaluation) {
     progress_.evaluation(*evaluation);

@@ -29,6 +29,7 @@ JsonLine step_record(const StepReport& report) {
       .add("data_wait_ms", report.data_wait_ms)
       .add("tokens_per_s", report.tokens_per_s)
       .add("memory_peak_bytes", report.memory_bytes);
+  if (report.exposed_comm_ms >= 0) line.add("exposed_comm_ms", report.exposed_comm_ms);
   if (report.mfu >= 0) line.add("mfu", report.mfu);
   if (report.loss_scale >= 0) line.add("loss_scale", report.loss_scale);
   if (report.skipped) line.add("skipped", true);

@@ -22,6 +22,9 @@ struct StepReport {
   uint64_t memory_bytes = 0;  ///< peak so far
   double mfu = -1;            ///< share of the peak rate used, as `model_flops_used` gives it
   double data_wait_ms = 0;    ///< part of step_ms in which the step waited for its data
+  /// Part of step_ms in which it waited for other ranks' gradients after backward; negative where
+  /// there are no other ranks.
+  double exposed_comm_ms = -1;
   double loss_scale = -1;     ///< of runs that scale their losses; else negative
   bool skipped = false;       ///< the step updated nothing: its loss or norm is not finite
 };
@@ -31,8 +34,8 @@ struct StepReport {
 double model_flops_used(double flops_per_token, double tokens_per_s, double peak_tflops);
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
-/// tokens_per_s, memory_peak_bytes; mfu where the peak rate is known, and "skipped":true where it
-/// applies.
+/// tokens_per_s, memory_peak_bytes; exposed_comm_ms with several ranks, mfu where the peak rate is
+/// known, and "skipped":true where it applies.
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

@@ -4,6 +4,7 @@
 
 #include "configs/train.pb.h"
 #include "core/check.h"
+#include "dist/leaf_tree.h"
 #include "dist/process_group.h"
 
 namespace lockstep::train {
@@ -15,10 +16,12 @@ StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t 
   share.micro_batch_size = train.micro_batch_size();
   if (size <= train.leaves()) {
     const int64_t of_leaf = train.batch_size() / train.micro_batch_size() / train.leaves();
-    const int64_t first = train.leaves() * rank / size;
-    share.leaves = train.leaves() * (rank + 1) / size - first;
-    share.micro_batches = share.leaves * of_leaf;
-    share.first_micro_batch = first * of_leaf;
+    const dist::LeafRange leaves =
+        dist::leaves_of_rank(train.leaves(), static_cast<int>(rank), static_cast<int>(size));
+    share.leaves = leaves.size();
+    share.first_leaf = leaves.first;
+    share.micro_batches = leaves.size() * of_leaf;
+    share.first_micro_batch = leaves.first * of_leaf;
     share.first_sample = share.first_micro_batch * share.micro_batch_size;
     return share;
   }

@@ -18,6 +18,7 @@ struct StepShare {
   int64_t micro_batches = 1;
   /// What the micro-batches are summed as, equal parts of them.
   int64_t leaves = 1;
+  int64_t first_leaf = 0;  ///< of those of all ranks; 0 where ranks do not have whole leaves
   /// The number of the first micro-batch in the step, over all ranks: random numbers depend on it.
   int64_t first_micro_batch = 0;
 

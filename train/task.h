@@ -37,9 +37,9 @@ class Task {
 
   /// Whether there is data to evaluate on.
   virtual bool holds_out() const = 0;
-  /// Over the held-out data, or `max_batches` micro-batches spread evenly over it (0: all). Nothing
-  /// if `stop` asked for an end meanwhile.
-  virtual std::optional<Evaluation> evaluate(int64_t max_batches, const StopRequest& stop = {}) = 0;
+  /// Over that part of the held-out data, in batches of the config's micro-batch size. Nothing if
+  /// asked for an end meanwhile.
+  virtual std::optional<Evaluation> evaluate(const HeldOutPart& part) = 0;
 
   /// What throughput counts: tokens of a sequence; 1 where a sample is one thing.
   virtual int64_t tokens_per_sample() const = 0;

@@ -13,6 +13,7 @@
 #include "dist/process_group.h"
 #include "train/build.h"
 #include "train/grad_norm.h"
+#include "train/gradient_options.h"
 
 namespace lockstep::train {
 
@@ -44,7 +45,7 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
           scale_of_sum(1, config.train().micro_batch_size() * task_->tokens_per_sample())),
       scaler_({.init_scale = GradScalerOptions().init_scale * smallest_loss_scale_,
                .enabled = precision_ == Precision::kF16Mixed}),
-      gradients_(task_->model().named_parameters()) {
+      reducer_(trained_parameters(task_->model()), group_, reducer_options(config, share_, group_)) {
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device_.type)) {
     runtime->set_kernel_threads(num_threads());
@@ -63,8 +64,10 @@ int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadB
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
     default_generator().set_position(static_cast<uint64_t>(batch),
                                      static_cast<uint32_t>(share_.first_micro_batch + i));
+    const bool is_last = i + 1 == share_.micro_batches;
     const SummedLoss loss = forward(batch, share_.first_sample + i * share_.micro_batch_size);
     if (i == 0) result.data_wait_ms = task_->data_wait_ms();
+    if (is_last) reducer_.expect_last_backward();
     scaler_.scale(loss.sum).backward();
     numbers.add(loss.sum);
     targets += loss.targets;
@@ -72,16 +75,21 @@ int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadB
   return targets;
 }
 
-void Trainer::sum_over_ranks(StepResult& result, int64_t& targets) const {
-  const Tensor numbers = empty({3}, DType::kF64);
-  auto* const values = numbers.data<double>();
-  values[0] = result.loss;
-  values[1] = static_cast<double>(targets);
-  values[2] = result.stop ? 1 : 0;
-  group_->all_reduce(numbers).wait();
-  result.loss = values[0];
-  targets = static_cast<int64_t>(values[1]);
-  result.stop = values[2] != 0;
+void Trainer::sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const {
+  // A place for each micro-batch of the step, then targets and stop requests: added in one order,
+  // whatever the number of ranks.
+  const int64_t micro_batches = batch_size_ / share_.micro_batch_size;
+  const Tensor sums = zeros({micro_batches + 2}, {DType::kF64, kCPU});
+  auto* const values = sums.data<double>();
+  for (int64_t i = 0; i < share_.micro_batches; ++i) {
+    values[share_.first_micro_batch + i] = numbers.values(static_cast<size_t>(i))[0];
+  }
+  values[micro_batches] = static_cast<double>(targets);
+  values[micro_batches + 1] = result.stop ? 1 : 0;
+  if (group_ != nullptr) group_->all_reduce(sums).wait();
+  for (int64_t i = 0; i < micro_batches; ++i) result.loss += values[i];
+  targets = static_cast<int64_t>(values[micro_batches]);
+  result.stop = values[micro_batches + 1] != 0;
 }
 
 StepResult Trainer::step() {
@@ -92,14 +100,14 @@ StepResult Trainer::step() {
   const int64_t batch = overfit_one_batch_ ? 0 : position_.batch;
   int64_t targets = 0;
   ReadBack numbers;
+  reducer_.begin_step();
   for (int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
-    gradients_.begin_leaf();
+    reducer_.begin_leaf();
     targets += run_leaf(batch, leaf, result, numbers);
-    gradients_.end_leaf();
   }
-  const GradientArena& sum = gradients_.result();
-  if (group_ != nullptr) group_->all_reduce(sum.flat()).wait();
-  const std::vector<Tensor>& gradients = sum.slots();
+  reducer_.finish();
+  if (group_ != nullptr) result.exposed_comm_ms = reducer_.exposed_seconds() * 1e3;
+  const std::vector<Tensor>& gradients = reducer_.gradients();
   result.loss_scale = scaler_.get_scale();
   scaler_.unscale_(gradients);
 
@@ -107,11 +115,8 @@ StepResult Trainer::step() {
   // the number of targets happens once, as the optimizer reads each gradient.
   const PendingGradNorm norm(gradients, numbers);
   numbers.wait();
-  for (int64_t i = 0; i < share_.micro_batches; ++i) {
-    result.loss += numbers.values(static_cast<size_t>(i))[0];
-  }
   result.stop = stop_ && stop_();
-  if (group_ != nullptr) sum_over_ranks(result, targets);
+  sum_losses(numbers, result, targets);
   const double mean = 1.0 / static_cast<double>(targets);
   result.loss *= mean;
   result.grad_norm = norm.value(numbers) * mean;
@@ -135,9 +140,17 @@ StepResult Trainer::step() {
   return result;
 }
 
-std::optional<Evaluation> Trainer::evaluate(int64_t max_batches, const StopRequest& stop) {
+std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
+  if (group_ != nullptr) {
+    // Running statistics are those of each rank's own samples; one rank's are evaluated with.
+    std::vector<Tensor> buffers;
+    for (const nn::NamedParameter& each : task_->model().named_buffers()) {
+      buffers.push_back(each.tensor);
+    }
+    group_->broadcast(buffers, 0).wait();
+  }
   const AutocastGuard region = autocast_region(precision_, device_.type);
-  return task_->evaluate(max_batches, stop);
+  return task_->evaluate({.max_batches = max_batches, .stop = stop_, .group = group_});
 }
 
 }  // namespace lockstep::train

@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "dist/reducer.h"
 #include "train/grad_scaler.h"
-#include "train/gradient_tree.h"
 #include "train/optimizer.h"
 #include "train/precision.h"
 #include "train/read_back.h"
@@ -13,9 +13,6 @@
 
 namespace lockstep::config {
 class RunConfig;
-}
-namespace lockstep::dist {
-class ProcessGroup;
 }
 
 namespace lockstep::train {
@@ -29,6 +26,9 @@ struct StepResult {
   int64_t tokens = 0;  ///< inputs of the step
   double seconds = 0;
   double data_wait_ms = 0;  ///< part of `seconds` in which the batch was not ready
+  /// Part of `seconds` in which the ranks' gradients were waited for after backward; negative where
+  /// the rank is alone.
+  double exposed_comm_ms = -1;
   double loss_scale = 1;    ///< what the losses were multiplied by before backward
   bool finite = true;       ///< false: loss or norm is not finite, and nothing was updated
   /// Gradients overflowed under the loss scale, which backed off: nothing was updated, and the norm
@@ -48,17 +48,19 @@ struct Position {
 /// (files, terminal) is the caller's business.
 ///
 /// With a group each of its ranks trains a copy of the model on its share of every step
-/// (train/step_share.h); gradients and losses are summed over the ranks after backward, and all
-/// ranks make the same update, as long as they began with the same weights and state.
+/// (train/step_share.h); gradients are summed over the ranks while backward runs (dist/reducer.h),
+/// and all ranks make the same update, as long as they began with the same weights and state.
 ///
 /// On an asynchronous device a step waits for it once, at the end of backward, when losses and norm
 /// are read back together; the optimizer's work is still queued when `step` returns.
 ///
-/// A step is a function of (config, position, weights, optimizer state); the number of kernel
-/// threads does not change its bits. Not thread-safe.
+/// A step is a function of (config, position, weights, optimizer state, number of ranks); with
+/// reproducibility BITWISE the number of ranks does not change its bits. The number of kernel
+/// threads never does. Not thread-safe.
 class Trainer {
  public:
-  /// `config` must be resolved. Throws DataError when the data cannot be read.
+  /// `config` must be resolved. Throws DataError when the data cannot be read, and ConfigError where
+  /// BITWISE is asked for with more ranks than leaves.
   explicit Trainer(const config::RunConfig& config);
   /// Trains `task` as `config` says, whatever model and data it names. `group` may be null for a
   /// single rank, and must outlive the trainer.
@@ -71,17 +73,24 @@ class Trainer {
   int64_t steps_done() const { return position_.step; }
   /// Of all ranks.
   int64_t samples_per_batch() const { return batch_size_; }
-  /// Asked in every step; the results of all ranks say whether one of them was asked to stop.
+  /// Asked in every step and evaluation; the results of all ranks say whether one of them was asked
+  /// to stop.
   void set_stop_request(StopRequest stop) { stop_ = std::move(stop); }
 
+  /// Of the last step, until the next: for each parameter the sum over all ranks' targets, without
+  /// the loss scale and before clipping.
+  const std::vector<Tensor>& gradients() const { return reducer_.gradients(); }
+  /// Sums the gradients; for its reports.
+  dist::Reducer& reducer() { return reducer_; }
   /// Where the model is.
   Device device() const { return device_; }
   Position position() const { return position_; }
   /// Goes on from here; weights and optimizer state are the caller's to restore.
   void set_position(Position position) { position_ = position; }
 
-  /// As Task::evaluate, in the run's precision.
-  std::optional<Evaluation> evaluate(int64_t max_batches, const StopRequest& stop = {});
+  /// Task::evaluate in the run's precision, by all ranks together, until one of them is asked to
+  /// stop. `max_batches`: 0 for all held-out data.
+  std::optional<Evaluation> evaluate(int64_t max_batches);
 
   Task& task() { return *task_; }
   const Task& task() const { return *task_; }
@@ -97,8 +106,8 @@ class Trainer {
   /// Returns the number of its targets.
   int64_t run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers);
 
-  /// What the ranks' losses and targets come to.
-  void sum_over_ranks(StepResult& result, int64_t& targets) const;
+  /// What the micro-batches' losses and targets come to, over all ranks.
+  void sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const;
 
   dist::ProcessGroup* group_;
   int64_t batch_size_;
@@ -112,7 +121,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   double smallest_loss_scale_;
   GradScaler scaler_;
-  GradientTree gradients_;
+  dist::Reducer reducer_;
   Position position_;
   StopRequest stop_;
 };

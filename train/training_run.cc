@@ -102,6 +102,7 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.learning_rate = step.learning_rate;
   report.step_ms = step.seconds * 1e3;
   report.data_wait_ms = step.data_wait_ms;
+  report.exposed_comm_ms = step.exposed_comm_ms;
   report.tokens_per_s = static_cast<double>(step.tokens) / step.seconds;
   report.memory_bytes = static_cast<uint64_t>(allocator(trainer_.device()).stats().peak_allocated);
   report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
@@ -112,10 +113,10 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
 }
 
 std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bool whole,
-                                                      const StopRequest& stop,
                                                       RunSummary& summary) {
-  const std::optional<Evaluation> evaluation =
-      trainer_.evaluate(whole ? 0 : settings_.eval_batches, stop);
+  const int64_t max_batches = whole ? 0 : settings_.eval_batches;
+  replicas_.announce_evaluation(max_batches);
+  const std::optional<Evaluation> evaluation = trainer_.evaluate(max_batches);
   if (!evaluation) return std::nullopt;
   if (whole) summary.held_out = *evaluation;
   return EvaluationReport{.step = step.step,
@@ -156,8 +157,9 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     // One more step and the checkpoint must fit into the limit as well.
     const bool out_of_time =
         options.time_limit > 0 && elapsed + step.seconds + save_seconds_ >= options.time_limit;
+    bool cut_short = false;  // an evaluation, by a rank that was asked to stop
     const auto stopping = [&] {
-      return step.stop || out_of_time || (options.stop && options.stop());
+      return step.stop || cut_short || out_of_time || (options.stop && options.stop());
     };
 
     const StepReport report = report_of(step);
@@ -165,7 +167,8 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     log.show(report);
     std::optional<EvaluationReport> evaluated;
     if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
-      evaluated = evaluate(report, last, options.stop, summary);
+      evaluated = evaluate(report, last, summary);
+      cut_short = !evaluated;
     }
     log.record(report, evaluated);
     const NonFinite action = guard_.after(step.step, step.finite);
@@ -186,7 +189,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     if (summary.steps < settings_.steps) summary.end = RunEnd::kTimeBudget;
     // A run that was stopped between its last step and this point has still to do it.
     if (holds_out && summary.held_out.targets == 0) {
-      const auto evaluated = evaluate({.step = summary.steps}, true, options.stop, summary);
+      const auto evaluated = evaluate({.step = summary.steps}, true, summary);
       if (!evaluated) summary.end = RunEnd::kStopped;
     }
     export_model();

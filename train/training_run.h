@@ -99,8 +99,8 @@ class TrainingRun {
   static Settings settings_of(const config::RunConfig& config);
 
   StepReport report_of(const StepResult& step) const;
-  std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole,
-                                           const StopRequest& stop, RunSummary& summary);
+  /// Nothing if some rank was asked to stop meanwhile.
+  std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);
   void checkpoint(RunLog& log);
   /// Returns with the trainer where training goes on, or throws.
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
@@ -121,9 +121,9 @@ class TrainingRun {
   double save_seconds_ = 0;  ///< what the last one took
 };
 
-/// What the other ranks of a TrainingRun's group do: the leader's steps, each with its share of the
-/// data, until the leader's run ends. Nothing is written. `stop` is asked in every step: it ends
-/// the run of all ranks.
+/// What the other ranks of a TrainingRun's group do: the leader's steps and evaluations, each with
+/// its share of the data, until the leader's run ends. Nothing is written. `stop` is asked in every
+/// step and evaluation: it ends the run of all ranks.
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
                      const StopRequest& stop);
 

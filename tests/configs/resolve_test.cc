@@ -150,7 +150,7 @@ TEST(Resolve, SizesMustDivide) {
 TEST(Resolve, LeavesAreAPowerOfTwoThatDividesTheMicroBatches) {
   EXPECT_EQ(problem({"train.leaves=2", "train.micro_batch_size=1"}), "no error");
   EXPECT_EQ(problem({"train.leaves=3", "train.micro_batch_size=1"}),
-            "train.leaves is 3: expected a power of two from 1 to 1048576.");
+            "train.leaves is 3: expected a power of two from 1 to 4096.");
   EXPECT_EQ(
       problem({"train.leaves=4", "train.micro_batch_size=2"}),
       "train.leaves does not divide the number of micro-batches (batch_size / micro_batch_size = "

@@ -40,9 +40,9 @@ TEST(ClassifierTask, BothModelsLearnToTellClassesApart) {
   const TemporaryDirectory folder;
   for (const std::string model : {kMlp, kResnet}) {
     Trainer trainer(classifier_run(folder, model + "train { steps: 60 batch_size: 16 }"));
-    const Evaluation before = *trainer.task().evaluate(0);
+    const Evaluation before = *trainer.task().evaluate({});
     for (int i = 0; i < 60; ++i) trainer.step();
-    const Evaluation after = *trainer.task().evaluate(0);
+    const Evaluation after = *trainer.task().evaluate({});
     EXPECT_EQ(after.targets, 50);
     EXPECT_LT(after.loss, 0.5 * before.loss);
     EXPECT_GT(after.accuracy, 0.95);
@@ -53,8 +53,8 @@ TEST(ClassifierTask, BothModelsLearnToTellClassesApart) {
 TEST(ClassifierTask, APartOfTheHeldOutSamplesIsCountedAsSuch) {
   const TemporaryDirectory folder;
   Trainer trainer(classifier_run(folder, std::string(kMlp) + "train { steps: 1 batch_size: 16 }"));
-  EXPECT_EQ(trainer.task().evaluate(2)->targets, 32);
-  EXPECT_FALSE(trainer.task().evaluate(0, [] { return true; }).has_value());
+  EXPECT_EQ(trainer.task().evaluate({.max_batches = 2})->targets, 32);
+  EXPECT_FALSE(trainer.task().evaluate({.stop = [] { return true; }}).has_value());
 }
 
 TEST(ClassifierTask, BatchNormsStatisticsAreSavedAndGoneOnWith) {
@@ -68,7 +68,7 @@ TEST(ClassifierTask, BatchNormsStatisticsAreSavedAndGoneOnWith) {
   Trainer resumed(config);
   restore(resumed, path, verify_checkpoint(path));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(resumed.step().loss, whole.step().loss);
-  EXPECT_EQ(resumed.task().evaluate(0)->loss, whole.task().evaluate(0)->loss);
+  EXPECT_EQ(resumed.task().evaluate({})->loss, whole.task().evaluate({})->loss);
   EXPECT_EQ(state_bytes(resumed), state_bytes(whole));
 }
 

@@ -135,6 +135,23 @@ TEST(DataParallel, ARunIsResumedFromItsCheckpointsOnAllRanks) {
   EXPECT_TRUE(weights_of(interrupted) == weights_of(folder)) << "other bits than uninterrupted";
 }
 
+TEST(DataParallel, ARankThatIsAskedToStopInAnEvaluationStopsTheRun) {
+  const TemporaryDirectory folder;
+  const TemporaryDirectory interrupted;
+  const config::RunConfig config =
+      tiny_run(folder, "train { steps: 6 eval_every: 3 micro_batch_size: 2 leaves: 2 }");
+  for (const auto& error : run_on_ranks(config, folder, 2)) EXPECT_FALSE(error);
+
+  // It is asked once in each of three steps; the fifth time is in the evaluation after them.
+  std::atomic<int> asked = 0;
+  const auto errors = run_on_ranks(config, interrupted, 2, [&] { return ++asked == 5; });
+  expect_error<DataError>([&] { std::rethrow_exception(errors[0]); }, "stopped");
+  EXPECT_FALSE(errors[1]);
+  EXPECT_EQ(asked, 5) << "another step was begun";
+  for (const auto& error : run_on_ranks(config, interrupted, 2)) EXPECT_FALSE(error);
+  EXPECT_TRUE(weights_of(interrupted) == weights_of(folder)) << "other bits than uninterrupted";
+}
+
 TEST(DataParallel, AnotherConfigOrModelOnOneRankIsNamedBeforeTraining) {
   const TemporaryDirectory folder;
   const auto errors = run_thread_ranks(3, [&](dist::ProcessGroup& group) {

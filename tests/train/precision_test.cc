@@ -113,7 +113,7 @@ TEST(Precision, EvaluationIsInTheRunsPrecision) {
   const TemporaryDirectory folder;
   Trainer trainer(tiny_run(folder, with("BF16_MIXED")));
   const double mixed = trainer.evaluate(0)->loss;
-  const double f32 = trainer.task().evaluate(0)->loss;
+  const double f32 = trainer.task().evaluate({})->loss;
   EXPECT_NE(mixed, f32);
   EXPECT_NEAR(mixed, f32, 0.01 * f32);
 }

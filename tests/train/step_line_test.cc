@@ -51,6 +51,12 @@ TEST(StepLine, JsonHasTheMembersOfTheMetricsFile) {
       "\"data_wait_ms\":0,\"tokens_per_s\":180000.4,\"memory_peak_bytes\":432013312,\"mfu\":0.31}");
 }
 
+TEST(StepLine, JsonShowsExposedCommunicationWhereThereIsAny) {
+  StepReport ranks = report();
+  ranks.exposed_comm_ms = 2.5;
+  EXPECT_TRUE(says(step_line(LogFormat::kJson, ranks, {}), "\"exposed_comm_ms\":2.5,"));
+}
+
 TEST(StepLine, TextShowsMfuOnlyWhereThePeakIsKnown) {
   EXPECT_EQ(step_line(LogFormat::kText, report(), {.total_steps = 100, .eta = "3 s"}),
             "step  11/100 | loss 4.1234 | grad norm 1.250 | lr 3.000e-04 | 12.3 ms | 180000 tok/s "

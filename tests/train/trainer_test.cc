@@ -72,9 +72,9 @@ TEST(Trainer, SteadyStepsAskTheSystemForNoMemory) {
 TEST(Trainer, EvaluationSeesEveryHeldOutByteOnce) {
   const TemporaryDirectory folder;
   Trainer trainer(tiny_run(folder));
-  const Evaluation all = *trainer.task().evaluate(0);
+  const Evaluation all = *trainer.task().evaluate({});
   EXPECT_EQ(all.targets, 500);
-  EXPECT_EQ(all.loss, trainer.task().evaluate(0)->loss);
+  EXPECT_EQ(all.loss, trainer.task().evaluate({})->loss);
   EXPECT_NEAR(all.bits_per_byte(), 8, 0.5);  // untrained: about a byte's worth each
 }
 
@@ -82,7 +82,7 @@ TEST(Trainer, AnEvaluationThatIsAskedToStopGivesNothing) {
   const TemporaryDirectory folder;
   Trainer trainer(tiny_run(folder));
   int asked = 0;
-  EXPECT_FALSE(trainer.task().evaluate(0, [&] { return ++asked == 2; }).has_value());
+  EXPECT_FALSE(trainer.task().evaluate({.stop = [&] { return ++asked == 2; }}).has_value());
   EXPECT_EQ(asked, 2);
 }
 

@@ -35,8 +35,8 @@ class PoisonedTask final : public Task {
   }
   double data_wait_ms() const override { return task_->data_wait_ms(); }
   bool holds_out() const override { return task_->holds_out(); }
-  std::optional<Evaluation> evaluate(int64_t max_batches, const StopRequest& stop) override {
-    return task_->evaluate(max_batches, stop);
+  std::optional<Evaluation> evaluate(const HeldOutPart& part) override {
+    return task_->evaluate(part);
   }
   int64_t tokens_per_sample() const override { return task_->tokens_per_sample(); }
   double flops_per_token() const override { return task_->flops_per_token(); }
