@@ -62,9 +62,10 @@ void run_nested(FunctionRef<void()> backward) {
   }
   std::exception_ptr thrown;
   std::thread([&, state = ThreadState::capture(), anomaly = detail::anomaly_mode,
-               worker = DeviceWorker::of_this_thread()] {
+               worker = DeviceWorker::of_this_thread(), outer = GraphRun::of_this_thread()] {
     const ThreadStateGuard guard(state);
     const DeviceWorker::StandIn stand_in(worker);
+    const GraphRun::Inside inside(outer);
     const AnomalyModeGuard anomaly_mode(anomaly.enabled, anomaly.check_nan);
     try {
       run_nested(backward);

@@ -101,6 +101,14 @@ GraphRun& GraphRun::of_this_thread(std::string_view op) {
   return *t_current.run;
 }
 
+GraphRun* GraphRun::of_this_thread() noexcept { return t_current.run; }
+
+GraphRun::Inside::Inside(GraphRun* run) noexcept
+    : saved_run_(t_current.run), saved_node_(t_current.node) {
+  t_current = {run, nullptr};
+}
+GraphRun::Inside::~Inside() { t_current = {saved_run_, saved_node_}; }
+
 Ref<Node> GraphRun::node_of_this_thread() { return Ref<Node>::share(t_current.node); }
 
 bool GraphRun::will_execute(const Node* node) const {

@@ -253,6 +253,7 @@ void GraphRun::run(bool retain_graph) {
   const PhaseGuard phase(Phase::kBackward);
   const AutocastStateGuard no_autocast({});  // forward has recorded its casts
   retain_graph_ = retain_graph;
+  outer_ = of_this_thread();
   number_nodes();
   mark_needed();
   count_contributions();

@@ -49,6 +49,23 @@ class GraphRun {
   /// The run of which the calling thread executes a node. Throws AutogradError naming `op` where
   /// there is none.
   static GraphRun& of_this_thread(std::string_view op);
+  /// The same, or null.
+  static GraphRun* of_this_thread() noexcept;
+  /// The backward that this one, nested in a hook or a derivative, is part of; itself where it is
+  /// not nested.
+  GraphRun& outermost() noexcept { return outer_ != nullptr ? outer_->outermost() : *this; }
+  /// While alive, the thread is inside `run`, which waits for it; null is none.
+  class Inside {
+   public:
+    explicit Inside(GraphRun* run) noexcept;
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    GraphRun* saved_run_;
+    Node* saved_node_;
+  };
   /// The node that the calling thread executes, or empty.
   static Ref<Node> node_of_this_thread();
   /// Different for every run of the process.
@@ -108,6 +125,7 @@ class GraphRun {
   void make_ready(uint32_t slot);
 
   uint64_t run_ = 0;
+  GraphRun* outer_ = nullptr;  ///< the run in which it was called
   std::vector<Slot> slots_;
   std::vector<uint32_t> edges_;    ///< slot that each edge leads to, or kNowhere
   std::vector<Tensor> gradients_;  ///< sums so far, one per output of each node

@@ -143,6 +143,10 @@ void queue_callback(std::function<void()> callback) {
   GraphRun::of_this_thread("queue_callback").add_callback(std::move(callback));
 }
 
+void queue_final_callback(std::function<void()> callback) {
+  GraphRun::of_this_thread("queue_final_callback").outermost().add_callback(std::move(callback));
+}
+
 bool will_engine_execute_node(const Node& node) {
   return GraphRun::of_this_thread("will_engine_execute_node").will_execute(&node);
 }

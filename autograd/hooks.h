@@ -62,6 +62,9 @@ std::vector<HookHandle> register_multi_grad_hook(
 /// nodes of that backward; it may queue more. Throws AutogradError outside of a backward.
 void queue_callback(std::function<void()> callback);
 
+/// The same, after all nodes of the outermost backward, where backwards are nested.
+void queue_final_callback(std::function<void()> callback);
+
 /// Whether the backward that this thread is in runs `node`, or gives a gradient to somebody who
 /// asked for it there. Throws AutogradError outside of a backward.
 bool will_engine_execute_node(const Node& node);
