@@ -128,6 +128,13 @@ void Reducer::begin_step() {
   reset_step();
 }
 
+void Reducer::go_on() {
+  LS_CHECK(options_.leaves.size() == 1, DistError,
+           "[reducer] go_on: expected a step of one leaf, got {}.", options_.leaves.size());
+  reset_step();
+  in_leaf_ = true;
+}
+
 void Reducer::reset_step() {
   stack_.clear();
   next_leaf_ = options_.leaves.first;
@@ -187,11 +194,11 @@ void Reducer::end_leaf() {
   }
 }
 
-void Reducer::expect_last_backward() {
+void Reducer::expect_last_backward(bool expected) {
   LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
            "[reducer] expect_last_backward: expected a call in the last leaf of the step.");
   const std::lock_guard lock(mutex_);
-  last_backward_ = true;
+  last_backward_ = expected;
 }
 
 void Reducer::finish() {

@@ -71,11 +71,15 @@ class Reducer {
 
   /// Marks all gradients as absent; their memory stays.
   void begin_step();
+  /// After `finish`, instead of the next step's beginning: its one leaf goes on with the gradients
+  /// that there are, and backward adds to them. Not for steps of several leaves.
+  void go_on();
   /// Throws AutogradError naming the first parameter that has received no gradient in the leaf
   /// before.
   void begin_leaf();
-  /// The next backward is the last of the step. Without it, all is reduced in `finish`.
-  void expect_last_backward();
+  /// The next backward is the last of the step. Without it, all is reduced in `finish`. false takes
+  /// it back.
+  void expect_last_backward(bool expected = true);
   /// Reduces what is not yet, and waits for all of it (on a device with streams, later work on the
   /// current stream waits). Throws as `begin_leaf`, and what communication failed with.
   void finish();

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
-#include <sstream>
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
 #include "core/ops/factory.h"
+#include "dist/agreement.h"
 
 namespace lockstep::train {
 namespace {
@@ -21,46 +19,6 @@ namespace {
 constexpr std::chrono::hours kLeaderMayTake{24};
 /// Before ranks have compared what they train, they read files and make models of their own.
 constexpr std::chrono::minutes kStartMayTake{10};
-
-std::vector<std::string> all_gather_texts(dist::ProcessGroup& group, const std::string& text) {
-  const auto size = static_cast<size_t>(group.size());
-  const dist::CollectiveOptions options{
-      .timeout = std::max<std::chrono::milliseconds>(kStartMayTake, group.timeout())};
-  const Tensor length = empty({1}, DType::kI64).fill_(static_cast<int64_t>(text.size()));
-  const Tensor lengths = empty({group.size()}, DType::kI64);
-  group.all_gather(lengths, length, options).wait();
-  const auto* counts = lengths.data<int64_t>();
-  const int64_t longest = *std::max_element(counts, counts + size);
-  const Tensor own = empty({longest}, DType::kU8).zero_();
-  if (!text.empty()) std::memcpy(own.data(), text.data(), text.size());
-  const Tensor all = empty({group.size() * longest}, DType::kU8);
-  group.all_gather(all, own, options).wait();
-  std::vector<std::string> texts;
-  for (size_t rank = 0; rank < size; ++rank) {
-    texts.emplace_back(static_cast<const char*>(all.data()) + static_cast<int64_t>(rank) * longest,
-                       static_cast<size_t>(counts[rank]));
-  }
-  return texts;
-}
-
-struct Difference {
-  std::string first;
-  std::string second;
-};
-
-/// The first lines that are not equal.
-Difference first_difference(const std::string& first, const std::string& second) {
-  std::istringstream a(first);
-  std::istringstream b(second);
-  for (;;) {
-    Difference lines{"nothing more", "nothing more"};
-    const bool more_a = static_cast<bool>(std::getline(a, lines.first));
-    const bool more_b = static_cast<bool>(std::getline(b, lines.second));
-    if (!more_a) lines.first = "nothing more";
-    if (!more_b) lines.second = "nothing more";
-    if (lines.first != lines.second || (!more_a && !more_b)) return lines;
-  }
-}
 
 std::vector<Tensor> state_of(Trainer& trainer) {
   std::vector<Tensor> tensors;
@@ -87,17 +45,7 @@ Replicas::Replicas(dist::ProcessGroup* group)
     : group_(group != nullptr && group->size() > 1 ? group : nullptr) {}
 
 void Replicas::require_same(const char* what, const std::string& text) {
-  if (group_ == nullptr) return;
-  const std::vector<std::string> texts = all_gather_texts(*group_, text);
-  for (size_t rank = 1; rank < texts.size(); ++rank) {
-    if (texts[rank] == texts[0]) continue;
-    const Difference lines = first_difference(texts[0], texts[rank]);
-    dist::finish_together(*group_);
-    throw MismatchError(fmt::format(
-        "[train] rank {} has another {} than rank 0: expected \"{}\", got \"{}\". Start all ranks "
-        "alike.",
-        rank, what, lines.first, lines.second));
-  }
+  if (group_ != nullptr) dist::require_same(*group_, "train", what, text);
 }
 
 void Replicas::require_same_model(const nn::Module& model) {

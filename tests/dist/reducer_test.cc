@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <string>
@@ -198,6 +199,33 @@ TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
     run_step(reducer, net, {0, 1});
     EXPECT_THAT(order(), testing::ElementsAre("layer4", "layer3", "layer2", "layer1", "layer0"));
     EXPECT_EQ(numbers(reducer.gradients()), first);
+  }));
+}
+
+TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
+  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    ReducerOptions options;
+    options.buckets = small_buckets();
+    Reducer reducer(net.parameters, &group, options);
+    // The first layer's gradient comes last.
+    BucketTimes::TimePoint last;
+    register_hook(net.parameters[0].tensor, [&](const Tensor&) {
+      last = std::chrono::steady_clock::now();
+      return Tensor();
+    });
+    run_step(reducer, net, {0, 1});
+    EXPECT_GT(reducer.bucket_times()[0].launched, last) << "nothing is known in the first step";
+    run_step(reducer, net, {0, 1});
+    const std::vector<BucketTimes>& times = reducer.bucket_times();
+    ASSERT_GT(times.size(), 2u);
+    EXPECT_LT(times[0].launched, last);
+    EXPECT_LT(times[1].launched, last);
+    EXPECT_GT(times.back().launched, last);
+    for (const BucketTimes& each : times) {
+      EXPECT_LE(each.ready, each.launched);
+      EXPECT_LE(each.launched, each.done);
+    }
   }));
 }
 
