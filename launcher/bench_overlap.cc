@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,6 +24,7 @@
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
+#include "train/overlap_chart.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {
@@ -38,6 +40,7 @@ struct Options {
   std::vector<std::string> overrides;
   int64_t steps = 8;
   bool json = false;
+  std::string svg;
 };
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
@@ -257,6 +260,26 @@ void print(const Report& report, const config::RunConfig& config, const ProcessG
   }
 }
 
+void write_chart(const Report& report, const config::RunConfig& config, const ProcessGroup& group,
+                 const std::string& path) {
+  const std::vector<dist::Exposure> cause = causes(report);
+  train::OverlapTimeline timeline{.title = fmt::format("{}, {} ranks", config.name(), group.size()),
+                                  .backward_end = report.own.backward_end * 1e3,
+                                  .wait_end = (report.own.backward_end + report.own.exposed) * 1e3,
+                                  .step_end = report.own.seconds * 1e3,
+                                  .buckets = {}};
+  for (size_t b = 0; b < report.bytes.size(); ++b) {
+    timeline.buckets.push_back({.bytes = report.bytes[b],
+                                .ready = report.own.ready[b] * 1e3,
+                                .done = report.own.done[b] * 1e3,
+                                .cause = dist::name(cause[b])});
+  }
+  std::ofstream file(path);
+  file << train::overlap_chart(timeline);
+  file.close();
+  LS_CHECK(file.good(), DataError, "[bench overlap] cannot write {}.", path);
+}
+
 void run_overlap(const Options& options) {
   const Ranks ranks = join_ranks({});
   LS_CHECK(ranks.group != nullptr, ConfigError,
@@ -269,7 +292,9 @@ void run_overlap(const Options& options) {
   const train::StepShare share = train::share_of_step(config.train(), &group);
   train::Trainer trainer(config, train::build_task(config, share), &group);
   const Report report = measure(trainer, group, options.steps);
-  if (ranks.leads()) print(report, config, group, options.json);
+  if (!ranks.leads()) return;
+  print(report, config, group, options.json);
+  if (!options.svg.empty()) write_chart(report, config, group, options.svg);
 }
 
 }  // namespace
@@ -283,6 +308,7 @@ void add_bench_overlap(CLI::App& bench) {
   verb->add_option("--steps", options->steps, "Timed steps of each kind (default 8)")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--json", options->json, "One JSON object instead of a table");
+  verb->add_option("--svg", options->svg, "Also draw the step's timeline to this file");
   verb->callback([options] { run_overlap(*options); });
 }
 

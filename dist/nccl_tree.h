@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.h"
+#include "dist/operation.h"
+
+namespace lockstep::dist {
+
+/// tree_all_reduce on a device (dist/leaf_tree.h), of what NCCL can do and the device's own sums:
+/// every rank gets all ranks' sums of one part of the elements, adds them in the order of the
+/// tree, and gives the result to all. So the bits are those of any other kind of group.
+///
+/// All of it is queued on the current stream, in the order of the functions below.
+class NcclTree {
+ public:
+  /// Of `operation`, an all_reduce over leaves, by rank `rank` of `size`: `output` and `sums` are
+  /// its tensors. Makes room for the ranks' sums of this rank's part.
+  NcclTree(const Operation& operation, const Tensor& output, const Tensor& sums, int rank,
+           int size);
+
+  /// Sends and receives, for one group of calls.
+  std::vector<Operation> exchange() const;
+  /// Adds up what came.
+  void add_up() const;
+  /// A broadcast of each rank's part, for one group of calls.
+  std::vector<Operation> gather() const;
+
+ private:
+  int64_t first(int rank) const { return operation_.count * rank / size_; }
+  int64_t part(int rank) const { return first(rank + 1) - first(rank); }
+  /// This rank's sums of part `rank`.
+  std::vector<Tensor> own_sums(int rank) const;
+
+  const Operation operation_;
+  const int rank_;
+  const int size_;
+  Tensor output_;              ///< flat
+  std::vector<Tensor> sums_;   ///< flat
+  Tensor received_;            ///< [all ranks' sums, part]; this rank's rows stay unused
+  std::vector<int64_t> rows_;  ///< where each rank's sums begin there, and their number at the end
+};
+
+}  // namespace lockstep::dist

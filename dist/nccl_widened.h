@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/tensor.h"
+#include "dist/operation.h"
+
+namespace lockstep::dist {
+
+/// Operations as NCCL can do them: reductions of int16, which it has not, become those of int32
+/// copies. The low 16 bits of sums and products are the same.
+class NcclWidened {
+ public:
+  /// Of operations on `tensors`, by rank `rank` of `size`. Copies are made on the current stream.
+  NcclWidened(std::vector<Operation> operations, std::span<const Tensor> tensors, int rank,
+              int size);
+
+  const std::vector<Operation>& operations() const noexcept { return operations_; }
+  /// When they are queued: queues the results' way back, on the current stream.
+  void narrow() const;
+
+ private:
+  struct Copy {
+    Tensor output;
+    Tensor wide;
+  };
+  std::vector<Operation> operations_;
+  std::vector<Tensor> inputs_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace lockstep::dist

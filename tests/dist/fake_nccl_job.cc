@@ -1,0 +1,72 @@
+#include "tests/dist/fake_nccl_job.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <utility>
+
+#include "core/stream.h"
+#include "dist/thread_control.h"
+#include "dist/thread_transport.h"
+
+namespace lockstep::dist {
+
+std::vector<std::shared_ptr<Communicator>> thread_communicators(
+    int size, const Communicator::Options& options) {
+  ThreadJob job(size);
+  std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
+  std::vector<std::shared_ptr<Communicator>> communicators;
+  for (int rank = 0; rank < size; ++rank) {
+    const auto wire = std::make_shared<Wire>(
+        Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
+    communicators.push_back(
+        std::make_shared<Communicator>([wire] { return std::move(*wire); }, options));
+  }
+  return communicators;
+}
+
+std::vector<std::exception_ptr> run_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
+                                               const std::function<void(NcclGroup&)>& body) {
+  std::vector<std::shared_ptr<Communicator>> communicators =
+      thread_communicators(job.size, job.communicator);
+  const std::shared_ptr<const NcclLibrary> library = fake.library();
+  std::vector<std::exception_ptr> errors(communicators.size());
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < job.size; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto index = static_cast<size_t>(rank);
+      try {
+        const OwnedStream stream(kHostDevice);
+        const StreamGuard guard(stream.get());
+        std::shared_ptr<Communicator> communicator = std::move(communicators[index]);
+        if (job.before) job.before(rank);
+        const std::string identity =
+            job.identity ? job.identity(rank) : "fake GPU " + std::to_string(rank);
+        const std::unique_ptr<NcclGroup> group =
+            nccl_group(std::move(communicator), library,
+                       std::make_shared<NcclDevice>(kHostDevice, identity), job.options);
+        body(*group);
+      } catch (...) {
+        errors[index] = std::current_exception();
+      }
+      if (job.after) job.after(rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+void all_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
+                    const std::function<void(NcclGroup&)>& body) {
+  const auto errors = run_nccl_ranks(fake, job, body);
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (!errors[rank]) continue;
+    try {
+      std::rethrow_exception(errors[rank]);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "rank " << rank << ": " << error.what();
+    }
+  }
+}
+
+}  // namespace lockstep::dist
