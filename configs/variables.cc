@@ -60,6 +60,7 @@ const std::vector<ProgramVariable>& program_variables() {
       {"LOCKSTEP_RANK", "a process's rank, where no launcher tells it"},
       {"LOCKSTEP_RESTART_COUNT", "starts of the job before this one; set by `lockstep launch`"},
       {"LOCKSTEP_SHM", "0: no shared memory between ranks of a node, but MPI"},
+      {"LOCKSTEP_START_LIMIT", "seconds that the start of all ranks may take; 120 without"},
       {"LOCKSTEP_STREAM_SANITIZER",
        "1: report uses of memory that no event orders; stacks: say where"},
       {"LOCKSTEP_WARN_COPIES", "1: print every hidden copy with operator, shape and bytes"},

@@ -30,19 +30,18 @@ Difference first_difference(const std::string& first, const std::string& second)
   }
 }
 
-}  // namespace
-
-std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text) {
+std::vector<std::string> gather_texts(ProcessGroup& group, const std::string& text,
+                                      const CollectiveOptions& options) {
   const auto size = static_cast<size_t>(group.size());
   const Tensor length = empty({1}, {DType::kI64, kCPU}).fill_(static_cast<int64_t>(text.size()));
   const Tensor lengths = empty({group.size()}, {DType::kI64, kCPU});
-  group.all_gather(lengths, length).wait();
+  group.all_gather(lengths, length, options).wait();
   const auto* counts = lengths.data<int64_t>();
   const int64_t longest = *std::max_element(counts, counts + size);
   const Tensor own = empty({longest}, {DType::kU8, kCPU}).zero_();
   if (!text.empty()) std::memcpy(own.data(), text.data(), text.size());
   const Tensor all = empty({group.size() * longest}, {DType::kU8, kCPU});
-  group.all_gather(all, own).wait();
+  group.all_gather(all, own, options).wait();
   std::vector<std::string> texts;
   for (size_t rank = 0; rank < size; ++rank) {
     texts.emplace_back(static_cast<const char*>(all.data()) + static_cast<int64_t>(rank) * longest,
@@ -51,8 +50,15 @@ std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string
   return texts;
 }
 
-void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text) {
-  const std::vector<std::string> texts = all_gather_texts(group, text);
+}  // namespace
+
+std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text) {
+  return gather_texts(group, text, {});
+}
+
+void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
+                  const CollectiveOptions& options) {
+  const std::vector<std::string> texts = gather_texts(group, text, options);
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
     const Difference lines = first_difference(texts[0], texts[rank]);

@@ -13,6 +13,7 @@ std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string
 /// All ranks call it. Throws MismatchError on all of them where a rank's text is another one than
 /// rank 0's, naming the first line that differs, with both. `op` and `what` are for the message:
 /// "[op] rank 1 has another what than rank 0".
-void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text);
+void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
+                  const CollectiveOptions& options = {});
 
 }  // namespace lockstep::dist

@@ -27,6 +27,12 @@ constexpr Clock::duration kLongestSleep = std::chrono::seconds(1);
 /// later questions.
 constexpr Clock::duration kFirstQuestion = milliseconds(200);
 constexpr Clock::duration kBetweenQuestions = std::chrono::seconds(5);
+/// Until a delay is told, and at least between two that are.
+constexpr Clock::duration kFirstNotice = std::chrono::seconds(1);
+constexpr Clock::duration kBetweenNotices = std::chrono::seconds(10);
+/// Operations that may take much longer than others are expected to: this part of their time is no
+/// delay, as long as the others answer.
+constexpr int kNoticeShare = 600;
 /// How long a broken connection waits for the reason that the other rank may still be telling.
 constexpr Clock::duration kReasonComes = milliseconds(500);
 
@@ -42,7 +48,7 @@ struct Submission {
   std::shared_ptr<const GroupMembers> group;
   std::vector<NumberedOperation> operations;
   std::vector<uint64_t> records;
-  milliseconds timeout{0};
+  TimeLimits limits;
   std::shared_ptr<WorkState> work;
 };
 struct Note {
@@ -61,6 +67,7 @@ struct Communicator::State {
   std::shared_ptr<void> base;
   std::unique_ptr<JobControl> control;
   std::atomic<uint32_t> next_group_index{1};
+  std::promise<void> connected;
   std::thread thread;
   std::mutex lock;  ///< of what follows
   std::vector<Submission> submitted;
@@ -75,6 +82,7 @@ struct Communicator::State {
   std::vector<std::unique_ptr<OperationRun>> runs;  ///< in the order begun
   std::vector<std::unique_ptr<OperationRun>> spare;
   std::optional<std::pair<std::string, Clock::time_point>> lost;  ///< a peer, and until when
+  Clock::time_point next_notice = Clock::time_point::min();       ///< of any operation
 
   /// Wakes the communication thread, if it is still there. Call with the lock held.
   void tell() {
@@ -82,8 +90,9 @@ struct Communicator::State {
     if (transport != nullptr) transport->wake();
   }
 
-  void main(const std::function<Wire()>& connect, std::promise<void>& connected);
+  void main(const std::function<Wire()>& connect);
   void loop();
+  bool is_over();
   bool step();
   void take_news();
   void take_failure();
@@ -94,6 +103,7 @@ struct Communicator::State {
   void end(size_t index, std::exception_ptr error);
   void look_after(Clock::time_point now);
   void ask(OperationRun& run, Clock::time_point now);
+  void notice(OperationRun& run, Clock::time_point now);
   void answer(int from, const Question& question);
   void disagree(int from, const Signature& theirs, const Signature& mine, const std::string& group);
   void note_answer(int from, const Answer& answer);
@@ -103,16 +113,28 @@ struct Communicator::State {
 };
 
 Communicator::Communicator(std::function<Wire()> connect, Options options)
-    : state_(std::make_unique<State>(std::move(options))) {
+    : state_(std::make_shared<State>(std::move(options))) {
   State& state = *state_;
-  std::promise<void> connected;
+  std::future<void> connected = state.connected.get_future();
   {
     const BlockedSignals signals;
-    state.thread = std::thread(
-        [&state, &connected, connect = std::move(connect)] { state.main(connect, connected); });
+    state.thread =
+        std::thread([own = state_, connect = std::move(connect)] { own->main(connect); });
+  }
+  const std::optional<milliseconds> limit = state.options.start_limit;
+  if (limit && connected.wait_for(*limit) != std::future_status::ready) {
+    {
+      const std::lock_guard guard(state.lock);
+      state.stopping = true;
+    }
+    state.thread.detach();  // whoever it waits in cannot be called back
+    throw TimeoutError(fmt::format(
+        "[dist] this rank is not connected with the others after {} s: expected all ranks to come. "
+        "One may not have been started, or have ended early: see what they say.",
+        std::chrono::duration<double>(*limit).count()));
   }
   try {
-    connected.get_future().get();
+    connected.get();
   } catch (...) {
     state.thread.join();
     throw;
@@ -165,16 +187,27 @@ std::vector<uint64_t> Communicator::note(const GroupMembers& group,
 
 void Communicator::begin(std::shared_ptr<const GroupMembers> group,
                          std::vector<NumberedOperation> operations, std::vector<uint64_t> records,
-                         milliseconds timeout, std::shared_ptr<WorkState> work) {
+                         const TimeLimits& limits, std::shared_ptr<WorkState> work) {
   const std::lock_guard guard(state_->lock);
   if (state_->failure) std::rethrow_exception(state_->failure);
   LS_CHECK(!state_->stopping, DistError, "[{}] the group has been destroyed.", group->name);
   state_->submitted.push_back(
-      {std::move(group), std::move(operations), std::move(records), timeout, std::move(work)});
+      {std::move(group), std::move(operations), std::move(records), limits, std::move(work)});
   state_->tell();
 }
 
-void Communicator::abort(const std::string& reason) noexcept { state_->control->fail(reason); }
+void Communicator::abort(const std::string& reason) noexcept {
+  state_->control->fail(reason);
+  try {
+    // The others' answer would come too late where this rank is about to end.
+    Failure own{rank(), reason};
+    const std::lock_guard guard(state_->lock);
+    if (!state_->told) state_->told = std::move(own);
+    state_->tell();
+  } catch (const std::exception&) {
+    // No memory: it is told by the control.
+  }
+}
 
 std::exception_ptr Communicator::failure() const {
   const std::lock_guard guard(state_->lock);
@@ -183,8 +216,7 @@ std::exception_ptr Communicator::failure() const {
 
 // --- the communication thread ----------------------------------------------------------------
 
-void Communicator::State::main(const std::function<Wire()>& connect,
-                               std::promise<void>& connected) {
+void Communicator::State::main(const std::function<Wire()>& connect) {
   try {
     Wire wire = connect();
     transport = std::move(wire.transport);
@@ -214,15 +246,21 @@ void Communicator::State::loop() {
   for (;;) {
     while (step()) {
     }
-    {
-      const std::lock_guard guard(lock);
-      if (stopping && runs.empty() && submitted.empty()) return;
+    if (is_over()) {
+      // The end of a job that has failed must not wait for the other ranks.
+      take_failure();
+      return;
     }
     // A transport knows best how long polling pays.
     const auto left =
         std::chrono::duration_cast<std::chrono::microseconds>(next_look() - Clock::now());
     if (left.count() > 0) transport->sleep(left);
   }
+}
+
+bool Communicator::State::is_over() {
+  const std::lock_guard guard(lock);
+  return stopping && runs.empty() && submitted.empty();
 }
 
 /// Does what can be done now; whether anything was.
@@ -286,12 +324,15 @@ void Communicator::State::admit(Submission submission) {
     run->operation = std::move(submission.operations[i].operation);
     run->record = submission.records[i];
     run->batch = batch;
-    run->timeout = submission.timeout;
+    run->limits = submission.limits;
     run->begun = now;
     run->next_question = now + kFirstQuestion;
     run->between_questions = kFirstQuestion;
+    run->next_notice = now + kFirstNotice;
+    run->is_noticed = false;
     run->started = false;
     run->answers.clear();
+    run->asked.clear();
     runs.push_back(std::move(run));
   }
   start_those_that_may();
@@ -353,6 +394,7 @@ void Communicator::State::end(size_t index, std::exception_ptr error) {
   runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(index));
   run->run.cancel();
   recorder->ended(run->record, error != nullptr);
+  if (run->is_noticed && !error) options.on_delay(describe_end(*run, Clock::now()));
   if (--run->batch->remaining == 0 || error) {
     if (run->batch->work) std::exchange(run->batch->work, nullptr)->finish(error);
   }
@@ -370,16 +412,31 @@ void Communicator::State::look_after(Clock::time_point now) {
     return fail_here(PeerLostError(text));
   }
   for (const auto& run : runs) {
-    if (now < run->next_question && now < run->deadline()) continue;
+    if (now < run->next_look()) continue;
     if (run->started) recorder->awaits(run->record, run->awaited());
-    if (now >= run->deadline()) {
-      return fail_here(TimeoutError(fmt::format(
-          "[{}] {} did not end within {} s{}. Its time is set with the group's timeout.",
-          name(run->operation.kind), to_string(run->signature, *run->group),
-          std::chrono::duration<double>(run->timeout).count(), describe_wait(*run))));
+    const bool is_late = now >= run->deadline();
+    if (is_late || now >= run->silence_ends()) {
+      const milliseconds limit = is_late ? run->limits.whole : run->limits.silence;
+      return fail_here(TimeoutError(
+          fmt::format("[{}] {} did not {} within {} s{}. Its time is set with the group's timeout.",
+                      name(run->operation.kind), to_string(run->signature, *run->group),
+                      is_late ? "end" : "get an answer",
+                      std::chrono::duration<double>(limit).count(), describe_wait(*run))));
     }
-    ask(*run, now);
+    if (now >= run->next_notice) notice(*run, now);
+    if (now >= run->next_question) ask(*run, now);
   }
+}
+
+/// Tells that an operation takes long, unless another rank does.
+void Communicator::State::notice(OperationRun& run, Clock::time_point now) {
+  run.next_notice = std::max(now + kFirstNotice, next_notice);
+  const bool is_long = now - run.begun >= run.limits.whole / kNoticeShare;
+  if (!options.on_delay || !run.started || now < next_notice) return;
+  if ((!is_long && !awaits_silent(run, now)) || !tells_delay(run, now)) return;
+  next_notice = now + kBetweenNotices;
+  run.is_noticed = true;
+  options.on_delay(describe_delay(run, now));
 }
 
 void Communicator::State::ask(OperationRun& run, Clock::time_point now) {
@@ -389,7 +446,12 @@ void Communicator::State::ask(OperationRun& run, Clock::time_point now) {
   const uint64_t awaited = run.awaited();
   const std::string text = encode(Question{run.signature});
   for (size_t rank = 0; rank < run.group->ranks.size() && rank < 64; ++rank) {
-    if ((awaited >> rank & 1) != 0) control->post(run.group->ranks[rank], text);
+    if ((awaited >> rank & 1) == 0) {
+      run.asked.erase(static_cast<int>(rank));
+      continue;
+    }
+    control->post(run.group->ranks[rank], text);
+    run.asked.try_emplace(static_cast<int>(rank), now);
   }
 }
 
@@ -431,14 +493,16 @@ void Communicator::State::note_answer(int from, const Answer& answer) {
       continue;
     const auto member = std::ranges::find(run->group->ranks, from);
     if (member == run->group->ranks.end()) continue;
-    run->answers[static_cast<int>(member - run->group->ranks.begin())] = answer;
+    const auto rank = static_cast<int>(member - run->group->ranks.begin());
+    run->answers[rank] = answer;
+    run->asked.erase(rank);
   }
 }
 
 Clock::time_point Communicator::State::next_look() const {
   Clock::time_point next = Clock::now() + kLongestSleep;
   if (lost) next = std::min(next, lost->second);
-  for (const auto& run : runs) next = std::min({next, run->next_question, run->deadline()});
+  for (const auto& run : runs) next = std::min(next, run->next_look());
   return next;
 }
 

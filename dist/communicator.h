@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,15 @@ struct NumberedOperation {
   uint64_t sequence = 0;
 };
 
+/// How long an operation may take.
+struct TimeLimits {
+  /// From the call to its end.
+  std::chrono::milliseconds whole{0};
+  /// Within that: how long a rank that it waits for may leave a question unanswered. Ranks answer
+  /// whatever their other threads do, so one that is silent is stopped, or cut off.
+  std::chrono::milliseconds silence{0};
+};
+
 /// What connects a rank to the others.
 struct Wire {
   std::unique_ptr<Transport> transport;
@@ -47,8 +57,9 @@ struct Wire {
 ///
 /// An operation that does not end is looked into: after a fifth of a second its rank asks those it
 /// waits for what they are doing. A rank that came to the same place with another operation makes
-/// the job fail with MismatchError; what the others answer is what a TimeoutError tells. The first
-/// failure of the job, here or elsewhere, fails every pending and later operation.
+/// the job fail with MismatchError; what the others answer is what a TimeoutError tells, and before
+/// it a delay's notice. The first failure of the job, here or elsewhere, fails every pending and
+/// later operation.
 ///
 /// Thread-safe.
 class Communicator {
@@ -56,9 +67,17 @@ class Communicator {
   struct Options {
     /// Where a failure leaves this rank's flight record; nowhere when empty.
     std::filesystem::path flight_folder;
+    /// Told, on the communication thread, a line for people when an operation has taken a second
+    /// (a 600th of its time, where that is longer and all answer): who has not come to it, or that
+    /// the data are slow; and when such an operation ended. At most every 10 s, and by one of the
+    /// ranks that wait. Must return soon, and not throw.
+    std::function<void(const std::string& line)> on_delay = {};
+    /// How long `connect` may take, where that is limited.
+    std::optional<std::chrono::milliseconds> start_limit = {};
   };
   /// `connect` is called, and the transport used and destroyed, on the communication thread. Throws
-  /// what it throws.
+  /// what it throws, and TimeoutError where it does not return in time: its thread is then left
+  /// behind.
   Communicator(std::function<Wire()> connect, Options options);
   /// Waits for what is pending, which its time-outs end at the latest. The rank has left the job
   /// then.
@@ -79,7 +98,7 @@ class Communicator {
   /// Carries out operations together and ends `work` with the last of them. Throws the job's
   /// failure once there is one.
   void begin(std::shared_ptr<const GroupMembers> group, std::vector<NumberedOperation> operations,
-             std::vector<uint64_t> records, std::chrono::milliseconds timeout,
+             std::vector<uint64_t> records, const TimeLimits& limits,
              std::shared_ptr<WorkState> work);
 
   /// Makes the job fail: PeerLostError with `reason` on the other ranks.
@@ -91,7 +110,7 @@ class Communicator {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  ///< the thread's, too
 };
 
 }  // namespace lockstep::dist

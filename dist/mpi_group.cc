@@ -22,7 +22,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStartLimit = std::chrono::minutes(1);
+/// After the ranks' start should have ended, so that its own error comes first.
+constexpr milliseconds kStartGrace = std::chrono::seconds(5);
 /// For one of the addresses that rank 0's host may be reached by.
 constexpr milliseconds kTryLimit = std::chrono::seconds(3);
 
@@ -70,10 +71,8 @@ std::unique_ptr<StoreControl> join(const Invitation& invitation, StoreOptions op
                                  options.rank, tried));
 }
 
-Wire connect() {
-  LS_CHECK(has_mpi(), BackendError,
-           "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
-  std::unique_ptr<MpiTransport> transport = connect_mpi(mpi_options());
+Wire connect(const MpiOptions& mpi) {
+  std::unique_ptr<MpiTransport> transport = connect_mpi(mpi);
   const int rank = transport->rank();
   std::shared_ptr<StoreServer> server;
   std::string invited;
@@ -88,7 +87,7 @@ Wire connect() {
   }
   // Surely so where ranks are counted node by node.
   const bool same_host = transport->local_rank() == rank;
-  const std::vector<std::string> texts = transport->all_gather_bytes(invited, kStartLimit);
+  const std::vector<std::string> texts = transport->all_gather_bytes(invited, mpi.start_limit);
   const Invitation found = read_invitation(texts[0], same_host);
   StoreOptions options;
   options.job = "mpi";
@@ -97,14 +96,21 @@ Wire connect() {
   options.world_size = transport->size();
   std::unique_ptr<StoreControl> control = join(found, options);
   // Nobody goes on, or fails, before all can be told.
-  transport->all_gather_bytes({}, kStartLimit);
+  transport->all_gather_bytes({}, mpi.start_limit);
   return {std::move(transport), std::move(control), std::move(server)};
 }
 
 }  // namespace
 
 std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options) {
-  return transport_group(std::make_shared<Communicator>(connect, options), "mpi");
+  LS_CHECK(has_mpi(), BackendError,
+           "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
+  const MpiOptions mpi = mpi_options();
+  Communicator::Options with_limit = options;
+  // MPI itself waits for ranks that never come, and cannot be called back.
+  if (!with_limit.start_limit) with_limit.start_limit = mpi.start_limit + kStartGrace;
+  return transport_group(std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit),
+                         "mpi");
 }
 
 }  // namespace lockstep::dist

@@ -9,8 +9,8 @@ namespace lockstep::dist {
 
 /// The group of all ranks that mpirun, or another launcher that MPI knows, has started. All of them
 /// call it, once in the life of a process, and go on when all have come. Throws BackendError where
-/// Lockstep was built without MPI or MPI fails, TimeoutError when a rank does not come within a
-/// minute.
+/// Lockstep was built without MPI or MPI fails, TimeoutError when a rank does not come within
+/// LOCKSTEP_START_LIMIT seconds of the environment (120): then MPI may be left as it was, starting.
 ///
 /// Data goes through shared memory within a node and by MPI between nodes (dist/mpi_transport.h).
 /// Beside it, rank 0 serves a store (dist/store_server.h) that all ranks are connected to, by which

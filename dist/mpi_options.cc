@@ -2,17 +2,32 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "core/parse_number.h"
 #include "dist/mpi_transport.h"
 
 namespace lockstep::dist {
 
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
 MpiOptions mpi_options() {
   MpiOptions options;
-  const char* const value = std::getenv("LOCKSTEP_SHM");
-  const std::string_view text = value == nullptr ? "" : value;
+  const std::string_view text = variable("LOCKSTEP_SHM");
   LS_CHECK(text.empty() || text == "0" || text == "1", ConfigError,
            "[mpi] LOCKSTEP_SHM is \"{}\": expected 0 or 1.", text);
   options.shared_memory = text != "0";
+  if (const std::string_view limit = variable("LOCKSTEP_START_LIMIT"); !limit.empty()) {
+    const auto seconds = parse_number<int>(limit);
+    LS_CHECK(seconds && *seconds >= 1 && *seconds <= 86'400, ConfigError,
+             "[mpi] LOCKSTEP_START_LIMIT is \"{}\": expected seconds, 1 to 86400.", limit);
+    options.start_limit = std::chrono::seconds(*seconds);
+  }
   return options;
 }
 

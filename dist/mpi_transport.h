@@ -38,10 +38,11 @@ class MpiTransport : public Transport {
 struct MpiOptions {
   /// Whether ranks of one node use shared memory; else MPI, for comparison and where it is refused.
   bool shared_memory = true;
-  /// How long the ranks' start may take, once MPI itself has started.
-  std::chrono::milliseconds start_limit = std::chrono::minutes(1);
+  /// How long the ranks' start may take, once MPI itself has started; and MPI's own start, where
+  /// `mpi_group` asks for it.
+  std::chrono::milliseconds start_limit = std::chrono::minutes(2);
 };
-/// From the environment: LOCKSTEP_SHM, 0 or 1.
+/// From the environment: LOCKSTEP_SHM, 0 or 1; LOCKSTEP_START_LIMIT, seconds. Throws ConfigError.
 MpiOptions mpi_options();
 
 /// Whether Lockstep was built with MPI.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -47,7 +48,42 @@ std::string place(const Answer& answer, const GroupMembers& group) {
   return fmt::format("has called it, and waits for rank {} of {}", ranks, group.name);
 }
 
+bool is_set(uint64_t bits, int rank) { return rank < 64 && (bits >> rank & 1) != 0; }
+
+/// Answers take no longer but from a process that is stopped, or far too busy.
+constexpr auto kAnswerComes = std::chrono::milliseconds(500);
+
+bool is_silent(const OperationRun& run, int rank, OperationRun::Clock::time_point now) {
+  const auto asked = run.asked.find(rank);
+  return asked != run.asked.end() && now - asked->second >= kAnswerComes;
+}
+
+/// As far as it has told.
+bool has_come(const OperationRun& run, int rank, OperationRun::Clock::time_point now) {
+  const auto answer = run.answers.find(rank);
+  return answer != run.answers.end() && answer->second.where != Answer::Where::kNotYet &&
+         !is_silent(run, rank, now);
+}
+
+double seconds(OperationRun::Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 }  // namespace
+
+OperationRun::Clock::time_point OperationRun::silence_ends() const {
+  Clock::time_point ends = Clock::time_point::max();
+  if (asked.empty()) return ends;
+  const uint64_t waited_for = awaited();
+  for (const auto& [rank, time] : asked) {
+    if (is_set(waited_for, rank)) ends = std::min(ends, time + limits.silence);
+  }
+  return ends;
+}
+
+OperationRun::Clock::time_point OperationRun::next_look() const {
+  return std::min({next_question, next_notice, deadline(), silence_ends()});
+}
 
 Signature signature_of(const GroupMembers& group, const NumberedOperation& numbered) {
   const Operation& operation = numbered.operation;
@@ -95,6 +131,54 @@ std::string describe_wait(const OperationRun& run) {
         answer == run.answers.end() ? "does not answer" : place(answer->second, *run.group));
   }
   return text.empty() ? "; no rank is waited for" : text;
+}
+
+bool awaits_silent(const OperationRun& run, OperationRun::Clock::time_point now) {
+  const uint64_t awaited = run.awaited();
+  return std::ranges::any_of(run.asked, [&](const auto& each) {
+    return is_set(awaited, each.first) && is_silent(run, each.first, now);
+  });
+}
+
+bool tells_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
+  const uint64_t awaited = run.awaited();
+  for (int rank = 0; rank < run.group->rank; ++rank) {
+    const auto answer = run.answers.find(rank);
+    const bool done = answer != run.answers.end() && answer->second.where == Answer::Where::kDone;
+    // One that is not waited for has come, and waits as this one does.
+    if (!done && (!is_set(awaited, rank) || has_come(run, rank, now))) return false;
+  }
+  return true;
+}
+
+std::string describe_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
+  std::string absent;
+  std::string slow;
+  for (uint64_t left = run.awaited(); left != 0; left &= left - 1) {
+    const int rank = std::countr_zero(left);
+    const auto answer = run.answers.find(rank);
+    if (has_come(run, rank, now)) {
+      slow += fmt::format("{}{}", slow.empty() ? "" : ", ", rank);
+    } else if (is_silent(run, rank, now)) {
+      absent += fmt::format("; rank {} has not answered for {:.1f} s", rank,
+                            seconds(now - run.asked.at(rank)));
+    } else {
+      absent += fmt::format("; rank {} {}", rank,
+                            answer == run.answers.end() ? "has not told where it is"
+                                                        : place(answer->second, *run.group));
+    }
+  }
+  // Data between ranks that have come also wait for those that have not.
+  if (absent.empty()) {
+    absent = fmt::format("; all have come, the data to and from rank {} are slow", slow);
+  }
+  return fmt::format("{} takes {:.1f} s so far{}", to_string(run.signature, *run.group),
+                     seconds(now - run.begun), absent);
+}
+
+std::string describe_end(const OperationRun& run, OperationRun::Clock::time_point now) {
+  return fmt::format("{} has ended after {:.1f} s", to_string(run.signature, *run.group),
+                     seconds(now - run.begun));
 }
 
 }  // namespace lockstep::dist

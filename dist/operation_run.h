@@ -29,16 +29,23 @@ struct OperationRun {
   Signature signature;
   uint64_t record = 0;  ///< of the flight recorder
   std::shared_ptr<Batch> batch;
-  std::chrono::milliseconds timeout{0};
+  TimeLimits limits;
   Clock::time_point begun;
   Clock::time_point next_question;
   Clock::duration between_questions{0};
+  Clock::time_point next_notice;
+  bool is_noticed = false;  ///< that it takes long was told
   Schedule schedule;
   ScheduleRun run;
   bool started = false;
-  std::map<int, Answer> answers;  ///< by rank of the group
+  std::map<int, Answer> answers;           ///< by rank of the group
+  std::map<int, Clock::time_point> asked;  ///< when, of those that have not answered since
 
-  Clock::time_point deadline() const { return begun + timeout; }
+  Clock::time_point deadline() const { return begun + limits.whole; }
+  /// When a rank that is still waited for has left a question unanswered for too long.
+  Clock::time_point silence_ends() const;
+  /// When something may have to be done about it.
+  Clock::time_point next_look() const;
   /// Ranks of the group that have not sent, or taken, what they must; by bit.
   uint64_t awaited() const { return run.awaited() | run.unsent(); }
 };
@@ -58,5 +65,15 @@ bool must_follow(const OperationRun& later, const OperationRun& earlier);
 
 /// What an operation that took too long waits for, as far as the others told.
 std::string describe_wait(const OperationRun& run);
+
+/// Whether one of those that it waits for has not answered for half a second.
+bool awaits_silent(const OperationRun& run, OperationRun::Clock::time_point now);
+/// Whether it is this rank that tells of a delay: the lowest of those that have come.
+bool tells_delay(const OperationRun& run, OperationRun::Clock::time_point now);
+/// A line for people about an operation that takes long: who has not come, or that the data are
+/// slow.
+std::string describe_delay(const OperationRun& run, OperationRun::Clock::time_point now);
+/// A line that says that it has ended after all.
+std::string describe_end(const OperationRun& run, OperationRun::Clock::time_point now);
 
 }  // namespace lockstep::dist

@@ -283,6 +283,12 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
     end.failure.text = WIFSIGNALED(wait_status) ? "was ended by " + signal_text(end.failure.signal)
                                                 : fmt::format("ended with exit status {}", status);
   }
+  // A launcher may say which rank failed and not how; its own exit status is that rank's.
+  if (end.failure.rank >= 0 && end.failure.text.empty() && WIFEXITED(wait_status)) {
+    end.failure.signal = status > 128 ? status - 128 : 0;
+    end.failure.text = status > 128 ? "was ended by " + signal_text(end.failure.signal)
+                                    : fmt::format("ended with exit status {}", status);
+  }
   // Ranks that know nothing of the request are ended by it, which is what was wanted. A rank that
   // failed to save is a failure all the same.
   const bool ended_by_request = end.failure.signal != 0 || end.failure.rank < 0 || terminating_;

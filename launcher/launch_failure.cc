@@ -149,8 +149,9 @@ std::string to_text(const LaunchFailure& failure) {
   if (failure.rank < 0) {
     return failure.host.empty() ? failure.text : fmt::format("{} {}", failure.host, failure.text);
   }
+  // A launcher that crashes has told that it failed, but not how.
   return fmt::format("rank {}{}{} {}", failure.rank, failure.host.empty() ? "" : " on ",
-                     failure.host, failure.text);
+                     failure.host, failure.text.empty() ? "failed" : failure.text);
 }
 
 }  // namespace lockstep::launcher

@@ -31,7 +31,8 @@ int64_t newest_checkpoint(const LaunchPlan& plan) {
 
 bool has_flight_logs(const LaunchPlan& plan) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(plan.run_directory, ignored)) {
+  const std::filesystem::path folder = std::filesystem::path(plan.run_directory) / "flight";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     if (entry.path().filename().string().starts_with("flight.rank")) return true;
   }
   return false;
@@ -50,8 +51,7 @@ void report(const AttemptEnd& end, const LaunchPlan& plan) {
     }
   }
   if (end.failed && plan.trains && has_flight_logs(plan)) {
-    fmt::print(stderr, "  what each rank was waiting for: lockstep trace {}/flight.rank*\n",
-               plan.run_directory);
+    fmt::print(stderr, "  what each rank was waiting for: lockstep trace {}\n", plan.run_directory);
   }
 }
 

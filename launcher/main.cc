@@ -1,12 +1,15 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "configs/load.h"
+#include "core/error.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 
@@ -19,6 +22,15 @@ void report(const std::exception& error) {
   } else {
     fmt::print(stderr, "{}: {}\n", kind, error.what());
   }
+}
+
+/// A launcher takes the exit status of the first rank that ends, and ends the others. One that was
+/// told of another's failure waits for that.
+void let_the_cause_end_first(const std::exception& error) {
+  constexpr std::chrono::seconds kCauseEnds(2);
+  if (dynamic_cast<const lockstep::PeerLostError*>(&error) == nullptr) return;
+  std::fflush(nullptr);
+  std::this_thread::sleep_for(kCauseEnds);
 }
 
 }  // namespace
@@ -60,6 +72,7 @@ int main(int argc, char** argv) {
     return kUsage;
   } catch (const std::exception& error) {
     report(error);
+    let_the_cause_end_first(error);
     return exit_code(error);
   }
 }

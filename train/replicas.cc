@@ -45,7 +45,9 @@ Replicas::Replicas(dist::ProcessGroup* group)
     : group_(group != nullptr && group->size() > 1 ? group : nullptr) {}
 
 void Replicas::require_same(const char* what, const std::string& text) {
-  if (group_ != nullptr) dist::require_same(*group_, "train", what, text);
+  if (group_ == nullptr) return;
+  const auto timeout = std::max<std::chrono::milliseconds>(kStartMayTake, group_->timeout());
+  dist::require_same(*group_, "train", what, text, {.timeout = timeout});
 }
 
 void Replicas::require_same_model(const nn::Module& model) {

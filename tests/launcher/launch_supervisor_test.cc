@@ -3,26 +3,19 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/error.h"
 #include "launcher/child_process.h"
 #include "launcher/launch_facts.h"
-#include "tests/launcher/program.h"
+#include "tests/launcher/launched.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -31,76 +24,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
-
-/// Waits for something that others do.
-bool comes_true(const std::function<bool()>& condition, std::chrono::seconds limit = 20s) {
-  const Clock::time_point deadline = Clock::now() + limit;
-  while (!condition()) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(5ms);
-  }
-  return true;
-}
-
-bool runs(pid_t pid) {
-  const std::string text = file_content(fmt::format("/proc/{}/stat", pid));
-  const size_t state = text.rfind(") ");
-  return state != text.npos && text[state + 2] != 'Z' && text[state + 2] != 'X';
-}
-
-bool any_runs(const std::vector<pid_t>& processes) { return std::ranges::any_of(processes, runs); }
-
-/// `lockstep launch` with its output, as it runs.
-class Launched {
- public:
-  Launched(const std::string& line, const std::filesystem::path& folder,
-           const std::map<std::string, std::string>& variables = {})
-      : process_({"/bin/sh", "-c",
-                  fmt::format("exec '{}/lockstep' launch {} {}", LOCKSTEP_BIN_DIR,
-                              ::geteuid() == 0 ? "--allow-run-as-root" : "", line)},
-                 variables, folder.string()) {}
-
-  pid_t pid() const { return process_.pid(); }
-  void signal(int signal) const { process_.signal(signal); }
-
-  /// Reads until standard error says `text`; false if it ends before.
-  bool says(const std::string& text) {
-    return comes_true([&] {
-      if (result_.errors.find(text) == std::string::npos) read_some();
-      return result_.errors.find(text) != std::string::npos;
-    });
-  }
-  /// Reads all output and waits.
-  Result end() {
-    const Clock::time_point deadline = Clock::now() + 60s;
-    while (process_.output_fd() >= 0 || process_.errors_fd() >= 0) {
-      read_some();
-      if (Clock::now() > deadline) process_.signal_group(SIGKILL);
-    }
-    const int status = process_.wait();
-    result_.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return result_;
-  }
-
- private:
-  void read_some() {
-    std::array<pollfd, 2> polled = {
-        {{process_.output_fd(), POLLIN, 0}, {process_.errors_fd(), POLLIN, 0}}};
-    ::poll(polled.data(), polled.size(), 100);
-    if (!read(process_.output_fd(), result_.output)) process_.close_output();
-    if (!read(process_.errors_fd(), result_.errors)) process_.close_errors();
-  }
-  static bool read(int fd, std::string& text) {
-    if (fd < 0) return true;
-    std::array<char, 4096> bytes;
-    const ssize_t got = ::read(fd, bytes.data(), bytes.size());
-    if (got > 0) text.append(bytes.data(), static_cast<size_t>(got));
-    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
-  }
-
-  Result result_;
-  ChildProcess process_;
-};
 
 /// Jobs of small shell programs under the real mpirun.
 class Launch : public Program {
