@@ -64,7 +64,10 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
 
 Reducer::~Reducer() {
   for (HookHandle& hook : hooks_) hook.remove();
-  for (const NamedTensor& each : parameters_) set_grad_destination(each.tensor, {});
+  for (const NamedTensor& each : parameters_) {
+    // One that was frozen meanwhile has none.
+    if (each.tensor.requires_grad()) set_grad_destination(each.tensor, {});
+  }
 }
 
 void Reducer::check_parameters() const {

@@ -6,8 +6,8 @@ class App;
 
 namespace lockstep::launcher {
 
-/// Adds `overlap` to `lockstep bench`: how much of the communication of a config's step hides behind
-/// its computation, beside the best that is possible (dist/overlap.h).
+/// Adds `overlap` to `lockstep bench`: how much of the communication of a config's step hides
+/// behind its computation, beside the best that is possible (dist/overlap.h).
 void add_bench_overlap(CLI::App& bench);
 
 }  // namespace lockstep::launcher

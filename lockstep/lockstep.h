@@ -88,6 +88,7 @@
 #include "nn/module.h"
 #include "nn/rotary.h"
 #include "nn/run_blocks.h"
+#include "nn/statistics_log.h"
 #include "train/grad_scaler.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"

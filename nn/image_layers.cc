@@ -9,6 +9,7 @@
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
+#include "nn/statistics_log.h"
 
 namespace lockstep::nn {
 
@@ -49,8 +50,20 @@ Tensor BatchNorm2d::forward(const Tensor& x) const {
     return batch_norm(x, weight, bias, running_mean.clone(), running_var.clone(), true, momentum_,
                       epsilon_);
   }
+  if (is_training() && statistics_log() != nullptr) return forward_logged(x, *statistics_log());
   if (is_training()) add_(num_batches_tracked, 1);
   return batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, epsilon_);
+}
+
+Tensor BatchNorm2d::forward_logged(const Tensor& x, StatisticsLog& log) const {
+  // A momentum of 1 leaves the batch's own statistics, exactly: -0 + s is s for every s, -0 too.
+  const Tensor nothing = full(running_mean.sizes(), -0.0, {DType::kF64, running_mean.device()});
+  const auto [result, mean_used, rstd_used, mean, variance] =
+      fused_batch_norm(x, weight, bias, nothing, nothing, 1.0, epsilon_);
+  log.count(num_batches_tracked);
+  log.move(running_mean, mean, momentum_);
+  log.move(running_var, variance, momentum_);
+  return result;
 }
 
 }  // namespace lockstep::nn

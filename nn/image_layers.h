@@ -31,7 +31,8 @@ class Conv2d : public Module {
 
 /// Batch norm (core/ops/batch_norm.h) of x [batch, width, height, width]. Starts as weight 1, bias
 /// 0. In training every forward pass moves the running statistics, once for each micro-batch; one
-/// that is computed again for a backward does not.
+/// that is computed again for a backward does not. Where there is a StatisticsLog
+/// (nn/statistics_log.h) they are left as they are, and it gets what the pass found.
 class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(int64_t width, double epsilon = 1e-5, double momentum = 0.1);
@@ -45,6 +46,8 @@ class BatchNorm2d : public Module {
   Tensor num_batches_tracked;  ///< int64, 0-d
 
  private:
+  Tensor forward_logged(const Tensor& x, StatisticsLog& log) const;
+
   double epsilon_;
   double momentum_;
 };

@@ -74,6 +74,11 @@ void Module::train(bool on) {
   for (const Child& child : children_) child.module->train(on);
 }
 
+void Module::log_statistics(StatisticsLog* log) {
+  statistics_log_ = log;
+  for (const Child& child : children_) child.module->log_statistics(log);
+}
+
 Tensor Module::register_parameter(std::string_view name, Tensor tensor) {
   tensor.set_requires_grad(true);
   own_parameters_.push_back({std::string(name), tensor});

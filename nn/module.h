@@ -8,6 +8,8 @@
 
 namespace lockstep::nn {
 
+class StatisticsLog;
+
 /// A parameter, or a buffer, and its dotted path from the root module.
 struct NamedParameter {
   std::string name;
@@ -56,13 +58,20 @@ class Module {
   void eval() { train(false); }
   bool is_training() const { return training_; }
 
+  /// Forward passes in training tell `log` what they find instead of moving running statistics;
+  /// null ends that. StatisticsLog (nn/statistics_log.h) calls it.
+  void log_statistics(StatisticsLog* log);
+
  protected:
   /// Makes `tensor` a parameter: it requires grad from now on.
   Tensor register_parameter(std::string_view name, Tensor tensor);
-  /// Makes `tensor` a buffer. Throws AutogradError if it requires grad.
+  /// Makes `tensor` a buffer. Throws AutogradError if it requires grad. One that forward passes
+  /// change differs between ranks unless they heed `statistics_log()`.
   Tensor register_buffer(std::string_view name, Tensor tensor);
   /// Makes the parameters and buffers of `child`, a member of this module, its own under `name`.
   void register_module(std::string_view name, Module& child);
+  /// Where to put what a forward pass in training finds; null: into the running statistics.
+  StatisticsLog* statistics_log() const { return statistics_log_; }
 
  private:
   using Tensors = std::vector<NamedParameter>;
@@ -80,6 +89,7 @@ class Module {
   std::vector<Child> children_;
   std::string path_;
   bool training_ = true;
+  StatisticsLog* statistics_log_ = nullptr;
 };
 
 }  // namespace lockstep::nn

@@ -25,8 +25,8 @@ struct StepReport {
   /// Part of step_ms in which it waited for other ranks' gradients after backward; negative where
   /// there are no other ranks.
   double exposed_comm_ms = -1;
-  double loss_scale = -1;     ///< of runs that scale their losses; else negative
-  bool skipped = false;       ///< the step updated nothing: its loss or norm is not finite
+  double loss_scale = -1;  ///< of runs that scale their losses; else negative
+  bool skipped = false;    ///< the step updated nothing: its loss or norm is not finite
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.

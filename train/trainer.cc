@@ -25,6 +25,17 @@ double scale_of_sum(double scale_of_mean, int64_t targets) {
   return scale_of_mean / static_cast<double>(std::bit_ceil(static_cast<uint64_t>(targets)));
 }
 
+/// Of each rank, in a step.
+std::vector<int64_t> micro_batches_of_ranks(const config::TrainConfig& train,
+                                            const dist::ProcessGroup* group) {
+  const int64_t size = group == nullptr ? 1 : group->size();
+  std::vector<int64_t> counts;
+  for (int64_t rank = 0; rank < size; ++rank) {
+    counts.push_back(share_of_step(train, rank, size).micro_batches);
+  }
+  return counts;
+}
+
 }  // namespace
 
 Trainer::Trainer(const config::RunConfig& config) : Trainer(config, build_task(config)) {}
@@ -45,7 +56,8 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
           scale_of_sum(1, config.train().micro_batch_size() * task_->tokens_per_sample())),
       scaler_({.init_scale = GradScalerOptions().init_scale * smallest_loss_scale_,
                .enabled = precision_ == Precision::kF16Mixed}),
-      reducer_(trained_parameters(task_->model()), group_, reducer_options(config, share_, group_)) {
+      reducer_(trained_parameters(task_->model()), group_, reducer_options(config, share_, group_)),
+      statistics_(task_->model(), group_, micro_batches_of_ranks(config.train(), group_)) {
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device_.type)) {
     runtime->set_kernel_threads(num_threads());
@@ -55,7 +67,7 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
 SummedLoss Trainer::forward(int64_t batch, int64_t first) {
   const AutocastGuard region = autocast_region(precision_, device_.type);
   const DefaultDeviceGuard on_device(device_);
-  return task_->forward(batch, first, share_.micro_batch_size);
+  return statistics_.observe([&] { return task_->forward(batch, first, share_.micro_batch_size); });
 }
 
 int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers) {
@@ -67,7 +79,11 @@ int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadB
     const bool is_last = i + 1 == share_.micro_batches;
     const SummedLoss loss = forward(batch, share_.first_sample + i * share_.micro_batch_size);
     if (i == 0) result.data_wait_ms = task_->data_wait_ms();
-    if (is_last) reducer_.expect_last_backward();
+    if (is_last) {
+      // On all ranks before the first bucket of gradients.
+      statistics_.send();
+      reducer_.expect_last_backward();
+    }
     scaler_.scale(loss.sum).backward();
     numbers.add(loss.sum);
     targets += loss.targets;
@@ -106,6 +122,7 @@ StepResult Trainer::step() {
     targets += run_leaf(batch, leaf, result, numbers);
   }
   reducer_.finish();
+  statistics_.apply();
   if (group_ != nullptr) result.exposed_comm_ms = reducer_.exposed_seconds() * 1e3;
   const std::vector<Tensor>& gradients = reducer_.gradients();
   result.loss_scale = scaler_.get_scale();
@@ -141,14 +158,6 @@ StepResult Trainer::step() {
 }
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
-  if (group_ != nullptr) {
-    // Running statistics are those of each rank's own samples; one rank's are evaluated with.
-    std::vector<Tensor> buffers;
-    for (const nn::NamedParameter& each : task_->model().named_buffers()) {
-      buffers.push_back(each.tensor);
-    }
-    group_->broadcast(buffers, 0).wait();
-  }
   const AutocastGuard region = autocast_region(precision_, device_.type);
   return task_->evaluate({.max_batches = max_batches, .stop = stop_, .group = group_});
 }

@@ -6,6 +6,7 @@
 #include "train/grad_scaler.h"
 #include "train/optimizer.h"
 #include "train/precision.h"
+#include "train/rank_statistics.h"
 #include "train/read_back.h"
 #include "train/schedule.h"
 #include "train/step_share.h"
@@ -29,8 +30,8 @@ struct StepResult {
   /// Part of `seconds` in which the ranks' gradients were waited for after backward; negative where
   /// the rank is alone.
   double exposed_comm_ms = -1;
-  double loss_scale = 1;    ///< what the losses were multiplied by before backward
-  bool finite = true;       ///< false: loss or norm is not finite, and nothing was updated
+  double loss_scale = 1;  ///< what the losses were multiplied by before backward
+  bool finite = true;     ///< false: loss or norm is not finite, and nothing was updated
   /// Gradients overflowed under the loss scale, which backed off: nothing was updated, and the norm
   /// is not finite. Part of f16 training, so `finite` stays true.
   bool overflowed = false;
@@ -50,6 +51,7 @@ struct Position {
 /// With a group each of its ranks trains a copy of the model on its share of every step
 /// (train/step_share.h); gradients are summed over the ranks while backward runs (dist/reducer.h),
 /// and all ranks make the same update, as long as they began with the same weights and state.
+/// Running statistics are those of all ranks' micro-batches (train/rank_statistics.h).
 ///
 /// On an asynchronous device a step waits for it once, at the end of backward, when losses and norm
 /// are read back together; the optimizer's work is still queued when `step` returns.
@@ -59,8 +61,8 @@ struct Position {
 /// threads never does. Not thread-safe.
 class Trainer {
  public:
-  /// `config` must be resolved. Throws DataError when the data cannot be read, and ConfigError where
-  /// BITWISE is asked for with more ranks than leaves.
+  /// `config` must be resolved. Throws DataError when the data cannot be read, and ConfigError
+  /// where BITWISE is asked for with more ranks than leaves.
   explicit Trainer(const config::RunConfig& config);
   /// Trains `task` as `config` says, whatever model and data it names. `group` may be null for a
   /// single rank, and must outlive the trainer.
@@ -122,6 +124,7 @@ class Trainer {
   double smallest_loss_scale_;
   GradScaler scaler_;
   dist::Reducer reducer_;
+  RankStatistics statistics_;
   Position position_;
   StopRequest stop_;
 };

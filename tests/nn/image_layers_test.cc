@@ -9,6 +9,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "nn/statistics_log.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep::nn {
@@ -50,6 +51,39 @@ TEST(BatchNorm2d, TracksBatchesInTrainingOnly) {
   EXPECT_EQ(values(norm.running_var), before);
   expect_near(
       out, batch_norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_var, false), 0, 0);
+}
+
+TEST(BatchNorm2d, TellsALogWhatItFindsAndLeavesItsStatistics) {
+  manual_seed(3);
+  const Tensor x = random_tensor({4, 3, 5, 5}) * 3.0 + 2.0;
+  BatchNorm2d norm(3, 1e-5, 0.2);
+  const BatchNorm2d moved(3, 1e-5, 0.2);
+  const Tensor expected = moved.forward(x);
+  {
+    const StatisticsLog log(norm);
+    expect_near(norm.forward(x), expected, 0, 0);
+    EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 0);
+    EXPECT_EQ(values(norm.running_mean), std::vector<double>(3, 0.0));
+    EXPECT_EQ(values(norm.running_var), std::vector<double>(3, 1.0));
+    ASSERT_EQ(log.counters().size(), 1u);
+    EXPECT_TRUE(log.counters()[0].is_same(norm.num_batches_tracked));
+    ASSERT_EQ(log.moves().size(), 2u);
+    EXPECT_TRUE(log.moves()[0].running.is_same(norm.running_mean));
+    EXPECT_TRUE(log.moves()[1].running.is_same(norm.running_var));
+    const std::vector<Tensor> after = {moved.running_mean, moved.running_var};
+    for (size_t i = 0; i < 2; ++i) {
+      const StatisticsLog::Move& move = log.moves()[i];
+      const Tensor by_hand =
+          move.running.to(DType::kF64) * (1 - move.momentum) + move.found * move.momentum;
+      expect_near(by_hand.to(DType::kF32), after[i], 0, 0);
+    }
+    norm.eval();
+    norm.forward(x);
+    EXPECT_EQ(log.moves().size(), 2u);
+    norm.train();
+  }
+  norm.forward(x);
+  expect_near(norm.running_mean, moved.running_mean, 0, 0);
 }
 
 TEST(BatchNorm2d, BuffersHaveTheNamesThatOtherProgramsUse) {

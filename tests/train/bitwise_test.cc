@@ -68,8 +68,8 @@ TEST(Bitwise, ARunGoesOnOnFewerAndOnMoreRanksWithTheSameBits) {
 
 TEST(Bitwise, WithoutItTheNumberOfRanksMayChangeBits) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = tiny_run(
-      folder, "train { batch_size: 16 micro_batch_size: 1 leaves: 8 }");
+  const config::RunConfig config =
+      tiny_run(folder, "train { batch_size: 16 micro_batch_size: 1 leaves: 8 }");
   const Trace one = trace(config, 6);
   EXPECT_NE(traces(config, 3, 6)[0], one) << "the tests above would see a difference";
 }
@@ -91,7 +91,7 @@ TEST(Bitwise, HasEightLeavesUnlessToldOtherwise) {
   EXPECT_EQ(
       tiny_run(folder, bitwise("train { batch_size: 8 micro_batch_size: 1 }")).train().leaves(), 8);
   expect_error<config::SourceError>([&] { tiny_run(folder, bitwise("train { batch_size: 4 }")); },
-                            "train.leaves does not divide the number of micro-batches");
+                                    "train.leaves does not divide the number of micro-batches");
 }
 
 }  // namespace

@@ -5,39 +5,19 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
-#include "core/stream.h"
-#include "dist/thread_group.h"
 #include "tests/core/expect_error.h"
-#include "tests/train/tiny_run.h"
+#include "tests/train/rank_runs.h"
 #include "train/build.h"
 #include "train/replicas.h"
 #include "train/step_share.h"
-#include "train/training_run.h"
 
 namespace lockstep::train {
 namespace {
 
 using dist::run_thread_ranks;
-
-/// The losses and weights of every rank after `steps` steps.
-std::vector<Trace> traces(const config::RunConfig& config, int size, int steps) {
-  std::vector<Trace> result(static_cast<size_t>(size));
-  const auto errors = run_thread_ranks(size, [&](dist::ProcessGroup& group) {
-    // Ranks that share a stream would wait for what the other has queued behind them.
-    const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
-    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
-    result[static_cast<size_t>(group.rank())] = trace(trainer, steps);
-  });
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  return result;
-}
 
 void expect_close(const Trace& one, const Trace& many, const std::string& what) {
   ASSERT_EQ(one.losses.size(), many.losses.size());
@@ -92,29 +72,6 @@ TEST(DataParallel, SharesCoverTheStepOnce) {
   }
   const config::RunConfig config = tiny_run(folder, "train { batch_size: 24 }");
   expect_error<ConfigError>([&] { (void)share_of_step(config.train(), 0, 5); }, "5 ranks", "24");
-}
-
-/// A run of `size` ranks in `folder`/run; what the ranks threw.
-std::vector<std::exception_ptr> run_on_ranks(const config::RunConfig& config,
-                                             const TemporaryDirectory& folder, int size,
-                                             const StopRequest& stop_of_the_last = {}) {
-  return run_thread_ranks(size, [&](dist::ProcessGroup& group) {
-    const bool last = group.rank() == size - 1;
-    const StopRequest stop = last ? stop_of_the_last : StopRequest();
-    if (group.rank() != 0) return follow_training(config, group, stop);
-    TrainingRun run(config,
-                    RunDirectory::create_at(folder / "run", RunDirectory::Existing::kContinue),
-                    "{}", nullptr, &group);
-    std::FILE* const nowhere = std::fopen("/dev/null", "w");
-    const RunSummary summary = run.run({.terminal = nowhere});
-    std::fclose(nowhere);
-    if (summary.end == RunEnd::kStopped) throw DataError("stopped");
-  });
-}
-
-std::string weights_of(const TemporaryDirectory& folder) {
-  std::ifstream file(folder / "run" / "model.safetensors", std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 TEST(DataParallel, ARunIsResumedFromItsCheckpointsOnAllRanks) {
