@@ -232,10 +232,14 @@ void Reducer::finish() {
 void Reducer::gradient_arrived(uint32_t parameter) {
   const std::lock_guard lock(mutex_);
   if (!last_backward_) return;
-  LS_CHECK(!is_grad_enabled(), AutogradError,
-           "[backward] create_graph: gradients of parameter {} are summed over ranks, which has no "
-           "derivative. Use grad() for a gradient of gradients.",
-           parameters_[parameter].name);
+  if (is_grad_enabled()) {
+    // Its graph leads back to the parameter: neither would ever be freed.
+    parameters_[parameter].tensor.set_grad({});
+    throw AutogradError(fmt::format(
+        "[backward] create_graph: gradients of parameter {} are summed over ranks, which has no "
+        "derivative. Use grad() for a gradient of gradients.",
+        parameters_[parameter].name));
+  }
   arrived_.push_back(parameter);
   const uint32_t count = ++arrivals_[parameter];
   if (expected_.empty() || count < expected_[parameter]) return;
