@@ -79,7 +79,11 @@ void Reducer::check_parameters() const {
         "or leave it out.",
         each.name);
   }
-  if (group_ != nullptr) require_same(*group_, "reducer", "model", description(parameters_));
+  if (group_ == nullptr) return;
+  // Ranks make and read their models by themselves before they come here.
+  constexpr std::chrono::milliseconds kStartMayTake = std::chrono::minutes(10);
+  require_same(*group_, "reducer", "model", description(parameters_),
+               {.timeout = std::max(group_->timeout(), kStartMayTake)});
 }
 
 void Reducer::lay_out(BucketPlan plan) {
