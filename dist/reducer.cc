@@ -57,6 +57,10 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
   lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), options_.buckets));
   if (group_ == nullptr) return;
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
+    hooks_.push_back(register_hook(parameters_[i].tensor, [this, i](const Tensor&) {
+      check_not_sent(i);
+      return Tensor();
+    }));
     hooks_.push_back(register_post_accumulate_grad_hook(
         parameters_[i].tensor, [this, i](const Tensor&) { gradient_arrived(i); }));
   }
@@ -233,6 +237,16 @@ void Reducer::finish() {
 
 // --- the last backward ---------------------------------------------------------------------------
 
+/// Before a gradient is added where it may be on its way to other ranks.
+void Reducer::check_not_sent(uint32_t parameter) {
+  const std::lock_guard lock(mutex_);
+  if (!last_backward_ || expected_.empty() || arrivals_[parameter] < expected_[parameter]) return;
+  throw AutogradError(fmt::format(
+      "[backward] parameter {} receives another gradient after the {} that came in the first step, "
+      "and may have been sent already. Run the same backwards in every step.",
+      parameters_[parameter].name, expected_[parameter]));
+}
+
 void Reducer::gradient_arrived(uint32_t parameter) {
   const std::lock_guard lock(mutex_);
   if (!last_backward_) return;
@@ -247,10 +261,6 @@ void Reducer::gradient_arrived(uint32_t parameter) {
   arrived_.push_back(parameter);
   const uint32_t count = ++arrivals_[parameter];
   if (expected_.empty() || count < expected_[parameter]) return;
-  LS_CHECK(count == expected_[parameter], AutogradError,
-           "[backward] parameter {} received a gradient {} times, in the first step {} times: it "
-           "may have been sent already. Run the same backwards in every step.",
-           parameters_[parameter].name, count, expected_[parameter]);
   const uint32_t bucket = plan_.bucket_of[parameter];
   Filling& filling = filling_[bucket];
   const Stream stream = current_stream(parameters_[parameter].tensor.device());

@@ -111,6 +111,7 @@ class Reducer {
   void lay_out(BucketPlan plan);
   void reset_step();
   void end_leaf();
+  void check_not_sent(uint32_t parameter);
   void gradient_arrived(uint32_t parameter);
   void launch_complete();
   void launch(size_t bucket);

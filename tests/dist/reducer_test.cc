@@ -331,7 +331,7 @@ TEST(Reducer, MoreGradientsThanInTheFirstStepAreAnError) {
     reducer.finish();
   });
   EXPECT_THAT(text_of(errors[0]) + text_of(errors[1]),
-              HasSubstr("received a gradient 2 times, in the first step 1 times"));
+              HasSubstr("receives another gradient after the 1 that came in the first step"));
 }
 
 TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
