@@ -1,9 +1,11 @@
 #include "dist/agreement.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <sstream>
 
+#include "autograd/grad_mode.h"
 #include "core/check.h"
 #include "core/ops/factory.h"
 
@@ -68,6 +70,19 @@ void require_same(ProcessGroup& group, const char* op, const char* what, const s
         "alike.",
         op, rank, what, lines.first, lines.second));
   }
+}
+
+CollectiveOptions at_start(const ProcessGroup& group) {
+  constexpr std::chrono::milliseconds kStartMayTake = std::chrono::minutes(10);
+  return {.timeout = std::max(group.timeout(), kStartMayTake)};
+}
+
+void broadcast_values(ProcessGroup& group, const Tensor& tensor) {
+  const NoGradGuard no_grad;
+  if (tensor.is_contiguous()) return group.broadcast(tensor.detach(), 0).wait();
+  const Tensor copy = tensor.detach().contiguous();
+  group.broadcast(copy, 0).wait();
+  if (group.rank() != 0) tensor.detach().copy_(copy);
 }
 
 }  // namespace lockstep::dist

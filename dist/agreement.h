@@ -16,4 +16,12 @@ std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string
 void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
                   const CollectiveOptions& options = {});
 
+/// For what ranks compare before they begin: as long as reading files and making models may take,
+/// which each does by itself; at least 10 minutes.
+CollectiveOptions at_start(const ProcessGroup& group);
+
+/// Every rank's `tensor` becomes that of rank 0, whatever its strides: what is not dense goes
+/// through a copy. Done when it returns.
+void broadcast_values(ProcessGroup& group, const Tensor& tensor);
+
 }  // namespace lockstep::dist

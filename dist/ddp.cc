@@ -3,7 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "autograd/grad_mode.h"
 #include "core/check.h"
 #include "dist/agreement.h"
 #include "dist/hash_words.h"
@@ -11,12 +10,6 @@
 namespace lockstep::dist {
 
 namespace {
-
-std::vector<Tensor> tensors_of(const std::vector<NamedTensor>& list) {
-  std::vector<Tensor> tensors;
-  for (const NamedTensor& each : list) tensors.push_back(each.tensor.detach());
-  return tensors;
-}
 
 /// One line for each tensor, with a hash of its bytes.
 std::string values_of(const std::vector<NamedTensor>& list) {
@@ -32,12 +25,7 @@ std::string values_of(const std::vector<NamedTensor>& list) {
 }
 
 void broadcast(ProcessGroup& group, const std::vector<NamedTensor>& list) {
-  const NoGradGuard no_grad;
-  for (const Tensor& tensor : tensors_of(list)) {
-    const Tensor sent = tensor.contiguous();
-    group.broadcast(sent, 0).wait();
-    if (!sent.is_same(tensor) && group.rank() != 0) tensor.copy_(sent);
-  }
+  for (const NamedTensor& each : list) broadcast_values(group, each.tensor);
 }
 
 }  // namespace

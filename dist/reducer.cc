@@ -84,10 +84,7 @@ void Reducer::check_parameters() const {
         each.name);
   }
   if (group_ == nullptr) return;
-  // Ranks make and read their models by themselves before they come here.
-  constexpr std::chrono::milliseconds kStartMayTake = std::chrono::minutes(10);
-  require_same(*group_, "reducer", "model", description(parameters_),
-               {.timeout = std::max(group_->timeout(), kStartMayTake)});
+  require_same(*group_, "reducer", "model", description(parameters_), at_start(*group_));
 }
 
 void Reducer::lay_out(BucketPlan plan) {

@@ -17,8 +17,6 @@ namespace {
 /// The leader writes checkpoints and samples while the others wait; one that ends is noticed all
 /// the same.
 constexpr std::chrono::hours kLeaderMayTake{24};
-/// Before ranks have compared what they train, they read files and make models of their own.
-constexpr std::chrono::minutes kStartMayTake{10};
 
 std::vector<Tensor> state_of(Trainer& trainer) {
   std::vector<Tensor> tensors;
@@ -31,14 +29,6 @@ std::vector<Tensor> state_of(Trainer& trainer) {
   return tensors;
 }
 
-/// A stored tensor may be a view: its elements go through a copy of their own.
-void broadcast(dist::ProcessGroup& group, const Tensor& tensor) {
-  if (tensor.is_contiguous()) return group.broadcast(tensor.detach(), 0).wait();
-  const Tensor copy = tensor.detach().contiguous();
-  group.broadcast(copy, 0).wait();
-  if (group.rank() != 0) tensor.detach().copy_(copy);
-}
-
 }  // namespace
 
 Replicas::Replicas(dist::ProcessGroup* group)
@@ -46,8 +36,7 @@ Replicas::Replicas(dist::ProcessGroup* group)
 
 void Replicas::require_same(const char* what, const std::string& text) {
   if (group_ == nullptr) return;
-  const auto timeout = std::max<std::chrono::milliseconds>(kStartMayTake, group_->timeout());
-  dist::require_same(*group_, "train", what, text, {.timeout = timeout});
+  dist::require_same(*group_, "train", what, text, dist::at_start(*group_));
 }
 
 void Replicas::require_same_model(const nn::Module& model) {
@@ -89,7 +78,8 @@ void Replicas::announce_end() {
 
 void Replicas::share_state(Trainer& trainer) {
   const NoGradGuard no_grad;
-  for (const Tensor& tensor : state_of(trainer)) broadcast(*group_, tensor);
+  // A stored tensor may be a view.
+  for (const Tensor& tensor : state_of(trainer)) dist::broadcast_values(*group_, tensor);
   GradScalerState scale = trainer.scaler().state();
   const Tensor numbers = empty({8}, DType::kF64);
   auto* const values = numbers.data<double>();

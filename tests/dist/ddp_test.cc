@@ -16,7 +16,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
-#include "dist/thread_group.h"
+#include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {
@@ -64,12 +64,6 @@ std::vector<float> numbers(const Tensor& tensor) {
   return {here.data<float>(), here.data<float>() + here.numel()};
 }
 
-void rethrow_all(const std::vector<std::exception_ptr>& errors) {
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
 std::string texts_of(const std::vector<std::exception_ptr>& errors) {
   std::string text;
   for (const std::exception_ptr& error : errors) {
@@ -90,7 +84,7 @@ TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
     alone.descend();
   }
   std::vector<std::vector<float>> weights(3);
-  rethrow_all(run_thread_ranks(3, [&](ProcessGroup& group) {
+  all_ranks(3, [&](ProcessGroup& group) {
     // Rank 0's are taken.
     const Model model(group.rank() == 0 ? 1 : 77);
     Ddp ddp(model, group, {.buckets = {.first_bytes = 100, .bytes = 100}});
@@ -101,7 +95,7 @@ TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
       EXPECT_FALSE(model.first.grad().defined());
     }
     weights[static_cast<size_t>(group.rank())] = numbers(model.first);
-  }));
+  });
   EXPECT_EQ(weights[0], weights[1]);
   EXPECT_EQ(weights[0], weights[2]);
   const std::vector<float> expected = numbers(alone.first);
@@ -109,7 +103,7 @@ TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
 }
 
 TEST(Ddp, NoSyncAddsUpUntilTheLastBackward) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Model model;
     const auto rank = static_cast<uint32_t>(group.rank());
     Ddp ddp(model, group, {.average = false});
@@ -129,11 +123,11 @@ TEST(Ddp, NoSyncAddsUpUntilTheLastBackward) {
       const std::vector<float> expected = numbers(other.second.grad());
       for (size_t i = 0; i < summed.size(); ++i) EXPECT_NEAR(summed[i], expected[i], 1e-5);
     }
-  }));
+  });
 }
 
 TEST(Ddp, BackwardWithoutZeroGradAddsToWhatIsThere) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Model model;
     Ddp ddp(model, group);
     model.loss(static_cast<uint32_t>(group.rank())).backward();
@@ -141,17 +135,17 @@ TEST(Ddp, BackwardWithoutZeroGradAddsToWhatIsThere) {
     model.loss(static_cast<uint32_t>(group.rank())).backward();
     const std::vector<float> twice = numbers(model.first.grad());
     for (size_t i = 0; i < once.size(); ++i) EXPECT_NEAR(twice[i], 2 * once[i], 1e-6);
-  }));
+  });
 }
 
 TEST(Ddp, BuffersBecomeThoseOfRankZeroAfterBackward) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Model model;
     Ddp ddp(model, group);
     model.count.fill_(5 + group.rank());
     model.loss(0).backward();
     EXPECT_EQ(numbers(model.count)[0], 5);
-  }));
+  });
 }
 
 TEST(Ddp, OtherValuesAreNamedWhereTheyShouldBeTheSame) {
@@ -208,7 +202,7 @@ struct Reentrant : Function<Reentrant> {
 };
 
 TEST(Ddp, BackwardsInsideOfBackwardEndWithTheOutermost) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Model model, plain;
     Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}});
     Ddp other(plain, group);
@@ -222,16 +216,16 @@ TEST(Ddp, BackwardsInsideOfBackwardEndWithTheOutermost) {
       ddp.zero_grad();
       other.zero_grad();
     }
-  }));
+  });
 }
 
 TEST(Ddp, OneRankAloneWorksToo) {
-  rethrow_all(run_thread_ranks(1, [](ProcessGroup& group) {
+  all_ranks(1, [](ProcessGroup& group) {
     const Model model;
     Ddp ddp(model, group);
     model.loss(0).backward();
     EXPECT_TRUE(model.first.grad().defined());
-  }));
+  });
 }
 
 }  // namespace

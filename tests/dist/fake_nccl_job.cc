@@ -8,6 +8,7 @@
 #include "core/stream.h"
 #include "dist/thread_control.h"
 #include "dist/thread_transport.h"
+#include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {
 
@@ -58,15 +59,7 @@ std::vector<std::exception_ptr> run_nccl_ranks(const FakeNccl& fake, const FakeN
 
 void all_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
                     const std::function<void(NcclGroup&)>& body) {
-  const auto errors = run_nccl_ranks(fake, job, body);
-  for (size_t rank = 0; rank < errors.size(); ++rank) {
-    if (!errors[rank]) continue;
-    try {
-      std::rethrow_exception(errors[rank]);
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << "rank " << rank << ": " << error.what();
-    }
-  }
+  expect_none(run_nccl_ranks(fake, job, body));
 }
 
 }  // namespace lockstep::dist

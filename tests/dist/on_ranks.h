@@ -4,14 +4,14 @@
 
 #include <exception>
 #include <functional>
+#include <vector>
 
 #include "dist/thread_group.h"
 
 namespace lockstep::dist {
 
-/// Runs `body` on `size` ranks that are threads; none should throw.
-inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) {
-  const auto errors = run_thread_ranks(size, body);
+/// Nothing should have been thrown; by rank.
+inline void expect_none(const std::vector<std::exception_ptr>& errors) {
   for (size_t rank = 0; rank < errors.size(); ++rank) {
     if (!errors[rank]) continue;
     try {
@@ -20,6 +20,11 @@ inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) 
       ADD_FAILURE() << "rank " << rank << ": " << error.what();
     }
   }
+}
+
+/// Runs `body` on `size` ranks that are threads; none should throw.
+inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) {
+  expect_none(run_thread_ranks(size, body));
 }
 
 }  // namespace lockstep::dist

@@ -19,8 +19,8 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/stream.h"
-#include "dist/thread_group.h"
 #include "tests/core/expect_error.h"
+#include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {
@@ -88,12 +88,6 @@ void run_step(Reducer& reducer, const Net& net, const LeafRange& leaves, int64_t
   reducer.finish();
 }
 
-void rethrow_all(const std::vector<std::exception_ptr>& errors) {
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
 std::string text_of(const std::exception_ptr& error) {
   try {
     if (error) std::rethrow_exception(error);
@@ -113,7 +107,7 @@ TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
   const std::vector<float> expected = numbers(whole.gradients());
 
   std::vector<std::vector<float>> results(3);
-  rethrow_all(run_thread_ranks(3, [&](ProcessGroup& group) {
+  all_ranks(3, [&](ProcessGroup& group) {
     const Net net;
     ReducerOptions options;
     options.buckets = small_buckets();
@@ -121,7 +115,7 @@ TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
     const int64_t first = 2 * group.rank();
     for (int step = 0; step < 3; ++step) run_step(reducer, net, {0, 1}, first);
     results[static_cast<size_t>(group.rank())] = numbers(reducer.gradients());
-  }));
+  });
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);
   ASSERT_EQ(results[0].size(), expected.size());
@@ -131,7 +125,7 @@ TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
 /// After three steps, so that buckets left during the last two backwards.
 std::vector<std::vector<float>> tree_gradients(int64_t leaves, int ranks, Device device) {
   std::vector<std::vector<float>> results(static_cast<size_t>(ranks));
-  rethrow_all(run_thread_ranks(ranks, [&](ProcessGroup& group) {
+  all_ranks(ranks, [&](ProcessGroup& group) {
     // Ranks that share a device need streams of their own.
     std::unique_ptr<OwnedStream> stream;
     std::optional<StreamGuard> guard;
@@ -144,7 +138,7 @@ std::vector<std::vector<float>> tree_gradients(int64_t leaves, int ranks, Device
     Reducer reducer(net.parameters, &group, options);
     for (int step = 0; step < 3; ++step) run_step(reducer, net, options.leaves);
     results[static_cast<size_t>(group.rank())] = numbers(reducer.gradients());
-  }));
+  });
   return results;
 }
 
@@ -177,7 +171,7 @@ TEST(Reducer, LeavesOfOneRankWithoutATreeOverRanksAreAddedByHalves) {
 }
 
 TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     Net net;
     // Registered so that the reverse of the order is not that of backward.
     std::swap(net.parameters[0], net.parameters[3]);
@@ -199,11 +193,11 @@ TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
     run_step(reducer, net, {0, 1});
     EXPECT_THAT(order(), testing::ElementsAre("layer4", "layer3", "layer2", "layer1", "layer0"));
     EXPECT_EQ(numbers(reducer.gradients()), first);
-  }));
+  });
 }
 
 TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Net net;
     ReducerOptions options;
     options.buckets = small_buckets();
@@ -226,11 +220,11 @@ TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
       EXPECT_LE(each.ready, each.launched);
       EXPECT_LE(each.launched, each.done);
     }
-  }));
+  });
 }
 
 TEST(Reducer, GradientsEndInTheArenaWithoutACopy) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Net net;
     Reducer reducer(net.parameters, &group);
     run_step(reducer, net, {0, 1});
@@ -240,11 +234,11 @@ TEST(Reducer, GradientsEndInTheArenaWithoutACopy) {
     for (size_t i = 0; i < net.parameters.size(); ++i) {
       EXPECT_EQ(net.parameters[i].tensor.grad().data(), reducer.gradients()[i].data());
     }
-  }));
+  });
 }
 
 TEST(Reducer, AverageDividesByTheNumberOfRanks) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Net net;
     ReducerOptions options;
     options.average = true;
@@ -256,7 +250,7 @@ TEST(Reducer, AverageDividesByTheNumberOfRanks) {
     run_step(sums, other, {0, 1});
     const std::vector<float> sum = numbers(sums.gradients());
     for (size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(average[i], sum[i] / 2);
-  }));
+  });
 }
 
 TEST(Reducer, AParameterWithoutAGradientIsAnErrorOfTheSameStepOnAllRanks) {
@@ -278,7 +272,7 @@ TEST(Reducer, AParameterWithoutAGradientIsAnErrorOfTheSameStepOnAllRanks) {
 }
 
 TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Net net;
     ReducerOptions options;
     options.find_unused_parameters = true;
@@ -302,7 +296,7 @@ TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
       EXPECT_TRUE(net.parameters[3].tensor.grad().defined());
       EXPECT_FALSE(net.parameters[4].tensor.grad().defined());
     }
-  }));
+  });
 }
 
 TEST(Reducer, RanksWithOtherParametersAreRefusedNamingTheFirst) {
@@ -335,7 +329,7 @@ TEST(Reducer, MoreGradientsThanInTheFirstStepAreAnError) {
 }
 
 TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Net net;
     Reducer reducer(net.parameters, &group);
     for (int step = 0; step < 3; ++step) {
@@ -351,7 +345,7 @@ TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
     Reducer once(other.parameters, &group);
     run_step(once, other, {0, 1}, 2 * group.rank());
     EXPECT_EQ(twice, numbers(once.gradients()));
-  }));
+  });
 }
 
 TEST(Reducer, GradientsOfGradientsAreRefused) {
@@ -400,7 +394,7 @@ TEST(Reducer, AfterItParametersKeepGradientsOfTheirOwnAgain) {
 }
 
 TEST(Reducer, ParametersOfSeveralDtypesHaveBucketsOfTheirOwn) {
-  rethrow_all(run_thread_ranks(2, [](ProcessGroup& group) {
+  all_ranks(2, [](ProcessGroup& group) {
     const Tensor a = ones({3}, {DType::kF32, kCPU}).set_requires_grad();
     const Tensor b = ones({3}, {DType::kF64, kCPU}).set_requires_grad();
     Reducer reducer({{"a", a}, {"b", b}}, &group);
@@ -414,7 +408,7 @@ TEST(Reducer, ParametersOfSeveralDtypesHaveBucketsOfTheirOwn) {
       EXPECT_EQ(reducer.gradients()[1].data<double>()[2], 4);
     }
     EXPECT_EQ(reducer.plan().buckets.size(), 2u);
-  }));
+  });
 }
 
 }  // namespace

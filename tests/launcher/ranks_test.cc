@@ -21,7 +21,9 @@ class RanksTest : public Program {
  protected:
   void SetUp() override {
     if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
-    if (says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) GTEST_SKIP();
+    if (says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) {
+      GTEST_SKIP() << "built without MPI";
+    }
   }
 
   /// Runs `command` on every rank, by a shell in which $0 is the program.
