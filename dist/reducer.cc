@@ -172,7 +172,8 @@ void Reducer::begin_leaf() {
   last_row_ = static_cast<int64_t>(stack_.sums().size());
   LeafStack at_the_end = stack_;
   last_joins_ = at_the_end.push({next_leaf_, next_leaf_ + 1});
-  if (options_.tree_leaves == 0) last_joins_ += at_the_end.finish();
+  // What is left side by side is joined by who has all of it.
+  if (options_.tree_leaves == 0 || group_ == nullptr) last_joins_ += at_the_end.finish();
 }
 
 /// Adds the leaf to the tree. The rows of the last one are joined bucket by bucket, in `launch`.

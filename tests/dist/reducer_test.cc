@@ -170,6 +170,18 @@ TEST(Reducer, LeavesOfOneRankWithoutATreeOverRanksAreAddedByHalves) {
   EXPECT_EQ(numbers(reducer.gradients()), tree_gradients(8, 1, kCPU)[0]);
 }
 
+TEST(Reducer, OneRankAloneJoinsAllLeavesWhateverTheirNumber) {
+  const Net net;
+  Reducer reducer(net.parameters, nullptr, tree_options(7, 0, 1));
+  run_step(reducer, net, {0, 7});
+  const std::vector<float> alone = numbers(reducer.gradients());
+  for (const int ranks : {2, 3}) {
+    for (const std::vector<float>& result : tree_gradients(7, ranks, kCPU)) {
+      EXPECT_TRUE(result == alone) << ranks << " ranks";
+    }
+  }
+}
+
 TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
   all_ranks(2, [](ProcessGroup& group) {
     Net net;
