@@ -18,7 +18,7 @@ double round_step(double least) {
 
 std::string grouped(double value, int decimals) {
   std::string text = fmt::format("{:.{}f}", std::abs(value), decimals);
-  for (size_t at = std::min(text.find('.'), text.size()); at > 3;) text.insert(at -= 3, ",");
+  for (size_t at = std::min(text.find('.'), text.size()); at > 3;) text.insert(at -= 3, 1, ',');
   return (value < 0 ? "\u2212" : "") + text;
 }
 
