@@ -33,6 +33,7 @@ JsonLine step_record(const StepReport& report) {
   if (report.mfu >= 0) line.add("mfu", report.mfu);
   if (report.loss_scale >= 0) line.add("loss_scale", report.loss_scale);
   if (report.skipped) line.add("skipped", true);
+  if (!report.non_finite.empty()) line.add("non_finite", report.non_finite);
   return line;
 }
 

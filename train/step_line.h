@@ -27,6 +27,7 @@ struct StepReport {
   double exposed_comm_ms = -1;
   double loss_scale = -1;  ///< of runs that scale their losses; else negative
   bool skipped = false;    ///< the step updated nothing: its loss or norm is not finite
+  std::string non_finite;  ///< why, where that is not an overflow under the loss scale
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
@@ -35,7 +36,7 @@ double model_flops_used(double flops_per_token, double tokens_per_s, double peak
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
 /// tokens_per_s, memory_peak_bytes; exposed_comm_ms with several ranks, mfu where the peak rate is
-/// known, and "skipped":true where it applies.
+/// known, "skipped":true where it applies, and then "non_finite", why.
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

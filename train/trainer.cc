@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "autograd/autograd.h"
 #include "configs/run.pb.h"
 #include "core/device_runtime.h"
 #include "core/generator.h"
@@ -11,9 +12,11 @@
 #include "core/ops/reduce.h"
 #include "core/parallel.h"
 #include "dist/process_group.h"
+#include "nn/statistics_log.h"
 #include "train/build.h"
 #include "train/grad_norm.h"
 #include "train/gradient_options.h"
+#include "train/non_finite_search.h"
 
 namespace lockstep::train {
 
@@ -64,20 +67,21 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
   }
 }
 
-SummedLoss Trainer::forward(int64_t batch, int64_t first) {
+SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
+  default_generator().set_position(static_cast<uint64_t>(batch),
+                                   static_cast<uint32_t>(share_.first_micro_batch + micro_batch));
   const AutocastGuard region = autocast_region(precision_, device_.type);
   const DefaultDeviceGuard on_device(device_);
-  return statistics_.observe([&] { return task_->forward(batch, first, share_.micro_batch_size); });
+  return task_->forward(batch, share_.first_sample + micro_batch * share_.micro_batch_size,
+                        share_.micro_batch_size);
 }
 
 int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers) {
   const int64_t count = share_.micro_batches / share_.leaves;
   int64_t targets = 0;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
-    default_generator().set_position(static_cast<uint64_t>(batch),
-                                     static_cast<uint32_t>(share_.first_micro_batch + i));
     const bool is_last = i + 1 == share_.micro_batches;
-    const SummedLoss loss = forward(batch, share_.first_sample + i * share_.micro_batch_size);
+    const SummedLoss loss = statistics_.observe([&] { return forward(batch, i); });
     if (i == 0) result.data_wait_ms = task_->data_wait_ms();
     if (is_last) {
       // On all ranks before the first bucket of gradients.
@@ -154,7 +158,32 @@ StepResult Trainer::step() {
   ++position_.step;
   ++position_.batch;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!result.finite) {
+    result.non_finite =
+        targets > 0 ? find_non_finite(batch) : "the batch has no targets";
+  }
   return result;
+}
+
+std::string Trainer::find_non_finite(int64_t batch) {
+  NonFiniteSearch search(trained_parameters(task_->model()), batch_size_ / share_.micro_batch_size);
+  const RandomKey random_state = default_generator().state();
+  try {
+    const std::vector<Tensor> parameters = task_->model().parameters();
+    const nn::StatisticsLog running_statistics_stay(task_->model());
+    search.look_at_parameters();
+    for (int64_t i = 0; i < share_.micro_batches && !search.found(); ++i) {
+      const SummedLoss loss = forward(batch, i);
+      // Neither `grad` nor the reducer learns of these.
+      const std::vector<Tensor> gradients =
+          grad({scaler_.scale(loss.sum)}, parameters, {}, {.allow_unused = true});
+      search.look_at(share_.first_micro_batch + i, loss.sum.item<double>(), gradients);
+    }
+  } catch (const std::exception& error) {
+    search.give_up(error.what());  // the other ranks wait for what this one has found
+  }
+  default_generator().set_state(random_state);
+  return search.conclusion(group_);
 }
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "dist/reducer.h"
 #include "train/grad_scaler.h"
@@ -32,6 +33,9 @@ struct StepResult {
   double exposed_comm_ms = -1;
   double loss_scale = 1;  ///< what the losses were multiplied by before backward
   bool finite = true;     ///< false: loss or norm is not finite, and nothing was updated
+  /// Where it is not: the rank and the loss or parameter that is to blame, the same text on all
+  /// ranks (train/non_finite_search.h).
+  std::string non_finite;
   /// Gradients overflowed under the loss scale, which backed off: nothing was updated, and the norm
   /// is not finite. Part of f16 training, so `finite` stays true.
   bool overflowed = false;
@@ -70,7 +74,8 @@ class Trainer {
           dist::ProcessGroup* group = nullptr);
 
   /// Runs the next step; on all ranks together. When loss or norm is not finite the batch is spent,
-  /// weights and optimizer stay as they were, and the result says so.
+  /// weights and optimizer stay as they were, and the result says so and why: for that each rank
+  /// computes its micro-batches once more by itself, in time that `seconds` leaves out.
   StepResult step();
   int64_t steps_done() const { return position_.step; }
   /// Of all ranks.
@@ -102,11 +107,14 @@ class Trainer {
   const GradScaler& scaler() const { return scaler_; }
 
  private:
-  /// The losses of one micro-batch.
-  SummedLoss forward(int64_t batch, int64_t first);
+  /// The losses of one of this rank's micro-batches; its random numbers begin anew.
+  SummedLoss forward(int64_t batch, int64_t micro_batch);
   /// Forward and backward of one leaf; adds the sum of each micro-batch's losses to `numbers`.
   /// Returns the number of its targets.
   int64_t run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers);
+
+  /// Why the last step, of `batch`, is not finite. Leaves everything as it was.
+  std::string find_non_finite(int64_t batch);
 
   /// What the micro-batches' losses and targets come to, over all ranks.
   void sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const;

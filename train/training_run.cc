@@ -109,6 +109,7 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
                                 settings_.peak_tflops);
   if (trainer_.scaler().is_enabled()) report.loss_scale = step.loss_scale;
   report.skipped = !step.finite || step.overflowed;
+  report.non_finite = step.non_finite;
   return report;
 }
 
@@ -211,7 +212,10 @@ void TrainingRun::checkpoint(RunLog& log) {
 
 void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log) {
   const Position after = trainer_.position();
-  if (action == NonFinite::kSkip) return;
+  if (action == NonFinite::kSkip) {
+    log.note(fmt::format("step {} is not finite and left out: {}", step.step + 1, step.non_finite));
+    return;
+  }
   if (action == NonFinite::kRollback) {
     const CheckpointEntry newest = list_checkpoints(directory_.checkpoints()).back();
     restore(trainer_, newest.path, verify_checkpoint(newest.path));
@@ -220,19 +224,21 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
     // That checkpoint leads here again, so it need not be written with the new position.
     saved_step_ = trainer_.steps_done();
     log.go_back(trainer_.steps_done());
-    log.note(
-        fmt::format("step {} is not finite: going back to step {}, leaving out the batches since",
-                    step.step + 1, trainer_.steps_done()));
+    log.note(fmt::format(
+        "step {} is not finite: {}. Going back to step {}, leaving out the batches since",
+        step.step + 1, step.non_finite, trainer_.steps_done()));
     return;
   }
   // The state before the step is worth keeping: with other settings training may go on from it.
   trainer_.set_position({after.step - 1, after.batch - 1});
   checkpoint(log);
   throw NonFiniteError(fmt::format(
-      "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}. Lower "
+      "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
+      "Lower "
       "optimizer.learning_rate or lengthen schedule.warmup_steps; the state before the step is in "
       "{}.",
-      step.step + 1, step.loss, step.grad_norm, directory_.checkpoints().string()));
+      step.step + 1, step.loss, step.grad_norm, step.non_finite,
+      directory_.checkpoints().string()));
 }
 
 void TrainingRun::show_sample(RunLog& log) {

@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/forwarding_task.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/metrics_history.h"
@@ -16,15 +18,15 @@ namespace lockstep::train {
 namespace {
 
 /// Another task with one batch whose loss is not a number.
-class PoisonedTask final : public Task {
+class PoisonedTask final : public ForwardingTask {
  public:
   PoisonedTask(std::unique_ptr<Task> task, int64_t bad_batch)
-      : task_(std::move(task)), bad_batch_(bad_batch) {}
+      : ForwardingTask(std::move(task)), bad_batch_(bad_batch) {}
 
-  nn::Module& model() override { return task_->model(); }
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
-    batches.push_back(batch);
-    SummedLoss loss = task_->forward(batch, first, count);
+    // A step that is not finite is computed again.
+    if (batches.empty() || batches.back() != batch) batches.push_back(batch);
+    SummedLoss loss = ForwardingTask::forward(batch, first, count);
     if (batch != bad_batch_) return loss;
     if (poisons_gradient) {
       loss.sum = loss.sum + sum(sqrt(model().parameters()[0] * 0));  // whose derivative is infinite
@@ -33,24 +35,11 @@ class PoisonedTask final : public Task {
     }
     return loss;
   }
-  double data_wait_ms() const override { return task_->data_wait_ms(); }
-  bool holds_out() const override { return task_->holds_out(); }
-  std::optional<Evaluation> evaluate(const HeldOutPart& part) override {
-    return task_->evaluate(part);
-  }
-  int64_t tokens_per_sample() const override { return task_->tokens_per_sample(); }
-  double flops_per_token() const override { return task_->flops_per_token(); }
-  ContentHash data_fingerprint() const override { return task_->data_fingerprint(); }
-  void describe(const std::filesystem::path& folder) const override { task_->describe(folder); }
-  std::string sample_text(int64_t bytes, uint64_t seed) override {
-    return task_->sample_text(bytes, seed);
-  }
 
   std::vector<int64_t> batches;
   bool poisons_gradient = false;  ///< of that batch the loss is finite, its gradient is not
 
  private:
-  std::unique_ptr<Task> task_;
   int64_t bad_batch_;
 };
 
@@ -79,7 +68,8 @@ class TrainingRunTest : public testing::Test {
 };
 
 TEST_F(TrainingRunTest, StopEndsWithTheStateBeforeTheStepSaved) {
-  EXPECT_THROW(run("stop", "}", 5), NonFiniteError);
+  expect_error<NonFiniteError>([&] { run("stop", "}", 5); }, "step 6",
+                               "loss is NaN (micro-batch 1 of 1)");
   const auto found = list_checkpoints(folder_ / "stop/checkpoints");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(verify_checkpoint(found[0].path).position, (Position{5, 5}));
@@ -93,6 +83,8 @@ TEST_F(TrainingRunTest, SkipLeavesOneUpdateOut) {
   const std::vector<MetricsRecord> records = read_metrics(folder_ / "skip");
   ASSERT_EQ(records.size(), 12u);
   EXPECT_TRUE(std::isnan(*records[5].loss));
+  EXPECT_TRUE(says(file_content(folder_ / "skip/metrics.jsonl"),
+                   R"("skipped":true,"non_finite":"loss is NaN (micro-batch 1 of 1)")"));
   EXPECT_TRUE(std::isfinite(*records[6].loss));
   const auto newest = list_checkpoints(folder_ / "skip/checkpoints").back();
   EXPECT_EQ(verify_checkpoint(newest.path).optimizer_steps, 11);
