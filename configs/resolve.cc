@@ -13,6 +13,7 @@
 #include "configs/load.h"
 #include "configs/memory_options.h"
 #include "configs/model_checks.h"
+#include "configs/optimizer_checks.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "core/check.h"
@@ -217,12 +218,9 @@ void resolve(RunConfig& config, Origins& origins) {
   check_values(config, "", origins, kept);
   check_model(config, origins);
   check_train(config.train(), origins);
+  check_optimizer(config, origins);
   check_memory(config.memory(), origins);
   check_texts(config, origins);
-  if (config.optimizer().sgd().nesterov() && config.optimizer().sgd().momentum() == 0) {
-    fail(origins, "optimizer.sgd.nesterov",
-         "optimizer.sgd.nesterov needs momentum: expected optimizer.sgd.momentum above 0, got 0.");
-  }
   kept.insert({"", origins[""]});
   origins = std::move(kept);
 }

@@ -53,9 +53,12 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
   LS_CHECK(options_.tree_leaves == 0 || !options_.average, DistError,
            "[reducer] average: a sum over leaves is divided by what the leaves are of, not by the "
            "number of ranks. Divide it by the number of samples.");
+  LS_CHECK(!options_.on_reduced || !options_.find_unused_parameters, DistError,
+           "[reducer] on_reduced: which parameters are not used is known only when backward has "
+           "ended. Leave find_unused_parameters out.");
   check_parameters();
   lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), options_.buckets));
-  if (group_ == nullptr) return;
+  if (group_ == nullptr && !options_.on_reduced) return;
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     hooks_.push_back(register_hook(parameters_[i].tensor, [this, i](const Tensor&) {
       check_not_sent(i);
@@ -149,6 +152,7 @@ void Reducer::reset_step() {
   in_leaf_ = false;
   last_backward_ = false;
   launched_ = 0;
+  handed_over_ = 0;
   arrived_.clear();
   arrivals_.assign(parameters_.size(), 0);
   used_.assign(parameters_.size(), false);
@@ -220,9 +224,16 @@ void Reducer::finish() {
     const std::lock_guard lock(mutex_);
     while (launched_ < plan_.buckets.size()) launch(launched_);
   }
-  for (Work& work : works_) work.wait();
+  Clock::duration elsewhere{};
+  for (size_t i = 0; i < works_.size(); ++i) {
+    works_[i].wait();
+    const Clock::time_point there = Clock::now();
+    if (options_.on_reduced && i == handed_over_) hand_over();
+    elsewhere += Clock::now() - there;
+  }
   if (group_ != nullptr) {
-    exposed_seconds_ = std::chrono::duration<double>(Clock::now() - backward_ended_).count();
+    exposed_seconds_ =
+        std::chrono::duration<double>(Clock::now() - backward_ended_ - elsewhere).count();
   }
   for (size_t i = 0; i < works_.size(); ++i) {
     times_[i].done = std::max(std::exchange(works_[i], {}).ended_at(), times_[i].launched);
@@ -272,6 +283,19 @@ void Reducer::gradient_arrived(uint32_t parameter) {
 /// In the order of the plan, which is the same on all ranks.
 void Reducer::launch_complete() {
   while (launched_ < filling_.size() && filling_[launched_].missing == 0) launch(launched_);
+  hand_over_complete();
+}
+
+/// Those whose sums are there, while others are under way.
+void Reducer::hand_over_complete() {
+  if (!options_.on_reduced) return;
+  while (handed_over_ < launched_ && works_[handed_over_].is_completed()) hand_over();
+}
+
+void Reducer::hand_over() {
+  const size_t bucket = handed_over_++;
+  works_[bucket].wait();
+  options_.on_reduced(plan_.buckets[bucket].parameters);
 }
 
 void Reducer::launch(size_t index) {
@@ -321,7 +345,7 @@ void Reducer::set_gradients() {
 
 /// Proposes the order in which gradients came; that of rank 0 is taken by all.
 void Reducer::learn_order() {
-  if (group_ == nullptr || !last_backward_ || !expected_.empty()) return;
+  if (hooks_.empty() || !last_backward_ || !expected_.empty()) return;
   expected_ = arrivals_;
   for (uint32_t& count : expected_) count = std::max(count, 1U);
   std::vector<uint32_t> order;
@@ -338,7 +362,7 @@ void Reducer::learn_order() {
   std::ranges::reverse(order);
   const Tensor agreed = empty({static_cast<int64_t>(order.size())}, {DType::kI32, kCPU});
   std::ranges::copy(order, agreed.data<int32_t>());
-  group_->broadcast(agreed, 0).wait();
+  if (group_ != nullptr) group_->broadcast(agreed, 0).wait();
   std::copy_n(agreed.data<int32_t>(), order.size(), order.begin());
   next_order_ = std::move(order);
 }

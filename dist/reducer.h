@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -33,6 +34,14 @@ struct ReducerOptions {
   /// A parameter without a gradient counts as one with zeros, instead of being an error; where it
   /// has none on any rank, its `grad` stays undefined.
   bool find_unused_parameters = false;
+  /// Called once a step for each bucket, in the order of the plan, when the sums of its parameters'
+  /// gradients are there (of devices with streams: for work on the current stream): while backward
+  /// still runs and later buckets are under way, on the thread that runs it; for the rest in
+  /// `finish`, and for all in the first step. Gradients have come from everywhere then, so nothing
+  /// that led to one still needs the parameters, and they may be changed in place. Who used a
+  /// parameter without its gradient (`detach`) where backward comes later gets an AutogradError
+  /// from it. Must not call the reducer, but for `gradients`. Not with find_unused_parameters.
+  std::function<void(std::span<const uint32_t> parameters)> on_reduced;
 };
 
 /// Sums the gradients of one model over a step's backwards and over the ranks of a group, while
@@ -115,6 +124,8 @@ class Reducer {
   void gradient_arrived(uint32_t parameter);
   void launch_complete();
   void launch(size_t bucket);
+  void hand_over_complete();
+  void hand_over();
   void set_gradients();
   void learn_order();
 
@@ -145,6 +156,7 @@ class Reducer {
   std::vector<uint32_t> expected_;  ///< the same in the first step; empty while that is not over
   std::vector<uint32_t> arrived_;   ///< parameters in the order in which they came last
   size_t launched_ = 0;             ///< buckets
+  size_t handed_over_ = 0;          ///< buckets, to on_reduced
   std::vector<Work> works_;
   std::vector<BucketTimes> times_;
 };

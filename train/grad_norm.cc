@@ -1,7 +1,7 @@
 #include "train/grad_norm.h"
 
 #include <cmath>
-#include <vector>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/device.h"
@@ -15,6 +15,17 @@ PendingGradNorm::PendingGradNorm(std::span<const Tensor> gradients, ReadBack& nu
   std::vector<Tensor> sums;
   sums.reserve(gradients.size());
   for (const Tensor& gradient : gradients) sums.push_back(_block_square_sums(gradient));
+  add(std::move(sums), numbers);
+}
+
+PendingGradNorm PendingGradNorm::of_square_sums(std::vector<Tensor> sums, ReadBack& numbers) {
+  const NoGradGuard no_grad;
+  PendingGradNorm norm;
+  norm.add(std::move(sums), numbers);
+  return norm;
+}
+
+void PendingGradNorm::add(std::vector<Tensor> sums, ReadBack& numbers) {
   // From a device they come in one copy: each takes as long as a copy takes at least.
   if (sums.size() > 1 && is_asynchronous(sums[0].device().type)) sums = {cat(sums)};
   for (const Tensor& sum : sums) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "core/tensor.h"
 #include "train/read_back.h"
@@ -17,9 +18,14 @@ double grad_norm(std::span<const Tensor> gradients);
 class PendingGradNorm {
  public:
   PendingGradNorm(std::span<const Tensor> gradients, ReadBack& numbers);
+  /// Of gradients whose `_block_square_sums` these are.
+  static PendingGradNorm of_square_sums(std::vector<Tensor> sums, ReadBack& numbers);
   double value(const ReadBack& numbers) const;
 
  private:
+  PendingGradNorm() = default;
+  void add(std::vector<Tensor> sums, ReadBack& numbers);
+
   size_t first_ = 0;
   size_t count_ = 0;  ///< numbers in `ReadBack`
 };

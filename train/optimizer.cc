@@ -35,6 +35,14 @@ std::vector<int64_t> decay_flags(const std::vector<Tensor>& parameters) {
   return flags;
 }
 
+template <class T>
+std::vector<T> chosen(const std::vector<T>& list, std::span<const uint32_t> numbers) {
+  std::vector<T> result;
+  result.reserve(numbers.size());
+  for (const uint32_t number : numbers) result.push_back(list[number]);
+  return result;
+}
+
 void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
             const std::vector<std::string>& names, const std::vector<Tensor>& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) state.push_back({prefix + names[i], tensors[i]});
@@ -58,6 +66,16 @@ void AdamW::step(const std::vector<Tensor>& gradients, double learning_rate, dou
                 decayed_);
 }
 
+void AdamW::step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
+                      double learning_rate, double grad_scale) {
+  const PhaseGuard phase(Phase::kOptimizer);
+  const NoGradGuard no_grad;
+  _fused_adamw_(chosen(parameters_, parameters), chosen(gradients, parameters),
+                chosen(means_, parameters), chosen(squares_, parameters), learning_rate,
+                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, steps_,
+                grad_scale, chosen(decayed_, parameters));
+}
+
 std::vector<nn::StoredParameter> AdamW::state() const {
   std::vector<nn::StoredParameter> state;
   append(state, "exp_avg.", names_, means_);
@@ -78,6 +96,16 @@ void Sgd::step(const std::vector<Tensor>& gradients, double learning_rate, doubl
   _fused_sgd_(parameters_, gradients, buffers_, learning_rate, options_.momentum, options_.nesterov,
               options_.weight_decay, grad_scale, decayed_);
   ++steps_;
+}
+
+void Sgd::step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
+                    double learning_rate, double grad_scale) {
+  const PhaseGuard phase(Phase::kOptimizer);
+  const NoGradGuard no_grad;
+  _fused_sgd_(chosen(parameters_, parameters), chosen(gradients, parameters),
+              buffers_.empty() ? buffers_ : chosen(buffers_, parameters), learning_rate,
+              options_.momentum, options_.nesterov, options_.weight_decay, grad_scale,
+              chosen(decayed_, parameters));
 }
 
 std::vector<nn::StoredParameter> Sgd::state() const {

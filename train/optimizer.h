@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "nn/module.h"
@@ -18,6 +19,11 @@ class Optimizer {
   /// multiplied by `grad_scale` as it is read and is left as it was.
   virtual void step(const std::vector<Tensor>& gradients, double learning_rate,
                     double grad_scale) = 0;
+  /// The same in parts, for who does not have all gradients yet: `begin_parts` counts the step,
+  /// then each parameter is in one call of `step_part`, by its number. Bits are those of `step`.
+  void begin_parts() { ++steps_; }
+  virtual void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
+                         double learning_rate, double grad_scale) = 0;
 
   /// The config's name of the rule: "adamw", "sgd".
   virtual const char* kind() const = 0;
@@ -44,6 +50,8 @@ class AdamW final : public Optimizer {
  public:
   AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
   void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
+  void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
+                 double learning_rate, double grad_scale) override;
   const char* kind() const override { return "adamw"; }
   /// exp_avg and exp_avg_sq of every parameter.
   std::vector<nn::StoredParameter> state() const override;
@@ -68,6 +76,8 @@ class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
   void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
+  void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
+                 double learning_rate, double grad_scale) override;
   const char* kind() const override { return "sgd"; }
   /// momentum_buffer of every parameter; nothing without momentum.
   std::vector<nn::StoredParameter> state() const override;

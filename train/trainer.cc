@@ -59,12 +59,22 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
           scale_of_sum(1, config.train().micro_batch_size() * task_->tokens_per_sample())),
       scaler_({.init_scale = GradScalerOptions().init_scale * smallest_loss_scale_,
                .enabled = precision_ == Precision::kF16Mixed}),
-      reducer_(trained_parameters(task_->model()), group_, reducer_options(config, share_, group_)),
+      reducer_(trained_parameters(task_->model()), group_, options_of_reducer(config)),
       statistics_(task_->model(), group_, micro_batches_of_ranks(config.train(), group_)) {
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device_.type)) {
     runtime->set_kernel_threads(num_threads());
   }
+}
+
+dist::ReducerOptions Trainer::options_of_reducer(const config::RunConfig& config) {
+  dist::ReducerOptions options = reducer_options(config, share_, group_);
+  if (!config.optimizer().optimizer_in_backward()) return options;
+  early_update_.emplace(*optimizer_, group_);
+  options.on_reduced = [this](std::span<const uint32_t> parameters) {
+    early_update_->update(parameters, reducer_.gradients());
+  };
+  return options;
 }
 
 SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
@@ -76,23 +86,23 @@ SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
                         share_.micro_batch_size);
 }
 
-int64_t Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers) {
+void Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers,
+                       int64_t& targets) {
   const int64_t count = share_.micro_batches / share_.leaves;
-  int64_t targets = 0;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
     const bool is_last = i + 1 == share_.micro_batches;
     const SummedLoss loss = statistics_.observe([&] { return forward(batch, i); });
     if (i == 0) result.data_wait_ms = task_->data_wait_ms();
+    targets += loss.targets;
     if (is_last) {
       // On all ranks before the first bucket of gradients.
       statistics_.send();
+      if (early_update_) early_update_->begin(targets, result.learning_rate);
       reducer_.expect_last_backward();
     }
     scaler_.scale(loss.sum).backward();
     numbers.add(loss.sum);
-    targets += loss.targets;
   }
-  return targets;
 }
 
 void Trainer::sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const {
@@ -117,13 +127,15 @@ StepResult Trainer::step() {
   StepResult result;
   result.step = position_.step;
   result.tokens = samples_per_batch() * task_->tokens_per_sample();
+  // A step that updates nothing moves no schedule either.
+  result.learning_rate = schedule_.learning_rate(optimizer_->steps());
   const int64_t batch = overfit_one_batch_ ? 0 : position_.batch;
   int64_t targets = 0;
   ReadBack numbers;
   reducer_.begin_step();
   for (int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
     reducer_.begin_leaf();
-    targets += run_leaf(batch, leaf, result, numbers);
+    run_leaf(batch, leaf, result, numbers, targets);
   }
   reducer_.finish();
   statistics_.apply();
@@ -134,7 +146,9 @@ StepResult Trainer::step() {
 
   // The losses were summed, so that no gradient depends on how a step was cut; the division by
   // the number of targets happens once, as the optimizer reads each gradient.
-  const PendingGradNorm norm(gradients, numbers);
+  const PendingGradNorm norm =
+      early_update_ ? PendingGradNorm::of_square_sums(early_update_->square_sums(), numbers)
+                    : PendingGradNorm(gradients, numbers);
   numbers.wait();
   result.stop = stop_ && stop_();
   sum_losses(numbers, result, targets);
@@ -146,9 +160,9 @@ StepResult Trainer::step() {
   result.overflowed = std::isfinite(result.loss) && scaler_.found_inf() && can_back_off;
   result.finite =
       std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflowed);
-  // A step that updates nothing moves no schedule either.
-  result.learning_rate = schedule_.learning_rate(optimizer_->steps());
-  if (result.finite) {
+  if (early_update_) {
+    result.spoiled = !result.finite;
+  } else if (result.finite) {
     scaler_.step(*optimizer_, gradients, result.learning_rate,
                  mean * clip_factor(result.grad_norm, clip_grad_norm_));
     scaler_.update();
@@ -160,12 +174,13 @@ StepResult Trainer::step() {
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!result.finite) {
     result.non_finite =
-        targets > 0 ? find_non_finite(batch) : "the batch has no targets";
+        targets > 0 ? find_non_finite(batch, result.spoiled) : "the batch has no targets";
   }
   return result;
 }
 
-std::string Trainer::find_non_finite(int64_t batch) {
+std::string Trainer::find_non_finite(int64_t batch, bool spoiled) {
+  if (spoiled) return non_finite_sums(trained_parameters(task_->model()), reducer_.gradients());
   NonFiniteSearch search(trained_parameters(task_->model()), batch_size_ / share_.micro_batch_size);
   const RandomKey random_state = default_generator().state();
   try {

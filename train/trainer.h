@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dist/reducer.h"
+#include "train/early_update.h"
 #include "train/grad_scaler.h"
 #include "train/optimizer.h"
 #include "train/precision.h"
@@ -36,6 +38,9 @@ struct StepResult {
   /// Where it is not: the rank and the loss or parameter that is to blame, the same text on all
   /// ranks (train/non_finite_search.h).
   std::string non_finite;
+  /// Where it is not: weights were updated all the same (optimizer.optimizer_in_backward), and
+  /// nothing can go on from them.
+  bool spoiled = false;
   /// Gradients overflowed under the loss scale, which backed off: nothing was updated, and the norm
   /// is not finite. Part of f16 training, so `finite` stays true.
   bool overflowed = false;
@@ -56,6 +61,8 @@ struct Position {
 /// (train/step_share.h); gradients are summed over the ranks while backward runs (dist/reducer.h),
 /// and all ranks make the same update, as long as they began with the same weights and state.
 /// Running statistics are those of all ranks' micro-batches (train/rank_statistics.h).
+/// With optimizer.optimizer_in_backward parameters are updated while backward runs
+/// (train/early_update.h).
 ///
 /// On an asynchronous device a step waits for it once, at the end of backward, when losses and norm
 /// are read back together; the optimizer's work is still queued when `step` returns.
@@ -107,14 +114,16 @@ class Trainer {
   const GradScaler& scaler() const { return scaler_; }
 
  private:
+  dist::ReducerOptions options_of_reducer(const config::RunConfig& config);
   /// The losses of one of this rank's micro-batches; its random numbers begin anew.
   SummedLoss forward(int64_t batch, int64_t micro_batch);
-  /// Forward and backward of one leaf; adds the sum of each micro-batch's losses to `numbers`.
-  /// Returns the number of its targets.
-  int64_t run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers);
+  /// Forward and backward of one leaf; adds the sum of each micro-batch's losses to `numbers` and
+  /// the number of its targets to `targets`.
+  void run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers,
+                int64_t& targets);
 
   /// Why the last step, of `batch`, is not finite. Leaves everything as it was.
-  std::string find_non_finite(int64_t batch);
+  std::string find_non_finite(int64_t batch, bool spoiled);
 
   /// What the micro-batches' losses and targets come to, over all ranks.
   void sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const;
@@ -131,6 +140,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   double smallest_loss_scale_;
   GradScaler scaler_;
+  std::optional<EarlyUpdate> early_update_;  ///< where the config wants it
   dist::Reducer reducer_;
   RankStatistics statistics_;
   Position position_;

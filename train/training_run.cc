@@ -211,6 +211,15 @@ void TrainingRun::checkpoint(RunLog& log) {
 }
 
 void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log) {
+  if (step.spoiled) {
+    throw NonFiniteError(fmt::format(
+        "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
+        "Weights were updated as it ran (optimizer.optimizer_in_backward), so that nothing of it "
+        "is saved: lower optimizer.learning_rate or lengthen schedule.warmup_steps, and go on from "
+        "the newest of {}.",
+        step.step + 1, step.loss, step.grad_norm, step.non_finite,
+        directory_.checkpoints().string()));
+  }
   const Position after = trainer_.position();
   if (action == NonFinite::kSkip) {
     log.note(fmt::format("step {} is not finite and left out: {}", step.step + 1, step.non_finite));

@@ -423,5 +423,106 @@ TEST(Reducer, ParametersOfSeveralDtypesHaveBucketsOfTheirOwn) {
   });
 }
 
+// --- on_reduced ----------------------------------------------------------------------------------
+
+TEST(Reducer, BucketsAreHandedOverInBackwardAsSoonAsTheirSumsAreThere) {
+  const Net net;
+  std::vector<uint32_t> handed_over;
+  ReducerOptions options;
+  options.buckets = small_buckets();
+  options.on_reduced = [&](std::span<const uint32_t> parameters) {
+    // Gradients that backward has still to make come before these.
+    for (const uint32_t each : parameters) {
+      for (size_t i = 0; i < each; ++i) {
+        if (std::ranges::find(handed_over, i) == handed_over.end()) continue;
+        ADD_FAILURE() << "parameter " << i << " before " << each;
+      }
+    }
+    handed_over.insert(handed_over.end(), parameters.begin(), parameters.end());
+  };
+  Reducer reducer(net.parameters, nullptr, options);
+  for (int step = 0; step < 3; ++step) {
+    handed_over.clear();
+    reducer.begin_step();
+    reducer.begin_leaf();
+    net.loss(1).backward();
+    EXPECT_TRUE(handed_over.empty()) << "before the last backward of the step";
+    const Tensor loss = net.loss(2);
+    reducer.expect_last_backward();
+    loss.backward();
+    EXPECT_EQ(handed_over.size(), step == 0 ? 0U : 5U) << "what is expected is learnt in step 0";
+    reducer.finish();
+    EXPECT_EQ(handed_over, (std::vector<uint32_t>{4, 3, 2, 1, 0}));
+  }
+}
+
+TEST(Reducer, HandsEveryBucketOverOnceInTheOrderOfThePlanWithItsFinalSums) {
+  all_ranks(3, [](ProcessGroup& group) {
+    const Net net;
+    std::vector<uint32_t> handed_over;
+    std::vector<float> sums;
+    Reducer* handing = nullptr;
+    ReducerOptions options;
+    options.buckets = small_buckets();
+    options.on_reduced = [&](std::span<const uint32_t> parameters) {
+      for (const uint32_t each : parameters) {
+        handed_over.push_back(each);
+        const std::vector<float> here = numbers({handing->gradients()[each]});
+        sums.insert(sums.end(), here.begin(), here.end());
+      }
+    };
+    Reducer reducer(net.parameters, &group, options);
+    handing = &reducer;
+    for (int step = 0; step < 4; ++step) {
+      handed_over.clear();
+      sums.clear();
+      run_step(reducer, net, {0, 1}, 2 * group.rank());
+      std::vector<uint32_t> planned;
+      std::vector<Tensor> gradients;
+      for (const Bucket& bucket : reducer.plan().buckets) {
+        for (const uint32_t each : bucket.parameters) {
+          planned.push_back(each);
+          gradients.push_back(reducer.gradients()[each]);
+        }
+      }
+      EXPECT_EQ(handed_over, planned);
+      EXPECT_EQ(sums, numbers(gradients));
+    }
+  });
+}
+
+TEST(Reducer, AParameterThatWasUsedWithoutItsGradientIsNotChangedUnseen) {
+  const Net net;
+  ReducerOptions options;
+  options.buckets = {.first_bytes = 1, .bytes = 1};
+  options.on_reduced = [&](std::span<const uint32_t> parameters) {
+    const NoGradGuard no_grad;
+    for (const uint32_t each : parameters) mul_(net.parameters[each].tensor, 0.5);
+  };
+  Reducer reducer(net.parameters, nullptr, options);
+  const auto step = [&](bool detached) {
+    reducer.begin_step();
+    reducer.begin_leaf();
+    const Tensor first = mm(ones({1, net.width()}), net.parameters[0].tensor);
+    const Tensor last = net.parameters[4].tensor;
+    Tensor x = detached ? mm(first, last.detach()) : first;
+    for (size_t layer = 1; layer < 5; ++layer) x = tanh(mm(x, net.parameters[layer].tensor));
+    reducer.expect_last_backward();
+    sum(x).backward();
+    reducer.finish();
+  };
+  step(false);
+  step(false);
+  expect_error<AutogradError>([&] { step(true); }, "version");
+}
+
+TEST(Reducer, OnReducedIsNotForUnusedParameters) {
+  const Net net;
+  ReducerOptions options;
+  options.find_unused_parameters = true;
+  options.on_reduced = [](std::span<const uint32_t>) {};
+  EXPECT_THROW(Reducer(net.parameters, nullptr, options), DistError);
+}
+
 }  // namespace
 }  // namespace lockstep::dist

@@ -1,0 +1,54 @@
+#include "configs/optimizer_checks.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "configs/origins.h"
+#include "configs/run.pb.h"
+
+namespace lockstep::config {
+namespace {
+
+/// Why the optimizer cannot change weights before backward has ended; empty where it can.
+std::string reason_to_wait(const RunConfig& config) {
+  if (config.optimizer().clip_grad_norm() > 0) {
+    return fmt::format(
+        "the norm of all gradients is not known yet: expected optimizer.clip_grad_norm: 0, got {}. "
+        "Set it to 0",
+        config.optimizer().clip_grad_norm());
+  }
+  if (config.precision() == F16_MIXED) {
+    return "a step that overflows under the loss scale could not be left out: expected precision "
+           "F32 or BF16_MIXED, got F16_MIXED. Choose one of them";
+  }
+  if (config.train().non_finite() != TrainConfig::STOP) {
+    return fmt::format(
+        "an update that is not finite cannot be taken back: expected train.non_finite: STOP, got "
+        "{}. Set it to STOP",
+        TrainConfig::NonFinite_Name(config.train().non_finite()));
+  }
+  if (config.reproducibility() == BITWISE) {
+    return "a step that is not finite would leave other weights than the step before: expected "
+           "reproducibility: ORDINARY, got BITWISE. Choose ORDINARY";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_optimizer(const RunConfig& config, const Origins& origins) {
+  if (config.optimizer().sgd().nesterov() && config.optimizer().sgd().momentum() == 0) {
+    fail(origins, "optimizer.sgd.nesterov",
+         "optimizer.sgd.nesterov needs momentum: expected optimizer.sgd.momentum above 0, got 0.");
+  }
+  if (!config.optimizer().optimizer_in_backward()) return;
+  const std::string reason = reason_to_wait(config);
+  if (reason.empty()) return;
+  fail(origins, "optimizer.optimizer_in_backward",
+       fmt::format("optimizer.optimizer_in_backward changes weights while backward runs, where {}, "
+                   "or leave optimizer_in_backward out.",
+                   reason));
+}
+
+}  // namespace lockstep::config

@@ -1,0 +1,56 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "tests/configs/examples.h"
+
+namespace lockstep::config {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// What is said of the smallest config with `more`, whose fourth line asks for updates in backward.
+std::string refusal(const std::string& more) {
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, kSmallest, "base.txtpb");
+  merge_text(config, origins, "\n\noptimizer {\n  optimizer_in_backward: true\n" + more,
+             "more.txtpb");
+  try {
+    resolve(config, origins);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(OptimizerInBackward, IsOffUnlessAskedFor) {
+  EXPECT_FALSE(load_text(kSmallest).optimizer().optimizer_in_backward());
+}
+
+TEST(OptimizerInBackward, IsAcceptedWhereNothingNeedsAllGradientsFirst) {
+  EXPECT_EQ(refusal("clip_grad_norm: 0 }"), "no error");
+  EXPECT_EQ(refusal("clip_grad_norm: 0 sgd {} } precision: BF16_MIXED"), "no error");
+}
+
+TEST(OptimizerInBackward, IsRefusedAtItsLineWithTheReason) {
+  const auto expect_refusal = [](const std::string& more, const std::string& reason) {
+    EXPECT_THAT(refusal(more), StartsWith("more.txtpb:4:"));
+    EXPECT_THAT(refusal(more), HasSubstr(reason));
+  };
+  expect_refusal("}", "expected optimizer.clip_grad_norm: 0, got 1");
+  expect_refusal("clip_grad_norm: 0 } precision: F16_MIXED", "got F16_MIXED");
+  expect_refusal("clip_grad_norm: 0 } train { non_finite: SKIP }",
+                 "expected train.non_finite: STOP, got SKIP");
+  expect_refusal("clip_grad_norm: 0 } train { non_finite: ROLLBACK }", "got ROLLBACK");
+  expect_refusal(
+      "clip_grad_norm: 0 } reproducibility: BITWISE train { batch_size: 8 micro_batch_size: 1 }",
+      "got BITWISE");
+}
+
+}  // namespace
+}  // namespace lockstep::config

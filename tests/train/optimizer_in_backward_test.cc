@@ -1,0 +1,108 @@
+// Updates that run while backward does, against those after it.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/forwarding_task.h"
+#include "tests/train/rank_runs.h"
+#include "tests/train/table_file.h"
+
+namespace lockstep::train {
+namespace {
+
+/// A dozen buckets, so that some are reduced while others are filled.
+constexpr const char* kSmallBuckets = "parallel { bucket_mib: 0.004 first_bucket_mib: 0.002 } ";
+
+config::RunConfig run(const TemporaryDirectory& folder, const std::string& more, bool in_backward) {
+  return tiny_run(
+      folder,
+      kSmallBuckets + more +
+          fmt::format(" optimizer {{ clip_grad_norm: 0 optimizer_in_backward: {} }}", in_backward));
+}
+
+void expect_same_bits(const TemporaryDirectory& folder, const std::string& more,
+                      std::initializer_list<int> ranks) {
+  for (const int size : ranks) {
+    EXPECT_TRUE(traces(run(folder, more, true), size, 4) ==
+                traces(run(folder, more, false), size, 4))
+        << more << ", ranks: " << size;
+  }
+}
+
+TEST(OptimizerInBackward, HasTheBitsOfUpdatesAfterIt) {
+  const TemporaryDirectory folder;
+  expect_same_bits(folder, "", {1, 2, 3});  // GPT-2 ties its embedding to its head
+  expect_same_bits(folder, "optimizer { sgd { momentum: 0.9 nesterov: true } }", {1, 2});
+  expect_same_bits(folder, "optimizer { sgd { momentum: 0 } }", {2});
+  expect_same_bits(folder, "train { micro_batch_size: 1 leaves: 8 }", {1, 2, 3});
+  expect_same_bits(folder, "precision: BF16_MIXED", {1, 2});
+}
+
+TEST(OptimizerInBackward, HasThemOnAnAsynchronousDevice) {
+  const TemporaryDirectory folder;
+  expect_same_bits(folder, "device: \"host:0\"", {1, 2});
+}
+
+TEST(OptimizerInBackward, HasThemForOtherModels) {
+  const TemporaryDirectory folder;
+  expect_same_bits(
+      folder, "model { llama { context_length: 16 layers: 2 heads: 4 kv_heads: 2 width: 16 } }",
+      {1, 2});
+  put_table(folder / "table.csv", 200, 16, 4);
+  expect_same_bits(
+      folder,
+      fmt::format(
+          R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1] }} }}
+             data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }})",
+          (folder / "table.csv").string()),
+      {1, 2});
+}
+
+/// A parameter's gradient becomes infinite in the fourth batch.
+class SpoiledTask final : public ForwardingTask {
+ public:
+  using ForwardingTask::ForwardingTask;
+  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
+    SummedLoss loss = ForwardingTask::forward(batch, first, count);
+    if (batch == 3) loss.sum = loss.sum + sum(sqrt(model().parameters()[1] * 0));
+    return loss;
+  }
+};
+
+TEST(OptimizerInBackward, AStepThatIsNotFiniteEndsTheRunWithoutSavingWhatItLeft) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config =
+      run(folder, "train { steps: 6 } checkpoint { every_steps: 2 }", true);
+  TrainingRun training(config,
+                       RunDirectory::create_at(folder / "run", RunDirectory::Existing::kContinue),
+                       "{}", std::make_unique<SpoiledTask>(build_task(config)));
+  std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  expect_error<NonFiniteError>([&] { training.run({.terminal = nowhere}); }, "step 4",
+                               "gradient of wpe.weight has 256 NaN", "optimizer_in_backward");
+  std::fclose(nowhere);
+  const auto found = list_checkpoints(folder / "run/checkpoints");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(verify_checkpoint(found[0].path).position, (Position{2, 2}));
+}
+
+TEST(OptimizerInBackward, ResumesFromACheckpointWithTheSameBits) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = run(folder, "", true);
+  const Trace whole = trace(config, 6);
+  Trainer first(config);
+  trace(first, 3);
+  save_checkpoint(folder / "checkpoints", first, config::to_text(config));
+  Trainer second(config);
+  const std::filesystem::path path = list_checkpoints(folder / "checkpoints").back().path;
+  restore(second, path, verify_checkpoint(path));
+  EXPECT_TRUE(trace(second, 3).weights == whole.weights);
+}
+
+}  // namespace
+}  // namespace lockstep::train

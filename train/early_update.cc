@@ -1,0 +1,25 @@
+#include "train/early_update.h"
+
+#include "autograd/grad_mode.h"
+#include "core/ops/factory.h"
+#include "core/ops/optimizer.h"
+
+namespace lockstep::train {
+
+void EarlyUpdate::begin(int64_t targets, double learning_rate) {
+  learning_rate_ = learning_rate;
+  targets_ = full({1}, static_cast<double>(targets), {DType::kF64, kCPU});
+  if (group_ != nullptr) targets_work_ = group_->all_reduce(targets_);
+  optimizer_.begin_parts();
+}
+
+void EarlyUpdate::update(std::span<const uint32_t> parameters,
+                         const std::vector<Tensor>& gradients) {
+  const NoGradGuard no_grad;
+  targets_work_.wait();
+  square_sums_.resize(gradients.size());
+  for (const uint32_t each : parameters) square_sums_[each] = _block_square_sums(gradients[each]);
+  optimizer_.step_part(parameters, gradients, learning_rate_, 1.0 / *targets_.data<double>());
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dist/process_group.h"
+#include "train/optimizer.h"
+
+namespace lockstep::train {
+
+/// The optimizer's step in parts, while backward still runs (optimizer.optimizer_in_backward):
+/// parameters are updated as their gradients become complete (ReducerOptions::on_reduced). What
+/// their update depends on besides is known before: the number of the step's targets is summed over
+/// the ranks meanwhile, and there is no clipping. Not thread-safe.
+class EarlyUpdate {
+ public:
+  /// `group` may be null; both must outlive this object.
+  EarlyUpdate(Optimizer& optimizer, dist::ProcessGroup* group)
+      : optimizer_(optimizer), group_(group) {}
+
+  /// Between the last forward pass of a step and its backward, on all ranks. `targets`: of this
+  /// rank in the step.
+  void begin(int64_t targets, double learning_rate);
+  /// Updates these parameters. Gradients in the order of all parameters; those of these are
+  /// complete, and are divided by the number of targets as they are read.
+  void update(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients);
+
+  /// After the step's last `update`: `_block_square_sums` of every gradient, which were in the
+  /// processor's caches for the update anyway.
+  const std::vector<Tensor>& square_sums() const { return square_sums_; }
+
+ private:
+  Optimizer& optimizer_;
+  dist::ProcessGroup* group_;
+  double learning_rate_ = 0;
+  Tensor targets_;  ///< f64 [1], of all ranks once `targets_work_` is done
+  dist::Work targets_work_;
+  std::vector<Tensor> square_sums_;
+};
+
+}  // namespace lockstep::train
