@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "configs/annotated_text.h"
 #include "configs/load.h"
@@ -84,6 +85,14 @@ void print_summary(const train::RunSummary& summary, const train::RunDirectory& 
              unit, summary.final_loss, end);
   fmt::print("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n", percentile(50),
              percentile(90), percentile(99));
+}
+
+void print_overlap(const train::OverlapReport& report) {
+  const char* head = "overlap   ";
+  for (const std::string& line : train::overlap_summary(report)) {
+    fmt::print("{} {}\n", std::exchange(head, "          "), line);
+  }
+  fmt::print("           overlap.svg shows the step, overlap.json has its numbers\n");
 }
 
 void print_memory(Device device) {
@@ -197,6 +206,7 @@ void run_train(TrainOptions options) {
   }
   if (!is_text) return;
   print_summary(summary, directory, unit_of(run.trainer().task()));
+  if (summary.overlap) print_overlap(*summary.overlap);
   if (summary.steps > summary.first_step) print_memory(run.trainer().device());
   if (summary.held_out.targets > 0) {
     print_held_out(summary.held_out, unit_of(run.trainer().task()));

@@ -76,6 +76,14 @@ void Replicas::announce_end() {
   if (group_ != nullptr) agree({Act::kEnd});
 }
 
+std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
+                                                        const std::string& name) {
+  const std::vector<StepOverlap> steps = trainer.overlap().steps();
+  if (group_ == nullptr || steps.empty()) return std::nullopt;
+  agree({Act::kOverlap});
+  return overlap_report(*group_, steps, name);
+}
+
 void Replicas::share_state(Trainer& trainer) {
   const NoGradGuard no_grad;
   // A stored tensor may be a view.
@@ -113,6 +121,9 @@ void Replicas::follow(Trainer& trainer, const std::function<void(const StepResul
         break;
       case Act::kState:
         share_state(trainer);
+        break;
+      case Act::kOverlap:
+        (void)overlap_report(*group_, trainer.overlap().steps(), "");
         break;
       case Act::kEnd:
         return;

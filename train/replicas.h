@@ -1,9 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "dist/process_group.h"
+#include "train/overlap_report.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -31,12 +33,15 @@ class Replicas {
   /// All that training goes on from: weights, buffers, optimizer, loss scale, position.
   void announce_state(Trainer& trainer);
   void announce_end();
+  /// How communication went in the run's last steps (train/overlap_report.h), put together by all
+  /// ranks; nothing where that is not known.
+  std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
 
   /// By the others: does what the leader announces, until the end. `after_step` is told each step.
   void follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step = {});
 
  private:
-  enum class Act : int64_t { kStep, kEvaluation, kState, kEnd };
+  enum class Act : int64_t { kStep, kEvaluation, kState, kOverlap, kEnd };
   struct Next {
     Act act;
     int64_t max_batches = 0;  ///< of an evaluation

@@ -36,6 +36,8 @@ class RunDirectory {
   std::filesystem::path memory() const { return path_ / "memory.json"; }
   std::filesystem::path memory_text() const { return path_ / "memory.txt"; }
   std::filesystem::path memory_pickle() const { return path_ / "memory.pickle"; }
+  std::filesystem::path overlap() const { return path_ / "overlap.json"; }
+  std::filesystem::path overlap_chart() const { return path_ / "overlap.svg"; }
   std::filesystem::path lock() const { return path_ / "run.lock"; }
 
  private:

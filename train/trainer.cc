@@ -172,6 +172,9 @@ StepResult Trainer::step() {
   ++position_.step;
   ++position_.batch;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (result.finite && group_ != nullptr && !is_asynchronous(device_.type)) {
+    overlap_.add(overlap_of_step(reducer_, start, result.seconds));
+  }
   if (!result.finite) {
     result.non_finite =
         targets > 0 ? find_non_finite(batch, result.spoiled) : "the batch has no targets";

@@ -12,6 +12,7 @@
 #include "train/rank_statistics.h"
 #include "train/read_back.h"
 #include "train/schedule.h"
+#include "train/step_overlap.h"
 #include "train/step_share.h"
 #include "train/task.h"
 
@@ -96,6 +97,9 @@ class Trainer {
   const std::vector<Tensor>& gradients() const { return reducer_.gradients(); }
   /// Sums the gradients; for its reports.
   dist::Reducer& reducer() { return reducer_; }
+  /// How communication went in the last finite steps; empty for a rank alone, and on devices with
+  /// streams, whose times are not known.
+  const RecentOverlap& overlap() const { return overlap_; }
   /// Where the model is.
   Device device() const { return device_; }
   Position position() const { return position_; }
@@ -143,6 +147,7 @@ class Trainer {
   std::optional<EarlyUpdate> early_update_;  ///< where the config wants it
   dist::Reducer reducer_;
   RankStatistics statistics_;
+  RecentOverlap overlap_;
   Position position_;
   StopRequest stop_;
 };

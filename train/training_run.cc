@@ -71,6 +71,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
     : directory_(directory),
       lock_(directory),
       settings_(settings_of(config)),
+      name_(config.name()),
       config_text_(config::to_text(config)),
       memory_(config.memory(), device_of(config), directory),
       replicas_(group),
@@ -195,6 +196,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     }
     export_model();
   }
+  summary.overlap = report_overlap();
   replicas_.announce_end();
   log.close();
   return summary;
@@ -257,6 +259,15 @@ void TrainingRun::show_sample(RunLog& log) {
   samples.write(JsonLine().add("step", trainer_.steps_done()).add("text", text));
   samples.close();
   log.note(fmt::format("--- sample after step {}\n{}\n---", trainer_.steps_done(), text));
+}
+
+std::optional<OverlapReport> TrainingRun::report_overlap() {
+  std::optional<OverlapReport> report = replicas_.announce_overlap(trainer_, name_);
+  if (report) {
+    write_text(directory_.overlap(), overlap_json(*report) + "\n");
+    write_text(directory_.overlap_chart(), overlap_chart(overlap_timeline(*report)));
+  }
+  return report;
 }
 
 void TrainingRun::export_model() {

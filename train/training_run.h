@@ -36,6 +36,8 @@ struct RunSummary {
   double seconds = 0;      ///< of training steps, validation not counted
   double final_loss = 0;   ///< of the last step; NaN if this process made none
   StepTimes step_times;
+  /// Of runs of several ranks, where it is known.
+  std::optional<OverlapReport> overlap;
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
 };
 
@@ -50,8 +52,9 @@ struct RunOptions {
 /// Trains as `config` says and leaves everything in `directory`: config.txtpb (resolved, enough to
 /// repeat the run), environment.json, metrics.jsonl (one line a step), a TensorBoard event file,
 /// checkpoints/, samples.jsonl where samples are wanted, memory.json and memory.pickle where
-/// memory is recorded (train/run_memory.h), and at the end model.safetensors, config.json and the
-/// tokenizer's files.
+/// memory is recorded (train/run_memory.h), overlap.json and overlap.svg of runs of several ranks
+/// (train/overlap_report.h), and at the end model.safetensors, config.json and the tokenizer's
+/// files.
 ///
 /// In a directory that holds checkpoints it goes on from the newest one that is whole; damaged ones
 /// are set aside as step-%08d.damaged. The losses are those of a run that was never interrupted.
@@ -105,11 +108,13 @@ class TrainingRun {
   /// Returns with the trainer where training goes on, or throws.
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
   void show_sample(RunLog& log);
+  std::optional<OverlapReport> report_overlap();
   void export_model();
 
   RunDirectory directory_;
   RunLock lock_;
   Settings settings_;
+  std::string name_;
   std::string config_text_;
   RunMemory memory_;  // before the model
   Replicas replicas_;

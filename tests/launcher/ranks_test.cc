@@ -15,6 +15,7 @@ namespace lockstep::launcher {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 class RanksTest : public Program {
@@ -65,12 +66,19 @@ class RanksTest : public Program {
 TEST_F(RanksTest, TrainWithTheLossesOfOne) {
   put_config("run.txtpb");
   const std::string more = "--set train.steps=20 --set train.batch_size=12";
-  ASSERT_EQ(run("train run.txtpb --run-dir one " + more).status, 0);
+  const Result alone = run("train run.txtpb --run-dir one " + more);
+  ASSERT_EQ(alone.status, 0);
+  EXPECT_FALSE(says(alone.output, "overlap"));
   for (const int ranks : {2, 3}) {
     const std::string folder = fmt::format("of{}", ranks);
     const Result result = train(ranks, folder, more);
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_THAT(result.errors, HasSubstr(fmt::format("{} ranks of", ranks)));
+    EXPECT_THAT(result.output, ContainsRegex("\noverlap +[0-9.]+ of [0-9.]+ ms a step waited"));
+    EXPECT_THAT(file_content(folder_ / (folder + "/overlap.json")),
+                HasSubstr(fmt::format("\"ranks\":{},\"steps\":", ranks)));
+    EXPECT_THAT(file_content(folder_ / (folder + "/overlap.svg")),
+                HasSubstr(fmt::format("{} ranks", ranks)));
     const std::vector<double> one = losses("one");
     const std::vector<double> many = losses(folder);
     ASSERT_EQ(one.size(), 20U);

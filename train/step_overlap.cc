@@ -1,0 +1,89 @@
+#include "train/step_overlap.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/check.h"
+#include "core/ops/factory.h"
+
+namespace lockstep::train {
+
+namespace {
+
+double seconds_between(dist::BucketTimes::TimePoint from, dist::BucketTimes::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+StepOverlap overlap_of_step(const dist::Reducer& reducer, dist::BucketTimes::TimePoint start,
+                            double seconds) {
+  StepOverlap step;
+  step.seconds = seconds;
+  step.backward_end = seconds_between(start, reducer.backward_ended());
+  step.exposed = reducer.exposed_seconds();
+  for (const dist::BucketTimes& bucket : reducer.bucket_times()) {
+    step.bytes.push_back(bucket.bytes);
+    step.ready.push_back(seconds_between(start, bucket.ready));
+    step.launched.push_back(seconds_between(start, bucket.launched));
+    step.done.push_back(seconds_between(start, bucket.done));
+  }
+  return step;
+}
+
+StepOverlap median_step(std::span<const StepOverlap> steps) {
+  LS_ASSERT(!steps.empty());
+  const auto over_steps = [&](const auto& figure) {
+    std::vector<double> values;
+    for (const StepOverlap& each : steps) values.push_back(figure(each));
+    return median(std::move(values));
+  };
+  StepOverlap result;
+  result.seconds = over_steps([](const StepOverlap& s) { return s.seconds; });
+  result.backward_end = over_steps([](const StepOverlap& s) { return s.backward_end; });
+  result.exposed = over_steps([](const StepOverlap& s) { return s.exposed; });
+  result.bytes = steps[0].bytes;
+  for (size_t b = 0; b < result.bytes.size(); ++b) {
+    result.ready.push_back(over_steps([b](const StepOverlap& s) { return s.ready[b]; }));
+    result.launched.push_back(over_steps([b](const StepOverlap& s) { return s.launched[b]; }));
+    result.done.push_back(over_steps([b](const StepOverlap& s) { return s.done[b]; }));
+  }
+  return result;
+}
+
+StepOverlap latest_of_ranks(dist::ProcessGroup& group, StepOverlap step) {
+  const auto buckets = static_cast<int64_t>(step.bytes.size());
+  const Tensor all = empty({3 + 3 * buckets}, {DType::kF64, kCPU});
+  auto* const values = all.data<double>();
+  values[0] = step.seconds;
+  values[1] = step.backward_end;
+  values[2] = step.exposed;
+  double* next = values + 3;
+  for (auto* const list : {&step.ready, &step.launched, &step.done}) {
+    next = std::ranges::copy(*list, next).out;
+  }
+  group.all_reduce(all, {dist::ReduceOp::kMax}).wait();
+  step.seconds = values[0];
+  step.backward_end = values[1];
+  step.exposed = values[2];
+  const double* from = values + 3;
+  for (auto* const list : {&step.ready, &step.launched, &step.done}) {
+    std::copy_n(from, buckets, list->begin());
+    from += buckets;
+  }
+  return step;
+}
+
+void RecentOverlap::add(StepOverlap step) {
+  if (!steps_.empty() && steps_.back().bytes != step.bytes) steps_.clear();
+  steps_.push_back(std::move(step));
+  if (steps_.size() > kSteps) steps_.pop_front();
+}
+
+}  // namespace lockstep::train
