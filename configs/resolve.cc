@@ -167,6 +167,15 @@ bool names_a_device(std::string_view text) {
          index.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+void check_parallel(const RunConfig& config, const Origins& origins) {
+  if (config.reproducibility() == BITWISE && config.parallel().sync_batch_norm()) {
+    fail(origins, "parallel.sync_batch_norm",
+         "parallel.sync_batch_norm does not go with reproducibility: BITWISE: the samples that are "
+         "normalised together are those of all ranks, so that the number of ranks changes the "
+         "result. Leave one of them out.");
+  }
+}
+
 void check_memory(const MemoryConfig& memory, const Origins& origins) {
   // Each text by itself first, so that the place in the error is that of the field.
   MemoryConfig divisions;
@@ -219,6 +228,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_model(config, origins);
   check_train(config.train(), origins);
   check_optimizer(config, origins);
+  check_parallel(config, origins);
   check_memory(config.memory(), origins);
   check_texts(config, origins);
   kept.insert({"", origins[""]});

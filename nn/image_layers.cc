@@ -45,14 +45,19 @@ BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
 
 Tensor BatchNorm2d::forward(const Tensor& x) const {
   const ModuleScope scope(path());
-  if (is_training() && is_recomputing()) {
-    // The pass that is done again has moved the statistics already.
-    return batch_norm(x, weight, bias, running_mean.clone(), running_var.clone(), true, momentum_,
-                      epsilon_);
+  if (!is_training()) {
+    return batch_norm(x, weight, bias, running_mean, running_var, false, momentum_, epsilon_);
   }
-  if (is_training() && statistics_log() != nullptr) return forward_logged(x, *statistics_log());
-  if (is_training()) add_(num_batches_tracked, 1);
-  return batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, epsilon_);
+  // The pass that is done again has moved the statistics already.
+  if (is_recomputing()) return normalise(x, running_mean.clone(), running_var.clone());
+  if (statistics_log() != nullptr && !training_norm_) return forward_logged(x, *statistics_log());
+  add_(num_batches_tracked, 1);
+  return normalise(x, running_mean, running_var);
+}
+
+Tensor BatchNorm2d::normalise(const Tensor& x, const Tensor& mean, const Tensor& var) const {
+  return training_norm_ ? training_norm_(x, weight, bias, mean, var, momentum_, epsilon_)
+                        : batch_norm(x, weight, bias, mean, var, true, momentum_, epsilon_);
 }
 
 Tensor BatchNorm2d::forward_logged(const Tensor& x, StatisticsLog& log) const {

@@ -74,6 +74,11 @@ void Module::train(bool on) {
   for (const Child& child : children_) child.module->train(on);
 }
 
+void Module::for_each(const std::function<void(Module&)>& visit) {
+  visit(*this);
+  for (const Child& child : children_) child.module->for_each(visit);
+}
+
 void Module::log_statistics(StatisticsLog* log) {
   statistics_log_ = log;
   for (const Child& child : children_) child.module->log_statistics(log);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,9 @@ class Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
+
+  /// Calls `visit` with this module and all below, in the order of registration.
+  void for_each(const std::function<void(Module&)>& visit);
 
   /// Forward passes in training tell `log` what they find instead of moving running statistics;
   /// null ends that. StatisticsLog (nn/statistics_log.h) calls it.

@@ -17,6 +17,7 @@
 #include "train/grad_norm.h"
 #include "train/gradient_options.h"
 #include "train/non_finite_search.h"
+#include "train/sync_batch_norm.h"
 
 namespace lockstep::train {
 
@@ -61,6 +62,10 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
                .enabled = precision_ == Precision::kF16Mixed}),
       reducer_(trained_parameters(task_->model()), group_, options_of_reducer(config)),
       statistics_(task_->model(), group_, micro_batches_of_ranks(config.train(), group_)) {
+  if (group_ != nullptr && config.parallel().sync_batch_norm()) {
+    require_equal_shares(micro_batches_of_ranks(config.train(), group_));
+    convert_sync_batchnorm(task_->model(), *group_);
+  }
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device_.type)) {
     runtime->set_kernel_threads(num_threads());

@@ -50,6 +50,15 @@ TEST(Resolve, FillsTheDocumentedDefaults) {
   EXPECT_EQ(config.train().leaves(), 1);
 }
 
+TEST(Resolve, BatchNormOverRanksDoesNotGoWithBitwise) {
+  EXPECT_FALSE(load_text(kSmallest, "a.txtpb").parallel().sync_batch_norm());
+  EXPECT_TRUE(smallest_with({"parallel.sync_batch_norm=true"}).parallel().sync_batch_norm());
+  EXPECT_TRUE(problem({"parallel.sync_batch_norm=true", "reproducibility=BITWISE",
+                       "train.batch_size=8", "train.micro_batch_size=1"})
+                  .starts_with("parallel.sync_batch_norm does not go with reproducibility: "
+                               "BITWISE: the samples that are normalised together"));
+}
+
 TEST(Resolve, DerivesDefaultsFromOtherFields) {
   const RunConfig config = smallest_with(
       {kLlama, "model.llama.layers=1", "model.llama.heads=4", "model.llama.width=128"});

@@ -86,6 +86,34 @@ TEST(BatchNorm2d, TellsALogWhatItFindsAndLeavesItsStatistics) {
   expect_near(norm.running_mean, moved.running_mean, 0, 0);
 }
 
+TEST(BatchNorm2d, CanBeGivenAnotherNormForTraining) {
+  const Tensor x = random_tensor({4, 3, 5, 5});
+  BatchNorm2d norm(3, 1e-5, 0.2);
+  int calls = 0;
+  norm.set_training_norm([&](const Tensor& input, const Tensor& weight, const Tensor& bias,
+                             const Tensor& mean, const Tensor& var, double momentum,
+                             double epsilon) {
+    ++calls;
+    return batch_norm(input, weight, bias, mean, var, true, momentum, epsilon) * 2.0;
+  });
+  const BatchNorm2d plain(3, 1e-5, 0.2);
+  {
+    // Moves its statistics itself, whoever listens.
+    const StatisticsLog log(norm);
+    expect_near(norm.forward(x), plain.forward(x) * 2.0, 0, 0);
+    EXPECT_TRUE(log.moves().empty());
+    EXPECT_TRUE(log.counters().empty());
+  }
+  expect_near(norm.running_var, plain.running_var, 0, 0);
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 1);
+  norm.eval();
+  norm.forward(x);
+  EXPECT_EQ(calls, 1);
+  norm.train();
+  norm.set_training_norm({});
+  expect_near(norm.forward(x), plain.forward(x), 0, 0);
+}
+
 TEST(BatchNorm2d, BuffersHaveTheNamesThatOtherProgramsUse) {
   const BatchNorm2d norm(3);
   std::vector<std::string> names;

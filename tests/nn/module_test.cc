@@ -50,6 +50,13 @@ TEST(Module, NamesAreDottedPathsInOrderOfRegistration) {
   EXPECT_EQ(pair.parameter_count(), 5);
 }
 
+TEST(Module, EachIsVisitedOnceBeforeThoseBelowIt) {
+  Pair pair(zeros({2}), zeros({3}));
+  std::vector<Module*> visited;
+  pair.for_each([&](Module& module) { visited.push_back(&module); });
+  EXPECT_EQ(visited, (std::vector<Module*>{&pair, &pair.a, &pair.b}));
+}
+
 TEST(Module, KnowsItsPathHoweverDeepItIsPut) {
   struct Model : Module {
     Model() : pair(zeros({2}), zeros({3})), leaf(zeros({1})) {
