@@ -32,8 +32,10 @@ Difference first_difference(const std::string& first, const std::string& second)
   }
 }
 
-std::vector<std::string> gather_texts(ProcessGroup& group, const std::string& text,
-                                      const CollectiveOptions& options) {
+}  // namespace
+
+std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text,
+                                          const CollectiveOptions& options) {
   const auto size = static_cast<size_t>(group.size());
   const Tensor length = empty({1}, {DType::kI64, kCPU}).fill_(static_cast<int64_t>(text.size()));
   const Tensor lengths = empty({group.size()}, {DType::kI64, kCPU});
@@ -52,15 +54,9 @@ std::vector<std::string> gather_texts(ProcessGroup& group, const std::string& te
   return texts;
 }
 
-}  // namespace
-
-std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text) {
-  return gather_texts(group, text, {});
-}
-
 void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
                   const CollectiveOptions& options) {
-  const std::vector<std::string> texts = gather_texts(group, text, options);
+  const std::vector<std::string> texts = all_gather_texts(group, text, options);
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
     const Difference lines = first_difference(texts[0], texts[rank]);

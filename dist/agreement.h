@@ -8,7 +8,8 @@
 namespace lockstep::dist {
 
 /// Every rank's text, in the order of ranks. All ranks call it.
-std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text);
+std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text,
+                                          const CollectiveOptions& options = {});
 
 /// All ranks call it. Throws MismatchError on all of them where a rank's text is another one than
 /// rank 0's, naming the first line that differs, with both. `op` and `what` are for the message:

@@ -95,6 +95,11 @@ CheckpointManifest manifest_from(const Json& json) {
   manifest.samples_per_batch = integer<int64_t>(data.at("samples_per_batch"));
   manifest.data = parse_hex(data.at("fingerprint").get<std::string>());
   manifest.isa = json.at("isa").get<std::string>();
+  if (json.contains("arithmetic")) {
+    for (const auto& [name, value] : json["arithmetic"].items()) {
+      manifest.arithmetic.push_back({name, value.get<std::string>()});
+    }
+  }
   for (const auto& [name, file] : json.at("files").items()) {
     manifest.files[name] = digest_from(file);
   }
@@ -119,6 +124,7 @@ std::string format_manifest(const CheckpointManifest& manifest) {
                   {"samples_per_batch", manifest.samples_per_batch},
                   {"fingerprint", manifest.data.hex()}};
   json["isa"] = manifest.isa;
+  for (const ArithmeticFact& fact : manifest.arithmetic) json["arithmetic"][fact.name] = fact.value;
   for (const auto& [name, digest] : manifest.files) json["files"][name] = to_json(digest);
   std::string text = json.dump(1);
   text.resize(text.rfind('\n'));  // without the closing brace: one more member follows

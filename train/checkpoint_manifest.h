@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/arithmetic_facts.h"
 #include "core/generator.h"
 #include "train/content_hash.h"
 #include "train/tensor_file.h"
@@ -28,7 +30,8 @@ struct CheckpointManifest {
   RandomKey random;                            ///< the next call of the default generator
   ContentHash data;                            ///< Task::data_fingerprint
   int64_t samples_per_batch = 0;
-  std::string isa;  ///< instruction sets of the writer: other ones may round otherwise
+  std::string isa;                         ///< instruction sets of the writer's processor
+  std::vector<ArithmeticFact> arithmetic;  ///< the writer's; empty where it did not say
   /// By name; of files that are not safetensors `header` is the hash of the whole.
   std::map<std::string, FileDigest> files;
 };

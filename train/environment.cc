@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/arithmetic_facts.h"
 #include "train/machine.h"
 
 namespace lockstep::train {
@@ -70,16 +71,6 @@ std::string local_time() {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S%z", &parts)};
 }
 
-std::string compiler() {
-#if defined(__clang__)
-  return "clang " __clang_version__;
-#elif defined(__GNUC__)
-  return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
-#else
-  return "";
-#endif
-}
-
 std::map<std::string, std::string> known_libraries() {
   return {{"bzip2", BZ2_bzlibVersion()},
           {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
@@ -116,7 +107,10 @@ std::string environment_json(const EnvironmentFacts& facts) {
   json["cores_allowed"] = cores_allowed();
   json["memory_allowed_bytes"] = memory_allowed();
   json["threads"] = facts.threads;
-  json["compiler"] = or_null(compiler());
+  for (const ArithmeticFact& fact : arithmetic_facts()) {
+    if (fact.name == "compiler") json["compiler"] = or_null(fact.value);
+    json["arithmetic"][fact.name] = fact.value;
+  }
   json["libraries"] = libraries;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

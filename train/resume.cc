@@ -8,6 +8,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/check.h"
+#include "train/arithmetic.h"
 #include "train/checkpoint.h"
 #include "train/machine.h"
 
@@ -38,12 +39,31 @@ void note_changes(const fs::path& path, const CheckpointManifest& manifest, Trai
         "the training data is not what the checkpoint was trained on: losses will differ from an "
         "uninterrupted run's");
   }
+  // Earlier versions told the processor's instruction sets alone.
   const std::string isa = fmt::format("{}", fmt::join(isa_features(), " "));
-  if (manifest.isa != isa) {
+  const std::string difference =
+      manifest.arithmetic.empty() ? manifest.isa == isa ? "" : "other instruction sets"
+                                  : arithmetic_difference(manifest.arithmetic, arithmetic_facts());
+  if (!difference.empty()) {
     notes.push_back(
-        "this processor has other instruction sets than the checkpoint's: losses may differ in "
-        "their last bits");
+        fmt::format("this process does not compute as the one that wrote the checkpoint ({}): "
+                    "losses may differ in their last bits",
+                    difference));
   }
+}
+
+/// With BITWISE a run goes on with its bits, or not without a word of the user.
+void check_arithmetic(const fs::path& path, const CheckpointManifest& manifest,
+                      const config::RunConfig& config) {
+  if (config.reproducibility() != config::BITWISE || manifest.arithmetic.empty()) return;
+  const std::string difference = arithmetic_difference(manifest.arithmetic, arithmetic_facts());
+  LS_CHECK(
+      difference.empty(), CheckpointError,
+      "[checkpoint] {} was not written by a process that computes as this one, so that "
+      "reproducibility: BITWISE cannot hold. {}. Go on where that is as it was (build, "
+      "processor, LOCKSTEP_CPU_CAPABILITY, ONEDNN_MAX_CPU_ISA); or with other last bits: --set "
+      "reproducibility=ORDINARY --set train.leaves={}.",
+      path.string(), difference, config.train().leaves());
 }
 
 void set_aside(const fs::path& path) {
@@ -72,6 +92,7 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
       damaged.push_back(entry->path);
       continue;
     }
+    check_arithmetic(entry->path, manifest, config);
     restore(trainer, entry->path, manifest);
     for (const fs::path& path : damaged) set_aside(path);
     resumption.from = entry->path;

@@ -13,6 +13,7 @@
 #include "core/parallel.h"
 #include "dist/process_group.h"
 #include "nn/statistics_log.h"
+#include "train/arithmetic.h"
 #include "train/build.h"
 #include "train/grad_norm.h"
 #include "train/gradient_options.h"
@@ -65,6 +66,9 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
   if (group_ != nullptr && config.parallel().sync_batch_norm()) {
     require_equal_shares(micro_batches_of_ranks(config.train(), group_));
     convert_sync_batchnorm(task_->model(), *group_);
+  }
+  if (group_ != nullptr && config.reproducibility() == config::BITWISE) {
+    require_same_arithmetic(*group_, arithmetic_facts());
   }
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device_.type)) {

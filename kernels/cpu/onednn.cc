@@ -1,11 +1,15 @@
 #include "kernels/cpu/onednn.h"
 
+#include <dnnl_debug.h>
+
 #include <array>
 #include <cstddef>
 #include <dnnl.hpp>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/arithmetic_facts.h"
 #include "core/check.h"
 #include "core/parallel.h"
 
@@ -17,6 +21,22 @@ dnnl::engine& engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
+
+/// Version and what the processor and the library's own variables (ONEDNN_MAX_CPU_ISA, ...) make it
+/// use.
+std::string describe() {
+  const dnnl_version_t& version = *dnnl_version();
+  std::string text = fmt::format("{}.{}.{} with {}", version.major, version.minor, version.patch,
+                                 dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()));
+  const dnnl_cpu_isa_hints_t hints = dnnl_get_cpu_isa_hints();
+  if (hints != dnnl_cpu_isa_no_hints) text += fmt::format(", {}", dnnl_cpu_isa_hints2str(hints));
+  dnnl_fpmath_mode_t mode = dnnl_fpmath_mode_strict;
+  dnnl_get_default_fpmath_mode(&mode);
+  if (mode != dnnl_fpmath_mode_strict) text += fmt::format(", {}", dnnl_fpmath_mode2str(mode));
+  return text;
+}
+
+[[maybe_unused]] const bool kTold = tell_arithmetic("oneDNN", describe);
 
 /// m, n, k, lda, ldb, ldc, transposes.
 using MatmulKey = std::array<int64_t, 7>;

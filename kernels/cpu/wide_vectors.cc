@@ -1,7 +1,10 @@
 #include "kernels/cpu/wide_vectors.h"
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
+
+#include "core/arithmetic_facts.h"
 
 namespace lockstep::cpu {
 
@@ -17,6 +20,9 @@ bool detect() {
   return false;
 #endif
 }
+
+[[maybe_unused]] const bool kTold =
+    tell_arithmetic("kernels", [] { return std::string(has_wide_vectors() ? "avx512" : "avx2"); });
 
 }  // namespace
 

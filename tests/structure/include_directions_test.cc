@@ -81,6 +81,7 @@ const std::vector<Wrapping>& wrappings() {
   static const std::vector<Wrapping> kWrappings = {
       {"dnnl.hpp", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
       {"dnnl.h", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
+      {"dnnl_debug.h", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
       {"oneapi/", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
       {"mpi.h", [](auto& path) { return path == "dist/mpi_transport.cc"; },
        "dist/mpi_transport.cc"},

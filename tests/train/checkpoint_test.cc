@@ -177,6 +177,46 @@ TEST_F(CheckpointTest, ChangesOfConfigAndDataAreToldWhenResuming) {
   EXPECT_TRUE(says(resumption.notes[2], "training data is not what"));
 }
 
+/// As if a process with other `kernels` had written it; with none, one that tells nothing.
+void rewrite_arithmetic(const fs::path& path, std::vector<ArithmeticFact> facts) {
+  CheckpointManifest manifest = parse_manifest(file_content(path / "checkpoint.json"), "x");
+  EXPECT_EQ(manifest.arithmetic, arithmetic_facts());
+  manifest.arithmetic = std::move(facts);
+  put_file(path / "checkpoint.json", format_manifest(manifest));
+}
+
+TEST_F(CheckpointTest, BitwiseDoesNotGoOnWithOtherArithmetic) {
+  const std::string bitwise = "reproducibility: BITWISE train { micro_batch_size: 1 }";
+  save_at(tiny_run(folder_, bitwise), {1});
+  std::vector<ArithmeticFact> others = arithmetic_facts();
+  for (ArithmeticFact& fact : others) {
+    if (fact.name == "kernels") fact.value = "avx9000";
+  }
+  rewrite_arithmetic(at(1), others);
+  const auto resumed = [&](const std::string& more) {
+    const config::RunConfig config = tiny_run(folder_, more);
+    Trainer trainer(config);
+    return resume(trainer, folder_ / "checkpoints", config);
+  };
+  const std::string message = message_of<CheckpointError>([&] { resumed(bitwise); });
+  EXPECT_TRUE(says(message, "kernels: expected \"avx9000\", got \"avx"));
+  EXPECT_TRUE(says(message, "--set reproducibility=ORDINARY --set train.leaves=8"));
+  EXPECT_EQ(steps_left(), std::vector<int64_t>{1});
+
+  const Resumption ordinary = resumed("train { micro_batch_size: 1 leaves: 8 }");
+  EXPECT_EQ(ordinary.from, at(1));
+  EXPECT_TRUE(says(ordinary.notes.back(), "kernels: expected \"avx9000\""));
+}
+
+TEST_F(CheckpointTest, BitwiseGoesOnFromOneThatTellsNoArithmetic) {
+  const config::RunConfig config =
+      tiny_run(folder_, "reproducibility: BITWISE train { micro_batch_size: 1 }");
+  save_at(config, {1});
+  rewrite_arithmetic(at(1), {});
+  Trainer trainer(config);
+  EXPECT_EQ(resume(trainer, folder_ / "checkpoints", config).notes.size(), 1u);
+}
+
 TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   CheckpointManifest manifest;
   manifest.lockstep_version = "1.2.3";
@@ -188,6 +228,7 @@ TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   manifest.data = {.low = 1, .high = ~uint64_t{0}};
   manifest.samples_per_batch = 16;
   manifest.isa = "avx2 fma";
+  manifest.arithmetic = {{"z", "1"}, {"a", "2"}};
   manifest.files["a b\"c"] = {.bytes = 7, .header = {2, 3}, .tensors = {{"w", {4, 5}}}};
   const std::string text = format_manifest(manifest);
   const CheckpointManifest back = parse_manifest(text, "x");
@@ -195,6 +236,7 @@ TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   EXPECT_EQ(back.position, manifest.position);
   EXPECT_EQ(back.grad_scaler, manifest.grad_scaler);
   EXPECT_EQ(back.random, manifest.random);
+  EXPECT_EQ(back.arithmetic, manifest.arithmetic);
   EXPECT_EQ(back.files, manifest.files);
 }
 

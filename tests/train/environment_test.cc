@@ -33,6 +33,8 @@ TEST(Environment, SaysWhereAndHowTheProgramRuns) {
   EXPECT_EQ(json["host"], host);
   EXPECT_EQ(json["working_directory"], std::filesystem::current_path().string());
   EXPECT_EQ(json["start_time"].get<std::string>().size(), 24u);  // 2026-01-31T12:34:56+0100
+  EXPECT_TRUE(json["arithmetic"].contains("kernels"));
+  EXPECT_TRUE(json["arithmetic"].contains("oneDNN"));
   for (const char* name : {"commit", "os", "kernel", "cpu", "isa", "compiler"}) {
     EXPECT_TRUE(json.contains(name)) << name;
   }

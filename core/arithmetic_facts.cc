@@ -1,0 +1,52 @@
+#include "core/arithmetic_facts.h"
+
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace lockstep {
+
+namespace {
+
+struct Told {
+  std::mutex lock;
+  std::map<std::string, std::string (*)()> values;
+};
+
+Told& told() {
+  static Told told;
+  return told;
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#else
+  return "unknown";
+#endif
+}
+
+}  // namespace
+
+std::vector<ArithmeticFact> arithmetic_facts() {
+  std::vector<ArithmeticFact> facts = {
+      {"lockstep", LOCKSTEP_VERSION},
+      {"compiler", compiler()},
+      {"C library", fmt::format("glibc {}", gnu_get_libc_version())}};
+  const std::lock_guard guard(told().lock);
+  for (const auto& [name, value] : told().values) facts.push_back({name, value()});
+  return facts;
+}
+
+bool tell_arithmetic(std::string name, std::string (*value)()) {
+  const std::lock_guard guard(told().lock);
+  told().values[std::move(name)] = value;
+  return true;
+}
+
+}  // namespace lockstep
