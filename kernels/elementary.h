@@ -5,11 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#if defined(__CUDACC__)
-#define LS_HOST_DEVICE __host__ __device__
-#else
-#define LS_HOST_DEVICE
-#endif
+#include "core/host_device.h"
 
 namespace lockstep {
 

@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/dispatcher.h"
+#include "core/mix_bits.h"
 #include "core/queued_kernel.h"
 
 namespace lockstep {
@@ -93,14 +94,7 @@ std::vector<std::string> StressFindings::first() const {
 }
 
 StressPattern StressPattern::of(uint64_t number) {
-  // Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014.
-  const auto mixed = [](uint64_t x) {
-    x += 0x9E3779B97F4A7C15;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-    return x ^ (x >> 31);
-  };
-  return {mixed(number), mixed(~number) | 1};
+  return {mix_bits(number + kGoldenRatio), mix_bits(~number + kGoldenRatio) | 1};
 }
 
 void StressPattern::write(void* data, size_t bytes) const {

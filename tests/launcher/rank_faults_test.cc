@@ -28,15 +28,19 @@ class RankFaults : public FaultyJob {
  protected:
   RankFaults() { put_job("run.txtpb"); }
 
-  /// A rank goes wrong in its 20th forward; `what` is of tests/plugins/rank_fault.cc.
-  Launched start_with_fault(int rank, const std::string& what) const {
+  /// Ranks go wrong as tests/plugins/rank_fault.cc says.
+  Launched start_with_faults(const std::string& faults, const std::string& more = "") const {
 #ifdef LOCKSTEP_TEST_PLUGINS
     const std::string plugin = LOCKSTEP_TEST_PLUGINS "/librank_fault.so";
 #else
     const std::string plugin;
 #endif
-    return start(fmt::format("-x RANK_FAULT={}:20:{} run.txtpb --run-dir run --load '{}'", rank,
-                             what, plugin));
+    return start(fmt::format("-x RANK_FAULT={} run.txtpb --run-dir run --load '{}' {}", faults,
+                             plugin, more));
+  }
+  /// A rank goes wrong in its 20th forward.
+  Launched start_with_fault(int rank, const std::string& what) const {
+    return start_with_faults(fmt::format("{}:relu:20:{}", rank, what));
   }
   /// Every step's loss as it was written.
   std::vector<std::string> losses(const std::string& folder) const {
@@ -89,6 +93,36 @@ TEST_F(RankFaults, OneThatCrashesInACollectiveIsNamedAndTheStoppedOneGoesToo) {
   EXPECT_EQ(result.status, 128 + SIGSEGV) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 1 "));
   EXPECT_THAT(result.errors, HasSubstr("rank 0 has not answered for "));
+}
+
+TEST_F(RankFaults, OneThatIsKilledInAnyPhaseOfAStepIsNamedAndTheOthersEnd) {
+  // Four hidden layers, each with a bucket of its own: calls 21 to 24 are those of the sixth step.
+  const std::string layers =
+      "--set model.mlp.hidden_widths=[32,32,32,32] "
+      "--set parallel.bucket_mib=0.001 --set parallel.first_bucket_mib=0.001";
+  for (const int rank : {0, 1}) {
+    const auto faults = {
+        fmt::format("{}:relu:22:kill", rank),
+        // In backward: when no hidden layer's bucket has left, when some have, when all but one.
+        fmt::format("{}:threshold_backward:21:kill", rank),
+        fmt::format("{}:threshold_backward:23:kill", rank),
+        fmt::format("{}:threshold_backward:24:kill", rank),
+        // While it waits for the other's last buckets, all of its own being under way.
+        fmt::format("{}:threshold_backward:24:sleep:800,{}:threshold_backward:24:kill:400",
+                    1 - rank, rank),
+        // Between the sums over ranks and the update: a norm for each of ten parameters.
+        fmt::format("{}:_block_square_sums:55:kill", rank),
+    };
+    for (const std::string& fault : faults) {
+      Launched launched = start_with_faults(fault, layers);
+      const Result result = end_within(launched, 30s);
+      EXPECT_EQ(result.status, 128 + SIGKILL) << fault << "\n" << result.errors;
+      EXPECT_THAT(result.errors, HasSubstr(fmt::format("lockstep launch: rank {} ", rank)));
+      EXPECT_THAT(result.errors, HasSubstr("signal 9 (Killed"));
+      EXPECT_LE(losses("run").size(), 5U) << fault;
+      std::filesystem::remove_all(folder_ / "run");
+    }
+  }
 }
 
 TEST_F(RankFaults, OneThatExitsAsIfAllWereWellIsAFailure) {

@@ -1,18 +1,28 @@
-// A plug-in with which one rank of a job goes wrong in the middle of forward: a kernel of its own
-// for relu, right but for one call.
+// A plug-in with which ranks of a job go wrong in the middle of a step: kernels of its own for an
+// operator of forward, one of backward and one of what comes after the sums over ranks, right but
+// for one call.
 //
-//   RANK_FAULT=RANK:CALL:WHAT   the rank, by OMPI_COMM_WORLD_RANK; the call, from 1 on; and
-//     segv                      SIGSEGV
-//     exit                      the program ends as if all were well, by exit(0)
-//     throw                     an exception
+//   RANK_FAULT=RANK:OPERATOR:CALL:WHAT[:MILLISECONDS][,...]
+//
+// the rank, by OMPI_COMM_WORLD_RANK; relu, threshold_backward or _block_square_sums; the call, from
+// 1 on; and
+//
+//   segv    SIGSEGV
+//   kill    SIGKILL, so many milliseconds later where that is said: the rank goes on meanwhile
+//   exit    the program ends as if all were well, by exit(0)
+//   throw   an exception
+//   sleep   for so many milliseconds
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "core/plugin_wrapper.h"
 
@@ -23,34 +33,94 @@ using namespace lockstep::plugin;
 struct Fault {
   int call = 0;  ///< 0: none
   std::string what;
+  std::chrono::milliseconds time{0};
 };
 
-Fault fault_of_this_rank() {
+/// Of this rank in this operator: one at most.
+Fault fault_in(const std::string& op) {
   const char* const wanted = std::getenv("RANK_FAULT");
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  int whose = -1;
-  int call = 0;
-  char what[16] = {};
   if (wanted == nullptr || rank == nullptr) return {};
-  if (std::sscanf(wanted, "%d:%d:%15s", &whose, &call, what) != 3 || call < 1) {
-    throw std::invalid_argument("RANK_FAULT is not RANK:CALL:WHAT");
+  std::istringstream faults(wanted);
+  for (std::string each; std::getline(faults, each, ',');) {
+    int whose = -1;
+    char where[32] = {};
+    int call = 0;
+    char what[16] = {};
+    int milliseconds = 0;
+    if (std::sscanf(each.c_str(), "%d:%31[^:]:%d:%15[^:]:%d", &whose, where, &call, what,
+                    &milliseconds) < 4 ||
+        call < 1) {
+      throw std::invalid_argument("RANK_FAULT is not RANK:OPERATOR:CALL:WHAT[:MILLISECONDS],...");
+    }
+    if (whose == std::atoi(rank) && where == op) {
+      return {call, what, std::chrono::milliseconds(milliseconds)};
+    }
   }
-  return whose == std::atoi(rank) ? Fault{call, what} : Fault{};
+  return {};
 }
 
-void relu(Result out, View self) {
-  static const Fault fault = fault_of_this_rank();
-  static std::atomic<int> calls = 0;
-  if (++calls == fault.call) {
-    if (fault.what == "segv") (void)std::raise(SIGSEGV);
-    if (fault.what == "exit") std::exit(0);
-    throw std::runtime_error("the fault that was asked for");
+/// The calls of one operator.
+class Calls {
+ public:
+  explicit Calls(const std::string& op) : fault_(fault_in(op)) {}
+
+  void count() {
+    if (++calls_ != fault_.call) return;
+    if (fault_.what == "segv") (void)std::raise(SIGSEGV);
+    if (fault_.what == "exit") std::exit(0);
+    if (fault_.what == "throw") throw std::runtime_error("the fault that was asked for");
+    if (fault_.what == "sleep") std::this_thread::sleep_for(fault_.time);
+    if (fault_.what == "kill" && fault_.time.count() == 0) (void)std::raise(SIGKILL);
+    if (fault_.what == "kill") {
+      std::thread([time = fault_.time] {
+        std::this_thread::sleep_for(time);
+        (void)std::raise(SIGKILL);
+      }).detach();
+    }
   }
+
+ private:
+  Fault fault_;
+  std::atomic<int> calls_ = 0;
+};
+
+void relu(Result out, View self) {
+  static Calls calls("relu");
+  calls.count();
   const float* const from = self.data<float>();
   std::transform(from, from + self.numel(), out.data<float>(),
                  [](float value) { return value > 0 ? value : 0; });
 }
 
+void threshold_backward(Result out, View gradient, View self, Number threshold) {
+  static Calls calls("threshold_backward");
+  calls.count();
+  const float* const from = gradient.data<float>();
+  std::transform(from, from + gradient.numel(), self.data<float>(), out.data<float>(),
+                 [limit = threshold.to_double()](float value, float input) {
+                   return static_cast<double>(input) > limit ? value : 0;
+                 });
+}
+
+void block_square_sums(Result out, View self) {
+  static Calls calls("_block_square_sums");
+  calls.count();
+  constexpr int64_t kBlock = 4096;
+  for (int64_t block = 0; block < out.numel(); ++block) {
+    double sum = 0;
+    for (int64_t i = block * kBlock; i < std::min(self.numel(), (block + 1) * kBlock); ++i) {
+      const double value = self.data<float>()[i];
+      sum += value * value;
+    }
+    out.data<double>()[block] = sum;
+  }
+}
+
 }  // namespace
 
-LS_PLUGIN(library) { library.override_kernel("relu", &relu); }
+LS_PLUGIN(library) {
+  library.override_kernel("relu", &relu);
+  library.override_kernel("threshold_backward", &threshold_backward);
+  library.override_kernel("_block_square_sums", &block_square_sums);
+}
