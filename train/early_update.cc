@@ -15,11 +15,18 @@ void EarlyUpdate::begin(int64_t targets, double learning_rate) {
 
 void EarlyUpdate::update(std::span<const uint32_t> parameters,
                          const std::vector<Tensor>& gradients) {
+  waiting_.insert(waiting_.end(), parameters.begin(), parameters.end());
+  if (targets_work_.is_completed()) finish(gradients);
+}
+
+void EarlyUpdate::finish(const std::vector<Tensor>& gradients) {
+  if (waiting_.empty()) return;
   const NoGradGuard no_grad;
   targets_work_.wait();
   square_sums_.resize(gradients.size());
-  for (const uint32_t each : parameters) square_sums_[each] = _block_square_sums(gradients[each]);
-  optimizer_.step_part(parameters, gradients, learning_rate_, 1.0 / *targets_.data<double>());
+  for (const uint32_t each : waiting_) square_sums_[each] = _block_square_sums(gradients[each]);
+  optimizer_.step_part(waiting_, gradients, learning_rate_, 1.0 / *targets_.data<double>());
+  waiting_.clear();
 }
 
 }  // namespace lockstep::train

@@ -22,12 +22,15 @@ class EarlyUpdate {
   /// Between the last forward pass of a step and its backward, on all ranks. `targets`: of this
   /// rank in the step.
   void begin(int64_t targets, double learning_rate);
-  /// Updates these parameters. Gradients in the order of all parameters; those of these are
-  /// complete, and are divided by the number of targets as they are read.
+  /// Updates these parameters, now or, where the number of targets is still under way, with a later
+  /// call: backward does not wait for it. Gradients in the order of all parameters; those of these
+  /// are complete, and are divided by the number of targets as they are read.
   void update(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients);
+  /// After the step's last `update`: what is left of it.
+  void finish(const std::vector<Tensor>& gradients);
 
-  /// After the step's last `update`: `_block_square_sums` of every gradient, which were in the
-  /// processor's caches for the update anyway.
+  /// After `finish`: `_block_square_sums` of every gradient, which were in the processor's caches
+  /// for the update anyway.
   const std::vector<Tensor>& square_sums() const { return square_sums_; }
 
  private:
@@ -36,6 +39,7 @@ class EarlyUpdate {
   double learning_rate_ = 0;
   Tensor targets_;  ///< f64 [1], of all ranks once `targets_work_` is done
   dist::Work targets_work_;
+  std::vector<uint32_t> waiting_;  ///< parameters
   std::vector<Tensor> square_sums_;
 };
 

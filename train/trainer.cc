@@ -147,6 +147,7 @@ StepResult Trainer::step() {
     run_leaf(batch, leaf, result, numbers, targets);
   }
   reducer_.finish();
+  if (early_update_) early_update_->finish(reducer_.gradients());
   statistics_.apply();
   if (group_ != nullptr) result.exposed_comm_ms = reducer_.exposed_seconds() * 1e3;
   const std::vector<Tensor>& gradients = reducer_.gradients();

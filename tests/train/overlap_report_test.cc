@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -140,9 +141,13 @@ TEST(OverlapReport, IsNotWrittenForARankAloneOrADeviceWhoseTimesAreNotKnown) {
   }
   EXPECT_TRUE(std::filesystem::exists(alone / "run/model.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(alone / "run/overlap.json"));
-  Trainer trainer(tiny_run(alone, "device: \"host:0\""));
-  trainer.step();
-  EXPECT_TRUE(trainer.overlap().steps().empty());
+  const config::RunConfig config = tiny_run(alone, "device: \"host:0\"");
+  rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
+    const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
+    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    trainer.step();
+    EXPECT_TRUE(trainer.overlap().steps().empty());
+  }));
 }
 
 }  // namespace
