@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 
 #include "autograd/grad_mode.h"
@@ -73,12 +74,25 @@ CollectiveOptions at_start(const ProcessGroup& group) {
   return {.timeout = std::max(group.timeout(), kStartMayTake)};
 }
 
-void broadcast_values(ProcessGroup& group, const Tensor& tensor) {
+void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root) {
   const NoGradGuard no_grad;
-  if (tensor.is_contiguous()) return group.broadcast(tensor.detach(), 0).wait();
-  const Tensor copy = tensor.detach().contiguous();
-  group.broadcast(copy, 0).wait();
-  if (group.rank() != 0) tensor.detach().copy_(copy);
+  std::vector<Tensor> dense;
+  std::vector<Device> devices;
+  for (const Tensor& tensor : tensors) {
+    dense.push_back(tensor.detach().contiguous());
+    const bool known = std::ranges::find(devices, tensor.device()) != devices.end();
+    if (!known) devices.push_back(tensor.device());
+  }
+  for (const Device& device : devices) {
+    std::vector<Tensor> here;
+    std::ranges::copy_if(dense, std::back_inserter(here),
+                         [&](const Tensor& tensor) { return tensor.device() == device; });
+    group.broadcast(here, root).wait();
+  }
+  if (group.rank() == root) return;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].is_contiguous()) tensors[i].detach().copy_(dense[i]);
+  }
 }
 
 }  // namespace lockstep::dist

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,11 @@ void require_same(ProcessGroup& group, const char* op, const char* what, const s
 /// which each does by itself; at least 10 minutes.
 CollectiveOptions at_start(const ProcessGroup& group);
 
-/// Every rank's `tensor` becomes that of rank 0, whatever its strides: what is not dense goes
-/// through a copy. Done when it returns.
-void broadcast_values(ProcessGroup& group, const Tensor& tensor);
+/// Every rank's `tensors` become those of rank `root`, whatever their strides: what is not dense
+/// goes through a copy. Those of one device are under way together. Done when it returns.
+void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root = 0);
+inline void broadcast_values(ProcessGroup& group, const Tensor& tensor, int root = 0) {
+  broadcast_values(group, std::span<const Tensor>(&tensor, 1), root);
+}
 
 }  // namespace lockstep::dist

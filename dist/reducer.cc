@@ -7,6 +7,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
+#include "autograd/meta.h"
 #include "core/check.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
@@ -31,16 +32,16 @@ std::vector<PlannedParameter> planned(const std::vector<NamedTensor>& parameters
   return result;
 }
 
-std::string description(const std::vector<NamedTensor>& parameters) {
+}  // namespace
+
+std::string description(const std::vector<NamedTensor>& tensors) {
   std::string text;
-  for (const NamedTensor& each : parameters) {
+  for (const NamedTensor& each : tensors) {
     text +=
         fmt::format("{} {} {}\n", each.name, to_string(each.tensor.dtype()), each.tensor.shape());
   }
   return text;
 }
-
-}  // namespace
 
 Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
                  const ReducerOptions& options)
@@ -56,14 +57,20 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
   LS_CHECK(!options_.on_reduced || !options_.find_unused_parameters, DistError,
            "[reducer] on_reduced: which parameters are not used is known only when backward has "
            "ended. Leave find_unused_parameters out.");
+  LS_CHECK(!options_.average_over_present || (options_.tree_leaves == 0 && !options_.average),
+           DistError,
+           "[reducer] average_over_present: expected neither average nor a tree of leaves with it. "
+           "A step of tree_leaves has all its leaves, whatever the number of ranks.");
+  LS_CHECK(!options_.on_reduced || !options_.average_over_present, DistError,
+           "[reducer] on_reduced: what sums are divided by is known only when backward has ended. "
+           "Leave average_over_present out.");
   check_parameters();
   lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), options_.buckets));
   if (group_ == nullptr && !options_.on_reduced) return;
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
-    hooks_.push_back(register_hook(parameters_[i].tensor, [this, i](const Tensor&) {
-      check_not_sent(i);
-      return Tensor();
-    }));
+    // Not a hook of the tensor, which also sees what grad() asks for.
+    hooks_.push_back(register_prehook(*gradient_edge(parameters_[i].tensor).node,
+                                      [this, i](std::span<Tensor>) { check_not_sent(i); }));
     hooks_.push_back(register_post_accumulate_grad_hook(
         parameters_[i].tensor, [this, i](const Tensor&) { gradient_arrived(i); }));
   }
@@ -78,6 +85,7 @@ Reducer::~Reducer() {
 }
 
 void Reducer::check_parameters() const {
+  std::map<const void*, std::string> names;
   for (const NamedTensor& each : parameters_) {
     LS_CHECK(
         each.tensor.defined() && each.tensor.requires_grad() && each.tensor.is_leaf(),
@@ -85,6 +93,10 @@ void Reducer::check_parameters() const {
         "[reducer] parameter {}: expected a leaf that requires grad. Call set_requires_grad(), "
         "or leave it out.",
         each.name);
+    const auto [first, is_new] = names.emplace(each.tensor.impl(), each.name);
+    LS_CHECK(is_new, AutogradError,
+             "[reducer] parameters {} and {} are one tensor, which has one gradient. Pass it once.",
+             first->second, each.name);
   }
   if (group_ == nullptr) return;
   require_same(*group_, "reducer", "model", description(parameters_), at_start(*group_));
@@ -119,6 +131,14 @@ void Reducer::lay_out(BucketPlan plan) {
   times_.resize(plan_.buckets.size());
 }
 
+/// Of gradients becoming ready: that of the first step, or the guess before it.
+void Reducer::follow_order(bool learnt) {
+  const std::vector<uint32_t> order = learnt ? order_ : reverse_order(parameters_.size());
+  BucketPlan plan = plan_buckets(planned_, order, options_.buckets);
+  if (plan != plan_) lay_out(std::move(plan));
+  in_learnt_order_ = learnt;
+}
+
 int64_t Reducer::bytes() const {
   int64_t sum = 0;
   for (const GradientArena& each : arenas_) sum += each.bytes();
@@ -131,11 +151,7 @@ void Reducer::begin_step() {
   LS_CHECK(launched_ == 0, DistError,
            "[reducer] the step before was not finished: some of its gradients have gone to other "
            "ranks, which wait for the rest. Call finish() after the last backward.");
-  if (!next_order_.empty()) {
-    const std::vector<uint32_t> order = std::exchange(next_order_, {});
-    BucketPlan plan = plan_buckets(planned_, order, options_.buckets);
-    if (plan != plan_) lay_out(std::move(plan));
-  }
+  if (!order_.empty() && !in_learnt_order_) follow_order(true);
   reset_step();
 }
 
@@ -157,7 +173,10 @@ void Reducer::reset_step() {
   arrivals_.assign(parameters_.size(), 0);
   used_.assign(parameters_.size(), false);
   for (size_t i = 0; i < filling_.size(); ++i) {
-    filling_[i].missing = plan_.buckets[i].parameters.size();
+    const auto missing = std::ranges::count_if(
+        plan_.buckets[i].parameters,
+        [&](uint32_t parameter) { return expected_.empty() || expected_[parameter] > 0; });
+    filling_[i].missing = static_cast<size_t>(missing);
     filling_[i].streams.clear();
   }
 }
@@ -194,7 +213,8 @@ void Reducer::end_leaf() {
              "[backward] parameter {} {} received no gradient: expected every parameter to take "
              "part in the loss. Remove it from the model or use it.",
              each.name, each.tensor.shape());
-    slots_[static_cast<size_t>(row)][i].zero_();
+    // What has left was zeroed before, and may be the ranks' sum by now.
+    if (plan_.bucket_of[i] >= launched_) slots_[static_cast<size_t>(row)][i].zero_();
   }
   in_leaf_ = false;
   if (++next_leaf_ == options_.leaves.end) return;
@@ -214,12 +234,38 @@ void Reducer::expect_last_backward(bool expected) {
   last_backward_ = expected;
 }
 
-void Reducer::finish() {
+void Reducer::finish(const Present& present) {
   LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
            "[reducer] finish: expected all {} leaves of the step, got {}.", options_.leaves.size(),
            next_leaf_ + (in_leaf_ ? 1 : 0) - options_.leaves.first);
   backward_ended_ = Clock::now();
   end_leaf();
+  check_static_graph();
+  learn_counts();
+  complete(present);
+  set_gradients();
+}
+
+void Reducer::answer(const Present& present) {
+  LS_CHECK(options_.tree_leaves == 0 && options_.leaves.size() == 1, DistError,
+           "[reducer] answer: expected a step of one leaf, got {}{}. Its leaves are shared out "
+           "before it begins, so that no rank can be without: give all ranks as many samples.",
+           options_.leaves.size(), options_.tree_leaves > 0 ? " and a tree over the ranks'" : "");
+  LS_CHECK(launched_ == 0, DistError, "[reducer] answer: expected no step to be under way.");
+  const NoGradGuard no_grad;
+  if (in_learnt_order_ != present.learnt_order) follow_order(present.learnt_order);
+  reset_step();
+  for (const NamedTensor& each : parameters_) each.tensor.set_grad({});
+  for (const GradientArena& arena : arenas_) arena.range(0, 0, arena.elements()).zero_();
+  used_.assign(parameters_.size(), !options_.find_unused_parameters);
+  last_backward_ = true;
+  backward_ended_ = Clock::now();
+  complete(present);
+}
+
+/// Sends what has not left, waits for all of it and for what else the ranks agree on.
+void Reducer::complete(const Present& present) {
+  const NoGradGuard no_grad;
   {
     const std::lock_guard lock(mutex_);
     while (launched_ < plan_.buckets.size()) launch(launched_);
@@ -230,6 +276,10 @@ void Reducer::finish() {
     const Clock::time_point there = Clock::now();
     if (options_.on_reduced && i == handed_over_) hand_over();
     elsewhere += Clock::now() - there;
+    if (group_ == nullptr || !options_.average_over_present) continue;
+    const Bucket& bucket = plan_.buckets[i];
+    div_(arenas_[static_cast<size_t>(bucket.arena)].range(0, bucket.first, bucket.end),
+         static_cast<double>(present.ranks > 0 ? present.ranks : group_->size()));
   }
   if (group_ != nullptr) {
     exposed_seconds_ =
@@ -238,8 +288,8 @@ void Reducer::finish() {
   for (size_t i = 0; i < works_.size(); ++i) {
     times_[i].done = std::max(std::exchange(works_[i], {}).ended_at(), times_[i].launched);
   }
-  set_gradients();
-  learn_order();
+  agree_on_use();
+  learn_order(present.lowest);
   launched_ = 0;
   last_backward_ = false;
 }
@@ -252,8 +302,9 @@ void Reducer::check_not_sent(uint32_t parameter) {
   if (!last_backward_ || expected_.empty() || arrivals_[parameter] < expected_[parameter]) return;
   throw AutogradError(fmt::format(
       "[backward] parameter {} receives another gradient after the {} that came in the first step, "
-      "and may have been sent already. Run the same backwards in every step.",
-      parameters_[parameter].name, expected_[parameter]));
+      "and may have been sent already. Run the same backwards in every step{}.",
+      parameters_[parameter].name, expected_[parameter],
+      options_.static_graph ? ", or leave static_graph out" : ""));
 }
 
 void Reducer::gradient_arrived(uint32_t parameter) {
@@ -282,7 +333,10 @@ void Reducer::gradient_arrived(uint32_t parameter) {
 
 /// In the order of the plan, which is the same on all ranks.
 void Reducer::launch_complete() {
-  while (launched_ < filling_.size() && filling_[launched_].missing == 0) launch(launched_);
+  while (launched_ < filling_.size() && filling_[launched_].missing == 0) {
+    zero_absent(launched_);
+    launch(launched_);
+  }
   hand_over_complete();
 }
 
@@ -296,6 +350,16 @@ void Reducer::hand_over() {
   const size_t bucket = handed_over_++;
   works_[bucket].wait();
   options_.on_reduced(plan_.buckets[bucket].parameters);
+}
+
+/// Of a static graph, a bucket does not wait for what will not come.
+void Reducer::zero_absent(size_t bucket) {
+  if (!options_.static_graph) return;
+  const NoGradGuard no_grad;
+  for (const uint32_t each : plan_.buckets[bucket].parameters) {
+    if (parameters_[each].tensor.grad().defined()) continue;
+    slots_[static_cast<size_t>(last_row_)][each].zero_();
+  }
 }
 
 void Reducer::launch(size_t index) {
@@ -329,25 +393,55 @@ void Reducer::launch(size_t index) {
 
 // --- after it ------------------------------------------------------------------------------------
 
-/// Makes every `grad` the sum, and undefined where no rank has one.
-void Reducer::set_gradients() {
-  std::vector<int32_t> used(used_.begin(), used_.end());
-  if (group_ != nullptr && options_.find_unused_parameters) {
-    const Tensor counts = empty({static_cast<int64_t>(used.size())}, {DType::kI32, kCPU});
-    std::ranges::copy(used, counts.data<int32_t>());
-    group_->all_reduce(counts).wait();
-    std::copy_n(counts.data<int32_t>(), used.size(), used.begin());
-  }
+void Reducer::check_static_graph() const {
+  if (!options_.static_graph) return;
+  constexpr const char* kAdvice = "Run the same graph in every step, or leave static_graph out.";
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    parameters_[i].tensor.set_grad(used[i] != 0 ? slots_[0][i] : Tensor());
+    const NamedTensor& each = parameters_[i];
+    LS_CHECK(used_anywhere_.empty() || !used_[i] || used_anywhere_[i], AutogradError,
+             "[backward] static_graph: parameter {} {}: expected no gradient, as on all ranks in "
+             "the first step, got one. {}",
+             each.name, each.tensor.shape(), kAdvice);
+    LS_CHECK(!last_backward_ || expected_.empty() || arrivals_[i] == expected_[i], AutogradError,
+             "[backward] static_graph: parameter {} {}: expected {} gradients in the last "
+             "backward, as in the first step, got {}. {}",
+             each.name, each.tensor.shape(), expected_[i], arrivals_[i], kAdvice);
   }
 }
 
-/// Proposes the order in which gradients came; that of rank 0 is taken by all.
-void Reducer::learn_order() {
+/// How many gradients of each parameter its bucket waits for.
+void Reducer::learn_counts() {
   if (hooks_.empty() || !last_backward_ || !expected_.empty()) return;
   expected_ = arrivals_;
+  if (options_.static_graph) return;
   for (uint32_t& count : expected_) count = std::max(count, 1U);
+}
+
+/// Makes `used_` what is true of any rank.
+void Reducer::agree_on_use() {
+  if (!used_anywhere_.empty()) {
+    used_ = used_anywhere_;
+    return;
+  }
+  if (group_ != nullptr && options_.find_unused_parameters) {
+    const Tensor counts = empty({static_cast<int64_t>(used_.size())}, {DType::kI32, kCPU});
+    std::copy(used_.begin(), used_.end(), counts.data<int32_t>());
+    group_->all_reduce(counts).wait();
+    for (size_t i = 0; i < used_.size(); ++i) used_[i] = counts.data<int32_t>()[i] > 0;
+  }
+  if (options_.static_graph && last_backward_) used_anywhere_ = used_;
+}
+
+/// Makes every `grad` the sum, and undefined where no rank has one.
+void Reducer::set_gradients() {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].tensor.set_grad(used_[i] ? slots_[0][i] : Tensor());
+  }
+}
+
+/// Proposes the order in which gradients came; that of rank `root` is taken by all.
+void Reducer::learn_order(int root) {
+  if (hooks_.empty() || !last_backward_ || !order_.empty()) return;
   std::vector<uint32_t> order;
   std::vector<bool> seen(parameters_.size());
   const auto take = [&](uint32_t parameter) {
@@ -362,9 +456,9 @@ void Reducer::learn_order() {
   std::ranges::reverse(order);
   const Tensor agreed = empty({static_cast<int64_t>(order.size())}, {DType::kI32, kCPU});
   std::ranges::copy(order, agreed.data<int32_t>());
-  if (group_ != nullptr) group_->broadcast(agreed, 0).wait();
+  if (group_ != nullptr) group_->broadcast(agreed, root).wait();
   std::copy_n(agreed.data<int32_t>(), order.size(), order.begin());
-  next_order_ = std::move(order);
+  order_ = std::move(order);
 }
 
 }  // namespace lockstep::dist

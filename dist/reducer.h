@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/hooks.h"
+#include "dist/attendance.h"
 #include "dist/bucket_plan.h"
 #include "dist/gradient_arena.h"
 #include "dist/leaf_tree.h"
@@ -21,6 +22,9 @@ struct NamedTensor {
   Tensor tensor;
 };
 
+/// A line for each: "h.0.ln_1.weight float32 [64]".
+std::string description(const std::vector<NamedTensor>& tensors);
+
 struct ReducerOptions {
   BucketLimits buckets;
   /// The leaves of a step that this rank adds up, by one backward or several each.
@@ -31,6 +35,9 @@ struct ReducerOptions {
   int64_t tree_leaves = 0;
   /// Divides the sum by the number of ranks. Not with tree_leaves.
   bool average = false;
+  /// Divides each sum, when it is there, by the number of ranks that were present (`Present`),
+  /// which is not known before. Not with average, nor with tree_leaves.
+  bool average_over_present = false;
   /// A parameter without a gradient counts as one with zeros, instead of being an error; where it
   /// has none on any rank, its `grad` stays undefined.
   bool find_unused_parameters = false;
@@ -42,6 +49,11 @@ struct ReducerOptions {
   /// parameter without its gradient (`detach`) where backward comes later gets an AutogradError
   /// from it. Must not call the reducer, but for `gradients`. Not with find_unused_parameters.
   std::function<void(std::span<const uint32_t> parameters)> on_reduced;
+  /// Every step is as the first one: the same parameters have gradients, and on each rank the same
+  /// number of them in the last backward. Another one is an error of that step, which names the
+  /// parameter. With find_unused_parameters the ranks then agree only once on who uses what, and
+  /// buckets leave during backward without waiting for parameters that get no gradient.
+  bool static_graph = false;
 };
 
 /// Sums the gradients of one model over a step's backwards and over the ranks of a group, while
@@ -91,11 +103,17 @@ class Reducer {
   void expect_last_backward(bool expected = true);
   /// Reduces what is not yet, and waits for all of it (on a device with streams, later work on the
   /// current stream waits). Throws as `begin_leaf`, and what communication failed with.
-  void finish();
+  /// `present`, the same on all ranks: the others call `answer`.
+  void finish(const Present& present = {});
+  /// Between steps: the part of a rank without samples in a step that those present `finish`. It
+  /// sends zeros; gradients are lost. Not with tree_leaves or several leaves (throws DistError).
+  void answer(const Present& present);
 
   /// After `finish`: one for each parameter, in their order.
   const std::vector<Tensor>& gradients() const { return slots_.front(); }
   const BucketPlan& plan() const { return plan_; }
+  /// Whether buckets follow the order that the first step showed: from the second `begin_step` on.
+  bool in_learnt_order() const { return in_learnt_order_; }
   /// Bytes of gradients, over all rows.
   int64_t bytes() const;
   /// How long the last `finish` waited for communication that backward had not hidden, in seconds;
@@ -118,6 +136,7 @@ class Reducer {
 
   void check_parameters() const;
   void lay_out(BucketPlan plan);
+  void follow_order(bool learnt);
   void reset_step();
   void end_leaf();
   void check_not_sent(uint32_t parameter);
@@ -126,8 +145,13 @@ class Reducer {
   void launch(size_t bucket);
   void hand_over_complete();
   void hand_over();
+  void zero_absent(size_t bucket);
+  void check_static_graph() const;
+  void learn_counts();
+  void complete(const Present& present);
+  void agree_on_use();
   void set_gradients();
-  void learn_order();
+  void learn_order(int root);
 
   std::vector<NamedTensor> parameters_;
   ProcessGroup* group_;
@@ -141,10 +165,12 @@ class Reducer {
   LeafStack stack_;
   int64_t next_leaf_ = 0;
   bool in_leaf_ = false;
-  int64_t last_row_ = 0;              ///< of the step's last leaf
-  int last_joins_ = 0;                ///< with the rows before it
-  std::vector<bool> used_;            ///< by parameter: it has had a gradient in this step
-  std::vector<uint32_t> next_order_;  ///< agreed on, not yet in use
+  int64_t last_row_ = 0;             ///< of the step's last leaf
+  int last_joins_ = 0;               ///< with the rows before it
+  std::vector<bool> used_;           ///< by parameter: it has had a gradient in this step
+  std::vector<bool> used_anywhere_;  ///< of a static graph: on any rank, in the first step
+  std::vector<uint32_t> order_;      ///< agreed on in the first step; empty before
+  bool in_learnt_order_ = false;
   double exposed_seconds_ = 0;
   BucketTimes::TimePoint backward_ended_;
   bool communicates_ = true;
@@ -153,7 +179,7 @@ class Reducer {
   bool last_backward_ = false;
   std::vector<Filling> filling_;
   std::vector<uint32_t> arrivals_;  ///< by parameter: in this step's last backward
-  std::vector<uint32_t> expected_;  ///< the same in the first step; empty while that is not over
+  std::vector<uint32_t> expected_;  ///< the same in this rank's first; empty while that is not over
   std::vector<uint32_t> arrived_;   ///< parameters in the order in which they came last
   size_t launched_ = 0;             ///< buckets
   size_t handed_over_ = 0;          ///< buckets, to on_reduced

@@ -70,6 +70,7 @@
 #include "core/pinned.h"
 #include "core/plugin.h"
 #include "core/tensor.h"
+#include "dist/agreement.h"
 #include "dist/ddp.h"
 #include "dist/mpi_group.h"
 #include "dist/process_group.h"

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,69 +10,16 @@
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"
 #include "core/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"
+#include "tests/dist/small_model.h"
 
 namespace lockstep::dist {
 namespace {
 
 using testing::HasSubstr;
 
-Tensor random_matrix(uint32_t seed, int64_t rows, int64_t columns) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
-  const Tensor result = empty({rows, columns}, DType::kF32);
-  std::generate_n(result.data<float>(), result.numel(), [&] { return uniform(random); });
-  return result;
-}
-
-/// Two layers and a buffer, as a module has them.
-struct Model {
-  Tensor first, second, extra, count = zeros({1});
-  bool has_extra = false;
-
-  explicit Model(uint32_t seed = 1)
-      : first(random_matrix(seed, 6, 8).set_requires_grad()),
-        second(random_matrix(seed + 1, 8, 3).set_requires_grad()),
-        extra(random_matrix(seed + 2, 3, 3).set_requires_grad()) {}
-
-  std::vector<NamedTensor> named_parameters() const {
-    std::vector<NamedTensor> list = {{"first", first}, {"second", second}};
-    if (has_extra) list.push_back({"extra", extra});
-    return list;
-  }
-  std::vector<NamedTensor> named_buffers() const { return {{"count", count}}; }
-
-  Tensor loss(uint32_t sample) const {
-    return sum(mm(tanh(mm(random_matrix(sample + 50, 2, 6), first)), second));
-  }
-  void descend() const {
-    const NoGradGuard no_grad;
-    for (const NamedTensor& each : named_parameters()) {
-      each.tensor.detach().sub_(each.tensor.grad() * 0.1);
-    }
-  }
-};
-
-std::vector<float> numbers(const Tensor& tensor) {
-  const Tensor here = tensor.detach().contiguous();
-  return {here.data<float>(), here.data<float>() + here.numel()};
-}
-
-std::string texts_of(const std::vector<std::exception_ptr>& errors) {
-  std::string text;
-  for (const std::exception_ptr& error : errors) {
-    try {
-      if (error) std::rethrow_exception(error);
-    } catch (const std::exception& thrown) {
-      text += std::string(thrown.what()) + "\n";
-    }
-  }
-  return text;
-}
+using Model = SmallModel;
 
 TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
   const Model alone;
@@ -158,6 +103,67 @@ TEST(Ddp, OtherValuesAreNamedWhereTheyShouldBeTheSame) {
                                           "expected \"first float32 [6, 8] with hash"));
 }
 
+TEST(Ddp, TheTensorWhoseValueDiffersIsNamedOnAllRanks) {
+  const auto differs_on_rank_2 = [](auto change) {
+    return run_thread_ranks(3, [&](ProcessGroup& group) {
+      const Model model;
+      const NoGradGuard no_grad;
+      if (group.rank() == 2) change(model);
+      Ddp ddp(model, group, {.broadcast_parameters = false});
+    });
+  };
+  const auto of_weight = differs_on_rank_2(
+      [](const Model& model) { model.second.detach().data<float>()[23] += 1e-7F; });
+  const auto of_buffer =
+      differs_on_rank_2([](const Model& model) { model.count.data<float>()[0] = 1; });
+  for (size_t rank = 0; rank < 3; ++rank) {
+    ASSERT_TRUE(of_weight[rank] && of_buffer[rank]);
+    expect_error<MismatchError>([&] { std::rethrow_exception(of_weight[rank]); },
+                                "[ddp] rank 2 has another model's values than rank 0",
+                                "\"second float32 [8, 3] with hash");
+    expect_error<MismatchError>([&] { std::rethrow_exception(of_buffer[rank]); }, "rank 2",
+                                "\"count float32 [1] with hash");
+  }
+}
+
+/// One tensor, as a parameter or as a buffer.
+struct One {
+  std::string name;
+  Tensor tensor;
+  bool is_buffer = false;
+
+  std::vector<NamedTensor> list() const { return {{name, tensor}}; }
+  std::vector<NamedTensor> named_parameters() const {
+    if (is_buffer) return {{"weight", ones({2}).set_requires_grad()}};
+    return {{name, tensor.detach().set_requires_grad()}};
+  }
+  std::vector<NamedTensor> named_buffers() const {
+    return is_buffer ? list() : std::vector<NamedTensor>();
+  }
+};
+
+TEST(Ddp, OtherNamesShapesAndDtypesAreNamedOnAllRanks) {
+  const One expected{"w", zeros({2, 3})};
+  const std::vector<One> others = {
+      {"v", zeros({2, 3})}, {"w", zeros({3, 2})}, {"w", zeros({2, 3}, {DType::kF64, kCPU})}};
+  for (const bool is_buffer : {false, true}) {
+    for (const One& other : others) {
+      const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
+        One own = group.rank() == 1 ? other : expected;
+        own.is_buffer = is_buffer;
+        Ddp ddp(own, group);
+      });
+      const std::string line = description(other.list());
+      for (const std::exception_ptr& error : errors) {
+        ASSERT_TRUE(error);
+        expect_error<MismatchError>([&] { std::rethrow_exception(error); }, "rank 1",
+                                    "\"w float32 [2, 3]\"",
+                                    "\"" + line.substr(0, line.size() - 1) + "\"");
+      }
+    }
+  }
+}
+
 TEST(Ddp, AParameterThatWasAddedLaterIsNamed) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
     Model model;
@@ -167,6 +173,111 @@ TEST(Ddp, AParameterThatWasAddedLaterIsNamed) {
   });
   EXPECT_TRUE(errors[0] && errors[1]);
   EXPECT_THAT(texts_of(errors), HasSubstr("[ddp] parameter extra was not there"));
+}
+
+/// What the ranks say when the module is changed between wrapping and backward.
+template <class F>
+std::string error_after(F change) {
+  const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
+    Model model;
+    model.has_extra = true;
+    Ddp ddp(model, group);
+    change(model);
+    model.loss(1).backward();
+  });
+  EXPECT_TRUE(errors[0] && errors[1]);
+  return texts_of(errors);
+}
+
+TEST(Ddp, AModuleThatWasChangedAfterWrappingIsRefusedByName) {
+  EXPECT_THAT(
+      error_after([](Model& model) { model.second = random_matrix(9, 8, 3).set_requires_grad(); }),
+      HasSubstr("[ddp] parameter second was not there, or another tensor"));
+  EXPECT_THAT(error_after([](Model& model) { model.has_extra = false; }),
+              HasSubstr("[ddp] parameter extra has gone"));
+  EXPECT_THAT(error_after([](Model& model) { model.count = zeros({1}); }),
+              HasSubstr("[ddp] buffer count was not there, or another tensor"));
+  EXPECT_THAT(error_after([](Model& model) { model.second.set_requires_grad(false); }),
+              HasSubstr("[backward] parameter second [8, 3] received no gradient"));
+}
+
+TEST(Ddp, AParameterThatOneRankDoesNotUseNeedsTheOption) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    Model model;
+    model.has_extra = true;
+    Ddp ddp(model, group);
+    model.loss(static_cast<uint32_t>(group.rank())).backward();
+  });
+  EXPECT_TRUE(errors[0] && errors[1]);
+  EXPECT_THAT(texts_of(errors),
+              HasSubstr("[backward] parameter extra [3, 3] received no gradient"));
+  all_ranks(2, [](ProcessGroup& group) {
+    Model model;
+    model.has_extra = true;
+    Ddp ddp(model, group, {.find_unused_parameters = true});
+    // Both, one, the other, none.
+    for (uint32_t step = 0; step < 4; ++step) {
+      const bool uses_0 = step % 2 == 0, uses_1 = step < 2;
+      model.loss((group.rank() == 0 ? uses_0 : uses_1) ? 1 : 0).backward();
+      EXPECT_EQ(model.extra.grad().defined(), uses_0 || uses_1) << step;
+      ddp.zero_grad();
+    }
+  });
+}
+
+TEST(Ddp, AParameterThatIsUsedTwiceHasOneGradient) {
+  const Model alone;
+  const auto twice = [](const Model& model, uint32_t sample) {
+    const Tensor again =
+        mm(mm(tanh(mm(random_matrix(sample, 2, 6), model.first)), model.second), model.second.t());
+    return sum(mm(again, model.second));
+  };
+  (twice(alone, 0) + twice(alone, 1)).backward();
+  all_ranks(2, [&](ProcessGroup& group) {
+    const Model model;
+    Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}, .average = false});
+    for (int step = 0; step < 3; ++step) {
+      ddp.zero_grad();
+      twice(model, static_cast<uint32_t>(group.rank())).backward();
+      const std::vector<float> sums = numbers(model.second.grad());
+      const std::vector<float> expected = numbers(alone.second.grad());
+      for (size_t i = 0; i < sums.size(); ++i) EXPECT_NEAR(sums[i], expected[i], 1e-5);
+    }
+  });
+}
+
+TEST(Ddp, ATensorThatIsTwoParametersIsRefused) {
+  all_ranks(1, [](ProcessGroup& group) {
+    const Tensor tied = ones({2}).set_requires_grad();
+    const auto list = [&] { return std::vector<NamedTensor>{{"in", tied}, {"out", tied}}; };
+    const auto none = [] { return std::vector<NamedTensor>(); };
+    expect_error<AutogradError>([&] { Ddp(list, none, group); },
+                                "[reducer] parameters in and out are one tensor");
+  });
+}
+
+TEST(Ddp, ManyBuffersGoTogether) {
+  all_ranks(3, [](ProcessGroup& group) {
+    const Model model;
+    std::vector<NamedTensor> buffers;
+    for (int64_t i = 0; i < 300; ++i) {
+      // Of several dtypes, and some not dense.
+      Tensor each = zeros({4, 3}, {i % 2 == 0 ? DType::kF32 : DType::kI64, kCPU});
+      if (i % 3 == 0) each = each.t();
+      buffers.push_back({"b" + std::to_string(i), each.fill_(100 * group.rank() + i % 50)});
+    }
+    Ddp ddp([&] { return model.named_parameters(); }, [&] { return buffers; }, group);
+    const auto expect_all = [&](int64_t base) {
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        const Tensor value = buffers[i].tensor.to(DType::kF32);
+        EXPECT_EQ(numbers(value), std::vector<float>(12, static_cast<float>(base + i % 50)));
+      }
+    };
+    expect_all(0);
+    for (const NamedTensor& each : buffers) add_(each.tensor, 7 + group.rank());
+    model.loss(0).backward();
+    expect_all(7);
+  });
 }
 
 TEST(Ddp, ABackwardThatFailedIsNotTakenForAStep) {
