@@ -1,5 +1,7 @@
 // Factories that take their dtype and device from a tensor, and memory of given strides.
 
+#include <algorithm>
+
 #include "core/batching_views.h"
 #include "core/check.h"
 #include "core/library.h"
@@ -40,6 +42,25 @@ Tensor empty_with_strides(IntList size, IntList stride, const TensorOptions& opt
   return alias_tensor(room, to_dims(size), to_dims(stride), 0, room.dtype(), false);
 }
 
+/// Strides of a tensor without gaps; `order` has the outermost dimension in memory first.
+Dims strides_in_order(IntList size, IntList order) {
+  const auto rank = static_cast<int64_t>(size.size());
+  Dims sorted = to_dims(order);
+  std::sort(sorted.begin(), sorted.end());
+  bool permutation = order.size() == size.size();
+  for (int64_t i = 0; permutation && i < rank; ++i) permutation = sorted[i] == i;
+  LS_CHECK(permutation, ShapeError,
+           "[empty_permuted] expected each of the dimensions of {} once, got {}.", to_string(size),
+           to_string(order));
+  Dims strides(size.size(), 1);
+  int64_t step = 1;
+  for (int64_t i = rank - 1; i >= 0; --i) {
+    strides[order[i]] = step;
+    step *= std::max<int64_t>(size[order[i]], 1);
+  }
+  return strides;
+}
+
 }  // namespace
 
 LS_OP(empty_strided, Tensor(IntList, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
@@ -55,6 +76,16 @@ Tensor empty_strided(IntList sizes, IntList strides, TensorOptions options) {
   if (options.requires_grad) result.set_requires_grad();
   return result;
 }
+
+LS_OP(empty_permuted, Tensor(IntList, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("Uninitialised elements without gaps, dimensions in memory in the order given.")
+    .composite([](IntList size, IntList physical_layout, DTypeOption dtype, LayoutOption,
+                  DeviceOption device, Flag) {
+      return empty_with_strides(size, strides_in_order(size, physical_layout),
+                                options_of(dtype, device));
+    });
 
 LS_OP(new_empty_strided,
       Tensor(const Tensor&, IntList, IntList, DTypeOption, LayoutOption, DeviceOption, Flag),

@@ -41,6 +41,16 @@ LS_OP(empty_strided_out, const Tensor&(IntList, IntList, const Tensor&),
       return resized(out, size);
     });
 
+LS_OP(empty_permuted_out, const Tensor&(IntList, IntList, const Tensor&),
+      "empty_permuted.out(SymInt[] size, int[] physical_layout, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("out with the given sizes, its elements unspecified. It keeps its own strides.")
+    .composite([](IntList size, IntList physical_layout, const Tensor& out) -> const Tensor& {
+      LS_CHECK(size.size() == physical_layout.size(), ShapeError,
+               "[empty_permuted] sizes and layout differ in length: got {} and {}.",
+               to_string(size), to_string(physical_layout));
+      return resized(out, size);
+    });
+
 LS_OP(zeros_out, const Tensor&(IntList, const Tensor&),
       "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)")
     .doc("Zeros, written into out.")

@@ -123,6 +123,21 @@ LS_OP(var_mean_out,
       return write_results(op_var_mean(self, dim, correction, keepdim), out0, out1);
     });
 
+LS_OP(var_mean_of_all, TwoTensors(const Tensor&, bool),
+      "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+    .doc("Variance and mean of all elements.")
+    .composite([](const Tensor& self, bool unbiased) {
+      return op_var_mean(self, std::nullopt, Scalar(unbiased ? 1 : 0), false);
+    });
+
+LS_OP(var_mean_dim, TwoTensors(const Tensor&, MaybeDims, bool, bool),
+      "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, "
+      "Tensor)")
+    .doc("Variance and mean over dimensions.")
+    .composite([](const Tensor& self, MaybeDims dims, bool unbiased, bool keepdim) {
+      return op_var_mean(self, dims, Scalar(unbiased ? 1 : 0), keepdim);
+    });
+
 LS_OP(var, Tensor(const Tensor&, bool), "var(Tensor self, bool unbiased=True) -> Tensor")
     .doc("The variance of all elements.")
     .composite([](const Tensor& self, bool unbiased) {

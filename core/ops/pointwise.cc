@@ -3,7 +3,7 @@
 #include "core/batching.h"
 #include "core/library.h"
 #include "core/ops/choice.h"
-#include "core/ops/factory.h"
+#include "core/ops/number_tensor.h"
 #include "core/ops/pointwise_rules.h"
 
 namespace lockstep {
@@ -197,6 +197,17 @@ LS_OP(maximum, Tensor(const Tensor&, const Tensor&), "maximum(Tensor self, Tenso
     });
 Tensor maximum(const Tensor& self, const Tensor& other) { return op_maximum(self, other); }
 
+LS_OP(max_other, Tensor(const Tensor&, const Tensor&),
+      "max.other(Tensor self, Tensor other) -> Tensor")
+    .doc("maximum by another name.")
+    .composite([](const Tensor& self, const Tensor& other) { return op_maximum(self, other); });
+LS_OP(max_other_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
+      "max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("maximum, written into out.")
+    .composite([](const Tensor& self, const Tensor& other, const Tensor& out) -> const Tensor& {
+      return op_maximum.out(self, other, out);
+    });
+
 LS_OP(minimum, Tensor(const Tensor&, const Tensor&), "minimum(Tensor self, Tensor other) -> Tensor")
     .doc("The smaller of the two; NaN when either is.")
     .structured(rules::minimum)
@@ -212,6 +223,17 @@ LS_OP(minimum, Tensor(const Tensor&, const Tensor&), "minimum(Tensor self, Tenso
           [&] { return ctx.unbroadcast(share_of_choice(grad, lt(self, other), equal), 1); });
     });
 Tensor minimum(const Tensor& self, const Tensor& other) { return op_minimum(self, other); }
+
+LS_OP(min_other, Tensor(const Tensor&, const Tensor&),
+      "min.other(Tensor self, Tensor other) -> Tensor")
+    .doc("minimum by another name.")
+    .composite([](const Tensor& self, const Tensor& other) { return op_minimum(self, other); });
+LS_OP(min_other_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
+      "min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("minimum, written into out.")
+    .composite([](const Tensor& self, const Tensor& other, const Tensor& out) -> const Tensor& {
+      return op_minimum.out(self, other, out);
+    });
 
 LS_OP(where, Tensor(const Tensor&, const Tensor&, const Tensor&),
       "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor")
@@ -230,6 +252,28 @@ LS_OP(where, Tensor(const Tensor&, const Tensor&, const Tensor&),
 Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
   return op_where(condition, self, other);
 }
+
+LS_OP(where_of_number, Tensor(const Tensor&, Scalar, const Tensor&),
+      "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
+    .doc("A number where condition is true, else other.")
+    .composite([](const Tensor& condition, Scalar self, const Tensor& other) {
+      return op_where(condition, number_tensor(self, other), other);
+    });
+
+LS_OP(where_number, Tensor(const Tensor&, const Tensor&, Scalar),
+      "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor")
+    .doc("self where condition is true, else a number.")
+    .composite([](const Tensor& condition, const Tensor& self, Scalar other) {
+      return op_where(condition, self, number_tensor(other, self));
+    });
+
+LS_OP(where_numbers, Tensor(const Tensor&, Scalar, Scalar),
+      "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")
+    .doc("One number where condition is true, else another.")
+    .composite([](const Tensor& condition, Scalar self, Scalar other) {
+      const TensorOptions options{Promotion().add(self).add(other).result(), condition.device()};
+      return op_where(condition, full({}, self, options), full({}, other, options));
+    });
 
 LS_OP(masked_fill, Tensor(const Tensor&, const Tensor&, Scalar),
       "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor")

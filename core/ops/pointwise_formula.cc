@@ -6,6 +6,7 @@
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
+#include "core/ops/number_tensor.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_logic.h"
 #include "core/ops/pointwise_math_rules.h"
@@ -210,6 +211,38 @@ LS_OP(xlogy, Tensor(const Tensor&, const Tensor&),
           [&] { return ctx.unbroadcast(div(mul(grad, self), other), 1); });
     });
 Tensor xlogy(const Tensor& self, const Tensor& other) { return op_xlogy(self, other); }
+
+LS_OP(xlogy_number, Tensor(const Tensor&, Scalar),
+      "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor")
+    .doc("self times the logarithm of a number, 0 where self is 0.")
+    .composite([](const Tensor& self, Scalar other) {
+      return op_xlogy(self, number_tensor(other, self));
+    });
+LS_OP(xlogy_number_in_place, const Tensor&(const Tensor&, Scalar),
+      "xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)")
+    .doc("xlogy by a number, written into self.")
+    .composite([](const Tensor& self, Scalar other) -> const Tensor& {
+      return op_xlogy.in_place(self, number_tensor(other, self));
+    });
+LS_OP(xlogy_number_out, const Tensor&(const Tensor&, Scalar, const Tensor&),
+      "xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("xlogy by a number, written into out.")
+    .composite([](const Tensor& self, Scalar other, const Tensor& out) -> const Tensor& {
+      return op_xlogy.out(self, number_tensor(other, self), out);
+    });
+
+LS_OP(xlogy_of_number, Tensor(Scalar, const Tensor&),
+      "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor")
+    .doc("A number times log(other), 0 where the number is 0.")
+    .composite([](Scalar self, const Tensor& other) {
+      return op_xlogy(number_tensor(self, other), other);
+    });
+LS_OP(xlogy_of_number_out, const Tensor&(Scalar, const Tensor&, const Tensor&),
+      "xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("xlogy of a number, written into out.")
+    .composite([](Scalar self, const Tensor& other, const Tensor& out) -> const Tensor& {
+      return op_xlogy.out(number_tensor(self, other), other, out);
+    });
 
 LS_OP(pow_tensors, Tensor(const Tensor&, const Tensor&),
       "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")

@@ -2,10 +2,9 @@
 
 #include "core/batching.h"
 #include "core/library.h"
-#include "core/ops/factory.h"
+#include "core/ops/number_tensor.h"
 #include "core/ops/pointwise_math_rules.h"
 #include "core/ops/pointwise_rules.h"
-#include "core/ops/promotion.h"
 
 namespace lockstep {
 
@@ -13,11 +12,6 @@ namespace {
 
 constexpr std::string_view kTruth = "the result is bool";
 constexpr std::string_view kInteger = "the result is an integer";
-
-/// A number as an operand beside `other`, of the dtype that both promote to.
-Tensor operand(const Scalar& number, const Tensor& other) {
-  return full({}, number, {result_type(other, number), other.device()});
-}
 
 }  // namespace
 
@@ -60,7 +54,7 @@ LS_LOGICAL(logical_xor, "True where just one is other than zero.")
         #name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor")                               \
       .doc(text)                                                                                   \
       .composite([](Scalar self, const Tensor& other) {                                            \
-        return op_##name(operand(self, other), other);                                             \
+        return op_##name(number_tensor(self, other), other);                                       \
       });                                                                                          \
   Tensor name(const Scalar& self, const Tensor& other) {                                           \
     return op_##name##_of_number(self, other);                                                     \
@@ -69,7 +63,7 @@ LS_LOGICAL(logical_xor, "True where just one is other than zero.")
         #name ".Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")    \
       .doc(text)                                                                                   \
       .composite([](Scalar self, const Tensor& other, const Tensor& out) -> const Tensor& {        \
-        return op_##name.out(operand(self, other), other, out);                                    \
+        return op_##name.out(number_tensor(self, other), other, out);                              \
       });
 
 LS_BITWISE(bitwise_and, "The bits that both have.", "Scalar", "Scalar_out")

@@ -256,6 +256,13 @@ LS_OP(polygamma, Tensor(int64_t, const Tensor&), "polygamma(int n, Tensor self) 
     });
 Tensor polygamma(int64_t n, const Tensor& self) { return op_polygamma(n, self); }
 
+LS_OP(polygamma_in_place, const Tensor&(const Tensor&, int64_t),
+      "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
+    .doc("polygamma, written into self.")
+    .composite([](const Tensor& self, int64_t n) -> const Tensor& {
+      return copy_(self, polygamma(n, self));
+    });
+
 LS_OP(rad2deg, Tensor(const Tensor&), "rad2deg(Tensor self) -> Tensor")
     .doc("Radians as degrees.")
     .composite([](const Tensor& self) { return mul(self, 57.2957795130823208768); });

@@ -34,6 +34,14 @@ std::vector<Tensor> sliced(const Tensor& self, IntList lengths, int64_t dim) {
   return parts;
 }
 
+void write_parts(std::string_view op, const MutableTensorList& out,
+                 const std::vector<Tensor>& parts) {
+  LS_CHECK(out.size() == parts.size(), ShapeError,
+           "[{}] out= must have a tensor for each part: expected {}, got {}.", op, parts.size(),
+           out.size());
+  for (size_t i = 0; i < parts.size(); ++i) clone_out(out[i], parts[i]);
+}
+
 /// Lengths of the parts of `size` elements.
 Dims part_lengths(int64_t size, int64_t part) {
   Dims lengths;
@@ -238,6 +246,14 @@ std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_si
   return op_unsafe_split_with_sizes(self, split_sizes, dim);
 }
 
+LS_OP(unsafe_split_with_sizes_out, void(const Tensor&, IntList, int64_t, MutableTensorList),
+      "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] "
+      "out) -> ()")
+    .doc("unsafe_split_with_sizes, each part written into a tensor of out.")
+    .composite([](const Tensor& self, IntList split_sizes, int64_t dim, MutableTensorList out) {
+      write_parts("unsafe_split_with_sizes", out, unsafe_split_with_sizes(self, split_sizes, dim));
+    });
+
 LS_OP(unsafe_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
     .doc("split into parts that may each be changed in place.")
@@ -250,6 +266,14 @@ LS_OP(unsafe_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
 std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
   return op_unsafe_split(self, split_size, dim);
 }
+
+LS_OP(unsafe_split_out, void(const Tensor&, int64_t, int64_t, MutableTensorList),
+      "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> "
+      "()")
+    .doc("unsafe_split, each part written into a tensor of out.")
+    .composite([](const Tensor& self, int64_t split_size, int64_t dim, MutableTensorList out) {
+      write_parts("unsafe_split", out, unsafe_split(self, split_size, dim));
+    });
 
 LS_OP(unsafe_chunk, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")

@@ -113,4 +113,13 @@ Tensor bincount(const Tensor& self, OptionalTensor weights, int64_t minlength) {
   return op_bincount(self, weights, minlength);
 }
 
+LS_OP(bincount_out, const Tensor&(const Tensor&, OptionalTensor, int64_t, const Tensor&),
+      "bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("bincount, written into out.")
+    .composite([](const Tensor& self, OptionalTensor weights, int64_t minlength,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, bincount(self, weights, minlength));
+    });
+
 }  // namespace lockstep

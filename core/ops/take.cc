@@ -76,4 +76,8 @@ LS_OP(nonzero_numpy, std::vector<Tensor>(const Tensor&), "nonzero_numpy(Tensor s
       return unbind(nonzero(self.dim() == 0 ? self.unsqueeze(0) : self), 1);
     });
 
+LS_OP(where_places, std::vector<Tensor>(const Tensor&), "where(Tensor condition) -> Tensor[]")
+    .doc("Coordinates of what is true; nonzero_numpy by another name.")
+    .composite([](const Tensor& condition) { return op_nonzero_numpy(condition); });
+
 }  // namespace lockstep

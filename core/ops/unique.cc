@@ -10,6 +10,7 @@
 #include "core/ops/shape.h"
 #include "core/ops/sort.h"
 #include "core/ops/view.h"
+#include "core/ops/write_results.h"
 
 namespace lockstep {
 
@@ -90,6 +91,16 @@ LS_OP(unique2, ThreeTensors(const Tensor&, bool, bool, bool),
     .composite([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
       return unique_elements(self, return_inverse, return_counts);
     });
+LS_OP(unique2_out,
+      ThreeTensors(const Tensor&, bool, bool, bool, const Tensor&, const Tensor&, const Tensor&),
+      "_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool "
+      "return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
+      "Tensor(b!), Tensor(c!))")
+    .doc("_unique2, written into out0, out1 and out2.")
+    .composite([](const Tensor& self, bool, bool return_inverse, bool return_counts,
+                  const Tensor& out0, const Tensor& out1, const Tensor& out2) {
+      return write_results(unique_elements(self, return_inverse, return_counts), out0, out1, out2);
+    });
 
 using TwoTensors = std::tuple<Tensor, Tensor>;
 LS_OP(unique, TwoTensors(const Tensor&, bool, bool),
@@ -98,6 +109,14 @@ LS_OP(unique, TwoTensors(const Tensor&, bool, bool),
     .composite([](const Tensor& self, bool, bool return_inverse) {
       const auto [elements, inverse, counts] = unique_elements(self, return_inverse, false);
       return TwoTensors(elements, inverse);
+    });
+LS_OP(unique_out, TwoTensors(const Tensor&, bool, bool, const Tensor&, const Tensor&),
+      "_unique.out(Tensor self, bool sorted=True, bool return_inverse=False, *, Tensor(a!) out0, "
+      "Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))")
+    .doc("_unique, written into out0 and out1.")
+    .composite([](const Tensor& self, bool sorted, bool return_inverse, const Tensor& out0,
+                  const Tensor& out1) {
+      return write_results(op_unique(self, sorted, return_inverse), out0, out1);
     });
 
 LS_OP(unique_dim, ThreeTensors(const Tensor&, int64_t, bool, bool, bool),
@@ -114,6 +133,18 @@ LS_OP(unique_dim, ThreeTensors(const Tensor&, int64_t, bool, bool, bool),
       const Tensor order = order_of(rows);
       // As in ATen, all three are there whether asked for or not.
       return in_order(self, d, Runs(index_select(rows, 0, order)), order, true, true);
+    });
+LS_OP(unique_dim_out,
+      ThreeTensors(const Tensor&, int64_t, bool, bool, bool, const Tensor&, const Tensor&,
+                   const Tensor&),
+      "unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+      "return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
+      "Tensor(b!), Tensor(c!))")
+    .doc("unique_dim, written into out0, out1 and out2.")
+    .composite([](const Tensor& self, int64_t dim, bool sorted, bool return_inverse,
+                  bool return_counts, const Tensor& out0, const Tensor& out1, const Tensor& out2) {
+      return write_results(op_unique_dim(self, dim, sorted, return_inverse, return_counts), out0,
+                           out1, out2);
     });
 
 LS_OP(unique_consecutive, ThreeTensors(const Tensor&, bool, bool, std::optional<int64_t>),
@@ -134,6 +165,20 @@ LS_OP(unique_consecutive, ThreeTensors(const Tensor&, bool, bool, std::optional<
       return ThreeTensors(index_select(self, d, runs.starts),
                           wanted(parts || return_inverse, members),
                           wanted(parts || return_counts, runs.counts));
+    });
+
+LS_OP(unique_consecutive_out,
+      ThreeTensors(const Tensor&, bool, bool, std::optional<int64_t>, const Tensor&, const Tensor&,
+                   const Tensor&),
+      "unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, "
+      "int? dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
+      "Tensor(b!), Tensor(c!))")
+    .doc("unique_consecutive, written into out0, out1 and out2.")
+    .composite([](const Tensor& self, bool return_inverse, bool return_counts,
+                  std::optional<int64_t> dim, const Tensor& out0, const Tensor& out1,
+                  const Tensor& out2) {
+      return write_results(op_unique_consecutive(self, return_inverse, return_counts, dim), out0,
+                           out1, out2);
     });
 
 }  // namespace lockstep

@@ -175,4 +175,21 @@ LS_OP(norm_number_out, const Tensor&(const Tensor&, Scalar, const Tensor&),
       return clone_out(out, op_norm_number(self, p));
     });
 
+LS_OP(norm_dtype, Tensor(const Tensor&, std::optional<Scalar>, DType),
+      "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+    .doc("linalg_vector_norm of all elements, computed in a dtype; p defaults to 2.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& self, std::optional<Scalar> p, DType dtype) {
+      return op_norm_dim_dtype(self, p, {}, false, dtype);
+    });
+
+LS_OP(norm_dtype_out, const Tensor&(const Tensor&, std::optional<Scalar>, DType, const Tensor&),
+      "norm.ScalarOpt_dtype_out(Tensor self, Scalar? p, *, ScalarType dtype, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("norm, written into out.")
+    .composite([](const Tensor& self, std::optional<Scalar> p, DType dtype,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_norm_dtype(self, p, dtype));
+    });
+
 }  // namespace lockstep

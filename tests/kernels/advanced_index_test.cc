@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "autograd/autograd.h"
+#include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"
@@ -145,6 +146,18 @@ TEST(UnsafeSplit, PartsMayBeChangedInPlaceWhileRecording) {
   unsafe_split(copy, 2)[0].mul_(full({}, 3.0));
   copy.sum().backward();
   EXPECT_EQ(values(x.grad()), (Numbers{3, 3, 1, 1}));
+}
+
+TEST(UnsafeSplit, OutMustHaveATensorForEachPart) {
+  const std::vector<Tensor> two = {zeros({0}), zeros({0})};
+  const Tensor x = ones({5});
+  expect_error<ShapeError>(
+      [&] {
+        call_op_tensors("unsafe_split.Tensor_out", {x, 2}, {{"out", TensorList(two)}});
+      },
+      "[unsafe_split]", "expected 3, got 2");
+  call_op_tensors("unsafe_split.Tensor_out", {x, 3}, {{"out", TensorList(two)}});
+  EXPECT_EQ(values(two[1]), (Numbers{1, 1}));
 }
 
 TEST(OneHot, RefusesClassesOutsideTheRange) {

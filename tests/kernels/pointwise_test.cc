@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/call_op.h"
 #include "core/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
@@ -210,6 +211,22 @@ TEST(Pointwise, OutRefusesWhatItCannotHold) {
   const Tensor stretched = random_tensor({4, 1}).expand({4, 4});
   expect_error<ShapeError>([&] { add_out(stretched, a, a); }, "overlap");
   expect_error<ShapeError>([&] { random_tensor({4}).add_(a); }, "does not fit in place");
+}
+
+TEST(Pointwise, NumbersInWherePromoteAsOperandsDo) {
+  const Tensor flags = tensor_of({1, 0}, DType::kBool);
+  const auto dtype = [&](std::string_view op, Value self, Value other) {
+    return call_op(op, {flags, self, other}).dtype();
+  };
+  const Tensor half = tensor_of({1, 2}, DType::kBF16), whole = tensor_of({1, 2}, DType::kI32);
+  EXPECT_EQ(dtype("where.ScalarSelf", 1.5, half), DType::kBF16);
+  EXPECT_EQ(dtype("where.ScalarOther", whole, 1), DType::kI32);
+  EXPECT_EQ(dtype("where.ScalarOther", whole, 1.5), DType::kF32);
+  EXPECT_EQ(dtype("where.ScalarSelf", true, whole), DType::kI32);
+  EXPECT_EQ(dtype("where.Scalar", 1, 1.5), DType::kF32);
+  EXPECT_EQ(dtype("where.Scalar", 1, true), DType::kI64);
+  EXPECT_EQ(dtype("where.Scalar", true, false), DType::kBool);
+  EXPECT_EQ(values(call_op("where.ScalarSelf", {flags, 7, whole})), (std::vector<double>{7, 2}));
 }
 
 TEST(Pointwise, RulesNameShapesAndDTypes) {

@@ -119,6 +119,18 @@ Tensor destination(const Tensor& result, Room room) {
   return room == Room::kDense ? dense : with_gaps(dense);
 }
 
+/// Gives a form its destinations, one by one or as a list.
+void set_outputs(const WritingForm& form, Arguments& arguments,
+                 const std::vector<Tensor>& tensors) {
+  const std::vector<size_t> places = form.outputs();
+  if (form.op->schema().arguments[places.at(0)].type.list) {
+    arguments[places[0]] = Value(std::vector<Tensor>(tensors));
+    return;
+  }
+  ASSERT_EQ(places.size(), tensors.size());
+  for (size_t i = 0; i < places.size(); ++i) arguments[places[i]] = Value(tensors[i]).own();
+}
+
 TEST(OutForms, WriteWhatTheFunctionalFormReturns) {
   for_each_form(false, [](const Operator& op, const OpSamples& samples, const WritingForm& form) {
     int tried = 0;
@@ -130,13 +142,12 @@ TEST(OutForms, WriteWhatTheFunctionalFormReturns) {
         if (!fresh) return;
         ++tried;
         Results outputs;
-        size_t i = 0;
-        for (const size_t place : form.outputs()) {
-          outputs.tensors.push_back(destination(want.tensors.at(i++), room));
-          (*fresh)[place] = Value(outputs.tensors.back()).own();
+        for (const Tensor& result : want.tensors) {
+          outputs.tensors.push_back(destination(result, room));
         }
+        set_outputs(form, *fresh, outputs.tensors);
         const Results got = call_operator(*form.op, *fresh);
-        for (i = 0; i < outputs.tensors.size(); ++i) {
+        for (size_t i = 0; i < outputs.tensors.size(); ++i) {
           if (!want.tensors[i].defined()) {
             outputs.tensors[i] = Tensor();
           } else {

@@ -46,10 +46,20 @@ std::string base_name(const Operator& op) {
   return name;
 }
 
-/// Operators of which every written argument is returned, in order, and nothing else.
+/// Whether the schema ends in `*, Tensor(a!)[] out) -> ()` and writes into nothing else.
+bool only_writes_a_list(const Schema& schema) {
+  const auto& arguments = schema.arguments;
+  const auto writes = [](const Argument& argument) { return argument.written; };
+  return schema.returns.empty() && std::count_if(arguments.begin(), arguments.end(), writes) == 1 &&
+         is_output(arguments.back()) && arguments.back().type.list;
+}
+
+/// Operators of which every written argument is returned, in order, and nothing else; a list is
+/// not returned.
 bool only_writes(const Operator& op) {
   const Schema& schema = op.schema();
-  if (!schema.is_mutable() || schema.returns.empty()) return false;
+  if (!schema.is_mutable()) return false;
+  if (schema.returns.empty()) return only_writes_a_list(schema);
   size_t written = 0;
   for (const Argument& argument : schema.arguments) {
     if (argument.written && (argument.type.list || argument.type.base != BaseType::kTensor)) {

@@ -31,7 +31,10 @@ void add_factory_samples(SampleTable& table) {
   table["empty_strided"] = {
       .calls = {call("gaps", Dims{3, 4}, Dims{1, 5}), call("empty", Dims{0, 4}, Dims{4, 1})}};
   table["new_empty_strided"] = {.calls = {call("gaps", floats({2}), Dims{3, 4}, Dims{1, 5})}};
-  for (const char* op : {"new_empty", "empty_strided", "new_empty_strided"}) {
+  table["empty_permuted"] = {.calls = {call("channels last", Dims{2, 3, 4, 5}, Dims{0, 2, 3, 1}),
+                                       call("empty", Dims{0, 4}, Dims{1, 0}),
+                                       call("0-d", Dims{}, Dims{})}};
+  for (const char* op : {"new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}) {
     table[op].unspecified_values = true;
   }
   table["full"] = {.calls = {call("float", Dims{3, 4}, 1.5), call("integer", Dims{3}, 2),

@@ -86,6 +86,7 @@ void add_pointwise_samples(SampleTable& table) {
         "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor"}) {
     table[op] = binary();
   }
+  table["max.other"] = table["min.other"] = {.calls = binary().calls};
   for (const char* op :
        {"add.Scalar", "sub.Scalar", "rsub.Scalar", "mul.Scalar", "div.Scalar", "eq.Scalar",
         "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar"}) {
@@ -121,6 +122,22 @@ void add_pointwise_samples(SampleTable& table) {
                 call("integers", flags({2, 3}), integers({2, 3}, 0, 9), integers({3}, 0, 9, 2)),
                 call("integer and float", flags({2, 3}), integers({2, 3}, 0, 9), floats({3}))},
       .large = {call("large", flags(large_sizes()), floats(large_sizes()), floats({1031}, 2))}};
+  table["where.ScalarSelf"] = {
+      .calls = {call("matrices", flags({3, 4}), 1.5, floats({3, 4})),
+                call("broadcast", flags({3, 1}), -1, floats({4})),
+                call("0-d", flags({}), 0.5, floats({})),
+                call("empty", flags({0}), 0.5, floats({0})),
+                call("integers", flags({2, 3}), 7, integers({2, 3}, 0, 9)),
+                call("float and integers", flags({2, 3}), 0.5, integers({2, 3}, 0, 9))}};
+  table["where.ScalarOther"] = table["where.ScalarSelf"];
+  for (Sample& sample : table["where.ScalarOther"].calls) {
+    std::swap(sample.arguments[1], sample.arguments[2]);
+  }
+  table["where.Scalar"] = {.calls = {call("floats", flags({3, 4}), 1.5, -2.5),
+                                     call("integer and float", flags({3}), 1, 0.5),
+                                     call("integers", flags({2, 3}), 1, 0),
+                                     call("bools", flags({2, 3}), true, false),
+                                     call("empty", flags({0}), 1, 0)}};
   table["masked_fill.Scalar"] = {
       .calls = {call("matrix", floats({3, 4}), flags({3, 4}), 0.5),
                 call("broadcast mask", floats({3, 4}), flags({4}), -1),

@@ -75,6 +75,9 @@ void add_special(SampleTable& table) {
       .calls = {call("digamma", 0, positives({3, 4})), call("first", 1, positives({3, 4})),
                 call("second", 2, positives({2, 3})), call("empty", 1, positives({0}))},
       .large = {call("large", 1, positives(kLarge))}};
+  table["polygamma_"] = {.calls = {call("digamma", positives({3, 4}), 0),
+                                   call("second", positives({2, 3}), 2),
+                                   call("transposed", with_gaps(positives({4, 3})), 1)}};
 }
 
 void add_rounding(SampleTable& table) {
@@ -222,6 +225,13 @@ void add_formulas(SampleTable& table) {
   for (const char* op : {"hypot", "atan2", "logaddexp"}) table[op] = floating_binary(any_float);
   table["atan2"].calls.push_back(call("integers", integers({3}, -5, 5), integers({3}, 1, 5, 2)));
   table["xlogy.Tensor"] = floating_binary(positives);
+  table["xlogy.Scalar_Other"] = {
+      .calls = {call("matrix", positives({3, 4}), 1.5), call("0-d", positives({}), 2),
+                call("empty", positives({0}), 0.5), call("integers", integers({2, 3}, 0, 5), 2)}};
+  table["xlogy.Scalar_Self"] = {
+      .calls = {call("matrix", 1.5, positives({3, 4})), call("0-d", 2, positives({})),
+                call("empty", 0.5, positives({0})), call("zero", 0, positives({3})),
+                call("integers", 2, integers({2, 3}, 1, 5))}};
   table["pow.Tensor_Tensor"] = floating_binary(positives);
   table["pow.Tensor_Tensor"].calls.push_back(
       call("integers", integers({3, 4}, -4, 5), integers({4}, -2, 4, 2)));

@@ -72,6 +72,11 @@ void add_product_samples(SampleTable& table) {
 }
 
 void add_moment_samples(SampleTable& table) {
+  table["var_mean"] = {.calls = {call("all", floats({3, 4})), call("biased", floats({3, 4}), false),
+                                 call("transposed", with_gaps(floats({4, 3})))}};
+  table["var_mean.dim"] = {.calls = {call("rows", floats({3, 4}), Dims{1}),
+                                     call("columns", floats({3, 4}), Dims{0}, false, true),
+                                     call("all", floats({3, 4}), std::nullopt)}};
   for (const char* op : {"var.correction", "std.correction", "var_mean.correction"}) {
     table[op] = over_dims();
     for (Sample& sample : table[op].calls) {
@@ -116,6 +121,9 @@ void add_norm_samples_over(SampleTable& table) {
                 call("default", floats({3, 4}), std::nullopt, Dims{0}, true)}};
   table["norm.ScalarOpt_dim_dtype"] = {
       .calls = {call("float64", floats({3, 4}), Scalar(2), Dims{1}, false, DType::kF64)}};
+  table["norm.ScalarOpt_dtype"] = {
+      .calls = {call("float64", floats({3, 4}), Scalar(2), DType::kF64),
+                call("p by default", floats({3}), std::nullopt, DType::kF64)}};
   table["norm.Scalar"] = {.calls = {call("all", floats({3, 4})), call("p = 1", floats({4}), 1)}};
 }
 

@@ -95,7 +95,7 @@ void add_scatter_samples(SampleTable& table) {
                                 floats({2, 2}, 2)),
                            call("added", floats({3, 4}), longs({1, 1, 3}), floats({3}, 2), true)}};
   }
-  for (const char* op : {"argwhere", "nonzero_numpy"}) {
+  for (const char* op : {"argwhere", "nonzero_numpy", "where"}) {
     table[op] = {.calls = {call("flags", flags({3, 4})), call("0-d", integers({}, 1, 2))}};
   }
 }
