@@ -74,8 +74,8 @@ ReadBack read_back(const Preparation& preparation, const Tensor& destination,
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool safe = elementwise || (in_place && i == 0);
     each_tensor(arguments[i], [&](const Tensor& tensor) {
-      if (!structured::check_overlap(preparation.op, destination, tensor)) return;
-      worst = std::max(worst, safe ? ReadBack::kSafe : ReadBack::kHazard);
+      const auto found = structured::check_overlap(preparation.op, destination, tensor);
+      worst = std::max(worst, structured::read_back(found, safe));
     });
   }
   return worst;
@@ -141,7 +141,8 @@ class PackedArguments {
     const bool written = schema_.arguments[i].written;
     if (written) check_writable(preparation.op, i, tensor);
     const bool as_it_is = structured::acceptable(preparation, *tensor.impl(), compute) &&
-                          (written || !changes_with_another(preparation.op, tensor));
+                          (written ? !may_self_overlap(tensor.sizes(), tensor.strides())
+                                   : !changes_with_another(preparation.op, tensor));
     if (as_it_is) {
       in.refer_to(*tensor.impl());
       return;
@@ -155,8 +156,7 @@ class PackedArguments {
     LS_CHECK(!tensor.is_inference() || detail::inference_mode, AutogradError,
              "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.",
              op.name(), to_string(tensor));
-    LS_CHECK(tensor.is_contiguous() || !may_self_overlap(tensor.sizes(), tensor.strides()),
-             ShapeError,
+    LS_CHECK(!structured::repeats_elements(*tensor.impl()), ShapeError,
              "[{}] the elements of {} overlap (an expanded tensor?): expected each to have its own "
              "memory, got shape {} with strides {}. clone() it first.",
              op.name(), schema_.arguments[i].name, tensor.shape(), to_string(tensor.strides()));
@@ -169,7 +169,7 @@ class PackedArguments {
     for (size_t i = 0; i < values_.size(); ++i) {
       if (!schema_.arguments[i].written) continue;
       each_tensor(values_[i], [&](const Tensor& written) {
-        shared |= structured::check_overlap(op, written, tensor);
+        shared |= structured::check_overlap(op, written, tensor) != structured::Sharing::kNone;
       });
     }
     return shared;

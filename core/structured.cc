@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/copies.h"
 #include "core/dispatcher.h"
+#include "core/parallel.h"
 #include "core/transfer.h"
 
 namespace lockstep::structured {
@@ -82,6 +83,27 @@ bool may_share(const TensorImpl& a, const TensorImpl& b) {
   int budget = 10000;
   return reachable(std::span<const Steps>(merged.data(), merged.size()), target, budget);
 }
+
+/// Whether two tensors without gaps are the same bytes in the same order.
+bool is_same_range(const TensorImpl& a, const TensorImpl& b) {
+  const auto bytes = [](const TensorImpl& impl, int64_t elements) {
+    return elements * static_cast<int64_t>(size_of(impl.dtype));
+  };
+  return bytes(a, a.offset) == bytes(b, b.offset) && bytes(a, a.numel) == bytes(b, b.numel) &&
+         a.strides == b.strides;
+}
+
+/// Kernels called on this thread use no other while it lives.
+class OnOneThread {
+ public:
+  OnOneThread() : before_(num_threads()) { set_num_threads(1); }
+  ~OnOneThread() { set_num_threads(before_); }
+  OnOneThread(const OnOneThread&) = delete;
+  OnOneThread& operator=(const OnOneThread&) = delete;
+
+ private:
+  int before_;
+};
 
 }  // namespace
 
@@ -194,13 +216,13 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
   LS_CHECK(castable, DTypeError,
            "[{}] the result cannot be stored: expected a destination of {}, got {}. Cast it first.",
            op, to_string(spec.dtype), to_string(to));
-  LS_CHECK(
-      destination.is_contiguous() || !may_self_overlap(destination.sizes(), destination.strides()),
-      ShapeError,
-      "[{}] the destination's elements overlap (an expanded tensor?): expected each to have "
-      "its own memory, got shape {} with strides {}. clone() it first.",
-      op, destination.shape(), to_string(destination.strides()));
-  choose_place(preparation, spec.dtype, read_back);
+  LS_CHECK(!repeats_elements(*destination.impl()), ShapeError,
+           "[{}] the destination's elements overlap (an expanded tensor?): expected each to have "
+           "its own memory, got shape {} with strides {}. clone() it first.",
+           op, destination.shape(), to_string(destination.strides()));
+  shares_places_ =
+      !destination.is_contiguous() && may_self_overlap(destination.sizes(), destination.strides());
+  choose_place(preparation, spec.dtype, shares_places_ ? ReadBack::kHazard : read_back);
 }
 
 void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack read_back) {
@@ -216,28 +238,41 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
   if (preparation.backend == Key::kMeta) return;
   count_hidden_copy(preparation.op.name(), result_,
                     impl.dtype != dtype              ? "the result is cast into the destination"
-                    : read_back == ReadBack::kHazard ? "the destination is also an input"
+                    : shares_places_                 ? "the destination's elements may overlap"
+                    : read_back == ReadBack::kHazard ? "the destination is also read"
                                                      : "the kernel cannot write these strides");
 }
 
 void Target::finish(const Preparation& preparation) {
-  if (temporary_.defined() && preparation.backend != Key::kMeta) {
-    copy_elements(preparation.backend, result_, temporary_);
-  }
+  if (!temporary_.defined() || preparation.backend == Key::kMeta) return;
+  if (!shares_places_) return copy_elements(preparation.backend, result_, temporary_);
+  const OnOneThread in_order;  // always keeps the same one of the results that meet
+  copy_elements(preparation.backend, result_, temporary_);
 }
 
-bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& input) {
+bool repeats_elements(const TensorImpl& impl) {
+  if (impl.contiguous || impl.numel == 0) return false;
+  for (size_t i = 0; i < impl.sizes.size(); ++i) {
+    if (impl.strides[i] == 0 && impl.sizes[i] > 1) return true;
+  }
+  return false;
+}
+
+Sharing check_overlap(const Operator& op, const Tensor& destination, const Tensor& input) {
   const TensorImpl& a = *destination.impl();
   const TensorImpl& b = *input.impl();
-  if (&a == &b) return true;
-  if (!(a.storage == b.storage) || a.numel == 0 || b.numel == 0) return false;
-  const bool identical =
-      a.offset == b.offset && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
-  LS_CHECK(identical || !may_share(a, b), ShapeError,
+  if (&a == &b) return Sharing::kAll;
+  if (!(a.storage == b.storage) || a.numel == 0 || b.numel == 0) return Sharing::kNone;
+  if (a.offset == b.offset && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides) {
+    return Sharing::kAll;
+  }
+  if (!may_share(a, b)) return Sharing::kNone;
+  const bool gaps = !is_dense(a.sizes, a.strides) || !is_dense(b.sizes, b.strides);
+  LS_CHECK(gaps || is_same_range(a, b), ShapeError,
            "[{}] the destination shares part of its memory with an input: expected none or all of "
            "it, got shapes {} and {}. clone() the input first.",
            op.name(), destination.shape(), input.shape());
-  return identical;
+  return Sharing::kSome;
 }
 
 void check_other_device(const Operator& op, Device device, const Tensor& tensor) {

@@ -38,7 +38,7 @@ Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast
 /// A fresh result. Its dtype is the spec's.
 Tensor allocate(const OutputSpec& spec, Device device);
 
-/// Whether a destination is also an input, element for element.
+/// Whether a destination is also read.
 enum class ReadBack : uint8_t {
   kNo,
   kSafe,    ///< yes, and the kernel reads an element before it writes the same one
@@ -65,29 +65,50 @@ class Target {
   Tensor result_;
   Tensor temporary_;
   Out out_;
+  bool shares_places_ = false;  ///< elements of the destination may lie in the same place
 };
 
-/// Refuses a destination that shares some, but not all, of its memory with `input`. True when it
-/// shares all of it, element for element.
-bool check_overlap(const Operator& op, const Tensor& destination, const Tensor& input);
-inline bool check_overlap(const Operator& op, const Tensor& destination,
-                          const OptionalTensor& input) {
-  return input && check_overlap(op, destination, *input);
+/// Whether each element along some dimension is the same one, as in an expanded tensor: such a
+/// tensor is no destination. Others whose elements meet are, as in ATen; which of the results that
+/// meet is kept is not specified.
+bool repeats_elements(const TensorImpl& impl);
+
+/// What a destination has in common with an input.
+enum class Sharing : uint8_t {
+  kNone,
+  kAll,   ///< all elements, each with the one of the same index
+  kSome,  ///< some bytes, or there are too many strides to tell
+};
+/// The rule is ATen's: two tensors without gaps whose memory is shared in part are a ShapeError.
+/// Where one has gaps it is up to the caller, who gets what distinct memory would have given.
+Sharing check_overlap(const Operator& op, const Tensor& destination, const Tensor& input);
+inline Sharing check_overlap(const Operator& op, const Tensor& destination,
+                             const OptionalTensor& input) {
+  return input ? check_overlap(op, destination, *input) : Sharing::kNone;
 }
-inline bool check_overlap(const Operator& op, const Tensor& destination, const TensorList& inputs) {
-  bool found = false;
-  for (const Tensor& input : inputs) found |= check_overlap(op, destination, input);
+inline Sharing check_overlap(const Operator& op, const Tensor& destination,
+                             const TensorList& inputs) {
+  Sharing found = Sharing::kNone;
+  for (const Tensor& input : inputs) found = std::max(found, check_overlap(op, destination, input));
   return found;
 }
-inline bool check_overlap(const Operator& op, const Tensor& destination,
-                          const OptionalTensorList& inputs) {
-  bool found = false;
-  for (const Tensor& input : inputs) found |= check_overlap(op, destination, OptionalTensor(input));
+inline Sharing check_overlap(const Operator& op, const Tensor& destination,
+                             const OptionalTensorList& inputs) {
+  Sharing found = Sharing::kNone;
+  for (const Tensor& input : inputs) {
+    found = std::max(found, check_overlap(op, destination, OptionalTensor(input)));
+  }
   return found;
 }
 template <class T>
-bool check_overlap(const Operator&, const Tensor&, const T&) {
-  return false;
+Sharing check_overlap(const Operator&, const Tensor&, const T&) {
+  return Sharing::kNone;
+}
+/// What it means for a kernel that reads an input, `safe` when it reads each element of it before
+/// it writes the one of the same index.
+constexpr ReadBack read_back(Sharing sharing, bool safe) {
+  if (sharing == Sharing::kNone) return ReadBack::kNo;
+  return sharing == Sharing::kAll && safe ? ReadBack::kSafe : ReadBack::kHazard;
 }
 
 /// Checks the destination against all arguments. Kernels of operators with an in-place form may
@@ -102,9 +123,7 @@ ReadBack read_back(const Preparation& preparation, const Tensor& destination,
   (..., [&](const auto& argument) {
     const bool safe = elementwise || (in_place && index == 0);
     ++index;
-    if (check_overlap(preparation.op, destination, argument)) {
-      worst = std::max(worst, safe ? ReadBack::kSafe : ReadBack::kHazard);
-    }
+    worst = std::max(worst, read_back(check_overlap(preparation.op, destination, argument), safe));
   }(arguments));
   return worst;
 }

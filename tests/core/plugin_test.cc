@@ -120,6 +120,9 @@ TEST_P(ElementwisePlugin, WrittenArgumentsTakeAnyStridesAndCountVersions) {
         call_op("test::add_to_", {row, ten});
       },
       "[test::add_to_] the elements of self overlap");
+  const Tensor base = tensor({1, 2, 3});
+  call_op("test::add_to_", {base.as_strided({2, 2}, {1, 1}, 0), tensor({10}).expand({2, 2})});
+  EXPECT_THAT(elements(base), ElementsAre(11, 12, 13)) << "windows that meet";
 }
 
 TEST_P(ElementwisePlugin, OnMetaTheRuleRunsAlone) {
