@@ -86,8 +86,17 @@ Tensor spread(const Scores& scores, const Tensor& grad, Reduction reduction, con
 void native_layer_norm(const Operator& op, uint64_t batched, Stack& stack) {
   BatchedCall call(op, batched, stack);
   if (!call.is_batched(2) && !call.is_batched(3)) return call.forward();
-  const auto [out, mean, rstd] =
-      lockstep::native_layer_norm(call.front(0), call.get<IntList>(1), {}, {}, call.get<double>(4));
+  const Tensor input = call.front(0);
+  const IntList shape = call.get<IntList>(1);
+  // Beside parameters of another dtype the statistics are wider: a weight of it says so.
+  Tensor unit;
+  for (const size_t i : {2, 3}) {
+    if (!call.has_tensor(i) || call.tensor(i).dtype() == input.dtype()) continue;
+    unit = ones(shape, {call.tensor(i).dtype(), input.device()});
+  }
+  const auto [out, mean, rstd] = lockstep::native_layer_norm(
+      input, shape, unit.defined() ? OptionalTensor(unit) : OptionalTensor(), {},
+      call.get<double>(4));
   call.give(scaled(call, out, 2, 3));
   call.give(mean);
   call.give(rstd);

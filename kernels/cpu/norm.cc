@@ -58,16 +58,24 @@ void normalise(C* __restrict y, const C* __restrict x, const C* __restrict weigh
   }
 }
 
-/// A parameter in the type to compute in; null when absent.
+/// Whether a tensor beside halves holds what they are computed in.
+template <class T>
+bool is_computed(const TensorArg& tensor) {
+  return std::is_same_v<T, ComputeType<T>> || tensor.dtype == DType::kF32;
+}
+
+/// A parameter or a statistic, of type T or computed, in the type to compute in; null when absent.
 template <class T>
 class Parameter {
  public:
-  Parameter(const In& in, int64_t n) {
+  explicit Parameter(const In& in) {
     if (!in.defined()) return;
-    if (!std::is_same_v<T, ComputeType<T>>) {
-      buffer_ = std::make_unique_for_overwrite<ComputeType<T>[]>(static_cast<size_t>(n));
+    if (is_computed<T>(in)) {
+      data_ = in.data<ComputeType<T>>();
+      return;
     }
-    data_ = read_row<T>(in.data<T>(), n, buffer_.get());
+    buffer_ = std::make_unique_for_overwrite<ComputeType<T>[]>(static_cast<size_t>(in.numel));
+    data_ = read_row<T>(in.data<T>(), in.numel, buffer_.get());
   }
   const ComputeType<T>* data() const { return data_; }
 
@@ -83,6 +91,15 @@ std::unique_ptr<ComputeType<T>[]> row_buffer(int64_t n) {
   return std::make_unique_for_overwrite<ComputeType<T>[]>(static_cast<size_t>(n));
 }
 
+template <class T>
+void write_statistic(const Out& to, int64_t row, ComputeType<T> value) {
+  if (is_computed<T>(to)) {
+    to.data<ComputeType<T>>()[row] = value;
+  } else {
+    to.data<T>()[row] = convert<T>(value);
+  }
+}
+
 int64_t row_length(const In& input, IntList normalized_shape) {
   int64_t n = 1;
   for (size_t i = 0; i < normalized_shape.size(); ++i) n *= input.size(-1 - static_cast<int>(i));
@@ -95,7 +112,7 @@ void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
   const int64_t n = row_length(input, normalized_shape);
   with_floating_type(input.dtype, [&]<class T>() {
     using C = ComputeType<T>;
-    const Parameter<T> scale(weight, n), shift(bias, n);
+    const Parameter<T> scale(weight), shift(bias);
     const int64_t rows = rstd.numel;
     parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)),
                  [&](int64_t first, int64_t last) {
@@ -105,8 +122,8 @@ void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
                      T* to = out.data<T>() + row * n;
                      C* y = row_target<T>(to, y_buffer.get());
                      const Statistics<C> s = statistics_of<kCentre>(x, n, eps);
-                     if (mean != nullptr) mean->data<C>()[row] = s.mean;
-                     rstd.data<C>()[row] = s.rstd;
+                     if (mean != nullptr) write_statistic<T>(*mean, row, s.mean);
+                     write_statistic<T>(rstd, row, s.rstd);
                      normalise<kCentre>(y, x, scale.data(), shift.data(), n, s);
                      finish_row<T>(to, y, n);
                    }
@@ -216,38 +233,38 @@ void backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out, c
   const int64_t blocks = (rows + kGradientRows - 1) / kGradientRows;
   with_floating_type(input.dtype, [&]<class T>() {
     using C = ComputeType<T>;
-    const Parameter<T> scale(weight, n);
+    const Parameter<T> scale(weight), means(mean), rstds(rstd);
     const int64_t wanted = (dw.defined() ? 1 : 0) + (db.defined() ? 1 : 0);
     const auto partial =
         std::make_unique_for_overwrite<C[]>(static_cast<size_t>(blocks * wanted * n));
     C* const dw_blocks = dw.defined() ? partial.get() : nullptr;
     C* const db_blocks = db.defined() ? partial.get() + (dw.defined() ? n : 0) : nullptr;
-    parallel_for(
-        0, blocks, std::max<int64_t>(1, kGrain / (kGradientRows * std::max<int64_t>(n, 1))),
-        [&](int64_t first, int64_t last) {
-          const auto x_buffer = row_buffer<T>(n), g_buffer = row_buffer<T>(n),
-                     dx_buffer = row_buffer<T>(n);
-          for (int64_t block = first; block < last; ++block) {
-            const int64_t at = block * wanted * n;
-            std::fill_n(partial.get() + at, wanted * n, C(0));
-            const int64_t end = std::min(rows, (block + 1) * kGradientRows);
-            for (int64_t row = block * kGradientRows; row < end; ++row) {
-              const C* x = read_row(input.data<T>() + row * n, n, x_buffer.get());
-              const C* g = read_row(grad_out.data<T>() + row * n, n, g_buffer.get());
-              const Statistics<C> s{kCentre ? mean.data<C>()[row] : C(0), rstd.data<C>()[row]};
-              C* const dw_block = dw_blocks != nullptr ? dw_blocks + at : nullptr;
-              C* const db_block = db_blocks != nullptr ? db_blocks + at : nullptr;
-              if (!dx.defined()) {
-                add_parameter_gradients(dw_block, db_block, g, x, n, s);
-                continue;
-              }
-              T* to = dx.data<T>() + row * n;
-              C* result = row_target<T>(to, dx_buffer.get());
-              row_gradients<kCentre>(result, dw_block, db_block, g, x, scale.data(), n, s);
-              finish_row<T>(to, result, n);
-            }
-          }
-        });
+    parallel_for(0, blocks,
+                 std::max<int64_t>(1, kGrain / (kGradientRows * std::max<int64_t>(n, 1))),
+                 [&](int64_t first, int64_t last) {
+                   const auto x_buffer = row_buffer<T>(n), g_buffer = row_buffer<T>(n),
+                              dx_buffer = row_buffer<T>(n);
+                   for (int64_t block = first; block < last; ++block) {
+                     const int64_t at = block * wanted * n;
+                     std::fill_n(partial.get() + at, wanted * n, C(0));
+                     const int64_t end = std::min(rows, (block + 1) * kGradientRows);
+                     for (int64_t row = block * kGradientRows; row < end; ++row) {
+                       const C* x = read_row(input.data<T>() + row * n, n, x_buffer.get());
+                       const C* g = read_row(grad_out.data<T>() + row * n, n, g_buffer.get());
+                       const Statistics<C> s{kCentre ? means.data()[row] : C(0), rstds.data()[row]};
+                       C* const dw_block = dw_blocks != nullptr ? dw_blocks + at : nullptr;
+                       C* const db_block = db_blocks != nullptr ? db_blocks + at : nullptr;
+                       if (!dx.defined()) {
+                         add_parameter_gradients(dw_block, db_block, g, x, n, s);
+                         continue;
+                       }
+                       T* to = dx.data<T>() + row * n;
+                       C* result = row_target<T>(to, dx_buffer.get());
+                       row_gradients<kCentre>(result, dw_block, db_block, g, x, scale.data(), n, s);
+                       finish_row<T>(to, result, n);
+                     }
+                   }
+                 });
     if (dw.defined()) join_blocks(dw, dw_blocks, blocks, wanted * n, n);
     if (db.defined()) join_blocks(db, db_blocks, blocks, wanted * n, n);
   });

@@ -35,6 +35,12 @@ DType statistics_dtype(const Tensor& input) {
   return input.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
 }
 
+/// As ATen's on the cpu: halves keep them in their own dtype unless a parameter is of another.
+DType layer_norm_statistics_dtype(const Tensor& input, OptionalTensor weight, OptionalTensor bias) {
+  const auto mixed = [&](OptionalTensor p) { return p && p->dtype() != input.dtype(); };
+  return mixed(weight) || mixed(bias) ? statistics_dtype(input) : input.dtype();
+}
+
 void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = true) {
   OutputSpec& spec = outputs.specs.emplace_back();
   spec.sizes = to_dims(sizes);
@@ -48,15 +54,16 @@ void check_gradient(std::string_view op, const Tensor& grad_out, const Tensor& i
            grad_out.shape());
 }
 
-/// Kernels read statistics in the dtype in which the forward operator made them.
+/// They are of the dtype in which they were computed, or rounded to the input's.
 void check_statistic(std::string_view op, std::string_view name, const Tensor& statistic,
                      const Tensor& input, IntList wanted) {
   LS_CHECK(same(statistic.sizes(), wanted), ShapeError,
            "[{}] {} has the wrong shape: expected {}, got {}.", op, name, to_string(wanted),
            statistic.shape());
-  LS_CHECK(statistic.dtype() == statistics_dtype(input), DTypeError,
-           "[{}] {} of {} input must be {}, got {}.", op, name, to_string(input.dtype()),
-           to_string(statistics_dtype(input)), to_string(statistic.dtype()));
+  LS_CHECK(statistic.dtype() == statistics_dtype(input) || statistic.dtype() == input.dtype(),
+           DTypeError, "[{}] {} of {} input must be {}, got {}.", op, name,
+           to_string(input.dtype()), to_string(statistics_dtype(input)),
+           to_string(statistic.dtype()));
 }
 
 DType dtype_or(OptionalTensor tensor, DType otherwise) {
@@ -74,8 +81,9 @@ Outputs native_layer_norm(const Tensor& input, IntList normalized_shape, Optiona
                           OptionalTensor bias, double) {
   const Dims statistics = statistics_shape("layer_norm", input, normalized_shape, weight, bias);
   Outputs outputs = one(to_dims(input.sizes()), input.dtype());
-  add_output(outputs, statistics, statistics_dtype(input));
-  add_output(outputs, statistics, statistics_dtype(input));
+  const DType dtype = layer_norm_statistics_dtype(input, weight, bias);
+  add_output(outputs, statistics, dtype);
+  add_output(outputs, statistics, dtype);
   outputs.compute = input.dtype();
   outputs.cast_mask = kInputWeightBias;
   return outputs;

@@ -79,9 +79,29 @@ TEST(Norm, HalvesAreComputedInF32) {
                weight = random_tensor({64}, DType::kBF16, 2);
   const auto [out, mean, rstd] = native_layer_norm(x, {64}, weight, {}, 1e-5);
   EXPECT_EQ(out.dtype(), DType::kBF16);
-  EXPECT_EQ(rstd.dtype(), DType::kF32);
   const Tensor wanted = layer_norm_reference(x.to(DType::kF32), {64}, weight.to(DType::kF32));
   expect_near(out, wanted, 0x1p-8, 0x1p-8);
+}
+
+TEST(Norm, StatisticsOfHalvesAreHalvesUnlessAParameterIsWider) {
+  const Tensor x = random_tensor({9, 64}, DType::kBF16),
+               g = random_tensor({9, 64}, DType::kBF16, 2);
+  const Tensor weight = random_tensor({64}, DType::kF32, 3), narrow = weight.to(DType::kBF16);
+  const auto [out, mean, rstd] = native_layer_norm(x, {64}, narrow, {}, 1e-5);
+  const auto [mixed_out, mixed_mean, mixed_rstd] = native_layer_norm(x, {64}, {}, weight, 1e-5);
+  EXPECT_EQ(mean.dtype(), DType::kBF16);
+  EXPECT_EQ(rstd.dtype(), DType::kBF16);
+  EXPECT_EQ(mixed_mean.dtype(), DType::kF32);
+  EXPECT_EQ(mixed_rstd.dtype(), DType::kF32);
+  EXPECT_EQ(values(mean), values(mixed_mean.to(DType::kBF16)));
+  EXPECT_EQ(values(rstd), values(mixed_rstd.to(DType::kBF16)));
+  // The backward takes either.
+  const BoolList all{true, true, false};
+  const auto [dx, dw, db] = native_layer_norm_backward(g, x, {64}, mean, rstd, narrow, {}, all);
+  const auto [wide_dx, wide_dw, wide_db] = native_layer_norm_backward(
+      g, x, {64}, mean.to(DType::kF32), rstd.to(DType::kF32), narrow, {}, all);
+  EXPECT_EQ(values(dx), values(wide_dx));
+  EXPECT_EQ(values(dw), values(wide_dw));
 }
 
 TEST(Norm, AnOffsetFarFromZeroCostsNoDigits) {
