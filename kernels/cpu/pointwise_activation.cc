@@ -1,4 +1,5 @@
 #include "core/library.h"
+#include "kernels/activation_functors.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
@@ -22,7 +23,9 @@ void relu(const Out& out, const In& self) {
   with_lane(out.dtype, [&]<class T>() { elementwise<T, T>(out, Relu(), self); });
 }
 void gelu(const Out& out, const In& self, std::string_view approximate) {
-  approximate == "tanh" ? activation<GeluTanh>(out, self) : activation<Gelu>(out, self);
+  if (approximate == "tanh") return activation<GeluTanh>(out, self);
+  if (out.dtype == DType::kBF16) return elementwise<float, float>(out, GeluBF16(), self);
+  activation<Gelu>(out, self);
 }
 void gelu_backward(const Out& out, const In& grad, const In& self, std::string_view approximate) {
   approximate == "tanh" ? backward<GeluTanhBackward>(out, grad, self)
