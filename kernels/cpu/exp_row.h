@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "kernels/cpu/row_lanes.h"
@@ -13,6 +14,35 @@ template <class C>
 void exp_row(C* y, const C* x, int64_t n, C shift) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) y[i] = elementary::exp(x[i] - shift);
+}
+
+/// e^x for x <= 0, no NaN, with exp's bits but 0 where the result would be subnormal: half the
+/// work.
+inline float exp_of_negative(float x) {
+  const ExpParts parts = exp_parts_f32(x);
+  const uint32_t one = std::bit_cast<uint32_t>(parts.q + 1.0F);
+  const float result = std::bit_cast<float>(one + (static_cast<uint32_t>(parts.n) << 23));
+  return x < -87.3F ? 0.0F : result;
+}
+
+/// The largest of n > 0 elements, NaN where there is one.
+inline float largest_of_row(const BFloat16* x, int64_t n) {
+  // As integers these have the order of the numbers once the low bits of negative ones are
+  // inverted.
+  const auto ordered = [](int16_t bits) {
+    return static_cast<int16_t>(bits ^ ((bits >> 15) & 0x7fff));
+  };
+  int16_t largest = std::numeric_limits<int16_t>::min();
+  int16_t size = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto bits = static_cast<int16_t>(x[i].bits);
+    largest = std::max(largest, ordered(bits));
+    size = std::max(size, static_cast<int16_t>(bits & 0x7fff));
+  }
+  if (size > 0x7f80) return std::numeric_limits<float>::quiet_NaN();
+  BFloat16 result;
+  result.bits = static_cast<uint16_t>(ordered(largest));
+  return result;
 }
 
 /// log(sum of exp(x[i])), read once: the sum is kept relative to the largest element so far, in

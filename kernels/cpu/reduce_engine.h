@@ -72,19 +72,19 @@ class ReduceEngine {
     int64_t count;  ///< of blocks
   };
 
+  // `kPairs`: in a loop compiled for wide vectors, see Lanes.
+
+  template <bool kPairs>
   static void add_run(Lanes<Op>& lanes, const Source& source, int64_t offset, int64_t stride,
                       int64_t n) {
     const std::byte* at = source.data + offset * static_cast<int64_t>(source.element);
     if (source.direct && stride == 1) {
-      lanes.add(reinterpret_cast<const C*>(at), n);
+      lanes.template add<kPairs>(reinterpret_cast<const C*>(at), n);
       return;
     }
     if constexpr (std::is_same_v<C, float>) {
       if (source.dtype == DType::kBF16 && stride == 1) {  // converted on the way
-        const auto* x = reinterpret_cast<const BFloat16*>(at);
-        lanes.add_each(
-            n, [x](int64_t i) { return load_widened(x + i); },
-            [x](int64_t i) { return static_cast<float>(x[i]); });
+        lanes.template add<kPairs>(reinterpret_cast<const BFloat16*>(at), n);
         return;
       }
     }
@@ -96,6 +96,7 @@ class ReduceEngine {
     }
   }
 
+  template <bool kPairs>
   static Total block_total(const RowBlocks& blocks, const Source& source, int64_t base,
                            int64_t block) {
     Lanes<Op> lanes;
@@ -103,46 +104,69 @@ class ReduceEngine {
     if (blocks.parts > 1) {
       const int64_t first = block % blocks.parts * kLaneBlock;
       const int64_t run = base + offset_at(block / blocks.parts, blocks.outer);
-      add_run(lanes, source, run + first * stride, stride, std::min(kLaneBlock, size - first));
+      add_run<kPairs>(lanes, source, run + first * stride, stride,
+                      std::min(kLaneBlock, size - first));
     } else {
       const int64_t last = std::min(blocks.runs, (block + 1) * blocks.group);
       for (int64_t run = block * blocks.group; run < last; ++run) {
-        add_run(lanes, source, base + offset_at(run, blocks.outer), stride, size);
+        add_run<kPairs>(lanes, source, base + offset_at(run, blocks.outer), stride, size);
       }
     }
     return static_cast<Total>(lanes.total());
   }
 
+  /// Joins blocks [first, last), counted through all results: totals[i] is block i's.
+  template <bool kPairs>
+  static void some_blocks(const ReducePlan& plan, const RowBlocks& blocks, const Source& source,
+                          int64_t first, int64_t last, Total* totals) {
+    for (int64_t i = first; i < last;) {
+      const int64_t base = offset_at(i / blocks.count, plan.kept);
+      const int64_t end = std::min(last, (i / blocks.count + 1) * blocks.count);
+      for (; i < end; ++i) {
+        totals[i - first] = block_total<kPairs>(blocks, source, base, i % blocks.count);
+      }
+    }
+  }
+  LS_WIDE_VECTORS static void wide_some_blocks(const ReducePlan& plan, const RowBlocks& blocks,
+                                               const Source& source, int64_t first, int64_t last,
+                                               Total* totals) {
+    some_blocks<LS_HAVE_WIDE_VECTORS != 0>(plan, blocks, source, first, last, totals);
+  }
+
   static void run_rows(const ReducePlan& plan, const Source& source, Store store) {
     const RowBlocks blocks(plan);
+    const auto some = for_this_cpu(&wide_some_blocks, &some_blocks<false>);
+    const auto joined = [](const Total* totals, int64_t n) {
+      Total total = Op::identity();
+      for (int64_t i = 0; i < n; ++i) total = Op::join(total, totals[i]);
+      return total;
+    };
     if (blocks.count == 1 || plan.outputs >= 64) {
+      const int64_t results = std::clamp<int64_t>(128 / blocks.count, 1, plan.outputs);
       parallel_for(0, plan.outputs, std::max<int64_t>(1, kGrain / plan.count),
                    [&](int64_t first, int64_t last) {
-                     for (int64_t i = first; i < last; ++i) {
-                       const int64_t base = offset_at(i, plan.kept);
-                       Total total = Op::identity();
-                       for (int64_t block = 0; block < blocks.count; ++block) {
-                         total = Op::join(total, block_total(blocks, source, base, block));
+                     SmallVector<Total, 128> totals(static_cast<size_t>(results * blocks.count));
+                     for (int64_t i = first; i < last; i += results) {
+                       const int64_t n = std::min(results, last - i);
+                       some(plan, blocks, source, i * blocks.count, (i + n) * blocks.count,
+                            totals.data());
+                       for (int64_t k = 0; k < n; ++k) {
+                         totals[static_cast<size_t>(k)] =
+                             joined(totals.data() + k * blocks.count, blocks.count);
                        }
-                       store(i, &total, 1);
+                       store(i, totals.data(), n);
                      }
                    });
       return;
     }
     // Few long results: threads share their blocks.
     std::vector<Total> totals(static_cast<size_t>(plan.outputs * blocks.count));
-    parallel_for(
-        0, plan.outputs * blocks.count, kGrain / kLaneBlock, [&](int64_t first, int64_t last) {
-          for (int64_t i = first; i < last; ++i) {
-            const int64_t base = offset_at(i / blocks.count, plan.kept);
-            totals[static_cast<size_t>(i)] = block_total(blocks, source, base, i % blocks.count);
-          }
-        });
+    parallel_for(0, plan.outputs * blocks.count, kGrain / kLaneBlock,
+                 [&](int64_t first, int64_t last) {
+                   some(plan, blocks, source, first, last, totals.data() + first);
+                 });
     for (int64_t i = 0; i < plan.outputs; ++i) {
-      Total total = Op::identity();
-      for (int64_t block = 0; block < blocks.count; ++block) {
-        total = Op::join(total, totals[static_cast<size_t>(i * blocks.count + block)]);
-      }
+      const Total total = joined(totals.data() + i * blocks.count, blocks.count);
       store(i, &total, 1);
     }
   }

@@ -1,10 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "core/dtype.h"
+#include "kernels/cpu/wide_vectors.h"
+
+#if LS_HAVE_WIDE_VECTORS
+#include <immintrin.h>
+#endif
 
 namespace lockstep::cpu {
 
@@ -30,6 +36,16 @@ template <class T>
 inline void store_vector(T* x, Vector<T> value) {
   *reinterpret_cast<typename VectorOf<T>::unaligned*>(x) = value;
 }
+
+/// Two vectors side by side, for loops compiled for wide vectors (wide_vectors.h).
+template <class T>
+struct VectorPairOf {
+  typedef T type __attribute__((vector_size(64)));
+  /// The same at any address.
+  typedef T unaligned __attribute__((vector_size(64), aligned(alignof(T)), may_alias));
+};
+template <class T>
+using VectorPair = typename VectorPairOf<T>::type;
 
 /// 8 elements of bf16 as f32.
 inline Vector<float> load_widened(const BFloat16* x) {
@@ -96,16 +112,29 @@ class Lanes {
   Lanes() {
     for (Vector<T>& vector : vectors_) vector = Vector<T>{} + Op::identity();
   }
+  /// `kPairs`: two vectors at a time, where they are one instruction; the bits are the same.
+  template <bool kPairs = false>
   void add(const T* x, int64_t n) {
+    int64_t done = 0;
+    if constexpr (kPairs && std::is_same_v<Op, SumOf<T>>) done = add_pairs(x, n);
     add_each(
-        n, [x](int64_t i) { return load_vector(x + i); }, [x](int64_t i) { return x[i]; });
+        n, [x](int64_t i) { return load_vector(x + i); }, [x](int64_t i) { return x[i]; }, done);
+  }
+  /// The same over bf16, converted on the way.
+  template <bool kPairs = false>
+  void add(const BFloat16* x, int64_t n) requires(std::is_same_v<T, float>) {
+    int64_t done = 0;
+    if constexpr (kPairs && std::is_same_v<Op, SumOf<T>>) done = add_pairs(x, n);
+    add_each(
+        n, [x](int64_t i) { return load_widened(x + i); },
+        [x](int64_t i) { return static_cast<float>(x[i]); }, done);
   }
   /// The same over computed elements: `vector(i)` makes w of them from the i-th on, `scalar(i)`
-  /// one.
+  /// one. The first `done` are joined already, a multiple of 4 w.
   template <class VectorAt, class ScalarAt>
-  void add_each(int64_t n, VectorAt vector, ScalarAt scalar) {
+  void add_each(int64_t n, VectorAt vector, ScalarAt scalar, int64_t done = 0) {
     Vector<T> a = vectors_[0], b = vectors_[1], c = vectors_[2], d = vectors_[3];
-    int64_t i = 0;
+    int64_t i = done;
     for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
       a = Op::join(a, vector(i));
       b = Op::join(b, vector(i + kWidth));
@@ -141,6 +170,39 @@ class Lanes {
   }
 
  private:
+  LS_WIDE_VECTORS_PART static void load_pair(VectorPair<T>& to, const T* x) {
+    to = *reinterpret_cast<const typename VectorPairOf<T>::unaligned*>(x);
+  }
+  /// 16 elements of bf16, where T is float.
+  LS_WIDE_VECTORS_PART static void load_pair(VectorPair<T>& to, const BFloat16* x) {
+#if LS_HAVE_WIDE_VECTORS
+    typedef uint32_t Wide __attribute__((vector_size(64)));
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+    // With a mask of all: GCC 12 warns about the form without.
+    const Wide wide = reinterpret_cast<Wide>(_mm512_maskz_cvtepu16_epi32(0xffff, words)) << 16;
+    to = reinterpret_cast<VectorPair<T>>(wide);
+#else
+    for (int k = 0; k < 16; ++k) to[k] = static_cast<float>(x[k]);
+#endif
+  }
+  /// As many of the n elements as fill all lanes; returns their number.
+  template <class From>
+  LS_WIDE_VECTORS_PART int64_t add_pairs(const From* x, int64_t n) {
+    VectorPair<T> low, high, next;
+    load_pair(low, reinterpret_cast<const T*>(&vectors_[0]));
+    load_pair(high, reinterpret_cast<const T*>(&vectors_[2]));
+    int64_t i = 0;
+    for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+      load_pair(next, x + i);
+      low += next;
+      load_pair(next, x + i + 2 * kWidth);
+      high += next;
+    }
+    std::memcpy(&vectors_[0], &low, sizeof(low));
+    std::memcpy(&vectors_[2], &high, sizeof(high));
+    return i;
+  }
+
   static constexpr int64_t kWidth = VectorOf<T>::kWidth;
   using Integer = typename VectorOf<T>::Integer;
 
@@ -157,15 +219,15 @@ class Lanes {
 /// Elements that one set of lanes joins before its total moves to a wider sum.
 inline constexpr int64_t kLaneBlock = 2048;
 
-/// Joins x[0, n) in blocks of kLaneBlock; sums add the blocks' totals in f64.
-template <class Op>
+/// Joins x[0, n) in blocks of kLaneBlock; sums add the blocks' totals in f64. `kPairs` as in Lanes.
+template <class Op, bool kPairs = false>
 typename Op::Element join_row(const typename Op::Element* x, int64_t n) {
   using T = typename Op::Element;
   using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
   Total total = Op::identity();
   for (int64_t i = 0; i < n; i += kLaneBlock) {
     Lanes<Op> lanes;
-    lanes.add(x + i, n - i < kLaneBlock ? n - i : kLaneBlock);
+    lanes.template add<kPairs>(x + i, n - i < kLaneBlock ? n - i : kLaneBlock);
     total = Op::join(total, static_cast<Total>(lanes.total()));
   }
   return static_cast<T>(total);

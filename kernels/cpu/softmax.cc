@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/library.h"
@@ -68,7 +69,26 @@ void largest_of_columns(C* largest, const Columns<C>& c) {
 // Each of these knows what to do with a line that is a row of memory (y from a, and b), and with
 // several side by side.
 
+// Rows of bf16 are read twice and not stored in between: `bf16_row` converts on the way. Where the
+// largest element is no number, no result is.
+
+bool fill_unless_finite(BFloat16* y, int64_t n, float largest) {
+  if (std::isfinite(largest)) return false;
+  std::fill_n(y, n, BFloat16(std::numeric_limits<float>::quiet_NaN()));
+  return true;
+}
+
 struct Softmax {
+  template <bool kPairs>
+  static void bf16_row(BFloat16* y, const BFloat16* x, float* buffer, int64_t n) {
+    const float largest = largest_of_row(x, n);
+    if (fill_unless_finite(y, n, largest)) return;
+    for (int64_t i = 0; i < n; ++i) {
+      buffer[i] = exp_of_negative(static_cast<float>(x[i]) - largest);
+    }
+    const float scale = 1.0F / join_row<SumOf<float>, kPairs>(buffer, n);
+    for (int64_t i = 0; i < n; ++i) y[i] = BFloat16(buffer[i] * scale);
+  }
   template <class C>
   static void row(C* y, const C* x, const C*, int64_t n) {
     exp_row(y, x, n, join_row<LargestOf<C>>(x, n));
@@ -96,6 +116,24 @@ struct Softmax {
 };
 
 struct LogSoftmax {
+  template <bool kPairs>
+  static void bf16_row(BFloat16* y, const BFloat16* x, float* buffer, int64_t n) {
+    const float largest = largest_of_row(x, n);
+    if (fill_unless_finite(y, n, largest)) return;
+    double sum = 0;
+    for (int64_t first = 0; first < n; first += kLaneBlock) {
+      const int64_t length = std::min(kLaneBlock, n - first);
+      for (int64_t i = 0; i < length; ++i) {
+        buffer[i] = exp_of_negative(static_cast<float>(x[first + i]) - largest);
+      }
+      sum += static_cast<double>(join_row<SumOf<float>, kPairs>(buffer, length));
+    }
+    const float rest = elementary::log(static_cast<float>(sum));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      y[i] = BFloat16((static_cast<float>(x[i]) - largest) - rest);
+    }
+  }
   template <class C>
   static void row(C* y, const C* x, const C*, int64_t n) {
     LogSumExp<C> total;
@@ -199,7 +237,13 @@ struct LineRange {
   const From* b;  ///< null for a forward
 };
 
-template <class Work, class To, class From>
+template <class Work>
+concept ReadsBFloat16 = requires(BFloat16* y, const BFloat16* x, float* buffer, int64_t n) {
+  Work::template bf16_row<false>(y, x, buffer, n);
+};
+
+/// `kPairs`: compiled for wide vectors, see Lanes.
+template <class Work, class To, class From, bool kPairs>
 void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
   using C = ComputeType<From>;
   constexpr bool kDirect = std::is_same_v<To, C> && std::is_same_v<From, C>;
@@ -209,6 +253,14 @@ void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
     lines.inner == 1 ? Work::row(c.y, c.a, c.b, n) : Work::columns(c);
   };
   std::vector<C> buffers(kDirect ? 0 : static_cast<size_t>(3 * n * width));
+  if constexpr (ReadsBFloat16<Work> && std::is_same_v<To, BFloat16>) {
+    if (lines.inner == 1) {
+      for (int64_t i = first; i < last; ++i) {
+        Work::template bf16_row<kPairs>(y + i * n, a + i * n, buffers.data(), n);
+      }
+      return;
+    }
+  }
   for (int64_t i = first; i < last; ++i) {
     const int64_t column = i % tiles * width;
     const int64_t at = i / tiles * n * lines.inner + column;
@@ -228,7 +280,7 @@ void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
 }
 template <class Work, class To, class From>
 LS_WIDE_VECTORS void some_lines_wide(const LineRange<To, From>& all, int64_t first, int64_t last) {
-  some_lines<Work>(all, first, last);
+  some_lines<Work, To, From, LS_HAVE_WIDE_VECTORS != 0>(all, first, last);
 }
 
 /// Applies Work to every line: from one input (forward) or two (backward).
@@ -242,7 +294,8 @@ void each_line(const Out& out, const In& first_in, const In* second_in, int64_t 
   const int64_t width = std::min(kColumns, lines.inner);
   const int64_t tiles = (lines.inner + width - 1) / width;
   const LineRange<To, From> all{lines, width, tiles, y, a, b};
-  const auto work = for_this_cpu(&some_lines_wide<Work, To, From>, &some_lines<Work, To, From>);
+  const auto work =
+      for_this_cpu(&some_lines_wide<Work, To, From>, &some_lines<Work, To, From, false>);
   parallel_for(0, lines.outer * tiles, std::max<int64_t>(1, kGrain / (n * width)),
                [&](int64_t first, int64_t last) { work(all, first, last); });
 }

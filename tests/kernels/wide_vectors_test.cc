@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/activation_functors.h"
+#include "kernels/cpu/row_lanes.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
 
@@ -62,6 +64,7 @@ TEST_F(WideVectors, ChangeNoBitOfAFunction) {
   expect_same_bits<functors::Silu>("silu", x);
   expect_same_bits<functors::Gelu>("gelu", x);
   expect_same_bits<functors::GeluTanh>("gelu, tanh", x);
+  expect_same_bits<functors::GeluBF16>("gelu of bf16", x);
 }
 
 TEST_F(WideVectors, ChangeNoBitOfADerivative) {
@@ -70,6 +73,40 @@ TEST_F(WideVectors, ChangeNoBitOfADerivative) {
   expect_same_bits<functors::GeluBackward>("gelu", grad, x);
   expect_same_bits<functors::GeluTanhBackward>("gelu, tanh", grad, x);
   expect_same_bits<functors::SiluBackward>("silu", grad, x);
+}
+
+template <class T>
+double row_sum(const std::vector<T>& x, bool wide) {
+  const auto n = static_cast<int64_t>(x.size());
+  return static_cast<double>(wide ? join_row<SumOf<T>, true>(x.data(), n)
+                                  : join_row<SumOf<T>>(x.data(), n));
+}
+
+TEST_F(WideVectors, ChangeNoBitOfASum) {
+  const std::vector<float> all = numbers();
+  for (size_t n = 0; n < all.size(); n += n < 200 ? 1 : 251) {
+    std::vector<float> x;
+    std::vector<double> doubles;
+    std::vector<int64_t> integers;
+    std::vector<BFloat16> halves;
+    for (size_t i = 0; i < n; ++i) {
+      const float number = all[all.size() - 1 - i];  // the specials are at the other end
+      x.push_back(number);
+      doubles.push_back(number);
+      integers.push_back(static_cast<int64_t>(number * 1e3F));
+      halves.push_back(BFloat16(number));
+    }
+    EXPECT_EQ(row_sum(x, true), row_sum(x, false)) << n;
+    EXPECT_EQ(row_sum(doubles, true), row_sum(doubles, false)) << n;
+    EXPECT_EQ(row_sum(integers, true), row_sum(integers, false)) << n;
+    Lanes<SumOf<float>> narrow, wide, of_floats;
+    narrow.add(halves.data(), static_cast<int64_t>(n));
+    wide.add<true>(halves.data(), static_cast<int64_t>(n));
+    const std::vector<float> converted(halves.begin(), halves.end());
+    of_floats.add(converted.data(), static_cast<int64_t>(n));
+    EXPECT_EQ(wide.total(), narrow.total()) << n;
+    EXPECT_EQ(wide.total(), of_floats.total()) << n;
+  }
 }
 
 }  // namespace
