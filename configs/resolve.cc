@@ -159,6 +159,29 @@ void check_train(const TrainConfig& train, const Origins& origins) {
   }
 }
 
+void check_communication_hook(const RunConfig& config, const Origins& origins) {
+  const ParallelConfig& parallel = config.parallel();
+  const pb::FieldDescriptor* hook = parallel.GetReflection()->GetOneofFieldDescriptor(
+      parallel, parallel.GetDescriptor()->FindOneofByName("communication_hook"));
+  if (hook == nullptr) return;
+  const std::string path = "parallel." + hook->name();
+  if (config.reproducibility() == BITWISE) {
+    fail(origins, path,
+         fmt::format("{} cannot be with reproducibility: BITWISE: what it loses of a gradient "
+                     "depends on how the gradient is shared out among the ranks, so that their "
+                     "number would change bits. Leave one of them out.",
+                     path));
+  }
+  if (parallel.has_power_sgd() && config.precision() == F16_MIXED) {
+    fail(origins, path,
+         fmt::format(
+             "{} cannot be with precision: F16_MIXED: the errors that it keeps have the loss "
+             "scale of the step before, which changes. Use BF16_MIXED, or "
+             "parallel.f16_compress.",
+             path));
+  }
+}
+
 bool names_a_device(std::string_view text) {
   if (text == "cpu") return true;
   if (!text.starts_with("host:")) return false;
@@ -229,6 +252,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_train(config.train(), origins);
   check_optimizer(config, origins);
   check_parallel(config, origins);
+  check_communication_hook(config, origins);
   check_memory(config.memory(), origins);
   check_texts(config, origins);
   kept.insert({"", origins[""]});

@@ -67,6 +67,7 @@ struct Communicator::State {
   std::shared_ptr<void> base;
   std::unique_ptr<JobControl> control;
   std::atomic<uint32_t> next_group_index{1};
+  std::atomic<uint64_t> bytes_sent{0};
   std::promise<void> connected;
   std::thread thread;
   std::mutex lock;  ///< of what follows
@@ -167,6 +168,7 @@ Communicator::~Communicator() {
 int Communicator::rank() const { return state_->control->rank(); }
 int Communicator::size() const { return state_->control->size(); }
 FlightRecorder& Communicator::recorder() const { return *state_->recorder; }
+uint64_t Communicator::bytes_sent() const noexcept { return state_->bytes_sent; }
 
 uint32_t Communicator::next_group_index() const noexcept { return state_->next_group_index; }
 void Communicator::set_next_group_index(uint32_t index) noexcept {
@@ -394,6 +396,7 @@ void Communicator::State::end(size_t index, std::exception_ptr error) {
   runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(index));
   run->run.cancel();
   recorder->ended(run->record, error != nullptr);
+  if (!error) bytes_sent += dist::bytes_sent(run->schedule);
   if (run->is_noticed && !error) options.on_delay(describe_end(*run, Clock::now()));
   if (--run->batch->remaining == 0 || error) {
     if (run->batch->work) std::exchange(run->batch->work, nullptr)->finish(error);

@@ -107,6 +107,8 @@ class Communicator {
   std::exception_ptr failure() const;
 
   FlightRecorder& recorder() const;
+  /// Bytes of tensors that have left this rank for others, by operations that have ended.
+  uint64_t bytes_sent() const noexcept;
 
  private:
   struct State;

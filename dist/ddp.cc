@@ -64,6 +64,7 @@ ReducerOptions reducer_options(const DdpOptions& options) {
   sums.average_over_present = averages_over_present(options);
   sums.average = options.average && !sums.average_over_present;
   sums.find_unused_parameters = options.find_unused_parameters;
+  sums.communication_hook = options.communication_hook;
   sums.static_graph = options.static_graph;
   return sums;
 }

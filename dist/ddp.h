@@ -31,6 +31,7 @@ struct DdpOptions {
   bool uneven_inputs = false;
   /// Of an average with uneven_inputs.
   AverageOver average_over = AverageOver::kPresentRanks;
+  CommunicationHook communication_hook = {};
   /// All ranks begin with rank 0's parameters and buffers. false: they must be the same already,
   /// which is checked.
   bool broadcast_parameters = true;

@@ -51,6 +51,7 @@ class Group final : public NcclGroup {
 
   const char* backend() const noexcept override { return "nccl"; }
   std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
+  std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
   void abort(const std::string& reason) noexcept override { job_.communicator->abort(reason); }
   NcclBuffer register_buffer(const Tensor& tensor) override;
   std::unique_ptr<NcclGroup> shrink(std::vector<int> excluded,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -96,6 +97,10 @@ class ProcessGroup {
   /// For operations called from now on; at least 1 ms.
   void set_timeout(std::chrono::milliseconds timeout);
   std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+
+  /// Bytes of tensors that this rank has sent to others, in operations of all the job's groups that
+  /// have ended. Of those through NCCL, which does not tell, none is known.
+  virtual std::optional<uint64_t> bytes_sent() const noexcept = 0;
 
   /// Makes all pending and later operations of the job fail, on all ranks.
   virtual void abort(const std::string& reason) noexcept = 0;

@@ -12,6 +12,7 @@
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "dist/agreement.h"
+#include "dist/hook_runner.h"
 
 namespace lockstep::dist {
 
@@ -64,8 +65,16 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
   LS_CHECK(!options_.on_reduced || !options_.average_over_present, DistError,
            "[reducer] on_reduced: what sums are divided by is known only when backward has ended. "
            "Leave average_over_present out.");
+  LS_CHECK(options_.tree_leaves == 0 || !options_.communication_hook, DistError,
+           "[reducer] communication_hook: a sum over leaves has the same bits on any number of "
+           "ranks, which what {} makes of each rank's sum has not. Leave one of them out.",
+           options_.communication_hook.name);
   check_parameters();
   lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), options_.buckets));
+  if (group_ != nullptr && options_.communication_hook) {
+    runner_ = std::make_unique<HookRunner>(options_.communication_hook, *group_,
+                                           options_.average ? 1.0 / group_->size() : 1.0);
+  }
   if (group_ == nullptr && !options_.on_reduced) return;
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     // Not a hook of the tensor, which also sees what grad() asks for.
@@ -99,7 +108,11 @@ void Reducer::check_parameters() const {
              first->second, each.name);
   }
   if (group_ == nullptr) return;
-  require_same(*group_, "reducer", "model", description(parameters_), at_start(*group_));
+  std::string text = description(parameters_);
+  if (const CommunicationHook& hook = options_.communication_hook) {
+    text += "communication hook " + hook.name;
+  }
+  require_same(*group_, "reducer", "model", text, at_start(*group_));
 }
 
 void Reducer::lay_out(BucketPlan plan) {
@@ -379,16 +392,36 @@ void Reducer::launch(size_t index) {
   }
   ++launched_;
   times_[index].launched = Clock::now();
-  if (group_ == nullptr || !communicates_) return;
+  if (group_ != nullptr && communicates_) works_[index] = reduce(index);
+}
+
+Work Reducer::reduce(size_t index) {
+  if (runner_) return runner_->run(gradients_of(index));
+  const Bucket& bucket = plan_.buckets[index];
+  const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
+  const Tensor sum = arena.range(0, bucket.first, bucket.end);
   if (options_.tree_leaves > 0) {
     const int64_t sums = last_row_ + 1 - last_joins_;
-    works_[index] = group_->tree_all_reduce(row(0), arena.ranges(sums, bucket.first, bucket.end),
-                                            options_.tree_leaves);
-  } else {
-    works_[index] = group_->all_reduce(
-        row(0), options_.average ? Reduction{ReduceOp::kPremultipliedSum, 1.0 / group_->size()}
-                                 : Reduction{});
+    return group_->tree_all_reduce(sum, arena.ranges(sums, bucket.first, bucket.end),
+                                   options_.tree_leaves);
   }
+  return group_->all_reduce(sum, options_.average
+                                     ? Reduction{ReduceOp::kPremultipliedSum, 1.0 / group_->size()}
+                                     : Reduction{});
+}
+
+/// What this rank has summed of a bucket, for the hook.
+GradientBucket Reducer::gradients_of(size_t index) const {
+  const Bucket& bucket = plan_.buckets[index];
+  const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
+  GradientBucket result{.index = index,
+                        .is_last = index + 1 == plan_.buckets.size(),
+                        .values = arena.range(0, bucket.first, bucket.end),
+                        .gradients = {}};
+  for (const uint32_t each : bucket.parameters) {
+    result.gradients.push_back({each, parameters_[each].name, slots_[0][each]});
+  }
+  return result;
 }
 
 // --- after it ------------------------------------------------------------------------------------

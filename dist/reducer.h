@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -9,12 +10,15 @@
 #include "autograd/hooks.h"
 #include "dist/attendance.h"
 #include "dist/bucket_plan.h"
+#include "dist/communication_hook.h"
 #include "dist/gradient_arena.h"
 #include "dist/leaf_tree.h"
 #include "dist/overlap.h"
 #include "dist/process_group.h"
 
 namespace lockstep::dist {
+
+class HookRunner;
 
 /// A parameter, or a buffer, of what is trained, and what it is called in errors.
 struct NamedTensor {
@@ -54,6 +58,9 @@ struct ReducerOptions {
   /// parameter. With find_unused_parameters the ranks then agree only once on who uses what, and
   /// buckets leave during backward without waiting for parameters that get no gradient.
   bool static_graph = false;
+  /// What is done with a bucket instead of an all_reduce (dist/communication_hook.h); not asked
+  /// where a rank is alone. Not with tree_leaves.
+  CommunicationHook communication_hook = {};
 };
 
 /// Sums the gradients of one model over a step's backwards and over the ranks of a group, while
@@ -102,7 +109,8 @@ class Reducer {
   /// it back.
   void expect_last_backward(bool expected = true);
   /// Reduces what is not yet, and waits for all of it (on a device with streams, later work on the
-  /// current stream waits). Throws as `begin_leaf`, and what communication failed with.
+  /// current stream waits; for a communication hook this thread). Throws as `begin_leaf`, and what
+  /// communication failed with.
   /// `present`, the same on all ranks: the others call `answer`.
   void finish(const Present& present = {});
   /// Between steps: the part of a rank without samples in a step that those present `finish`. It
@@ -150,6 +158,8 @@ class Reducer {
   void learn_counts();
   void complete(const Present& present);
   void agree_on_use();
+  Work reduce(size_t bucket);
+  GradientBucket gradients_of(size_t bucket) const;
   void set_gradients();
   void learn_order(int root);
 
@@ -185,6 +195,8 @@ class Reducer {
   size_t handed_over_ = 0;          ///< buckets, to on_reduced
   std::vector<Work> works_;
   std::vector<BucketTimes> times_;
+
+  std::unique_ptr<HookRunner> runner_;  ///< null where there is no hook; goes first
 };
 
 }  // namespace lockstep::dist

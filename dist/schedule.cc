@@ -4,6 +4,14 @@
 
 namespace lockstep::dist {
 
+uint64_t bytes_sent(const Schedule& schedule) {
+  uint64_t bytes = 0;
+  for (const Step& step : schedule.steps) {
+    if (step.kind == Step::Kind::kSend) bytes += step.slice.bytes;
+  }
+  return bytes;
+}
+
 Schedule plan(const Operation& operation, int rank, int size, const Cut& cut) {
   ScheduleBuilder builder(operation, rank, size, cut);
   switch (operation.kind) {

@@ -48,6 +48,9 @@ struct Schedule {
   std::vector<uint8_t> joins;
 };
 
+/// Bytes that the rank sends to others.
+uint64_t bytes_sent(const Schedule& schedule);
+
 /// How messages are cut; the same on all ranks.
 struct Cut {
   size_t segment_bytes = 60 * 1024;  ///< of one message, at most; a multiple of 64

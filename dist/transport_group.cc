@@ -86,6 +86,9 @@ class TransportGroup final : public ProcessGroup {
 
   const char* backend() const noexcept override { return backend_; }
   std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
+  std::optional<uint64_t> bytes_sent() const noexcept override {
+    return communicator_->bytes_sent();
+  }
   void abort(const std::string& reason) noexcept override { communicator_->abort(reason); }
 
  private:

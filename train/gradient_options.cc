@@ -4,11 +4,28 @@
 
 #include "configs/run.pb.h"
 #include "core/check.h"
+#include "dist/power_sgd.h"
 #include "nn/module.h"
 
 namespace lockstep::train {
 
 namespace {
+
+dist::CommunicationHook communication_hook(const config::ParallelConfig& parallel) {
+  switch (parallel.communication_hook_case()) {
+    case config::ParallelConfig::kBf16Compress:
+      return dist::bf16_compress_hook();
+    case config::ParallelConfig::kF16Compress:
+      return dist::f16_compress_hook();
+    case config::ParallelConfig::kPowerSgd:
+      return dist::power_sgd_hook({.rank = parallel.power_sgd().rank(),
+                                   .start_step = parallel.power_sgd().start_step(),
+                                   .min_compression = parallel.power_sgd().min_compression()});
+    case config::ParallelConfig::COMMUNICATION_HOOK_NOT_SET:
+      return {};
+  }
+  return {};
+}
 
 int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
 
@@ -30,6 +47,7 @@ dist::ReducerOptions reducer_options(const config::RunConfig& config, const Step
   dist::ReducerOptions options;
   options.buckets = {.first_bytes = bytes_of_mib(config.parallel().first_bucket_mib()),
                      .bytes = bytes_of_mib(config.parallel().bucket_mib())};
+  options.communication_hook = communication_hook(config.parallel());
   options.leaves = {share.first_leaf, share.first_leaf + share.leaves};
   if (config.reproducibility() == config::BITWISE) {
     const int64_t leaves = config.train().leaves();

@@ -98,6 +98,11 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
     resumption.from = entry->path;
     resumption.notes.push_back(fmt::format("going on from {}: {} steps are done",
                                            entry->path.string(), trainer.steps_done()));
+    if (config.parallel().has_power_sgd()) {
+      resumption.notes.push_back(
+          "parallel.power_sgd begins anew, without the errors that it kept before the checkpoint: "
+          "with several ranks losses will differ from an uninterrupted run's");
+    }
     note_changes(entry->path, manifest, trainer, config, resumption.notes);
     return resumption;
   }

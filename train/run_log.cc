@@ -26,6 +26,9 @@ void RunLog::record(const StepReport& report, const std::optional<EvaluationRepo
   if (report.exposed_comm_ms >= 0) {
     scalars.push_back({"perf/exposed_comm_ms", report.exposed_comm_ms});
   }
+  if (report.sent_bytes >= 0) {
+    scalars.push_back({"perf/sent_bytes", static_cast<double>(report.sent_bytes)});
+  }
   if (report.mfu >= 0) scalars.push_back({"perf/mfu", report.mfu});
   if (evaluation) {
     progress_.evaluation(*evaluation);

@@ -22,7 +22,7 @@ struct RunLogOptions {
 /// Everything that is told about steps: the terminal, metrics.jsonl and a TensorBoard event file in
 /// the run directory. Tags: train/loss, train/grad_norm, train/lr, val/loss, val/bits_per_byte,
 /// val/accuracy, perf/step_ms, perf/data_wait_ms, perf/tokens_per_s, perf/memory_peak_bytes; with
-/// several ranks perf/exposed_comm_ms; where the peak is known, perf/mfu.
+/// several ranks perf/exposed_comm_ms and perf/sent_bytes; where the peak is known, perf/mfu.
 /// The files' failures throw DataError; the terminal's are ignored. Not thread-safe.
 class RunLog {
  public:

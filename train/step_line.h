@@ -25,6 +25,8 @@ struct StepReport {
   /// Part of step_ms in which it waited for other ranks' gradients after backward; negative where
   /// there are no other ranks.
   double exposed_comm_ms = -1;
+  /// Bytes that the rank sent to others; negative where there are none, or it is not known.
+  int64_t sent_bytes = -1;
   double loss_scale = -1;  ///< of runs that scale their losses; else negative
   bool skipped = false;    ///< the step updated nothing: its loss or norm is not finite
   std::string non_finite;  ///< why, where that is not an overflow under the loss scale
@@ -35,8 +37,8 @@ struct StepReport {
 double model_flops_used(double flops_per_token, double tokens_per_s, double peak_tflops);
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
-/// tokens_per_s, memory_peak_bytes; exposed_comm_ms with several ranks, mfu where the peak rate is
-/// known, "skipped":true where it applies, and then "non_finite", why.
+/// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu where
+/// the peak rate is known, "skipped":true where it applies, and then "non_finite", why.
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

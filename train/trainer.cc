@@ -30,6 +30,12 @@ double scale_of_sum(double scale_of_mean, int64_t targets) {
   return scale_of_mean / static_cast<double>(std::bit_ceil(static_cast<uint64_t>(targets)));
 }
 
+/// So far; negative where it is not known.
+int64_t bytes_sent(const dist::ProcessGroup* group) {
+  const std::optional<uint64_t> bytes = group == nullptr ? std::nullopt : group->bytes_sent();
+  return bytes ? static_cast<int64_t>(*bytes) : -1;
+}
+
 /// Of each rank, in a step.
 std::vector<int64_t> micro_batches_of_ranks(const config::TrainConfig& train,
                                             const dist::ProcessGroup* group) {
@@ -134,6 +140,7 @@ void Trainer::sum_losses(const ReadBack& numbers, StepResult& result, int64_t& t
 StepResult Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
+  const int64_t sent_before = bytes_sent(group_);
   result.step = position_.step;
   result.tokens = samples_per_batch() * task_->tokens_per_sample();
   // A step that updates nothing moves no schedule either.
@@ -162,6 +169,7 @@ StepResult Trainer::step() {
   numbers.wait();
   result.stop = stop_ && stop_();
   sum_losses(numbers, result, targets);
+  if (sent_before >= 0) result.sent_bytes = bytes_sent(group_) - sent_before;
   const double mean = 1.0 / static_cast<double>(targets);
   result.loss *= mean;
   result.grad_norm = norm.value(numbers) * mean;

@@ -34,6 +34,9 @@ struct StepResult {
   /// Part of `seconds` in which the ranks' gradients were waited for after backward; negative where
   /// the rank is alone.
   double exposed_comm_ms = -1;
+  /// Bytes that this rank sent to others; negative where the rank is alone, or the group cannot
+  /// tell.
+  int64_t sent_bytes = -1;
   double loss_scale = 1;  ///< what the losses were multiplied by before backward
   bool finite = true;     ///< false: loss or norm is not finite, and nothing was updated
   /// Where it is not: the rank and the loss or parameter that is to blame, the same text on all

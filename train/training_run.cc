@@ -104,6 +104,7 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.step_ms = step.seconds * 1e3;
   report.data_wait_ms = step.data_wait_ms;
   report.exposed_comm_ms = step.exposed_comm_ms;
+  report.sent_bytes = step.sent_bytes;
   report.tokens_per_s = static_cast<double>(step.tokens) / step.seconds;
   report.memory_bytes = static_cast<uint64_t>(allocator(trainer_.device()).stats().peak_allocated);
   report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,

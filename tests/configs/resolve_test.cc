@@ -216,6 +216,44 @@ TEST(Resolve, NesterovNeedsMomentum) {
       "optimizer.sgd.nesterov needs momentum: expected optimizer.sgd.momentum above 0, got 0.");
 }
 
+TEST(Resolve, CommunicationHooksHaveTheirDefaultsWhereOneIsChosen) {
+  EXPECT_EQ(smallest_with({}).parallel().communication_hook_case(),
+            ParallelConfig::COMMUNICATION_HOOK_NOT_SET);
+  EXPECT_TRUE(smallest_with({"parallel.bf16_compress={}"}).parallel().has_bf16_compress());
+  const PowerSgd power_sgd = smallest_with({"parallel.power_sgd={}"}).parallel().power_sgd();
+  EXPECT_EQ(power_sgd.rank(), 4);
+  EXPECT_EQ(power_sgd.start_step(), 0);
+  EXPECT_EQ(power_sgd.min_compression(), 2);
+  EXPECT_EQ(problem({"parallel.power_sgd.rank=0"}),
+            "parallel.power_sgd.rank is 0: expected an integer from 1 to 65536.");
+}
+
+TEST(Resolve, BitwiseRefusesCommunicationHooksAtTheirPlace) {
+  for (const std::string hook : {"bf16_compress", "f16_compress", "power_sgd"}) {
+    try {
+      load_text(kSmallest + std::string("reproducibility: BITWISE parallel {\n  ") + hook +
+                    " {} }\ntrain { batch_size: 8 micro_batch_size: 1 }",
+                "a");
+      FAIL() << hook;
+    } catch (const SourceError& e) {
+      EXPECT_EQ(e.where(), "a:5:3");
+      EXPECT_EQ(e.problem(),
+                "parallel." + hook +
+                    " cannot be with reproducibility: BITWISE: what it loses of a gradient depends "
+                    "on how the gradient is shared out among the ranks, so that their number would "
+                    "change bits. Leave one of them out.");
+    }
+  }
+}
+
+TEST(Resolve, PowerSgdNeedsGradientsOfOneScale) {
+  EXPECT_EQ(problem({"parallel.power_sgd={}", "precision=F16_MIXED"}),
+            "parallel.power_sgd cannot be with precision: F16_MIXED: the errors that it keeps have "
+            "the loss scale of the step before, which changes. Use BF16_MIXED, or "
+            "parallel.f16_compress.");
+  EXPECT_EQ(problem({"parallel.f16_compress={}", "precision=F16_MIXED"}), "no error");
+}
+
 TEST(Resolve, DefaultNameIsValidWhateverTheFileIsCalled) {
   for (const std::string& file : {std::string(300, 'x') + ".txtpb", std::string("..txtpb"),
                                   std::string("-a.txtpb"), std::string("a\nb"), std::string()}) {

@@ -28,6 +28,7 @@ class StagedGroup final : public ProcessGroup {
     auto group = inner_.subgroup(std::move(ranks), std::move(name));
     return group == nullptr ? nullptr : staged_group(std::move(group), device_);
   }
+  std::optional<uint64_t> bytes_sent() const noexcept override { return inner_.bytes_sent(); }
   void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
 
  private:

@@ -42,14 +42,6 @@ Messages messages(const Collective& collective, Step::Kind kind) {
   return result;
 }
 
-uint64_t bytes_sent(const Schedule& schedule) {
-  uint64_t bytes = 0;
-  for (const Step& step : schedule.steps) {
-    if (step.kind == Step::Kind::kSend) bytes += step.slice.bytes;
-  }
-  return bytes;
-}
-
 /// Memory of one rank in one line, input and output in place or apart.
 struct Span {
   uint64_t begin;

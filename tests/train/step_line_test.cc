@@ -51,10 +51,12 @@ TEST(StepLine, JsonHasTheMembersOfTheMetricsFile) {
       "\"data_wait_ms\":0,\"tokens_per_s\":180000.4,\"memory_peak_bytes\":432013312,\"mfu\":0.31}");
 }
 
-TEST(StepLine, JsonShowsExposedCommunicationWhereThereIsAny) {
+TEST(StepLine, JsonShowsCommunicationWhereThereIsAny) {
   StepReport ranks = report();
   ranks.exposed_comm_ms = 2.5;
-  EXPECT_TRUE(says(step_line(LogFormat::kJson, ranks, {}), "\"exposed_comm_ms\":2.5,"));
+  ranks.sent_bytes = 0;
+  EXPECT_TRUE(
+      says(step_line(LogFormat::kJson, ranks, {}), "\"exposed_comm_ms\":2.5,\"sent_bytes\":0,"));
 }
 
 TEST(StepLine, TextShowsMfuOnlyWhereThePeakIsKnown) {
