@@ -84,7 +84,7 @@ TEST_F(TrainingRunTest, SkipLeavesOneUpdateOut) {
   ASSERT_EQ(records.size(), 12u);
   EXPECT_TRUE(std::isnan(*records[5].loss));
   EXPECT_TRUE(says(file_content(folder_ / "skip/metrics.jsonl"),
-                   R"("skipped":true,"non_finite":"loss is NaN (micro-batch 1 of 1)")"));
+                   R"x("skipped":true,"non_finite":"loss is NaN (micro-batch 1 of 1)")x"));
   EXPECT_TRUE(std::isfinite(*records[6].loss));
   const auto newest = list_checkpoints(folder_ / "skip/checkpoints").back();
   EXPECT_EQ(verify_checkpoint(newest.path).optimizer_steps, 11);
