@@ -1,5 +1,6 @@
 #include "kernels/cpu/convert.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cpu/wide_vectors.h"
@@ -70,7 +71,11 @@ void load(int64_t n, void* to, const void* from, int64_t stride) {
     for (; i < n; ++i) out[i] = converted<To>(in[i]);
   } else if (stride == 0) {
     const To value = converted<To>(*static_cast<const From*>(from));
-    for (int64_t i = 0; i < n; ++i) out[i] = value;
+    if constexpr (std::is_same_v<To, BFloat16>) {  // a struct would be stored one by one
+      std::fill_n(static_cast<uint16_t*>(to), n, value.bits);
+    } else {
+      for (int64_t i = 0; i < n; ++i) out[i] = value;
+    }
   } else {
     const char* in = static_cast<const char*>(from);
     for (int64_t i = 0; i < n; ++i, in += stride) {

@@ -20,8 +20,10 @@ constexpr int64_t kShortRow = 16;
 /// brings into the cache, the next ones use.
 constexpr int64_t kBlockRows = 16;
 constexpr int64_t kBlockColumns = 64;
-/// Rows of a block that is transposed: several cache lines of each column, which are pages apart.
-constexpr int64_t kTileRows = 64;
+/// The same of a block that is transposed: bytes of each of its columns, which are pages apart, and
+/// columns, many enough that the other operands' rows are read in long runs.
+constexpr int64_t kTileBytes = 128;
+constexpr int64_t kTileColumns = 256;
 
 /// True when no operand needs a plan or a buffer: the tensors are plain arrays of their lanes.
 bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
@@ -119,24 +121,26 @@ class Walk {
   /// The same for rows that follow each other along dimension 1, where some inputs are contiguous:
   /// their part of a block is transposed first, so that rows then read it in order.
   void transposed_blocks(int64_t first, int64_t last) {
-    alignas(64) char tiles[StridedPlan::kMaxOperands - 1][kTileRows * kBlockColumns * 8];
+    alignas(64) char tiles[StridedPlan::kMaxOperands - 1][kTileBytes * kTileColumns];
+    int64_t height = kTileBytes;  // of a tile
     Access original[StridedPlan::kMaxOperands];
     std::copy_n(access_, plan_.operands, original);
     for (int o = 1; o < plan_.operands; ++o) {
       if (!crosses(o)) continue;
       access_[o].stride = plan_.strides[o][1];  // the element's size
+      height = std::min(height, kTileBytes / access_[o].element);
       access_[o].direct = access_[o].in_lane;
     }
     RowWalker row(plan_, first);
     for (int64_t begin = first; begin < last;) {
       const int64_t along = plan_.sizes[1] - begin % plan_.sizes[1];
-      const int64_t rows = std::min({kTileRows, last - begin, along});
+      const int64_t rows = std::min({height, last - begin, along});
       char* start[StridedPlan::kMaxOperands];
       std::copy_n(row.addresses(), plan_.operands, start);
       for (int64_t r = 0; r < rows; ++r) row.next();
       begin += rows;
-      for (int64_t column = 0; column < plan_.inner(); column += kBlockColumns) {
-        const int64_t count = std::min(kBlockColumns, plan_.inner() - column);
+      for (int64_t column = 0; column < plan_.inner(); column += kTileColumns) {
+        const int64_t count = std::min(kTileColumns, plan_.inner() - column);
         char* at[StridedPlan::kMaxOperands];
         int64_t step[StridedPlan::kMaxOperands];  // from row to row
         for (int o = 0; o < plan_.operands; ++o) {
@@ -144,7 +148,7 @@ class Walk {
           step[o] = plan_.strides[o][1];
           if (o == 0 || !crosses(o)) continue;
           const int64_t element = plan_.strides[o][1];
-          step[o] = kBlockColumns * element;
+          step[o] = kTileColumns * element;
           transpose_block(element)(tiles[o - 1], step[o], at[o], original[o].stride, rows, count);
           at[o] = tiles[o - 1];
         }
@@ -241,7 +245,7 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   const std::span<const Access> each(access, static_cast<size_t>(plan.operands));
   const bool crossing = crosses_rows(plan, each, 1, plan.rank);
   if (crossing && !short_rows && crosses_rows(plan, each, 1, 2)) {
-    const int64_t grain = std::max<int64_t>(kTileRows, spec.grain / plan.inner());
+    const int64_t grain = std::max<int64_t>(kTileBytes, spec.grain / plan.inner());
     parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
       Walk(plan, spec, each, store).transposed_blocks(first, last);
     });

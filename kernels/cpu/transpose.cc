@@ -92,6 +92,17 @@ void block_of(char* to, int64_t to_stride, const char* from, int64_t from_stride
               rows - whole_rows, columns);
 }
 
+/// Copies `bytes` of each of n rows.
+void copy_rows(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n,
+               int64_t bytes) {
+  using Piece = UnalignedWords<uint8_t>;
+  for (int64_t r = 0; r < n; ++r, to += to_stride, from += from_stride) {
+    for (int64_t b = 0; b < bytes; b += static_cast<int64_t>(sizeof(Piece))) {
+      *reinterpret_cast<Piece*>(to + b) = *reinterpret_cast<const Piece*>(from + b);
+    }
+  }
+}
+
 /// The plan without its two innermost loops: dimension 0 becomes a single step.
 StridedPlan outer_loops(const StridedPlan& plan, int dimension) {
   StridedPlan outer;
@@ -145,15 +156,26 @@ void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size
   const int64_t bands = (rows + height - 1) / height;
   const int64_t grain = std::max<int64_t>(1, 32768 / (height * columns));
   parallel_for(0, outer.numel * bands, grain, [&](int64_t first, int64_t last) {
+    alignas(64) char whole[kRowBytes * kColumns];
     RowWalker walker(outer, first / bands);
     int64_t band = first % bands;
     for (int64_t i = first; i < last; ++i) {
       const int64_t row = band * height;
       char* to = walker.address(0) + row * to_stride;
       const char* from = walker.address(1) + row * element_size;
+      const int64_t count = std::min(height, rows - row);
       for (int64_t c = 0; c < columns; c += kColumns) {
-        block(to + c * element_size, to_stride, from + c * from_stride, from_stride,
-              std::min(height, rows - row), std::min(kColumns, columns - c));
+        char* const block_to = to + c * element_size;
+        const char* const block_from = from + c * from_stride;
+        if (columns - c < kColumns) {
+          block(block_to, to_stride, block_from, from_stride, count, columns - c);
+          break;
+        }
+        // Through a block without gaps: the output's rows may all fall into one set of the cache,
+        // which would lose each line before it is full.
+        const int64_t width = kColumns * element_size;
+        block(whole, width, block_from, from_stride, count, kColumns);
+        copy_rows(block_to, to_stride, whole, width, count, width);
       }
       if (++band == bands) {
         band = 0;

@@ -113,6 +113,17 @@ TEST(StridedLoop, ConvertsEveryDType) {
   }
 }
 
+TEST(StridedLoop, ColumnMajorOperandsMayDifferInSize) {
+  const Tensor flags = gt(random_tensor({150, 530}), 0);
+  const Tensor narrow = random_tensor({150, 530}, DType::kBF16, 2);
+  const Tensor wide = random_tensor({150, 530}, DType::kF64, 3);
+  const auto turned = kLayouts[1].make;
+  EXPECT_EQ(values(add(turned(narrow), turned(wide))), values(add(narrow, wide)));
+  EXPECT_EQ(values(add(turned(narrow), narrow)), values(add(narrow, narrow)));
+  EXPECT_EQ(values(where(turned(flags), turned(narrow), turned(wide))),
+            values(where(flags, narrow, wide)));
+}
+
 TEST(StridedLoop, InPlaceOnAnyLayoutEqualsFunctional) {
   const Tensor a = random_tensor({130, 70});
   const Tensor b = random_tensor({70}, DType::kF32, 2);
