@@ -21,6 +21,11 @@ struct Open {
 
 }  // namespace
 
+BucketLimits or_usual(const BucketLimits& wanted) {
+  return {.first_bytes = wanted.first_bytes > 0 ? wanted.first_bytes : kUsualLimits.first_bytes,
+          .bytes = wanted.bytes > 0 ? wanted.bytes : kUsualLimits.bytes};
+}
+
 BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
                         std::span<const uint32_t> order, const BucketLimits& limits) {
   LS_ASSERT(order.size() == parameters.size());
@@ -70,6 +75,10 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
     for (const uint32_t each : plan.buckets[i].parameters) plan.bucket_of[each] = i;
   }
   return plan;
+}
+
+int64_t bucket_bytes(const Bucket& bucket, std::span<const PlannedParameter> parameters) {
+  return (bucket.end - bucket.first) * parameters[bucket.parameters.front()].element_bytes;
 }
 
 std::vector<uint32_t> reverse_order(size_t parameters) {

@@ -7,15 +7,22 @@
 
 namespace lockstep::dist {
 
-/// How large buckets become.
+/// How large buckets become. Of a plan both are given; where a Reducer is asked for one of 0, it
+/// chooses (dist/bucket_choice.h).
 struct BucketLimits {
   /// Of the first bucket: small, so that communication begins early.
-  int64_t first_bytes = int64_t{1} << 20;
+  int64_t first_bytes = 0;
   /// Of the others. A larger parameter has a bucket of its own; none is cut.
-  int64_t bytes = int64_t{25} << 20;
+  int64_t bytes = 0;
 
   friend bool operator==(const BucketLimits&, const BucketLimits&) = default;
 };
+
+/// Where nothing is known.
+inline constexpr BucketLimits kUsualLimits{.first_bytes = int64_t{1} << 20,
+                                           .bytes = int64_t{2} << 20};
+/// `wanted`, with the usual ones for those of 0.
+BucketLimits or_usual(const BucketLimits& wanted);
 
 /// A parameter as a plan sees it.
 struct PlannedParameter {
@@ -54,6 +61,9 @@ inline constexpr int64_t kGradientAlignment = 4096;
 /// beyond its limit. Buckets come in the order in which they are complete.
 BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
                         std::span<const uint32_t> order, const BucketLimits& limits);
+
+/// What is reduced of a bucket, with the gaps between its gradients.
+int64_t bucket_bytes(const Bucket& bucket, std::span<const PlannedParameter> parameters);
 
 /// The reverse of the order in which parameters were registered: what backward does about, before
 /// anything is known.

@@ -60,7 +60,8 @@ bool keeps_results(const DdpOptions& options) {
 
 ReducerOptions reducer_options(const DdpOptions& options) {
   ReducerOptions sums;
-  sums.buckets = options.buckets;
+  // A rank that has joined does not take part in a choice.
+  sums.buckets = options.uneven_inputs ? or_usual(options.buckets) : options.buckets;
   sums.average_over_present = averages_over_present(options);
   sums.average = options.average && !sums.average_over_present;
   sums.find_unused_parameters = options.find_unused_parameters;

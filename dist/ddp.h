@@ -19,6 +19,7 @@ enum class AverageOver : uint8_t {
 };
 
 struct DdpOptions {
+  /// As in ReducerOptions: those of 0 are chosen.
   BucketLimits buckets;
   /// false: gradients are summed over the ranks, not averaged.
   bool average = true;

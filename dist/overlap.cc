@@ -8,11 +8,17 @@ namespace lockstep::dist {
 
 double best_schedule(const StepProfile& step, const LinkProfile& link) {
   LS_ASSERT(step.ready.size() == link.seconds.size());
+  LS_ASSERT(link.stolen_cpu.empty() || link.stolen_cpu.size() == link.seconds.size());
   double end = 0;
+  double stolen = 0;  // of the buckets so far
+  double delay = 0;   // of what comes after them
   for (size_t b = 0; b < step.ready.size(); ++b) {
-    end = std::max(end, step.ready[b]) + link.seconds[b];
+    end = std::max(end, step.ready[b] + delay) + link.seconds[b];
+    if (link.stolen_cpu.empty()) continue;
+    stolen += link.stolen_cpu[b];
+    delay += std::min(link.stolen_cpu[b], link.seconds[b]);
   }
-  return std::max(step.backward_end + link.stolen_cpu, end) + step.tail;
+  return std::max(step.backward_end + stolen, end + link.latency) + step.tail;
 }
 
 const char* name(Exposure exposure) {

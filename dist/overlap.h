@@ -27,20 +27,25 @@ struct StepProfile {
 /// What communication takes, measured alone.
 struct LinkProfile {
   std::vector<double> seconds;  ///< by bucket
-  /// Processor time of all buckets that comes out of the cores that compute; 0 where communication
+  /// By bucket: processor time that comes out of the core that computes. Empty where communication
   /// has a core of its own.
-  double stolen_cpu = 0;
+  std::vector<double> stolen_cpu = {};
+  /// Until the last bucket's sum is there, after its turn on the link.
+  double latency = 0;
 };
 
-/// How long the step takes at best: buckets go one after the other over the link, each when it is
-/// ready, and the optimizer begins when backward and the last bucket have ended:
+/// How long the step takes at least, whatever the schedule: buckets go one after the other over the
+/// link, each when it is ready, and the optimizer begins when backward and the last bucket have
+/// ended:
 ///
-///     end(b) = max(end(b - 1), ready(b)) + seconds(b)
-///     step   = max(backward_end + stolen_cpu, end(last)) + tail
+///     ready'(b) = ready(b) + sum over a < b of min(stolen_cpu(a), seconds(a))
+///     end(b)    = max(end(b - 1), ready'(b)) + seconds(b)
+///     step      = max(backward_end + sum of stolen_cpu, end(last) + latency) + tail
 ///
-/// Processor time that is stolen makes backward longer, so that buckets are ready later by the part
-/// of it that was spent until then; as no schedule can know which part, they are taken as ready as
-/// without it: the true best is never less than this.
+/// The processor time of a bucket is spent as its bytes cross. So when b is ready, after x seconds
+/// of it, at ready(b) + x or later, no more of the buckets before has crossed than x pays for; the
+/// rest and b are still to cross, all after that. The earliest end over all x is where each bucket
+/// before was either paid for or is still to cross, whichever is less: ready'(b) + seconds(b).
 double best_schedule(const StepProfile& step, const LinkProfile& link);
 
 /// What kept a bucket's reduction from being hidden behind backward.

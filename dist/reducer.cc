@@ -70,12 +70,16 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
            "ranks, which what {} makes of each rank's sum has not. Leave one of them out.",
            options_.communication_hook.name);
   check_parameters();
-  lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), options_.buckets));
+  lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), or_usual(options_.buckets)));
   if (group_ != nullptr && options_.communication_hook) {
     runner_ = std::make_unique<HookRunner>(options_.communication_hook, *group_,
                                            options_.average ? 1.0 / group_->size() : 1.0);
   }
   if (group_ == nullptr && !options_.on_reduced) return;
+  const bool asks = options_.buckets.first_bytes == 0 || options_.buckets.bytes == 0;
+  const bool on_cpu = std::ranges::all_of(
+      parameters_, [](const NamedTensor& each) { return each.tensor.device() == kCPU; });
+  if (group_ != nullptr && !runner_ && asks && on_cpu) tuner_.emplace();
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     // Not a hook of the tensor, which also sees what grad() asks for.
     hooks_.push_back(register_prehook(*gradient_edge(parameters_[i].tensor).node,
@@ -147,7 +151,7 @@ void Reducer::lay_out(BucketPlan plan) {
 /// Of gradients becoming ready: that of the first step, or the guess before it.
 void Reducer::follow_order(bool learnt) {
   const std::vector<uint32_t> order = learnt ? order_ : reverse_order(parameters_.size());
-  BucketPlan plan = plan_buckets(planned_, order, options_.buckets);
+  BucketPlan plan = plan_buckets(planned_, order, or_usual(options_.buckets));
   if (plan != plan_) lay_out(std::move(plan));
   in_learnt_order_ = learnt;
 }
@@ -165,6 +169,10 @@ void Reducer::begin_step() {
            "[reducer] the step before was not finished: some of its gradients have gone to other "
            "ranks, which wait for the rest. Call finish() after the last backward.");
   if (!order_.empty() && !in_learnt_order_) follow_order(true);
+  if (next_plan_) {
+    BucketPlan plan = std::move(*std::exchange(next_plan_, std::nullopt));
+    if (plan != plan_) lay_out(std::move(plan));
+  }
   reset_step();
 }
 
@@ -185,6 +193,7 @@ void Reducer::reset_step() {
   arrived_.clear();
   arrivals_.assign(parameters_.size(), 0);
   used_.assign(parameters_.size(), false);
+  if (tuner_) tuner_->begin_step(parameters_.size());
   for (size_t i = 0; i < filling_.size(); ++i) {
     const auto missing = std::ranges::count_if(
         plan_.buckets[i].parameters,
@@ -302,6 +311,7 @@ void Reducer::complete(const Present& present) {
     times_[i].done = std::max(std::exchange(works_[i], {}).ended_at(), times_[i].launched);
   }
   agree_on_use();
+  measure();
   learn_order(present.lowest);
   launched_ = 0;
   last_backward_ = false;
@@ -341,7 +351,11 @@ void Reducer::gradient_arrived(uint32_t parameter) {
     filling.streams.push_back(stream);
   }
   --filling.missing;
-  launch_complete();
+  if (is_measuring()) {
+    tuner_->arrived(parameter);
+  } else {
+    launch_complete();
+  }
 }
 
 /// In the order of the plan, which is the same on all ranks.
@@ -378,8 +392,7 @@ void Reducer::zero_absent(size_t bucket) {
 void Reducer::launch(size_t index) {
   const NoGradGuard no_grad;
   const Bucket& bucket = plan_.buckets[index];
-  times_[index].bytes =
-      (bucket.end - bucket.first) * planned_[bucket.parameters.front()].element_bytes;
+  times_[index].bytes = bucket_bytes(bucket, planned_);
   times_[index].ready = Clock::now();
   const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
   const Device device = parameters_[bucket.parameters.front()].tensor.device();
@@ -395,19 +408,24 @@ void Reducer::launch(size_t index) {
   if (group_ != nullptr && communicates_) works_[index] = reduce(index);
 }
 
+/// Rows of sums that other ranks get; one, where they add by ranks.
+int64_t Reducer::rows_sent() const {
+  return options_.tree_leaves > 0 ? last_row_ + 1 - last_joins_ : 1;
+}
+
 Work Reducer::reduce(size_t index) {
   if (runner_) return runner_->run(gradients_of(index));
   const Bucket& bucket = plan_.buckets[index];
   const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
-  const Tensor sum = arena.range(0, bucket.first, bucket.end);
-  if (options_.tree_leaves > 0) {
-    const int64_t sums = last_row_ + 1 - last_joins_;
-    return group_->tree_all_reduce(sum, arena.ranges(sums, bucket.first, bucket.end),
-                                   options_.tree_leaves);
-  }
-  return group_->all_reduce(sum, options_.average
-                                     ? Reduction{ReduceOp::kPremultipliedSum, 1.0 / group_->size()}
-                                     : Reduction{});
+  return add_over_ranks(arena.range(0, bucket.first, bucket.end),
+                        arena.ranges(rows_sent(), bucket.first, bucket.end));
+}
+
+Work Reducer::add_over_ranks(const Tensor& output, const Tensor& sums) {
+  if (options_.tree_leaves > 0) return group_->tree_all_reduce(output, sums, options_.tree_leaves);
+  return group_->all_reduce(
+      output, options_.average ? Reduction{ReduceOp::kPremultipliedSum, 1.0 / group_->size()}
+                               : Reduction{});
 }
 
 /// What this rank has summed of a bucket, for the hook.
@@ -492,6 +510,20 @@ void Reducer::learn_order(int root) {
   if (group_ != nullptr) group_->broadcast(agreed, root).wait();
   std::copy_n(agreed.data<int32_t>(), order.size(), order.begin());
   order_ = std::move(order);
+}
+
+/// After a step in which gradients came as expected, but nothing was sent before `finish`.
+void Reducer::measure() {
+  if (!is_measuring() || !last_backward_ || order_.empty()) return;
+  tuner_->end_step(backward_ended_);
+  if (is_measuring()) return;
+  choice_ = tuner_->choose(*group_, planned_, order_, options_.buckets, rows_sent(),
+                           [this](const Tensor& sums) { return add_over_ranks(sums.select(0, 0), sums); });
+  next_plan_ = plan_buckets(planned_, order_, choice_->limits);
+}
+
+bool Reducer::is_settled() const {
+  return group_ == nullptr || (in_learnt_order_ && !next_plan_ && !is_measuring());
 }
 
 }  // namespace lockstep::dist

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "autograd/hooks.h"
 #include "dist/attendance.h"
 #include "dist/bucket_plan.h"
+#include "dist/bucket_tuner.h"
 #include "dist/communication_hook.h"
 #include "dist/gradient_arena.h"
 #include "dist/leaf_tree.h"
@@ -30,6 +32,9 @@ struct NamedTensor {
 std::string description(const std::vector<NamedTensor>& tensors);
 
 struct ReducerOptions {
+  /// Those of 0 are chosen after the third step, from what was measured in it and the one before;
+  /// for tensors of devices with streams, whose times the host does not know and whose libraries'
+  /// sums may depend on their sizes, they are the usual ones.
   BucketLimits buckets;
   /// The leaves of a step that this rank adds up, by one backward or several each.
   LeafRange leaves{0, 1};
@@ -70,7 +75,8 @@ struct ReducerOptions {
 /// is cut into buckets in the order in which gradients become ready: the reverse of the order of
 /// parameters at first, what rank 0 saw in the first step from the second one on. In the last
 /// backward of a step each bucket is reduced as soon as its gradients and the buckets before it are
-/// there; all ranks reduce in the order of the plan.
+/// there; all ranks reduce in the order of the plan. Until the sizes of buckets are chosen, where
+/// that is asked for, everything is reduced in `finish`. No bit of a sum depends on the plan.
 ///
 /// A step:
 ///
@@ -122,6 +128,10 @@ class Reducer {
   const BucketPlan& plan() const { return plan_; }
   /// Whether buckets follow the order that the first step showed: from the second `begin_step` on.
   bool in_learnt_order() const { return in_learnt_order_; }
+  /// What was chosen, once it is; in use from the step after.
+  const std::optional<BucketChoice>& choice() const { return choice_; }
+  /// Whether the plan stays as it is, and buckets leave while backward runs.
+  bool is_settled() const;
   /// Bytes of gradients, over all rows.
   int64_t bytes() const;
   /// How long the last `finish` waited for communication that backward had not hidden, in seconds;
@@ -162,6 +172,10 @@ class Reducer {
   GradientBucket gradients_of(size_t bucket) const;
   void set_gradients();
   void learn_order(int root);
+  bool is_measuring() const { return tuner_ && tuner_->is_measuring(); }
+  void measure();
+  int64_t rows_sent() const;
+  Work add_over_ranks(const Tensor& output, const Tensor& sums);
 
   std::vector<NamedTensor> parameters_;
   ProcessGroup* group_;
@@ -175,12 +189,15 @@ class Reducer {
   LeafStack stack_;
   int64_t next_leaf_ = 0;
   bool in_leaf_ = false;
-  int64_t last_row_ = 0;             ///< of the step's last leaf
-  int last_joins_ = 0;               ///< with the rows before it
-  std::vector<bool> used_;           ///< by parameter: it has had a gradient in this step
-  std::vector<bool> used_anywhere_;  ///< of a static graph: on any rank, in the first step
-  std::vector<uint32_t> order_;      ///< agreed on in the first step; empty before
+  int64_t last_row_ = 0;                 ///< of the step's last leaf
+  int last_joins_ = 0;                   ///< with the rows before it
+  std::vector<bool> used_;               ///< by parameter: it has had a gradient in this step
+  std::vector<bool> used_anywhere_;      ///< of a static graph: on any rank, in the first step
+  std::vector<uint32_t> order_;          ///< agreed on in the first step; empty before
   bool in_learnt_order_ = false;
+  std::optional<BucketPlan> next_plan_;  ///< of the sizes that were chosen, not yet in use
+  std::optional<BucketTuner> tuner_;     ///< where sizes are to be chosen
+  std::optional<BucketChoice> choice_;
   double exposed_seconds_ = 0;
   BucketTimes::TimePoint backward_ended_;
   bool communicates_ = true;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
@@ -168,6 +169,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     const StepReport report = report_of(step);
     summary.step_times.add(report.step_ms);
     log.show(report);
+    tell_buckets(log);
     std::optional<EvaluationReport> evaluated;
     if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
       evaluated = evaluate(report, last, summary);
@@ -251,6 +253,13 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
       "{}.",
       step.step + 1, step.loss, step.grad_norm, step.non_finite,
       directory_.checkpoints().string()));
+}
+
+/// At the step after which their sizes were chosen.
+void TrainingRun::tell_buckets(RunLog& log) {
+  const std::optional<dist::BucketChoice>& choice = trainer_.reducer().choice();
+  if (!choice || std::exchange(told_buckets_, true)) return;
+  log.note(fmt::format("gradients: {}", dist::describe(*choice)));
 }
 
 void TrainingRun::show_sample(RunLog& log) {

@@ -107,6 +107,7 @@ class TrainingRun {
   void checkpoint(RunLog& log);
   /// Returns with the trainer where training goes on, or throws.
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
+  void tell_buckets(RunLog& log);
   void show_sample(RunLog& log);
   std::optional<OverlapReport> report_overlap();
   void export_model();
@@ -121,6 +122,7 @@ class TrainingRun {
   Trainer trainer_;
   NonFiniteGuard guard_;
   bool can_roll_back_;
+  bool told_buckets_ = false;
   std::vector<std::string> notes_;
   int64_t saved_step_ = -1;  ///< steps done in the newest checkpoint
   double save_seconds_ = 0;  ///< what the last one took

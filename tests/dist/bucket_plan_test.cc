@@ -24,7 +24,7 @@ std::vector<PlannedParameter> of_sizes(std::initializer_list<int64_t> elements) 
 
 TEST(BucketPlan, ParametersLieInTheGivenOrder) {
   const auto parameters = of_sizes({10, 5000, 20});
-  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{2, 0, 1}, {});
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{2, 0, 1}, kUsualLimits);
   EXPECT_THAT(plan.offsets, ElementsAre(4096, 8192, 0));
   EXPECT_THAT(plan.arena_elements, ElementsAre(16384));
   ASSERT_EQ(plan.buckets.size(), 1u);
@@ -52,14 +52,16 @@ TEST(BucketPlan, AParameterLargerThanTheLimitHasABucketOfItsOwn) {
 
 TEST(BucketPlan, ArenasFillSideBySideAndBucketsComeAsTheyAreComplete) {
   std::vector<PlannedParameter> parameters = {{10, 4, 0}, {10, 2, 1}, {10, 4, 0}, {10, 2, 1}};
-  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{1, 0, 2, 3}, {});
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{1, 0, 2, 3}, kUsualLimits);
   ASSERT_EQ(plan.buckets.size(), 2u);
   EXPECT_EQ(plan.buckets[0].arena, 0);
   EXPECT_THAT(plan.buckets[0].parameters, ElementsAre(0, 2));
   EXPECT_THAT(plan.buckets[1].parameters, ElementsAre(1, 3));
 }
 
-TEST(BucketPlan, NoParametersNoBuckets) { EXPECT_TRUE(plan_buckets({}, {}, {}).buckets.empty()); }
+TEST(BucketPlan, NoParametersNoBuckets) {
+  EXPECT_TRUE(plan_buckets({}, {}, kUsualLimits).buckets.empty());
+}
 
 TEST(BucketPlan, LimitsMustBePositive) {
   expect_error<DistError>([] { plan_buckets({}, {}, {.first_bytes = 0, .bytes = 1}); },

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dist/bucket_plan.h"
+#include "dist/link_cost.h"
+
+namespace lockstep::dist {
+
+/// When the gradients of a step were there, computed without communication; in seconds.
+struct GradientTimes {
+  std::vector<double> ready;  ///< by parameter
+  double backward_end = 0;
+};
+
+/// When the step's last sum is there and backward has ended, at best (dist/overlap.h): the plan's
+/// buckets have the link in turn, and their processor time comes out of backward's core.
+double end_of_sums(const BucketPlan& plan, std::span<const PlannedParameter> parameters,
+                   const GradientTimes& times, const LinkCost& link);
+
+/// The limits of the plan whose sums end first (`end_of_sums`), of all powers of two from 64 KiB to
+/// 64 MiB, the first bucket not larger than the others; of those that end at the same time, the
+/// largest. A limit that `wanted` gives stays, and the other may be any of these.
+BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
+                           std::span<const uint32_t> order, const GradientTimes& times,
+                           const LinkCost& link, const BucketLimits& wanted = {});
+
+/// Limits that were chosen, and what they led to.
+struct BucketChoice {
+  BucketLimits limits;
+  LinkCost link;  ///< of the slowest rank
+  size_t buckets = 0;
+  int64_t first_bytes = 0;
+  int64_t largest_bytes = 0;
+};
+/// "7 buckets of up to 2.5 MiB, first 0.5, for a link of 118 MB/s + 0.4 ms".
+std::string describe(const BucketChoice& choice);
+
+}  // namespace lockstep::dist
