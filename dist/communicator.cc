@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "dist/failure.h"
 #include "dist/operation_run.h"
+#include "dist/short_slices.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {
@@ -22,6 +23,8 @@ namespace {
 using Clock = OperationRun::Clock;
 using std::chrono::milliseconds;
 
+/// Where ranks compute on all cores, this thread must not wait for the end of others' slices.
+constexpr std::chrono::microseconds kSlice{200};
 constexpr Clock::duration kLongestSleep = std::chrono::seconds(1);
 /// Until those that an operation waits for are first asked what they are doing, and at most between
 /// later questions.
@@ -245,6 +248,7 @@ void Communicator::State::main(const std::function<Wire()>& connect) {
 }
 
 void Communicator::State::loop() {
+  (void)ask_for_short_slices(kSlice);
   for (;;) {
     while (step()) {
     }

@@ -273,7 +273,8 @@ class MpiTransportImpl final : public MpiTransport {
     pace_.adapt();
     const microseconds rest = pace_.rest(requests_.size());
     pace_.start(rest.count() > 0);
-    if (rest.count() > 0) return shm_->sleep(std::min(limit, rest));
+    // With a file, that of the bell alone: there is nothing to poll for.
+    if (rest.count() > 0) return shm_->sleep(std::min(limit, rest), {files_.data(), 1});
     const microseconds longest = std::min(limit, nap_.longest(!requests_.empty()));
     const Clock::time_point start = Clock::now();
     shm_->sleep(longest, files_);
