@@ -117,7 +117,9 @@ struct Report {
 
 Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std::string name) {
   Report report;
-  for (int i = 0; i < 3; ++i) trainer.step();  // the order of buckets is learnt, caches are warm
+  // The order and the sizes of buckets are learnt, caches are warm.
+  while (!trainer.reducer().is_settled()) trainer.step();
+  trainer.step();
   trainer.reducer().set_communication(false);
   report.compute = latest_of_ranks(group, timed_steps(trainer, group, steps));
   trainer.reducer().set_communication(true);
@@ -130,20 +132,24 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   overlap.own = timed_steps(trainer, group, steps);
   overlap.latest = latest_of_ranks(group, overlap.own);
   overlap.alone_from = "measured: the bucket's share of all transfers without computation";
+  overlap.sizes = train::sizes_of_buckets(trainer.reducer());
   report.communication = communication.seconds;
 
   const int local = ranks_on_this_machine(group);
   const int cores = dist::core_budget().usable() / local;
   if (cores <= num_threads()) report.stolen_cpu = communication.machine_cpu / local;
   report.stolen_cpu = largest(group, report.stolen_cpu);
+  dist::LinkProfile link;
   for (const int64_t each : bytes) {
-    overlap.alone.push_back(communication.seconds * static_cast<double>(each) /
-                            static_cast<double>(overlap.bytes()));
+    const double share = static_cast<double>(each) / static_cast<double>(overlap.bytes());
+    link.seconds.push_back(communication.seconds * share);
+    link.stolen_cpu.push_back(report.stolen_cpu * share);
   }
+  overlap.alone = link.seconds;
   report.best = dist::best_schedule({.ready = report.compute.ready,
                                      .backward_end = report.compute.backward_end,
                                      .tail = report.compute.seconds - report.compute.backward_end},
-                                    {.seconds = overlap.alone, .stolen_cpu = report.stolen_cpu});
+                                    link);
   overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
                   {"comm_ms", report.communication * 1e3},
                   {"comm_cpu_ms", report.stolen_cpu * 1e3},
@@ -159,11 +165,12 @@ void print_table(const Report& report) {
       "{}: {} ranks, {:.1f} MB of gradients\n"
       "compute {:.1f} ms, communication {:.1f} ms (processor {:.1f} ms)\n"
       "step {:.1f} ms, at best {:.1f} ms ({:.3f} of it); {:.1f} ms exposed\n"
+      "{}\n"
       "{:>6} {:>10} {:>9} {:>9} {:>9} {:>9}  {}\n",
       overlap.name, overlap.ranks, static_cast<double>(overlap.bytes()) * 1e-6,
       report.compute.seconds * 1e3, report.communication * 1e3, report.stolen_cpu * 1e3,
       seconds * 1e3, report.best * 1e3, seconds / report.best, overlap.latest.exposed * 1e3,
-      "bucket", "bytes", "ready", "launched", "done", "exposed", "because of");
+      overlap.sizes, "bucket", "bytes", "ready", "launched", "done", "exposed", "because of");
   const std::vector<dist::Exposure> causes = overlap.causes();
   for (size_t b = 0; b < own.bytes.size(); ++b) {
     fmt::print("{:>6} {:>10} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}  {}\n", b, own.bytes[b],

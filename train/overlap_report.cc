@@ -62,6 +62,11 @@ std::vector<double> OverlapReport::added_waits() const {
   return waits;
 }
 
+std::string sizes_of_buckets(const dist::Reducer& reducer) {
+  if (reducer.choice()) return "chosen: " + dist::describe(*reducer.choice());
+  return fmt::format("{} buckets of sizes as configured", reducer.plan().buckets.size());
+}
+
 OverlapReport overlap_report(dist::ProcessGroup& group, std::span<const StepOverlap> steps,
                              std::string name) {
   OverlapReport report;
@@ -120,6 +125,7 @@ std::string overlap_json(const OverlapReport& report) {
   for (const auto& [name, value] : report.more) json[name] = value;
   json["step_ms"] = report.latest.seconds * 1e3;
   json["exposed_comm_ms"] = report.latest.exposed * 1e3;
+  json["sizes"] = report.sizes;
   json["alone_from"] = report.alone_from;
   const std::vector<dist::Exposure> causes = report.causes();
   Json& buckets = json["buckets"] = Json::array();

@@ -8,6 +8,7 @@
 
 #include "dist/overlap.h"
 #include "dist/process_group.h"
+#include "dist/reducer.h"
 #include "train/overlap_chart.h"
 #include "train/step_overlap.h"
 
@@ -23,6 +24,7 @@ struct OverlapReport {
   std::vector<double> alone;  ///< by bucket: seconds of its transfer alone
   /// Where `alone` is from: measured without computation, or estimated.
   std::string alone_from;
+  std::string sizes;  ///< of the buckets, and where they are from
   /// More for the JSON object: names and values.
   std::vector<std::pair<std::string, double>> more;
 
@@ -32,6 +34,9 @@ struct OverlapReport {
   /// By bucket: seconds by which it prolonged the wait after backward, behind the buckets before.
   std::vector<double> added_waits() const;
 };
+
+/// "chosen: 7 buckets of up to 2.5 MiB, ...", or that the config has them.
+std::string sizes_of_buckets(const dist::Reducer& reducer);
 
 /// By all ranks together, each with its own steps, of which all have as many. What transfers take
 /// alone cannot be known from a run: for each bucket the fastest is taken, counted from when it had
@@ -44,7 +49,7 @@ std::vector<std::string> overlap_summary(const OverlapReport& report);
 /// For overlap_chart.
 OverlapTimeline overlap_timeline(const OverlapReport& report);
 /// One object: config, ranks, steps, gradient_bytes, `more`, step_ms and exposed_comm_ms of the
-/// slowest rank, alone_from, and this rank's buckets: bytes, ready_ms, all_ready_ms (on the
+/// slowest rank, sizes, alone_from, and this rank's buckets: bytes, ready_ms, all_ready_ms (on the
 /// last rank), launched_ms, done_ms, alone_ms, exposed_ms, cause.
 std::string overlap_json(const OverlapReport& report);
 
