@@ -81,7 +81,9 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
   const std::vector<StepOverlap> steps = trainer.overlap().steps();
   if (group_ == nullptr || steps.empty()) return std::nullopt;
   agree({Act::kOverlap});
-  return overlap_report(*group_, steps, name);
+  OverlapReport report = overlap_report(*group_, steps, name);
+  report.sizes = sizes_of_buckets(trainer.reducer());
+  return report;
 }
 
 void Replicas::share_state(Trainer& trainer) {
