@@ -231,9 +231,12 @@ TEST(Resolve, CommunicationHooksHaveTheirDefaultsWhereOneIsChosen) {
 TEST(Resolve, BitwiseRefusesCommunicationHooksAtTheirPlace) {
   for (const std::string hook : {"bf16_compress", "f16_compress", "power_sgd"}) {
     try {
-      load_text(kSmallest + std::string("reproducibility: BITWISE parallel {\n  ") + hook +
-                    " {} }\ntrain { batch_size: 8 micro_batch_size: 1 }",
-                "a");
+      load_text(
+          "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 4 } }\ndata { random {} }\n"
+          "train { steps: 3 batch_size: 8 micro_batch_size: 1 }\n"
+          "reproducibility: BITWISE parallel {\n  " +
+              hook + " {} }",
+          "a");
       FAIL() << hook;
     } catch (const SourceError& e) {
       EXPECT_EQ(e.where(), "a:5:3");
