@@ -189,11 +189,11 @@ class Reducer {
   LeafStack stack_;
   int64_t next_leaf_ = 0;
   bool in_leaf_ = false;
-  int64_t last_row_ = 0;                 ///< of the step's last leaf
-  int last_joins_ = 0;                   ///< with the rows before it
-  std::vector<bool> used_;               ///< by parameter: it has had a gradient in this step
-  std::vector<bool> used_anywhere_;      ///< of a static graph: on any rank, in the first step
-  std::vector<uint32_t> order_;          ///< agreed on in the first step; empty before
+  int64_t last_row_ = 0;             ///< of the step's last leaf
+  int last_joins_ = 0;               ///< with the rows before it
+  std::vector<bool> used_;           ///< by parameter: it has had a gradient in this step
+  std::vector<bool> used_anywhere_;  ///< of a static graph: on any rank, in the first step
+  std::vector<uint32_t> order_;      ///< agreed on in the first step; empty before
   bool in_learnt_order_ = false;
   std::optional<BucketPlan> next_plan_;  ///< of the sizes that were chosen, not yet in use
   std::optional<BucketTuner> tuner_;     ///< where sizes are to be chosen

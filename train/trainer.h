@@ -100,6 +100,7 @@ class Trainer {
   const std::vector<Tensor>& gradients() const { return reducer_.gradients(); }
   /// Sums the gradients; for its reports.
   dist::Reducer& reducer() { return reducer_; }
+  const dist::Reducer& reducer() const { return reducer_; }
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
   const RecentOverlap& overlap() const { return overlap_; }
