@@ -16,7 +16,9 @@ namespace lockstep::train {
 namespace {
 
 /// A small ResNet and buckets of few gradients, which leave among the collectives of backward.
-config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string& more = "") {
+/// `train` is added to its TrainConfig.
+config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string& more = "",
+                             const std::string& train = "") {
   put_table(folder / "table.csv", 200, 16, 4);
   return tiny_run(
       folder,
@@ -24,8 +26,8 @@ config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string
           R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1, 1] }} }}
              data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }}
              parallel {{ bucket_mib: 0.005 first_bucket_mib: 0.002 sync_batch_norm: true }}
-             train {{ batch_size: 24 }} {})",
-          (folder / "table.csv").string(), more));
+             train {{ batch_size: 24 {} }} {})",
+          (folder / "table.csv").string(), train, more));
 }
 
 /// Losses and norms of a run, its buffers at the end, and an evaluation.
@@ -105,19 +107,18 @@ TEST(SyncBatchNorm, WithoutItARanksOwnSamplesGiveOtherLosses) {
 TEST(SyncBatchNorm, DevicesAndRecomputationChangeNoBit) {
   const TemporaryDirectory folder;
   // Two micro-batches a step.
-  const std::string micro = "train { micro_batch_size: 6 } ";
-  const Course plain = on_ranks(resnet_run(folder, micro), 2, 3)[0];
-  for (const char* more : {"device: \"host:0\"", "model { checkpoint_every: 1 }"}) {
-    SCOPED_TRACE(more);
-    for (const Course& each : on_ranks(resnet_run(folder, micro + more), 2, 3)) {
-      expect_same(each, plain);
-    }
-  }
+  config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 6");
+  const Course plain = on_ranks(config, 2, 3)[0];
+  config.mutable_model()->set_checkpoint_every(1);
+  for (const Course& each : on_ranks(config, 2, 3)) expect_same(each, plain);
+  config.mutable_model()->set_checkpoint_every(0);
+  config.set_device("host:0");
+  for (const Course& each : on_ranks(config, 2, 3)) expect_same(each, plain);
 }
 
 TEST(SyncBatchNorm, AMicroBatchOfAllRanksCountsOnce) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = resnet_run(folder, "train { micro_batch_size: 6 }");
+  const config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 6");
   rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
     Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
     for (int i = 0; i < 3; ++i) trainer.step();
@@ -133,7 +134,7 @@ TEST(SyncBatchNorm, AMicroBatchOfAllRanksCountsOnce) {
 
 TEST(SyncBatchNorm, RanksThatDoOtherNumbersOfMicroBatchesAreRefused) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = resnet_run(folder, "train { micro_batch_size: 3 leaves: 8 }");
+  const config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 3 leaves: 8");
   const auto errors = dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
     Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
   });
