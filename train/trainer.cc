@@ -47,6 +47,14 @@ std::vector<int64_t> micro_batches_of_ranks(const config::TrainConfig& train,
   return counts;
 }
 
+/// Of this rank, once all are known to fit: what every rank finds wrong is found before any sends.
+StepShare share_of_rank(const config::RunConfig& config, const dist::ProcessGroup* group) {
+  if (group != nullptr && config.parallel().sync_batch_norm()) {
+    require_equal_shares(micro_batches_of_ranks(config.train(), group));
+  }
+  return share_of_step(config.train(), group);
+}
+
 }  // namespace
 
 Trainer::Trainer(const config::RunConfig& config) : Trainer(config, build_task(config)) {}
@@ -55,7 +63,7 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
                  dist::ProcessGroup* group)
     : group_(group != nullptr && group->size() > 1 ? group : nullptr),
       batch_size_(config.train().batch_size()),
-      share_(share_of_step(config.train(), group_)),
+      share_(share_of_rank(config, group_)),
       clip_grad_norm_(config.optimizer().clip_grad_norm()),
       precision_(precision_of(config)),
       device_(task->model().device()),
@@ -70,7 +78,6 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
       reducer_(trained_parameters(task_->model()), group_, options_of_reducer(config)),
       statistics_(task_->model(), group_, micro_batches_of_ranks(config.train(), group_)) {
   if (group_ != nullptr && config.parallel().sync_batch_norm()) {
-    require_equal_shares(micro_batches_of_ranks(config.train(), group_));
     convert_sync_batchnorm(task_->model(), *group_);
   }
   if (group_ != nullptr && config.reproducibility() == config::BITWISE) {
