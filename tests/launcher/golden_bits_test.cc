@@ -49,10 +49,9 @@ class GoldenBits : public Program {
       GTEST_SKIP() << "this processor, or build, has " << kernels << " and no " << wanted_kernels;
     }
     // oneDNN cuts its loops by the caches of a core.
-    const std::string key =
-        fmt::format("{}, oneDNN {}, caches of {} and {} KiB", kernels,
-                    facts["oneDNN"].get<std::string>(), ::sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024,
-                    ::sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024);
+    const std::string key = fmt::format(
+        "{}, oneDNN {}, caches of {} and {} KiB", kernels, facts["oneDNN"].get<std::string>(),
+        ::sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024, ::sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024);
     const std::string bits = bits_of_run();
     const Json golden =
         Json::parse(file_content(std::filesystem::path(LOCKSTEP_SOURCE_DIR) / kFile));
