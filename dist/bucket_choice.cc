@@ -60,6 +60,17 @@ BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
   return best;
 }
 
+BucketLimits choose_worthwhile_limits(std::span<const PlannedParameter> parameters,
+                                      std::span<const uint32_t> order, const GradientTimes& times,
+                                      const LinkCost& link, const BucketLimits& wanted) {
+  const auto end = [&](const BucketLimits& limits) {
+    return end_of_sums(plan_buckets(parameters, order, limits), parameters, times, link);
+  };
+  const BucketLimits best = choose_limits(parameters, order, times, link, wanted);
+  const BucketLimits usual = or_usual(wanted);
+  return end(best) < (1 - kWorthwhile) * end(usual) ? best : usual;
+}
+
 std::string describe(const BucketChoice& choice) {
   const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   return fmt::format(

@@ -28,6 +28,14 @@ BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
                            std::span<const uint32_t> order, const GradientTimes& times,
                            const LinkCost& link, const BucketLimits& wanted = {});
 
+/// What is known of times and links is not more exact than this part of it.
+inline constexpr double kWorthwhile = 0.03;
+/// `choose_limits`, where that ends the sums sooner than the usual limits by more than
+/// `kWorthwhile` of their time; else the usual ones, or `wanted`.
+BucketLimits choose_worthwhile_limits(std::span<const PlannedParameter> parameters,
+                                      std::span<const uint32_t> order, const GradientTimes& times,
+                                      const LinkCost& link, const BucketLimits& wanted = {});
+
 /// Limits that were chosen, and what they led to.
 struct BucketChoice {
   BucketLimits limits;

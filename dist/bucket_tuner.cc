@@ -63,7 +63,8 @@ BucketChoice BucketTuner::choose(ProcessGroup& group, std::span<const PlannedPar
   take_longest(group, measured);
 
   BucketChoice choice{.limits = {}, .link = link_cost(link)};
-  choice.limits = of_rank_0(group, choose_limits(parameters, order, times, choice.link, wanted));
+  choice.limits =
+      of_rank_0(group, choose_worthwhile_limits(parameters, order, times, choice.link, wanted));
   const BucketPlan plan = plan_buckets(parameters, order, choice.limits);
   choice.buckets = plan.buckets.size();
   for (const Bucket& each : plan.buckets) {

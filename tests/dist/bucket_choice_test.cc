@@ -149,6 +149,31 @@ RC_GTEST_PROP(ChooseLimits, AreNeverWorseThanTheUsualOnes, ()) {
   RC_ASSERT(placed == model.parameters.size());
 }
 
+TEST(ChooseWorthwhileLimits, KeepTheUsualOnesForWhatMayBeNoise) {
+  const Model model = even(1);
+  const auto choose = [&](const LinkCost& link, const BucketLimits& wanted = {}) {
+    return choose_worthwhile_limits(model.parameters, model.order, model.times, link, wanted);
+  };
+  // Of 21 ms in which the processor starts 21 operations, 20 can be had; of 105 ms, 100.
+  const LinkCost little{.cpu_per_operation = 1e-3};
+  EXPECT_EQ(model.choose(little), kLargest);
+  EXPECT_EQ(choose(little), kUsualLimits);
+  EXPECT_EQ(choose({.cpu_per_operation = 5e-3}), kLargest);
+  EXPECT_EQ(choose(little, {.first_bytes = 0, .bytes = 3 * kMiB}),
+            (BucketLimits{.first_bytes = kUsualLimits.first_bytes, .bytes = 3 * kMiB}));
+}
+
+RC_GTEST_PROP(ChooseWorthwhileLimits, AreTheUsualOnesOrClearlyBetter, ()) {
+  const Model model = any_model();
+  const LinkCost link = any_link();
+  const BucketLimits limits =
+      choose_worthwhile_limits(model.parameters, model.order, model.times, link);
+  const double usual = model.end(link, kUsualLimits);
+  RC_ASSERT((limits == kUsualLimits || model.end(link, limits) < (1 - kWorthwhile) * usual));
+  RC_ASSERT(model.end(link, model.choose(link)) >=
+            (limits == kUsualLimits ? (1 - kWorthwhile) * usual : 0));
+}
+
 TEST(DescribeChoice, SaysWhatPeopleAskFor) {
   BucketChoice choice{.limits = {},
                       .link = {.latency = 3e-4, .per_operation = 1e-4, .per_byte = 1 / 118e6},
