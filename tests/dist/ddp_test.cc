@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"
+#include "tests/dist/recomputed_product.h"
 #include "tests/dist/small_model.h"
 
 namespace lockstep::dist {
@@ -295,23 +296,6 @@ TEST(Ddp, ABackwardThatFailedIsNotTakenForAStep) {
   EXPECT_THAT(texts_of(errors), HasSubstr("[reducer] the step before was not finished"));
 }
 
-/// A product that is computed again in backward, by a backward of its own.
-struct Reentrant : Function<Reentrant> {
-  static Tensor forward(FunctionContext& context, const Tensor& x, const Tensor& weight) {
-    context.save_for_backward({x, weight});
-    return mm(x, weight);
-  }
-  static Gradients backward(FunctionContext& context, const Tensor& grad) {
-    const Tensor x = context.saved(0).detach().set_requires_grad();
-    {
-      const EnableGradGuard recording;
-      const Tensor again = mm(x, context.saved(1));
-      lockstep::backward(std::vector<Tensor>{again}, std::vector<Tensor>{grad});
-    }
-    return {x.grad(), Tensor()};
-  }
-};
-
 TEST(Ddp, BackwardsInsideOfBackwardEndWithTheOutermost) {
   all_ranks(2, [](ProcessGroup& group) {
     const Model model, plain;
@@ -320,7 +304,7 @@ TEST(Ddp, BackwardsInsideOfBackwardEndWithTheOutermost) {
     for (uint32_t step = 0; step < 3; ++step) {
       const auto sample = 2 * step + static_cast<uint32_t>(group.rank());
       const Tensor input = random_matrix(sample + 50, 2, 6);
-      sum(Reentrant::apply(tanh(mm(input, model.first)), model.second)).backward();
+      sum(RecomputedProduct::apply(tanh(mm(input, model.first)), model.second)).backward();
       plain.loss(sample).backward();
       EXPECT_EQ(numbers(model.first.grad()), numbers(plain.first.grad()));
       EXPECT_EQ(numbers(model.second.grad()), numbers(plain.second.grad()));

@@ -18,6 +18,7 @@
 #include "dist/thread_transport.h"
 #include "dist/transport_group.h"
 #include "tests/dist/on_ranks.h"
+#include "tests/dist/recomputed_product.h"
 #include "tests/dist/small_model.h"
 
 namespace lockstep::dist {
@@ -165,28 +166,11 @@ TEST(StaticGraph, WithoutUnusedParametersEachMustHaveOne) {
   EXPECT_THAT(texts_of(errors), HasSubstr("parameter extra [3, 3] received no gradient"));
 }
 
-/// A product that is computed again in backward, whose own backward ends in the weight.
-struct Recomputed : Function<Recomputed> {
-  static Tensor forward(FunctionContext& context, const Tensor& x, const Tensor& weight) {
-    context.save_for_backward({x, weight});
-    return mm(x, weight);
-  }
-  static Gradients backward(FunctionContext& context, const Tensor& grad) {
-    const Tensor x = context.saved(0).detach().set_requires_grad();
-    {
-      const EnableGradGuard recording;
-      const Tensor again = mm(x, context.saved(1));
-      lockstep::backward(std::vector<Tensor>{again}, std::vector<Tensor>{grad});
-    }
-    return {x.grad(), Tensor()};
-  }
-};
-
-/// Two such products of one weight.
+/// Two products of one weight, each computed again in backward.
 Tensor recomputed_loss(const SmallModel& model, uint32_t sample) {
   Tensor x = tanh(mm(random_matrix(sample + 50, 2, 6), model.first));
-  x = tanh(mm(Recomputed::apply(x, model.second), model.second.detach().t()));
-  return sum(Recomputed::apply(x, model.second));
+  x = tanh(mm(RecomputedProduct::apply(x, model.second), model.second.detach().t()));
+  return sum(RecomputedProduct::apply(x, model.second));
 }
 
 TEST(StaticGraph, SeveralGradientsOfOneBackwardAreCounted) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/stream.h"
@@ -23,16 +24,22 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& errors) {
   }
 }
 
-/// The losses and weights of every rank, a thread each, after `steps` steps.
-inline std::vector<Trace> traces(const config::RunConfig& config, int size, int steps) {
-  std::vector<Trace> result(static_cast<size_t>(size));
+/// What `train` gives for the trainer of each rank, a thread each.
+template <class Train>
+auto trained_on_ranks(const config::RunConfig& config, int size, const Train& train) {
+  std::vector<decltype(train(std::declval<Trainer&>()))> result(static_cast<size_t>(size));
   rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
     // Ranks that share a stream would wait for what the other has queued behind them.
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
-    result[static_cast<size_t>(group.rank())] = trace(trainer, steps);
+    result[static_cast<size_t>(group.rank())] = train(trainer);
   }));
   return result;
+}
+
+/// The losses and weights of every rank after `steps` steps.
+inline std::vector<Trace> traces(const config::RunConfig& config, int size, int steps) {
+  return trained_on_ranks(config, size, [&](Trainer& trainer) { return trace(trainer, steps); });
 }
 
 /// A run of `size` ranks in `folder`/run; what the ranks threw. One that is asked to stop throws

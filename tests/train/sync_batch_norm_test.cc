@@ -54,13 +54,7 @@ Course alone(const config::RunConfig& config, int steps) {
 }
 
 std::vector<Course> on_ranks(const config::RunConfig& config, int size, int steps) {
-  std::vector<Course> result(static_cast<size_t>(size));
-  rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
-    const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
-    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
-    result[static_cast<size_t>(group.rank())] = course(trainer, steps);
-  }));
-  return result;
+  return trained_on_ranks(config, size, [&](Trainer& trainer) { return course(trainer, steps); });
 }
 
 void expect_same(const Course& one, const Course& other) {
