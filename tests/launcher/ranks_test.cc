@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/launcher/program.h"
+#include "tests/train/table_file.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -86,6 +87,26 @@ TEST_F(RanksTest, TrainWithTheLossesOfOne) {
     for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], many[i], 1e-5) << "step " << i;
   }
 }
+
+#ifdef LOCKSTEP_TEST_PLUGINS
+TEST_F(RanksTest, TrainWithAPluginsOperatorUnderMixedPrecision) {
+  train::put_table(folder_ / "table.csv", 200, 6, 3);
+  put_file(folder_ / "run.txtpb",
+           "precision: BF16_MIXED\n"
+           "model { mlp { inputs: 6 classes: 3 activation_operator: \"test::scale_clamp\" } }\n"
+           "data { table { path: \"table.csv\" held_out_rows: 40 } }\n"
+           "train { steps: 5 batch_size: 8 }\n");
+  const std::string load = "--load " LOCKSTEP_TEST_PLUGINS "/libelementwise.so";
+  ASSERT_EQ(run("train run.txtpb --run-dir one " + load).status, 0);
+  const Result two = train(2, "two", load);
+  ASSERT_EQ(two.status, 0) << two.errors;
+  const std::vector<double> one = losses("one");
+  const std::vector<double> many = losses("two");
+  ASSERT_EQ(one.size(), 5U);
+  ASSERT_EQ(many.size(), 5U);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], many[i], 1e-2) << "step " << i;
+}
+#endif
 
 TEST_F(RanksTest, AreRefusedWithTheFieldInWhichTheirConfigsDiffer) {
   put_config("a.txtpb", "name: \"run\" seed: 1");
