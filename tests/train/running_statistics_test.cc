@@ -72,7 +72,8 @@ WholeTrace alone(const config::RunConfig& config, int steps) {
 }
 
 std::vector<WholeTrace> on_ranks(const config::RunConfig& config, int size, int steps) {
-  return trained_on_ranks(config, size, [&](Trainer& trainer) { return whole_trace(trainer, steps); });
+  return trained_on_ranks(config, size,
+                          [&](Trainer& trainer) { return whole_trace(trainer, steps); });
 }
 
 void expect_same(const WholeTrace& one, const WholeTrace& other, const std::string& what) {
