@@ -74,6 +74,13 @@ CollectiveOptions at_start(const ProcessGroup& group) {
   return {.timeout = std::max(group.timeout(), kStartMayTake)};
 }
 
+void take_largest(ProcessGroup& group, std::span<double> values) {
+  const Tensor all = empty({static_cast<int64_t>(values.size())}, {DType::kF64, kCPU});
+  std::ranges::copy(values, all.data<double>());
+  group.all_reduce(all, {ReduceOp::kMax}).wait();
+  std::copy_n(all.data<double>(), values.size(), values.begin());
+}
+
 void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root) {
   const NoGradGuard no_grad;
   std::vector<Tensor> dense;

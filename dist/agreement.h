@@ -22,6 +22,9 @@ void require_same(ProcessGroup& group, const char* op, const char* what, const s
 /// which each does by itself; at least 10 minutes.
 CollectiveOptions at_start(const ProcessGroup& group);
 
+/// Every value becomes the largest that any rank has in its place. All ranks call it.
+void take_largest(ProcessGroup& group, std::span<double> values);
+
 /// Every rank's `tensors` become those of rank `root`, whatever their strides: what is not dense
 /// goes through a copy. Those of one device are under way together. Done when it returns.
 void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root = 0);

@@ -4,17 +4,11 @@
 #include <utility>
 
 #include "core/ops/factory.h"
+#include "dist/agreement.h"
 
 namespace lockstep::dist {
 
 namespace {
-
-void take_longest(ProcessGroup& group, std::span<double* const> values) {
-  const Tensor all = empty({static_cast<int64_t>(values.size())}, {DType::kF64, kCPU});
-  std::ranges::transform(values, all.data<double>(), [](const double* value) { return *value; });
-  group.all_reduce(all, {ReduceOp::kMax}).wait();
-  for (size_t i = 0; i < values.size(); ++i) *values[i] = all.data<double>()[i];
-}
 
 BucketLimits of_rank_0(ProcessGroup& group, const BucketLimits& limits) {
   const Tensor both = empty({2}, {DType::kI64, kCPU});
@@ -60,7 +54,10 @@ BucketChoice BucketTuner::choose(ProcessGroup& group, std::span<const PlannedPar
   std::vector<double*> measured = {&link.one_small, &link.small,     &link.large,
                                    &link.small_cpu, &link.large_cpu, &times.backward_end};
   for (double& each : times.ready) measured.push_back(&each);
-  take_longest(group, measured);
+  std::vector<double> longest;
+  for (const double* each : measured) longest.push_back(*each);
+  take_largest(group, longest);
+  for (size_t i = 0; i < measured.size(); ++i) *measured[i] = longest[i];
 
   BucketChoice choice{.limits = {}, .link = link_cost(link)};
   choice.limits =

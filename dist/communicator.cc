@@ -39,14 +39,6 @@ constexpr int kNoticeShare = 600;
 /// How long a broken connection waits for the reason that the other rank may still be telling.
 constexpr Clock::duration kReasonComes = milliseconds(500);
 
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& thrown) {
-    return thrown.what();
-  }
-}
-
 struct Submission {
   std::shared_ptr<const GroupMembers> group;
   std::vector<NumberedOperation> operations;
@@ -534,7 +526,7 @@ void Communicator::State::fail_all(std::exception_ptr error) {
   transport->abandon();
   if (!options.flight_folder.empty()) {
     try {
-      recorder->write(options.flight_folder, text_of(error));
+      recorder->write(options.flight_folder, words_of(error));
     } catch (const Error&) {
       // The failure itself is what must be told.
     }

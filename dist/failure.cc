@@ -16,6 +16,16 @@ std::exception_ptr if_kind(std::string_view kind, const std::string& text) {
 
 }  // namespace
 
+std::string words_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
 std::string failure_text(const DistError& error) {
   return error.kind() + std::string(1, kEndOfKind) + error.what();
 }

@@ -8,6 +8,9 @@
 
 namespace lockstep::dist {
 
+/// What an error says; `error` is not null.
+std::string words_of(const std::exception_ptr& error);
+
 /// `error` as JobControl::fail takes it, so that `exception_of` makes the same kind of it.
 std::string failure_text(const DistError& error);
 

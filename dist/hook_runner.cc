@@ -1,6 +1,5 @@
 #include "dist/hook_runner.h"
 
-#include <numeric>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -9,27 +8,13 @@
 #include "core/check.h"
 #include "core/ops/pointwise.h"
 #include "core/parallel.h"
+#include "dist/failure.h"
+#include "dist/rank_list.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {
 
 namespace {
-
-std::unique_ptr<ProcessGroup> group_of_its_own(ProcessGroup& group) {
-  std::vector<int> all(static_cast<size_t>(group.size()));
-  std::iota(all.begin(), all.end(), 0);
-  return group.subgroup(std::move(all), "gradients");
-}
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& thrown) {
-    return thrown.what();
-  } catch (...) {
-    return "something that is no std::exception";
-  }
-}
 
 /// Whether an error is of a kind that communication ends with, on this rank as on others: it may be
 /// shared with them, and says what there is to say.
@@ -46,7 +31,9 @@ bool is_of_the_job(const std::exception_ptr& error) {
 }  // namespace
 
 HookRunner::HookRunner(CommunicationHook hook, ProcessGroup& group, double factor)
-    : hook_(std::move(hook)), factor_(factor), group_(group_of_its_own(group)) {
+    : hook_(std::move(hook)),
+      factor_(factor),
+      group_(group.subgroup(every_rank(group.size()), "gradients")) {
   thread_.start("gradient hook", [this] { serve(); });
 }
 
@@ -108,7 +95,7 @@ std::exception_ptr HookRunner::failure_of(const Job& job) noexcept {
     return nullptr;
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    group_->abort(text_of(error));
+    group_->abort(words_of(error));
     return error;
   }
 }
@@ -134,7 +121,7 @@ Tensor HookRunner::call(const GradientBucket& bucket) {
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     if (is_of_the_job(error)) throw;
-    const std::string text = fmt::format("[reducer] {}: {}", place(bucket), text_of(error));
+    const std::string text = fmt::format("[reducer] {}: {}", place(bucket), words_of(error));
     try {
       throw;
     } catch (const DistError&) {

@@ -6,7 +6,6 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -23,6 +22,7 @@
 #include "dist/nccl_tree.h"
 #include "dist/nccl_watch.h"
 #include "dist/nccl_widened.h"
+#include "dist/rank_list.h"
 #include "dist/transport_group.h"
 #include "dist/work_state.h"
 
@@ -87,12 +87,6 @@ class Group final : public NcclGroup {
 
   NcclWatch watch_;
 };
-
-std::vector<int> every_rank(int size) {
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 Group::Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
              NcclCommunicator::Pointer nccl)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::dist {
 
@@ -21,6 +22,12 @@ std::string rank_list(std::vector<int> ranks) {
     i = last + 1;
   }
   return text;
+}
+
+std::vector<int> every_rank(int size) {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 }  // namespace lockstep::dist

@@ -16,6 +16,7 @@
 #include "core/stream_sanitizer.h"
 #include "dist/hash_words.h"
 #include "dist/leaf_tree.h"
+#include "dist/rank_list.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {
@@ -232,8 +233,7 @@ std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> comm
   auto members = std::make_shared<GroupMembers>();
   members->name = "world";
   members->rank = communicator->rank();
-  members->ranks.resize(static_cast<size_t>(communicator->size()));
-  std::iota(members->ranks.begin(), members->ranks.end(), 0);
+  members->ranks = every_rank(communicator->size());
   return std::make_unique<TransportGroup>(std::move(communicator), std::move(members), backend);
 }
 

@@ -17,6 +17,7 @@
 
 #include "core/check.h"
 #include "core/ops/factory.h"
+#include "dist/agreement.h"
 #include "dist/thread_group.h"
 #include "launcher/busy_time.h"
 #include "launcher/ranks.h"
@@ -140,9 +141,8 @@ double cpu_seconds() {
 }
 
 double largest_of_ranks(ProcessGroup& group, double value) {
-  const Tensor tensor = empty({1}, DType::kF64).fill_(value);
-  group.all_reduce(tensor, {dist::ReduceOp::kMax}).wait();
-  return tensor.data<double>()[0];
+  dist::take_largest(group, {&value, 1});
+  return value;
 }
 
 double sum_over_ranks(ProcessGroup& group, double value) {

@@ -16,6 +16,7 @@
 #include "core/check.h"
 #include "core/ops/factory.h"
 #include "core/parallel.h"
+#include "dist/agreement.h"
 #include "dist/core_budget.h"
 #include "dist/overlap.h"
 #include "launcher/busy_time.h"
@@ -47,11 +48,6 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 /// The medians of every figure over `steps` steps.
 StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t steps) {
   std::vector<StepOverlap> all;
@@ -66,9 +62,8 @@ StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t st
 }
 
 double largest(ProcessGroup& group, double value) {
-  const Tensor tensor = full({1}, value, {DType::kF64, kCPU});
-  group.all_reduce(tensor, {dist::ReduceOp::kMax}).wait();
-  return *tensor.data<double>();
+  dist::take_largest(group, {&value, 1});
+  return value;
 }
 
 struct Communication {
@@ -96,7 +91,7 @@ Communication communicate(ProcessGroup& group, const std::vector<int64_t>& bytes
     seconds.push_back(seconds_between(start, Clock::now()));
     busy += busy_seconds() - before;
   }
-  return {largest(group, median(seconds)), busy / static_cast<double>(times)};
+  return {largest(group, train::median(seconds)), busy / static_cast<double>(times)};
 }
 
 int ranks_on_this_machine(ProcessGroup& group) {

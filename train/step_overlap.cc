@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/ops/factory.h"
+#include "dist/agreement.h"
 
 namespace lockstep::train {
 
@@ -15,12 +15,12 @@ double seconds_between(dist::BucketTimes::TimePoint from, dist::BucketTimes::Tim
   return std::chrono::duration<double>(to - from).count();
 }
 
+}  // namespace
+
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
 }
-
-}  // namespace
 
 StepOverlap overlap_of_step(const dist::Reducer& reducer, dist::BucketTimes::TimePoint start,
                             double seconds) {
@@ -58,24 +58,17 @@ StepOverlap median_step(std::span<const StepOverlap> steps) {
 }
 
 StepOverlap latest_of_ranks(dist::ProcessGroup& group, StepOverlap step) {
-  const auto buckets = static_cast<int64_t>(step.bytes.size());
-  const Tensor all = empty({3 + 3 * buckets}, {DType::kF64, kCPU});
-  auto* const values = all.data<double>();
-  values[0] = step.seconds;
-  values[1] = step.backward_end;
-  values[2] = step.exposed;
-  double* next = values + 3;
-  for (auto* const list : {&step.ready, &step.launched, &step.done}) {
-    next = std::ranges::copy(*list, next).out;
-  }
-  group.all_reduce(all, {dist::ReduceOp::kMax}).wait();
+  std::vector<double> values = {step.seconds, step.backward_end, step.exposed};
+  const auto lists = {&step.ready, &step.launched, &step.done};
+  for (auto* const list : lists) values.insert(values.end(), list->begin(), list->end());
+  dist::take_largest(group, values);
   step.seconds = values[0];
   step.backward_end = values[1];
   step.exposed = values[2];
-  const double* from = values + 3;
-  for (auto* const list : {&step.ready, &step.launched, &step.done}) {
-    std::copy_n(from, buckets, list->begin());
-    from += buckets;
+  auto from = values.begin() + 3;
+  for (auto* const list : lists) {
+    std::copy_n(from, list->size(), list->begin());
+    from += std::ssize(*list);
   }
   return step;
 }

@@ -21,6 +21,9 @@ struct StepOverlap {
   std::vector<double> ready, launched, done;
 };
 
+/// Of an even number the upper of the two in the middle; at least one value.
+double median(std::vector<double> values);
+
 /// Of the reducer's last step, which began at `start` and took `seconds`.
 StepOverlap overlap_of_step(const dist::Reducer& reducer, dist::BucketTimes::TimePoint start,
                             double seconds);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <numeric>
 
 #include "core/check.h"
+#include "dist/rank_list.h"
 #include "dist/sync_batch_norm.h"
 #include "nn/image_layers.h"
 
@@ -19,9 +19,8 @@ int64_t convert_sync_batchnorm(nn::Module& model, dist::ProcessGroup& group) {
     if (auto* const norm = dynamic_cast<nn::BatchNorm2d*>(&module)) found.push_back(norm);
   });
   if (found.empty() || group.size() == 1) return std::ssize(found);
-  std::vector<int> all(static_cast<size_t>(group.size()));
-  std::iota(all.begin(), all.end(), 0);
-  const std::shared_ptr<dist::ProcessGroup> own = group.subgroup(all, "batch norm");
+  const std::shared_ptr<dist::ProcessGroup> own =
+      group.subgroup(dist::every_rank(group.size()), "batch norm");
   for (nn::BatchNorm2d* const norm : found) {
     norm->set_training_norm([own](const Tensor& x, const Tensor& weight, const Tensor& bias,
                                   const Tensor& running_mean, const Tensor& running_var,

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "autograd/autograd.h"
-#include "autograd/function.h"
 #include "autograd/grad_mode.h"
 #include "core/error.h"
 #include "tests/core/expect_error.h"

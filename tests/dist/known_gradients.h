@@ -76,13 +76,4 @@ inline std::vector<double> numbers_of(const Tensor& tensor) {
   return {here.data<double>(), here.data<double>() + here.numel()};
 }
 
-inline std::string text_of(const std::exception_ptr& error) {
-  try {
-    if (error) std::rethrow_exception(error);
-  } catch (const std::exception& thrown) {
-    return thrown.what();
-  }
-  return "nothing";
-}
-
 }  // namespace lockstep::dist

@@ -27,4 +27,14 @@ inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) 
   expect_none(run_thread_ranks(size, body));
 }
 
+/// Of one of them; "nothing" where a rank threw nothing.
+inline std::string text_of(const std::exception_ptr& error) {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+  return "nothing";
+}
+
 }  // namespace lockstep::dist

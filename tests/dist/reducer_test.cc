@@ -88,15 +88,6 @@ void run_step(Reducer& reducer, const Net& net, const LeafRange& leaves, int64_t
   reducer.finish();
 }
 
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    if (error) std::rethrow_exception(error);
-  } catch (const std::exception& thrown) {
-    return thrown.what();
-  }
-  return "nothing";
-}
-
 TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
   const Net alone;
   Reducer whole(alone.parameters, nullptr);

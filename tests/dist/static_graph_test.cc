@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/function.h"
 #include "dist/communicator.h"
 #include "dist/ddp.h"
 #include "dist/thread_control.h"
