@@ -33,6 +33,7 @@ function(lockstep_cuda_modules target folder)
     add_custom_command(
         OUTPUT "${image}.h"
         COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" -fatbin -std=c++20 -O3 --fmad=false
+                --expt-relaxed-constexpr
                 -ccbin "${CMAKE_CXX_COMPILER}" -allow-unsupported-compiler ${architectures}
                 "-I${PROJECT_SOURCE_DIR}" -MD -MF "${image}.d" -MT "${image}.h"
                 -o "${image}" "${source}"

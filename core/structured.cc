@@ -124,6 +124,7 @@ void copy_elements(Key backend, const Tensor& destination, const Tensor& source)
                  std::make_unique<QueuedCall<Kernel>>(op, backend, destination.device(), kernel,
                                                       out, out.as_in(), In(*source.impl()), false));
   }
+  const KernelScope scope(destination.device());
   reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
 }
 
@@ -135,6 +136,7 @@ void run_packed(const Preparation& preparation, std::span<const Out* const> outs
                 std::span<const PackedArgument> arguments) {
   const Operator& root = preparation.op.root();
   const Key backend = preparation.backend;
+  const KernelScope scope(preparation.device);
   root.packed_kernel(backend)(
       {preparation.op, backend, preparation.device, outs, arguments, root.kernel_data(backend)});
 }

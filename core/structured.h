@@ -7,6 +7,7 @@
 
 #include "core/adapters.h"
 #include "core/current_scope.h"
+#include "core/kernel_scope.h"
 #include "core/queued_call.h"
 
 namespace lockstep {
@@ -322,6 +323,15 @@ template <class Kernel, class... P>
                                 static_cast<P>(parameters)...));
 }
 
+/// Calls a kernel that launches its work on a stream of the call's device.
+template <class Kernel, class... P>
+[[gnu::noinline]] void launch_call(const Preparation& preparation, AnyFunction kernel,
+                                   P... parameters) {
+  const KernelScope scope(preparation.device);
+  reinterpret_cast<Kernel*>(kernel)(static_cast<P>(parameters)...);
+  finish_launch(preparation.op);
+}
+
 /// Prepares the parameters and runs the kernel on `outs`; on the host device, queues it. On meta
 /// the parameters are all: their copies are part of the memory that a call needs.
 template <class Kernel, class... A, size_t... O>
@@ -342,6 +352,10 @@ void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Ou
     if (kernel == nullptr) [[unlikely]] {
       const std::array<PackedArgument, sizeof...(P)> packed{PackedArgument(each)...};
       return run_packed(preparation, outs, packed);
+    }
+    if (preparation.backend == Key::kCUDA) [[unlikely]] {
+      return launch_call<Kernel, decltype(*outs[O])..., P...>(preparation, kernel, *outs[O]...,
+                                                              static_cast<P&&>(each)...);
     }
     reinterpret_cast<Kernel*>(kernel)(*outs[O]..., static_cast<P&&>(each)...);
   });

@@ -17,6 +17,19 @@ LS_HOST_DEVICE constexpr T wrapping(std::make_unsigned_t<T> value) {
   return static_cast<T>(value);
 }
 
+struct Same {
+  template <class T>
+  LS_HOST_DEVICE T operator()(T x) const {
+    return x;
+  }
+};
+/// The value everywhere.
+template <class T>
+struct Constant {
+  T value;
+  LS_HOST_DEVICE T operator()() const { return value; }
+};
+
 struct Add {
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
@@ -84,6 +97,12 @@ template <class F, class T>
 struct WithNumber {
   T number;
   LS_HOST_DEVICE auto operator()(T a) const { return F()(a, number); }
+};
+/// The same with its first.
+template <class F, class T>
+struct OfNumber {
+  T number;
+  LS_HOST_DEVICE auto operator()(T b) const { return F()(number, b); }
 };
 
 struct Equal {

@@ -165,7 +165,7 @@ struct ShiftRight {
   }
 };
 
-// Division. T is float or double; integers are in kernels/cpu/pointwise_division.cc, since they
+// Division. T is float or double; integers are in kernels/integer_division.h, since they
 // can fail.
 
 /// a - b trunc(a / b).

@@ -51,6 +51,9 @@ namespace lockstep::cuda {
   X(cuMemSetAccess)                \
   X(cuMemUnmap)                    \
   X(cuMemcpyAsync)                 \
+  X(cuMemsetD8Async)               \
+  X(cuFuncGetAttribute)            \
+  X(cuFuncSetAttribute)            \
   X(cuLaunchHostFunc)              \
   X(cuLaunchKernel)                \
   X(cuModuleGetFunction)           \

@@ -4,14 +4,26 @@
 
 namespace lockstep::cuda {
 
-CUfunction Modules::function(const void* image, const char* name) {
+CUfunction Modules::function(std::span<const void* const> images, const char* name) {
   const std::lock_guard lock(mutex_);
-  CUfunction& function = functions_[{image, name}];
-  if (function != nullptr) return function;
+  auto& known = functions_[images.front()];
+  if (const auto found = known.find(std::string_view(name)); found != known.end()) {
+    return found->second;
+  }
+  return known.emplace(name, find(images, name)).first->second;
+}
+
+CUfunction Modules::find(std::span<const void* const> images, const char* name) {
   const ContextGuard guard(context_);
-  CUmodule& module = modules_[image];
-  if (module == nullptr) LS_CUDA(context_.driver(), cuModuleLoadData, &module, image);
-  LS_CUDA(context_.driver(), cuModuleGetFunction, &function, module, name);
+  const Driver& driver = context_.driver();
+  CUfunction function = nullptr;
+  CUresult result = CUDA_ERROR_NOT_FOUND;
+  for (size_t i = 0; i < images.size() && result == CUDA_ERROR_NOT_FOUND; ++i) {
+    CUmodule& module = modules_[images[i]];
+    if (module == nullptr) LS_CUDA(driver, cuModuleLoadData, &module, images[i]);
+    result = driver.cuModuleGetFunction(&function, module, name);
+  }
+  check(driver, result, "cuModuleGetFunction");
   return function;
 }
 

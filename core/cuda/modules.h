@@ -2,8 +2,8 @@
 
 #include <map>
 #include <mutex>
-#include <string_view>
-#include <utility>
+#include <span>
+#include <string>
 
 #include "core/cuda/context.h"
 
@@ -15,15 +15,19 @@ class Modules {
   /// `context` must outlive it.
   explicit Modules(Context& context) : context_(context) {}
 
-  /// A kernel of a module that cmake/Cuda.cmake embedded, loaded when first asked for and kept.
-  /// Throws DeviceError, when the GPU cannot run it for one.
-  CUfunction function(const void* image, const char* name);
+  /// A kernel of one of the modules that cmake/Cuda.cmake embedded, which are loaded one after the
+  /// other until one has it, and kept; no image is the first of two lists. Throws DeviceError, when none
+  /// has it or the GPU cannot run it for one.
+  CUfunction function(std::span<const void* const> images, const char* name);
 
  private:
+  CUfunction find(std::span<const void* const> images, const char* name);
+
   Context& context_;
   std::mutex mutex_;
   std::map<const void*, CUmodule> modules_;
-  std::map<std::pair<const void*, std::string_view>, CUfunction> functions_;
+  /// By the first of the images, and name.
+  std::map<const void*, std::map<std::string, CUfunction, std::less<>>> functions_;
 };
 
 }  // namespace lockstep::cuda

@@ -15,6 +15,9 @@ namespace lockstep::cuda {
 
 namespace {
 
+/// More dynamic shared memory a kernel must be allowed first.
+constexpr unsigned kSharedBytesAtOnce = 48 << 10;
+
 EventHandle& handle(void* event) { return *static_cast<EventHandle*>(event); }
 
 /// Whether the work is done; throws when that cannot be known any more.
@@ -40,6 +43,7 @@ struct Runtime::Parts {
   Streams streams{context};
   Events events{context};
   Modules modules{context};
+  Faults faults{{DeviceType::kCUDA, static_cast<int8_t>(context.index())}, memory};
 };
 
 struct Runtime::Loaded {
@@ -122,18 +126,25 @@ Availability Runtime::availability() {
   return answer;
 }
 
-CUfunction Runtime::function(int device, const void* image, const char* name) {
-  return parts(device).modules.function(image, name);
+CUfunction Runtime::function(int device, std::span<const void* const> images, const char* name) {
+  return parts(device).modules.function(images, name);
 }
 
-void Runtime::launch_kernel(const Stream& stream, CUfunction kernel, unsigned blocks,
-                            unsigned threads, void** arguments) {
+void Runtime::launch_kernel(const Stream& stream, CUfunction kernel, const LaunchShape& shape,
+                            void** arguments) {
   Parts& device = parts(stream);
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
-  LS_CUDA(device.context.driver(), cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, queue,
-          arguments, nullptr);
+  const Driver& driver = device.context.driver();
+  if (shape.shared_bytes > kSharedBytesAtOnce) {
+    LS_CUDA(driver, cuFuncSetAttribute, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            static_cast<int>(shape.shared_bytes));
+  }
+  LS_CUDA(driver, cuLaunchKernel, kernel, shape.blocks[0], shape.blocks[1], shape.blocks[2],
+          shape.threads, 1, 1, shape.shared_bytes, queue, arguments, nullptr);
 }
+
+Faults& Runtime::faults(int device) { return parts(device).faults; }
 
 int Runtime::device_count() {
   const Loaded* const found = loaded();
@@ -178,12 +189,14 @@ void Runtime::synchronize(const Stream& stream) {
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
   LS_CUDA(device.context.driver(), cuStreamSynchronize, queue);
+  device.faults.check();
 }
 
 void Runtime::synchronize(int device) {
   Context& context = parts(device).context;
   const ContextGuard guard(context);
   check(context.driver(), context.driver().cuCtxSynchronize(), "cuCtxSynchronize");
+  parts(device).faults.check();
 }
 
 void* Runtime::create_event(int device, bool timing) { return parts(device).events.take(timing); }
@@ -229,6 +242,7 @@ void Runtime::synchronize(void* event) {
   if (!handle(event).recorded) return;
   const ContextGuard guard(context);
   LS_CUDA(context.driver(), cuEventSynchronize, handle(event).native);
+  parts(handle(event).device).faults.check();
 }
 
 double Runtime::elapsed_ms(void* start, void* end) {

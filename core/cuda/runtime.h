@@ -7,6 +7,8 @@
 
 #include "core/cuda/availability.h"
 #include "core/cuda/driver.h"
+#include "core/cuda/faults.h"
+#include "core/cuda/launch.h"
 #include "core/device_runtime.h"
 
 namespace lockstep::cuda {
@@ -27,11 +29,13 @@ class Runtime final : public DeviceRuntime {
   ~Runtime() override;
 
   Availability availability();
-  /// A kernel of an embedded module; `image` is what cmake/Cuda.cmake calls kImage.
-  CUfunction function(int device, const void* image, const char* name);
-  /// Queues a kernel on a one-dimensional grid.
-  void launch_kernel(const Stream& stream, CUfunction kernel, unsigned blocks, unsigned threads,
+  /// A kernel of one of some embedded modules; each is what cmake/Cuda.cmake calls kImage.
+  CUfunction function(int device, std::span<const void* const> images, const char* name);
+  /// Queues a kernel; `launch` (core/cuda/launch.h) is the usual way.
+  void launch_kernel(const Stream& stream, CUfunction kernel, const LaunchShape& shape,
                      void** arguments);
+  /// What kernels of a device can note for the program.
+  Faults& faults(int device);
 
   int device_count() override;
   DeviceMemory& memory(int device) override;

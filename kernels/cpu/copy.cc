@@ -6,7 +6,7 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/strided_plan.h"
+#include "kernels/strided_plan.h"
 #include "kernels/cpu/transpose.h"
 
 namespace lockstep::cpu {

@@ -3,7 +3,7 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/copy.h"
-#include "kernels/cpu/lanes.h"
+#include "kernels/lanes.h"
 
 namespace lockstep::cpu {
 

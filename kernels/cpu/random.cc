@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/library.h"
-#include "kernels/cpu/lanes.h"
+#include "kernels/lanes.h"
 #include "kernels/cpu/random_blocks.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"

@@ -7,6 +7,7 @@
 #include "core/kernel_arguments.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/wide_vectors.h"
+#include "kernels/number_operand.h"
 
 namespace lockstep::cpu {
 
@@ -123,11 +124,12 @@ InnerLoop chosen_bf16_loop() {
 
 }  // namespace detail
 
-/// out = functor(inputs...), with lanes R for the output and A... for the inputs.
+/// out = functor(inputs...), with lanes R for the output and A... for the inputs, which are In or
+/// NumberOperand.
 template <class R, class... A, class F, class... I>
 void elementwise(const Out& out, const F& functor, const I&... inputs) {
   static_assert(sizeof...(A) == sizeof...(I));
-  const In* const list[] = {&inputs...};
+  const In* const list[] = {&tensor_of(inputs)...};
   strided_loop(out, list,
                {detail::chosen_loop<F, R, A...>(),
                 &functor,

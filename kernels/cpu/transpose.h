@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cpu/strided_plan.h"
+#include "kernels/strided_plan.h"
 
 namespace lockstep::cpu {
 

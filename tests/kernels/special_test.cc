@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/gamma.h"
+#include "kernels/gamma.h"
 #include "tests/kernels/worst_error.h"
 
 namespace lockstep {
@@ -92,35 +92,35 @@ TEST(SpecialFunctions, TwoArgumentArcTangentKnowsAllQuadrantsAndZeros) {
 TEST(Gamma, DigammaIsTheSlopeOfLogGamma) {
   constexpr double kStep = 1e-6;
   for (double x = -3.4; x < 30; x += 0.21) {
-    const double slope = (cpu::log_gamma(x + kStep) - cpu::log_gamma(x - kStep)) / (2 * kStep);
-    EXPECT_NEAR(cpu::digamma(x), slope, 1e-7 * (1 + std::abs(slope))) << x;
+    const double slope = (log_gamma(x + kStep) - cpu::log_gamma(x - kStep)) / (2 * kStep);
+    EXPECT_NEAR(digamma(x), slope, 1e-7 * (1 + std::abs(slope))) << x;
   }
-  EXPECT_NEAR(cpu::digamma(1), -0.57721566490153286061, 1e-15);
+  EXPECT_NEAR(digamma(1), -0.57721566490153286061, 1e-15);
 }
 
 TEST(Gamma, PolygammaIsTheSlopeOfTheOneBelow) {
   constexpr double kStep = 1e-5;
   for (int64_t n = 1; n <= 4; ++n) {
     const auto below = [n](double x) {
-      return n == 1 ? cpu::digamma(x) : cpu::polygamma(n - 1, x);
+      return n == 1 ? digamma(x) : polygamma(n - 1, x);
     };
     for (double x = -2.63; x < 20; x += 0.24) {
       const double slope = (below(x + kStep) - below(x - kStep)) / (2 * kStep);
-      EXPECT_NEAR(cpu::polygamma(n, x), slope, 1e-5 * (1 + std::abs(slope))) << n << " " << x;
+      EXPECT_NEAR(polygamma(n, x), slope, 1e-5 * (1 + std::abs(slope))) << n << " " << x;
     }
   }
   constexpr double kPi = 3.14159265358979323846;
-  EXPECT_NEAR(cpu::polygamma(1, 1), kPi * kPi / 6, 1e-14);
-  EXPECT_NEAR(cpu::polygamma(1, 0.5), kPi * kPi / 2, 1e-13);
+  EXPECT_NEAR(polygamma(1, 1), kPi * kPi / 6, 1e-14);
+  EXPECT_NEAR(polygamma(1, 0.5), kPi * kPi / 2, 1e-13);
 }
 
 TEST(Gamma, PolesAreInfiniteOrUndefined) {
-  EXPECT_EQ(cpu::digamma(0.0), -std::numeric_limits<double>::infinity());
-  EXPECT_EQ(cpu::digamma(-0.0), std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isnan(cpu::digamma(-3)));
-  EXPECT_TRUE(std::isinf(cpu::log_gamma(-3)));
-  EXPECT_EQ(cpu::polygamma(1, 0), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(cpu::polygamma(2, 0), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(digamma(0.0), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(digamma(-0.0), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(digamma(-3)));
+  EXPECT_TRUE(std::isinf(log_gamma(-3)));
+  EXPECT_EQ(polygamma(1, 0), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(polygamma(2, 0), -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
-#include "core/library.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/number_operand.h"
-#include "kernels/cpu/strided_loop.h"
+#include "kernels/pointwise/backend.h"
 #include "kernels/pointwise_functors.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
@@ -32,7 +29,7 @@ void bitwise(const Out& out, const In& self, const In& other) {
 }
 template <class F>
 void bitwise_number(const Out& out, const In& self, Scalar other) {
-  bitwise<F>(out, self, NumberOperand(other, out.dtype).in());
+  elementwise<int64_t, int64_t, int64_t>(out, F(), self, NumberOperand(other, out.dtype));
 }
 void bitwise_not(const Out& out, const In& self) {
   if (out.dtype == DType::kBool) return elementwise<uint8_t, uint8_t>(out, LogicalNot(), self);
@@ -40,19 +37,27 @@ void bitwise_not(const Out& out, const In& self) {
 }
 
 int64_t bits_of(DType dtype) { return static_cast<int64_t>(size_of(dtype)) * 8; }
-void shift_left(const Out& out, const In& self, const In& other) {
+template <class Operand>
+void shift_left_by(const Out& out, const In& self, const Operand& other) {
   elementwise<int64_t, int64_t, int64_t>(out, ShiftLeft{bits_of(out.dtype)}, self, other);
 }
-void shift_right(const Out& out, const In& self, const In& other) {
+template <class Operand>
+void shift_right_by(const Out& out, const In& self, const Operand& other) {
   // An unsigned byte has its sign, 0, above its 8 bits.
   const int64_t bits = bits_of(out.dtype) + (out.dtype == DType::kU8 ? 1 : 0);
   elementwise<int64_t, int64_t, int64_t>(out, ShiftRight{bits}, self, other);
 }
+void shift_left(const Out& out, const In& self, const In& other) {
+  shift_left_by(out, self, other);
+}
+void shift_right(const Out& out, const In& self, const In& other) {
+  shift_right_by(out, self, other);
+}
 void shift_left_number(const Out& out, const In& self, Scalar other) {
-  shift_left(out, self, NumberOperand(other, out.dtype).in());
+  shift_left_by(out, self, NumberOperand(other, out.dtype));
 }
 void shift_right_number(const Out& out, const In& self, Scalar other) {
-  shift_right(out, self, NumberOperand(other, out.dtype).in());
+  shift_right_by(out, self, NumberOperand(other, out.dtype));
 }
 
 void isinf(const Out& out, const In& self) {
@@ -65,23 +70,23 @@ void isclose(const Out& out, const In& self, const In& other, double rtol, doubl
   });
 }
 
-LS_KERNEL(CPU, "logical_and", logical<LogicalAnd>, Strides::kAny);
-LS_KERNEL(CPU, "logical_or", logical<LogicalOr>, Strides::kAny);
-LS_KERNEL(CPU, "logical_xor", logical<LogicalXor>, Strides::kAny);
-LS_KERNEL(CPU, "isinf", isinf, Strides::kAny);
-LS_KERNEL(CPU, "isclose", isclose, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_and.Tensor", bitwise<BitwiseAnd>, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_or.Tensor", bitwise<BitwiseOr>, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_xor.Tensor", bitwise<BitwiseXor>, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_and.Scalar", bitwise_number<BitwiseAnd>, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_or.Scalar", bitwise_number<BitwiseOr>, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_xor.Scalar", bitwise_number<BitwiseXor>, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_not", bitwise_not, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_left_shift.Tensor", shift_left, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_right_shift.Tensor", shift_right, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_left_shift.Tensor_Scalar", shift_left_number, Strides::kAny);
-LS_KERNEL(CPU, "bitwise_right_shift.Tensor_Scalar", shift_right_number, Strides::kAny);
+LS_POINTWISE_KERNEL("logical_and", logical<LogicalAnd>);
+LS_POINTWISE_KERNEL("logical_or", logical<LogicalOr>);
+LS_POINTWISE_KERNEL("logical_xor", logical<LogicalXor>);
+LS_POINTWISE_KERNEL("isinf", isinf);
+LS_POINTWISE_KERNEL("isclose", isclose);
+LS_POINTWISE_KERNEL("bitwise_and.Tensor", bitwise<BitwiseAnd>);
+LS_POINTWISE_KERNEL("bitwise_or.Tensor", bitwise<BitwiseOr>);
+LS_POINTWISE_KERNEL("bitwise_xor.Tensor", bitwise<BitwiseXor>);
+LS_POINTWISE_KERNEL("bitwise_and.Scalar", bitwise_number<BitwiseAnd>);
+LS_POINTWISE_KERNEL("bitwise_or.Scalar", bitwise_number<BitwiseOr>);
+LS_POINTWISE_KERNEL("bitwise_xor.Scalar", bitwise_number<BitwiseXor>);
+LS_POINTWISE_KERNEL("bitwise_not", bitwise_not);
+LS_POINTWISE_KERNEL("bitwise_left_shift.Tensor", shift_left);
+LS_POINTWISE_KERNEL("bitwise_right_shift.Tensor", shift_right);
+LS_POINTWISE_KERNEL("bitwise_left_shift.Tensor_Scalar", shift_left_number);
+LS_POINTWISE_KERNEL("bitwise_right_shift.Tensor_Scalar", shift_right_number);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

@@ -1,17 +1,11 @@
-#include "core/library.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/strided_loop.h"
+#include "kernels/pointwise/backend.h"
 #include "kernels/pointwise_functors.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
 using namespace functors;
-
-struct Same {
-  int64_t operator()(int64_t x) const { return x; }
-};
 
 /// Integers are round already.
 template <class F>
@@ -83,21 +77,21 @@ void clamp_tensors(const Out& out, const In& self, const In& min, const In& max)
   with_lane(out.dtype, [&]<class T>() { elementwise<T, T, T, T>(out, Clamp(), self, min, max); });
 }
 
-LS_KERNEL(CPU, "floor", rounded<Floor>, Strides::kAny);
-LS_KERNEL(CPU, "ceil", rounded<Ceil>, Strides::kAny);
-LS_KERNEL(CPU, "trunc", rounded<Truncate>, Strides::kAny);
-LS_KERNEL(CPU, "round", rounded<RoundToEven>, Strides::kAny);
-LS_KERNEL(CPU, "round.decimals", round_decimals, Strides::kAny);
-LS_KERNEL(CPU, "frac", frac, Strides::kAny);
-LS_KERNEL(CPU, "nan_to_num", nan_to_num, Strides::kAny);
-LS_KERNEL(CPU, "clamp", clamp, Strides::kAny);
-LS_KERNEL(CPU, "clamp.Tensor", clamp_tensors, Strides::kAny);
-LS_KERNEL(CPU, "clamp_min", clamp_min, Strides::kAny);
-LS_KERNEL(CPU, "clamp_min.Tensor", bound<Maximum>, Strides::kAny);
-LS_KERNEL(CPU, "clamp_max", clamp_max, Strides::kAny);
-LS_KERNEL(CPU, "clamp_max.Tensor", bound<Minimum>, Strides::kAny);
-LS_KERNEL(CPU, "hardtanh", clamp_between, Strides::kAny);
+LS_POINTWISE_KERNEL("floor", rounded<Floor>);
+LS_POINTWISE_KERNEL("ceil", rounded<Ceil>);
+LS_POINTWISE_KERNEL("trunc", rounded<Truncate>);
+LS_POINTWISE_KERNEL("round", rounded<RoundToEven>);
+LS_POINTWISE_KERNEL("round.decimals", round_decimals);
+LS_POINTWISE_KERNEL("frac", frac);
+LS_POINTWISE_KERNEL("nan_to_num", nan_to_num);
+LS_POINTWISE_KERNEL("clamp", clamp);
+LS_POINTWISE_KERNEL("clamp.Tensor", clamp_tensors);
+LS_POINTWISE_KERNEL("clamp_min", clamp_min);
+LS_POINTWISE_KERNEL("clamp_min.Tensor", bound<Maximum>);
+LS_POINTWISE_KERNEL("clamp_max", clamp_max);
+LS_POINTWISE_KERNEL("clamp_max.Tensor", bound<Minimum>);
+LS_POINTWISE_KERNEL("hardtanh", clamp_between);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

@@ -1,10 +1,10 @@
-#include "kernels/cpu/strided_plan.h"
+#include "kernels/strided_plan.h"
 
 #include <algorithm>
 
 #include "core/check.h"
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 namespace {
 
@@ -121,4 +121,4 @@ void RowWalker::next() {
   }
 }
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

@@ -1,9 +1,7 @@
-#include "core/library.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
+#include "kernels/pointwise/backend.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
@@ -46,19 +44,19 @@ void pow(const Out& out, const In& self, Scalar exponent) {
   });
 }
 
-LS_KERNEL(CPU, "neg", unary<Negate>, Strides::kAny);
-LS_KERNEL(CPU, "abs", unary<Absolute>, Strides::kAny);
-LS_KERNEL(CPU, "square", unary<Square>, Strides::kAny);
-LS_KERNEL(CPU, "sign", unary<Sign>, Strides::kAny);
-LS_KERNEL(CPU, "exp", floating_unary<Exp>, Strides::kAny);
-LS_KERNEL(CPU, "log", floating_unary<Log>, Strides::kAny);
-LS_KERNEL(CPU, "sqrt", floating_unary<Sqrt>, Strides::kAny);
-LS_KERNEL(CPU, "rsqrt", floating_unary<ReciprocalSqrt>, Strides::kAny);
-LS_KERNEL(CPU, "reciprocal", floating_unary<Reciprocal>, Strides::kAny);
-LS_KERNEL(CPU, "sin", floating_unary<Sin>, Strides::kAny);
-LS_KERNEL(CPU, "cos", floating_unary<Cos>, Strides::kAny);
-LS_KERNEL(CPU, "pow.Tensor_Scalar", pow, Strides::kAny);
+LS_POINTWISE_KERNEL("neg", unary<Negate>);
+LS_POINTWISE_KERNEL("abs", unary<Absolute>);
+LS_POINTWISE_KERNEL("square", unary<Square>);
+LS_POINTWISE_KERNEL("sign", unary<Sign>);
+LS_POINTWISE_KERNEL("exp", floating_unary<Exp>);
+LS_POINTWISE_KERNEL("log", floating_unary<Log>);
+LS_POINTWISE_KERNEL("sqrt", floating_unary<Sqrt>);
+LS_POINTWISE_KERNEL("rsqrt", floating_unary<ReciprocalSqrt>);
+LS_POINTWISE_KERNEL("reciprocal", floating_unary<Reciprocal>);
+LS_POINTWISE_KERNEL("sin", floating_unary<Sin>);
+LS_POINTWISE_KERNEL("cos", floating_unary<Cos>);
+LS_POINTWISE_KERNEL("pow.Tensor_Scalar", pow);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include "core/kernel_arguments.h"
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 /// A loop nest over the elements of `out` and, broadcast to its shape, of the inputs: dimensions
 /// of size 1 are gone, the others are in order of the output's memory, and neighbours that every
@@ -44,4 +44,4 @@ class RowWalker {
   int64_t index_[StridedPlan::kMaxRank];
 };
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

@@ -1,9 +1,7 @@
-#include "core/library.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
+#include "kernels/pointwise/backend.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
@@ -73,19 +71,19 @@ void masked_fill(const Out& out, const In& self, const In& mask, Scalar value) {
   });
 }
 
-LS_KERNEL(CPU, "add.Tensor", add, Strides::kAny);
-LS_KERNEL(CPU, "add.Scalar", add_number, Strides::kAny);
-LS_KERNEL(CPU, "sub.Tensor", sub, Strides::kAny);
-LS_KERNEL(CPU, "sub.Scalar", sub_number, Strides::kAny);
-LS_KERNEL(CPU, "mul.Tensor", mul, Strides::kAny);
-LS_KERNEL(CPU, "mul.Scalar", mul_number, Strides::kAny);
-LS_KERNEL(CPU, "div.Tensor", div, Strides::kAny);
-LS_KERNEL(CPU, "div.Scalar", div_number, Strides::kAny);
-LS_KERNEL(CPU, "maximum", maximum, Strides::kAny);
-LS_KERNEL(CPU, "minimum", minimum, Strides::kAny);
-LS_KERNEL(CPU, "where.self", where, Strides::kAny);
-LS_KERNEL(CPU, "masked_fill.Scalar", masked_fill, Strides::kAny);
+LS_POINTWISE_KERNEL("add.Tensor", add);
+LS_POINTWISE_KERNEL("add.Scalar", add_number);
+LS_POINTWISE_KERNEL("sub.Tensor", sub);
+LS_POINTWISE_KERNEL("sub.Scalar", sub_number);
+LS_POINTWISE_KERNEL("mul.Tensor", mul);
+LS_POINTWISE_KERNEL("mul.Scalar", mul_number);
+LS_POINTWISE_KERNEL("div.Tensor", div);
+LS_POINTWISE_KERNEL("div.Scalar", div_number);
+LS_POINTWISE_KERNEL("maximum", maximum);
+LS_POINTWISE_KERNEL("minimum", minimum);
+LS_POINTWISE_KERNEL("where.self", where);
+LS_POINTWISE_KERNEL("masked_fill.Scalar", masked_fill);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

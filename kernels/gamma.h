@@ -1,18 +1,21 @@
-#include "kernels/cpu/gamma.h"
+#pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
-namespace lockstep::cpu {
+#include "core/host_device.h"
 
-namespace {
+namespace lockstep {
 
-constexpr double kPi = 3.14159265358979323846;
+namespace detail {
+
+inline constexpr double kPi = 3.14159265358979323846;
 
 /// Hurwitz's zeta, the sum over k >= 0 of (q + k)^-s, for s >= 2 and q > 0: some terms as they are,
 /// the rest by the Euler-Maclaurin formula (Johansson 2015, "Rigorous high-precision computation of
 /// the Hurwitz zeta function").
-double zeta_of_positive(double s, double q) {
+LS_HOST_DEVICE inline double zeta_of_positive(double s, double q) {
   // B_2j / (2j)!
   constexpr double kFactors[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
                                  -1.0 / 1209600,   1.0 / 47900160, -691.0 / 1307674368000,
@@ -34,7 +37,7 @@ double zeta_of_positive(double s, double q) {
 
 /// The same for any q that is not 0, -1, ...: the terms below zero are a finite piece of the sum
 /// that starts at their mirror image.
-double zeta(int64_t s, double q) {
+LS_HOST_DEVICE inline double zeta(int64_t s, double q) {
   const double order = static_cast<double>(s);
   if (q > 0) return zeta_of_positive(order, q);
   const double below = std::ceil(-q);
@@ -45,20 +48,26 @@ double zeta(int64_t s, double q) {
   return zeta_of_positive(order, first) + (s % 2 == 0 ? negative : -negative);
 }
 
-}  // namespace
+}  // namespace detail
 
-double log_gamma(double x) {
+/// log |gamma(x)|: infinite at 0, -1, -2, ... . Unlike std::lgamma it writes no global sign.
+LS_HOST_DEVICE inline double log_gamma(double x) {
+#if defined(__CUDA_ARCH__)
+  return ::lgamma(x);
+#else
   int sign = 0;
   return ::lgamma_r(x, &sign);
+#endif
 }
 
-double digamma(double x) {
+/// The derivative of log gamma: -inf at 0, inf at -0, NaN at -1, -2, ....
+LS_HOST_DEVICE inline double digamma(double x) {
   if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
   double result = 0;
   if (x < 0) {
     if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
     // Reflection; the tangent of the fraction keeps the digits that pi x would lose.
-    result = -kPi / std::tan(kPi * (x - std::floor(x)));
+    result = -detail::kPi / std::tan(detail::kPi * (x - std::floor(x)));
     x = 1 - x;
   }
   for (; x < 10; x += 1) result -= 1 / x;
@@ -71,14 +80,15 @@ double digamma(double x) {
   return result + std::log(x) - 0.5 / x - series;
 }
 
-double polygamma(int64_t n, double x) {
+/// The n-th derivative of digamma for n >= 1: infinite at 0, -1, -2, ....
+LS_HOST_DEVICE inline double polygamma(int64_t n, double x) {
   if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const double sign = n % 2 == 0 ? -1 : 1;
   if (x <= 0 && x == std::floor(x)) return sign * std::numeric_limits<double>::infinity();
   if (std::isinf(x)) return sign * 0.0;
-  return sign * std::tgamma(static_cast<double>(n) + 1) * zeta(n + 1, x);
+  return sign * std::tgamma(static_cast<double>(n) + 1) * detail::zeta(n + 1, x);
 }
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

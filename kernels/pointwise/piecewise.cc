@@ -1,9 +1,7 @@
-#include "core/library.h"
 #include "kernels/activation_functors.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/strided_loop.h"
+#include "kernels/pointwise/backend.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
@@ -64,20 +62,20 @@ void logit(const Out& out, const In& self, std::optional<double> eps) {
   });
 }
 
-LS_KERNEL(CPU, "elu", elu, Strides::kAny);
-LS_KERNEL(CPU, "elu_backward", elu_backward, Strides::kAny);
-LS_KERNEL(CPU, "leaky_relu", leaky_relu, Strides::kAny);
-LS_KERNEL(CPU, "_prelu_kernel", prelu, Strides::kAny);
-LS_KERNEL(CPU, "threshold", threshold, Strides::kAny);
-LS_KERNEL(CPU, "hardshrink", hardshrink, Strides::kAny);
-LS_KERNEL(CPU, "softshrink", softshrink, Strides::kAny);
-LS_KERNEL(CPU, "hardsigmoid", activation<HardSigmoid>, Strides::kAny);
-LS_KERNEL(CPU, "hardswish", activation<HardSwish>, Strides::kAny);
-LS_KERNEL(CPU, "softplus", softplus, Strides::kAny);
-LS_KERNEL(CPU, "log_sigmoid", activation<LogSigmoid>, Strides::kAny);
-LS_KERNEL(CPU, "mish", activation<Mish>, Strides::kAny);
-LS_KERNEL(CPU, "logit", logit, Strides::kAny);
+LS_POINTWISE_KERNEL("elu", elu);
+LS_POINTWISE_KERNEL("elu_backward", elu_backward);
+LS_POINTWISE_KERNEL("leaky_relu", leaky_relu);
+LS_POINTWISE_KERNEL("_prelu_kernel", prelu);
+LS_POINTWISE_KERNEL("threshold", threshold);
+LS_POINTWISE_KERNEL("hardshrink", hardshrink);
+LS_POINTWISE_KERNEL("softshrink", softshrink);
+LS_POINTWISE_KERNEL("hardsigmoid", activation<HardSigmoid>);
+LS_POINTWISE_KERNEL("hardswish", activation<HardSwish>);
+LS_POINTWISE_KERNEL("softplus", softplus);
+LS_POINTWISE_KERNEL("log_sigmoid", activation<LogSigmoid>);
+LS_POINTWISE_KERNEL("mish", activation<Mish>);
+LS_POINTWISE_KERNEL("logit", logit);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

@@ -1,10 +1,8 @@
-#include "core/library.h"
 #include "kernels/activation_functors.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
+#include "kernels/pointwise/backend.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
@@ -37,17 +35,17 @@ void threshold_backward(const Out& out, const In& grad, const In& self, Scalar t
   });
 }
 
-LS_KERNEL(CPU, "tanh", activation<Tanh>, Strides::kAny);
-LS_KERNEL(CPU, "sigmoid", activation<Sigmoid>, Strides::kAny);
-LS_KERNEL(CPU, "relu", relu, Strides::kAny);
-LS_KERNEL(CPU, "gelu", gelu, Strides::kAny);
-LS_KERNEL(CPU, "silu", activation<Silu>, Strides::kAny);
-LS_KERNEL(CPU, "gelu_backward", gelu_backward, Strides::kAny);
-LS_KERNEL(CPU, "silu_backward", backward<SiluBackward>, Strides::kAny);
-LS_KERNEL(CPU, "threshold_backward", threshold_backward, Strides::kAny);
-LS_KERNEL(CPU, "tanh_backward", backward<TanhBackward>, Strides::kAny);
-LS_KERNEL(CPU, "sigmoid_backward", backward<SigmoidBackward>, Strides::kAny);
+LS_POINTWISE_KERNEL("tanh", activation<Tanh>);
+LS_POINTWISE_KERNEL("sigmoid", activation<Sigmoid>);
+LS_POINTWISE_KERNEL("relu", relu);
+LS_POINTWISE_KERNEL("gelu", gelu);
+LS_POINTWISE_KERNEL("silu", activation<Silu>);
+LS_POINTWISE_KERNEL("gelu_backward", gelu_backward);
+LS_POINTWISE_KERNEL("silu_backward", backward<SiluBackward>);
+LS_POINTWISE_KERNEL("threshold_backward", threshold_backward);
+LS_POINTWISE_KERNEL("tanh_backward", backward<TanhBackward>);
+LS_POINTWISE_KERNEL("sigmoid_backward", backward<SigmoidBackward>);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

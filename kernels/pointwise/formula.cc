@@ -1,9 +1,7 @@
-#include "core/library.h"
-#include "kernels/cpu/lanes.h"
-#include "kernels/cpu/strided_loop.h"
+#include "kernels/pointwise/backend.h"
 #include "kernels/pointwise_functors.h"
 
-namespace lockstep::cpu {
+namespace LS_POINTWISE_NAMESPACE {
 
 namespace {
 
@@ -47,18 +45,18 @@ void pow_of_number(const Out& out, Scalar self, const In& exponent) {
             [&]<class T>() { elementwise<T, T>(out, PowerOfNumber<T>{self.to<T>()}, exponent); });
 }
 
-LS_KERNEL(CPU, "rsub.Scalar", rsub_number, Strides::kAny);
-LS_KERNEL(CPU, "addcmul", addcmul, Strides::kAny);
-LS_KERNEL(CPU, "addcdiv", addcdiv, Strides::kAny);
-LS_KERNEL(CPU, "lerp.Tensor", lerp, Strides::kAny);
-LS_KERNEL(CPU, "lerp.Scalar", lerp_number, Strides::kAny);
-LS_KERNEL(CPU, "hypot", binary<Hypotenuse>, Strides::kAny);
-LS_KERNEL(CPU, "atan2", binary<ArcTangent2>, Strides::kAny);
-LS_KERNEL(CPU, "logaddexp", binary<LogAddExp>, Strides::kAny);
-LS_KERNEL(CPU, "xlogy.Tensor", binary<XLogY>, Strides::kAny);
-LS_KERNEL(CPU, "pow.Tensor_Tensor", pow, Strides::kAny);
-LS_KERNEL(CPU, "pow.Scalar", pow_of_number, Strides::kAny);
+LS_POINTWISE_KERNEL("rsub.Scalar", rsub_number);
+LS_POINTWISE_KERNEL("addcmul", addcmul);
+LS_POINTWISE_KERNEL("addcdiv", addcdiv);
+LS_POINTWISE_KERNEL("lerp.Tensor", lerp);
+LS_POINTWISE_KERNEL("lerp.Scalar", lerp_number);
+LS_POINTWISE_KERNEL("hypot", binary<Hypotenuse>);
+LS_POINTWISE_KERNEL("atan2", binary<ArcTangent2>);
+LS_POINTWISE_KERNEL("logaddexp", binary<LogAddExp>);
+LS_POINTWISE_KERNEL("xlogy.Tensor", binary<XLogY>);
+LS_POINTWISE_KERNEL("pow.Tensor_Tensor", pow);
+LS_POINTWISE_KERNEL("pow.Scalar", pow_of_number);
 
 }  // namespace
 
-}  // namespace lockstep::cpu
+}  // namespace LS_POINTWISE_NAMESPACE

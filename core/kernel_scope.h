@@ -1,0 +1,35 @@
+#pragma once
+
+#include "core/stream.h"
+
+namespace lockstep {
+
+class Operator;
+
+namespace detail {
+inline thread_local constinit Device thread_kernel_device{};
+}  // namespace detail
+
+/// The stream that a kernel of an asynchronous device which runs on this thread puts its work on:
+/// the thread's current one of the device that the operator was called on.
+inline Stream kernel_stream() noexcept { return current_stream(detail::thread_kernel_device); }
+
+/// While alive, kernels that this thread calls work for `device`.
+class KernelScope {
+ public:
+  explicit KernelScope(Device device) noexcept : saved_(detail::thread_kernel_device) {
+    detail::thread_kernel_device = device;
+  }
+  ~KernelScope() { detail::thread_kernel_device = saved_; }
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+ private:
+  Device saved_;
+};
+
+/// With LOCKSTEP_LAUNCH_BLOCKING=1, waits for what a kernel put on `kernel_stream()`: an error of it
+/// is thrown here and names `op`.
+void finish_launch(const Operator& op);
+
+}  // namespace lockstep

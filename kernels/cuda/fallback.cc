@@ -1,0 +1,17 @@
+// What has no kernel here runs on the cpu: operators whose results' sizes depend on elements, and
+// those that no model needs on a GPU. Each such call waits, and its copies are counted.
+
+#include "core/cpu_fallback.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+// Never taken back: other static objects' destructors may call operators. `used`, or the pointer
+// goes, and what it points to counts as leaked.
+[[gnu::used]] const Registration* const kFallback =
+    new Registration(register_cpu_fallback(Key::kCUDA));
+
+}  // namespace
+
+}  // namespace lockstep::cuda

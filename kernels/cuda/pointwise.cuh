@@ -1,0 +1,215 @@
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/kernel.cuh"
+#include "kernels/cuda/pointwise_params.h"
+
+namespace lockstep::cuda {
+
+/// The types that a functor is called with and returns.
+template <class R, class... A>
+struct Lanes {
+  using Result = R;
+  static constexpr int kInputs = sizeof...(A);
+  template <int i>
+  using Input = std::tuple_element_t<i, std::tuple<A...>>;
+};
+
+/// The functor, as the host made it.
+template <class F>
+__device__ inline F functor_of(const PointwiseOperands& operands) {
+  if constexpr (std::is_empty_v<F>) {
+    return F();
+  } else {
+    return *reinterpret_cast<const F*>(operands.functor);
+  }
+}
+
+/// Functors that leave some arguments in f32 to another function.
+template <class F, class... A>
+concept HasRare = (std::is_same_v<A, float> && ...) && requires(A... a) { F::rare(a...); };
+
+template <class F, class... A>
+__device__ inline auto apply(const F& functor, A... a) {
+  if constexpr (HasRare<F, A...>) {
+    if (F::rare(a...)) return F::exact(a...);
+  }
+  return functor(a...);
+}
+
+template <class L, class F, int... i>
+__device__ inline void strided_elements(const StridedPointwise& p,
+                                        std::integer_sequence<int, i...>) {
+  const F functor = functor_of<F>(p.operands);
+  const PointwiseOperands& operands = p.operands;
+  for (int64_t at = grid_thread(); at < p.numel; at += grid_threads()) {
+    int64_t offsets[1 + sizeof...(i)] = {};
+    uint32_t rest = static_cast<uint32_t>(at);
+    for (int d = 0; d < p.rank; ++d) {
+      const bool last = d == p.rank - 1;
+      const uint32_t quotient = last ? 0 : p.sizes[d].quotient(rest);
+      const uint32_t index = rest - quotient * p.sizes[d].divisor;
+      rest = quotient;
+      offsets[0] += index * p.strides[0][d];
+      ((offsets[i + 1] += index * p.strides[i + 1][d]), ...);
+    }
+    const auto result =
+        apply(functor, load_as<typename L::template Input<i>>(
+                           operands.dtype[i + 1],
+                           operands.is_number[i + 1]
+                               ? static_cast<const void*>(operands.number)
+                               : static_cast<const void*>(operands.address[i + 1] +
+                                                          offsets[i + 1]))...);
+    store_as(operands.dtype[0], operands.address[0] + offsets[0],
+             static_cast<typename L::Result>(result));
+  }
+}
+template <class L, class F>
+__device__ inline void strided_pointwise(const StridedPointwise& p) {
+  strided_elements<L, F>(p, std::make_integer_sequence<int, L::kInputs>());
+}
+
+/// How an operand of lane T is stored when floats are stored as E.
+template <class T, class E>
+using Stored = std::conditional_t<std::is_same_v<T, uint8_t>, uint8_t, E>;
+
+/// Where a dense operand's elements come from: memory, kCount at a time, or one value for all.
+template <class T, class E, int kCount>
+struct DenseInput {
+  const Stored<T, E>* data;
+  T single;
+  bool is_single;
+
+  __device__ DenseInput(const DensePointwise& p, int operand)
+      : data(reinterpret_cast<const Stored<T, E>*>(p.operands.address[operand])),
+        single(),
+        is_single(p.is_single[operand]) {
+    if (!is_single) return;
+    single = load_as<T>(p.operands.dtype[operand],
+                        p.operands.is_number[operand]
+                            ? static_cast<const void*>(p.operands.number)
+                            : static_cast<const void*>(p.operands.address[operand]));
+  }
+  __device__ Pack<Stored<T, E>, kCount> pack(int64_t i) const {
+    if (is_single) return {};
+    return reinterpret_cast<const Pack<Stored<T, E>, kCount>*>(data)[i];
+  }
+  __device__ T of(const Pack<Stored<T, E>, kCount>& pack, int k) const {
+    return is_single ? single : convert<T>(pack.at[k]);
+  }
+  __device__ T at(int64_t i) const { return is_single ? single : convert<T>(data[i]); }
+};
+
+template <class E, class L, class F, class... In>
+__device__ inline void dense_elements(const DensePointwise& p, const In&... inputs) {
+  constexpr int kCount = 16 / sizeof(E);
+  using Result = typename L::Result;
+  using Out = Stored<Result, E>;
+  const F functor = functor_of<F>(p.operands);
+  Out* const out = reinterpret_cast<Out*>(p.operands.address[0]);
+  const int64_t packs = p.numel / kCount;
+  for (int64_t at = grid_thread(); at < packs; at += grid_threads()) {
+    [&](const auto&... read) {
+      Pack<Out, kCount> written;
+      for (int k = 0; k < kCount; ++k) {
+        written.at[k] =
+            convert<Out>(static_cast<Result>(apply(functor, inputs.of(read, k)...)));
+      }
+      reinterpret_cast<Pack<Out, kCount>*>(out)[at] = written;
+    }(inputs.pack(at)...);
+  }
+  for (int64_t at = packs * kCount + grid_thread(); at < p.numel; at += grid_threads()) {
+    out[at] = convert<Out>(static_cast<Result>(apply(functor, inputs.at(at)...)));
+  }
+}
+template <class E, class L, class F, int... i>
+__device__ inline void dense_pointwise_of(const DensePointwise& p,
+                                          std::integer_sequence<int, i...>) {
+  dense_elements<E, L, F>(
+      p, DenseInput<typename L::template Input<i>, E, 16 / sizeof(E)>(p, i + 1)...);
+}
+template <class E, class L, class F>
+__device__ inline void dense_pointwise(const DensePointwise& p) {
+  dense_pointwise_of<E, L, F>(p, std::make_integer_sequence<int, L::kInputs>());
+}
+
+/// The lanes' names: the result's letter first; f, d, i, b for f32, f64, i64, bytes.
+namespace lanes {
+using f = Lanes<float>;
+using d = Lanes<double>;
+using i = Lanes<int64_t>;
+using ff = Lanes<float, float>;
+using dd = Lanes<double, double>;
+using ii = Lanes<int64_t, int64_t>;
+using bb = Lanes<uint8_t, uint8_t>;
+using bf = Lanes<uint8_t, float>;
+using bd = Lanes<uint8_t, double>;
+using bi = Lanes<uint8_t, int64_t>;
+using fff = Lanes<float, float, float>;
+using ddd = Lanes<double, double, double>;
+using iii = Lanes<int64_t, int64_t, int64_t>;
+using bbb = Lanes<uint8_t, uint8_t, uint8_t>;
+using bff = Lanes<uint8_t, float, float>;
+using bdd = Lanes<uint8_t, double, double>;
+using bii = Lanes<uint8_t, int64_t, int64_t>;
+using ffb = Lanes<float, float, uint8_t>;
+using ddb = Lanes<double, double, uint8_t>;
+using iib = Lanes<int64_t, int64_t, uint8_t>;
+using ffff = Lanes<float, float, float, float>;
+using dddd = Lanes<double, double, double, double>;
+using iiii = Lanes<int64_t, int64_t, int64_t, int64_t>;
+using fbff = Lanes<float, uint8_t, float, float>;
+using dbdd = Lanes<double, uint8_t, double, double>;
+using ibii = Lanes<int64_t, uint8_t, int64_t, int64_t>;
+}  // namespace lanes
+
+}  // namespace lockstep::cuda
+
+// The entries: LS_POINTWISE(Add, fff, functors::Add) is pointwise_Add_fff, for any strides and
+// dtypes; LS_POINTWISE_DENSE is that and pointwise_Add_fff_f32 and _bf16. The host finds them by the
+// functor's name and lanes (kernels/cuda/pointwise.h).
+#define LS_POINTWISE(Name, L, ...)                                                         \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L, ::lockstep::cuda::StridedPointwise, 256) {        \
+    ::lockstep::cuda::strided_pointwise<::lockstep::cuda::lanes::L,                        \
+                                        ::lockstep::functors::__VA_ARGS__>(p);             \
+  }
+#define LS_POINTWISE_DENSE(Name, L, ...)                                                   \
+  LS_POINTWISE(Name, L, __VA_ARGS__)                                                       \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L##_f32, ::lockstep::cuda::DensePointwise, 256) {    \
+    ::lockstep::cuda::dense_pointwise<float, ::lockstep::cuda::lanes::L,                   \
+                                      ::lockstep::functors::__VA_ARGS__>(p);               \
+  }                                                                                        \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L##_bf16, ::lockstep::cuda::DensePointwise, 256) {   \
+    ::lockstep::cuda::dense_pointwise<::lockstep::BFloat16, ::lockstep::cuda::lanes::L,    \
+                                      ::lockstep::functors::__VA_ARGS__>(p);               \
+  }
+
+// Functors that are no templates, with one, two or three inputs: in the floating lanes, or in all.
+#define LS_FLOATING_1(F) LS_POINTWISE_DENSE(F, ff, F) LS_POINTWISE(F, dd, F)
+#define LS_FLOATING_2(F) LS_POINTWISE_DENSE(F, fff, F) LS_POINTWISE(F, ddd, F)
+#define LS_FLOATING_3(F) LS_POINTWISE_DENSE(F, ffff, F) LS_POINTWISE(F, dddd, F)
+#define LS_ALL_1(F) LS_FLOATING_1(F) LS_POINTWISE(F, ii, F)
+#define LS_ALL_2(F) LS_FLOATING_2(F) LS_POINTWISE(F, iii, F)
+#define LS_ALL_3(F) LS_FLOATING_3(F) LS_POINTWISE(F, iiii, F)
+// Templates over the lane: F<float>, F<double>, F<int64_t>.
+#define LS_FLOATING_OF_1(F) LS_POINTWISE_DENSE(F, ff, F<float>) LS_POINTWISE(F, dd, F<double>)
+#define LS_FLOATING_OF_2(F) LS_POINTWISE_DENSE(F, fff, F<float>) LS_POINTWISE(F, ddd, F<double>)
+#define LS_FLOATING_OF_3(F) LS_POINTWISE_DENSE(F, ffff, F<float>) LS_POINTWISE(F, dddd, F<double>)
+#define LS_ALL_OF_1(F) LS_FLOATING_OF_1(F) LS_POINTWISE(F, ii, F<int64_t>)
+#define LS_ALL_OF_2(F) LS_FLOATING_OF_2(F) LS_POINTWISE(F, iii, F<int64_t>)
+#define LS_ALL_OF_3(F) LS_FLOATING_OF_3(F) LS_POINTWISE(F, iiii, F<int64_t>)
+// A number as the second operand: WithNumber<F, T>.
+#define LS_FLOATING_NUMBER(F)                                     \
+  LS_POINTWISE_DENSE(WithNumber_##F, ff, WithNumber<::lockstep::functors::F, float>) \
+  LS_POINTWISE(WithNumber_##F, dd, WithNumber<::lockstep::functors::F, double>)
+#define LS_ALL_NUMBER(F) \
+  LS_FLOATING_NUMBER(F)  \
+  LS_POINTWISE(WithNumber_##F, ii, WithNumber<::lockstep::functors::F, int64_t>)
+// Truth values of one or two operands.
+#define LS_PREDICATE_1(F) \
+  LS_POINTWISE_DENSE(F, bf, F) LS_POINTWISE(F, bd, F) LS_POINTWISE(F, bi, F)
+#define LS_PREDICATE_2(F) \
+  LS_POINTWISE_DENSE(F, bff, F) LS_POINTWISE(F, bdd, F) LS_POINTWISE(F, bii, F)

@@ -1,0 +1,8 @@
+#include "kernels/cuda/pointwise.cuh"
+#include "kernels/functors.h"
+
+LS_POINTWISE_DENSE(Same, ff, Same)
+LS_POINTWISE(Same, dd, Same)
+LS_POINTWISE(Same, ii, Same)
+LS_POINTWISE(Constant, d, Constant<double>)
+LS_POINTWISE(Constant, i, Constant<int64_t>)

@@ -1,0 +1,12 @@
+#include "kernels/cuda/pointwise.cuh"
+#include "kernels/integer_division.h"
+#include "kernels/pointwise_functors.h"
+
+LS_FLOATING_2(FMod)
+LS_FLOATING_2(Remainder)
+LS_FLOATING_2(DivideTruncate)
+LS_FLOATING_2(DivideFloor)
+LS_POINTWISE(Guarded_Rest, iii, Guarded<::lockstep::functors::Rest>)
+LS_POINTWISE(Guarded_FlooredRest, iii, Guarded<::lockstep::functors::FlooredRest>)
+LS_POINTWISE(Guarded_Quotient, iii, Guarded<::lockstep::functors::Quotient>)
+LS_POINTWISE(Guarded_FlooredQuotient, iii, Guarded<::lockstep::functors::FlooredQuotient>)

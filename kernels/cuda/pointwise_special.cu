@@ -1,0 +1,22 @@
+#include "kernels/cuda/pointwise.cuh"
+#include "kernels/special_functors.h"
+
+LS_FLOATING_1(ExpTwo)
+LS_FLOATING_1(ExpMinusOne)
+LS_FLOATING_1(LogOnePlus)
+LS_FLOATING_1(LogTwo)
+LS_FLOATING_1(LogTen)
+LS_FLOATING_1(Tangent)
+LS_FLOATING_1(ArcSine)
+LS_FLOATING_1(ArcCosine)
+LS_FLOATING_1(ArcTangent)
+LS_FLOATING_1(HyperbolicSine)
+LS_FLOATING_1(HyperbolicCosine)
+LS_FLOATING_1(AreaSine)
+LS_FLOATING_1(AreaCosine)
+LS_FLOATING_1(AreaTangent)
+LS_FLOATING_1(ErrorFunction)
+LS_FLOATING_1(ComplementaryError)
+LS_FLOATING_1(LogGamma)
+LS_FLOATING_1(Digamma)
+LS_FLOATING_1(Polygamma)

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace lockstep {
+
+/// Element types that pointwise loops are compiled for, on every backend. Elements of other dtypes
+/// are converted to and from one of these. kByte reads bool and uint8 as they are stored; kBF16 is
+/// for loops in f32 that convert each element themselves, where all operands are bf16.
+enum class Lane : uint8_t { kF32, kF64, kI64, kByte, kBF16 };
+
+template <class T>
+struct LaneOf;
+template <>
+struct LaneOf<float> {
+  static constexpr Lane value = Lane::kF32;
+};
+template <>
+struct LaneOf<double> {
+  static constexpr Lane value = Lane::kF64;
+};
+template <>
+struct LaneOf<int64_t> {
+  static constexpr Lane value = Lane::kI64;
+};
+template <>
+struct LaneOf<uint8_t> {
+  static constexpr Lane value = Lane::kByte;
+};
+template <class T>
+inline constexpr Lane lane_of = LaneOf<T>::value;
+
+constexpr int64_t size_of(Lane lane) {
+  constexpr int8_t kSizes[] = {4, 8, 8, 1, 2};
+  return kSizes[static_cast<int>(lane)];
+}
+/// True when memory of `dtype` is memory of `lane`.
+constexpr bool is_stored_as(DType dtype, Lane lane) {
+  switch (lane) {
+    case Lane::kF32:
+      return dtype == DType::kF32;
+    case Lane::kF64:
+      return dtype == DType::kF64;
+    case Lane::kI64:
+      return dtype == DType::kI64;
+    case Lane::kByte:
+      return dtype == DType::kBool || dtype == DType::kU8;
+    case Lane::kBF16:
+      return dtype == DType::kBF16;
+  }
+  return false;
+}
+/// The lane that holds every value of `dtype` and in which arithmetic on it is done.
+constexpr Lane natural_lane(DType dtype) {
+  if (dtype == DType::kF64) return Lane::kF64;
+  return is_floating(dtype) ? Lane::kF32 : Lane::kI64;
+}
+
+/// Calls `body.operator()<T>()` with the C++ type of the dtype's natural lane.
+template <class Body>
+void with_lane(DType dtype, const Body& body) {
+  switch (natural_lane(dtype)) {
+    case Lane::kF32:
+      return body.template operator()<float>();
+    case Lane::kF64:
+      return body.template operator()<double>();
+    default:
+      return body.template operator()<int64_t>();
+  }
+}
+
+/// The same for dtypes that the shape rules have made sure are floating.
+template <class Body>
+void with_floating_lane(DType dtype, const Body& body) {
+  if (dtype == DType::kF64) {
+    body.template operator()<double>();
+  } else {
+    body.template operator()<float>();
+  }
+}
+
+}  // namespace lockstep
