@@ -28,8 +28,8 @@ class KernelScope {
   Device saved_;
 };
 
-/// With LOCKSTEP_LAUNCH_BLOCKING=1, waits for what a kernel put on `kernel_stream()`: an error of it
-/// is thrown here and names `op`.
+/// With LOCKSTEP_LAUNCH_BLOCKING=1, waits for what a kernel put on `kernel_stream()`: an error of
+/// it is thrown here and names `op`.
 void finish_launch(const Operator& op);
 
 }  // namespace lockstep

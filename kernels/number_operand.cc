@@ -12,7 +12,9 @@ void NumberOperand::set(T* place, T value) {
   in_.contiguous = true;
 }
 
-NumberOperand::NumberOperand(const Scalar& number, DType dtype) {
+NumberOperand::NumberOperand(const Scalar& number, DType dtype) { set_to(number, dtype); }
+
+void NumberOperand::set_to(const Scalar& number, DType dtype) {
   switch (dtype) {
     case DType::kBool:
       return set(&integer_, static_cast<int64_t>(number.to<bool>()));

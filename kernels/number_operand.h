@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// A number as an operand of a pointwise loop: what a tensor of `dtype` holds when it is filled with
-/// the number. It lies in the cpu's memory; keep it while the loop is started.
+/// A number as an operand of a pointwise loop: what a tensor of `dtype` holds when it is filled
+/// with the number. It lies in the cpu's memory; keep it while the loop is started.
 class NumberOperand {
  public:
   NumberOperand(const Scalar& number, DType dtype);
@@ -17,6 +17,7 @@ class NumberOperand {
   const In& in() const { return in_; }
 
  private:
+  void set_to(const Scalar& number, DType dtype);
   template <class T>
   void set(T* place, T value);
 

@@ -7,13 +7,13 @@
 namespace lockstep::functors {
 
 // One functor for each function of kernels/special.h.
-#define LS_FUNCTOR(Name, function)       \
-  struct Name {                          \
-    static constexpr bool kHeavy = true; \
-    template <class T>                   \
+#define LS_FUNCTOR(Name, function)           \
+  struct Name {                              \
+    static constexpr bool kHeavy = true;     \
+    template <class T>                       \
     LS_HOST_DEVICE T operator()(T x) const { \
-      return elementary::function(x);    \
-    }                                    \
+      return elementary::function(x);        \
+    }                                        \
   };
 LS_FUNCTOR(ExpTwo, exp2)
 LS_FUNCTOR(ExpMinusOne, expm1)
@@ -37,7 +37,9 @@ struct Tangent {
   LS_HOST_DEVICE float operator()(float x) const { return tan_f32(x); }
   LS_HOST_DEVICE double operator()(double x) const { return std::tan(x); }
   LS_HOST_DEVICE static bool rare(float x) { return !(std::fabs(x) <= kMaxAngleF32); }
-  LS_HOST_DEVICE static float exact(float x) { return static_cast<float>(std::tan(static_cast<double>(x))); }
+  LS_HOST_DEVICE static float exact(float x) {
+    return static_cast<float>(std::tan(static_cast<double>(x)));
+  }
 };
 struct LogGamma {
   static constexpr bool kHeavy = true;

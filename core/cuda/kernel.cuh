@@ -4,12 +4,11 @@
 // itself.
 #ifndef LS_CUDA_KERNEL
 
-/// Begins an entry: `LS_CUDA_KERNEL(name, Params, threads) { ... p ... }` is launched with blocks of
-/// at most `threads` threads and takes one parameter `p`, a plain struct of at most 4 KB that host
-/// code knows as well. Names are unique over all modules.
-#define LS_CUDA_KERNEL(name, Params, threads)                \
-  extern "C" __global__ void __launch_bounds__(threads) name \
-      (const __grid_constant__ Params p)
+/// Begins an entry: `LS_CUDA_KERNEL(name, Params, threads) { ... p ... }` is launched with blocks
+/// of at most `threads` threads and takes one parameter `p`, a plain struct of at most 4 KB that
+/// host code knows as well. Names are unique over all modules.
+#define LS_CUDA_KERNEL(name, Params, threads) \
+  extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Params p)
 
 namespace lockstep::cuda {
 

@@ -14,11 +14,10 @@ struct LaunchShape {
   unsigned shared_bytes = 0;  ///< that the kernel takes as dynamic_shared
 };
 
-/// Queues a kernel of the modules that cmake/Cuda.cmake embedded on `stream`. `parameters` is the one
-/// struct that the kernel takes; it is read before this returns. Throws DeviceError, also for a
+/// Queues a kernel of the modules that cmake/Cuda.cmake embedded on `stream`. `parameters` is the
+/// one struct that the kernel takes; it is read before this returns. Throws DeviceError, also for a
 /// kernel that is in none of them and for a stream of another type of device.
 void launch(const Stream& stream, std::span<const void* const> images, const char* kernel,
             const LaunchShape& shape, const void* parameters);
-
 
 }  // namespace lockstep::cuda

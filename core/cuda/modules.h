@@ -16,8 +16,8 @@ class Modules {
   explicit Modules(Context& context) : context_(context) {}
 
   /// A kernel of one of the modules that cmake/Cuda.cmake embedded, which are loaded one after the
-  /// other until one has it, and kept; no image is the first of two lists. Throws DeviceError, when none
-  /// has it or the GPU cannot run it for one.
+  /// other until one has it, and kept; no image is the first of two lists. Throws DeviceError, when
+  /// none has it or the GPU cannot run it for one.
   CUfunction function(std::span<const void* const> images, const char* name);
 
  private:

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/cuda/launch.h"
 #include "core/cuda/pattern.fatbin.h"
-#include "core/cuda/runtime.h"
+#include "core/cuda/pattern_word.h"
 
 namespace lockstep::cuda {
 
@@ -13,13 +14,13 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kMostBlocks = 4096;  ///< enough to fill any GPU; threads take several words
 
-void launch(const char* kernel, const Stream& stream, uint64_t words, void** arguments) {
-  auto* const runtime = dynamic_cast<Runtime*>(&require_runtime(stream.device));
-  LS_CHECK(runtime != nullptr, DeviceError, "[{}] expected a stream of a cuda device, got {}.",
-           kernel, to_string(stream));
-  const uint64_t blocks = std::clamp<uint64_t>((words + kThreads - 1) / kThreads, 1, kMostBlocks);
-  runtime->launch_kernel(stream, runtime->function(stream.device.index, kImage, kernel),
-                         static_cast<unsigned>(blocks), kThreads, arguments);
+template <class Parameters>
+void launch(const char* kernel, const Stream& stream, const Parameters& parameters) {
+  const void* const image = kImage;
+  const uint64_t blocks =
+      std::clamp<uint64_t>((parameters.count + kThreads - 1) / kThreads, 1, kMostBlocks);
+  launch(stream, std::span(&image, 1), kernel,
+         {.blocks = {static_cast<unsigned>(blocks), 1, 1}, .threads = kThreads}, &parameters);
 }
 
 uint64_t words_of(const char* kernel, const void* address, size_t bytes) {
@@ -32,16 +33,16 @@ uint64_t words_of(const char* kernel, const void* address, size_t bytes) {
 }  // namespace
 
 void fill_pattern(const Stream& stream, void* address, size_t bytes, uint64_t seed) {
-  uint64_t words = words_of("fill_pattern", address, bytes);
-  void* arguments[] = {&address, &words, &seed};
-  launch("fill_pattern", stream, words, arguments);
+  const uint64_t words = words_of("fill_pattern", address, bytes);
+  launch("fill_pattern", stream, Pattern{static_cast<uint64_t*>(address), words, seed});
 }
 
 void count_wrong(const Stream& stream, const void* address, size_t bytes, uint64_t seed,
                  uint64_t* wrong) {
-  uint64_t words = words_of("count_wrong", address, bytes);
-  void* arguments[] = {&address, &words, &seed, &wrong};
-  launch("count_wrong", stream, words, arguments);
+  const uint64_t words = words_of("count_wrong", address, bytes);
+  launch("count_wrong", stream,
+         PatternCheck{static_cast<const uint64_t*>(address), words, seed,
+                      reinterpret_cast<unsigned long long*>(wrong)});
 }
 
 }  // namespace lockstep::cuda

@@ -1,6 +1,9 @@
+#include "core/cuda/kernel.cuh"
 #include "core/cuda/pattern_word.h"
 
+using lockstep::cuda::Pattern;
 using lockstep::cuda::pattern_word;
+using lockstep::cuda::PatternCheck;
 
 namespace {
 
@@ -9,15 +12,16 @@ __device__ uint64_t all_threads() { return uint64_t{gridDim.x} * blockDim.x; }
 
 }  // namespace
 
-extern "C" __global__ void fill_pattern(uint64_t* words, uint64_t count, uint64_t seed) {
-  for (uint64_t i = first_word(); i < count; i += all_threads()) words[i] = pattern_word(seed, i);
+LS_CUDA_KERNEL(fill_pattern, Pattern, 256) {
+  for (uint64_t i = first_word(); i < p.count; i += all_threads()) {
+    p.words[i] = pattern_word(p.seed, i);
+  }
 }
 
-extern "C" __global__ void count_wrong(const uint64_t* words, uint64_t count, uint64_t seed,
-                                       unsigned long long* wrong) {
+LS_CUDA_KERNEL(count_wrong, PatternCheck, 256) {
   unsigned long long mine = 0;
-  for (uint64_t i = first_word(); i < count; i += all_threads()) {
-    mine += words[i] != pattern_word(seed, i);
+  for (uint64_t i = first_word(); i < p.count; i += all_threads()) {
+    mine += p.words[i] != pattern_word(p.seed, i);
   }
-  if (mine != 0) atomicAdd(wrong, mine);
+  if (mine != 0) atomicAdd(p.wrong, mine);
 }

@@ -11,4 +11,17 @@ LS_HOST_DEVICE inline uint64_t pattern_word(uint64_t seed, uint64_t index) {
   return mix_bits(seed + (index + 1) * kGoldenRatio);
 }
 
+/// Parameters of the kernels of pattern.cu.
+struct Pattern {
+  uint64_t* words;
+  uint64_t count;
+  uint64_t seed;
+};
+struct PatternCheck {
+  const uint64_t* words;
+  uint64_t count;
+  uint64_t seed;
+  unsigned long long* wrong;  ///< the number of wrong words is added to it
+};
+
 }  // namespace lockstep::cuda

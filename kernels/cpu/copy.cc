@@ -6,8 +6,8 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/strided_plan.h"
 #include "kernels/cpu/transpose.h"
+#include "kernels/strided_plan.h"
 
 namespace lockstep::cpu {
 

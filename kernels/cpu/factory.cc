@@ -2,6 +2,7 @@
 
 #include "core/library.h"
 #include "core/parallel.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/lanes.h"
 

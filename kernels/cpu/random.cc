@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "core/library.h"
-#include "kernels/lanes.h"
 #include "kernels/cpu/random_blocks.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
+#include "kernels/lanes.h"
 
 namespace lockstep::cpu {
 

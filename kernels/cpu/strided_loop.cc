@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/parallel.h"
-#include "kernels/strided_plan.h"
 #include "kernels/cpu/transpose.h"
+#include "kernels/strided_plan.h"
 
 namespace lockstep::cpu {
 

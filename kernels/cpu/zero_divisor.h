@@ -15,12 +15,13 @@ class ZeroDivisor {
   functors::Note note() { return {&found_}; }
   /// After the loop: throws Error if there was one.
   void check() const {
-    LS_CHECK(found_ == 0, Error,
-             "[{}] integer division by zero: expected divisors other than 0 for a result of {}, got "
-             "shapes {} ({}) and {} ({}) with a 0 in the second. Cast to a floating dtype for inf "
-             "or NaN.",
-             op_, to_string(out_.dtype), to_string(self_.sizes()), to_string(self_.dtype),
-             to_string(other_.sizes()), to_string(other_.dtype));
+    LS_CHECK(
+        found_ == 0, Error,
+        "[{}] integer division by zero: expected divisors other than 0 for a result of {}, got "
+        "shapes {} ({}) and {} ({}) with a 0 in the second. Cast to a floating dtype for inf "
+        "or NaN.",
+        op_, to_string(out_.dtype), to_string(self_.sizes()), to_string(self_.dtype),
+        to_string(other_.sizes()), to_string(other_.dtype));
   }
 
  private:

@@ -36,8 +36,8 @@ void copy_elements(const Out& out, const In& src) {
   if (out.dtype == src.dtype && out.contiguous && src.contiguous && out.numel == src.numel) {
     const Stream stream = kernel_stream();
     require_runtime(stream.device)
-        .copy(stream, out.address, src.address,
-              static_cast<size_t>(out.numel) * size_of(out.dtype), Transfer::kWithin);
+        .copy(stream, out.address, src.address, static_cast<size_t>(out.numel) * size_of(out.dtype),
+              Transfer::kWithin);
   } else if (out.dtype == src.dtype) {
     move_bits(out, src);
   } else {

@@ -30,7 +30,9 @@ __device__ inline F functor_of(const PointwiseOperands& operands) {
 
 /// Functors that leave some arguments in f32 to another function.
 template <class F, class... A>
-concept HasRare = (std::is_same_v<A, float> && ...) && requires(A... a) { F::rare(a...); };
+concept HasRare = (std::is_same_v<A, float> && ...) && requires(A... a) {
+  F::rare(a...);
+};
 
 template <class F, class... A>
 __device__ inline auto apply(const F& functor, A... a) {
@@ -56,13 +58,12 @@ __device__ inline void strided_elements(const StridedPointwise& p,
       offsets[0] += index * p.strides[0][d];
       ((offsets[i + 1] += index * p.strides[i + 1][d]), ...);
     }
-    const auto result =
-        apply(functor, load_as<typename L::template Input<i>>(
-                           operands.dtype[i + 1],
-                           operands.is_number[i + 1]
-                               ? static_cast<const void*>(operands.number)
-                               : static_cast<const void*>(operands.address[i + 1] +
-                                                          offsets[i + 1]))...);
+    const auto result = apply(
+        functor, load_as<typename L::template Input<i>>(
+                     operands.dtype[i + 1],
+                     operands.is_number[i + 1]
+                         ? static_cast<const void*>(operands.number)
+                         : static_cast<const void*>(operands.address[i + 1] + offsets[i + 1]))...);
     store_as(operands.dtype[0], operands.address[0] + offsets[0],
              static_cast<typename L::Result>(result));
   }
@@ -115,8 +116,7 @@ __device__ inline void dense_elements(const DensePointwise& p, const In&... inpu
     [&](const auto&... read) {
       Pack<Out, kCount> written;
       for (int k = 0; k < kCount; ++k) {
-        written.at[k] =
-            convert<Out>(static_cast<Result>(apply(functor, inputs.of(read, k)...)));
+        written.at[k] = convert<Out>(static_cast<Result>(apply(functor, inputs.of(read, k)...)));
       }
       reinterpret_cast<Pack<Out, kCount>*>(out)[at] = written;
     }(inputs.pack(at)...);
@@ -169,22 +169,22 @@ using ibii = Lanes<int64_t, uint8_t, int64_t, int64_t>;
 }  // namespace lockstep::cuda
 
 // The entries: LS_POINTWISE(Add, fff, functors::Add) is pointwise_Add_fff, for any strides and
-// dtypes; LS_POINTWISE_DENSE is that and pointwise_Add_fff_f32 and _bf16. The host finds them by the
-// functor's name and lanes (kernels/cuda/pointwise.h).
-#define LS_POINTWISE(Name, L, ...)                                                         \
-  LS_CUDA_KERNEL(pointwise_##Name##_##L, ::lockstep::cuda::StridedPointwise, 256) {        \
-    ::lockstep::cuda::strided_pointwise<::lockstep::cuda::lanes::L,                        \
-                                        ::lockstep::functors::__VA_ARGS__>(p);             \
+// dtypes; LS_POINTWISE_DENSE is that and pointwise_Add_fff_f32 and _bf16. The host finds them by
+// the functor's name and lanes (kernels/cuda/pointwise.h).
+#define LS_POINTWISE(Name, L, ...)                                                  \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L, ::lockstep::cuda::StridedPointwise, 256) { \
+    ::lockstep::cuda::strided_pointwise<::lockstep::cuda::lanes::L,                 \
+                                        ::lockstep::functors::__VA_ARGS__>(p);      \
   }
-#define LS_POINTWISE_DENSE(Name, L, ...)                                                   \
-  LS_POINTWISE(Name, L, __VA_ARGS__)                                                       \
-  LS_CUDA_KERNEL(pointwise_##Name##_##L##_f32, ::lockstep::cuda::DensePointwise, 256) {    \
-    ::lockstep::cuda::dense_pointwise<float, ::lockstep::cuda::lanes::L,                   \
-                                      ::lockstep::functors::__VA_ARGS__>(p);               \
-  }                                                                                        \
-  LS_CUDA_KERNEL(pointwise_##Name##_##L##_bf16, ::lockstep::cuda::DensePointwise, 256) {   \
-    ::lockstep::cuda::dense_pointwise<::lockstep::BFloat16, ::lockstep::cuda::lanes::L,    \
-                                      ::lockstep::functors::__VA_ARGS__>(p);               \
+#define LS_POINTWISE_DENSE(Name, L, ...)                                                 \
+  LS_POINTWISE(Name, L, __VA_ARGS__)                                                     \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L##_f32, ::lockstep::cuda::DensePointwise, 256) {  \
+    ::lockstep::cuda::dense_pointwise<float, ::lockstep::cuda::lanes::L,                 \
+                                      ::lockstep::functors::__VA_ARGS__>(p);             \
+  }                                                                                      \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L##_bf16, ::lockstep::cuda::DensePointwise, 256) { \
+    ::lockstep::cuda::dense_pointwise<::lockstep::BFloat16, ::lockstep::cuda::lanes::L,  \
+                                      ::lockstep::functors::__VA_ARGS__>(p);             \
   }
 
 // Functors that are no templates, with one, two or three inputs: in the floating lanes, or in all.
@@ -202,14 +202,13 @@ using ibii = Lanes<int64_t, uint8_t, int64_t, int64_t>;
 #define LS_ALL_OF_2(F) LS_FLOATING_OF_2(F) LS_POINTWISE(F, iii, F<int64_t>)
 #define LS_ALL_OF_3(F) LS_FLOATING_OF_3(F) LS_POINTWISE(F, iiii, F<int64_t>)
 // A number as the second operand: WithNumber<F, T>.
-#define LS_FLOATING_NUMBER(F)                                     \
+#define LS_FLOATING_NUMBER(F)                                                        \
   LS_POINTWISE_DENSE(WithNumber_##F, ff, WithNumber<::lockstep::functors::F, float>) \
   LS_POINTWISE(WithNumber_##F, dd, WithNumber<::lockstep::functors::F, double>)
 #define LS_ALL_NUMBER(F) \
   LS_FLOATING_NUMBER(F)  \
   LS_POINTWISE(WithNumber_##F, ii, WithNumber<::lockstep::functors::F, int64_t>)
 // Truth values of one or two operands.
-#define LS_PREDICATE_1(F) \
-  LS_POINTWISE_DENSE(F, bf, F) LS_POINTWISE(F, bd, F) LS_POINTWISE(F, bi, F)
+#define LS_PREDICATE_1(F) LS_POINTWISE_DENSE(F, bf, F) LS_POINTWISE(F, bd, F) LS_POINTWISE(F, bi, F)
 #define LS_PREDICATE_2(F) \
   LS_POINTWISE_DENSE(F, bff, F) LS_POINTWISE(F, bdd, F) LS_POINTWISE(F, bii, F)

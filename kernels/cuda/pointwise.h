@@ -25,8 +25,8 @@ struct PointwiseKernel {
   std::array<Lane, 4> lanes;
 };
 
-/// "WithNumber_Add" of "lockstep::functors::WithNumber<lockstep::functors::Add, float>": the names of
-/// a functor's templates without those of namespaces and lanes, as the .cu files have them.
+/// "WithNumber_Add" of "lockstep::functors::WithNumber<lockstep::functors::Add, float>": the names
+/// of a functor's templates without those of namespaces and lanes, as the .cu files have them.
 std::string functor_name(std::string_view type);
 /// The kernels' names: "pointwise_Add_fff", with f32, f64, i64 and byte lanes as f, d, i and b, the
 /// result's first. Remembers that they are needed.
@@ -75,8 +75,8 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
 class ZeroDivisor {
  public:
   ZeroDivisor(const char* op, const Out&, const In&, const In&)
-      : fault_(fault_place(op, "integer division by zero. Cast to a floating dtype for inf or NaN")) {
-  }
+      : fault_(
+            fault_place(op, "integer division by zero. Cast to a floating dtype for inf or NaN")) {}
   functors::Note note() const { return {&fault_->hit}; }
   void check() const {}
 

@@ -41,7 +41,9 @@ namespace lockstep::cuda {
 
 std::span<const void* const> pointwise_images() {
   static constexpr std::array<const void*, 11> kImages = {
-      activation::kImage, arithmetic::kImage, compare::kImage, copy::kImage, division::kImage, formula::kImage, logic::kImage, piecewise::kImage, round::kImage, special::kImage, unary::kImage};
+      activation::kImage, arithmetic::kImage, compare::kImage, copy::kImage,
+      division::kImage,   formula::kImage,    logic::kImage,   piecewise::kImage,
+      round::kImage,      special::kImage,    unary::kImage};
   return kImages;
 }
 

@@ -26,7 +26,7 @@ struct StridedPointwise {
   PointwiseOperands operands;
   uint32_t numel;
   int32_t rank;
-  Divider sizes[kMaxRank];                                  ///< [0] is the innermost
+  Divider sizes[kMaxRank];                              ///< [0] is the innermost
   int64_t strides[PointwiseOperands::kMost][kMaxRank];  ///< in bytes
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The files of this folder are compiled once for each backend: they say what each pointwise operator
-// computes (kernels/functors.h and its neighbours) and in which lanes, the backend's `elementwise`
-// how tensors are walked.
+// The files of this folder are compiled once for each backend: they say what each pointwise
+// operator computes (kernels/functors.h and its neighbours) and in which lanes, the backend's
+// `elementwise` how tensors are walked.
 
 #include "core/library.h"
 #include "kernels/lanes.h"

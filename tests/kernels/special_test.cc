@@ -101,9 +101,7 @@ TEST(Gamma, DigammaIsTheSlopeOfLogGamma) {
 TEST(Gamma, PolygammaIsTheSlopeOfTheOneBelow) {
   constexpr double kStep = 1e-5;
   for (int64_t n = 1; n <= 4; ++n) {
-    const auto below = [n](double x) {
-      return n == 1 ? digamma(x) : polygamma(n - 1, x);
-    };
+    const auto below = [n](double x) { return n == 1 ? digamma(x) : polygamma(n - 1, x); };
     for (double x = -2.63; x < 20; x += 0.24) {
       const double slope = (below(x + kStep) - below(x - kStep)) / (2 * kStep);
       EXPECT_NEAR(polygamma(n, x), slope, 1e-5 * (1 + std::abs(slope))) << n << " " << x;
