@@ -65,6 +65,14 @@ struct Runtime::Loaded {
 Runtime::Runtime(Loader load) : load_(std::move(load)) {}
 Runtime::~Runtime() = default;
 
+void Runtime::set_loader(Loader load) {
+  LS_CHECK(
+      phase_.load(std::memory_order_acquire) == 0, DeviceError,
+      "[set_driver_loader] the driver has been loaded already. Call it before the first use of "
+      "a cuda device.");
+  load_ = std::move(load);
+}
+
 Runtime::Loaded* Runtime::loaded() {
   const uint32_t loading = 2 * (fork_count() + 1);
   const uint32_t ready = loading + 1;
@@ -289,6 +297,8 @@ Runtime& runtime() {
   static auto* const instance = new Runtime([] { return load_driver(); });
   return *instance;
 }
+
+void set_driver_loader(Runtime::Loader load) { runtime().set_loader(std::move(load)); }
 
 Availability availability() { return runtime().availability(); }
 

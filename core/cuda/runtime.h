@@ -28,6 +28,9 @@ class Runtime final : public DeviceRuntime {
   explicit Runtime(Loader load);
   ~Runtime() override;
 
+  /// Another loader, before anything was asked of this. Throws DeviceError where something was.
+  void set_loader(Loader load);
+
   Availability availability();
   /// A kernel of one of some embedded modules; each is what cmake/Cuda.cmake calls kImage.
   CUfunction function(int device, std::span<const void* const> images, const char* name);
@@ -79,5 +82,9 @@ class Runtime final : public DeviceRuntime {
 
 /// The one that serves the devices of this process.
 Runtime& runtime();
+
+/// Gives `runtime()` a driver that is not the machine's: for tests and emulators, which call it
+/// before main(). Throws DeviceError when something has asked for a device already.
+void set_driver_loader(Runtime::Loader load);
 
 }  // namespace lockstep::cuda
