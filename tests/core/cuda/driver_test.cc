@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/cuda/error.h"
-#include "tests/core/cuda/fake_driver.h"
 #include "tests/core/expect_error.h"
+#include "tests/emulation/fake_driver.h"
 
 namespace lockstep::cuda {
 namespace {

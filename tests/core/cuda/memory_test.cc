@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/core/cuda/fake_driver.h"
 #include "tests/core/expect_error.h"
+#include "tests/emulation/fake_driver.h"
 
 namespace lockstep::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/cuda/runtime.h"
-#include "tests/core/cuda/fake_driver.h"
+#include "tests/emulation/fake_driver.h"
 
 namespace lockstep::cuda {
 

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "tests/core/cuda/fake_driver.h"
+#include "tests/emulation/fake_driver.h"
+#include "tests/emulation/shared_memory.h"
 
 namespace lockstep::cuda {
 
@@ -42,18 +44,18 @@ struct FakeDriver::Calls {
   }
   static CUresult error_name(CUresult error, const char** name) {
     switch (error) {
-      case CUDA_ERROR_OUT_OF_MEMORY:
-        *name = "CUDA_ERROR_OUT_OF_MEMORY";
-        return CUDA_SUCCESS;
-      case CUDA_ERROR_ILLEGAL_ADDRESS:
-        *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
-        return CUDA_SUCCESS;
-      case CUDA_ERROR_INVALID_VALUE:
-        *name = "CUDA_ERROR_INVALID_VALUE";
-        return CUDA_SUCCESS;
-      case CUDA_ERROR_SYSTEM_NOT_READY:
-        *name = "CUDA_ERROR_SYSTEM_NOT_READY";
-        return CUDA_SUCCESS;
+#define LS_NAMED(code) \
+  case code:           \
+    *name = #code;     \
+    return CUDA_SUCCESS
+      LS_NAMED(CUDA_ERROR_OUT_OF_MEMORY);
+      LS_NAMED(CUDA_ERROR_ILLEGAL_ADDRESS);
+      LS_NAMED(CUDA_ERROR_INVALID_CONTEXT);
+      LS_NAMED(CUDA_ERROR_INVALID_VALUE);
+      LS_NAMED(CUDA_ERROR_LAUNCH_FAILED);
+      LS_NAMED(CUDA_ERROR_NOT_FOUND);
+      LS_NAMED(CUDA_ERROR_SYSTEM_NOT_READY);
+#undef LS_NAMED
       default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -73,13 +75,44 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
   static CUresult device_name(char* name, int length, CUdevice device) {
-    const std::string text = "Fake " + std::to_string(device);
+    const std::string text =
+        (the_one_->stands_in_ ? "Emulated " : "Fake ") + std::to_string(device);
     std::strncpy(name, text.c_str(), static_cast<size_t>(length));
     return CUDA_SUCCESS;
   }
-  static CUresult attribute(int* value, CUdevice_attribute, CUdevice) {
-    *value = the_one_->has_granules_;
-    return CUDA_SUCCESS;
+  static CUresult attribute(int* value, CUdevice_attribute attribute, CUdevice) {
+    switch (attribute) {
+#define LS_GIVES(name, number)         \
+  case CU_DEVICE_ATTRIBUTE_##name:     \
+    *value = static_cast<int>(number); \
+    return CUDA_SUCCESS
+      LS_GIVES(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, the_one_->has_granules_);
+      LS_GIVES(COMPUTE_CAPABILITY_MAJOR, 9);
+      LS_GIVES(COMPUTE_CAPABILITY_MINOR, 0);
+      LS_GIVES(MULTIPROCESSOR_COUNT, 4);
+      LS_GIVES(WARP_SIZE, emulation::kWarp);
+      LS_GIVES(MAX_THREADS_PER_BLOCK, emulation::kMostThreads);
+      LS_GIVES(MAX_THREADS_PER_MULTIPROCESSOR, 2048);
+      LS_GIVES(MAX_BLOCKS_PER_MULTIPROCESSOR, 32);
+      LS_GIVES(MAX_REGISTERS_PER_BLOCK, 65536);
+      LS_GIVES(MAX_BLOCK_DIM_X, 1024);
+      LS_GIVES(MAX_BLOCK_DIM_Y, 1024);
+      LS_GIVES(MAX_BLOCK_DIM_Z, 64);
+      LS_GIVES(MAX_GRID_DIM_X, 0x7fffffff);
+      LS_GIVES(MAX_GRID_DIM_Y, 65535);
+      LS_GIVES(MAX_GRID_DIM_Z, 65535);
+      LS_GIVES(MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10);
+      LS_GIVES(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, emulation::kMostSharedBytes);
+      LS_GIVES(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 228 << 10);
+      LS_GIVES(RESERVED_SHARED_MEMORY_PER_BLOCK, 1 << 10);
+      LS_GIVES(L2_CACHE_SIZE, 50 << 20);
+      LS_GIVES(CLOCK_RATE, 1'000'000);
+      LS_GIVES(MEMORY_CLOCK_RATE, 1'000'000);
+      LS_GIVES(GLOBAL_MEMORY_BUS_WIDTH, 4096);
+#undef LS_GIVES
+      default:
+        return the_one_->refuse("asks for an attribute of the device that is not kept here");
+    }
   }
   static CUresult total(size_t* bytes, CUdevice) {
     LS_FAKE("cuDeviceTotalMem");
@@ -241,6 +274,14 @@ struct FakeDriver::Calls {
         {[=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); }, nullptr});
     return CUDA_SUCCESS;
   }
+  static CUresult set_bytes(CUdeviceptr address, unsigned char value, size_t bytes,
+                            CUstream handle) {
+    LS_FAKE_DEVICE("cuMemsetD8Async");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("sets bytes on no stream");
+    stream->tasks.push_back({[=] { std::memset(pointer_to(address), value, bytes); }, nullptr});
+    return CUDA_SUCCESS;
+  }
   static CUresult host_function(CUstream handle, CUhostFn function, void* data) {
     LS_FAKE_DEVICE("cuLaunchHostFunc");
     Stream* const stream = fake.find(handle);
@@ -257,22 +298,61 @@ struct FakeDriver::Calls {
   }
   static CUresult find_function(CUfunction* function, CUmodule, const char* name) {
     LS_FAKE_DEVICE("cuModuleGetFunction");
-    const auto found = fake.kernels_.find(name);
-    if (found == fake.kernels_.end()) return CUDA_ERROR_NOT_FOUND;
-    *function = reinterpret_cast<CUfunction>(&found->second);
+    Function& found = fake.kernels_[name];
+    found.kernel = emulation::find_kernel(name);
+    if (found.kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
+    *function = reinterpret_cast<CUfunction>(&found);
     return CUDA_SUCCESS;
   }
-  static CUresult launch(CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                         unsigned, unsigned, CUstream handle, void** arguments, void**) {
-    LS_FAKE_DEVICE("cuLaunchKernel");
-    Stream* const stream = fake.find(handle);
-    if (stream == nullptr) return fake.refuse("launches on no stream");
-    const auto& kernel = *reinterpret_cast<const Kernel*>(function);
-    std::vector<uint64_t> values;
-    for (size_t i = 0; i < kernel.arguments; ++i) {
-      values.push_back(*static_cast<const uint64_t*>(arguments[i]));
+  static CUresult set_function_attribute(CUfunction function, CUfunction_attribute attribute,
+                                         int value) {
+    LS_FAKE_DEVICE("cuFuncSetAttribute");
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+      return fake.refuse("sets an attribute of a kernel that is not kept here");
     }
-    stream->tasks.push_back({[run = kernel.run, values] { run(values); }, nullptr});
+    if (value < 0 || static_cast<size_t>(value) > emulation::kMostSharedBytes) {
+      return fake.refuse("wants more shared memory than a block can have");
+    }
+    reinterpret_cast<Function*>(function)->most_shared_bytes = value;
+    return CUDA_SUCCESS;
+  }
+  static CUresult function_attribute(int* value, CUfunction_attribute attribute,
+                                     CUfunction function) {
+    LS_FAKE_DEVICE("cuFuncGetAttribute");
+    const auto& asked = *reinterpret_cast<const Function*>(function);
+    switch (attribute) {
+      case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = static_cast<int>(asked.kernel->most_threads);
+        return CUDA_SUCCESS;
+      case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = asked.most_shared_bytes;
+        return CUDA_SUCCESS;
+      default:
+        return fake.refuse("asks for an attribute of a kernel that is not kept here");
+    }
+  }
+  static CUresult launch(CUfunction handle, unsigned x, unsigned y, unsigned z, unsigned threads_x,
+                         unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
+                         CUstream stream_handle, void** arguments, void**) {
+    LS_FAKE_DEVICE("cuLaunchKernel");
+    Stream* const stream = fake.find(stream_handle);
+    if (stream == nullptr) return fake.refuse("launches on no stream");
+    const auto& function = *reinterpret_cast<const Function*>(handle);
+    const auto* const given = static_cast<const std::byte*>(arguments[0]);
+    // As it is now: the caller's goes when this returns.
+    std::vector<std::byte> parameters(given, given + function.kernel->parameter_bytes);
+    emulation::Launch launch{.kernel = function.kernel,
+                             .parameters = nullptr,
+                             .blocks = {x, y, z},
+                             .threads = {threads_x, threads_y, threads_z},
+                             .shared_bytes = shared_bytes};
+    if (const std::string why = refusal(function, launch); !why.empty()) return fake.refuse(why);
+    stream->tasks.push_back({[&fake, launch, parameters = std::move(parameters)]() mutable {
+                               launch.parameters = parameters.data();
+                               fake.run_kernel(launch);
+                             },
+                             nullptr});
+    if (fake.runs_at_once_) fake.run_until_done(*stream);
     return CUDA_SUCCESS;
   }
 
@@ -294,6 +374,7 @@ struct FakeDriver::Calls {
     if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
     void* const made = std::aligned_alloc(512, (bytes + 1024) / 512 * 512);
     *address = reinterpret_cast<CUdeviceptr>(made) + fake.pointer_offset_;
+    if (fake.stands_in_) std::memset(pointer_to(*address), emulation::kUnwritten, bytes);
     fake.plain_[*address] = bytes;
     fake.used_ += bytes;
     return CUDA_SUCCESS;
@@ -368,6 +449,7 @@ struct FakeDriver::Calls {
     } else if (ftruncate(fake.file_, static_cast<off_t>((place + 1) * kGranule)) != 0) {
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (fake.stands_in_) fake.unwrite(place);
     *handle = fake.next_++;
     fake.granules_[*handle] = place;
     fake.used_ += bytes;
@@ -474,7 +556,10 @@ Driver FakeDriver::functions() const {
   driver.cuMemSetAccess = &Calls::set_access;
   driver.cuMemUnmap = &Calls::unmap;
   driver.cuMemcpyAsync = &Calls::copy;
+  driver.cuMemsetD8Async = &Calls::set_bytes;
   driver.cuLaunchHostFunc = &Calls::host_function;
+  driver.cuFuncGetAttribute = &Calls::function_attribute;
+  driver.cuFuncSetAttribute = &Calls::set_function_attribute;
   driver.cuLaunchKernel = &Calls::launch;
   driver.cuModuleGetFunction = &Calls::find_function;
   driver.cuModuleLoadData = &Calls::load_module;

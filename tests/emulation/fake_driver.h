@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "core/cuda/driver.h"
+#include "tests/emulation/block.h"
 
 namespace lockstep::cuda {
 
 /// A driver without a GPU: it keeps a driver's books, refuses what a driver refuses, and its memory
 /// is the cpu's. What is queued runs when somebody waits for it, and then no more than he waits
-/// for, so that an order that nobody asked for is not there by chance. One at a time; thread-safe.
+/// for, so that an order that nobody asked for is not there by chance. Kernels are those compiled
+/// for the emulated GPU (device.h), run by the thread that waits. The newest is the one whose
+/// functions work; when it goes, the one before is again. Thread-safe.
 class FakeDriver {
  public:
   static constexpr size_t kGranule = size_t{2} << 20;
@@ -38,13 +41,16 @@ class FakeDriver {
   void poison(CUresult result) { poison_ = result; }
   void disable_granules() { has_granules_ = false; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
-  void add_kernel(const std::string& name, size_t arguments,
-                  std::function<void(const std::vector<uint64_t>&)> run);
+  /// For programs that do not know that this is not a GPU: memory begins as NaN, whatever is
+  /// refused is printed, and CUDA_LAUNCH_BLOCKING=1 runs kernels when they are launched.
+  void stand_in();
 
   /// Names of the functions called since the last time, but for those that only ask.
   std::vector<std::string> take_calls();
   /// What a driver would have refused, or what would have made it crash.
   const std::vector<std::string>& misuse() const { return misuse_; }
+  /// What the first kernel that failed did, as printed; "" while none has.
+  const std::string& kernel_error() const { return kernel_error_; }
   /// What the program holds: "2 granules, 1 mapping, 1 stream"; "nothing".
   std::string held() const;
   size_t used() const { return used_; }
@@ -82,6 +88,10 @@ class FakeDriver {
     bool foreign = false;
     std::deque<Task> tasks;
   };
+  struct Function {
+    const emulation::Kernel* kernel = nullptr;
+    int most_shared_bytes = 48 << 10;
+  };
   struct Calls;  ///< the table's functions
   friend struct Calls;
 
@@ -95,15 +105,23 @@ class FakeDriver {
   int device_of(CUcontext context) const;
   Stream* find(CUstream stream, bool of_current_device = true);
   Event* find(CUevent event);
+  /// Why a GPU would not launch this, or "".
+  static std::string refusal(const Function& function, const emulation::Launch& launch);
+  /// Fills a granule's place in the file.
+  void unwrite(size_t place) const;
+  void run_kernel(const emulation::Launch& launch);
   void run_until_done(Stream& stream, const Mark* last = nullptr);
   /// Work goes on while somebody asks again and again whether it is done.
   bool is_waited_for() { return ++unanswered_ % kPatience == 0; }
 
   mutable std::recursive_mutex mutex_;
   std::vector<int> contexts_;  ///< how often each device's was retained
+  FakeDriver* const before_;
   size_t memory_;
   size_t used_ = 0;
   bool has_granules_ = true;
+  bool stands_in_ = false;
+  bool runs_at_once_ = false;
   size_t pointer_offset_ = 0;
   CUresult poison_ = CUDA_SUCCESS;
   static constexpr int kPatience = 16;
@@ -125,11 +143,8 @@ class FakeDriver {
   std::map<CUdeviceptr, std::pair<uint64_t, bool>> mapped_;  ///< granule, accessible?
   std::map<CUdeviceptr, size_t> plain_;
   std::set<void*> pinned_;
-  struct Kernel {
-    size_t arguments;
-    std::function<void(const std::vector<uint64_t>&)> run;
-  };
-  std::map<std::string, Kernel> kernels_;
+  std::map<std::string, Function> kernels_;  ///< that were asked for
+  std::string kernel_error_;
   std::set<uint64_t> foreign_contexts_;
   uint64_t next_ = 1;
   double time_ = 0;

@@ -1,4 +1,4 @@
-#include "tests/core/cuda/fake_driver.h"
+#include "tests/emulation/fake_driver.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
+
+#include "tests/emulation/shared_memory.h"
 
 namespace lockstep::cuda {
 
@@ -38,6 +42,7 @@ constinit thread_local CUcontext FakeDriver::current_ = nullptr;
 
 FakeDriver::FakeDriver(int devices, size_t memory)
     : contexts_(static_cast<size_t>(devices)),
+      before_(the_one_),
       memory_(memory),
       file_(memfd_create("fake_driver", 0)) {
   the_one_ = this;
@@ -49,7 +54,7 @@ FakeDriver::~FakeDriver() {
   for (void* const address : pinned_) std::free(address);
   for (const auto& [address, bytes] : ranges_) munmap(pointer_to(address), bytes);
   close(file_);
-  the_one_ = nullptr;
+  the_one_ = before_;
 }
 
 void FakeDriver::fail(const std::string& function, CUresult result, int later) {
@@ -63,9 +68,10 @@ void FakeDriver::fail_taking(int call, CUresult result) {
   taking_failure_ = result;
 }
 
-void FakeDriver::add_kernel(const std::string& name, size_t arguments,
-                            std::function<void(const std::vector<uint64_t>&)> run) {
-  kernels_[name] = {arguments, std::move(run)};
+void FakeDriver::stand_in() {
+  stands_in_ = true;
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  runs_at_once_ = blocking != nullptr && std::string_view(blocking) == "1";
 }
 
 std::vector<std::string> FakeDriver::take_calls() {
@@ -137,6 +143,7 @@ CUresult FakeDriver::enter_device(const char* function) {
 }
 
 CUresult FakeDriver::refuse(const std::string& why) {
+  if (stands_in_) std::fprintf(stderr, "[emulated GPU] refused: %s\n", why.c_str());
   misuse_.push_back(why);
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -165,6 +172,51 @@ FakeDriver::Stream* FakeDriver::find(CUstream stream, bool of_current_device) {
 FakeDriver::Event* FakeDriver::find(CUevent event) {
   const auto found = events_.find(reinterpret_cast<Event*>(event));
   return found == events_.end() ? nullptr : found->second.get();
+}
+
+std::string FakeDriver::refusal(const Function& function, const emulation::Launch& launch) {
+  const dim3& blocks = launch.blocks;
+  const dim3& threads = launch.threads;
+  const auto must = [&](bool holds, const char* what, uint64_t most) {
+    return holds ? ""
+                 : fmt::format("a launch of {}: expected {} {}", launch.kernel->name, what, most);
+  };
+  const uint64_t in_block = uint64_t{threads.x} * threads.y * threads.z;
+  const uint64_t most_threads = std::min(launch.kernel->most_threads, emulation::kMostThreads);
+  const auto shared = static_cast<uint64_t>(function.most_shared_bytes);
+  for (const std::string& why :
+       {must(blocks.x != 0 && blocks.y != 0 && blocks.z != 0, "blocks in each direction, at least",
+             1),
+        must(blocks.x <= 0x7fffffff, "blocks in x of at most", 0x7fffffff),
+        must(blocks.y <= 65535 && blocks.z <= 65535, "blocks in y and z of at most", 65535),
+        must(in_block != 0, "threads in a block, at least", 1),
+        must(in_block <= most_threads, "threads in a block of at most", most_threads),
+        must(threads.z <= 64, "threads in z of at most", 64),
+        must(launch.shared_bytes <= shared, "bytes of dynamic shared memory of at most", shared)}) {
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+void FakeDriver::unwrite(size_t place) const {
+  const std::vector<unsigned char> unwritten(kGranule, emulation::kUnwritten);
+  for (size_t done = 0; done < kGranule;) {
+    const ssize_t wrote = pwrite(file_, unwritten.data() + done, kGranule - done,
+                                 static_cast<off_t>(place * kGranule + done));
+    if (wrote <= 0) return;
+    done += static_cast<size_t>(wrote);
+  }
+}
+
+void FakeDriver::run_kernel(const emulation::Launch& launch) {
+  if (poison_ != CUDA_SUCCESS) return;
+  try {
+    emulation::run(launch);
+  } catch (const emulation::LaunchError& error) {
+    std::fprintf(stderr, "[emulated GPU] %s\n", error.what());
+    if (kernel_error_.empty()) kernel_error_ = error.what();
+    poison_ = CUDA_ERROR_LAUNCH_FAILED;
+  }
 }
 
 void FakeDriver::run_until_done(Stream& stream, const Mark* last) {

@@ -1,0 +1,367 @@
+#include "tests/emulation/block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/emulation/fiber.h"
+#include "tests/emulation/shared_memory.h"
+
+// NOLINTBEGIN: the names are CUDA's.
+uint3 threadIdx;
+uint3 blockIdx;
+dim3 blockDim;
+dim3 gridDim;
+// NOLINTEND
+
+namespace lockstep::emulation {
+
+namespace {
+
+enum class State : uint8_t { kUnstarted, kReady, kRunning, kAtBarrier, kInWarp, kReturned };
+
+struct Thread {
+  State state = State::kUnstarted;
+  uint3 index{};
+  Fiber* fiber = nullptr;
+  // Of the function that it waits in.
+  Operation operation{};
+  uint32_t mask = 0;
+  int source = 0;
+  uint64_t value = 0;
+  uint64_t result = 0;
+  Site site{};
+};
+
+/// The threads of the block that is running.
+class Block {
+ public:
+  /// The one; never destroyed, its stacks are used again.
+  static Block& the_one() {
+    static auto* const block = new Block;
+    return *block;
+  }
+
+  void run(const Launch& launch);
+
+  Arrivals barrier(bool yes, const Site& site);
+  uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, int source,
+                    const Site& site);
+  int lane() const { return static_cast<int>(running_ % kWarp); }
+
+ private:
+  void run_block();
+  static void fiber_entry();
+  void run_threads();
+
+  void begin_next();
+  void suspend();
+  Fiber& next_fiber();
+  void returned();
+
+  bool finish_barrier();
+  bool finish_exchange(unsigned warp, unsigned lane);
+  void wake(unsigned thread);
+
+  std::string place() const;
+  std::string who_waits() const;
+
+  const Launch* launch_ = nullptr;
+  bool descending_ = false;
+  unsigned count_ = 0;    ///< threads of the block
+  unsigned started_ = 0;  ///< of them
+  unsigned returned_ = 0;
+  unsigned running_ = 0;
+  std::array<Thread, kMostThreads> threads_;
+  std::deque<unsigned> ready_;
+
+  unsigned at_barrier_ = 0;
+  Site barrier_site_{};  ///< of the first there
+  int yes_ = 0;          ///< of those at the barrier
+  int result_ = 0;       ///< of the last barrier
+
+  Fiber main_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> free_;
+  Fiber* current_ = nullptr;
+  std::exception_ptr error_;
+};
+
+void Block::run(const Launch& launch) {
+  launch_ = &launch;
+  const char* const order = std::getenv("LOCKSTEP_EMULATED_ORDER");
+  descending_ = order != nullptr && std::string_view(order) == "descending";
+  gridDim = launch.blocks;
+  blockDim = launch.threads;
+  count_ = launch.threads.x * launch.threads.y * launch.threads.z;
+  fill_static_shared_memory(reinterpret_cast<const void*>(launch.kernel->run));
+  const uint64_t row = launch.blocks.x;
+  const uint64_t plane = row * launch.blocks.y;
+  const uint64_t all = plane * launch.blocks.z;
+  for (uint64_t i = 0; i < all; ++i) {
+    const uint64_t block = descending_ ? all - 1 - i : i;
+    blockIdx = {static_cast<unsigned>(block % row), static_cast<unsigned>(block % plane / row),
+                static_cast<unsigned>(block / plane)};
+    run_block();
+  }
+}
+
+void Block::run_block() {
+  started_ = 0;
+  returned_ = 0;
+  at_barrier_ = 0;
+  yes_ = 0;
+  error_ = nullptr;
+  ready_.clear();
+  free_.clear();
+  for (const auto& fiber : fibers_) free_.push_back(fiber.get());
+  for (unsigned i = 0; i < count_; ++i) threads_[i].state = State::kUnstarted;
+  fill_dynamic_shared_memory(launch_->shared_bytes);
+  Fiber& first = next_fiber();
+  current_ = &first;
+  main_.switch_to(first);
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (returned_ != count_) {
+    throw LaunchError(
+        fmt::format("{}: threads wait for others that never come. {}", place(), who_waits()));
+  }
+  if (!nothing_behind_dynamic_shared_memory(launch_->shared_bytes)) {
+    throw LaunchError(fmt::format(
+        "{}: something was written behind the {} bytes of dynamic shared memory of the launch.",
+        place(), launch_->shared_bytes));
+  }
+}
+
+void Block::fiber_entry() {
+  Fiber::arrived();
+  the_one().run_threads();
+}
+
+/// Never returns: whoever is on this fiber switches to another in the end.
+void Block::run_threads() {
+  try {
+    while (true) {
+      begin_next();
+      launch_->kernel->run(launch_->parameters);
+      returned();
+      if (!ready_.empty() || started_ == count_) break;
+    }
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  Fiber& mine = *current_;
+  if (error_ == nullptr) free_.push_back(&mine);
+  Fiber& next = error_ != nullptr ? main_ : next_fiber();
+  current_ = &next;
+  mine.switch_to(next);
+  std::abort();
+}
+
+/// Makes the next thread that has not begun the running one, on this fiber.
+void Block::begin_next() {
+  const unsigned number = descending_ ? count_ - 1 - started_ : started_;
+  ++started_;
+  running_ = number;
+  Thread& thread = threads_[number];
+  const unsigned row = launch_->threads.x;
+  const unsigned plane = row * launch_->threads.y;
+  thread.state = State::kRunning;
+  thread.index = {number % row, number % plane / row, number / plane};
+  thread.fiber = current_;
+  threadIdx = thread.index;
+}
+
+/// What goes on when the running thread does not: a thread that was woken, one that has not begun,
+/// or `run_block`, when all wait or have returned.
+Fiber& Block::next_fiber() {
+  if (!ready_.empty()) {
+    Thread& thread = threads_[ready_.front()];
+    running_ = ready_.front();
+    ready_.pop_front();
+    thread.state = State::kRunning;
+    threadIdx = thread.index;
+    return *thread.fiber;
+  }
+  if (started_ == count_) return main_;
+  if (free_.empty()) {
+    fibers_.push_back(std::make_unique<Fiber>(&Block::fiber_entry));
+    return *fibers_.back();
+  }
+  Fiber* const fiber = free_.back();
+  free_.pop_back();
+  fiber->start();
+  return *fiber;
+}
+
+/// Until somebody wakes the running thread.
+void Block::suspend() {
+  Fiber& mine = *current_;
+  Fiber& next = next_fiber();
+  current_ = &next;
+  mine.switch_to(next);
+}
+
+void Block::wake(unsigned thread) {
+  threads_[thread].state = State::kReady;
+  ready_.push_back(thread);
+}
+
+void Block::returned() {
+  threads_[running_].state = State::kReturned;
+  ++returned_;
+  // Nobody waits for it any more.
+  if (at_barrier_ != 0) finish_barrier();
+  const unsigned first = running_ - running_ % kWarp;
+  for (unsigned i = first; i < std::min(first + kWarp, count_); ++i) {
+    if (threads_[i].state == State::kInWarp) finish_exchange(first, i - first);
+  }
+}
+
+Arrivals Block::barrier(bool yes, const Site& site) {
+  Thread& me = threads_[running_];
+  me.state = State::kAtBarrier;
+  me.site = site;
+  if (at_barrier_++ == 0) barrier_site_ = site;
+  if (site.line != barrier_site_.line || std::string_view(site.file) != barrier_site_.file) {
+    throw LaunchError(fmt::format("{}: threads of one block wait in different barriers. {}",
+                                  place(), who_waits()));
+  }
+  yes_ += yes;
+  if (!finish_barrier()) suspend();
+  return {result_, result_ != 0};
+}
+
+/// Whether all have come; wakes them, but for the running thread.
+bool Block::finish_barrier() {
+  if (at_barrier_ + returned_ != count_) return false;
+  for (unsigned i = 0; i < count_; ++i) {
+    if (threads_[i].state != State::kAtBarrier) continue;
+    i == running_ ? void(threads_[i].state = State::kRunning) : wake(i);
+  }
+  at_barrier_ = 0;
+  result_ = std::exchange(yes_, 0);
+  return true;
+}
+
+uint64_t Block::exchange(Operation operation, uint32_t mask, uint64_t value, int source,
+                         const Site& site) {
+  Thread& me = threads_[running_];
+  const unsigned mine = running_ % kWarp;
+  if ((mask >> mine & 1) == 0) {
+    throw LaunchError(
+        fmt::format("{}: thread {} calls {} ({}:{}) with a mask of lanes that is not its own: "
+                    "expected bit {} in {:#010x}.",
+                    place(), running_, site.function, site.file, site.line, mine, mask));
+  }
+  me.state = State::kInWarp;
+  me.operation = operation;
+  me.mask = mask;
+  me.value = value;
+  me.source = source;
+  me.site = site;
+  if (!finish_exchange(running_ - mine, mine)) suspend();
+  return me.result;
+}
+
+/// Whether all that the thread `lane` of the warp that begins with `first` waits for have come;
+/// wakes them, but for the running thread.
+bool Block::finish_exchange(unsigned first, unsigned lane) {
+  const Thread& one = threads_[first + lane];
+  const auto takes_part = [&](unsigned i) {
+    return (one.mask >> i & 1) != 0 && first + i < count_ &&
+           threads_[first + i].state != State::kReturned;
+  };
+  // Its neighbour is the likeliest not to be here yet.
+  for (unsigned step = 1; step < kWarp; ++step) {
+    const unsigned i = (lane + (descending_ ? kWarp - step : step)) % kWarp;
+    const Thread& other = threads_[first + i];
+    if (takes_part(i) && (other.state != State::kInWarp || other.mask != one.mask ||
+                          other.operation != one.operation)) {
+      return false;
+    }
+  }
+  uint64_t votes = 0;
+  for (unsigned i = 0; i < kWarp; ++i) {
+    if (takes_part(i) && threads_[first + i].value != 0) votes |= uint64_t{1} << i;
+  }
+  const uint32_t mask = one.mask;
+  const Operation operation = one.operation;
+  for (unsigned i = 0; i < kWarp; ++i) {
+    if (!takes_part(i)) continue;
+    Thread& thread = threads_[first + i];
+    const auto source = static_cast<unsigned>(thread.source);
+    if (operation == Operation::kShuffle) {
+      const bool there = source < kWarp && takes_part(source);
+      thread.result = there ? threads_[first + source].value : ~uint64_t{0};
+    } else {
+      thread.result = votes;
+    }
+  }
+  for (unsigned i = 0; i < kWarp; ++i) {
+    if ((mask >> i & 1) == 0 || first + i >= count_) continue;
+    Thread& thread = threads_[first + i];
+    if (thread.state != State::kInWarp) continue;
+    first + i == running_ ? void(thread.state = State::kRunning) : wake(first + i);
+  }
+  return true;
+}
+
+std::string Block::place() const {
+  return fmt::format("kernel {}, block ({}, {}, {})", launch_->kernel->name, blockIdx.x, blockIdx.y,
+                     blockIdx.z);
+}
+
+/// Threads that do the same, side by side.
+std::string Block::who_waits() const {
+  const auto does = [&](unsigned i) -> std::string {
+    const Thread& thread = threads_[i];
+    const Site& site = thread.site;
+    switch (thread.state) {
+      case State::kReturned:
+        return "returned";
+      case State::kAtBarrier:
+        return fmt::format("in {} ({}:{})", site.function, site.file, site.line);
+      case State::kInWarp:
+        return fmt::format("in {} ({}:{}) for the lanes {:#010x}", site.function, site.file,
+                           site.line, thread.mask);
+      case State::kUnstarted:
+      case State::kReady:
+      case State::kRunning:
+        return "running";
+    }
+    return "";
+  };
+  std::string text;
+  for (unsigned begin = 0; begin < count_;) {
+    const std::string what = does(begin);
+    unsigned end = begin + 1;
+    while (end < count_ && does(end) == what) ++end;
+    text += text.empty() ? "Threads " : ", ";
+    text += end == begin + 1 ? fmt::format("{}: {}", begin, what)
+                             : fmt::format("{}-{}: {}", begin, end - 1, what);
+    begin = end;
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+void run(const Launch& launch) { Block::the_one().run(launch); }
+Arrivals barrier(bool yes, const Site& site) { return Block::the_one().barrier(yes, site); }
+uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, int source,
+                  const Site& site) {
+  return Block::the_one().exchange(operation, mask, value, source, site);
+}
+int lane() { return Block::the_one().lane(); }
+
+}  // namespace lockstep::emulation

@@ -1,0 +1,120 @@
+#include "tests/emulation/fiber.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#if !defined(__x86_64__)
+#error "Switching stacks is written for x86-64: see cmake, which leaves this out elsewhere."
+#endif
+
+// Saves what a called function must preserve, exchanges the stacks and restores the other's. The
+// floating-point control words are the thread's, and nothing that runs here changes them.
+asm(R"(
+    .text
+    .p2align 4
+    .globl ls_switch_stacks
+    .hidden ls_switch_stacks
+    .type ls_switch_stacks, @function
+ls_switch_stacks:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size ls_switch_stacks, .-ls_switch_stacks
+)");
+extern "C" __attribute__((visibility("hidden"))) void ls_switch_stacks(void** saved, void* next);
+
+namespace lockstep::emulation {
+
+namespace {
+
+constexpr size_t kGuardBytes = 4096;
+constexpr size_t kSavedRegisters = 6;
+
+#if defined(__SANITIZE_ADDRESS__)
+Fiber* g_left = nullptr;  ///< the one that switched last
+#endif
+
+}  // namespace
+
+Fiber::Fiber(void (*entry)()) : entry_(entry) {
+  void* const mapped = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  stack_ = static_cast<char*>(mapped);
+  mprotect(stack_, kGuardBytes, PROT_NONE);
+#if defined(__SANITIZE_ADDRESS__)
+  bottom_ = stack_ + kGuardBytes;
+  bytes_ = kStackBytes;
+#endif
+  start();
+}
+
+Fiber::~Fiber() {
+#if defined(__SANITIZE_THREAD__)
+  if (stack_ != nullptr && thread_ != nullptr) __tsan_destroy_fiber(thread_);
+#endif
+  if (stack_ != nullptr) munmap(stack_, kGuardBytes + kStackBytes);
+}
+
+void Fiber::start() {
+  // As if the entry had been called by nobody: a return address of null ends every walk, and the
+  // stack is aligned as at any call.
+  auto* top = reinterpret_cast<uint64_t*>(stack_ + kGuardBytes + kStackBytes);
+  *--top = 0;
+  *--top = reinterpret_cast<uint64_t>(entry_);
+  top -= kSavedRegisters;
+  std::memset(top, 0, kSavedRegisters * sizeof(uint64_t));
+  top_of_stack_ = top;
+#if defined(__SANITIZE_ADDRESS__)
+  fake_stack_ = nullptr;
+#endif
+#if defined(__SANITIZE_THREAD__)
+  if (thread_ != nullptr) __tsan_destroy_fiber(thread_);
+  thread_ = __tsan_create_fiber(0);
+#endif
+}
+
+void Fiber::switch_to(Fiber& next) {
+#if defined(__SANITIZE_ADDRESS__)
+  g_left = this;
+  __sanitizer_start_switch_fiber(&fake_stack_, next.bottom_, next.bytes_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  if (stack_ == nullptr) thread_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(next.thread_, 0);
+#endif
+  ls_switch_stacks(&top_of_stack_, next.top_of_stack_);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake_stack_, &g_left->bottom_, &g_left->bytes_);
+#endif
+}
+
+void Fiber::arrived() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, &g_left->bottom_, &g_left->bytes_);
+#endif
+}
+
+}  // namespace lockstep::emulation

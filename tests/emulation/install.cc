@@ -1,0 +1,39 @@
+// What libcuda_emulation.so does when it is loaded, linked or by LD_PRELOAD: cuda:0 is emulated.
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/cuda/runtime.h"
+#include "tests/emulation/fake_driver.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+/// A number of at least 1 in the environment, or `otherwise`.
+size_t setting(const char* name, size_t otherwise) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return otherwise;
+  const long value = std::strtol(text, nullptr, 10);
+  if (value > 0) return static_cast<size_t>(value);
+  std::fprintf(stderr, "[emulated GPU] %s is \"%s\": expected a number of at least 1.\n", name,
+               text);
+  return otherwise;
+}
+
+LoadedDriver load_emulated_driver() {
+  // Never destroyed: tensors of static storage duration give memory back after it would be.
+  static auto* const driver = new FakeDriver(static_cast<int>(setting("LOCKSTEP_EMULATED_GPUS", 1)),
+                                             setting("LOCKSTEP_EMULATED_MEMORY_MB", 2048) << 20);
+  driver->stand_in();
+  return driver->load();
+}
+
+[[maybe_unused]] const bool kInstalled = [] {
+  set_driver_loader(&load_emulated_driver);
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace lockstep::cuda
