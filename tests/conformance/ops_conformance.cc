@@ -1,4 +1,4 @@
-// ops_conformance DIR [--op NAME] [--device cpu|meta] [--double-backward] [--json]: runs recorded
+// ops_conformance DIR [--op NAME] [--device DEVICE] [--double-backward] [--json]: runs recorded
 // calls of operators and compares the answers.
 
 #include <fmt/ranges.h>
@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
   bool json = false;
   app.add_option("DIR", directory, "Folder of <op>.json and <op>.safetensors")->required();
   app.add_option("--op", options.only, "Only this operator, such as add.Tensor");
-  app.add_option("--device", device, "cpu, or meta: shapes, strides and dtypes alone");
+  app.add_option("--device", device,
+                 "cpu, host:0, cuda:0, ...; meta: shapes, strides and dtypes alone");
   app.add_flag("--double-backward", options.double_backward,
                "Check second derivatives in float64 too");
   app.add_flag("--json", json, "Print an object instead of lines");

@@ -1,6 +1,7 @@
 #include "tests/conformance/recorded_call.h"
 
 #include "core/generator.h"
+#include "core/transfer.h"
 #include "tests/conformance/elements.h"
 
 namespace lockstep::conformance {
@@ -20,6 +21,16 @@ std::vector<Value> call(const Operator& op, std::vector<Value>& arguments) {
   return results;
 }
 
+std::vector<Value> on_device(const Schema& schema, const std::vector<Value>& arguments,
+                             Device device) {
+  std::vector<Value> moved =
+      map_tensors(arguments, [&](const Tensor& tensor) { return moved_to(device, tensor); });
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (schema.arguments[i].type.base == BaseType::kDevice) moved[i] = Value(device);
+  }
+  return moved;
+}
+
 std::vector<Value> map_tensors(const std::vector<Value>& arguments,
                                const std::function<Tensor(const Tensor&)>& to) {
   std::vector<Value> mapped;
@@ -37,6 +48,16 @@ std::vector<Value> map_tensors(const std::vector<Value>& arguments,
     }
   }
   return mapped;
+}
+
+Tensor moved_to(Device device, const Tensor& tensor) {
+  if (!tensor.defined() || tensor.device() == device) return tensor;
+  const size_t bytes = tensor.storage()->bytes();
+  const Tensor stored = empty_tensor({static_cast<int64_t>(bytes)}, DType::kU8, device);
+  transfer_bytes(stored.storage()->data(), device, tensor.storage()->data(), tensor.device(),
+                 bytes);
+  return alias_tensor(stored, to_dims(tensor.sizes()), to_dims(tensor.strides()),
+                      tensor.storage_offset(), tensor.dtype(), false);
 }
 
 Tensor laid_out_alike(const Tensor& tensor, DType dtype, Device device) {

@@ -22,6 +22,14 @@ std::vector<Value> call(const Operator& op, std::vector<Value>& arguments);
 std::vector<Value> map_tensors(const std::vector<Value>& arguments,
                                const std::function<Tensor(const Tensor&)>& to);
 
+/// The tensor on another device: its whole storage is copied, byte for byte, and it lies there as
+/// it did. `tensor` itself where it is there already.
+Tensor moved_to(Device device, const Tensor& tensor);
+
+/// A call's arguments with its tensors, and where it names one its device, on `device`.
+std::vector<Value> on_device(const Schema& schema, const std::vector<Value>& arguments,
+                             Device device);
+
 /// A new leaf that lies in a storage of its own as `tensor` lies in its: same sizes, strides,
 /// offset, room around it. On cpu it has the same elements; on meta it has none.
 Tensor laid_out_alike(const Tensor& tensor, DType dtype, Device device);

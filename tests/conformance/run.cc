@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "core/check.h"
+#include "core/device_runtime.h"
 #include "core/dispatcher.h"
 #include "tests/conformance/agreement.h"
 #include "tests/conformance/call_arguments.h"
@@ -29,7 +30,7 @@ void check_tensor(const std::string& what, const Value& got, const Tensor& want,
   LS_CHECK(got.tensor().dtype() == dtype, conformance::Disagreement,
            "{}: dtype: expected {}, got {}", what, to_string(dtype),
            to_string(got.tensor().dtype()));
-  if (const auto found = difference(got.tensor(), want)) {
+  if (const auto found = difference(moved_to(kCPU, got.tensor()), want)) {
     throw Disagreement(fmt::format("{}: {}", what, *found));
   }
 }
@@ -62,13 +63,14 @@ void check_outputs(const std::vector<Value>& got, const Case& one, const CaseFil
 
 /// The stored cotangent in the dtype of its output.
 Tensor cotangent_for(const Tensor& output, const Tensor& stored) {
-  const Tensor cotangent = empty_tensor(stored.sizes(), output.dtype());
+  const Tensor cotangent = empty_tensor(stored.sizes(), output.dtype(), kCPU);
   set_elements(cotangent, elements_as<double>(stored));
-  return cotangent;
+  return moved_to(output.device(), cotangent);
 }
 
-void check_gradients(const Operator& op, const Case& one, const CaseFile& file) {
-  std::vector<Value> arguments = call_arguments(op.schema(), one, file);
+void check_gradients(const Operator& op, const Case& one, const CaseFile& file, Device device) {
+  std::vector<Value> arguments =
+      on_device(op.schema(), call_arguments(op.schema(), one, file), device);
   std::vector<Tensor> inputs;
   for (const ExpectedGradient& gradient : one.gradients) {
     inputs.push_back(differentiated(op.schema(), arguments, gradient));
@@ -92,7 +94,7 @@ void check_gradients(const Operator& op, const Case& one, const CaseFile& file) 
     // No gradient at all is a gradient of zero.
     Tensor got = gradients[i];
     if (!got.defined()) {
-      got = empty_tensor(inputs[i].sizes(), inputs[i].dtype());
+      got = empty_tensor(inputs[i].sizes(), inputs[i].dtype(), kCPU);
       set_elements(got, std::vector<double>(static_cast<size_t>(got.numel()), 0.0));
     }
     const ExpectedGradient& want = one.gradients[i];
@@ -127,16 +129,19 @@ Outcome outcome_on_meta(const Operator& op, const Case& one, const CaseFile& fil
   return outcome;
 }
 
-Outcome outcome_on_cpu(const Operator& op, const Case& one, const CaseFile& file,
-                       bool double_backward) {
+Outcome outcome_in_values(const Operator& op, const Case& one, const CaseFile& file,
+                          const RunOptions& options) {
+  const DefaultDeviceGuard guard(options.device);
   Outcome outcome;
   outcome.failure = failure_in("", [&] {
-    std::vector<Value> arguments = call_arguments(op.schema(), one, file);
+    std::vector<Value> arguments =
+        on_device(op.schema(), call_arguments(op.schema(), one, file), options.device);
     check_outputs(call(op, arguments), one, file);
   });
   if (!outcome.failure.empty() || one.gradients.empty()) return outcome;
-  outcome.failure = failure_in("recorded: ", [&] { check_gradients(op, one, file); });
-  if (!outcome.failure.empty() || !double_backward) return outcome;
+  outcome.failure =
+      failure_in("recorded: ", [&] { check_gradients(op, one, file, options.device); });
+  if (!outcome.failure.empty() || !options.double_backward) return outcome;
   outcome.failure = failure_in("second derivatives: ", [&] {
     const SecondDerivatives second = check_second_derivatives(op, one, file);
     if (!second.reason.empty()) outcome.reason = "second derivatives: " + second.reason;
@@ -172,9 +177,8 @@ void run_file(const CaseFile& file, const RunOptions& options, Report& report) {
   Failure failure{file.op(), file.cases().size(), 0, 0, ""};
   for (size_t i = 0; i < file.cases().size(); ++i) {
     const Case& one = file.cases()[i];
-    const Outcome outcome = options.device == kMeta
-                                ? outcome_on_meta(*op, one, file)
-                                : outcome_on_cpu(*op, one, file, options.double_backward);
+    const Outcome outcome = options.device == kMeta ? outcome_on_meta(*op, one, file)
+                                                    : outcome_in_values(*op, one, file, options);
     if (!outcome.failure.empty()) {
       ++report.failed;
       if (failure.failed++ == 0) {
@@ -192,11 +196,12 @@ void run_file(const CaseFile& file, const RunOptions& options, Report& report) {
 }  // namespace
 
 Report run_directory(const std::filesystem::path& directory, const RunOptions& options) {
-  LS_CHECK(options.device == kCPU || options.device == kMeta, DeviceError,
-           "[conformance] nothing runs on {}: this build has cpu and meta.",
-           to_string(options.device));
+  const int devices = device_count(options.device.type);
+  LS_CHECK(options.device.index < devices, DeviceError,
+           "[conformance] nothing runs on {}: there are {} devices of its type.",
+           to_string(options.device), devices);
   LS_CHECK(options.device == kCPU || !options.double_backward, DeviceError,
-           "[conformance] meta has no values to compare second derivatives of. Use cpu.");
+           "[conformance] second derivatives are compared on the cpu: use it.");
   constexpr std::string_view kPrefix = "aten::";
   std::string only = options.only;
   if (only.starts_with(kPrefix)) only.erase(0, kPrefix.size());

@@ -31,7 +31,7 @@ struct Report {
 
 struct RunOptions {
   std::string only;  ///< one operator, with or without "aten::"; empty: all
-  /// cpu: every value is compared. meta: shapes, strides and dtypes.
+  /// Every value is compared; on meta, shapes, strides and dtypes.
   Device device = kCPU;
   /// Also checks the second derivatives of cases with expected gradients, in float64.
   bool double_backward = false;
@@ -40,7 +40,8 @@ struct RunOptions {
 /// Runs the cases of every `<op>.json` in `directory`. Each is called as it stands; those with
 /// expected gradients a second time, recorded and differentiated. Throws DataError when the
 /// directory cannot be read, has no case files or none of `only`, or when a file is malformed;
-/// DeviceError when nothing runs on the device, or second derivatives are asked for on meta.
+/// DeviceError when nothing runs on the device, or second derivatives are asked for elsewhere than
+/// on the cpu.
 Report run_directory(const std::filesystem::path& directory, const RunOptions& options = {});
 
 }  // namespace lockstep::conformance
