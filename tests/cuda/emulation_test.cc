@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -156,9 +156,17 @@ LS_CUDA_KERNEL(emulation_returned, Numbers, 64) {
 }
 LS_CUDA_KERNEL(emulation_writes_behind, Numbers, 64) { dynamic_shared<char>()[threadIdx.x] = 1; }
 
+/// Every thread reads what its neighbours wrote, without having waited for them.
+LS_CUDA_KERNEL(emulation_forgot_barrier, Sum, 64) {
+  __shared__ float values[64];
+  values[threadIdx.x] = 1;
+  p.out[threadIdx.x] = threadIdx.x == 0 ? 1 : values[threadIdx.x - 1];
+}
+
 class EmulatedGpu : public ::testing::Test {
  protected:
   EmulatedGpu() {
+    unsetenv("LOCKSTEP_EMULATED_ORDER");
     CUcontext context = nullptr;
     driver.cuDevicePrimaryCtxRetain(&context, 0);
     driver.cuCtxSetCurrent(context);
@@ -201,21 +209,32 @@ class EmulatedGpu : public ::testing::Test {
   CUstream stream = nullptr;
 };
 
-class SumOfABlock : public EmulatedGpu, public ::testing::WithParamInterface<const char*> {};
+struct SumBy {
+  const char* kernel;
+  const char* order;
+};
+class SumOfABlock : public EmulatedGpu, public ::testing::WithParamInterface<SumBy> {
+ protected:
+  ~SumOfABlock() override { unsetenv("LOCKSTEP_EMULATED_ORDER"); }
+};
 
 TEST_P(SumOfABlock, IsThatOfItsNumbers) {
+  // Also when they begin with the last.
+  setenv("LOCKSTEP_EMULATED_ORDER", GetParam().order, 1);
   std::vector<float> in(3 * 256);
   std::iota(in.begin(), in.end(), 0.0f);
   std::vector<float> out(3);
-  ASSERT_EQ(launch(GetParam(), {3}, {256}, Sum{in.data(), out.data()}), CUDA_SUCCESS);
+  ASSERT_EQ(launch(GetParam().kernel, {3}, {256}, Sum{in.data(), out.data()}), CUDA_SUCCESS);
   EXPECT_THAT(out, Each(0.0f)) << "queued, not run";
   EXPECT_EQ(finish(), CUDA_SUCCESS);
   EXPECT_THAT(out, ElementsAre(255 * 128, 767 * 128, 1279 * 128));
 }
 
 INSTANTIATE_TEST_SUITE_P(By, SumOfABlock,
-                         ::testing::Values("emulation_sum_by_shuffles",
-                                           "emulation_sum_by_barriers"));
+                         ::testing::Values(SumBy{"emulation_sum_by_shuffles", "ascending"},
+                                           SumBy{"emulation_sum_by_shuffles", "descending"},
+                                           SumBy{"emulation_sum_by_barriers", "ascending"},
+                                           SumBy{"emulation_sum_by_barriers", "descending"}));
 
 TEST_F(EmulatedGpu, DynamicSharedMemoryIsThatOfTheLaunch) {
   std::vector<float> in(1024);
@@ -303,6 +322,19 @@ TEST_F(EmulatedGpu, ABarrierThatSomeThreadsMissIsReported) {
 TEST_F(EmulatedGpu, ThreadsOfOneBlockInTwoBarriersAreReported) {
   EXPECT_THAT(error_of("emulation_two_barriers"),
               AllOf(HasSubstr("wait in different barriers"), HasSubstr("0-31: in __syncthreads")));
+}
+
+TEST_F(EmulatedGpu, TheOtherOrderShowsAForgottenBarrier) {
+  std::vector<float> out(64);
+  launch("emulation_forgot_barrier", {1}, {64}, Sum{nullptr, out.data()});
+  EXPECT_EQ(finish(), CUDA_SUCCESS);
+  EXPECT_THAT(out, Each(1.0f)) << "by chance";
+  setenv("LOCKSTEP_EMULATED_ORDER", "descending", 1);
+  launch("emulation_forgot_barrier", {1}, {64}, Sum{nullptr, out.data()});
+  EXPECT_EQ(finish(), CUDA_SUCCESS);
+  unsetenv("LOCKSTEP_EMULATED_ORDER");
+  EXPECT_EQ(out[0], 1.0f);
+  EXPECT_TRUE(std::isnan(out[1])) << out[1];
 }
 
 TEST_F(EmulatedGpu, LanesThatNeverComeAreReported) {
