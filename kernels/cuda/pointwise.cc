@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "core/check.h"
 #include "kernels/cuda/pointwise_images.h"
@@ -61,7 +62,7 @@ PointwiseOperands operands_of(const StridedPlan& plan, const Out& out,
 const std::string* dense_kernel(const PointwiseKernel& kernel, const StridedPlan& plan,
                                 const PointwiseOperands& operands) {
   if (!kernel.has_dense || plan.rank != 1) return nullptr;
-  DType element = DType::kBool;
+  std::optional<DType> element;
   for (int o = 0; o < plan.operands; ++o) {
     const DType dtype = operands.dtype[o];
     const int64_t stride = plan.strides[o][0];
@@ -70,10 +71,10 @@ const std::string* dense_kernel(const PointwiseKernel& kernel, const StridedPlan
     if (reinterpret_cast<uintptr_t>(plan.address[o]) % 16 != 0) return nullptr;
     if (kernel.lanes[static_cast<size_t>(o)] == Lane::kByte) {
       if (!is_stored_as(dtype, Lane::kByte)) return nullptr;
-    } else if (element == DType::kBool) {
-      element = dtype;
-    } else if (element != dtype) {
+    } else if (element.value_or(dtype) != dtype) {
       return nullptr;
+    } else {
+      element = dtype;
     }
   }
   if (element == DType::kF32) return &kernel.dense_f32;

@@ -1,0 +1,126 @@
+#include "kernels/cuda/pointwise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/generator.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/pointwise_division.h"
+#include "core/ops/random.h"
+#include "core/ops/view.h"
+#include "kernels/cuda/divider.h"
+#include "tests/core/expect_error.h"
+#include "tests/emulation/kernels.h"
+
+namespace lockstep::cuda {
+namespace {
+
+constexpr Device kGpu{DeviceType::kCUDA, 0};
+
+void expect_same_bits(const Tensor& there, const Tensor& here) {
+  ASSERT_EQ(there.device(), kGpu);
+  const Tensor back = there.to(kCPU).contiguous();
+  const Tensor want = here.contiguous();
+  ASSERT_EQ(back.dtype(), want.dtype());
+  ASSERT_EQ(back.nbytes(), want.nbytes());
+  EXPECT_EQ(std::memcmp(back.data(), want.data(), want.nbytes()), 0);
+}
+
+Tensor some(IntList sizes, DType dtype = DType::kF32) {
+  return randn(sizes, {DType::kF32, kCPU}).to(dtype);
+}
+
+TEST(CudaPointwise, EveryKernelThatTheHostNamesExists) {
+  const std::vector<PointwiseKernel> kernels = pointwise_kernels();
+  EXPECT_GT(kernels.size(), 100u);
+  for (const PointwiseKernel& kernel : kernels) {
+    EXPECT_NE(emulation::find_kernel(kernel.strided), nullptr) << kernel.strided;
+    if (!kernel.has_dense) continue;
+    EXPECT_NE(emulation::find_kernel(kernel.dense_f32), nullptr) << kernel.dense_f32;
+    EXPECT_NE(emulation::find_kernel(kernel.dense_bf16), nullptr) << kernel.dense_bf16;
+  }
+}
+
+TEST(CudaPointwise, FunctorsAreNamedByTheirTemplates) {
+  EXPECT_EQ(functor_name("lockstep::functors::Add"), "Add");
+  EXPECT_EQ(functor_name("lockstep::functors::AddScaled<float>"), "AddScaled");
+  EXPECT_EQ(functor_name("lockstep::functors::WithNumber<lockstep::functors::Add, long int>"),
+            "WithNumber_Add");
+}
+
+TEST(CudaPointwise, DenseOperandsGiveTheCpusBits) {
+  manual_seed(1);
+  for (const int64_t n : {1, 3, 4, 7, 8, 1000, 70001}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
+      const Tensor a = some({n}, dtype);
+      const Tensor b = some({n}, dtype);
+      expect_same_bits(add(a.to(kGpu), b.to(kGpu)), add(a, b));
+      expect_same_bits(exp(a.to(kGpu)), exp(a));
+    }
+  }
+}
+
+TEST(CudaPointwise, ViewsAndBroadcastOperandsGiveTheCpusBits) {
+  manual_seed(2);
+  const Tensor a = some({6, 5, 4});
+  const Tensor b = some({5, 1});
+  const Tensor there = a.to(kGpu);
+  expect_same_bits(mul(there.transpose(0, 2), b.to(kGpu)), mul(a.transpose(0, 2), b));
+  // Starts where no 16 bytes begin.
+  const Tensor odd = some({1001});
+  expect_same_bits(neg(odd.to(kGpu).slice(0, 1)), neg(odd.slice(0, 1)));
+  expect_same_bits(add(there, there.select(0, 2)), add(a, a.select(0, 2)));
+}
+
+TEST(CudaPointwise, MixedDtypesAreReadAsTheyAre) {
+  const Tensor integers = arange(40).view({8, 5});
+  const Tensor floats = some({5}, DType::kBF16);
+  expect_same_bits(mul(integers.to(kGpu), floats.to(kGpu)), mul(integers, floats));
+  expect_same_bits(gt(integers.to(kGpu), 7), gt(integers, 7));
+  expect_same_bits(where(gt(integers, 7).to(kGpu), integers.to(kGpu), floats.to(kGpu)),
+                   where(gt(integers, 7), integers, floats));
+}
+
+TEST(CudaPointwise, CopiesConvertAndTranspose) {
+  manual_seed(3);
+  const Tensor a = mul(some({33, 17}), 100);
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF64, DType::kI32, DType::kBool}) {
+    SCOPED_TRACE(to_string(dtype));
+    expect_same_bits(a.to(kGpu).to(dtype), a.to(dtype));
+    expect_same_bits(a.to(dtype).to(kGpu).to(DType::kF32), a.to(dtype).to(DType::kF32));
+    expect_same_bits(a.to(dtype).to(kGpu).t().contiguous(), a.to(dtype).t().contiguous());
+  }
+  expect_same_bits(full({3, 5}, 2.5, {DType::kBF16, kGpu}),
+                   full({3, 5}, 2.5, {DType::kBF16, kCPU}));
+}
+
+TEST(CudaPointwise, AnIntegerDividedByZeroIsToldAtTheNextSynchronisation) {
+  const Tensor a = arange(6).to(kGpu);
+  const Tensor quotient = remainder(a, full({6}, 0, {DType::kI64, kGpu}));
+  expect_error<Error>([] { synchronize(kGpu); }, "[remainder] integer division by zero", "cuda:0");
+  EXPECT_NO_THROW(synchronize(kGpu));
+  expect_same_bits(quotient, zeros({6}, {DType::kI64, kCPU}));
+}
+
+TEST(CudaDivider, DividesLikeTheProcessor) {
+  for (const uint32_t d : {1U, 2U, 3U, 7U, 10U, 641U, 65536U, 65537U, 1U << 30, 0x7fffffffU}) {
+    const Divider divider(d);
+    for (const uint32_t n : {0U, 1U, d - 1, d, d + 1, 12345678U, 0x7ffffffeU, 0x7fffffffU}) {
+      if (n > 0x7fffffffU) continue;
+      EXPECT_EQ(divider.quotient(n), n / d) << n << " / " << d;
+    }
+  }
+}
+
+TEST(CudaLaunch, BlocksCoverTheWorkAndAreBounded) {
+  EXPECT_EQ(blocks_for(0, 256), 1U);
+  EXPECT_EQ(blocks_for(257, 256), 2U);
+  EXPECT_EQ(blocks_for(int64_t{1} << 40, 256), 132U * 32U);
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
