@@ -6,15 +6,20 @@
 
 namespace lockstep {
 
+bool launches_block() {
+  static const bool on = environment_flag("LOCKSTEP_LAUNCH_BLOCKING");
+  return on;
+}
+
 void finish_launch(const Operator& op) {
-  static const bool kBlocking = environment_flag("LOCKSTEP_LAUNCH_BLOCKING");
-  if (!kBlocking) [[likely]]
+  if (!launches_block()) [[likely]]
     return;
+  const Stream stream = kernel_stream();
   try {
-    kernel_stream().synchronize();
+    stream.synchronize();
   } catch (const DeviceError& error) {
-    throw DeviceError(fmt::format("[{}] failed on {}: {}", op.name(),
-                                  to_string(kernel_stream().device), error.what()));
+    throw DeviceError(
+        fmt::format("[{}] failed on {}: {}", op.name(), to_string(stream), error.what()));
   }
 }
 

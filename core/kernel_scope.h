@@ -28,8 +28,11 @@ class KernelScope {
   Device saved_;
 };
 
-/// With LOCKSTEP_LAUNCH_BLOCKING=1, waits for what a kernel put on `kernel_stream()`: an error of
-/// it is thrown here and names `op`.
+/// Whether LOCKSTEP_LAUNCH_BLOCKING=1: every call then waits for what it queued.
+bool launches_block();
+
+/// With it, waits for what a kernel put on `kernel_stream()`: an error of it is thrown here and
+/// names `op`.
 void finish_launch(const Operator& op);
 
 }  // namespace lockstep

@@ -269,6 +269,14 @@ void on_kernel(const Stream& stream, const QueuedKernel& kernel) {
   use(stream, kernel.op().name(), accesses);
 }
 
+void on_kernel(const Stream& stream, const Operator& op, std::span<const KernelAccess> tensors) {
+  std::vector<Access> accesses;
+  for (const auto& [tensor, written] : tensors) {
+    if (tensor->defined()) accesses.push_back({Footprint(*tensor), written});
+  }
+  use(stream, op.name(), accesses);
+}
+
 void on_use(const Stream& stream, const char* op, const void* address, size_t bytes, bool written) {
   const Access access{Footprint(address, bytes), written};
   use(stream, op, std::span(&access, 1));

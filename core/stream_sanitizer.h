@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "core/queued_kernel.h"
@@ -34,6 +35,12 @@ int64_t reports();
 
 // What the runtime's front tells the checker; only while `enabled()`.
 void on_kernel(const Stream& stream, const QueuedKernel& kernel);
+/// A tensor that a kernel reads or writes.
+struct KernelAccess {
+  const TensorArg* tensor;
+  bool written;
+};
+void on_kernel(const Stream& stream, const Operator& op, std::span<const KernelAccess> accesses);
 /// A use by something that is no kernel: a copy, a collective.
 void on_use(const Stream& stream, const char* op, const void* address, size_t bytes, bool written);
 void on_record(const void* event, const Stream& stream);

@@ -9,6 +9,7 @@
 #include "core/current_scope.h"
 #include "core/kernel_scope.h"
 #include "core/queued_call.h"
+#include "core/stream_sanitizer.h"
 
 namespace lockstep {
 
@@ -323,11 +324,30 @@ template <class Kernel, class... P>
                                 static_cast<P>(parameters)...));
 }
 
+/// The tensors that a kernel's parameters are.
+using Accesses = SmallVector<stream_sanitizer::KernelAccess, 8>;
+inline void add_access(Accesses& accesses, const In& in) { accesses.push_back({&in, false}); }
+inline void add_access(Accesses& accesses, const Out& out) { accesses.push_back({&out, true}); }
+inline void add_access(Accesses& accesses, const InList& list) {
+  for (const In& in : list) add_access(accesses, in);
+}
+inline void add_access(Accesses& accesses, const OutList& list) {
+  for (const Out& out : list) add_access(accesses, out);
+}
+template <class T>
+void add_access(Accesses&, const T&) {}
+
 /// Calls a kernel that launches its work on a stream of the call's device.
 template <class Kernel, class... P>
 [[gnu::noinline]] void launch_call(const Preparation& preparation, AnyFunction kernel,
                                    P... parameters) {
   const KernelScope scope(preparation.device);
+  if (stream_sanitizer::enabled()) [[unlikely]] {
+    Accesses accesses;
+    (add_access(accesses, parameters), ...);
+    stream_sanitizer::on_kernel(kernel_stream(), preparation.op,
+                                {accesses.data(), accesses.size()});
+  }
   reinterpret_cast<Kernel*>(kernel)(static_cast<P>(parameters)...);
   finish_launch(preparation.op);
 }
