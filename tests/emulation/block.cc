@@ -176,7 +176,8 @@ void Block::begin_next() {
   const unsigned row = launch_->threads.x;
   const unsigned plane = row * launch_->threads.y;
   thread.state = State::kRunning;
-  thread.index = {number % row, number % plane / row, number / plane};
+  thread.index = number < row ? uint3{number, 0, 0}
+                              : uint3{number % row, number % plane / row, number / plane};
   thread.fiber = current_;
   threadIdx = thread.index;
 }

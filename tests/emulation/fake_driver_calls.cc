@@ -62,6 +62,8 @@ struct FakeDriver::Calls {
   }
   static CUresult error_text(CUresult error, const char** text) {
     *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "what the driver says";
+    const std::string& found = the_one_->kernel_error_;
+    if (error == CUDA_ERROR_LAUNCH_FAILED && !found.empty()) *text = found.c_str();
     return CUDA_SUCCESS;
   }
   static CUresult device_count(int* count) {
