@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "core/dtype.h"
 #include "kernels/cpu/wide_vectors.h"
+#include "kernels/joins.h"
 
 #if LS_HAVE_WIDE_VECTORS
 #include <immintrin.h>
@@ -54,51 +54,6 @@ inline Vector<float> load_widened(const BFloat16* x) {
   const Wide wide = __builtin_convertvector(*reinterpret_cast<const Words*>(x), Wide) << 16;
   return reinterpret_cast<Vector<float>>(wide);
 }
-
-/// Joining two values, or two vectors of them: `identity` changes nothing.
-template <class T>
-struct SumOf {
-  using Element = T;
-  static constexpr T identity() { return 0; }
-  template <class V>
-  static V join(V a, V b) {
-    return a + b;
-  }
-};
-template <class T>
-struct ProductOf {
-  using Element = T;
-  static constexpr T identity() { return 1; }
-  template <class V>
-  static V join(V a, V b) {
-    return a * b;
-  }
-};
-/// The larger of two; NaN wins.
-template <class T>
-struct LargestOf {
-  using Element = T;
-  static constexpr T identity() {
-    if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
-    return std::numeric_limits<T>::lowest();
-  }
-  template <class V>
-  static V join(V a, V b) {
-    return ((b > a) | (b != b)) ? b : a;
-  }
-};
-template <class T>
-struct SmallestOf {
-  using Element = T;
-  static constexpr T identity() {
-    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
-    return std::numeric_limits<T>::max();
-  }
-  template <class V>
-  static V join(V a, V b) {
-    return ((b < a) | (b != b)) ? b : a;
-  }
-};
 
 /// Joins a run of elements in an order that depends on their number only: element i goes to lane
 /// i mod 4 w, where w is the width of a vector (the last few elsewhere), and lanes are joined as a

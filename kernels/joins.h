@@ -1,0 +1,57 @@
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "core/host_device.h"
+
+namespace lockstep {
+
+// Joining two values, or two vectors of them: `identity` changes nothing.
+
+template <class T>
+struct SumOf {
+  using Element = T;
+  LS_HOST_DEVICE static constexpr T identity() { return 0; }
+  template <class V>
+  LS_HOST_DEVICE static V join(V a, V b) {
+    return a + b;
+  }
+};
+template <class T>
+struct ProductOf {
+  using Element = T;
+  LS_HOST_DEVICE static constexpr T identity() { return 1; }
+  template <class V>
+  LS_HOST_DEVICE static V join(V a, V b) {
+    return a * b;
+  }
+};
+/// The larger of two; NaN wins.
+template <class T>
+struct LargestOf {
+  using Element = T;
+  LS_HOST_DEVICE static constexpr T identity() {
+    if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::lowest();
+  }
+  template <class V>
+  LS_HOST_DEVICE static V join(V a, V b) {
+    return ((b > a) | (b != b)) ? b : a;
+  }
+};
+template <class T>
+struct SmallestOf {
+  using Element = T;
+  LS_HOST_DEVICE static constexpr T identity() {
+    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::max();
+  }
+  template <class V>
+  LS_HOST_DEVICE static V join(V a, V b) {
+    return ((b < a) | (b != b)) ? b : a;
+  }
+};
+
+}  // namespace lockstep
+
