@@ -4,7 +4,7 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/cpu/reduce_plan.h"
+#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -3,7 +3,7 @@
 #include "core/check.h"
 #include "core/library.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/cpu/reduce_plan.h"
+#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -6,7 +6,7 @@
 
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/cpu/reduce_plan.h"
+#include "kernels/reduce_plan.h"
 #include "kernels/cpu/row_lanes.h"
 
 namespace lockstep::cpu {

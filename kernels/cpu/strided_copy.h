@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/kernel_arguments.h"
-#include "kernels/cpu/reduce_plan.h"
+#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -3,7 +3,7 @@
 #include "core/kernel_arguments.h"
 #include "core/shape.h"
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 /// One dimension of a walk through memory; the stride is in elements.
 struct Axis {
@@ -47,4 +47,4 @@ class ResultPlaces {
   Axes axes_;
 };
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

@@ -1,8 +1,8 @@
-#include "kernels/cpu/reduce_plan.h"
+#include "kernels/reduce_plan.h"
 
 #include <algorithm>
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 namespace {
 
@@ -38,4 +38,4 @@ ReducePlan plan_reduction(const In& self, uint64_t mask) {
   return plan;
 }
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep
