@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
+#include "kernels/norm_rows.h"
 
 namespace lockstep::cpu {
 
@@ -100,16 +101,10 @@ void write_statistic(const Out& to, int64_t row, ComputeType<T> value) {
   }
 }
 
-int64_t row_length(const In& input, IntList normalized_shape) {
-  int64_t n = 1;
-  for (size_t i = 0; i < normalized_shape.size(); ++i) n *= input.size(-1 - static_cast<int>(i));
-  return n;
-}
-
 template <bool kCentre>
 void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
              IntList normalized_shape, const In& weight, const In& bias, double eps) {
-  const int64_t n = row_length(input, normalized_shape);
+  const int64_t n = norm_row_length(input, normalized_shape);
   with_floating_type(input.dtype, [&]<class T>() {
     using C = ComputeType<T>;
     const Parameter<T> scale(weight), shift(bias);
@@ -228,7 +223,7 @@ void join_blocks(const Out& result, const C* partial, int64_t blocks, int64_t st
 template <bool kCentre>
 void backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out, const In& input,
               IntList normalized_shape, const In& mean, const In& rstd, const In& weight) {
-  const int64_t n = row_length(input, normalized_shape);
+  const int64_t n = norm_row_length(input, normalized_shape);
   const int64_t rows = rstd.numel;
   const int64_t blocks = (rows + kGradientRows - 1) / kGradientRows;
   with_floating_type(input.dtype, [&]<class T>() {
@@ -279,19 +274,6 @@ void native_layer_norm_backward(const Out& dx, const Out& dw, const Out& db, con
                                 const In& input, IntList normalized_shape, const In& mean,
                                 const In& rstd, const In& weight, const In&, BoolList) {
   backward<true>(dx, dw, db, grad_out, input, normalized_shape, mean, rstd, weight);
-}
-
-double machine_epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 0x1p-52;
-    case DType::kF16:
-      return 0x1p-10;
-    case DType::kBF16:
-      return 0x1p-7;
-    default:
-      return 0x1p-23;
-  }
 }
 
 void fused_rms_norm(const Out& out, const Out& rstd, const In& input, IntList normalized_shape,
