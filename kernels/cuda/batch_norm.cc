@@ -1,0 +1,142 @@
+#include "kernels/cuda/batch_norm.h"
+
+#include "core/library.h"
+#include "kernels/cuda/batch_norm.fatbin.h"
+#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/workspace.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
+
+/// A call over `input`, whose result is `result`, with the memory that its kernels hand on to each
+/// other.
+class Call {
+ public:
+  BatchNorm p{};
+
+  Call(const In& input, const TensorArg& result, const In& grad_out, bool train, double eps)
+      : dtype_(input.dtype),
+        factors_(room(input.size(1) * BatchNorm::kFactors)),
+        part_sums_(room(2 * input.size(1) * parts_of(input))) {
+    const int64_t places = count_elements(input.sizes().subspan(2));
+    p.input = input.address;
+    p.grad_out = grad_out.address;
+    p.result = result.address;
+    p.channels = input.size(1);
+    p.per_channel = input.size(0) * places;
+    p.numel = input.numel;
+    p.places = Cutter(places, input.numel);
+    p.channel_cut = Cutter(p.channels, input.numel);
+    p.part = batch_norm_part(p.channels, p.per_channel);
+    p.parts = parts_of(input);
+    p.part_sums = part_sums_.data<double>();
+    p.factors = factors_.data<double>();
+    p.train = train;
+    p.eps = eps;
+    p.packed = places % (16 / static_cast<int64_t>(size_of(dtype_))) == 0 && is_aligned(p.input) &&
+               is_aligned(p.grad_out) && is_aligned(p.result);
+  }
+
+  /// `stem` for each part of each channel.
+  void run_parts(const char* stem) const {
+    if (p.numel == 0) return;
+    launch(kImage, kernel_name(stem, dtype_).c_str(),
+           {.blocks = {static_cast<unsigned>(p.channels), static_cast<unsigned>(p.parts), 1},
+            .threads = 256,
+            .shared_bytes = 0},
+           p);
+  }
+  /// `kernel` for each channel.
+  void run_channels(const std::string& kernel) const {
+    if (p.channels == 0) return;
+    launch(kImage, kernel.c_str(),
+           {.blocks = {static_cast<unsigned>((p.channels + 255) / 256), 1, 1},
+            .threads = 256,
+            .shared_bytes = 0},
+           p);
+  }
+  /// `stem` for all elements.
+  void run_elements(const char* stem) const {
+    if (p.numel == 0) return;
+    const int64_t at_once = p.packed ? 16 / static_cast<int64_t>(size_of(dtype_)) : 1;
+    launch(
+        kImage, kernel_name(stem, dtype_).c_str(),
+        {.blocks = {blocks_for(p.numel / at_once, 256), 1, 1}, .threads = 256, .shared_bytes = 0},
+        p);
+  }
+
+ private:
+  static size_t room(int64_t doubles) { return static_cast<size_t>(doubles) * sizeof(double); }
+  static int64_t parts_of(const In& input) {
+    if (input.numel == 0) return 0;
+    const int64_t per_channel = input.numel / input.size(1);
+    const int64_t part = batch_norm_part(input.size(1), per_channel);
+    return (per_channel + part - 1) / part;
+  }
+
+  DType dtype_;
+  Workspace factors_, part_sums_;
+};
+
+void fused_batch_norm(const Out& out, const Out& save_mean, const Out& save_invstd,
+                      const Out& new_mean, const Out& new_var, const In& input, const In& weight,
+                      const In& bias, const In& running_mean, const In& running_var,
+                      double momentum, double eps) {
+  Call call(input, out, In(), true, eps);
+  call.p.weight = numbers_of(weight);
+  call.p.bias = numbers_of(bias);
+  call.p.old_mean = numbers_of(running_mean);
+  call.p.old_var = numbers_of(running_var);
+  call.p.new_mean = numbers_of(new_mean);
+  call.p.new_var = numbers_of(new_var);
+  call.p.save_mean = numbers_of(save_mean);
+  call.p.save_root = numbers_of(save_invstd);
+  call.p.momentum = momentum;
+  call.run_parts("batch_norm_statistics");
+  call.run_channels("batch_norm_finish");
+  call.run_elements("batch_norm_normalise");
+}
+
+void batch_norm_no_training(const Out& out, const Out&, const Out&, const In& input,
+                            const In& weight, const In& bias, const In& running_mean,
+                            const In& running_var, double, double eps) {
+  Call call(input, out, In(), false, eps);
+  call.p.weight = numbers_of(weight);
+  call.p.bias = numbers_of(bias);
+  call.p.old_mean = numbers_of(running_mean);
+  call.p.old_var = numbers_of(running_var);
+  call.run_channels("batch_norm_finish");
+  call.run_elements("batch_norm_normalise");
+}
+
+void native_batch_norm_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out,
+                                const In& input, const In& weight, const In& running_mean,
+                                const In& running_var, const In& save_mean, const In& save_invstd,
+                                bool train, double eps, BoolList) {
+  Call call(input, dx, grad_out, train, eps);
+  call.p.weight = numbers_of(weight);
+  call.p.old_mean = numbers_of(running_mean);
+  call.p.old_var = numbers_of(running_var);
+  call.p.save_mean = numbers_of(save_mean);
+  call.p.save_root = numbers_of(save_invstd);
+  call.p.grad_weight = numbers_of(dw);
+  call.p.grad_bias = numbers_of(db);
+  const bool sums = train || dw.defined() || db.defined();
+  if (!sums) call.p.parts = 0;
+  if (sums) call.run_parts("batch_norm_gradient_sums");
+  call.run_channels(kernel_name("batch_norm_finish_gradient", input.dtype));
+  if (dx.defined()) call.run_elements("batch_norm_gradient");
+}
+
+}  // namespace
+
+LS_KERNEL(CUDA, "_fused_batch_norm", fused_batch_norm, Strides::kContiguous);
+LS_KERNEL(CUDA, "_native_batch_norm_legit_no_training", batch_norm_no_training,
+          Strides::kContiguous);
+LS_KERNEL(CUDA, "native_batch_norm_backward", native_batch_norm_backward, Strides::kContiguous);
+
+}  // namespace lockstep::cuda

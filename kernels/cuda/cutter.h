@@ -1,0 +1,44 @@
+#pragma once
+
+#include "kernels/cuda/divider.h"
+
+namespace lockstep::cuda {
+
+/// Cuts element numbers into pieces of `size`, fast where all are below 2^31.
+struct Cutter {
+  int64_t size;
+  bool fast;
+  Divider divider;
+
+  Cutter() = default;
+  /// For numbers below `end`.
+  Cutter(int64_t piece, int64_t end) : size(piece), fast(false), divider(1) {
+    constexpr int64_t kFast = int64_t{1} << 31;
+    if (end > kFast || piece >= kFast || piece <= 0) return;
+    fast = true;
+    divider = Divider(static_cast<uint32_t>(piece));
+  }
+
+  /// Which piece number `i` is of; `rest` becomes its place there.
+  LS_HOST_DEVICE int64_t cut(int64_t i, int64_t& rest) const {
+    if (!fast) {
+      rest = i % size;
+      return i / size;
+    }
+    const auto small = static_cast<uint32_t>(i);
+    const uint32_t piece = divider.quotient(small);
+    rest = static_cast<int64_t>(small - piece * divider.divisor);
+    return static_cast<int64_t>(piece);
+  }
+  LS_HOST_DEVICE int64_t quotient(int64_t i) const {
+    int64_t rest;
+    return cut(i, rest);
+  }
+  LS_HOST_DEVICE int64_t remainder(int64_t i) const {
+    int64_t rest;
+    cut(i, rest);
+    return rest;
+  }
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/numbers.h"
+
+namespace lockstep::cuda {
+
+/// A call of a group norm, either direction, over contiguous [samples, channels, positions].
+struct GroupNorm {
+  const void* input;
+  const void* grad_out;  ///< backward
+  void* result;          ///< out, or grad_input
+  int64_t samples, channels, positions;
+  int64_t groups, width;  ///< width: channels of a group
+  Cutter place;           ///< cuts elements of a group into channels
+  Numbers mean, root;     ///< [samples, groups]
+  Numbers weight, bias;   ///< [channels]
+  Numbers grad_weight, grad_bias;
+  double* sums;  ///< backward: two for each sample and channel
+  double eps;
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,58 @@
+#include "core/ops/batch_norm.h"
+
+#include <gtest/gtest.h>
+
+#include "core/ops/pointwise.h"
+#include "kernels/cuda/batch_norm.h"
+#include "tests/cuda/agreement.h"
+
+namespace lockstep {
+namespace {
+
+/// Input, weight, bias, running mean and variance.
+std::vector<Tensor> arguments_of(const Dims& shape, DType dtype) {
+  const int64_t channels = shape[1];
+  return {random_leaf(shape, dtype, 1), random_leaf({channels}, dtype, 2),
+          random_leaf({channels}, dtype, 3), random_tensor({channels}, dtype, 4),
+          mul(random_tensor({channels}, dtype, 5), random_tensor({channels}, dtype, 5))};
+}
+
+Compute normalised(bool train) {
+  return [train](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+    return {batch_norm(t[0], t[1], t[2], t[3], t[4], train, 0.1, 1e-5), t[3], t[4]};
+  };
+}
+
+TEST(CudaBatchNorm, AgreesWithTheCpuInBothModes) {
+  // Rows; places that fill no pack of 16 bytes; those that do; parts of channels.
+  for (const Dims& shape : {Dims{6, 5}, Dims{3, 2, 7}, Dims{2, 3, 4, 8}, Dims{3, 1, 50, 60}}) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
+      for (const bool train : {false, true}) {
+        SCOPED_TRACE(testing::Message() << to_string(shape) << to_string(dtype) << train);
+        expect_agreement(arguments_of(shape, dtype), normalised(train), 3 * rounding_of(dtype));
+      }
+    }
+  }
+}
+
+TEST(CudaBatchNorm, WithoutWeightsAndRunningStatistics) {
+  expect_agreement({random_leaf({4, 3, 5})}, [](const std::vector<Tensor>& t) {
+    return std::vector<Tensor>{batch_norm(t[0], {}, {}, {}, {}, true)};
+  });
+}
+
+TEST(CudaBatchNorm, VarianceFarFromZeroLosesNoDigits) {
+  const Tensor x = add(random_tensor({4, 2, 3000}), 1000).set_requires_grad();
+  expect_agreement({x}, [](const std::vector<Tensor>& t) {
+    return std::vector<Tensor>{batch_norm(t[0], {}, {}, {}, {}, true)};
+  });
+}
+
+TEST(CudaBatchNorm, PartsOfAChannelAreLongAndFillTheGpu) {
+  EXPECT_EQ(cuda::batch_norm_part(64, 100), 4096);
+  EXPECT_EQ(cuda::batch_norm_part(64, 80000), 10000);
+  EXPECT_EQ(cuda::batch_norm_part(4096, 1 << 20), 1 << 20);
+}
+
+}  // namespace
+}  // namespace lockstep
