@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/kernel_arguments.h"
 #include "core/shape.h"
 
-namespace lockstep::cpu {
+namespace lockstep {
 
 /// A convolution as its kernels see it, whichever of its three tensors is wanted:
 ///   image  [batch, channels, image...]
@@ -43,6 +43,12 @@ struct ConvProblem {
   bool is_empty() const { return batch * image_count() * weight_count() * map_count() == 0; }
 };
 
+/// `input` is the map of a transposed convolution, else the image; `output` is the other. A list
+/// has a number for each spatial dimension, or one for all.
+ConvProblem make_conv_problem(const TensorArg& input, const TensorArg& weight,
+                              const TensorArg& output, IntList stride, IntList padding,
+                              IntList dilation, bool transposed, int64_t groups);
+
 /// Which tensor is computed from the other two.
 enum class ConvResult : uint8_t { kImage, kWeight, kMap };
 
@@ -66,4 +72,4 @@ inline int64_t weight_parts(const ConvProblem& p) {
   return std::clamp<int64_t>(parts, 1, most);
 }
 
-}  // namespace lockstep::cpu
+}  // namespace lockstep

@@ -16,32 +16,6 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements worth a thread
 
-/// One number per spatial dimension, where one may stand for all.
-Dims each(IntList list, size_t rank) {
-  return list.size() == rank ? to_dims(list) : Dims(rank, list[0]);
-}
-
-/// `input` is the map of a transposed convolution, else the image; `output` is the other.
-ConvProblem problem_of(const TensorArg& input, const TensorArg& weight, const TensorArg& output,
-                       IntList stride, IntList padding, IntList dilation, bool transposed,
-                       int64_t groups) {
-  const TensorArg& image = transposed ? output : input;
-  const TensorArg& map = transposed ? input : output;
-  ConvProblem p;
-  p.dtype = input.dtype;
-  p.batch = input.size(0);
-  p.groups = groups;
-  p.channels = image.size(1);
-  p.features = map.size(1);
-  p.image = to_dims(image.sizes().subspan(2));
-  p.kernel = to_dims(weight.sizes().subspan(2));
-  p.map = to_dims(map.sizes().subspan(2));
-  p.stride = each(stride, p.rank());
-  p.padding = each(padding, p.rank());
-  p.dilation = each(dilation, p.rank());
-  return p;
-}
-
 /// A copy of a tensor in a wider dtype C, or room for one.
 template <class C>
 class Widened {
@@ -150,7 +124,7 @@ void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTens
 void convolution(const Out& out, const In& input, const In& weight, const In& bias, IntList stride,
                  IntList padding, IntList dilation, bool transposed, IntList, int64_t groups) {
   const ConvProblem p =
-      problem_of(input, weight, out, stride, padding, dilation, transposed, groups);
+      make_conv_problem(input, weight, out, stride, padding, dilation, transposed, groups);
   ConvTensors tensors;
   tensors.image = transposed ? out.address : input.address;
   tensors.weight = weight.address;
@@ -187,7 +161,7 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
                           IntList padding, IntList dilation, bool transposed, IntList,
                           int64_t groups, BoolList) {
   const ConvProblem p =
-      problem_of(input, weight, grad_output, stride, padding, dilation, transposed, groups);
+      make_conv_problem(input, weight, grad_output, stride, padding, dilation, transposed, groups);
   ConvTensors tensors;
   tensors.image = transposed ? grad_output.address : input.address;
   tensors.weight = weight.address;

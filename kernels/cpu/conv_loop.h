@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cpu/conv_problem.h"
+#include "kernels/conv_problem.h"
 
 namespace lockstep::cpu {
 

@@ -1,0 +1,34 @@
+#include "kernels/conv_problem.h"
+
+namespace lockstep {
+
+namespace {
+
+/// One number per spatial dimension, where one may stand for all.
+Dims each(IntList list, size_t rank) {
+  return list.size() == rank ? to_dims(list) : Dims(rank, list[0]);
+}
+
+}  // namespace
+
+ConvProblem make_conv_problem(const TensorArg& input, const TensorArg& weight,
+                              const TensorArg& output, IntList stride, IntList padding,
+                              IntList dilation, bool transposed, int64_t groups) {
+  const TensorArg& image = transposed ? output : input;
+  const TensorArg& map = transposed ? input : output;
+  ConvProblem p;
+  p.dtype = input.dtype;
+  p.batch = input.size(0);
+  p.groups = groups;
+  p.channels = image.size(1);
+  p.features = map.size(1);
+  p.image = to_dims(image.sizes().subspan(2));
+  p.kernel = to_dims(weight.sizes().subspan(2));
+  p.map = to_dims(map.sizes().subspan(2));
+  p.stride = each(stride, p.rank());
+  p.padding = each(padding, p.rank());
+  p.dilation = each(dilation, p.rank());
+  return p;
+}
+
+}  // namespace lockstep

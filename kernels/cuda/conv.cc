@@ -1,0 +1,249 @@
+#include "kernels/cuda/conv.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/library.h"
+#include "kernels/conv_problem.h"
+#include "kernels/cuda/conv.fatbin.h"
+#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/workspace.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+int64_t pieces(int64_t all, int64_t each) { return (all + each - 1) / each; }
+
+/// A number for each of the last three dimensions, where there are fewer `otherwise` in front.
+struct Three {
+  int64_t at[3];
+  Three(const Dims& numbers, int64_t otherwise) {
+    for (size_t d = 0; d < 3; ++d) {
+      const size_t from_end = 3 - d;
+      at[d] = from_end <= numbers.size() ? numbers[numbers.size() - from_end] : otherwise;
+    }
+  }
+};
+
+/// Places of [outer, sizes...] whose numbers are below `end`.
+ConvPlaces places_of(const Three& sizes, int64_t end, int64_t outer_stride) {
+  ConvPlaces places{};
+  const int64_t line = sizes.at[2], plane = sizes.at[1] * line, all = sizes.at[0] * plane;
+  places.outer = Cutter(all, end);
+  places.plane = Cutter(plane, all);
+  places.line = Cutter(line, plane);
+  places.outer_stride = outer_stride;
+  return places;
+}
+
+void set(ConvPlaces& places, const Three& scale, const Three& shift, int sign) {
+  for (int d = 0; d < 3; ++d) {
+    places.scale[d] = static_cast<int32_t>(scale.at[d]);
+    places.shift[d] = static_cast<int32_t>(sign * shift.at[d]);
+  }
+}
+
+Conv product_of(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
+  const int64_t groups = problem.groups;
+  const int64_t channels = problem.channels / groups, features = problem.features / groups;
+  const int64_t kernel_size = problem.kernel_size(), map_size = problem.map_size(),
+                image_size = problem.image_size();
+  const Three image(problem.image, 1), kernel(problem.kernel, 1), map(problem.map, 1);
+  const Three stride(problem.stride, 1), padding(problem.padding, 0), none({}, 0), one({}, 1);
+  const Three dilation(problem.dilation, 1);
+  const int64_t weight_group = features * channels * kernel_size;
+  const int64_t image_group = channels * image_size, map_group = features * map_size;
+
+  Conv p{};
+  p.dtype = problem.dtype;
+  p.groups = groups;
+  std::ranges::fill(p.divisor, 1);
+  const auto set_images = [&](const void* data, const Three& size, int64_t group) {
+    p.right = data;
+    p.right_group = group;
+    for (int d = 0; d < 3; ++d) p.size[d] = static_cast<int32_t>(size.at[d]);
+  };
+  switch (result) {
+    case ConvResult::kMap:
+      p.left = tensors.weight;
+      p.out = tensors.map;
+      set_images(tensors.image, image, image_group);
+      p.rows = features;
+      p.columns = problem.batch * map_size;
+      p.depth = channels * kernel_size;
+      p.left_row = p.depth;
+      p.left_outer = kernel_size;
+      p.out_row = map_size;
+      p.out_outer = problem.map_count();
+      p.left_group = weight_group;
+      p.out_group = map_group;
+      p.columns_at = places_of(map, p.columns, problem.image_count());
+      set(p.columns_at, stride, padding, -1);
+      p.depths_at = places_of(kernel, p.depth, image_size);
+      set(p.depths_at, dilation, none, 1);
+      p.out_outers = p.columns_at.outer;
+      break;
+    case ConvResult::kImage:
+      p.left = tensors.weight;
+      p.out = tensors.image;
+      set_images(tensors.map, map, map_group);
+      p.rows = channels;
+      p.columns = problem.batch * image_size;
+      p.depth = features * kernel_size;
+      p.left_row = kernel_size;
+      p.left_outer = channels * kernel_size;
+      p.out_row = image_size;
+      p.out_outer = problem.image_count();
+      p.left_group = weight_group;
+      p.out_group = image_group;
+      p.columns_at = places_of(image, p.columns, problem.map_count());
+      set(p.columns_at, one, padding, 1);
+      p.depths_at = places_of(kernel, p.depth, map_size);
+      set(p.depths_at, dilation, none, 1);
+      for (int d = 0; d < 3; ++d) {
+        p.depths_at.scale[d] = -p.depths_at.scale[d];
+        p.divisor[d] = static_cast<int32_t>(stride.at[d]);
+      }
+      p.out_outers = p.columns_at.outer;
+      break;
+    case ConvResult::kWeight:
+      p.left = tensors.map;
+      p.out = tensors.weight;
+      set_images(tensors.image, image, image_group);
+      p.rows = features;
+      p.columns = channels * kernel_size;
+      p.depth = problem.batch * map_size;
+      p.left_row = map_size;
+      p.left_outer = problem.map_count();
+      p.out_row = p.columns;
+      p.left_group = map_group;
+      p.out_group = weight_group;
+      p.columns_at = places_of(kernel, p.columns, image_size);
+      set(p.columns_at, dilation, none, 1);
+      p.depths_at = places_of(map, p.depth, problem.image_count());
+      set(p.depths_at, stride, padding, -1);
+      p.out_outers = Cutter(p.columns, p.columns);
+      break;
+  }
+  p.out_count =
+      groups * p.rows * (result == ConvResult::kWeight ? p.columns : problem.batch * p.out_row);
+  return p;
+}
+
+/// Where few results have long sums, as the weights' gradient, these are cut: by shape alone, so
+/// many parts that any GPU is busy, none too short.
+void cut_depth(Conv& p) {
+  constexpr int64_t kBlocks = 132 * 2, kShortest = 512, kMost = 64;
+  const int64_t tiles = pieces(p.rows, Conv::kTile) * pieces(p.columns, Conv::kTile) * p.groups;
+  const int64_t parts = std::clamp<int64_t>(
+      std::min(kBlocks / std::max<int64_t>(tiles, 1), p.depth / kShortest), 1, kMost);
+  p.part = std::max<int64_t>(pieces(p.depth, parts), 1);
+  p.parts = std::max<int64_t>(pieces(p.depth, p.part), 1);
+}
+
+bool is_divided(const Conv& p) {
+  return std::ranges::any_of(p.divisor, [](int32_t divisor) { return divisor != 1; });
+}
+
+void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors,
+              const Numbers& bias) {
+  Conv p = product_of(result, problem, tensors);
+  p.bias = bias;
+  if (p.out_count == 0) return;
+  const bool integers = !is_floating(problem.dtype);
+  const auto kernel = [&](const char* stem) {
+    return integers ? std::string(stem) + "_integers" : kernel_name(stem, problem.dtype);
+  };
+  p.part = std::max<int64_t>(p.depth, 1);
+  p.parts = 1;
+  std::optional<Workspace> part_sums;
+  if (result == ConvResult::kWeight) cut_depth(p);
+  if (p.parts > 1) {
+    const size_t element = integers || problem.dtype == DType::kF64 ? 8 : 4;
+    part_sums.emplace(static_cast<size_t>(p.parts * p.out_count) * element);
+    p.part_sums = part_sums->data();
+  }
+  launch(kImage, kernel(is_divided(p) ? "conv_divided" : "conv_product").c_str(),
+         {.blocks = {static_cast<unsigned>(pieces(p.columns, Conv::kTile)),
+                     static_cast<unsigned>(pieces(p.rows, Conv::kTile)),
+                     static_cast<unsigned>(p.groups * p.parts)},
+          .threads = 256,
+          .shared_bytes = 0},
+         p);
+  if (p.parts == 1) return;
+  launch(kImage, kernel("conv_join").c_str(),
+         {.blocks = {blocks_for(p.out_count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+}
+
+void convolution(const Out& out, const In& input, const In& weight, const In& bias, IntList stride,
+                 IntList padding, IntList dilation, bool transposed, IntList, int64_t groups) {
+  const ConvProblem problem =
+      make_conv_problem(input, weight, out, stride, padding, dilation, transposed, groups);
+  ConvTensors tensors;
+  tensors.image = transposed ? out.address : input.address;
+  tensors.weight = weight.address;
+  tensors.map = transposed ? input.address : out.address;
+  convolve(transposed ? ConvResult::kImage : ConvResult::kMap, problem, tensors, numbers_of(bias));
+}
+
+/// Sums of a gradient [batch, features, places...] over batch and places, in f64.
+void bias_gradient(const Out& out, const In& grad) {
+  ConvBias p{};
+  p.grad = grad.address;
+  p.out = numbers_of(out);
+  p.features = grad.size(1);
+  if (p.features == 0) return;
+  const int64_t places = count_elements(grad.sizes().subspan(2));
+  p.per_feature = grad.size(0) * places;
+  p.places = Cutter(places, grad.numel);
+  constexpr int64_t kShortest = 4096, kMost = 64;
+  p.part = std::max(kShortest, pieces(p.per_feature, kMost));
+  p.parts = pieces(p.per_feature, p.part);
+  const Workspace part_sums(static_cast<size_t>(p.features * p.parts) * sizeof(double));
+  p.part_sums = part_sums.data<double>();
+  if (p.parts > 0) {
+    launch(kImage, kernel_name("conv_bias", grad.dtype).c_str(),
+           {.blocks = {static_cast<unsigned>(p.features), static_cast<unsigned>(p.parts), 1},
+            .threads = 256,
+            .shared_bytes = 0},
+           p);
+  }
+  launch(kImage, "conv_bias_join",
+         {.blocks = {static_cast<unsigned>(pieces(p.features, 256)), 1, 1},
+          .threads = 256,
+          .shared_bytes = 0},
+         p);
+}
+
+void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_output,
+                          const In& input, const In& weight, std::optional<IntList>, IntList stride,
+                          IntList padding, IntList dilation, bool transposed, IntList,
+                          int64_t groups, BoolList) {
+  const ConvProblem problem =
+      make_conv_problem(input, weight, grad_output, stride, padding, dilation, transposed, groups);
+  ConvTensors tensors;
+  tensors.image = transposed ? grad_output.address : input.address;
+  tensors.weight = weight.address;
+  tensors.map = transposed ? input.address : grad_output.address;
+  const Numbers no_bias{};
+  if (dx.defined()) {
+    ConvTensors with = tensors;
+    (transposed ? with.map : with.image) = dx.address;
+    convolve(transposed ? ConvResult::kMap : ConvResult::kImage, problem, with, no_bias);
+  }
+  if (dw.defined()) {
+    ConvTensors with = tensors;
+    with.weight = dw.address;
+    convolve(ConvResult::kWeight, problem, with, no_bias);
+  }
+  if (db.defined()) bias_gradient(db, grad_output);
+}
+
+}  // namespace
+
+LS_KERNEL(CUDA, "convolution", convolution, Strides::kContiguous);
+LS_KERNEL(CUDA, "convolution_backward", convolution_backward, Strides::kContiguous);
+
+}  // namespace lockstep::cuda

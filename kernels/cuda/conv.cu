@@ -1,0 +1,229 @@
+#include <cmath>
+
+#include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/conv.h"
+#include "kernels/cuda/kernel.cuh"
+#include "kernels/cuda/numbers.cuh"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr int kTile = Conv::kTile;
+constexpr int kDepth = 16;   // depths multiplied at a time
+constexpr int kTable = 128;  // depths whose places are found at a time
+constexpr int kThreads = 256;
+
+/// What a place adds to the address and to the coordinates of an image's element.
+struct Place {
+  int64_t base;
+  int32_t at[3];
+};
+
+/// Of number `i`; `outer` and `inner` are its parts.
+__device__ Place place_of(const ConvPlaces& places, int64_t i, int64_t& outer, int64_t& inner) {
+  outer = places.outer.cut(i, inner);
+  int64_t rest, last;
+  const int64_t first = places.plane.cut(inner, rest);
+  const int64_t second = places.line.cut(rest, last);
+  return {outer * places.outer_stride,
+          {static_cast<int32_t>(first) * places.scale[0] + places.shift[0],
+           static_cast<int32_t>(second) * places.scale[1] + places.shift[1],
+           static_cast<int32_t>(last) * places.scale[2] + places.shift[2]}};
+}
+
+/// Offset of the element that two places name together, or -1 outside the image.
+template <bool kDivides>
+__device__ int64_t offset_of(const Conv& p, const Place& a, const Place& b) {
+  int64_t offset = 0;
+  for (int d = 0; d < 3; ++d) {
+    int32_t at = a.at[d] + b.at[d];
+    if constexpr (kDivides) {
+      if (at < 0) return -1;
+      const int32_t quotient = at / p.divisor[d];
+      if (quotient * p.divisor[d] != at) return -1;
+      at = quotient;
+    }
+    if (at < 0 || at >= p.size[d]) return -1;
+    offset = offset * p.size[d] + at;
+  }
+  return a.base + b.base + offset;
+}
+
+template <class C>
+__device__ C multiply_add(C a, C b, C c) {
+  if constexpr (std::is_integral_v<C>) {
+    return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b) +
+                          static_cast<uint64_t>(c));
+  } else {
+    return std::fma(a, b, c);
+  }
+}
+
+/// Elements of one dtype, computed in C.
+template <class T>
+struct Elements {
+  using C = ComputeType<T>;
+  static __device__ C load(const Conv&, const void* data, int64_t i) {
+    return convert<C>(static_cast<const T*>(data)[i]);
+  }
+  static __device__ void store(const Conv&, void* data, int64_t i, C value) {
+    static_cast<T*>(data)[i] = convert<T>(value);
+  }
+};
+/// Of any integer dtype: sums wrap around.
+struct Integers {
+  using C = int64_t;
+  static __device__ C load(const Conv& p, const void* data, int64_t i) {
+    return load_as<int64_t>(
+        p.dtype, static_cast<const char*>(data) + i * static_cast<int64_t>(size_of(p.dtype)));
+  }
+  static __device__ void store(const Conv& p, void* data, int64_t i, C value) {
+    store_as<int64_t>(p.dtype,
+                      static_cast<char*>(data) + i * static_cast<int64_t>(size_of(p.dtype)), value);
+  }
+};
+
+/// A block for 64 x 64 results of one group and part: blockIdx is {columns, rows, group and part}.
+/// Each of its 256 threads has 4 x 4 of them.
+template <class E, bool kDivides>
+__device__ void conv_product(const Conv& p) {
+  using C = typename E::C;
+  using Four = Pack<C, 4>;
+  __shared__ Four left[kDepth][kTile / 4 + 1];
+  __shared__ Four right[kDepth][kTile / 4];
+  __shared__ Place table[kTable];
+  __shared__ int64_t left_offset[kTable];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t group = blockIdx.z % p.groups, part = blockIdx.z / p.groups;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile;
+  const int64_t first_column = static_cast<int64_t>(blockIdx.x) * kTile;
+  const int64_t end = (part + 1) * p.part < p.depth ? (part + 1) * p.part : p.depth;
+  // What this thread loads: one column of `right`, and one of each 16 depths of `left`.
+  const int my_column = thread % kTile, my_depth = thread % kDepth;
+  const bool has_column = first_column + my_column < p.columns;
+  int64_t outer, inner;
+  Place column{};
+  if (has_column) column = place_of(p.columns_at, first_column + my_column, outer, inner);
+  column.base += group * p.right_group;
+  const int64_t left_base = group * p.left_group;
+
+  C sums[4][4] = {};
+  for (int64_t first = part * p.part; first < end; first += kTable) {
+    __syncthreads();
+    if (thread < kTable && first + thread < end) {
+      table[thread] = place_of(p.depths_at, first + thread, outer, inner);
+      left_offset[thread] = left_base + outer * p.left_outer + inner;
+    }
+    __syncthreads();
+    for (int start = 0; start < kTable && first + start < end; start += kDepth) {
+      const int count =
+          static_cast<int>(end - first - start < kDepth ? end - first - start : kDepth);
+      for (int i = thread / kDepth; i < kTile; i += kThreads / kDepth) {
+        const bool there = my_depth < count && first_row + i < p.rows;
+        left[my_depth][i / 4].at[i % 4] =
+            there ? E::load(p, p.left, left_offset[start + my_depth] + (first_row + i) * p.left_row)
+                  : C(0);
+      }
+      for (int i = thread / kTile; i < kDepth; i += kThreads / kTile) {
+        int64_t offset = -1;
+        if (i < count && has_column) offset = offset_of<kDivides>(p, table[start + i], column);
+        right[i][my_column / 4].at[my_column % 4] = offset < 0 ? C(0) : E::load(p, p.right, offset);
+      }
+      __syncthreads();
+#pragma unroll
+      for (int k = 0; k < kDepth; ++k) {
+        const Four a = left[k][thread / 16], b = right[k][thread % 16];
+        for (int i = 0; i < 4; ++i) {
+          for (int j = 0; j < 4; ++j) sums[i][j] = multiply_add(a.at[i], b.at[j], sums[i][j]);
+        }
+      }
+      __syncthreads();
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    const int64_t row = first_row + thread / 16 * 4 + i;
+    if (row >= p.rows) break;
+    for (int j = 0; j < 4; ++j) {
+      const int64_t at = first_column + thread % 16 * 4 + j;
+      if (at >= p.columns) break;
+      int64_t rest;
+      const int64_t sample = p.out_outers.cut(at, rest);
+      const int64_t to = group * p.out_group + row * p.out_row + sample * p.out_outer + rest;
+      if (p.parts > 1) {
+        static_cast<C*>(p.part_sums)[part * p.out_count + to] = sums[i][j];
+        continue;
+      }
+      const double bias = number_at(p.bias, group * p.rows + row, 0);
+      E::store(p, p.out, to, sums[i][j] + static_cast<C>(bias));
+    }
+  }
+}
+
+/// Adds the parts up, in order.
+template <class E>
+__device__ void conv_join(const Conv& p) {
+  using C = typename E::C;
+  using Wide = std::conditional_t<std::is_integral_v<C>, uint64_t, double>;
+  for (int64_t i = grid_thread(); i < p.out_count; i += grid_threads()) {
+    Wide sum = 0;
+    for (int64_t part = 0; part < p.parts; ++part) {
+      sum += static_cast<Wide>(static_cast<const C*>(p.part_sums)[part * p.out_count + i]);
+    }
+    E::store(p, p.out, i, static_cast<C>(sum));
+  }
+}
+
+template <class T>
+__device__ void conv_bias(const ConvBias& p) {
+  const int64_t feature = blockIdx.x;
+  const int64_t first = static_cast<int64_t>(blockIdx.y) * p.part;
+  const int64_t end = first + p.part < p.per_feature ? first + p.part : p.per_feature;
+  double sum = 0;
+  for (int64_t i = first + threadIdx.x; i < end; i += blockDim.x) {
+    int64_t place;
+    const int64_t sample = p.places.cut(i, place);
+    sum += convert<double>(
+        static_cast<const T*>(p.grad)[(sample * p.features + feature) * p.places.size + place]);
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) p.part_sums[feature * p.parts + blockIdx.y] = sum;
+}
+
+}  // namespace
+
+}  // namespace lockstep::cuda
+
+using lockstep::BFloat16;
+using lockstep::Half;
+using lockstep::cuda::Conv;
+using lockstep::cuda::ConvBias;
+
+LS_CUDA_KERNEL(conv_bias_join, ConvBias, 256) {
+  const int64_t feature = lockstep::cuda::grid_thread();
+  if (feature >= p.features) return;
+  double sum = 0;
+  for (int64_t part = 0; part < p.parts; ++part) sum += p.part_sums[feature * p.parts + part];
+  lockstep::cuda::store_number(p.out, feature, sum);
+}
+
+#define LS_CONV(E, suffix)                                     \
+  LS_CUDA_KERNEL(conv_product_##suffix, Conv, 256) {           \
+    lockstep::cuda::conv_product<lockstep::cuda::E, false>(p); \
+  }                                                            \
+  LS_CUDA_KERNEL(conv_divided_##suffix, Conv, 256) {           \
+    lockstep::cuda::conv_product<lockstep::cuda::E, true>(p);  \
+  }                                                            \
+  LS_CUDA_KERNEL(conv_join_##suffix, Conv, 256) { lockstep::cuda::conv_join<lockstep::cuda::E>(p); }
+LS_CONV(Elements<float>, f32)
+LS_CONV(Elements<double>, f64)
+LS_CONV(Elements<Half>, f16)
+LS_CONV(Elements<BFloat16>, bf16)
+LS_CONV(Integers, integers)
+
+#define LS_CONV_BIAS(T, suffix) \
+  LS_CUDA_KERNEL(conv_bias_##suffix, ConvBias, 256) { lockstep::cuda::conv_bias<T>(p); }
+LS_CONV_BIAS(float, f32)
+LS_CONV_BIAS(double, f64)
+LS_CONV_BIAS(Half, f16)
+LS_CONV_BIAS(BFloat16, bf16)

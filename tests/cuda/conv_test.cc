@@ -1,0 +1,80 @@
+#include "core/ops/conv.h"
+
+#include <gtest/gtest.h>
+
+#include "core/ops/pointwise.h"
+#include "tests/cuda/agreement.h"
+
+namespace lockstep {
+namespace {
+
+struct Options {
+  Dims stride = {1}, padding = {0}, dilation = {1};
+  bool transposed = false;
+  Dims output_padding = {0};
+  int64_t groups = 1;
+};
+
+/// Of input, weight and bias.
+Compute convolved(const Options& o) {
+  return [o](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+    return {convolution(t[0], t[1], t[2], o.stride, o.padding, o.dilation, o.transposed,
+                        o.output_padding, o.groups)};
+  };
+}
+
+void expect_convolved(const Dims& input, const Dims& weight, const Options& options,
+                      DType dtype = DType::kF32) {
+  SCOPED_TRACE(to_string(input) + " and " + to_string(weight));
+  const int64_t features = options.transposed ? weight[1] * options.groups : weight[0];
+  expect_agreement({random_leaf(input, dtype, 1), random_leaf(weight, dtype, 2),
+                    random_leaf({features}, dtype, 3)},
+                   convolved(options), 3 * rounding_of(dtype));
+}
+
+TEST(CudaConv, OneToThreeDimensionsAgreeWithTheCpu) {
+  expect_convolved({2, 3, 11}, {4, 3, 3}, {.stride = {2}, .padding = {1}});
+  expect_convolved({2, 3, 9, 7}, {5, 3, 3, 2},
+                   {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}});
+  expect_convolved({1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, {.stride = {1, 2, 3}, .padding = {1}});
+}
+
+TEST(CudaConv, TilesOfRowsAndColumnsAndManyDepths) {
+  // More than 64 features, more than 64 places, more than 128 depths.
+  expect_convolved({1, 17, 9, 9}, {70, 17, 3, 3}, {.padding = {1, 1}});
+}
+
+TEST(CudaConv, GroupsAreConvolvedEachByItself) {
+  expect_convolved({2, 6, 8, 8}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2});
+  expect_convolved({2, 5, 8, 8}, {5, 1, 3, 3}, {.stride = {2, 2}, .groups = 5});
+}
+
+TEST(CudaConv, TransposedConvolutionsAgreeWithTheCpu) {
+  expect_convolved(
+      {2, 4, 5, 6}, {4, 3, 3, 2},
+      {.stride = {2, 3}, .padding = {1, 0}, .transposed = true, .output_padding = {1, 1}});
+  expect_convolved({2, 4, 7}, {4, 2, 3}, {.dilation = {2}, .transposed = true, .groups = 2});
+}
+
+TEST(CudaConv, LongSumsOfAWeightAreCutIntoParts) {
+  expect_convolved({3, 2, 30, 30}, {3, 2, 3, 3}, {.padding = {1, 1}});
+}
+
+TEST(CudaConv, HalvesAndDoublesAgreeWithTheCpu) {
+  for (const DType dtype : {DType::kF64, DType::kBF16, DType::kF16}) {
+    expect_convolved({2, 3, 9, 9}, {5, 3, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, dtype);
+  }
+}
+
+TEST(CudaConv, IntegersWrapAround) {
+  const Tensor image = mul(random_tensor({1, 2, 6, 6}), 100).to(DType::kI8);
+  const Tensor weight = mul(random_tensor({2, 2, 3, 3}), 100).to(DType::kI8);
+  expect_agreement({image, weight, Tensor()}, convolved({}), 0);
+}
+
+TEST(CudaConv, ABatchOfNothingHasAGradientOfZeros) {
+  expect_convolved({0, 3, 8, 8}, {4, 3, 3, 3}, {});
+}
+
+}  // namespace
+}  // namespace lockstep
