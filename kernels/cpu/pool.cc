@@ -8,21 +8,18 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/pool_windows.h"
 
 namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements read that are worth a thread
+constexpr int64_t kGrain = 8192;              // elements read that are worth a thread
+constexpr std::array<int64_t, 1> kOne = {1};  // the dilation of windows that have none
 
-/// The part of one window along one dimension that lies inside the input.
-struct Span {
-  int64_t first;
-  int64_t last;     ///< one behind the end
-  int64_t counted;  ///< places that a mean divides by
-};
+using Span = PoolSpan;
 
-/// All windows along one dimension.
+/// All windows along one dimension, found once.
 struct Axis {
   int64_t size = 1;
   int64_t step = 1;  ///< between the places of one window
@@ -32,55 +29,13 @@ struct Axis {
 /// The last three dimensions; where there are two, the first of the three has size 1.
 using Axes = std::array<Axis, 3>;
 
-int64_t number_of(IntList list, size_t i) { return list.size() == 1 ? list[0] : list[i]; }
-
-/// `count` windows of a fixed size and stride.
-Axis strided_axis(int64_t size, int64_t count, int64_t kernel, int64_t stride, int64_t padding,
-                  int64_t dilation, bool count_include_pad) {
-  Axis axis{size, dilation, {}};
-  for (int64_t o = 0; o < count; ++o) {
-    const int64_t start = o * stride - padding;
-    const int64_t end = start + dilation * (kernel - 1) + 1;
-    const int64_t before = start < 0 ? (-start + dilation - 1) / dilation * dilation : 0;
-    const int64_t first = start + before, last = std::max(first, std::min(end, size));
-    const int64_t padded = std::min(end, size + padding) - start;
-    axis.windows.push_back({first, last, count_include_pad ? padded : last - first});
+Axes found(const PoolAxes& axes) {
+  Axes result;
+  for (size_t i = 0; i < 3; ++i) {
+    result[i] = {axes[i].size, axes[i].step, {}};
+    for (int64_t o = 0; o < axes[i].windows; ++o) result[i].windows.push_back(axes[i].window(o));
   }
-  return axis;
-}
-
-/// `count` windows that cut the dimension evenly.
-Axis even_axis(int64_t size, int64_t count) {
-  Axis axis{size, 1, {}};
-  for (int64_t o = 0; o < count; ++o) {
-    const int64_t first = o * size / count;
-    const int64_t last = ((o + 1) * size + count - 1) / count;
-    axis.windows.push_back({first, last, last - first});
-  }
-  return axis;
-}
-
-Axes strided_axes(const TensorArg& input, const TensorArg& output, int spatial, IntList kernel_size,
-                  IntList stride, IntList padding, IntList dilation, bool count_include_pad) {
-  Axes axes;
-  for (int i = 0; i < spatial; ++i) {
-    const auto at = static_cast<size_t>(i);
-    const int64_t kernel = number_of(kernel_size, at);
-    axes[static_cast<size_t>(3 - spatial + i)] =
-        strided_axis(input.size(i - spatial), output.size(i - spatial), kernel,
-                     stride.empty() ? kernel : number_of(stride, at), number_of(padding, at),
-                     number_of(dilation, at), count_include_pad);
-  }
-  return axes;
-}
-
-Axes even_axes(const TensorArg& input, const TensorArg& output, int spatial) {
-  Axes axes;
-  for (int i = 0; i < spatial; ++i) {
-    axes[static_cast<size_t>(3 - spatial + i)] =
-        even_axis(input.size(i - spatial), output.size(i - spatial));
-  }
-  return axes;
+  return result;
 }
 
 int64_t input_size(const Axes& axes) { return axes[0].size * axes[1].size * axes[2].size; }
@@ -196,7 +151,8 @@ template <int kSpatial>
 void avg_pool(const Out& out, const In& self, IntList kernel_size, IntList stride, IntList padding,
               bool, bool count_include_pad, std::optional<int64_t> divisor_override) {
   average(out, self,
-          strided_axes(self, out, kSpatial, kernel_size, stride, padding, {1}, count_include_pad),
+          found(strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, kOne,
+                                  count_include_pad)),
           divisor_override);
 }
 
@@ -205,26 +161,27 @@ void avg_pool_backward(const Out& out, const In& grad_output, const In& self, In
                        IntList stride, IntList padding, bool, bool count_include_pad,
                        std::optional<int64_t> divisor_override) {
   average_backward(out, grad_output,
-                   strided_axes(self, grad_output, kSpatial, kernel_size, stride, padding, {1},
-                                count_include_pad),
+                   found(strided_pool_axes(self, grad_output, kSpatial, kernel_size, stride,
+                                           padding, kOne, count_include_pad)),
                    divisor_override);
 }
 
 template <int kSpatial>
 void adaptive_avg_pool(const Out& out, const In& self, IntList) {
-  average(out, self, even_axes(self, out, kSpatial), std::nullopt);
+  average(out, self, found(even_pool_axes(self, out, kSpatial)), std::nullopt);
 }
 
 template <int kSpatial>
 void adaptive_avg_pool_backward(const Out& out, const In& grad_output, const In& self) {
-  average_backward(out, grad_output, even_axes(self, grad_output, kSpatial), std::nullopt);
+  average_backward(out, grad_output, found(even_pool_axes(self, grad_output, kSpatial)),
+                   std::nullopt);
 }
 
 template <int kSpatial>
 void max_pool(const Out& out, const Out& indices, const In& self, IntList kernel_size,
               IntList stride, IntList padding, IntList dilation, bool) {
   const Axes axes =
-      strided_axes(self, out, kSpatial, kernel_size, stride, padding, dilation, false);
+      found(strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, dilation, false));
   const int64_t in = input_size(axes), outs = output_size(axes);
   with_type(self.dtype, [&]<class T>() {
     using C = std::conditional_t<std::is_integral_v<T>, T, ComputeType<T>>;

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/cuda/fault.h"
+#include "kernels/cuda/kernel.cuh"
+
+namespace lockstep::cuda {
+
+/// Notes that `value` is not in [low, high); the first of all threads is the one that is reported.
+__device__ inline void note_fault(Fault* fault, int64_t value, int64_t low, int64_t high) {
+  if (atomicExch(&fault->hit, 1U) != 0) return;
+  fault->value = value;
+  fault->low = low;
+  fault->high = high;
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/host_device.h"
+
+namespace lockstep {
+
+/// The part of one window along one dimension that lies inside the input.
+struct PoolSpan {
+  int64_t first;
+  int64_t last;     ///< one behind the end
+  int64_t counted;  ///< places that a mean divides by
+};
+
+/// All windows along one dimension: of a fixed size and stride, or such that they cut it evenly.
+struct PoolAxis {
+  int64_t size = 1;
+  int64_t windows = 1;
+  int64_t step = 1;  ///< between the places of one window
+  int64_t kernel = 1, stride = 1, padding = 0;
+  bool even = true;
+  bool counts_padding = false;
+
+  LS_HOST_DEVICE PoolSpan window(int64_t o) const {
+    if (even) {
+      const int64_t first = o * size / windows;
+      const int64_t last = ((o + 1) * size + windows - 1) / windows;
+      return {first, last, last - first};
+    }
+    const int64_t start = o * stride - padding;
+    const int64_t end = start + step * (kernel - 1) + 1;
+    const int64_t before = start < 0 ? (-start + step - 1) / step * step : 0;
+    const int64_t first = start + before, inside = end < size ? end : size;
+    const int64_t last = inside > first ? inside : first;
+    const int64_t padded = (end < size + padding ? end : size + padding) - start;
+    return {first, last, counts_padding ? padded : last - first};
+  }
+
+  /// The first window that may have a place, and one behind the last: all that have it are between.
+  LS_HOST_DEVICE void windows_near(int64_t place, int64_t& first, int64_t& last) const {
+    if (even) {
+      first = place * windows / size;
+      last = ((place + 1) * windows - 1) / size + 1;
+    } else {
+      const int64_t reach = place + padding - step * (kernel - 1);
+      first = reach <= 0 ? 0 : (reach + stride - 1) / stride;
+      last = (place + padding) / stride + 1;
+    }
+    if (last > windows) last = windows;
+  }
+  LS_HOST_DEVICE bool has(const PoolSpan& span, int64_t place) const {
+    return place >= span.first && place < span.last && (place - span.first) % step == 0;
+  }
+};
+
+}  // namespace lockstep
