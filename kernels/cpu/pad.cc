@@ -6,6 +6,7 @@
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/strided_copy.h"
+#include "kernels/pad_border.h"
 
 namespace lockstep::cpu {
 
@@ -34,15 +35,10 @@ void constant_pad_nd(const Out& out, const In& self, IntList pad, Scalar value) 
 }
 
 struct Reflect {
-  static int64_t source(int64_t place, int64_t size) {
-    if (place < 0) return -place;
-    return place >= size ? 2 * (size - 1) - place : place;
-  }
+  static constexpr PadBorder kBorder = {.reflects = true};
 };
 struct Replicate {
-  static int64_t source(int64_t place, int64_t size) {
-    return std::clamp<int64_t>(place, 0, size - 1);
-  }
+  static constexpr PadBorder kBorder = {.reflects = false};
 };
 
 /// Planes of three dimensions, the outer ones of size 1 when there are fewer: for each place of the
@@ -66,7 +62,7 @@ struct Planes {
       const int64_t wide = given ? padded.size(-1 - behind) : 1;
       const int64_t before = given ? padding[2 * static_cast<size_t>(behind)] : 0;
       for (int64_t place = 0; place < wide; ++place) {
-        planes.source[i].push_back(Border::source(place - before, size));
+        planes.source[i].push_back(Border::kBorder.source(place - before, size));
       }
       planes.padded *= wide;
       planes.plain *= size;

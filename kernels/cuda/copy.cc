@@ -1,3 +1,5 @@
+#include "kernels/cuda/copy.h"
+
 #include <array>
 
 #include "core/device_runtime.h"
@@ -31,6 +33,8 @@ void move_bits(const Out& out, const In& src) {
   elementwise<int64_t, int64_t>(to, Same(), from);
 }
 
+}  // namespace
+
 void copy_elements(const Out& out, const In& src) {
   if (out.numel == 0 || (out.address == src.address && out.dtype == src.dtype)) return;
   if (out.dtype == src.dtype && out.contiguous && src.contiguous && out.numel == src.numel) {
@@ -52,6 +56,8 @@ void fill_elements(const Out& out, const Scalar& value) {
     elementwise<int64_t>(out, Constant<int64_t>{value.to_int()});
   }
 }
+
+namespace {
 
 void copy(const Out& out, const In&, const In& src, bool) { copy_elements(out, src); }
 void clone(const Out& out, const In& self, std::optional<MemoryFormat>) {

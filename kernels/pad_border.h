@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/host_device.h"
+
+namespace lockstep {
+
+/// Places from `first` to one before `last`.
+struct PlaceRange {
+  int64_t first;
+  int64_t last;
+};
+
+/// How places beyond a line's ends stand for those inside: mirrored, the end not repeated, or as
+/// the nearest end.
+struct PadBorder {
+  bool reflects;
+
+  /// The place, from 0 to size - 1, that `place` stands for.
+  LS_HOST_DEVICE int64_t source(int64_t place, int64_t size) const {
+    if (reflects) {
+      if (place < 0) return -place;
+      return place >= size ? 2 * (size - 1) - place : place;
+    }
+    if (place < 0) return 0;
+    return place >= size ? size - 1 : place;
+  }
+
+  /// The places that stand for `place`, of a line that goes on from -before to padded - before - 1,
+  /// in order; they are counted from the padded line's start. Returns how many ranges there are.
+  LS_HOST_DEVICE int targets(int64_t place, int64_t size, int64_t before, int64_t padded,
+                             PlaceRange (&ranges)[3]) const {
+    int count = 0;
+    const auto add = [&](int64_t first, int64_t last) {
+      first = first + before > 0 ? first + before : 0;
+      last = last + before < padded ? last + before : padded;
+      if (first < last) ranges[count++] = {first, last};
+    };
+    if (reflects) {
+      if (place > 0) add(-place, -place + 1);
+      add(place, place + 1);
+      const int64_t mirrored = 2 * (size - 1) - place;
+      if (mirrored > place) add(mirrored, mirrored + 1);
+    } else {
+      add(place == 0 ? -before : place, place == size - 1 ? padded - before : place + 1);
+    }
+    return count;
+  }
+};
+
+}  // namespace lockstep
