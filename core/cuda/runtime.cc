@@ -134,6 +134,8 @@ Availability Runtime::availability() {
   return answer;
 }
 
+Context& Runtime::context(int device) { return parts(device).context; }
+
 CUfunction Runtime::function(int device, std::span<const void* const> images, const char* name) {
   return parts(device).modules.function(images, name);
 }
@@ -299,6 +301,13 @@ Runtime& runtime() {
 }
 
 void set_driver_loader(Runtime::Loader load) { runtime().set_loader(std::move(load)); }
+
+Runtime& runtime_of(Device device) {
+  auto* const found = dynamic_cast<Runtime*>(&require_runtime(device));
+  LS_CHECK(found != nullptr, DeviceError, "[cuda] expected a cuda device, got {}.",
+           to_string(device));
+  return *found;
+}
 
 Availability availability() { return runtime().availability(); }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/cuda/availability.h"
+#include "core/cuda/context.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/faults.h"
 #include "core/cuda/launch.h"
@@ -32,6 +33,8 @@ class Runtime final : public DeviceRuntime {
   void set_loader(Loader load);
 
   Availability availability();
+  /// What a thread enters before it calls CUDA's other libraries.
+  Context& context(int device);
   /// A kernel of one of some embedded modules; each is what cmake/Cuda.cmake calls kImage.
   CUfunction function(int device, std::span<const void* const> images, const char* name);
   /// Queues a kernel; `launch` (core/cuda/launch.h) is the usual way.
@@ -82,6 +85,9 @@ class Runtime final : public DeviceRuntime {
 
 /// The one that serves the devices of this process.
 Runtime& runtime();
+/// The one that serves this device, in tests perhaps another. Throws DeviceError unless it is a
+/// cuda device.
+Runtime& runtime_of(Device device);
 
 /// Gives `runtime()` a driver that is not the machine's: for tests and emulators, which call it
 /// before main(). Throws DeviceError when something has asked for a device already.

@@ -1,0 +1,170 @@
+#include "core/cuda/cublas_lt.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "core/check.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+/// Their functions that we call, and what descriptors hold, are the same.
+constexpr size_t kOldestMajor = 12;
+constexpr size_t kNewestMajor = CUBLAS_VER_MAJOR;
+
+std::string version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+std::vector<std::string> listed_folders() {
+  std::vector<std::string> folders;
+  const char* const list = std::getenv("LOCKSTEP_CUDA_LIBRARIES");
+  std::string_view rest = list == nullptr ? "" : list;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    if (end > 0) folders.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return folders;
+}
+
+std::vector<std::string> toolkit_folders() {
+  std::vector<std::string> folders;
+  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && *value != '\0') folders.push_back(std::string(value) + "/lib64");
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  return folders;
+}
+
+/// Of the library that a function is in.
+std::string file_of(void* function, const std::string& otherwise) {
+  Dl_info info{};
+  const bool known =
+      function != nullptr && dladdr(function, &info) != 0 && info.dli_fname != nullptr;
+  return known ? info.dli_fname : otherwise;
+}
+
+std::atomic<CublasLtLibrary*>& current() {
+  // Never destroyed: a product may be the last thing that a program does.
+  static std::atomic<CublasLtLibrary*> library =
+      new CublasLtLibrary([] { return load_cublas_lt(); });
+  return library;
+}
+
+}  // namespace
+
+std::vector<std::string> cublas_lt_files() {
+  std::vector<std::string> files;
+  for (size_t major = kNewestMajor; major >= kOldestMajor; --major) {
+    const std::string name = fmt::format("libcublasLt.so.{}", major);
+    for (const std::string& folder : listed_folders()) files.push_back(folder + "/" + name);
+    files.push_back(name);
+    for (const std::string& folder : toolkit_folders()) files.push_back(folder + "/" + name);
+  }
+  return files;
+}
+
+LoadedCublasLt load_cublas_lt() {
+  std::string reasons;
+  for (const std::string& file : cublas_lt_files()) {
+    LoadedCublasLt loaded = load_cublas_lt(file);
+    if (loaded.reason.empty()) return loaded;
+    reasons += (reasons.empty() ? "" : "; ") + loaded.reason;
+  }
+  LoadedCublasLt none;
+  none.reason = "cuBLASLt was not found (" + reasons +
+                "). Install CUDA's cuBLAS, or put its folder in LOCKSTEP_CUDA_LIBRARIES";
+  return none;
+}
+
+LoadedCublasLt load_cublas_lt(const std::string& file) {
+  void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) {
+    LoadedCublasLt none;
+    const char* const why = dlerror();
+    none.reason = why == nullptr ? file + " cannot be opened" : why;
+    return none;
+  }
+  const auto find = [opened](const char* name) { return dlsym(opened, name); };
+  LoadedCublasLt loaded = read_cublas_lt(file_of(find("cublasLtGetVersion"), file), find);
+  if (!loaded.reason.empty()) dlclose(opened);
+  return loaded;
+}
+
+LoadedCublasLt read_cublas_lt(const std::string& file,
+                              const std::function<void*(const char*)>& find) {
+  LoadedCublasLt none;
+  LoadedCublasLt loaded;
+  loaded.file = file;
+#define LS_CUBLAS_LT_FIND(name)                                                           \
+  loaded.functions.name = reinterpret_cast<decltype(loaded.functions.name)>(find(#name)); \
+  if (loaded.functions.name == nullptr) {                                                 \
+    none.reason = fmt::format("{} has no {}: expected cuBLASLt {} or {}", file, #name,    \
+                              kNewestMajor, kOldestMajor);                                \
+    return none;                                                                          \
+  }
+  LS_CUBLAS_LT_FUNCTIONS(LS_CUBLAS_LT_FIND)
+#undef LS_CUBLAS_LT_FIND
+  loaded.version = loaded.functions.cublasLtGetVersion();
+  const size_t major = loaded.version / 10000;
+  if (major < kOldestMajor || major > kNewestMajor) {
+    none.reason = fmt::format("{} is cuBLASLt {}: expected version {} or {}", file,
+                              version_text(loaded.version), kNewestMajor, kOldestMajor);
+    return none;
+  }
+  return loaded;
+}
+
+const LoadedCublasLt& CublasLtLibrary::loaded() {
+  std::call_once(once_, [this] { loaded_ = load_(); });
+  return loaded_;
+}
+
+void CublasLtLibrary::check(cublasStatus_t status, const char* function) {
+  if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
+    return;
+  const LoadedCublasLt& library = loaded();
+  throw DeviceError(
+      fmt::format("[cuda] {} failed: {} ({}). {} is cuBLASLt {}; CUBLASLT_LOG_LEVEL=2 makes it say "
+                  "more.",
+                  function, library.functions.cublasLtGetStatusName(status),
+                  library.functions.cublasLtGetStatusString(status), library.file,
+                  version_text(library.version)));
+}
+
+cublasLtHandle_t CublasLtLibrary::handle(int device) {
+  const LoadedCublasLt& library = loaded();
+  LS_CHECK(library.reason.empty(), DeviceError, "[cuda] {}.", library.reason);
+  LS_CHECK(device >= 0 && device < kMaxDevices, DeviceError,
+           "[cuda] there is no cuda:{}: expected a device below {}.", device, kMaxDevices);
+  std::atomic<cublasLtHandle_t>& kept = handles_[static_cast<size_t>(device)];
+  cublasLtHandle_t handle = kept.load(std::memory_order_acquire);
+  if (handle != nullptr) [[likely]]
+    return handle;
+  const std::lock_guard lock(mutex_);
+  handle = kept.load(std::memory_order_relaxed);
+  if (handle != nullptr) return handle;
+  const cublasStatus_t status = library.functions.cublasLtCreate(&handle);
+  LS_CHECK(
+      status != CUBLAS_STATUS_NOT_INITIALIZED, DeviceError,
+      "[cuda] cublasLtCreate failed on cuda:{}: {} is cuBLASLt {} and cannot use this machine's "
+      "driver. Install a driver for CUDA {} or newer, or put the folder of an older cuBLASLt "
+      "first in LOCKSTEP_CUDA_LIBRARIES.",
+      device, library.file, version_text(library.version), library.version / 10000);
+  check(status, "cublasLtCreate");
+  kept.store(handle, std::memory_order_release);
+  return handle;
+}
+
+CublasLtLibrary& cublas_lt() { return *current().load(std::memory_order_acquire); }
+
+CublasLtLibrary& set_cublas_lt(CublasLtLibrary& library) {
+  return *current().exchange(&library, std::memory_order_acq_rel);
+}
+
+}  // namespace lockstep::cuda
