@@ -1,9 +1,11 @@
-// What libcuda_emulation.so does when it is loaded, linked or by LD_PRELOAD: cuda:0 is emulated.
+// What libcuda_emulation.so does when it is loaded, linked or by LD_PRELOAD: cuda:0 is emulated,
+// and its matrix products are by the fake cuBLASLt.
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "core/cuda/runtime.h"
+#include "tests/emulation/fake_cublas_lt.h"
 #include "tests/emulation/fake_driver.h"
 
 namespace lockstep::cuda {
@@ -31,6 +33,7 @@ LoadedDriver load_emulated_driver() {
 
 [[maybe_unused]] const bool kInstalled = [] {
   set_driver_loader(&load_emulated_driver);
+  install_fake_cublas_lt();
   return true;
 }();
 

@@ -1,0 +1,497 @@
+#include "tests/emulation/fake_cublas_lt.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/cuda/cublas_lt.h"
+#include "core/cuda/runtime.h"
+#include "core/dtype.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr uint32_t kOperation = 0x0b5e7a01;
+constexpr uint32_t kLayout = 0x0b5e7a02;
+constexpr uint32_t kPreference = 0x0b5e7a03;
+constexpr uint32_t kAlgorithm = 0x0b5e7a04;
+
+// What the library keeps in its opaque structs is its own; this is ours.
+struct Operation {
+  uint32_t kind = kOperation;
+  int32_t compute = 0;
+  int32_t scale = 0;
+  int32_t transpose_a = CUBLAS_OP_N;
+  int32_t transpose_b = CUBLAS_OP_N;
+  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  int32_t bias_type = -1;
+  const void* bias = nullptr;
+  int64_t bias_stride = 0;
+};
+struct Layout {
+  uint32_t kind = kLayout;
+  int32_t type = 0;
+  uint64_t rows = 0;
+  uint64_t columns = 0;
+  int64_t ld = 0;
+  int64_t stride = 0;
+  int32_t batch = 1;
+};
+struct Preference {
+  uint32_t kind = kPreference;
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
+  uint64_t workspace = 0;
+  std::array<uint32_t, 4> alignments = {256, 256, 256, 256};
+};
+struct Algorithm {
+  uint32_t kind = kAlgorithm;
+  uint32_t bias_alignment = 0;
+  uint64_t problem = 0;
+  uint64_t workspace = 0;
+  std::array<uint32_t, 4> alignments = {};
+};
+static_assert(sizeof(Operation) <= sizeof(cublasLtMatmulDescOpaque_t));
+static_assert(sizeof(Layout) <= sizeof(cublasLtMatrixLayoutOpaque_t));
+static_assert(sizeof(Preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
+static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
+
+template <class T>
+T read(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+cublasStatus_t refuse(const std::string& why) {
+  fake_cublas_lt_books().misuse.push_back(why);
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/// Puts an attribute's value into a member, when it has the attribute's size.
+template <class M>
+bool put(M& member, const void* value, size_t bytes) {
+  if (value == nullptr || bytes != sizeof(M)) return false;
+  std::memcpy(&member, value, bytes);
+  return true;
+}
+
+size_t bytes_of(int32_t type) {
+  switch (type) {
+    case CUDA_R_64F:
+      return 8;
+    case CUDA_R_32F:
+      return 4;
+    case CUDA_R_16F:
+    case CUDA_R_16BF:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+uint32_t alignment_of(const void* address) {
+  const auto bits = std::bit_cast<uintptr_t>(address) | 256;
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+/// One call of cublasLtMatmul, but for its addresses.
+struct Problem {
+  Operation operation;
+  Layout a;
+  Layout b;
+  Layout c;
+  Layout d;
+
+  bool has_bias() const { return operation.epilogue == CUBLASLT_EPILOGUE_BIAS; }
+
+  uint64_t hash() const {
+    uint64_t sum = 1469598103934665603u;
+    const auto add = [&](auto value) {
+      sum = (sum ^ static_cast<uint64_t>(value)) * 1099511628211u;
+    };
+    add(operation.compute), add(operation.transpose_a), add(operation.transpose_b);
+    add(operation.epilogue), add(operation.bias_stride);
+    for (const Layout* layout : {&a, &b, &c, &d}) {
+      add(layout->type), add(layout->rows), add(layout->columns);
+      add(layout->ld), add(layout->stride), add(layout->batch);
+    }
+    return sum;
+  }
+
+  /// Why the library would not take it, or "".
+  std::string fault() const {
+    for (const auto& [name, layout] : {std::pair("a", a), {"b", b}, {"c", c}, {"d", d}}) {
+      const std::string matrix(name);
+      if (layout.kind != kLayout) return matrix + " has no layout";
+      if (layout.type != d.type) return matrix + " has another type than d";
+      if (layout.rows == 0 || layout.columns == 0) return matrix + " is empty";
+      if (layout.rows > INT32_MAX || layout.columns > INT32_MAX) return matrix + " is too large";
+      if (layout.ld < static_cast<int64_t>(layout.rows)) return matrix + ": ld < rows";
+      if (layout.batch < 1 || layout.batch != d.batch) return matrix + ": another batch count";
+      if (layout.stride < 0) return matrix + ": a negative batch stride";
+    }
+    if (d.batch > 1 &&
+        d.stride < d.ld * static_cast<int64_t>(d.columns - 1) + static_cast<int64_t>(d.rows)) {
+      return "the matrices of d overlap";
+    }
+    if (operation.kind != kOperation) return "no operation";
+    const bool wide = operation.compute == CUBLAS_COMPUTE_64F;
+    if (bytes_of(d.type) == 0 || wide != (d.type == CUDA_R_64F) ||
+        operation.scale != (wide ? CUDA_R_64F : CUDA_R_32F) ||
+        (!wide && operation.compute != CUBLAS_COMPUTE_32F &&
+         !(operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && d.type == CUDA_R_32F))) {
+      return "compute type and types do not go together";
+    }
+    const bool ta = operation.transpose_a == CUBLAS_OP_T;
+    const bool tb = operation.transpose_b == CUBLAS_OP_T;
+    if ((ta ? a.columns : a.rows) != d.rows) return "a and d: other rows";
+    if ((tb ? b.rows : b.columns) != d.columns) return "b and d: other columns";
+    if ((ta ? a.rows : a.columns) != (tb ? b.columns : b.rows)) return "a and b: other inner sizes";
+    if (c.rows != d.rows || c.columns != d.columns) return "c and d: other sizes";
+    if (operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !has_bias()) return "unknown epilogue";
+    if (has_bias() && wide) return "no epilogue in double";
+    if (has_bias() && operation.bias == nullptr) return "no bias";
+    if (has_bias() && operation.bias_type != d.type) return "bias has another type than d";
+    return "";
+  }
+};
+
+Problem problem_of(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a,
+                   cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d) {
+  return {read<Operation>(operation), read<Layout>(a), read<Layout>(b), read<Layout>(c),
+          read<Layout>(d)};
+}
+
+/// A product on its way through the stream.
+struct Queued {
+  Problem problem;
+  double alpha = 0;
+  double beta = 0;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* c = nullptr;
+  void* d = nullptr;
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+
+  template <class T, class S>
+  void run_as() const {
+    const Problem& p = problem;
+    const bool ta = p.operation.transpose_a == CUBLAS_OP_T;
+    const bool tb = p.operation.transpose_b == CUBLAS_OP_T;
+    const auto depth = static_cast<int64_t>(ta ? p.a.rows : p.a.columns);
+    const auto rows = static_cast<int64_t>(p.d.rows);
+    const auto columns = static_cast<int64_t>(p.d.columns);
+    const int64_t a_row = ta ? p.a.ld : 1;
+    const int64_t a_column = ta ? 1 : p.a.ld;
+    const int64_t b_row = tb ? p.b.ld : 1;
+    const int64_t b_column = tb ? 1 : p.b.ld;
+    for (int32_t batch = 0; batch < p.d.batch; ++batch) {
+      const T* const left = static_cast<const T*>(a) + batch * p.a.stride;
+      const T* const right = static_cast<const T*>(b) + batch * p.b.stride;
+      const T* const added = static_cast<const T*>(c) + batch * p.c.stride;
+      const T* const bias =
+          static_cast<const T*>(p.operation.bias) + batch * p.operation.bias_stride;
+      T* const result = static_cast<T*>(d) + batch * p.d.stride;
+      for (int64_t j = 0; j < columns; ++j) {
+        for (int64_t i = 0; i < rows; ++i) {
+          S sum = 0;
+          for (int64_t k = 0; k < depth; ++k) {
+            sum += static_cast<S>(left[i * a_row + k * a_column]) *
+                   static_cast<S>(right[k * b_row + j * b_column]);
+          }
+          S value = static_cast<S>(alpha) * sum;
+          if (beta != 0) value += static_cast<S>(beta) * static_cast<S>(added[i + j * p.c.ld]);
+          if (p.has_bias()) value += static_cast<S>(bias[i]);
+          result[i + j * p.d.ld] = static_cast<T>(value);
+        }
+      }
+    }
+  }
+
+  void run() const {
+    // What lies there is the library's now.
+    if (workspace_bytes > 0) std::memset(workspace, 0xa5, workspace_bytes);
+    switch (problem.d.type) {
+      case CUDA_R_64F:
+        return run_as<double, double>();
+      case CUDA_R_32F:
+        return run_as<float, float>();
+      case CUDA_R_16F:
+        return run_as<Half, float>();
+      default:
+        return run_as<BFloat16, float>();
+    }
+  }
+};
+
+void CUDA_CB run_queued(void* queued) {
+  const std::unique_ptr<Queued> owned(static_cast<Queued*>(queued));
+  owned->run();
+}
+
+const Driver& driver() { return runtime_of({DeviceType::kCUDA, 0}).context(0).driver(); }
+
+bool is_handle(cublasLtHandle_t handle) {
+  return std::bit_cast<void*>(handle) == &fake_cublas_lt_books();
+}
+
+/// What the table points to: the library's functions, as it declares them.
+struct Calls {
+  static size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+  static const char* cublasLtGetStatusName(cublasStatus_t status) {
+    return status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE"
+                                                 : "CUBLAS_STATUS_OTHER";
+  }
+  static const char* cublasLtGetStatusString(cublasStatus_t) { return "as the fake library says"; }
+
+  static cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+    CUcontext context = nullptr;
+    if (driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+      refuse("cublasLtCreate: no device is current");
+      return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    FakeCublasLtBooks& books = fake_cublas_lt_books();
+    if (!books.can_create) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = std::bit_cast<cublasLtHandle_t>(&books);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  static cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+    return is_handle(handle) ? CUBLAS_STATUS_SUCCESS : refuse("cublasLtDestroy: no handle");
+  }
+
+  static cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t to, size_t bytes,
+                                                        cublasComputeType_t compute,
+                                                        cudaDataType_t scale) {
+    if (bytes != sizeof(*to)) return refuse("cublasLtMatmulDescInit: another size");
+    Operation operation;
+    operation.compute = compute;
+    operation.scale = scale;
+    std::memcpy(to, &operation, sizeof(operation));
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  static cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to,
+                                                       cublasLtMatmulDescAttributes_t which,
+                                                       const void* value, size_t bytes) {
+    auto operation = read<Operation>(to);
+    if (operation.kind != kOperation) return refuse("an operation that was not initialised");
+    const bool taken = [&] {
+      switch (which) {
+        case CUBLASLT_MATMUL_DESC_TRANSA:
+          return put(operation.transpose_a, value, bytes);
+        case CUBLASLT_MATMUL_DESC_TRANSB:
+          return put(operation.transpose_b, value, bytes);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE:
+          return put(operation.epilogue, value, bytes);
+        case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+          return put(operation.bias_type, value, bytes);
+        case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+          return put(operation.bias, value, bytes);
+        case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+          return put(operation.bias_stride, value, bytes);
+        default:
+          return false;
+      }
+    }();
+    std::memcpy(to, &operation, sizeof(operation));
+    return taken ? CUBLAS_STATUS_SUCCESS
+                 : refuse("cublasLtMatmulDescSetAttribute " + std::to_string(which));
+  }
+
+  static cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t to, size_t bytes,
+                                                          cudaDataType type, uint64_t rows,
+                                                          uint64_t columns, int64_t ld) {
+    if (bytes != sizeof(*to)) return refuse("cublasLtMatrixLayoutInit: another size");
+    Layout layout;
+    layout.type = type;
+    layout.rows = rows;
+    layout.columns = columns;
+    layout.ld = ld;
+    std::memcpy(to, &layout, sizeof(layout));
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  static cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t to,
+                                                         cublasLtMatrixLayoutAttribute_t which,
+                                                         const void* value, size_t bytes) {
+    auto layout = read<Layout>(to);
+    if (layout.kind != kLayout) return refuse("a layout that was not initialised");
+    const bool taken = which == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? put(layout.batch, value, bytes)
+                       : which == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET
+                           ? put(layout.stride, value, bytes)
+                           : false;
+    std::memcpy(to, &layout, sizeof(layout));
+    return taken ? CUBLAS_STATUS_SUCCESS
+                 : refuse("cublasLtMatrixLayoutSetAttribute " + std::to_string(which));
+  }
+
+  static cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t to,
+                                                              size_t bytes) {
+    if (bytes != sizeof(*to)) return refuse("cublasLtMatmulPreferenceInit: another size");
+    const Preference preference;
+    std::memcpy(to, &preference, sizeof(preference));
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  static cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
+      cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const void* value,
+      size_t bytes) {
+    auto preference = read<Preference>(to);
+    if (preference.kind != kPreference) return refuse("a preference that was not initialised");
+    const bool taken = [&] {
+      switch (which) {
+        case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+          return put(preference.workspace, value, bytes);
+        case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+          return put(preference.reductions, value, bytes);
+        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+          return put(preference.alignments[0], value, bytes);
+        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+          return put(preference.alignments[1], value, bytes);
+        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+          return put(preference.alignments[2], value, bytes);
+        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+          return put(preference.alignments[3], value, bytes);
+        default:
+          return false;
+      }
+    }();
+    std::memcpy(to, &preference, sizeof(preference));
+    return taken ? CUBLAS_STATUS_SUCCESS
+                 : refuse("cublasLtMatmulPreferenceSetAttribute " + std::to_string(which));
+  }
+
+  static cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+      cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a,
+      cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+      cublasLtMatmulPreference_t preferred, int most, cublasLtMatmulHeuristicResult_t results[],
+      int* count) {
+    FakeCublasLtBooks& books = fake_cublas_lt_books();
+    const Problem problem = problem_of(operation, a, b, c, d);
+    const auto preference = read<Preference>(preferred);
+    if (!is_handle(handle)) return refuse("advice: no handle");
+    if (most < 1 || count == nullptr) return refuse("advice: no room for an answer");
+    if (const std::string why = problem.fault(); !why.empty()) return refuse("advice: " + why);
+    if (preference.kind != kPreference) return refuse("advice: no preference");
+    ++books.advised;
+    books.reduction_schemes = preference.reductions;
+    *count = 0;
+    if (!books.knows_anything || (problem.has_bias() && !books.knows_bias)) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    Algorithm algorithm;
+    algorithm.problem = problem.hash();
+    algorithm.alignments = preference.alignments;
+    algorithm.bias_alignment = problem.has_bias() ? alignment_of(problem.operation.bias) : 1;
+    // No kernel takes more than 16 bytes at once.
+    algorithm.bias_alignment = std::min<uint32_t>(algorithm.bias_alignment, 16);
+    const uint64_t wanted = problem.a.rows * problem.a.columns >= 4096 ? 2048 : 0;
+    algorithm.workspace = std::min(wanted, preference.workspace);
+    // The best one is given up on, as the library may do with what it lists.
+    if (most > 1) {
+      results[0].state = CUBLAS_STATUS_NOT_SUPPORTED;
+      *count = 1;
+    }
+    cublasLtMatmulHeuristicResult_t& result = results[(*count)++];
+    std::memcpy(&result.algo, &algorithm, sizeof(algorithm));
+    result.workspaceSize = algorithm.workspace;
+    result.state = CUBLAS_STATUS_SUCCESS;
+    return CUBLAS_STATUS_SUCCESS;
+  }
+
+  static cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                       const void* alpha, const void* a, cublasLtMatrixLayout_t ad,
+                                       const void* b, cublasLtMatrixLayout_t bd, const void* beta,
+                                       const void* c, cublasLtMatrixLayout_t cd, void* d,
+                                       cublasLtMatrixLayout_t dd,
+                                       const cublasLtMatmulAlgo_t* advised, void* workspace,
+                                       size_t workspace_bytes, cudaStream_t stream) {
+    auto queued = std::make_unique<Queued>();
+    queued->problem = problem_of(operation, ad, bd, cd, dd);
+    const Problem& problem = queued->problem;
+    if (!is_handle(handle)) return refuse("matmul: no handle");
+    if (const std::string why = problem.fault(); !why.empty()) return refuse("matmul: " + why);
+    if (alpha == nullptr || beta == nullptr) return refuse("matmul: no alpha or beta");
+    const bool wide = problem.operation.scale == CUDA_R_64F;
+    queued->alpha = wide ? read<double>(alpha) : read<float>(alpha);
+    queued->beta = wide ? read<double>(beta) : read<float>(beta);
+    if (a == nullptr || b == nullptr || d == nullptr || (queued->beta != 0 && c == nullptr)) {
+      return refuse("matmul: a matrix without an address");
+    }
+    if (c == d && (problem.c.ld != problem.d.ld || problem.c.stride != problem.d.stride)) {
+      return refuse("matmul: in place, but c and d have other layouts");
+    }
+    const auto algorithm = read<Algorithm>(advised);
+    if (algorithm.kind != kAlgorithm || algorithm.problem != problem.hash()) {
+      return refuse("matmul: the algorithm is of another problem");
+    }
+    const void* const addresses[] = {a, b, c, d};
+    for (size_t i = 0; i < 4; ++i) {
+      if (std::bit_cast<uintptr_t>(addresses[i]) % algorithm.alignments[i] != 0) {
+        return refuse("matmul: matrix " + std::to_string(i) + " is less aligned than was said");
+      }
+    }
+    if (problem.has_bias() && alignment_of(problem.operation.bias) < algorithm.bias_alignment) {
+      return refuse("matmul: the bias is less aligned than the algorithm's");
+    }
+    if (workspace_bytes < algorithm.workspace) return refuse("matmul: too little workspace");
+    if (algorithm.workspace > 0 && alignment_of(workspace) < 16) {
+      return refuse("matmul: a workspace that is not aligned");
+    }
+    queued->a = a;
+    queued->b = b;
+    queued->c = c;
+    queued->d = d;
+    queued->workspace = workspace;
+    queued->workspace_bytes = workspace_bytes;
+    if (driver().cuLaunchHostFunc(stream, &run_queued, queued.get()) != CUDA_SUCCESS) {
+      refuse("matmul: the stream takes no work");
+      return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
+    (void)queued.release();  // run_queued's now
+    ++fake_cublas_lt_books().products;
+    return CUBLAS_STATUS_SUCCESS;
+  }
+};
+
+LoadedCublasLt load_fake_cublas_lt() {
+  LoadedCublasLt loaded;
+#define LS_FAKE_CUBLAS_LT(name) loaded.functions.name = &Calls::name;
+  LS_CUBLAS_LT_FUNCTIONS(LS_FAKE_CUBLAS_LT)
+#undef LS_FAKE_CUBLAS_LT
+  loaded.version = CUBLAS_VERSION;
+  loaded.file = "the emulated GPU's cuBLASLt";
+  return loaded;
+}
+
+/// Kept for whoever uses it.
+CublasLtLibrary& install(CublasLtLibrary::Loader load) {
+  return set_cublas_lt(*new CublasLtLibrary(std::move(load)));
+}
+
+LoadedCublasLt load_none() {
+  LoadedCublasLt none;
+  none.reason = "there is no cuBLASLt in this test";
+  return none;
+}
+
+}  // namespace
+
+FakeCublasLtBooks& fake_cublas_lt_books() {
+  static FakeCublasLtBooks books;
+  return books;
+}
+
+void install_fake_cublas_lt() { install(&load_fake_cublas_lt); }
+
+CublasLtScope::CublasLtScope(Library library)
+    : before_(install(library == Library::kFake ? &load_fake_cublas_lt : &load_none)) {
+  fake_cublas_lt_books() = {};
+}
+
+CublasLtScope::~CublasLtScope() { set_cublas_lt(before_); }
+
+}  // namespace lockstep::cuda
