@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/check.h"
 #include "core/kernel_arguments.h"
 #include "kernels/integer_division.h"
 
@@ -15,16 +14,12 @@ class ZeroDivisor {
   functors::Note note() { return {&found_}; }
   /// After the loop: throws Error if there was one.
   void check() const {
-    LS_CHECK(
-        found_ == 0, Error,
-        "[{}] integer division by zero: expected divisors other than 0 for a result of {}, got "
-        "shapes {} ({}) and {} ({}) with a 0 in the second. Cast to a floating dtype for inf "
-        "or NaN.",
-        op_, to_string(out_.dtype), to_string(self_.sizes()), to_string(self_.dtype),
-        to_string(other_.sizes()), to_string(other_.dtype));
+    if (found_ != 0) fail();
   }
 
  private:
+  [[noreturn]] void fail() const;
+
   const char* op_;
   const Out& out_;
   const In& self_;

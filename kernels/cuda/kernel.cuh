@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/cuda/kernel.cuh"
 
 namespace lockstep::cuda {
