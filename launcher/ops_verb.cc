@@ -34,12 +34,13 @@ bool synchronises(const Operator& op) {
   return op.kind() == OpKind::kDynamic || op.kind() == OpKind::kHostValue;
 }
 
-/// Backends with a kernel of the operator's own; the forms of one operator share its kernels.
+/// Backends with a kernel of the operator's own, which the key's fallback is not; the forms of one
+/// operator share its kernels.
 std::vector<std::string_view> kernel_names(const Operator& op) {
   std::vector<std::string_view> names;
   for (int i = 0; i < kKeyCount; ++i) {
     const Key key = static_cast<Key>(i);
-    if (!KeySet::backends().has(key)) continue;
+    if (!KeySet::backends().has(key) || op.explain(key) == "fallback of the key") continue;
     const Operator& root = op.root();
     if (op.kernel(key) != nullptr || op.boxed_kernel(key) != nullptr ||
         root.kernel(key) != nullptr || root.packed_kernel(key) != nullptr) {
