@@ -1,0 +1,75 @@
+#include "kernels/cuda/moments.h"
+
+#include <limits>
+
+#include "core/library.h"
+#include "core/shape.h"
+#include "kernels/cuda/moments.fatbin.h"
+#include "kernels/cuda/reduce_launch.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using MaybeDims = std::optional<IntList>;
+
+ReducePlan plan_for(const In& self, IntList dims) {
+  return plan_reduction(self, dim_mask("reduce", dims, self.rank));
+}
+ReductionKernels kernels_of(const char* name, size_t numbers) {
+  return {kImage, name, numbers * sizeof(double)};
+}
+
+/// `mean` may be null.
+void variance(const Out& out, const Out* mean, const In& self, MaybeDims dims,
+              std::optional<Scalar> correction, int32_t variant) {
+  reduce(kernels_of("moments_var", 3), self, plan_for(self, dims.value_or(IntList())), out, mean,
+         {correction.value_or(1).to_double(), variant});
+}
+void var(const Out& out, const In& self, MaybeDims dims, std::optional<Scalar> correction, bool) {
+  variance(out, nullptr, self, dims, correction, kVariance);
+}
+void standard_deviation(const Out& out, const In& self, MaybeDims dims,
+                        std::optional<Scalar> correction, bool) {
+  variance(out, nullptr, self, dims, correction, kStandardDeviation);
+}
+void var_mean(const Out& out, const Out& mean, const In& self, MaybeDims dims,
+              std::optional<Scalar> correction, bool) {
+  variance(out, &mean, self, dims, correction, kVariance);
+}
+
+void logsumexp(const Out& out, const In& self, IntList dims, bool) {
+  reduce(kernels_of("moments_logsumexp", 2), self, plan_for(self, dims), out);
+}
+
+const char* norm_kernel(DType dtype) {
+  if (dtype == DType::kF32) return "moments_norm_f32";
+  return dtype == DType::kBF16 ? "moments_norm_bf16" : "moments_norm_any";
+}
+
+void vector_norm(const Out& out, const In& self, Scalar ord, MaybeDims dims, bool,
+                 std::optional<DType>) {
+  const ReducePlan plan = plan_for(self, dims.value_or(IntList()));
+  const double p = ord.to_double();
+  const auto run = [&](const char* name, int32_t variant) {
+    reduce(kernels_of(name, 1), self, plan, out, nullptr, {p, variant});
+  };
+  if (p == 0) return run("moments_power", kCountNonzero);
+  if (p == 1) return run("moments_power", kFirstPower);
+  if (p == 2) return run(norm_kernel(self.dtype), 0);
+  if (p == kInfinity) return run("moments_largest", 0);
+  if (p == -kInfinity) return run("moments_smallest", 0);
+  run("moments_power", kAnyPower);
+}
+
+}  // namespace
+
+LS_KERNEL(CUDA, "var.correction", var, Strides::kAny);
+LS_KERNEL(CUDA, "std.correction", standard_deviation, Strides::kAny);
+LS_KERNEL(CUDA, "var_mean.correction", var_mean, Strides::kAny);
+LS_KERNEL(CUDA, "logsumexp", logsumexp, Strides::kAny);
+LS_KERNEL(CUDA, "linalg_vector_norm", vector_norm, Strides::kAny);
+
+}  // namespace lockstep::cuda
