@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+#include "tests/cuda/agreement.h"
+
+namespace lockstep {
+namespace {
+
+constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
+
+std::vector<Tensor> scans(const Tensor& x, int64_t dim) {
+  std::vector<Tensor> results{cumsum(x, dim), cumprod(x, dim)};
+  if (is_floating(x.dtype())) results.push_back(logcumsumexp(x, dim));
+  return results;
+}
+
+TEST(CudaScan, AgreesWithTheCpuAlongRowsAndColumns) {
+  for (const DType dtype : kFloating) {
+    for (const int64_t n : {1, 8, 9, 1000, 1024, 1025, 5000}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << n << " elements");
+      const auto along = [](int64_t dim) {
+        return [dim](const std::vector<Tensor>& t) { return scans(t[0], dim); };
+      };
+      const Tensor x = random_tensor({3, n}, dtype);
+      expect_agreement({x}, along(1), 5 * rounding_of(dtype));
+      expect_agreement({x}, along(0), rounding_of(dtype));
+    }
+  }
+}
+
+TEST(CudaScan, IntegersWrapAroundAsOnTheCpu) {
+  for (const DType dtype : {DType::kI64, DType::kI32, DType::kU8, DType::kBool}) {
+    const Tensor x = mul(random_tensor({2, 3000}), 5).to(DType::kI64).to(dtype);
+    expect_agreement(
+        {x}, [](const std::vector<Tensor>& t) { return scans(t[0], 1); }, 0);
+    expect_agreement(
+        {x}, [](const std::vector<Tensor>& t) { return scans(t[0], 0); }, 0);
+  }
+}
+
+TEST(CudaScan, InfinitiesAndNanAreThoseOfTheCpu) {
+  const Tensor x = random_tensor({3, 40});
+  std::fill_n(x.data<float>(), 20, -std::numeric_limits<float>::infinity());
+  x.data<float>()[40 + 9] = std::numeric_limits<float>::infinity();
+  x.data<float>()[80 + 9] = std::numeric_limits<float>::quiet_NaN();
+  expect_agreement({x}, [](const std::vector<Tensor>& t) { return scans(t[0], 1); });
+}
+
+TEST(CudaScan, LinearRecurrencesAgreeWithTheCpu) {
+  for (const DType dtype : kFloating) {
+    for (const int64_t dim : {0, 1, 2}) {
+      expect_agreement(
+          {random_tensor({3, 50, 7}, dtype, 1), random_tensor({3, 50, 7}, dtype, 2)},
+          [&](const std::vector<Tensor>& t) {
+            return std::vector<Tensor>{linear_recurrence(mul(t[0], 0.5), t[1], dim)};
+          },
+          rounding_of(dtype));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
