@@ -1,9 +1,10 @@
 #include "kernels/cuda/copy.h"
 
-#include <array>
+#include <cmath>
 
 #include "core/device_runtime.h"
 #include "core/library.h"
+#include "kernels/cuda/fill.h"
 #include "kernels/cuda/pointwise.h"
 
 namespace lockstep::cuda {
@@ -50,7 +51,10 @@ void copy_elements(const Out& out, const In& src) {
 }
 
 void fill_elements(const Out& out, const Scalar& value) {
-  if (value.is_floating()) {
+  const double number = value.to_double();
+  if (out.contiguous && number == 0 && !std::signbit(number)) {
+    zero_bytes(out.address, out.numel * static_cast<int64_t>(size_of(out.dtype)));
+  } else if (value.is_floating()) {
     elementwise<double>(out, Constant<double>{value.to_double()});
   } else {
     elementwise<int64_t>(out, Constant<int64_t>{value.to_int()});

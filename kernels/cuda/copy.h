@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-/// Writes src, which broadcasts to out's shape, into out: any strides, any dtypes.
+/// out = src, converted to out's dtype; of any strides, and src broadcasts.
 void copy_elements(const Out& out, const In& src);
-/// Writes one value into every element, any strides.
+/// out = value everywhere.
 void fill_elements(const Out& out, const Scalar& value);
 
 }  // namespace lockstep::cuda

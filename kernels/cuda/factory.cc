@@ -1,0 +1,76 @@
+#include "core/library.h"
+#include "kernels/cuda/copy.h"
+#include "kernels/cuda/fill.fatbin.h"
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/launch.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+using Type = std::optional<DType>;
+using LayoutOption = std::optional<Layout>;
+using DeviceOption = std::optional<Device>;
+using Flag = std::optional<bool>;
+using Format = std::optional<MemoryFormat>;
+
+constexpr unsigned kThreads = 256;
+
+template <int kValue>
+void filled(const Out& out, IntList, Type, LayoutOption, DeviceOption, Flag) {
+  fill_elements(out, kValue);
+}
+template <int kValue>
+void filled_like(const Out& out, const In&, Type, LayoutOption, DeviceOption, Flag, Format) {
+  fill_elements(out, kValue);
+}
+void full(const Out& out, IntList, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
+  fill_elements(out, value);
+}
+void full_like(const Out& out, const In&, Scalar value, Type, LayoutOption, DeviceOption, Flag,
+               Format) {
+  fill_elements(out, value);
+}
+void scalar_tensor(const Out& out, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
+  fill_elements(out, value);
+}
+
+/// As on the cpu (kernels/cpu/factory.cc): in f64, or in int64 where the result or all three
+/// numbers are integers.
+void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutOption, DeviceOption,
+            Flag) {
+  if (out.numel == 0) return;
+  const bool integral =
+      !is_floating(out.dtype) || !(start.is_floating() || end.is_floating() || step.is_floating());
+  const auto run = [&]<class T>(const char* kernel) {
+    launch(kImage, kernel,
+           {.blocks = {blocks_for(out.numel, kThreads * 4), 1, 1}, .threads = kThreads},
+           Sequence<T>{.out = out.address,
+                       .count = out.numel,
+                       .first = start.to<T>(),
+                       .step = step.to<T>(),
+                       .dtype = out.dtype});
+  };
+  integral ? run.template operator()<int64_t>("fill_sequence_i64")
+           : run.template operator()<double>("fill_sequence_f64");
+}
+
+LS_KERNEL(CUDA, "zeros", filled<0>, Strides::kContiguous);
+LS_KERNEL(CUDA, "ones", filled<1>, Strides::kContiguous);
+LS_KERNEL(CUDA, "full", full, Strides::kContiguous);
+LS_KERNEL(CUDA, "scalar_tensor", scalar_tensor, Strides::kContiguous);
+LS_KERNEL(CUDA, "arange.start_step", arange, Strides::kContiguous);
+LS_KERNEL(CUDA, "zeros_like", filled_like<0>, Strides::kAny);
+LS_KERNEL(CUDA, "ones_like", filled_like<1>, Strides::kAny);
+LS_KERNEL(CUDA, "full_like", full_like, Strides::kAny);
+
+}  // namespace
+
+void zero_bytes(void* address, int64_t bytes) {
+  if (bytes == 0) return;
+  launch(kImage, "fill_zeros",
+         {.blocks = {blocks_for(bytes, kThreads * 64), 1, 1}, .threads = kThreads},
+         ZeroBytes{static_cast<char*>(address), bytes});
+}
+
+}  // namespace lockstep::cuda
