@@ -1,0 +1,153 @@
+#include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/optimizer.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kNormBlock = 4096;  // as in core/ops/optimizer.h
+
+template <class T>
+struct AdamW {
+  static constexpr int kStates = 2;
+  const AdamWFactors<T>& f;
+  T keep;
+  __device__ AdamW(const AdamWFactors<T>& factors, bool decays)
+      : f(factors), keep(factors.keep[decays ? 1 : 0]) {}
+  __device__ bool uses(int) const { return true; }
+  __device__ void operator()(T& p, T grad, T* state) const {
+    const T g = f.gradient * grad;
+    const T first = std::fma(f.first, g - state[0], state[0]);
+    const T second = std::fma(f.second_new * g, g, f.second * state[1]);
+    const T root = std::fma(std::sqrt(second), f.inverse_root, f.eps);
+    state[0] = first;
+    state[1] = second;
+    p = std::fma(p, keep, -(f.step_size * first / root));
+  }
+};
+
+template <class T>
+struct Sgd {
+  static constexpr int kStates = 1;
+  const SgdFactors<T>& f;
+  T decay;
+  __device__ Sgd(const SgdFactors<T>& factors, bool decays)
+      : f(factors), decay(factors.decay[decays ? 1 : 0]) {}
+  __device__ bool uses(int) const { return f.has_momentum; }
+  __device__ void operator()(T& p, T grad, T* state) const {
+    const T g = std::fma(decay, p, f.gradient * grad);
+    if (!f.has_momentum) {
+      p = std::fma(-f.lr, g, p);
+      return;
+    }
+    const T b = std::fma(f.momentum, state[0], g);
+    state[0] = b;
+    p = std::fma(-f.lr, std::fma(f.of_buffer, b, f.of_gradient * g), p);
+  }
+};
+
+/// Elements [first, last) of a tensor, kWidth neighbours at a time.
+template <class T, int kWidth, class Rule>
+__device__ void update_part(const OptimizerTensor& tensor, const Rule& rule, int64_t first,
+                            int64_t last) {
+  using Elements = Pack<T, kWidth>;
+  auto* const p = static_cast<Elements*>(tensor.parameter);
+  const auto* const grad = static_cast<const Elements*>(tensor.gradient);
+  for (int64_t i = first / kWidth + threadIdx.x; i < last / kWidth; i += blockDim.x) {
+    Elements parameter = p[i];
+    const Elements gradient = grad[i];
+    Elements states[Rule::kStates] = {};
+    for (int s = 0; s < Rule::kStates; ++s) {
+      if (rule.uses(s)) states[s] = static_cast<const Elements*>(tensor.state[s])[i];
+    }
+    for (int k = 0; k < kWidth; ++k) {
+      T state[Rule::kStates];
+      for (int s = 0; s < Rule::kStates; ++s) state[s] = states[s].at[k];
+      rule(parameter.at[k], gradient.at[k], state);
+      for (int s = 0; s < Rule::kStates; ++s) states[s].at[k] = state[s];
+    }
+    p[i] = parameter;
+    for (int s = 0; s < Rule::kStates; ++s) {
+      if (rule.uses(s)) static_cast<Elements*>(tensor.state[s])[i] = states[s];
+    }
+  }
+}
+
+__device__ bool is_aligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;  // so is null
+}
+
+template <class T, class Rule, class Step>
+__device__ void optimizer_step(const Step& p) {
+  constexpr int kWidth = 16 / sizeof(T);
+  for (uint32_t part = blockIdx.x; part < p.parts; part += gridDim.x) {
+    uint32_t low = 0, high = p.tensors;  // the tensor is the last that begins at or before the part
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      (p.list[middle].first_part <= part ? low : high) = middle;
+    }
+    const OptimizerTensor& tensor = p.list[low];
+    const Rule rule(p.factors, tensor.decays != 0);
+    const int64_t first = static_cast<int64_t>(part - tensor.first_part) * kOptimizerPart;
+    const int64_t end =
+        first + kOptimizerPart < tensor.count ? first + kOptimizerPart : tensor.count;
+    const bool aligned = is_aligned(tensor.parameter) && is_aligned(tensor.gradient) &&
+                         is_aligned(tensor.state[0]) && is_aligned(tensor.state[1]);
+    const int64_t wide_end = aligned ? end / kWidth * kWidth : first;
+    update_part<T, kWidth>(tensor, rule, first, wide_end);
+    update_part<T, 1>(tensor, rule, wide_end, end);
+  }
+}
+
+/// The order of addition depends on the number of elements alone.
+template <class T>
+__device__ void block_square_sums(const BlockSquareSums& p) {
+  constexpr int kWidth = 4;
+  using Elements = Pack<T, kWidth>;
+  for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
+    const T* const x = static_cast<const T*>(p.x) + block * kNormBlock;
+    const int64_t rest = p.count - block * kNormBlock;
+    const int64_t count = rest < kNormBlock ? rest : kNormBlock;
+    const bool aligned = reinterpret_cast<uintptr_t>(x) % sizeof(Elements) == 0;
+    double sum = 0;
+    for (int64_t i = threadIdx.x * kWidth; i < count; i += kThreads * kWidth) {
+      Elements values{};
+      if (aligned && i + kWidth <= count) {
+        values = *reinterpret_cast<const Elements*>(x + i);
+      } else {
+        for (int k = 0; k < kWidth; ++k) values.at[k] = i + k < count ? x[i + k] : T(0);
+      }
+      for (int k = 0; k < kWidth; ++k) {
+        const double value = static_cast<double>(values.at[k]);
+        sum += value * value;
+      }
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) p.out[block] = sum;
+  }
+}
+
+}  // namespace
+
+LS_CUDA_KERNEL(optimizer_adamw_f32, OptimizerStep<AdamWFactors<float>>, kThreads) {
+  optimizer_step<float, AdamW<float>>(p);
+}
+LS_CUDA_KERNEL(optimizer_adamw_f64, OptimizerStep<AdamWFactors<double>>, kThreads) {
+  optimizer_step<double, AdamW<double>>(p);
+}
+LS_CUDA_KERNEL(optimizer_sgd_f32, OptimizerStep<SgdFactors<float>>, kThreads) {
+  optimizer_step<float, Sgd<float>>(p);
+}
+LS_CUDA_KERNEL(optimizer_sgd_f64, OptimizerStep<SgdFactors<double>>, kThreads) {
+  optimizer_step<double, Sgd<double>>(p);
+}
+LS_CUDA_KERNEL(optimizer_square_sums_f32, BlockSquareSums, kThreads) {
+  block_square_sums<float>(p);
+}
+LS_CUDA_KERNEL(optimizer_square_sums_f64, BlockSquareSums, kThreads) {
+  block_square_sums<double>(p);
+}
+
+}  // namespace lockstep::cuda
