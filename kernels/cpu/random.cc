@@ -8,6 +8,7 @@
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"
 #include "kernels/lanes.h"
+#include "kernels/random_numbers.h"
 
 namespace lockstep::cpu {
 
@@ -20,57 +21,41 @@ template <class T>
 inline constexpr int64_t kPerBlock = std::is_same_v<T, double> ? 2 * kGroups : 4 * kGroups;
 
 uint64_t wide(const RandomBlock& words, int pair, int64_t group) {
-  return words.word[2 * pair][group] |
-         (static_cast<uint64_t>(words.word[2 * pair + 1][group]) << 32);
+  return joined_words(words.word[2 * pair][group], words.word[2 * pair + 1][group]);
 }
 
-/// Uniform in [0, 1), `bits` of them random, so that rounding to the dtype cannot reach 1.
-void unit_interval(const RandomBlock& words, int bits, float* values) {
-  const float scale = 1.0F / static_cast<float>(1 << bits);
+void unit_intervals(const RandomBlock& words, int bits, float* values) {
   for (int64_t g = 0; g < kGroups; ++g) {
-    for (int k = 0; k < 4; ++k) {
-      values[4 * g + k] =
-          static_cast<float>(static_cast<int32_t>(words.word[k][g] >> (32 - bits))) * scale;
-    }
+    for (int k = 0; k < 4; ++k) values[4 * g + k] = unit_interval(words.word[k][g], bits);
   }
 }
-void unit_interval(const RandomBlock& words, int, double* values) {
+void unit_intervals(const RandomBlock& words, int, double* values) {
   for (int64_t g = 0; g < kGroups; ++g) {
-    for (int pair = 0; pair < 2; ++pair) {
-      values[2 * g + pair] = static_cast<double>(wide(words, pair, g) >> 11) * 0x1p-53;
-    }
+    for (int pair = 0; pair < 2; ++pair) values[2 * g + pair] = unit_interval(wide(words, pair, g));
   }
 }
 
-/// Box & Muller 1958: sqrt(-2 ln u) is the distance, v the turn of a normal pair.
 void normal_pairs(const RandomBlock& words, float* values) {
   for (int pair = 0; pair < 2; ++pair) {
-    float cosine[kGroups];
-    float sine[kGroups];
+    float first[kGroups];
+    float second[kGroups];
     for (int64_t g = 0; g < kGroups; ++g) {
-      // u in (0, 1], 31 bits: the tails reach 6.6 standard deviations.
-      const int32_t bits = static_cast<int32_t>(words.word[2 * pair][g] >> 1);
-      const float u = (static_cast<float>(bits) + 0.5F) * 0x1p-31F;
-      const int32_t turn_bits = static_cast<int32_t>(words.word[2 * pair + 1][g] >> 8);
-      const SineCosine turn = sincos_turns_f32(static_cast<float>(turn_bits) * 0x1p-24F);
-      const float distance = std::sqrt(-2.0F * log_f32(u));
-      cosine[g] = distance * turn.cosine;
-      sine[g] = distance * turn.sine;
+      const NormalPair<float> normal =
+          normal_pair(words.word[2 * pair][g], words.word[2 * pair + 1][g]);
+      first[g] = normal.first;
+      second[g] = normal.second;
     }
     for (int64_t g = 0; g < kGroups; ++g) {
-      values[4 * g + 2 * pair] = cosine[g];
-      values[4 * g + 2 * pair + 1] = sine[g];
+      values[4 * g + 2 * pair] = first[g];
+      values[4 * g + 2 * pair + 1] = second[g];
     }
   }
 }
 void normal_pairs(const RandomBlock& words, double* values) {
   for (int64_t g = 0; g < kGroups; ++g) {
-    const double u = (static_cast<double>(wide(words, 0, g) >> 11) + 0.5) * 0x1p-53;
-    const double angle =
-        static_cast<double>(wide(words, 1, g) >> 11) * (0x1p-53 * 6.28318530717958647693);
-    const double distance = std::sqrt(-2.0 * std::log(u));
-    values[2 * g] = distance * std::cos(angle);
-    values[2 * g + 1] = distance * std::sin(angle);
+    const NormalPair<double> normal = normal_pair(wide(words, 0, g), wide(words, 1, g));
+    values[2 * g] = normal.first;
+    values[2 * g + 1] = normal.second;
   }
 }
 
@@ -96,7 +81,7 @@ void uniform(const Out& out, const In&, double from, double to, Generator* gener
   const int bits = out.dtype == DType::kBF16 ? 8 : out.dtype == DType::kF16 ? 11 : 24;
   with_floating_lane(out.dtype, [&]<class T>() {
     fill_random<T>(out, key, to - from, from, [bits](const RandomBlock& words, T* values) {
-      unit_interval(words, bits, values);
+      unit_intervals(words, bits, values);
     });
   });
 }
@@ -111,14 +96,9 @@ void normal(const Out& out, const In&, double mean, double std, Generator* gener
 
 /// keep[i] = 1 with probability p, by one word each, whatever the dtype.
 void draw_mask(const RandomBlock& words, double p, uint8_t* keep) {
-  // A word below p 2^32; p = 1 keeps them all.
-  const uint64_t threshold = static_cast<uint64_t>(p * 0x1p32);
-  const uint32_t last = static_cast<uint32_t>(threshold - 1);
-  const uint8_t any = threshold != 0 ? 1 : 0;
+  const KeptWords kept(p);
   for (int64_t g = 0; g < kGroups; ++g) {
-    for (int k = 0; k < 4; ++k) {
-      keep[4 * g + k] = static_cast<uint8_t>(words.word[k][g] <= last ? any : 0);
-    }
+    for (int k = 0; k < 4; ++k) keep[4 * g + k] = kept(words.word[k][g]);
   }
 }
 
@@ -134,7 +114,7 @@ void bernoulli(const Out& out, const In&, double p, Generator* generator) {
                     });
 }
 
-/// from + floor(u (to - from)) for u of 64 random bits; the wide product needs no division.
+/// from + floor(u (to - from)) for u of 64 random bits.
 void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t> to,
                  Generator* generator) {
   const RandomKey key = next_call(generator);
@@ -143,19 +123,16 @@ void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t>
   const uint64_t range = to ? static_cast<uint64_t>(*to) - first : (uint64_t{1} << 63) - first;
   const StoreFunction store = store_function(out.dtype, Lane::kI64);
   const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
-  for_random_blocks(key, out.numel, 2 * kGroups,
-                    [&](const RandomBlock& words, int64_t begin, int64_t count) {
-                      int64_t values[2 * kGroups];
-                      for (int64_t g = 0; g < kGroups; ++g) {
-                        for (int pair = 0; pair < 2; ++pair) {
-                          const unsigned __int128 product =
-                              static_cast<unsigned __int128>(wide(words, pair, g)) * range;
-                          values[2 * g + pair] =
-                              static_cast<int64_t>(first + static_cast<uint64_t>(product >> 64));
-                        }
-                      }
-                      store(count, out.data<char>() + begin * element, element, values);
-                    });
+  for_random_blocks(
+      key, out.numel, 2 * kGroups, [&](const RandomBlock& words, int64_t begin, int64_t count) {
+        int64_t values[2 * kGroups];
+        for (int64_t g = 0; g < kGroups; ++g) {
+          for (int pair = 0; pair < 2; ++pair) {
+            values[2 * g + pair] = static_cast<int64_t>(first + below(wide(words, pair, g), range));
+          }
+        }
+        store(count, out.data<char>() + begin * element, element, values);
+      });
 }
 
 template <class T>
