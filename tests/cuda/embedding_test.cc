@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "core/ops/index.h"
+#include "tests/cuda/same_bits.h"
+
+namespace lockstep {
+namespace {
+
+constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
+
+TEST(CudaEmbedding, CopiesRowsOfAnyWidth) {
+  for (const DType dtype : kFloating) {
+    for (const int64_t width : {1, 3, 4, 8, 33}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << width << " wide");
+      expect_same_bits(
+          {random_tensor({50, width}, dtype), repeated_indices({7, 9}, 50)},
+          [](const std::vector<Tensor>& t) { return std::vector<Tensor>{embedding(t[0], t[1])}; });
+    }
+  }
+}
+
+TEST(CudaEmbedding, GradientsAreAddedInTheOrderOfTheIndices) {
+  for (const DType dtype : kFloating) {
+    for (const int64_t width : {1, 8, 200}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << width << " wide");
+      expect_same_bits({random_tensor({77, width}, dtype), repeated_indices({77}, 30)},
+                       [](const std::vector<Tensor>& t) {
+                         return std::vector<Tensor>{
+                             embedding_dense_backward(t[0], t[1], 30),
+                             embedding_dense_backward(t[0], t[1], 40, 15, true)};
+                       });
+    }
+  }
+}
+
+TEST(CudaEmbedding, ManyIndicesAndManyRowsKeepTheirOrder) {
+  // Units of several warps, and places of one, two and three digits.
+  for (const int64_t rows : {3, 300, 70000}) {
+    expect_same_bits({random_tensor({6000, 2}), repeated_indices({6000}, rows).to(DType::kI32)},
+                     [rows](const std::vector<Tensor>& t) {
+                       return std::vector<Tensor>{embedding_dense_backward(t[0], t[1], rows)};
+                     });
+  }
+}
+
+TEST(CudaEmbedding, NothingIsTheGradientOfNothing) {
+  expect_same_bits({zeros({0, 3}), zeros({0}, DType::kI64)}, [](const std::vector<Tensor>& t) {
+    return std::vector<Tensor>{embedding_dense_backward(t[0], t[1], 4)};
+  });
+}
+
+}  // namespace
+}  // namespace lockstep

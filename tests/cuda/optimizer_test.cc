@@ -1,0 +1,107 @@
+#include "core/ops/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "core/ops/pointwise.h"
+#include "core/ops/view.h"
+#include "kernels/cuda/optimizer.h"
+#include "tests/cuda/same_bits.h"
+
+namespace lockstep {
+namespace {
+
+/// Parameters with gradients and two states each: more than one launch takes, some of more than one
+/// part, and one whose elements begin between multiples of 16 bytes.
+struct Parameters {
+  std::vector<Tensor> values, grads, first, second;
+
+  Parameters(DType dtype, Device device) {
+    Generator generator(3);
+    const auto add = [&](int64_t size, int64_t offset) {
+      for (std::vector<Tensor>* list : {&values, &grads, &first, &second}) {
+        const Tensor drawn = randn({size + offset}, dtype, &generator).to(device);
+        list->push_back(drawn.slice(0, offset));
+      }
+      second.back().copy_(second.back() * second.back());
+    };
+    for (const int64_t size : {1, 6, 0, 9001, 4096}) add(size, 0);
+    add(4099, 1);
+    for (int i = 0; i < 120; ++i) add(i % 7, 0);
+  }
+  std::vector<Tensor> all() const {
+    std::vector<Tensor> tensors = values;
+    for (const auto* list : {&first, &second}) {
+      tensors.insert(tensors.end(), list->begin(), list->end());
+    }
+    return tensors;
+  }
+};
+
+Dims every_second(size_t count) {
+  Dims flags;
+  for (size_t i = 0; i < count; ++i) flags.push_back(static_cast<int64_t>(i % 2));
+  return flags;
+}
+
+/// Two steps leave the same bits on both devices.
+template <class Step>
+void expect_the_steps_of_the_cpu(const Step& step) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const Parameters here(dtype, kCPU), there(dtype, kEmulatedGpu);
+    for (int64_t i = 1; i <= 2; ++i) {
+      step(here, i);
+      step(there, i);
+    }
+    const std::vector<Tensor> got = there.all(), want = here.all();
+    for (size_t i = 0; i < want.size(); ++i) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", tensor " << i);
+      expect_equal_bits(got[i], want[i]);
+    }
+  }
+}
+
+TEST(CudaAdamW, LeavesTheBitsOfTheCpu) {
+  expect_the_steps_of_the_cpu([](const Parameters& p, int64_t step) {
+    _fused_adamw_(p.values, p.grads, p.first, p.second, 0.01, 0.9, 0.95, 0.1, 1e-8, step, 0.7,
+                  every_second(p.values.size()));
+  });
+}
+
+TEST(CudaSgd, LeavesTheBitsOfTheCpuWithAndWithoutMomentum) {
+  for (const bool nesterov : {false, true}) {
+    expect_the_steps_of_the_cpu([nesterov](const Parameters& p, int64_t) {
+      _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, nesterov, 0.05, 0.7);
+    });
+  }
+  expect_the_steps_of_the_cpu([](const Parameters& p, int64_t) {
+    _fused_sgd_(p.values, p.grads, {}, 0.1, 0, false, 0.05, 1, every_second(p.values.size()));
+  });
+}
+
+TEST(CudaBlockSquareSums, AreThoseOfTheCpuUpToF64Rounding) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t count : {1, 5, 4096, 10007}) {
+      expect_agreement(
+          {random_tensor({count}, dtype)},
+          [](const std::vector<Tensor>& t) {
+            return std::vector<Tensor>{_block_square_sums(t[0])};
+          },
+          1e-14);
+    }
+  }
+}
+
+TEST(CudaBlockSquareSums, HaveTheSameBitsWhereverTheTensorLies) {
+  const Tensor x = random_tensor({9003}).to(kEmulatedGpu);
+  const Tensor elsewhere = empty_tensor({9004}, DType::kF32, kEmulatedGpu).slice(0, 1);
+  elsewhere.copy_(x);
+  expect_equal_bits(_block_square_sums(elsewhere), _block_square_sums(x));
+}
+
+TEST(CudaOptimizerStep, FitsIntoTheParametersOfALaunch) {
+  EXPECT_LE(sizeof(cuda::OptimizerStep<cuda::AdamWFactors<double>>), 4096U);
+  EXPECT_LE(sizeof(cuda::OptimizerStep<cuda::SgdFactors<double>>), 4096U);
+}
+
+}  // namespace
+}  // namespace lockstep
