@@ -1,11 +1,17 @@
 #include "kernels/cuda/copy.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/library.h"
+#include "kernels/cuda/copy_units.fatbin.h"
+#include "kernels/cuda/copy_units.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/pointwise.h"
+#include "kernels/strided_plan.h"
 
 namespace lockstep::cuda {
 
@@ -13,25 +19,47 @@ namespace {
 
 using namespace functors;
 
-/// An integer dtype of the element's size: elements that keep their dtype are moved as bits.
-DType bits_of(DType dtype) {
-  switch (size_of(dtype)) {
-    case 1:
-      return DType::kU8;
-    case 2:
-      return DType::kI16;
-    case 4:
-      return DType::kI32;
-    default:
-      return DType::kI64;
+/// Whether a plan's rows can be moved in pieces of `unit` bytes.
+bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
+  if (plan.sizes[0] * element % unit != 0) return false;
+  for (int o = 0; o < 2; ++o) {
+    if (plan.strides[o][0] != element) return false;
+    if (reinterpret_cast<uintptr_t>(plan.address[o]) % static_cast<size_t>(unit) != 0) return false;
+    for (int d = 1; d < plan.rank; ++d) {
+      if (plan.strides[o][d] % unit != 0) return false;
+    }
   }
+  return true;
 }
 
-void move_bits(const Out& out, const In& src) {
-  Out to = out;
-  In from = src;
-  to.dtype = from.dtype = bits_of(out.dtype);
-  elementwise<int64_t, int64_t>(to, Same(), from);
+/// Elements that keep their dtype, whatever it is; neighbours in both tensors move together.
+void move_elements(const Out& out, const In& src) {
+  const In* const inputs[] = {&src};
+  StridedPlan plan;
+  make_plan(plan, out, inputs);
+  const int64_t element = static_cast<int64_t>(size_of(out.dtype));
+  int64_t unit = 16;
+  while (unit > element && !moves_in(plan, element, unit)) unit /= 2;
+  if (unit > element) {
+    plan.sizes[0] = plan.sizes[0] * element / unit;
+    plan.strides[0][0] = plan.strides[1][0] = unit;
+  }
+  CopyUnits copy{.from = plan.address[1],
+                 .to = plan.address[0],
+                 .count = plan.numel * element / unit,
+                 .walk = {}};
+  LS_CHECK(plan.rank <= Walk<2>::kMaxRank, ShapeError,
+           "[copy] too many dimensions that are not neighbours in memory: expected at most {} on "
+           "cuda, got {}. Reshape the tensors to fewer.",
+           Walk<2>::kMaxRank, plan.rank);
+  copy.walk.rank = plan.rank;
+  for (int d = 0; d < plan.rank; ++d) {
+    copy.walk.sizes[d] = AnyDivider(plan.sizes[d], copy.count);
+    for (int o = 0; o < 2; ++o) copy.walk.strides[o][d] = plan.strides[o][d];
+  }
+  constexpr unsigned kThreads = 256;
+  launch(kImage, fmt::format("copy_units_{}", unit).c_str(),
+         {.blocks = {blocks_for(copy.count, kThreads * 4), 1, 1}, .threads = kThreads}, copy);
 }
 
 }  // namespace
@@ -44,7 +72,7 @@ void copy_elements(const Out& out, const In& src) {
         .copy(stream, out.address, src.address, static_cast<size_t>(out.numel) * size_of(out.dtype),
               Transfer::kWithin);
   } else if (out.dtype == src.dtype) {
-    move_bits(out, src);
+    move_elements(out, src);
   } else {
     with_lane(src.dtype, [&]<class T>() { elementwise<T, T>(out, Same(), src); });
   }

@@ -1,0 +1,48 @@
+#include "core/ops/copy.h"
+
+#include <gtest/gtest.h>
+
+#include "core/ops/view.h"
+#include "tests/cuda/same_bits.h"
+
+namespace lockstep {
+namespace {
+
+constexpr DType kDtypes[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64, DType::kU8};
+
+TEST(CudaCopy, OfPermutedRowsOfAnyWidth) {
+  for (const DType dtype : kDtypes) {
+    for (const int64_t width : {1, 2, 3, 4, 6, 16}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", rows of " << width);
+      expect_same_bits({repeated_indices({3, 5, 4, width}, 100).to(dtype)},
+                       [](const std::vector<Tensor>& t) {
+                         return std::vector<Tensor>{t[0].transpose(1, 2).contiguous(),
+                                                    t[0].transpose(0, 3).contiguous(),
+                                                    t[0].slice(1, 1, 5, 2).contiguous()};
+                       });
+    }
+  }
+}
+
+TEST(CudaCopy, WritesBetweenWhatStays) {
+  for (const int64_t first : {0, 1, 4}) {
+    for (const int64_t width : {4, 5, 8}) {
+      expect_same_bits({repeated_indices({6, 20}, 100).to(DType::kF32), random_tensor({6, width})},
+                       [&](const std::vector<Tensor>& t) {
+                         const Tensor whole = t[0].clone();
+                         whole.slice(1, first, first + width).copy_(t[1]);
+                         return std::vector<Tensor>{whole};
+                       });
+    }
+  }
+}
+
+TEST(CudaCopy, RepeatsWhatIsExpanded) {
+  expect_same_bits({random_tensor({5, 1, 8})}, [](const std::vector<Tensor>& t) {
+    return std::vector<Tensor>{t[0].expand({5, 3, 8}).contiguous(),
+                               t[0].slice(2, 0, 1).expand({5, 3, 8}).contiguous()};
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
