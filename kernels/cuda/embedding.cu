@@ -7,6 +7,22 @@ namespace lockstep::cuda {
 
 namespace {
 
+/// Adds pack k of the next kUses gradients where all are the row's.
+template <int kUses, class T, int kWidth, class C>
+__device__ bool add_rows(const EmbeddingSum& p, const Pack<T, kWidth>* grad, int64_t packs,
+                         int64_t k, int64_t use, uint32_t row, C (&sum)[kWidth]) {
+  if (use + kUses > p.count || p.rows[use + kUses - 1] != row) return false;
+  Pack<T, kWidth> part[kUses];
+#pragma unroll
+  for (int j = 0; j < kUses; ++j) part[j] = grad[p.positions[use + j] * packs + k];
+#pragma unroll
+  for (int j = 0; j < kUses; ++j) {
+#pragma unroll
+    for (int c = 0; c < kWidth; ++c) sum[c] += convert<C>(part[j].at[c]);
+  }
+  return true;
+}
+
 /// A block at each first use of a row; threads take kWidth neighbouring columns.
 template <class T, int kWidth>
 __device__ void sum_uses(const EmbeddingSum& p) {
@@ -22,18 +38,10 @@ __device__ void sum_uses(const EmbeddingSum& p) {
     for (int64_t k = threadIdx.x; k < packs; k += blockDim.x) {
       C sum[kWidth] = {};
       int64_t use = first;
-      // Four at a time, in the same order: their loads wait together.
-      for (; use + 4 <= p.count && p.rows[use + 3] == row; use += 4) {
-        Columns part[4];
-        for (int j = 0; j < 4; ++j) part[j] = grad[p.positions[use + j] * packs + k];
-        for (int j = 0; j < 4; ++j) {
-          for (int c = 0; c < kWidth; ++c) sum[c] += convert<C>(part[j].at[c]);
-        }
-      }
-      for (; use < p.count && p.rows[use] == row; ++use) {
-        const Columns part = grad[p.positions[use] * packs + k];
-        for (int c = 0; c < kWidth; ++c) sum[c] += convert<C>(part.at[c]);
-      }
+      // In the same order, but many loads wait together.
+      while (add_rows<16>(p, grad, packs, k, use, row, sum)) use += 16;
+      while (add_rows<4>(p, grad, packs, k, use, row, sum)) use += 4;
+      while (add_rows<1>(p, grad, packs, k, use, row, sum)) ++use;
       Columns result;
       for (int c = 0; c < kWidth; ++c) {
         if (p.divides) sum[c] /= static_cast<C>(use - first);
