@@ -4,6 +4,7 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/resample_taps.h"
 
 namespace lockstep::cpu {
 
@@ -13,83 +14,23 @@ using Number = std::optional<double>;
 
 constexpr int64_t kGrain = 16384;
 
-enum class Filter { kNearest, kLinear, kCubic };
-
-/// Places that one coordinate of the result reads, and their weights.
-struct Taps {
-  int count = 0;
-  int64_t place[4];
-  double weight[4];
-
-  void add(int64_t at, double w) {
-    place[count] = at;
-    weight[count++] = w;
-  }
-};
-
-double cubic(double x) {
-  constexpr double a = -0.75;
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-}
-
-/// Input per result, from the scale where one is given.
-double step_of(int64_t from, int64_t to, Number scale) {
-  return scale && *scale > 0 ? 1 / *scale : static_cast<double>(from) / static_cast<double>(to);
-}
-
-Taps taps_at(Filter filter, int64_t place, int64_t from, int64_t to, bool align_corners,
-             Number scale) {
-  Taps taps;
-  if (filter == Filter::kNearest) {
-    // In f32, as in ATen: which pixel is nearest hangs on the rounding.
-    const float step = static_cast<float>(step_of(from, to, scale));
-    const int64_t nearest =
-        from == to ? place : static_cast<int64_t>(std::floor(static_cast<float>(place) * step));
-    taps.add(std::min(nearest, from - 1), 1);
-    return taps;
-  }
-  if (filter == Filter::kLinear && from == to) {  // whatever scale is given, as in ATen
-    taps.add(place, 1);
-    return taps;
-  }
-  const double index = static_cast<double>(place);
-  double at =
-      align_corners
-          ? (to > 1 ? index * static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0.0)
-          : (index + 0.5) * step_of(from, to, scale) - 0.5;
-  if (filter == Filter::kLinear) {
-    at = std::max(at, 0.0);
-    const int64_t low = std::min(static_cast<int64_t>(at), from - 1);
-    const double share = std::min(at - static_cast<double>(low), 1.0);
-    taps.add(low, 1 - share);
-    taps.add(std::min(low + 1, from - 1), share);
-    return taps;
-  }
-  const double floor = std::floor(at);
-  const double share = at - floor;
-  for (int i = -1; i <= 2; ++i) {
-    taps.add(std::clamp<int64_t>(static_cast<int64_t>(floor) + i, 0, from - 1),
-             cubic(std::abs(share - i)));
-  }
-  return taps;
-}
-
 /// The taps of every row and column of a resampled plane.
 struct Resampling {
   int64_t from[2];
   int64_t to[2];
-  std::vector<Taps> rows;
-  std::vector<Taps> columns;
+  std::vector<ResampleTaps> rows;
+  std::vector<ResampleTaps> columns;
 
-  Resampling(Filter filter, const TensorArg& input, const TensorArg& result, bool align_corners,
-             Number scales_h, Number scales_w)
+  Resampling(ResampleFilter filter, const TensorArg& input, const TensorArg& result,
+             bool align_corners, Number scales_h, Number scales_w)
       : from{input.size(2), input.size(3)}, to{result.size(2), result.size(3)} {
     for (int64_t i = 0; i < to[0]; ++i) {
-      rows.push_back(taps_at(filter, i, from[0], to[0], align_corners, scales_h));
+      rows.push_back(
+          resample_taps({filter, from[0], to[0], align_corners, scales_h.value_or(0)}, i));
     }
     for (int64_t i = 0; i < to[1]; ++i) {
-      columns.push_back(taps_at(filter, i, from[1], to[1], align_corners, scales_w));
+      columns.push_back(
+          resample_taps({filter, from[1], to[1], align_corners, scales_w.value_or(0)}, i));
     }
   }
   int64_t pixels() const { return from[0] * from[1]; }
@@ -99,8 +40,8 @@ struct Resampling {
   template <class Visit>
   void for_each(Visit visit) const {
     int64_t at = 0;
-    for (const Taps& row : rows) {
-      for (const Taps& column : columns) {
+    for (const ResampleTaps& row : rows) {
+      for (const ResampleTaps& column : columns) {
         for (int i = 0; i < row.count; ++i) {
           for (int j = 0; j < column.count; ++j) {
             visit(at, row.place[i] * from[1] + column.place[j], row.weight[i] * column.weight[j]);
@@ -141,10 +82,10 @@ void resample(const Out& to, const In& from, const Resampling& resampling) {
 /// Taps of bytes, with weights of so many binary places that the largest fits into 16 bits.
 class ByteAxis {
  public:
-  explicit ByteAxis(const std::vector<Taps>& taps) {
+  explicit ByteAxis(const std::vector<ResampleTaps>& taps) {
     double largest = 0;
-    for (const Taps& each : taps) {
-      Taps& merged = taps_.emplace_back();
+    for (const ResampleTaps& each : taps) {
+      ResampleTaps& merged = taps_.emplace_back();
       for (int i = 0; i < each.count; ++i) {
         // Places beyond the border were brought to it: they count as one.
         const bool again = merged.count > 0 && merged.place[merged.count - 1] == each.place[i];
@@ -157,7 +98,7 @@ class ByteAxis {
       for (int i = 0; i < merged.count; ++i) largest = std::max(largest, merged.weight[i]);
     }
     while (places_ < 22 && std::floor(0.5 + largest * (1 << (places_ + 1))) < 1 << 15) ++places_;
-    for (Taps& each : taps_) {
+    for (ResampleTaps& each : taps_) {
       for (int i = 0; i < each.count; ++i) {
         each.weight[i] = std::round(each.weight[i] * (1 << places_));
       }
@@ -165,7 +106,7 @@ class ByteAxis {
   }
   /// One row of results from one of elements, both `stride` apart.
   void run(const uint8_t* x, uint8_t* y, int64_t stride) const {
-    for (const Taps& each : taps_) {
+    for (const ResampleTaps& each : taps_) {
       int32_t sum = 1 << (places_ - 1);
       for (int i = 0; i < each.count; ++i) {
         sum += static_cast<int32_t>(each.weight[i]) * x[each.place[i] * stride];
@@ -176,7 +117,7 @@ class ByteAxis {
   }
 
  private:
-  std::vector<Taps> taps_;
+  std::vector<ResampleTaps> taps_;
   int places_ = 0;
 };
 
@@ -211,7 +152,7 @@ void resample_bytes(const Out& to, const In& from, const Resampling& resampling)
 }
 
 void nearest(const Out& out, const In& self, IntList, Number scales_h, Number scales_w) {
-  const Resampling resampling(Filter::kNearest, self, out, false, scales_h, scales_w);
+  const Resampling resampling(ResampleFilter::kNearest, self, out, false, scales_h, scales_w);
   const int64_t pixels = resampling.pixels(), results = resampling.results();
   with_bits(out.dtype, [&]<class T>() {
     parallel_for(0, out.numel / results, std::max<int64_t>(1, kGrain / results),
@@ -227,17 +168,18 @@ void nearest(const Out& out, const In& self, IntList, Number scales_h, Number sc
 }
 void nearest_backward(const Out& out, const In& grad, IntList, IntList, Number scales_h,
                       Number scales_w) {
-  resample<false>(out, grad, Resampling(Filter::kNearest, out, grad, false, scales_h, scales_w));
+  resample<false>(out, grad,
+                  Resampling(ResampleFilter::kNearest, out, grad, false, scales_h, scales_w));
 }
 
-template <Filter kFilter>
+template <ResampleFilter kFilter>
 void smooth(const Out& out, const In& self, IntList, bool align_corners, Number scales_h,
             Number scales_w) {
   const Resampling resampling(kFilter, self, out, align_corners, scales_h, scales_w);
   out.dtype == DType::kU8 ? resample_bytes(out, self, resampling)
                           : resample<true>(out, self, resampling);
 }
-template <Filter kFilter>
+template <ResampleFilter kFilter>
 void smooth_backward(const Out& out, const In& grad, IntList, IntList, bool align_corners,
                      Number scales_h, Number scales_w) {
   resample<false>(out, grad, Resampling(kFilter, out, grad, align_corners, scales_h, scales_w));
@@ -247,11 +189,11 @@ void smooth_backward(const Out& out, const In& grad, IntList, IntList, bool alig
 
 LS_KERNEL(CPU, "upsample_nearest2d", nearest, Strides::kContiguous);
 LS_KERNEL(CPU, "upsample_nearest2d_backward", nearest_backward, Strides::kContiguous);
-LS_KERNEL(CPU, "upsample_bilinear2d", smooth<Filter::kLinear>, Strides::kContiguous);
-LS_KERNEL(CPU, "upsample_bilinear2d_backward", smooth_backward<Filter::kLinear>,
+LS_KERNEL(CPU, "upsample_bilinear2d", smooth<ResampleFilter::kLinear>, Strides::kContiguous);
+LS_KERNEL(CPU, "upsample_bilinear2d_backward", smooth_backward<ResampleFilter::kLinear>,
           Strides::kContiguous);
-LS_KERNEL(CPU, "upsample_bicubic2d", smooth<Filter::kCubic>, Strides::kContiguous);
-LS_KERNEL(CPU, "upsample_bicubic2d_backward", smooth_backward<Filter::kCubic>,
+LS_KERNEL(CPU, "upsample_bicubic2d", smooth<ResampleFilter::kCubic>, Strides::kContiguous);
+LS_KERNEL(CPU, "upsample_bicubic2d_backward", smooth_backward<ResampleFilter::kCubic>,
           Strides::kContiguous);
 
 }  // namespace lockstep::cpu

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/host_device.h"
+
+namespace lockstep {
+
+/// Which pixels a resampled image is made of: the nearest, or those around, weighted.
+enum class ResampleFilter : int32_t { kNearest, kLinear, kCubic };
+
+/// One dimension of images that are resampled.
+struct ResampleAxis {
+  ResampleFilter filter;
+  int64_t from;  ///< places of the input
+  int64_t to;    ///< and of the result
+  bool align_corners;
+  double scale;  ///< result per input; 0 where none is given
+
+  /// Input per result.
+  LS_HOST_DEVICE double step() const {
+    return scale > 0 ? 1 / scale : static_cast<double>(from) / static_cast<double>(to);
+  }
+};
+
+/// Places that one coordinate of the result reads, in order, and their weights.
+struct ResampleTaps {
+  int count = 0;
+  int64_t place[4];
+  double weight[4];
+
+  LS_HOST_DEVICE void add(int64_t at, double w) {
+    place[count] = at;
+    weight[count++] = w;
+  }
+};
+
+/// Keys' cubic convolution (1981), a = -0.75, at a distance below 2.
+LS_HOST_DEVICE inline double cubic_weight(double x) {
+  constexpr double a = -0.75;
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
+
+LS_HOST_DEVICE inline ResampleTaps resample_taps(const ResampleAxis& axis, int64_t place) {
+  const int64_t last = axis.from - 1;
+  const auto inside = [last](int64_t at) { return at < 0 ? 0 : at < last ? at : last; };
+  ResampleTaps taps;
+  if (axis.filter == ResampleFilter::kNearest) {
+    // In f32, as in ATen: which pixel is nearest hangs on the rounding.
+    const float at = static_cast<float>(place) * static_cast<float>(axis.step());
+    taps.add(axis.from == axis.to ? place : inside(static_cast<int64_t>(std::floor(at))), 1);
+    return taps;
+  }
+  if (axis.filter == ResampleFilter::kLinear && axis.from == axis.to) {
+    taps.add(place, 1);  // whatever scale is given, as in ATen
+    return taps;
+  }
+  const double index = static_cast<double>(place);
+  double at = (index + 0.5) * axis.step() - 0.5;
+  if (axis.align_corners) {
+    at = axis.to > 1 ? index * static_cast<double>(last) / static_cast<double>(axis.to - 1) : 0.0;
+  }
+  if (axis.filter == ResampleFilter::kLinear) {
+    at = at > 0 ? at : 0;
+    const int64_t low = inside(static_cast<int64_t>(at));
+    const double behind = at - static_cast<double>(low), share = behind < 1 ? behind : 1;
+    taps.add(low, 1 - share);
+    taps.add(inside(low + 1), share);
+    return taps;
+  }
+  const double floor = std::floor(at), share = at - floor;
+  for (int i = -1; i <= 2; ++i) {
+    taps.add(inside(static_cast<int64_t>(floor) + i), cubic_weight(std::abs(share - i)));
+  }
+  return taps;
+}
+
+}  // namespace lockstep
