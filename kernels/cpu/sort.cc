@@ -3,61 +3,33 @@
 // taken follows from the algorithm: the one ATen uses, so that the indices agree.
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <vector>
 
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/select_rank.h"
+#include "kernels/sort_lines.h"
 
 namespace lockstep::cpu {
 
 namespace {
 
 constexpr int64_t kGrain = 4096;  // elements worth a thread
-constexpr uint64_t kSign = uint64_t{1} << 63;
-constexpr uint64_t kNan = ~uint64_t{0};  // above every number
 
-struct Entry {
-  uint64_t key;
-  int64_t index;
-};
+using Entry = SortEntry;
+
 bool by_key(const Entry& a, const Entry& b) { return a.key < b.key; }
 bool by_key_and_index(const Entry& a, const Entry& b) {
   return a.key < b.key || (a.key == b.key && a.index < b.index);
 }
 
-/// Unsigned keys in the order of the elements; -0 and 0 share one, and so do all NaN.
 template <class T>
 uint64_t key_of(T element) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<uint64_t>(static_cast<int64_t>(element)) ^ kSign;
-  } else {
-    const double value = convert<double>(element) + 0.0;  // turns -0 into 0
-    if (value != value) return kNan;
-    const uint64_t bits = std::bit_cast<uint64_t>(value);
-    return (bits & kSign) != 0 ? ~bits : bits | kSign;
-  }
+  if constexpr (std::is_integral_v<T>) return sort_key(static_cast<int64_t>(element));
+  return sort_key(convert<double>(element));
 }
-
-/// A contiguous tensor as [outer, n, inner] around one dimension.
-struct Lines {
-  Lines(const In& self, int64_t dim) {
-    if (self.rank == 0) return;
-    const int d = static_cast<int>(wrap_dim("sort", dim, self.rank));
-    n = self.size(d);
-    for (int i = 0; i < d; ++i) outer *= self.size(i);
-    for (int i = d + 1; i < self.rank; ++i) inner *= self.size(i);
-  }
-  /// Offset of the first element of a line of another length.
-  int64_t start(int64_t line, int64_t length) const {
-    return line / inner * length * inner + line % inner;
-  }
-  int64_t outer = 1;
-  int64_t n = 1;
-  int64_t inner = 1;
-};
 
 void read_line(const In& self, int64_t start, int64_t step, bool descending,
                std::vector<Entry>& entries) {
@@ -72,7 +44,7 @@ void read_line(const In& self, int64_t start, int64_t step, bool descending,
 }
 
 /// Writes the first `length` entries as the lines of both results.
-void write_line(const Out& values, const Out& indices, const In& self, const Lines& lines,
+void write_line(const Out& values, const Out& indices, const In& self, const SortLines& lines,
                 int64_t line, const Entry* entries, int64_t length) {
   const int64_t from = lines.start(line, lines.n), to = lines.start(line, length);
   for (int64_t i = 0; i < length; ++i) {
@@ -91,9 +63,8 @@ void write_line(const Out& values, const Out& indices, const In& self, const Lin
 template <class Order>
 void order_lines(const Out& values, const Out& indices, const In& self, int64_t dim,
                  bool descending, int64_t length, const Order& order) {
-  const Lines lines(self, dim);
-  parallel_for(0, lines.outer * lines.inner,
-               std::max<int64_t>(1, kGrain / std::max<int64_t>(lines.n, 1)),
+  const SortLines lines = sort_lines(self, dim);
+  parallel_for(0, lines.count(), std::max<int64_t>(1, kGrain / std::max<int64_t>(lines.n, 1)),
                [&](int64_t begin, int64_t end) {
                  std::vector<Entry> entries(static_cast<size_t>(lines.n));
                  for (int64_t line = begin; line < end; ++line) {
@@ -106,7 +77,7 @@ void order_lines(const Out& values, const Out& indices, const In& self, int64_t 
 
 void sort(const Out& values, const Out& indices, const In& self, int64_t dim, bool descending) {
   if (self.numel == 0) return;
-  const int64_t n = Lines(self, dim).n;
+  const int64_t n = sort_lines(self, dim).n;
   order_lines(values, indices, self, dim, descending, n, [](std::vector<Entry>& entries) {
     std::sort(entries.begin(), entries.end(), by_key_and_index);
     return entries.data();
@@ -130,43 +101,14 @@ void topk(const Out& values, const Out& indices, const In& self, int64_t k, int6
   });
 }
 
-/// Puts the entry that has `rank` entries below it in its place: Hoare's selection with the median
-/// of three as pivot, which ends up between the parts.
-const Entry* select_rank(std::vector<Entry>& entries, int64_t rank) {
-  Entry* const e = entries.data();
-  const auto put_in_order = [e](int64_t a, int64_t b) {
-    if (e[a].key > e[b].key) std::swap(e[a], e[b]);
-  };
-  int64_t low = 0, high = static_cast<int64_t>(entries.size()) - 1;
-  while (high > low + 1) {
-    std::swap(e[low + (high - low) / 2], e[low + 1]);
-    put_in_order(low + 1, high);
-    put_in_order(low, high);
-    put_in_order(low + 1, low);  // now low + 1 <= pivot at low <= high: no bounds to check below
-    const uint64_t pivot = e[low].key;
-    int64_t up = low + 1, down = high;
-    while (true) {
-      while (e[++up].key < pivot) continue;
-      while (e[--down].key > pivot) continue;
-      if (down < up) break;
-      std::swap(e[up], e[down]);
-    }
-    std::swap(e[low], e[down]);
-    if (down <= rank) low = up;
-    if (down >= rank) high = down - 1;
-  }
-  if (high == low + 1) put_in_order(low, high);
-  return e + rank;
-}
-
 /// NaN when there is one, unless `skip_nan`.
 const Entry* find_median(std::vector<Entry>& entries, bool skip_nan) {
   const int64_t n = static_cast<int64_t>(entries.size());
   int64_t numbers = 0;
   const Entry* nan = nullptr;
   for (const Entry& entry : entries) {
-    if (entry.key != kNan) ++numbers;
-    if (entry.key == kNan && nan == nullptr) nan = &entry;
+    if (entry.key != kNanKey) ++numbers;
+    if (entry.key == kNanKey && nan == nullptr) nan = &entry;
   }
   if (numbers < n && (!skip_nan || numbers == 0)) return nan;
   const auto middle = entries.begin() + (numbers - 1) / 2;
@@ -176,8 +118,9 @@ const Entry* find_median(std::vector<Entry>& entries, bool skip_nan) {
 
 void kthvalue(const Out& values, const Out& indices, const In& self, int64_t k, int64_t dim, bool) {
   if (values.numel == 0) return;
-  order_lines(values, indices, self, dim, false, 1,
-              [k](std::vector<Entry>& entries) { return select_rank(entries, k - 1); });
+  order_lines(values, indices, self, dim, false, 1, [k](std::vector<Entry>& entries) {
+    return select_rank(entries.data(), static_cast<int64_t>(entries.size()), k - 1);
+  });
 }
 
 template <bool kSkipNan>
@@ -212,8 +155,8 @@ const Entry* find_mode(std::vector<Entry>& entries) {
   int64_t longest = 0, run = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     ++run;
-    const bool ends =
-        i + 1 == entries.size() || entries[i].key != entries[i + 1].key || entries[i].key == kNan;
+    const bool ends = i + 1 == entries.size() || entries[i].key != entries[i + 1].key ||
+                      entries[i].key == kNanKey;
     if (!ends) continue;
     if (run > longest) {
       longest = run;
