@@ -4,6 +4,7 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/p_distance.h"
 #include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
@@ -15,24 +16,8 @@ constexpr int64_t kGrain = 8192;  // elements worth a thread
 /// (sum |x - y|^p)^(1 / p) over n elements, in f64.
 template <class T>
 double distance(const T* x, const T* y, int64_t n, double p) {
-  const auto fold = [&](auto join) {
-    double total = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      total = join(total, std::fabs(convert<double>(x[i]) - convert<double>(y[i])));
-    }
-    return total;
-  };
-  if (p == 0) return fold([](double total, double size) { return total + (size != 0 ? 1 : 0); });
-  if (p == 1) return fold([](double total, double size) { return total + size; });
-  if (p == 2) {
-    return std::sqrt(fold([](double total, double size) { return total + size * size; }));
-  }
-  if (std::isinf(p)) {
-    return fold(
-        [](double total, double size) { return size > total || std::isnan(size) ? size : total; });
-  }
-  return std::pow(fold([p](double total, double size) { return total + std::pow(size, p); }),
-                  1 / p);
+  return p_distance(
+      n, p, [=](int64_t i) { return std::fabs(convert<double>(x[i]) - convert<double>(y[i])); });
 }
 
 /// The leading dimensions of x, contiguous, read as `sizes`; strides count matrices.

@@ -5,27 +5,13 @@
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_reader.h"
+#include "kernels/sorted_place.h"
 
 namespace lockstep::cpu {
 
 namespace {
 
 constexpr int64_t kGrain = 4096;
-
-/// The number of elements of x[0, n), read in the order `at`, that lie before `value`: those below
-/// it, and with `right` also its equals. A NaN lies behind everything.
-template <class C, class Read>
-int64_t place_of(C value, int64_t n, bool right, const Read& read) {
-  int64_t first = 0;
-  while (n > 0) {
-    const int64_t half = n / 2;
-    const C middle = read(first + half);
-    const bool before = right ? !(middle > value) : !(middle >= value);
-    first = before ? first + half + 1 : first;
-    n = before ? n - half - 1 : half;
-  }
-  return first;
-}
 
 void searchsorted(const Out& out, const In& sequence, const In& self, bool out_int32, bool right,
                   std::optional<std::string_view> side, const In& sorter) {
@@ -41,9 +27,9 @@ void searchsorted(const Out& out, const In& sequence, const In& self, bool out_i
         const int64_t row = sequence.rank == 1 ? 0 : i / values;
         const T* x = sequence.data<T>() + row * n;
         const int64_t* at = order.empty() ? nullptr : order.data() + row * n;
-        const int64_t place = place_of(convert<C>(self.data<T>()[i]), n, behind, [&](int64_t k) {
-          return convert<C>(x[at == nullptr ? k : at[k]]);
-        });
+        const int64_t place =
+            sorted_place(convert<C>(self.data<T>()[i]), n, behind,
+                         [&](int64_t k) { return convert<C>(x[at == nullptr ? k : at[k]]); });
         if (out_int32) {
           out.data<int32_t>()[i] = static_cast<int32_t>(place);
         } else {
