@@ -25,11 +25,16 @@ function(lockstep_find name header library package)
 endfunction()
 # oneDNN ships a CMake package, but Debian's demands OpenCL's development files, which a CPU build
 # does not use.
-lockstep_find(lockstep::onednn dnnl.hpp dnnl libdnnl-dev)
+find_library(LOCKSTEP_dnnl_LIBRARY dnnl)
+mark_as_advanced(LOCKSTEP_dnnl_LIBRARY)
+if(LOCKSTEP_WITH_ONEDNN AND LOCKSTEP_dnnl_LIBRARY)
+  lockstep_find(lockstep::onednn dnnl.hpp dnnl libdnnl-dev)
+  target_link_libraries(lockstep_settings INTERFACE lockstep::onednn)
+endif()
 lockstep_find(lockstep::xxhash xxhash.h xxhash libxxhash-dev)
 
 target_link_libraries(lockstep_settings INTERFACE
-    lockstep::onednn lockstep::xxhash fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11
+    lockstep::xxhash fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11
     ZLIB::ZLIB LibLZMA::LibLZMA BZip2::BZip2 Threads::Threads)
 
 if(LOCKSTEP_WITH_BENCHMARK)
