@@ -1,6 +1,7 @@
 #include "core/cpu_fallback.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "core/check.h"
 #include "core/copies.h"
@@ -16,6 +17,20 @@ namespace {
 constexpr std::string_view kWhy = "the operator runs on the cpu";
 // No element is larger, so a window that begins at a multiple keeps whole offsets in every dtype.
 constexpr int64_t kAlignment = 64;
+
+struct Calls {
+  std::mutex lock;
+  std::map<std::string, int64_t> by_operator;
+};
+Calls& calls() {
+  static auto* const instance = new Calls;  // other static objects' destructors may call operators
+  return *instance;
+}
+
+void count_call(const Operator& op) {
+  const std::scoped_lock guard(calls().lock);
+  ++calls().by_operator[std::string(op.name())];
+}
 
 int64_t element_size(const Tensor& tensor) { return static_cast<int64_t>(size_of(tensor.dtype())); }
 
@@ -208,6 +223,7 @@ void write_back(Mirror& mirror, const Value& value, const Value& counterpart) {
 }  // namespace
 
 void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
+  count_call(op);
   const std::span<const Value> arguments = stack.arguments();
   const Device device = result_device(op, arguments);
   if (cpu_can_use(device)) wait_hidden(op.name(), current_stream(device), kWhy);
@@ -239,6 +255,11 @@ void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
       stack.results().push_back(on_device(mirror, std::move(cpu_stack.results()[i]), device));
     }
   }
+}
+
+std::map<std::string, int64_t> cpu_fallback_calls() {
+  const std::scoped_lock guard(calls().lock);
+  return calls().by_operator;
 }
 
 Registration register_cpu_fallback(Key key, std::source_location where) {

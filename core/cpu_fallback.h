@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+
 #include "core/dispatcher.h"
 
 namespace lockstep {
@@ -20,5 +24,8 @@ void cpu_fallback(const Operator& op, KeySet keys, Stack& stack);
 /// registration is destroyed. Throws DispatchError when the key already has a fallback.
 [[nodiscard]] Registration register_cpu_fallback(
     Key key, std::source_location where = std::source_location::current());
+
+/// Calls that `cpu_fallback` ran so far in this process, by operator. Thread-safe.
+std::map<std::string, int64_t> cpu_fallback_calls();
 
 }  // namespace lockstep

@@ -202,6 +202,15 @@ TEST(OnMeta, SkipsWhatDependsOnValuesAndSaysSo) {
   EXPECT_THAT(report.reasons.begin()->first, HasSubstr("depends on values"));
 }
 
+TEST(Devices, CallsThatRanOnTheCpuInsteadAreCounted) {
+  const Cases cases("nonzero", R"({"args": [{"tensor": "ones"}], "kwargs": {},
+      "outputs": [{"tensor": "x", "size": [3, 1], "stride": [1, 1]}],
+      "output_dtypes": ["int64"]})");
+  const Report report = run_directory(cases.path(), {.device = parse_device("host:0")});
+  EXPECT_EQ(report.fallbacks, (std::map<std::string, int64_t>{{"nonzero", 1}}));
+  EXPECT_EQ(run_directory(cases.path()).fallbacks, (std::map<std::string, int64_t>{}));
+}
+
 TEST(Devices, AreRefusedWhenNothingRunsThere) {
   const Cases cases("add.Tensor", add_case(kY));
   EXPECT_THROW(run_directory(cases.path(), {.device = parse_device("private1:0")}), DeviceError);

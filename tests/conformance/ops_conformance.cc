@@ -34,6 +34,12 @@ void print_lines(const Report& report) {
     fmt::print("{} {}: {}\n", case_count(operators), reason,
                fmt::join(std::views::keys(operators), ", "));
   }
+  if (!report.fallbacks.empty()) {
+    int64_t calls = 0;
+    for (const auto& [op, of_it] : report.fallbacks) calls += of_it;
+    fmt::print("{} calls ran on the cpu: {}\n", calls,
+               fmt::join(std::views::keys(report.fallbacks), ", "));
+  }
   fmt::print("{} passed, {} failed, {} skipped\n", report.passed, report.failed, report.skipped);
 }
 
@@ -46,11 +52,9 @@ void print_json(const Report& report) {
                         {"first_case", failure.first_case},
                         {"message", failure.message}});
   }
-  const nlohmann::json object = {{"passed", report.passed},
-                                 {"failed", report.failed},
-                                 {"skipped", report.skipped},
-                                 {"failures", failures},
-                                 {"reasons", report.reasons}};
+  const nlohmann::json object = {{"passed", report.passed},   {"failed", report.failed},
+                                 {"skipped", report.skipped}, {"failures", failures},
+                                 {"reasons", report.reasons}, {"fallbacks", report.fallbacks}};
   fmt::print("{}\n", object.dump(2));
 }
 

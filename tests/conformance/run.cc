@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "core/check.h"
+#include "core/cpu_fallback.h"
 #include "core/device_runtime.h"
 #include "core/dispatcher.h"
 #include "tests/conformance/agreement.h"
@@ -202,12 +203,17 @@ Report run_directory(const std::filesystem::path& directory, const RunOptions& o
            to_string(options.device), devices);
   LS_CHECK(options.device == kCPU || !options.double_backward, DeviceError,
            "[conformance] second derivatives are compared on the cpu: use it.");
+  const std::map<std::string, int64_t> before = cpu_fallback_calls();
   constexpr std::string_view kPrefix = "aten::";
   std::string only = options.only;
   if (only.starts_with(kPrefix)) only.erase(0, kPrefix.size());
   Report report;
   for (const std::filesystem::path& path : case_files(directory, only)) {
     run_file(CaseFile(path), options, report);
+  }
+  report.fallbacks = cpu_fallback_calls();
+  for (const auto& [op, calls] : before) {
+    if ((report.fallbacks[op] -= calls) == 0) report.fallbacks.erase(op);
   }
   return report;
 }

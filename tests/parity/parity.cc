@@ -1,8 +1,8 @@
 // Trains a small model step by step beside PyTorch's recorded run and reports where they part.
-// usage: parity DIR [--ranks N]
+// usage: parity DIR [--ranks N] [--device NAME]
 // With N ranks (default 1) each takes its share of every batch.
-// Exit status: 0 within the tolerances, 1 outside, 2 usage, 3 a folder that cannot be read, or a
-// batch that N ranks cannot share.
+// Exit status: 0 within the tolerances, 1 outside, 2 usage, 3 a folder that cannot be read, a batch
+// that N ranks cannot share, or a device that is not there.
 
 #include <fmt/core.h>
 
@@ -10,14 +10,15 @@
 #include <exception>
 #include <string>
 
+#include "core/cpu_fallback.h"
 #include "tests/parity/parity_run.h"
 
 namespace {
 
 using lockstep::ParityRun;
 
-int compare(const std::string& folder, int ranks) {
-  const ParityRun run = lockstep::train_beside(folder, ranks);
+int compare(const std::string& folder, int ranks, const std::string& device) {
+  const ParityRun run = lockstep::train_beside(folder, ranks, lockstep::parse_device(device));
   fmt::print("loss            {:.3e} at {} (limit {:.0e})\n", run.loss.value, run.loss.where,
              ParityRun::kLossTolerance);
   fmt::print("grad norm       {:.3e} relative, at {} (limit {:.0e})\n", run.grad_norm.value,
@@ -25,6 +26,9 @@ int compare(const std::string& folder, int ranks) {
   fmt::print("first gradients {:.3f} of the tolerance, in {}\n", run.first_gradient.value,
              run.first_gradient.where);
   fmt::print("final weights   {:.3e}, in {}\n", run.final_weight.value, run.final_weight.where);
+  for (const auto& [op, calls] : lockstep::cpu_fallback_calls()) {
+    fmt::print("on the cpu      {} calls of {}\n", calls, op);
+  }
   fmt::print("{}\n", run.good() ? "agrees" : "DIFFERS");
   return run.good() ? 0 : 1;
 }
@@ -35,16 +39,18 @@ int main(int argc, char** argv) {
   CLI::App app("Trains a model beside PyTorch's recorded run and reports where they part.");
   std::string folder;
   int ranks = 1;
+  std::string device = "cpu";
   app.add_option("DIR", folder, "What PyTorch's run left")->required();
   app.add_option("--ranks", ranks, "Data-parallel ranks, threads of this process (default 1)")
       ->check(CLI::Range(1, 64));
+  app.add_option("--device", device, "Where the model is (default cpu)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    return compare(folder, ranks);
+    return compare(folder, ranks, device);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 3;

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/check.h"
+#include "core/device_runtime.h"
 #include "dist/thread_group.h"
 #include "nn/language_model.h"
 #include "train/language_task.h"
@@ -49,7 +51,7 @@ Tensor load(const train::SafetensorsFile& file, const std::string& name) {
 void compare(const train::SafetensorsFile& file, const nn::StoredParameter& parameter,
              const Tensor& ours, double scale, double absolute, double relative, Worst& worst) {
   const Tensor want = load(file, parameter.name);
-  const Tensor got = (parameter.transposed ? ours.t() : ours).contiguous();
+  const Tensor got = (parameter.transposed ? ours.t() : ours).to(kCPU).contiguous();
   LS_CHECK(same(got.sizes(), want.sizes()), CheckpointError,
            "[parity] {} has another shape: expected {}, got {}.", parameter.name, want.shape(),
            got.shape());
@@ -80,7 +82,8 @@ class RecordedBatches final : public train::TokenSource {
   int64_t vocabulary() const override { return vocabulary_; }
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override {
-    LS_CHECK(step < steps(), DataError, "[parity] there are batches for {} steps.", steps());
+    // Batches are made ahead; what comes after the last is never trained on.
+    step = std::min(step, steps() - 1);
     const int64_t first = (step * batch_size() + index) * length();
     std::copy_n(inputs_.data<int64_t>() + first, length(), inputs.begin());
     std::copy_n(targets_.data<int64_t>() + first, length(), targets.begin());
@@ -126,11 +129,21 @@ config::RunConfig config_of(const Json& hyperparameters, int64_t batch_size, int
   return config;
 }
 
-/// One rank's training; `group` is null for a single one.
-ParityRun train_rank(const std::filesystem::path& folder, int ranks, dist::ProcessGroup* group) {
-  const Json expected = Json::parse(read_text(folder / "expected.json"));
+std::unique_ptr<nn::LanguageModel> model_of(const std::filesystem::path& folder, Device device) {
+  const DefaultDeviceGuard on_device(device);
   auto model = nn::model_from_hugging_face(read_text(folder / "config.json"));
   train::load_weights(*model, folder / "init.safetensors");
+  return model;
+}
+
+/// One rank's training; `group` is null for a single one.
+ParityRun train_rank(const std::filesystem::path& folder, int ranks, Device device,
+                     dist::ProcessGroup* group) {
+  // Ranks that share a device each need a queue of their own there.
+  std::optional<StreamGuard> own_queue;
+  if (device != kCPU && group != nullptr) own_queue.emplace(get_stream_from_pool(device));
+  const Json expected = Json::parse(read_text(folder / "expected.json"));
+  std::unique_ptr<nn::LanguageModel> model = model_of(folder, device);
   const std::vector<nn::StoredParameter> stored = model->stored_parameters();
   auto batches =
       std::make_unique<RecordedBatches>(folder / "batches.safetensors", model->vocabulary());
@@ -173,11 +186,12 @@ ParityRun train_rank(const std::filesystem::path& folder, int ranks, dist::Proce
 
 }  // namespace
 
-ParityRun train_beside(const std::filesystem::path& folder, int ranks) {
-  if (ranks == 1) return train_rank(folder, 1, nullptr);
+ParityRun train_beside(const std::filesystem::path& folder, int ranks, Device device) {
+  if (device != kCPU) (void)require_runtime(device);
+  if (ranks == 1) return train_rank(folder, 1, device, nullptr);
   std::vector<ParityRun> runs(static_cast<size_t>(ranks));
   const auto errors = dist::run_thread_ranks(ranks, [&](dist::ProcessGroup& group) {
-    runs[static_cast<size_t>(group.rank())] = train_rank(folder, ranks, &group);
+    runs[static_cast<size_t>(group.rank())] = train_rank(folder, ranks, device, &group);
   });
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);

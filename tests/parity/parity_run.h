@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include "core/device.h"
+
 namespace lockstep {
 
 /// The largest difference seen, and where.
@@ -36,10 +38,11 @@ struct ParityRun {
   }
 };
 
-/// Trains the model in `folder` as PyTorch's recorded run did, data-parallel over `ranks` threads,
-/// and compares every rank's losses, gradient norms, first gradients and final weights. Throws
-/// ConfigError where so many ranks cannot share the batch, and DataError, CheckpointError or
-/// nlohmann::json::exception for a folder that does not hold what it should.
-ParityRun train_beside(const std::filesystem::path& folder, int ranks = 1);
+/// Trains the model in `folder` as PyTorch's recorded run did, data-parallel over `ranks` threads
+/// on `device`, and compares every rank's losses, gradient norms, first gradients and final
+/// weights. Throws ConfigError where so many ranks cannot share the batch, DeviceError where there
+/// is no such device, and DataError, CheckpointError or nlohmann::json::exception for a folder that
+/// does not hold what it should.
+ParityRun train_beside(const std::filesystem::path& folder, int ranks = 1, Device device = kCPU);
 
 }  // namespace lockstep
