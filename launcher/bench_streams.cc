@@ -87,6 +87,8 @@ void measure_work(const Stream& stream, int rounds, std::vector<Figure>& figures
         [] {});
     figures.push_back(
         {"round_trip", round_trip / (kCalls / 10) * 1e6, "us", "to queue it and wait for it"});
+  }
+  {
     const StreamGuard guard(stream);
     const Tensor one = ones({1}, {DType::kF32, stream.device});
     const double add = median_seconds(

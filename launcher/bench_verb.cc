@@ -12,6 +12,7 @@
 #include "launcher/bench_allocator.h"
 #include "launcher/bench_checkpoint.h"
 #include "launcher/bench_collectives.h"
+#include "launcher/bench_kernels.h"
 #include "launcher/bench_overlap.h"
 #include "launcher/bench_streams.h"
 #include "launcher/verbs.h"
@@ -24,6 +25,7 @@ namespace {
 
 struct StepOptions {
   std::string file;
+  std::vector<std::string> overrides;
   std::string precision = "F32";
   int threads = 0;
   int64_t steps = 0;
@@ -45,7 +47,8 @@ StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
 }
 
 void run_step(const StepOptions& options) {
-  std::vector<std::string> overrides = {"precision=" + options.precision};
+  std::vector<std::string> overrides = options.overrides;
+  overrides.push_back("precision=" + options.precision);
   if (options.threads > 0) overrides.push_back(fmt::format("threads={}", options.threads));
   if (options.steps > 0) overrides.push_back(fmt::format("train.steps={}", options.steps));
   const std::vector<std::string> files = {options.file};
@@ -87,6 +90,8 @@ void add_bench(CLI::App& app) {
   auto options = std::make_shared<StepOptions>();
   CLI::App* step = bench->add_subcommand("step", "Time one training step of a config");
   step->add_option("config", options->file, "Config file (.txtpb)")->required();
+  step->add_option("--set", options->overrides, "Override one field: train.batch_size=8")
+      ->allow_extra_args(false);
   step->add_option("--precision", options->precision, "Arithmetic (default F32)");
   step->add_option("--threads", options->threads, "Kernel threads (default: the config's)")
       ->check(CLI::PositiveNumber);
@@ -97,6 +102,7 @@ void add_bench(CLI::App& app) {
   add_bench_checkpoint(*bench);
   add_bench_allocator(*bench);
   add_bench_streams(*bench);
+  add_bench_kernels(*bench);
   add_bench_collectives(*bench);
   add_bench_overlap(*bench);
 }

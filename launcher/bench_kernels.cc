@@ -1,0 +1,171 @@
+#include "launcher/bench_kernels.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/cpu_fallback.h"
+#include "core/device_runtime.h"
+#include "core/ops/attention.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/index.h"
+#include "core/ops/loss.h"
+#include "core/ops/matmul.h"
+#include "core/ops/norm.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/random.h"
+#include "core/ops/reduce.h"
+#include "launcher/verbs.h"
+#include "train/json_line.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string device = "cpu";
+  int64_t elements = int64_t{1} << 26;
+  int64_t side = 4096;
+  double seconds = 0.2;
+  bool json = false;
+};
+
+/// An operator and what one call must do at least.
+struct Case {
+  std::string name;
+  std::function<void()> call;
+  double bytes = 0;
+  double flops = 0;
+};
+
+/// Seconds of a call: of many that are queued together, so that the time to queue one is hidden
+/// where its work takes longer. The best of three rounds, after one that warms up.
+double seconds_of(const Case& one, Device device, double seconds) {
+  const auto round = [&](int64_t calls) {
+    const Clock::time_point start = Clock::now();
+    for (int64_t i = 0; i < calls; ++i) one.call();
+    if (device != kCPU) synchronize(device);
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  round(1);
+  const double once = round(1);
+  const auto calls = std::clamp<int64_t>(static_cast<int64_t>(seconds / 3 / once), 1, 1000);
+  double best = once;
+  for (int i = 0; i < 3; ++i) best = std::min(best, round(calls) / static_cast<double>(calls));
+  return best;
+}
+
+/// Every operator on `elements` elements reads and writes each of its tensors once.
+void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t elements) {
+  constexpr int64_t kWidth = 1024;
+  const int64_t rows = std::max<int64_t>(elements / kWidth, 1);
+  const Tensor x = randn({rows, kWidth}, options);
+  const Tensor y = randn({rows, kWidth}, options);
+  const Tensor weight = ones({kWidth}, options);
+  const double one = static_cast<double>(x.nbytes());
+  const Tensor transposed = y.view({kWidth, rows}).t();
+  cases.push_back({"copy", [x, y] { y.copy_(x); }, 2 * one});
+  cases.push_back({"copy of a transpose", [x, transposed] { x.copy_(transposed); }, 2 * one});
+  cases.push_back({"add", [x, y] { add(x, y); }, 3 * one});
+  cases.push_back({"add to rows", [x, weight] { add(x, weight); }, 2 * one});
+  cases.push_back({"gelu", [x] { gelu(x, "tanh"); }, 2 * one});
+  cases.push_back({"gelu_backward", [x, y] { gelu_backward(x, y, "tanh"); }, 3 * one});
+  cases.push_back({"dropout", [x] { dropout(x, 0.1, true); }, 2 * one});
+  cases.push_back({"sum", [x] { sum(x); }, one});
+  cases.push_back({"sum over columns", [x] { sum(x, {0}); }, one});
+  cases.push_back({"softmax", [x] { softmax(x, -1); }, 2 * one});
+  cases.push_back(
+      {"layer_norm", [x, weight] { layer_norm(x, {kWidth}, weight, weight); }, 2 * one});
+  TensorOptions integers = options;
+  integers.dtype = DType::kI64;
+  const Tensor indices = randint(0, rows, {rows}, integers);
+  cases.push_back({"embedding", [x, indices] { embedding(x, indices); }, 2 * one});
+}
+
+void add_products(std::vector<Case>& cases, const TensorOptions& options, int64_t side) {
+  const Tensor a = randn({side, side}, options);
+  const Tensor b = randn({side, side}, options);
+  const double flops = 2.0 * static_cast<double>(side) * static_cast<double>(side * side);
+  cases.push_back({"mm", [a, b] { mm(a, b); }, 3.0 * static_cast<double>(a.nbytes()), flops});
+  cases.push_back({"mm, second transposed", [a, b] { mm(a, b.t()); },
+                   3.0 * static_cast<double>(a.nbytes()), flops});
+  // A layer of GPT-2's: heads of 64, sequences of 1024 at the default size.
+  const int64_t length = std::max<int64_t>(side / 4, 1);
+  const Tensor q = randn({8, 12, length, 64}, options);
+  const double pairs = 8.0 * 12.0 * static_cast<double>(length) * static_cast<double>(length);
+  cases.push_back({"causal attention",
+                   [q] { scaled_dot_product_attention(q, q, q, {}, 0.0, /*is_causal=*/true); },
+                   4.0 * static_cast<double>(q.nbytes()), 2.0 * 64.0 * pairs});
+}
+
+void show(const Options& options, const Case& one, DType dtype, double seconds, int64_t fallbacks) {
+  const double gb_per_s = one.bytes / seconds / 1e9;
+  const double tflops = one.flops / seconds / 1e12;
+  if (options.json) {
+    train::JsonLine line;
+    line.add("operator", one.name)
+        .add("dtype", std::string(name(dtype)))
+        .add("us", seconds * 1e6)
+        .add("gb_per_s", gb_per_s)
+        .add("tflop_per_s", tflops)
+        .add("calls_on_cpu", fallbacks);
+    fmt::print("{}\n", line.text());
+    return;
+  }
+  fmt::print("{:<22} {:<8} {:>11.1f} us {:>8.1f} GB/s", one.name, name(dtype), seconds * 1e6,
+             gb_per_s);
+  if (one.flops > 0) fmt::print(" {:>8.2f} TFLOP/s", tflops);
+  if (fallbacks > 0) fmt::print("  (ran on the cpu)");
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+int64_t all_fallbacks() {
+  int64_t calls = 0;
+  for (const auto& [op, of_it] : cpu_fallback_calls()) calls += of_it;
+  return calls;
+}
+
+void run_kernels(const Options& options) {
+  const Device device = parse_device(options.device);
+  if (device != kCPU) (void)require_runtime(device);
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    std::vector<Case> cases;
+    add_passes(cases, {dtype, device}, options.elements);
+    add_products(cases, {dtype, device}, options.side);
+    for (const Case& one : cases) {
+      const int64_t before = all_fallbacks();
+      const double seconds = seconds_of(one, device, options.seconds);
+      show(options, one, dtype, seconds, all_fallbacks() - before);
+    }
+  }
+}
+
+}  // namespace
+
+void add_bench_kernels(CLI::App& bench) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      bench.add_subcommand("kernels", "Time single operators: bandwidth and operations a second");
+  verb->add_option("--device", options->device, "Device (default cpu)");
+  verb->add_option("--elements", options->elements,
+                   "Elements of the tensors that are passed over (default 67108864)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
+  verb->add_option("--side", options->side, "Rows and columns of factors (default 4096)")
+      ->check(CLI::Range(1, 1 << 16));
+  verb->add_option("--seconds", options->seconds, "For each operator (default 0.2)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_flag("--json", options->json, "A JSON object for each instead of a line of text");
+  verb->callback([options] { run_kernels(*options); });
+}
+
+}  // namespace lockstep::launcher
