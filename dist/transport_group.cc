@@ -17,6 +17,7 @@
 #include "dist/hash_words.h"
 #include "dist/leaf_tree.h"
 #include "dist/rank_list.h"
+#include "dist/staging.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {
@@ -97,7 +98,8 @@ class TransportGroup final : public ProcessGroup {
   uint64_t next_number(const Operation& operation);
   const Stream& stream(Device device);
   const Stream& stream_after_current(const Launch& launch);
-  void check_device(const Launch& launch) const;
+  Work start_staged(Launch launch, std::shared_ptr<WorkState> work);
+  std::vector<NumberedOperation> numbered(std::vector<Operation> operations);
   void check_ranks(const std::vector<int>& ranks) const;
 
   std::shared_ptr<Communicator> communicator_;
@@ -109,15 +111,8 @@ class TransportGroup final : public ProcessGroup {
   uint64_t next_ = 0;
   std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
   std::map<std::pair<DeviceType, int>, OwnedStream> streams_;
+  std::map<std::pair<DeviceType, int>, std::unique_ptr<Staging>> stagings_;
 };
-
-void TransportGroup::check_device(const Launch& launch) const {
-  const Device device = launch.device;
-  LS_CHECK(device.type == DeviceType::kCPU || require_runtime(device).runs_cpu_kernels(),
-           DeviceError,
-           "[{}] the {} group takes tensors whose memory the cpu reaches, got one on {}.",
-           dist::name(launch.operations.front().kind), backend_, to_string(device));
-}
 
 uint64_t TransportGroup::next_number(const Operation& operation) {
   if (operation.kind != OpKind::kSend && operation.kind != OpKind::kReceive) return next_++;
@@ -143,21 +138,46 @@ const Stream& TransportGroup::stream_after_current(const Launch& launch) {
   return side;
 }
 
+std::vector<NumberedOperation> TransportGroup::numbered(std::vector<Operation> operations) {
+  std::vector<NumberedOperation> result;
+  for (Operation& operation : operations) {
+    const uint64_t number = next_number(operation);
+    result.push_back({std::move(operation), number});
+  }
+  return result;
+}
+
+/// `lock_` is held.
+Work TransportGroup::start_staged(Launch launch, std::shared_ptr<WorkState> work) {
+  std::unique_ptr<Staging>& staging = stagings_[{launch.device.type, launch.device.index}];
+  if (staging == nullptr) staging = std::make_unique<Staging>(launch.device, rank(), size());
+  work->tensors = std::move(launch.tensors);
+  work->finished_at_end = true;
+  // First, for it may throw, and an operation that has a number must run.
+  std::shared_ptr<Staging::Staged> staged = staging->stage(launch.operations, work);
+  std::vector<NumberedOperation> operations = numbered(std::move(launch.operations));
+  std::vector<uint64_t> records = communicator_->note(*members_, operations);
+  const TimeLimits limits{launch.timeout, timeout()};
+  staging->start(std::move(staged), [communicator = communicator_, members = members_, operations,
+                                     records, limits](const std::shared_ptr<WorkState>& inner) {
+    communicator->begin(members, operations, records, limits, inner);
+  });
+  return Work(std::move(work));
+}
+
 Work TransportGroup::start(Launch launch) {
-  check_device(launch);
   if (const std::exception_ptr failure = communicator_->failure()) std::rethrow_exception(failure);
   auto work = std::make_shared<WorkState>();
   work->device = launch.device;
 
   const std::lock_guard guard(lock_);
   const bool on_cpu = launch.device.type == DeviceType::kCPU;
+  if (!on_cpu && !require_runtime(launch.device).runs_cpu_kernels()) {
+    return start_staged(std::move(launch), std::move(work));
+  }
   // First, for it may throw, and an operation that has a number must run.
   const Stream side = on_cpu ? Stream() : stream_after_current(launch);
-  std::vector<NumberedOperation> operations;
-  for (Operation& operation : launch.operations) {
-    const uint64_t number = next_number(operation);
-    operations.push_back({std::move(operation), number});
-  }
+  std::vector<NumberedOperation> operations = numbered(std::move(launch.operations));
   std::vector<uint64_t> records = communicator_->note(*members_, operations);
   const TimeLimits limits{launch.timeout, timeout()};
   if (on_cpu) {

@@ -23,6 +23,7 @@ void WorkState::wait_until_done() const noexcept {
 
 void Work::wait() const {
   if (state_ == nullptr) return;
+  if (state_->finished_at_end) state_->wait_until_done();
   if (!state_->finished.is_recorded()) return synchronize();
   if (state_->is_done() && state_->error) std::rethrow_exception(state_->error);
   current_stream(state_->device).wait_event(state_->finished);
@@ -34,6 +35,7 @@ void Work::synchronize() const {
   // The stream goes on at once; the checker learns from the event that the program knows of it.
   while (!is_completed()) std::this_thread::yield();
   if (state_->error) std::rethrow_exception(state_->error);
+  if (state_->finished_at_end) state_->finished.synchronize();
 }
 
 std::chrono::steady_clock::time_point Work::ended_at() const {
@@ -44,7 +46,8 @@ std::chrono::steady_clock::time_point Work::ended_at() const {
 bool Work::is_completed() const {
   if (state_ == nullptr) return true;
   if (!state_->is_done()) return false;
-  return !stream_sanitizer::enabled() || state_->finished.query();
+  const bool event_tells = state_->finished_at_end || stream_sanitizer::enabled();
+  return !event_tells || state_->finished.query();
 }
 
 }  // namespace lockstep::dist

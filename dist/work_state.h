@@ -21,6 +21,8 @@ struct WorkState {
   /// Where the device has streams: the place in the group's stream after which the results are
   /// there.
   Event finished;
+  /// The event is recorded only as the operation ends (dist/staging.h).
+  bool finished_at_end = false;
   std::exception_ptr error;
   std::chrono::steady_clock::time_point ended;
   std::atomic<uint32_t> done{0};
