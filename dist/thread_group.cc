@@ -10,18 +10,27 @@
 
 namespace lockstep::dist {
 
-std::vector<std::unique_ptr<ProcessGroup>> thread_group(int size,
-                                                        const Communicator::Options& options) {
+std::vector<std::shared_ptr<Communicator>> thread_communicators(
+    int size, const Communicator::Options& options) {
   LS_CHECK(size >= 1, DistError, "[thread_group] expected at least 1 rank, got {}.", size);
   ThreadJob job(size);
   std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
-  std::vector<std::unique_ptr<ProcessGroup>> groups;
+  std::vector<std::shared_ptr<Communicator>> communicators;
   for (int rank = 0; rank < size; ++rank) {
     // Function objects can be copied; what they hold here cannot.
     const auto wire = std::make_shared<Wire>(
         Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
-    groups.push_back(transport_group(
-        std::make_shared<Communicator>([wire] { return std::move(*wire); }, options), "thread"));
+    communicators.push_back(
+        std::make_shared<Communicator>([wire] { return std::move(*wire); }, options));
+  }
+  return communicators;
+}
+
+std::vector<std::unique_ptr<ProcessGroup>> thread_group(int size,
+                                                        const Communicator::Options& options) {
+  std::vector<std::unique_ptr<ProcessGroup>> groups;
+  for (auto& communicator : thread_communicators(size, options)) {
+    groups.push_back(transport_group(std::move(communicator), "thread"));
   }
   return groups;
 }

@@ -10,6 +10,10 @@
 
 namespace lockstep::dist {
 
+/// The communication of ranks that are threads of this process; element r is for rank r.
+std::vector<std::shared_ptr<Communicator>> thread_communicators(
+    int size, const Communicator::Options& options = {});
+
 /// Groups whose ranks are threads of this process; element r is for rank r's thread. Each rank has
 /// a communication thread besides.
 ///

@@ -6,25 +6,9 @@
 #include <utility>
 
 #include "core/stream.h"
-#include "dist/thread_control.h"
-#include "dist/thread_transport.h"
 #include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {
-
-std::vector<std::shared_ptr<Communicator>> thread_communicators(
-    int size, const Communicator::Options& options) {
-  ThreadJob job(size);
-  std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
-  std::vector<std::shared_ptr<Communicator>> communicators;
-  for (int rank = 0; rank < size; ++rank) {
-    const auto wire = std::make_shared<Wire>(
-        Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
-    communicators.push_back(
-        std::make_shared<Communicator>([wire] { return std::move(*wire); }, options));
-  }
-  return communicators;
-}
 
 std::vector<std::exception_ptr> run_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
                                                const std::function<void(NcclGroup&)>& body) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dist/nccl_group.h"
+#include "dist/thread_group.h"
 #include "tests/dist/fake_nccl.h"
 
 namespace lockstep::dist {
@@ -33,10 +34,6 @@ std::vector<std::exception_ptr> run_nccl_ranks(const FakeNccl& fake, const FakeN
 /// The same where none should throw.
 void all_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
                     const std::function<void(NcclGroup&)>& body);
-
-/// The communication of ranks that are threads of this process; element r is for rank r.
-std::vector<std::shared_ptr<Communicator>> thread_communicators(
-    int size, const Communicator::Options& options = {});
 
 /// Where the groups' tensors are.
 inline constexpr Device kHostDevice{DeviceType::kHost, 0};

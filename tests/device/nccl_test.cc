@@ -17,8 +17,8 @@
 #include "core/ops/factory.h"
 #include "core/stream.h"
 #include "dist/nccl_group.h"
+#include "dist/thread_group.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/fake_nccl_job.h"
 
 namespace lockstep::dist {
 namespace {
@@ -157,7 +157,7 @@ TEST(NcclWithoutGpu, TheErrorIsNcclsOwn) {
   expect_error<BackendError>(
       [&] {
         (void)nccl_group(std::move(communicators[0]), library,
-                         std::make_shared<NcclDevice>(kHostDevice),
+                         std::make_shared<NcclDevice>(parse_device("host:0"), "none"),
                          {.start_timeout = std::chrono::seconds(20)});
       },
       "ncclCommInitRankConfig failed", library->file, nccl_version_text(library->version));
