@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define LS_PLUGIN_ABI_VERSION 2
+#define LS_PLUGIN_ABI_VERSION 3
 
 #if defined(_WIN32)
 #define LS_PLUGIN_EXPORT __declspec(dllexport)
@@ -123,6 +123,14 @@ typedef struct ls_output_spec {
   int32_t rank;           /* -1: this result is absent in this call */
   int32_t dtype;
 } ls_output_spec;
+
+/* version 3: the grid of a launch. */
+typedef struct ls_launch_shape {
+  size_t size;
+  uint32_t blocks[3];
+  uint32_t threads[3];   /* of a block */
+  uint32_t shared_bytes; /* of dynamic shared memory */
+} ls_launch_shape;
 
 /* What a plug-in gives the host to call: 0 on success. `data` is what was registered with it. */
 typedef int (*ls_function)(void* data, ls_call* call);
@@ -232,6 +240,24 @@ typedef struct ls_host {
    * least `grain` long save the last. Each index must be computed alike wherever the cuts fall. */
   int (*parallel_for)(int64_t count, int64_t grain,
                       int (*body)(void* data, int64_t first, int64_t last), void* data);
+
+  /* --- version 3: kernels of LS_BACKEND_CUDA, which queue work and do not wait for it ------- */
+
+  /* The call's device, and the CUstream that its work must be put on: it runs after what the
+   * caller queued before. For the device's libraries; either may be NULL. */
+  int (*cuda_stream)(ls_call* call, int32_t* device, void** stream);
+  /* Memory for the work of this call, aligned to 512 bytes: of its device, from the host's
+   * allocator and in the order of the stream, so that whatever the next owner queues runs after
+   * ours. What was not given back with `deallocate` is when the kernel returns. In kernels of other
+   * backends it is the cpu's. */
+  int (*allocate)(ls_call* call, size_t bytes, void** memory);
+  int (*deallocate)(ls_call* call, void* memory); /* NULL is allowed */
+  /* Queues a kernel of `image`, a fatbin, cubin or PTX (ended by 0), which the host loads at the
+   * first launch and keeps until the plug-in is unloaded; it must stay as it is. The kernel is
+   * extern "C" and takes one parameter, a plain struct of `parameter_bytes`, at most 4096, that is
+   * read before this returns. */
+  int (*launch)(ls_call* call, const void* image, const char* kernel, const ls_launch_shape* shape,
+                const void* parameters, size_t parameter_bytes);
 } ls_host;
 
 /* Defined by the plug-in. */

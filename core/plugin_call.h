@@ -4,7 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "core/allocator.h"
 #include "core/plugin_operator.h"
+
+namespace lockstep {
+
+/// Memory that a kernel has on loan; it goes back with the call.
+struct PluginMemory {
+  PluginMemory() = default;
+  ~PluginMemory();
+  PluginMemory(const PluginMemory&) = delete;
+  PluginMemory& operator=(const PluginMemory&) = delete;
+
+  std::vector<Block> blocks;
+};
+
+}  // namespace lockstep
 
 /// One call of a function of a plug-in. Which members are set says what the function is.
 struct ls_call {
@@ -18,6 +33,7 @@ struct ls_call {
   lockstep::SmallVector<lockstep::Value, 4>* results = nullptr;  ///< body, batching rule
   const uint64_t* batched = nullptr;                             ///< batching rule
   std::vector<std::vector<ls_tensor*>> handles;  ///< what list arguments were given as
+  lockstep::PluginMemory memory;                 ///< kernel
 };
 
 namespace lockstep {
@@ -63,6 +79,8 @@ E checked_enum(const char* what, int32_t value, E last) {
 
 /// Fills in the functions for ls_plugin_init.
 void add_definition_functions(ls_host& host);
+/// Fills in those for kernels of devices with queues.
+void add_device_functions(ls_host& host);
 
 /// Handles are the tensors' own counted objects.
 inline ls_tensor* handle_of(const Tensor& tensor) {

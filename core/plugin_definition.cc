@@ -27,7 +27,7 @@ PluginFunction checked_function(const ls_plugin& plugin, const char* role, ls_fu
                                 void* data) {
   LS_CHECK(function != nullptr, DispatchError, "[plugin] the {} is NULL: expected a function.",
            role);
-  return {function, data, role, plugin.library};
+  return {function, data, role, plugin.library, plugin.images.get()};
 }
 
 /// "Tensor, float -> Tensor": what a kernel of this schema is given and gives.

@@ -461,6 +461,7 @@ ls_host make_host() {
       .parallel_for = &run_in_parallel,
   };
   add_definition_functions(host);
+  add_device_functions(host);
   return host;
 }
 

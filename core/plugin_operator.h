@@ -2,7 +2,9 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,29 @@
 
 namespace lockstep {
 
+/// The modules of device code that a plug-in has launched from; unloaded when this goes.
+/// Thread-safe.
+class PluginImages {
+ public:
+  PluginImages() = default;
+  ~PluginImages();
+  PluginImages(const PluginImages&) = delete;
+  PluginImages& operator=(const PluginImages&) = delete;
+
+  void note(const void* image);
+
+ private:
+  std::mutex mutex_;
+  std::set<const void*> seen_;
+};
+
 /// A function of a plug-in with what belongs to it.
 struct PluginFunction {
   ls_function function = nullptr;
   void* data = nullptr;
   const char* role = "";     ///< "kernel", "shape rule", ...
   const char* library = "";  ///< path, kept for the life of the process
+  PluginImages* images = nullptr;
 
   explicit operator bool() const { return function != nullptr; }
 };
@@ -75,6 +94,7 @@ struct ls_plugin {
 
   const char* library = "";
   bool initialising = true;
+  std::unique_ptr<lockstep::PluginImages> images = std::make_unique<lockstep::PluginImages>();
   std::vector<std::unique_ptr<ls_op>> operators;
   std::deque<Override> overrides;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 // Plug-ins in C++: typed functions over core/plugin_abi.h. It needs C++17, that header and its own
-// two parts alone, is compiled into the plug-in, and takes no part in the ABI.
+// three parts alone, is compiled into the plug-in, and takes no part in the ABI.
 //
 //   void scale(Result out, View self, double factor);          // a kernel
 //   LS_PLUGIN(library) {
@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/plugin_gpu.h"
 #include "core/plugin_tensors.h"
 #include "core/plugin_values.h"
 
@@ -115,7 +116,8 @@ template <class... A>
 constexpr uint32_t leading_results() {
   uint32_t count = 0;
   bool leading = true;
-  (..., (leading = leading && std::is_same_v<Bare<A>, Result>, count += leading ? 1 : 0));
+  (..., (leading = leading && (std::is_same_v<Bare<A>, Result> || std::is_same_v<Bare<A>, Gpu>),
+         count += leading && std::is_same_v<Bare<A>, Result> ? 1 : 0));
   return count;
 }
 
@@ -151,7 +153,7 @@ struct Thunk<R (*)(A...)> {
   static std::string type() {
     std::string text;
     uint32_t i = 0;
-    (..., (text += i++ < kResults ? "" : spelled<A>(text.empty())));
+    (..., (text += i++ < kBefore ? "" : spelled<A>(text.empty())));
     text += " ->";
     for (uint32_t r = 0; r < kResults; ++r) text += r == 0 ? " Tensor" : ", Tensor";
     return text;
@@ -159,10 +161,12 @@ struct Thunk<R (*)(A...)> {
 
  private:
   static constexpr uint32_t kResults = leading_results<A...>();
+  static constexpr uint32_t kGpu = (0 + ... + (std::is_same_v<Bare<A>, Gpu> ? 1 : 0));
+  static constexpr uint32_t kBefore = kGpu + kResults;  ///< what is in front of the arguments
 
   template <class T>
   static std::string spelled(bool first) {
-    if constexpr (std::is_same_v<Bare<T>, Result>) {
+    if constexpr (std::is_same_v<Bare<T>, Result> || std::is_same_v<Bare<T>, Gpu>) {
       return "";
     } else {
       return (first ? "" : ", ") + Parameter<Bare<T>>::type();
@@ -170,10 +174,13 @@ struct Thunk<R (*)(A...)> {
   }
   template <class T, size_t I>
   static Bare<T> parameter(ls_call* call) {
-    if constexpr (std::is_same_v<Bare<T>, Result>) {
-      return Result(call, static_cast<uint32_t>(I));
+    if constexpr (std::is_same_v<Bare<T>, Gpu>) {
+      static_assert(I == 0, "the Gpu comes first");
+      return Gpu(call);
+    } else if constexpr (std::is_same_v<Bare<T>, Result>) {
+      return Result(call, static_cast<uint32_t>(I) - kGpu);
     } else {
-      return Parameter<Bare<T>>::get(call, static_cast<uint32_t>(I) - kResults);
+      return Parameter<Bare<T>>::get(call, static_cast<uint32_t>(I) - kBefore);
     }
   }
   template <size_t... I>
@@ -222,7 +229,8 @@ class OpBuilder {
                                          reinterpret_cast<void*>(pointer)));
     return *this;
   }
-  /// `void(Result..., arguments...)`, tensors as View, those of type `Tensor(a!)` as Writable.
+  /// `void(Result..., arguments...)`, tensors as View, those of type `Tensor(a!)` as Writable; for
+  /// Backend::kCUDA `void(Gpu, Result..., arguments...)`.
   template <class F>
   OpBuilder& kernel(F function, Strides strides = Strides::kContiguous,
                     Backend backend = Backend::kCPU) {

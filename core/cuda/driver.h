@@ -53,11 +53,13 @@ namespace lockstep::cuda {
   X(cuMemcpyAsync)                 \
   X(cuMemsetD8Async)               \
   X(cuFuncGetAttribute)            \
+  X(cuFuncGetParamInfo)            \
   X(cuFuncSetAttribute)            \
   X(cuLaunchHostFunc)              \
   X(cuLaunchKernel)                \
   X(cuModuleGetFunction)           \
-  X(cuModuleLoadData)
+  X(cuModuleLoadData)              \
+  X(cuModuleUnload)
 
 /// A driver's functions. Nothing is linked with the driver: it is opened when first needed, so that
 /// programs start on machines without one, and tests bring a table of their own.

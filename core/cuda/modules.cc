@@ -13,6 +13,19 @@ CUfunction Modules::function(std::span<const void* const> images, const char* na
   return known.emplace(name, find(images, name)).first->second;
 }
 
+void Modules::unload(const void* image) {
+  const std::lock_guard lock(mutex_);
+  const auto found = modules_.find(image);
+  if (found == modules_.end()) return;
+  functions_.erase(image);
+  const ContextGuard guard(context_);
+  const Driver& driver = context_.driver();
+  // What failed the next synchronisation reports as well.
+  (void)driver.cuCtxSynchronize();
+  (void)driver.cuModuleUnload(found->second);
+  modules_.erase(found);
+}
+
 CUfunction Modules::find(std::span<const void* const> images, const char* name) {
   const ContextGuard guard(context_);
   const Driver& driver = context_.driver();

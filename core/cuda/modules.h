@@ -20,6 +20,8 @@ class Modules {
   /// other until one has it, and kept; no image is the first of two lists. Throws DeviceError, when
   /// none has it or the GPU cannot run it for one.
   CUfunction function(std::span<const void* const> images, const char* name);
+  /// Forgets a module and its kernels, when the device's work is done.
+  void unload(const void* image);
 
  private:
   CUfunction find(std::span<const void* const> images, const char* name);

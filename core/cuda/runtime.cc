@@ -151,7 +151,36 @@ void Runtime::launch_kernel(const Stream& stream, CUfunction kernel, const Launc
             static_cast<int>(shape.shared_bytes));
   }
   LS_CUDA(driver, cuLaunchKernel, kernel, shape.blocks[0], shape.blocks[1], shape.blocks[2],
-          shape.threads, 1, 1, shape.shared_bytes, queue, arguments, nullptr);
+          shape.threads, shape.threads_y, shape.threads_z, shape.shared_bytes, queue, arguments,
+          nullptr);
+}
+
+size_t Runtime::parameter_bytes(int device, CUfunction kernel) {
+  Context& context = parts(device).context;
+  const ContextGuard guard(context);
+  const Driver& driver = context.driver();
+  size_t offset = 0;
+  size_t bytes = 0;
+  size_t second = 0;
+  // For a parameter that there is not the driver says so.
+  const CUresult result = driver.cuFuncGetParamInfo(kernel, 0, &offset, &bytes);
+  LS_CHECK(result == CUDA_SUCCESS &&
+               driver.cuFuncGetParamInfo(kernel, 1, &offset, &second) != CUDA_SUCCESS,
+           DeviceError, "[launch] expected a kernel that takes one parameter, a plain struct.");
+  return bytes;
+}
+
+void Runtime::unload(std::span<const void* const> images) noexcept {
+  if (phase_.load(std::memory_order_acquire) == 0) return;  // nothing was ever loaded
+  Loaded* const found = loaded();
+  if (found == nullptr) return;
+  for (const auto& parts : found->parts) {
+    try {
+      for (const void* const image : images) parts->modules.unload(image);
+    } catch (const std::exception&) {
+      // Without the device there are no modules either.
+    }
+  }
 }
 
 Faults& Runtime::faults(int device) { return parts(device).faults; }

@@ -40,6 +40,10 @@ class Runtime final : public DeviceRuntime {
   /// Queues a kernel; `launch` (core/cuda/launch.h) is the usual way.
   void launch_kernel(const Stream& stream, CUfunction kernel, const LaunchShape& shape,
                      void** arguments);
+  /// Of a kernel's one parameter. Throws DeviceError for a kernel that takes none or several.
+  size_t parameter_bytes(int device, CUfunction kernel);
+  /// Forgets what was loaded from these images, on every device that has.
+  void unload(std::span<const void* const> images) noexcept;
   /// What kernels of a device can note for the program.
   Faults& faults(int device);
 

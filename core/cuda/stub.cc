@@ -1,6 +1,7 @@
 // Compiled in place of the other files where the CUDA toolkit is not found or not wanted.
 
 #include "core/cuda/availability.h"
+#include "core/cuda/launch.h"
 #include "core/cuda/pattern.h"
 #include "core/error.h"
 
@@ -15,5 +16,12 @@ void fill_pattern(const Stream&, void*, size_t, uint64_t) {
 void count_wrong(const Stream&, const void*, size_t, uint64_t, uint64_t*) {
   throw DeviceError("[count_wrong] this build has no CUDA. Build where nvcc is found.");
 }
+
+void launch(const Stream&, const void*, const char*, const LaunchShape&,
+            std::span<const std::byte>) {
+  throw DeviceError("[launch] this build has no CUDA. Build where nvcc is found.");
+}
+
+void unload(std::span<const void* const>) noexcept {}
 
 }  // namespace lockstep::cuda

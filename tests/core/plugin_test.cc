@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Builds, ElementwisePlugin,
 
 TEST_P(ElementwisePlugin, DefinesOperatorsThatAreCalledByName) {
   EXPECT_THAT(plugin_->defined(), Contains("test::scale_clamp_"));
-  EXPECT_EQ(plugin_->abi_version(), 2u);
+  EXPECT_EQ(plugin_->abi_version(), 3u);
   const Tensor x = tensor({1, 2, 4});
   EXPECT_THAT(elements(call_op("test::scale_clamp", {x, 2})), ElementsAre(2, 4, 6));
   EXPECT_THAT(elements(call_op("test::scale_clamp", {x, 2}, {{"max", 3.5}})),
@@ -296,7 +296,7 @@ TEST(Plugin, OfAnOlderAbiWorks) {
 
 TEST(Plugin, OfANewerAbiIsRefused) {
   expect_error<DispatchError>([] { (void)load_library(library("faulty_newer_abi")); },
-                              "libfaulty_newer_abi.so: made for version 3", "expected 1 to 2");
+                              "libfaulty_newer_abi.so: made for version 4", "expected 1 to 3");
 }
 
 TEST(Plugin, FilesThatAreNoneAreNamedWithTheReason) {

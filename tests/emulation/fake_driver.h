@@ -143,6 +143,7 @@ class FakeDriver {
   std::map<CUdeviceptr, std::pair<uint64_t, bool>> mapped_;  ///< granule, accessible?
   std::map<CUdeviceptr, size_t> plain_;
   std::set<void*> pinned_;
+  std::set<CUmodule> modules_;
   std::map<std::string, Function> kernels_;  ///< that were asked for
   std::string kernel_error_;
   std::set<uint64_t> foreign_contexts_;

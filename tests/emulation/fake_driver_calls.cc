@@ -295,11 +295,18 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuModuleLoadData");
     // What nvcc's fatbins begin with.
     if (*static_cast<const uint32_t*>(image) != 0xba55ed50u) return fake.refuse("no fatbin");
-    *module = reinterpret_cast<CUmodule>(0x3000);
+    *module = reinterpret_cast<CUmodule>(fake.next_++);
+    fake.modules_.insert(*module);
     return CUDA_SUCCESS;
   }
-  static CUresult find_function(CUfunction* function, CUmodule, const char* name) {
+  static CUresult unload_module(CUmodule module) {
+    LS_FAKE_DEVICE("cuModuleUnload");
+    if (fake.modules_.erase(module) == 0) return fake.refuse("unloads no module");
+    return CUDA_SUCCESS;
+  }
+  static CUresult find_function(CUfunction* function, CUmodule module, const char* name) {
     LS_FAKE_DEVICE("cuModuleGetFunction");
+    if (!fake.modules_.contains(module)) return fake.refuse("looks for a kernel in no module");
     Function& found = fake.kernels_[name];
     found.kernel = emulation::find_kernel(name);
     if (found.kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
@@ -332,6 +339,13 @@ struct FakeDriver::Calls {
       default:
         return fake.refuse("asks for an attribute of a kernel that is not kept here");
     }
+  }
+  static CUresult parameter_info(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
+    LS_FAKE_DEVICE("cuFuncGetParamInfo");
+    if (index != 0) return CUDA_ERROR_INVALID_VALUE;
+    *offset = 0;
+    *bytes = reinterpret_cast<const Function*>(function)->kernel->parameter_bytes;
+    return CUDA_SUCCESS;
   }
   static CUresult launch(CUfunction handle, unsigned x, unsigned y, unsigned z, unsigned threads_x,
                          unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
@@ -561,10 +575,12 @@ Driver FakeDriver::functions() const {
   driver.cuMemsetD8Async = &Calls::set_bytes;
   driver.cuLaunchHostFunc = &Calls::host_function;
   driver.cuFuncGetAttribute = &Calls::function_attribute;
+  driver.cuFuncGetParamInfo = &Calls::parameter_info;
   driver.cuFuncSetAttribute = &Calls::set_function_attribute;
   driver.cuLaunchKernel = &Calls::launch;
   driver.cuModuleGetFunction = &Calls::find_function;
   driver.cuModuleLoadData = &Calls::load_module;
+  driver.cuModuleUnload = &Calls::unload_module;
   return driver;
 }
 

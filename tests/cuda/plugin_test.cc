@@ -1,0 +1,138 @@
+// Operators of plug-ins with kernels for GPUs.
+
+#include "core/plugin.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/allocator.h"
+#include "core/call_op.h"
+#include "core/copies.h"
+#include "core/cuda/runtime.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/random.h"
+#include "core/stream_sanitizer.h"
+#include "tests/conformance/elements.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::IsEmpty;
+using ::testing::Pointwise;
+
+constexpr Device kGpu{DeviceType::kCUDA, 0};
+
+std::filesystem::path library(const std::string& name) {
+  return std::filesystem::path(LOCKSTEP_TEST_PLUGINS) / ("lib" + name + ".so");
+}
+std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
+
+TEST(CudaPlugin, ItsKernelGivesWhatTheCpusDoes) {
+  const Plugin plugin = load_library(library("rms_normalize"));
+  EXPECT_EQ(dispatcher().find("my::rms_normalize").explain(Key::kCUDA),
+            "kernel at " + plugin.path());
+  for (const int64_t count : {int64_t{1}, int64_t{33}, int64_t{1024}, int64_t{70001}}) {
+    SCOPED_TRACE(count);
+    const Tensor x = randn({count});
+    const int64_t copies = hidden_copies().copies;
+    const Tensor y = call_op("my::rms_normalize", {x.to(kGpu), 0.25});
+    EXPECT_EQ(y.device(), kGpu);
+    EXPECT_EQ(hidden_copies().copies, copies) << "ran on the cpu";
+    EXPECT_THAT(elements(y),
+                Pointwise(FloatNear(1e-5f), elements(call_op("my::rms_normalize", {x, 0.25}))));
+  }
+  EXPECT_EQ(call_op("my::rms_normalize", {empty({0}, {DType::kF32, kGpu})}).numel(), 0);
+}
+
+TEST(CudaPlugin, ItsOperatorsCastAndDifferentiateOnTheGpuAsOnTheCpu) {
+  const Plugin plugin = load_library(library("rms_normalize"));
+  const Tensor half = call_op("my::rms_normalize", {full({8}, 3, {DType::kBF16, kGpu})});
+  EXPECT_EQ(half.dtype(), DType::kBF16);
+  EXPECT_THAT(elements(half), ::testing::Each(1.0f));
+
+  const Tensor start = randn({40});
+  const Tensor weights = randn({40});
+  const auto gradient = [&](Device device) {
+    const Tensor x = start.to(device, DType::kF32, false, true).set_requires_grad();
+    (call_op("my::rms_normalize", {x}) * weights.to(device)).sum().backward();
+    return elements(x.grad());
+  };
+  EXPECT_THAT(gradient(kGpu), Pointwise(FloatNear(1e-5f), gradient(kCPU)));
+}
+
+TEST(CudaPlugin, ItsKernelsAreQueuedOnTheCallersStream) {
+  const Plugin plugin = load_library(library("rms_normalize"));
+  const Plugin faults = load_library(library("gpu_faults"));
+  std::vector<std::string> reports;
+  stream_sanitizer::set_report_handler([&](const std::string& text) { reports.push_back(text); });
+  stream_sanitizer::enable(true);
+  const Tensor x = full({5000}, 3, {DType::kF32, kGpu});
+  const OwnedStream side(kGpu);
+  side.get().wait_stream(current_stream(kGpu));
+  Tensor y;
+  Tensor where;
+  {
+    const StreamGuard guard(side.get());
+    y = call_op("my::rms_normalize", {x, 0.0});
+    EXPECT_FALSE(side.get().query()) << "a kernel waited";
+    where = call_op("gpu::where", {x}).to(kCPU);
+  }
+  side.get().synchronize();
+  stream_sanitizer::enable(false);
+  stream_sanitizer::set_report_handler({});
+  EXPECT_THAT(elements(y), ::testing::Each(1.0f));
+  EXPECT_THAT(reports, IsEmpty());
+  EXPECT_THAT(elements_as<int64_t>(where),
+              ElementsAre(0, reinterpret_cast<int64_t>(cuda::runtime().native(side.get()))));
+}
+
+TEST(CudaPlugin, ItsScratchIsOfTheDevicesAllocatorAndGoesBack) {
+  const Plugin plugin = load_library(library("rms_normalize"));
+  const Plugin faults = load_library(library("gpu_faults"));
+  const Tensor x = full({5000}, 3, {DType::kF32, kGpu});
+  Allocator& memory = allocator(kGpu);
+  const MemoryStats before = memory.stats();
+  Tensor y = call_op("my::rms_normalize", {x});
+  EXPECT_EQ(memory.stats().allocations, before.allocations + 2) << "the result, and the sums";
+  y = {};
+  EXPECT_EQ(memory.stats().allocated, before.allocated);
+
+  memory.reset_peak();
+  expect_error<Error>([&] { call_op("gpu::takes_and_throws", {x}); },
+                      "[gpu::takes_and_throws] changed its mind");
+  EXPECT_GE(memory.stats().peak_allocated, before.allocated + (3 << 20));
+  EXPECT_EQ(memory.stats().allocated, before.allocated);
+  // The cpu's kernels have memory of the cpu.
+  const int64_t on_cpu = allocator(kCPU).stats().allocated;
+  expect_error<Error>([&] { call_op("gpu::takes_and_throws", {empty({2})}); }, "changed its mind");
+  EXPECT_EQ(allocator(kCPU).stats().allocated, on_cpu);
+}
+
+TEST(CudaPlugin, LaunchesThatCannotBeAreErrorsOfTheOperator) {
+  const Plugin plugin = load_library(library("gpu_faults"));
+  const Tensor x = full({8}, 1, {DType::kF32, kGpu});
+  expect_error<DeviceError>([&] { call_op("gpu::no_such_kernel", {x}); },
+                            "[gpu::no_such_kernel] cannot launch \"no_such_kernel\"", "NOT_FOUND");
+  expect_error<DeviceError>([&] { call_op("gpu::no_such_kernel", {empty({2})}); },
+                            "launch is for kernels of LS_BACKEND_CUDA: this call is on cpu");
+  expect_error<DeviceError>([&] { call_op("gpu::other_parameters", {x}); },
+                            "[gpu::other_parameters]", "expected 48 bytes", "got 4");
+  EXPECT_THAT(elements(x + 1), ::testing::Each(2.0f)) << "the device stays usable";
+}
+
+TEST(CudaPlugin, LoadedAgainItsModulesAreLoadedAgain) {
+  const Tensor x = full({5000}, 3, {DType::kF32, kGpu});
+  for (int time = 0; time < 2; ++time) {
+    const Plugin plugin = load_library(library("rms_normalize"));
+    EXPECT_THAT(elements(call_op("my::rms_normalize", {x, 0.0})), ::testing::Each(1.0f));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
