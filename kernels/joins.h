@@ -54,4 +54,3 @@ struct SmallestOf {
 };
 
 }  // namespace lockstep
-

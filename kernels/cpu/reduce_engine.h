@@ -6,8 +6,8 @@
 
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/reduce_plan.h"
 #include "kernels/cpu/row_lanes.h"
+#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -41,7 +41,6 @@ __device__ inline T other_lane(T value, int bits) {
 template <class Op, int kLanes = kWarpThreads>
 __device__ inline typename Op::Element warp_join(typename Op::Element value) {
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0);
-#pragma unroll
   for (int bits = kLanes / 2; bits > 0; bits /= 2) {
     value = Op::join(value, other_lane(value, bits));
   }
