@@ -6,6 +6,7 @@
 #include "core/shape.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan.fatbin.h"
+#include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
@@ -32,13 +33,31 @@ void launch_lines(const std::string& name, const ScanLines& lines) {
          lines);
 }
 
+void launch_rows(const std::string& name, const ScanLines& lines) {
+  launch(kImage, name.c_str(),
+         {.blocks = {blocks_for(lines.outer * lines.parts, 1), 1, 1}, .threads = kScanThreads},
+         lines);
+}
+
 void scan(const std::string& name, const Out& out, const In& self, int64_t dim) {
   if (out.numel == 0) return;
-  const ScanLines lines = lines_of(out, self, dim);
+  ScanLines lines = lines_of(out, self, dim);
   constexpr int64_t kShort = 8;  // elements that a thread may as well take alone
   if (lines.inner > 1 || lines.n <= kShort) return launch_lines(name, lines);
-  launch(kImage, (name + "_rows").c_str(),
-         {.blocks = {blocks_for(lines.outer, 1), 1, 1}, .threads = kScanThreads}, lines);
+  lines.part = scan_part(lines.outer, lines.n);
+  lines.parts = (lines.n + lines.part - 1) / lines.part;
+  if (lines.parts == 1) return launch_rows(name + "_rows", lines);
+  // The parts are joined, these joins are scanned, and each part begins with those before it.
+  const Workspace joined(static_cast<size_t>(lines.outer * lines.parts) * sizeof(double));
+  lines.joined = joined.data();
+  launch_rows(name + "_parts", lines);
+  ScanLines parts = lines;
+  parts.x = parts.y = lines.joined;
+  parts.dtype = is_floating(lines.dtype) ? DType::kF64 : DType::kI64;
+  parts.n = parts.part = lines.parts;
+  parts.parts = 1;
+  launch_rows(name + "_rows", parts);
+  launch_rows(name + "_rows", lines);
 }
 
 const char* kind_of(DType dtype) { return is_floating(dtype) ? "_floating" : "_int"; }

@@ -104,27 +104,57 @@ struct BlockScan {
   }
 };
 
-/// Lines that are rows of memory: a block for each, which goes along it.
+/// A part of a row of memory.
+struct RowPart {
+  int64_t row;
+  int64_t part;
+  int64_t first;  ///< elements of the row
+  int64_t last;
+  __device__ RowPart(const ScanLines& p, int64_t task)
+      : row(task / p.parts),
+        part(task - row * p.parts),
+        first(part * p.part),
+        last(first + p.part < p.n ? first + p.part : p.n) {}
+};
+
+/// joined[row, part] = the join of the part's elements; a block for each.
+template <class Op>
+__device__ void join_parts(const ScanLines& p) {
+  using C = typename Op::Element;
+  for (int64_t task = blockIdx.x; task < p.outer * p.parts; task += gridDim.x) {
+    const RowPart at(p, task);
+    C total = Op::identity();
+    for (int64_t i = at.first + threadIdx.x; i < at.last; i += kScanThreads) {
+      total = Op::join(total, read<C>(p, p.x, at.row * p.n + i));
+    }
+    total = block_join<Op>(total);
+    if (threadIdx.x == 0) static_cast<C*>(p.joined)[task] = total;
+  }
+}
+
+/// Lines that are rows of memory: a block for each part, which goes along it.
 template <class Op>
 __device__ void scan_rows(const ScanLines& p) {
   using C = typename Op::Element;
   constexpr int64_t kTile = int64_t{kScanThreads} * kScanEach;
-  for (int64_t row = blockIdx.x; row < p.outer; row += gridDim.x) {
-    C carried = Op::identity();
-    for (int64_t tile = 0; tile < p.n; tile += kTile) {
+  for (int64_t task = blockIdx.x; task < p.outer * p.parts; task += gridDim.x) {
+    const RowPart at(p, task);
+    const int64_t base = at.row * p.n;
+    C carried = at.part == 0 ? Op::identity() : static_cast<const C*>(p.joined)[task - 1];
+    for (int64_t tile = at.first; tile < at.last; tile += kTile) {
       const int64_t first = tile + int64_t{threadIdx.x} * kScanEach;
       C values[kScanEach];
       C total = Op::identity();
 #pragma unroll
       for (int k = 0; k < kScanEach; ++k) {
-        if (first + k < p.n) total = Op::join(total, read<C>(p, p.x, row * p.n + first + k));
+        if (first + k < at.last) total = Op::join(total, read<C>(p, p.x, base + first + k));
         values[k] = total;
       }
       const BlockScan<Op> scan(total);
       const C before = Op::join(carried, scan.before);
 #pragma unroll
       for (int k = 0; k < kScanEach; ++k) {
-        if (first + k < p.n) write(p, row * p.n + first + k, Op::join(before, values[k]));
+        if (first + k < at.last) write(p, base + first + k, Op::join(before, values[k]));
       }
       carried = Op::join(carried, scan.all);
     }
@@ -133,14 +163,17 @@ __device__ void scan_rows(const ScanLines& p) {
 
 }  // namespace
 
-#define LS_SCAN(Name, ...)                                                                     \
-  LS_CUDA_KERNEL(scan_##Name##_lines, ScanLines, kScanThreads) { scan_lines<__VA_ARGS__>(p); } \
-  LS_CUDA_KERNEL(scan_##Name##_rows, ScanLines, kScanThreads) { scan_rows<__VA_ARGS__>(p); }
+#define LS_SCAN_KERNEL(Name, ...) \
+  LS_CUDA_KERNEL(Name, ScanLines, kScanThreads) { __VA_ARGS__(p); }
+#define LS_SCAN(Name, ...)                                     \
+  LS_SCAN_KERNEL(scan_##Name##_lines, scan_lines<__VA_ARGS__>) \
+  LS_SCAN_KERNEL(scan_##Name##_parts, join_parts<__VA_ARGS__>) \
+  LS_SCAN_KERNEL(scan_##Name##_rows, scan_rows<__VA_ARGS__>)
 LS_SCAN(sum_floating, SumOf<double>)
 LS_SCAN(sum_int, SumOf<uint64_t>)
 LS_SCAN(product_floating, ProductOf<double>)
 LS_SCAN(product_int, ProductOf<uint64_t>)
 LS_SCAN(logsum, LogSum)
-LS_CUDA_KERNEL(scan_recurrence_lines, ScanLines, kScanThreads) { scan_recurrence(p); }
+LS_SCAN_KERNEL(scan_recurrence_lines, scan_recurrence)
 
 }  // namespace lockstep::cuda

@@ -1,3 +1,5 @@
+#include "kernels/cuda/scan.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -40,6 +42,15 @@ TEST(CudaScan, IntegersWrapAroundAsOnTheCpu) {
     expect_agreement(
         {x}, [](const std::vector<Tensor>& t) { return scans(t[0], 0); }, 0);
   }
+}
+
+TEST(CudaScan, LongRowsAreTakenInParts) {
+  EXPECT_EQ(cuda::scan_part(1, 8192), 8192);
+  EXPECT_EQ(cuda::scan_part(1, 528 * 10000), 10000);
+  EXPECT_EQ(cuda::scan_part(600, 1 << 20), 1 << 20);
+  const auto of_rows = [](const std::vector<Tensor>& t) { return scans(t[0], 1); };
+  expect_agreement({random_tensor({2, 40000})}, of_rows, 1e-5);
+  expect_agreement({mul(random_tensor({2, 40000}), 5).to(DType::kI32)}, of_rows, 0);
 }
 
 TEST(CudaScan, InfinitiesAndNanAreThoseOfTheCpu) {
