@@ -137,11 +137,13 @@ struct Accumulator {
   __device__ void store(const HeadTensor& tensor, int64_t batch, int64_t head, int64_t first,
                         int64_t end, int64_t first_column, int64_t width,
                         const float (&factor)[4]) const {
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int64_t row = first + 4 * row_thread() + i;
       if (row >= end) continue;
       T* to = static_cast<T*>(tensor.data) + batch * tensor.strides[0] + head * tensor.strides[1] +
               row * tensor.strides[2];
+#pragma unroll
       for (int k = 0; k < 4 * kFours; ++k) {
         const int64_t at = first_column + column(k / 4) + k % 4;
         if (at < width) to[at * tensor.strides[3]] = convert<T>(sums[i][k] * factor[i]);
@@ -356,6 +358,7 @@ __device__ void attention_keys(const AttentionParams& p) {
       float scores[4][4], dp[4][4];
       multiply(scores, k, q, p.width, stage);
       multiply(dp, v, g, p.width, stage);
+#pragma unroll
       for (int j = 0; j < 4; ++j) {
         const int64_t row = first + 4 * column_thread() + j;
         RowSums sums;

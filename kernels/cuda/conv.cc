@@ -134,9 +134,9 @@ Conv product_of(ConvResult result, const ConvProblem& problem, const ConvTensors
 
 /// Where few results have long sums, as the weights' gradient, these are cut: by shape alone, so
 /// many parts that any GPU is busy, none too short.
-void cut_depth(Conv& p) {
+void cut_depth(Conv& p, int tile) {
   constexpr int64_t kBlocks = 132 * 2, kShortest = 512, kMost = 64;
-  const int64_t tiles = pieces(p.rows, Conv::kTile) * pieces(p.columns, Conv::kTile) * p.groups;
+  const int64_t tiles = pieces(p.rows, tile) * pieces(p.columns, tile) * p.groups;
   const int64_t parts = std::clamp<int64_t>(
       std::min(kBlocks / std::max<int64_t>(tiles, 1), p.depth / kShortest), 1, kMost);
   p.part = std::max<int64_t>(pieces(p.depth, parts), 1);
@@ -153,21 +153,24 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
   p.bias = bias;
   if (p.out_count == 0) return;
   const bool integers = !is_floating(problem.dtype);
-  const auto kernel = [&](const char* stem) {
-    return integers ? std::string(stem) + "_integers" : kernel_name(stem, problem.dtype);
+  const auto kernel = [&](const std::string& stem) {
+    return integers ? stem + "_integers" : kernel_name(stem, problem.dtype);
   };
   p.part = std::max<int64_t>(p.depth, 1);
   p.parts = 1;
   std::optional<Workspace> part_sums;
-  if (result == ConvResult::kWeight) cut_depth(p);
+  const bool narrow = !integers && problem.dtype != DType::kF64;
+  const int tile = narrow ? conv_tile(p.rows, p.columns, p.groups) : Conv::kTile;
+  if (result == ConvResult::kWeight) cut_depth(p, tile);
   if (p.parts > 1) {
     const size_t element = integers || problem.dtype == DType::kF64 ? 8 : 4;
     part_sums.emplace(static_cast<size_t>(p.parts * p.out_count) * element);
     p.part_sums = part_sums->data();
   }
-  launch(kImage, kernel(is_divided(p) ? "conv_divided" : "conv_product").c_str(),
-         {.blocks = {static_cast<unsigned>(pieces(p.columns, Conv::kTile)),
-                     static_cast<unsigned>(pieces(p.rows, Conv::kTile)),
+  const std::string stem = is_divided(p) ? "conv_divided_" : "conv_product_";
+  launch(kImage, kernel(stem + std::to_string(tile)).c_str(),
+         {.blocks = {static_cast<unsigned>(pieces(p.columns, tile)),
+                     static_cast<unsigned>(pieces(p.rows, tile)),
                      static_cast<unsigned>(p.groups * p.parts)},
           .threads = 256,
           .shared_bytes = 0},

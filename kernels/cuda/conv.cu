@@ -9,7 +9,6 @@ namespace lockstep::cuda {
 
 namespace {
 
-constexpr int kTile = Conv::kTile;
 constexpr int kDepth = 16;   // depths multiplied at a time
 constexpr int kTable = 128;  // depths whose places are found at a time
 constexpr int kThreads = 256;
@@ -84,9 +83,9 @@ struct Integers {
   }
 };
 
-/// A block for 64 x 64 results of one group and part: blockIdx is {columns, rows, group and part}.
-/// Each of its 256 threads has 4 x 4 of them.
-template <class E, bool kDivides>
+/// A block for kTile x kTile results of one group and part: blockIdx is {columns, rows, group and
+/// part}. Each of its 256 threads has 4 x 4 of every 64 x 64 of them.
+template <class E, bool kDivides, int kTile>
 __device__ void conv_product(const Conv& p) {
   using C = typename E::C;
   using Four = Pack<C, 4>;
@@ -108,7 +107,8 @@ __device__ void conv_product(const Conv& p) {
   column.base += group * p.right_group;
   const int64_t left_base = group * p.left_group;
 
-  C sums[4][4] = {};
+  constexpr int kFours = kTile / 64;  // fours of rows, and of columns, of a thread
+  C sums[4 * kFours][4 * kFours] = {};
   for (int64_t first = part * p.part; first < end; first += kTable) {
     __syncthreads();
     if (thread < kTable && first + thread < end) {
@@ -133,20 +133,28 @@ __device__ void conv_product(const Conv& p) {
       __syncthreads();
 #pragma unroll
       for (int k = 0; k < kDepth; ++k) {
-        const Four a = left[k][thread / 16], b = right[k][thread % 16];
-        for (int i = 0; i < 4; ++i) {
-          for (int j = 0; j < 4; ++j) sums[i][j] = multiply_add(a.at[i], b.at[j], sums[i][j]);
+        Four a[kFours], b[kFours];
+        for (int f = 0; f < kFours; ++f) {
+          a[f] = left[k][16 * f + thread / 16];
+          b[f] = right[k][16 * f + thread % 16];
+        }
+        for (int i = 0; i < 4 * kFours; ++i) {
+          for (int j = 0; j < 4 * kFours; ++j) {
+            sums[i][j] = multiply_add(a[i / 4].at[i % 4], b[j / 4].at[j % 4], sums[i][j]);
+          }
         }
       }
       __syncthreads();
     }
   }
-  for (int i = 0; i < 4; ++i) {
-    const int64_t row = first_row + thread / 16 * 4 + i;
-    if (row >= p.rows) break;
-    for (int j = 0; j < 4; ++j) {
-      const int64_t at = first_column + thread % 16 * 4 + j;
-      if (at >= p.columns) break;
+#pragma unroll
+  for (int i = 0; i < 4 * kFours; ++i) {
+    const int64_t row = first_row + i / 4 * 64 + thread / 16 * 4 + i % 4;
+    if (row >= p.rows) continue;
+#pragma unroll
+    for (int j = 0; j < 4 * kFours; ++j) {
+      const int64_t at = first_column + j / 4 * 64 + thread % 16 * 4 + j % 4;
+      if (at >= p.columns) continue;
       int64_t rest;
       const int64_t sample = p.out_outers.cut(at, rest);
       const int64_t to = group * p.out_group + row * p.out_row + sample * p.out_outer + rest;
@@ -207,19 +215,24 @@ LS_CUDA_KERNEL(conv_bias_join, ConvBias, 256) {
   lockstep::cuda::store_number(p.out, feature, sum);
 }
 
-#define LS_CONV(E, suffix)                                     \
-  LS_CUDA_KERNEL(conv_product_##suffix, Conv, 256) {           \
-    lockstep::cuda::conv_product<lockstep::cuda::E, false>(p); \
-  }                                                            \
-  LS_CUDA_KERNEL(conv_divided_##suffix, Conv, 256) {           \
-    lockstep::cuda::conv_product<lockstep::cuda::E, true>(p);  \
-  }                                                            \
+#define LS_CONV_TILE(E, tile, suffix)                                \
+  LS_CUDA_KERNEL(conv_product_##tile##_##suffix, Conv, 256) {        \
+    lockstep::cuda::conv_product<lockstep::cuda::E, false, tile>(p); \
+  }                                                                  \
+  LS_CUDA_KERNEL(conv_divided_##tile##_##suffix, Conv, 256) {        \
+    lockstep::cuda::conv_product<lockstep::cuda::E, true, tile>(p);  \
+  }
+#define LS_CONV(E, suffix)    \
+  LS_CONV_TILE(E, 64, suffix) \
   LS_CUDA_KERNEL(conv_join_##suffix, Conv, 256) { lockstep::cuda::conv_join<lockstep::cuda::E>(p); }
 LS_CONV(Elements<float>, f32)
 LS_CONV(Elements<double>, f64)
 LS_CONV(Elements<Half>, f16)
 LS_CONV(Elements<BFloat16>, bf16)
 LS_CONV(Integers, integers)
+LS_CONV_TILE(Elements<float>, 128, f32)
+LS_CONV_TILE(Elements<Half>, 128, f16)
+LS_CONV_TILE(Elements<BFloat16>, 128, bf16)
 
 #define LS_CONV_BIAS(T, suffix) \
   LS_CUDA_KERNEL(conv_bias_##suffix, ConvBias, 256) { lockstep::cuda::conv_bias<T>(p); }

@@ -26,7 +26,8 @@ struct ConvPlaces {
 ///   image    channels  samples x image      features x kernel       map, divided by the stride
 ///   weight   features  channels x kernel    samples x map           image
 struct Conv {
-  static constexpr int kTile = 64;  ///< rows and columns of a block
+  /// Rows and columns of a block.
+  static constexpr int kTile = 64, kLargeTile = 128;
 
   const void* left;
   const void* right;
@@ -48,6 +49,14 @@ struct Conv {
   void* part_sums;
   int64_t out_count;  ///< elements of the result
 };
+
+/// The tile of a product: large where that leaves work for every part of a GPU.
+constexpr int conv_tile(int64_t rows, int64_t columns, int64_t groups) {
+  constexpr int64_t kLarge = Conv::kLargeTile, kEnough = 132 * 2;
+  const int64_t tiles = ((rows + kLarge - 1) / kLarge) * ((columns + kLarge - 1) / kLarge) * groups;
+  return rows > Conv::kTile && columns > Conv::kTile && tiles >= kEnough ? Conv::kLargeTile
+                                                                         : Conv::kTile;
+}
 
 /// The gradient of a bias: sums of [batch, features, places] for parts of each feature's elements.
 struct ConvBias {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/pointwise.h"
+#include "kernels/cuda/conv.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {
@@ -42,6 +43,23 @@ TEST(CudaConv, OneToThreeDimensionsAgreeWithTheCpu) {
 TEST(CudaConv, TilesOfRowsAndColumnsAndManyDepths) {
   // More than 64 features, more than 64 places, more than 128 depths.
   expect_convolved({1, 17, 9, 9}, {70, 17, 3, 3}, {.padding = {1, 1}});
+}
+
+TEST(CudaConv, LargeTilesWhereThereAreEnough) {
+  EXPECT_EQ(cuda::conv_tile(128, 128 * 264, 1), 128);
+  EXPECT_EQ(cuda::conv_tile(128, 128 * 263, 1), 64);
+  EXPECT_EQ(cuda::conv_tile(64, 1 << 30, 1), 64);
+  // As wide as these tests can afford: one depth, but a block's 264 neighbours.
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const int64_t columns = 128 * 132 + 5;
+    SCOPED_TRACE(to_string(dtype));
+    expect_agreement({random_tensor({1, 1, columns}, dtype, 1),
+                      random_tensor({131, 1, 1}, dtype, 2), random_tensor({131}, dtype, 3)},
+                     convolved({}), 3 * rounding_of(dtype));
+    expect_agreement(
+        {random_tensor({1, 1, columns}, dtype, 1), random_tensor({1, 131, 2}, dtype, 2), Tensor()},
+        convolved({.stride = {2}, .transposed = true}), 3 * rounding_of(dtype));
+  }
 }
 
 TEST(CudaConv, GroupsAreConvolvedEachByItself) {
