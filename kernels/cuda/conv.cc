@@ -147,10 +147,25 @@ bool is_divided(const Conv& p) {
   return std::ranges::any_of(p.divisor, [](int32_t divisor) { return divisor != 1; });
 }
 
-void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors,
-              const Numbers& bias) {
+unsigned blocks_of(int64_t all, int64_t each) { return static_cast<unsigned>(pieces(all, each)); }
+
+/// Where a group has so few rows that tiles would be empty.
+void convolve_few_rows(ConvResult result, DType dtype, const Conv& p) {
+  const unsigned rows = blocks_of(p.rows, 1), groups = blocks_of(p.groups, 1);
+  if (result == ConvResult::kWeight) {
+    launch(kImage, kernel_name("conv_single", dtype).c_str(),
+           {.blocks = {blocks_of(p.columns, 1), rows, groups}, .threads = 256, .shared_bytes = 0},
+           p);
+  } else {
+    launch(kImage, kernel_name(is_divided(p) ? "conv_row_divided" : "conv_row", dtype).c_str(),
+           {.blocks = {blocks_of(p.columns, 256), rows, groups}, .threads = 256, .shared_bytes = 0},
+           p);
+  }
+}
+
+void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
   Conv p = product_of(result, problem, tensors);
-  p.bias = bias;
+  p.bias = tensors.bias;
   if (p.out_count == 0) return;
   const bool integers = !is_floating(problem.dtype);
   const auto kernel = [&](const std::string& stem) {
@@ -159,6 +174,7 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
   p.part = std::max<int64_t>(p.depth, 1);
   p.parts = 1;
   std::optional<Workspace> part_sums;
+  if (p.rows <= Conv::kFewRows && !integers) return convolve_few_rows(result, problem.dtype, p);
   const bool narrow = !integers && problem.dtype != DType::kF64;
   const int tile = narrow ? conv_tile(p.rows, p.columns, p.groups) : Conv::kTile;
   if (result == ConvResult::kWeight) cut_depth(p, tile);
@@ -169,9 +185,8 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
   }
   const std::string stem = is_divided(p) ? "conv_divided_" : "conv_product_";
   launch(kImage, kernel(stem + std::to_string(tile)).c_str(),
-         {.blocks = {static_cast<unsigned>(pieces(p.columns, tile)),
-                     static_cast<unsigned>(pieces(p.rows, tile)),
-                     static_cast<unsigned>(p.groups * p.parts)},
+         {.blocks = {blocks_of(p.columns, tile), blocks_of(p.rows, tile),
+                     blocks_of(p.groups * p.parts, 1)},
           .threads = 256,
           .shared_bytes = 0},
          p);
@@ -188,7 +203,8 @@ void convolution(const Out& out, const In& input, const In& weight, const In& bi
   tensors.image = transposed ? out.address : input.address;
   tensors.weight = weight.address;
   tensors.map = transposed ? input.address : out.address;
-  convolve(transposed ? ConvResult::kImage : ConvResult::kMap, problem, tensors, numbers_of(bias));
+  tensors.bias = bias.defined() ? bias.address : nullptr;
+  convolve(transposed ? ConvResult::kImage : ConvResult::kMap, problem, tensors);
 }
 
 /// Sums of a gradient [batch, features, places...] over batch and places, in f64.
@@ -230,16 +246,15 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
   tensors.image = transposed ? grad_output.address : input.address;
   tensors.weight = weight.address;
   tensors.map = transposed ? input.address : grad_output.address;
-  const Numbers no_bias{};
   if (dx.defined()) {
     ConvTensors with = tensors;
     (transposed ? with.map : with.image) = dx.address;
-    convolve(transposed ? ConvResult::kMap : ConvResult::kImage, problem, with, no_bias);
+    convolve(transposed ? ConvResult::kMap : ConvResult::kImage, problem, with);
   }
   if (dw.defined()) {
     ConvTensors with = tensors;
     with.weight = dw.address;
-    convolve(ConvResult::kWeight, problem, with, no_bias);
+    convolve(ConvResult::kWeight, problem, with);
   }
   if (db.defined()) bias_gradient(db, grad_output);
 }

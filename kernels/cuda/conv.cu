@@ -83,6 +83,48 @@ struct Integers {
   }
 };
 
+/// The places of up to kTable depths, which a block finds together.
+struct Depths {
+  Place place[kTable];
+  int64_t left[kTable];  ///< offset of the left matrix's element in the first row
+
+  /// Of the depths from `first` to one before `end`; all threads call it.
+  __device__ void find(const Conv& p, int64_t group, int64_t first, int64_t end) {
+    __syncthreads();
+    const int i = static_cast<int>(threadIdx.x);
+    if (i < kTable && first + i < end) {
+      int64_t outer, inner;
+      place[i] = place_of(p.depths_at, first + i, outer, inner);
+      left[i] = group * p.left_group + outer * p.left_outer + inner;
+    }
+    __syncthreads();
+  }
+};
+
+/// Of a column of one group, which there need not be.
+__device__ Place column_of(const Conv& p, int64_t group, int64_t column) {
+  Place place{};
+  int64_t outer, inner;
+  if (column < p.columns) place = place_of(p.columns_at, column, outer, inner);
+  place.base += group * p.right_group;
+  return place;
+}
+
+/// Where the results of a column lie, in the first row of the first group.
+__device__ int64_t out_offset(const Conv& p, int64_t column) {
+  int64_t rest;
+  const int64_t sample = p.out_outers.cut(column, rest);
+  return sample * p.out_outer + rest;
+}
+__device__ int64_t row_offset(const Conv& p, int64_t group, int64_t row) {
+  return group * p.out_group + row * p.out_row;
+}
+
+template <class E>
+__device__ typename E::C bias_of(const Conv& p, int64_t group, int64_t row) {
+  return p.bias == nullptr ? typename E::C(0) : E::load(p, p.bias, group * p.rows + row);
+}
+
 /// A block for kTile x kTile results of one group and part: blockIdx is {columns, rows, group and
 /// part}. Each of its 256 threads has 4 x 4 of every 64 x 64 of them.
 template <class E, bool kDivides, int kTile>
@@ -91,8 +133,7 @@ __device__ void conv_product(const Conv& p) {
   using Four = Pack<C, 4>;
   __shared__ Four left[kDepth][kTile / 4 + 1];
   __shared__ Four right[kDepth][kTile / 4];
-  __shared__ Place table[kTable];
-  __shared__ int64_t left_offset[kTable];
+  __shared__ Depths depths;
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t group = blockIdx.z % p.groups, part = blockIdx.z / p.groups;
   const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile;
@@ -101,33 +142,25 @@ __device__ void conv_product(const Conv& p) {
   // What this thread loads: one column of `right`, and one of each 16 depths of `left`.
   const int my_column = thread % kTile, my_depth = thread % kDepth;
   const bool has_column = first_column + my_column < p.columns;
-  int64_t outer, inner;
-  Place column{};
-  if (has_column) column = place_of(p.columns_at, first_column + my_column, outer, inner);
-  column.base += group * p.right_group;
-  const int64_t left_base = group * p.left_group;
+  const Place column = column_of(p, group, first_column + my_column);
 
   constexpr int kFours = kTile / 64;  // fours of rows, and of columns, of a thread
   C sums[4 * kFours][4 * kFours] = {};
   for (int64_t first = part * p.part; first < end; first += kTable) {
-    __syncthreads();
-    if (thread < kTable && first + thread < end) {
-      table[thread] = place_of(p.depths_at, first + thread, outer, inner);
-      left_offset[thread] = left_base + outer * p.left_outer + inner;
-    }
-    __syncthreads();
+    depths.find(p, group, first, end);
     for (int start = 0; start < kTable && first + start < end; start += kDepth) {
       const int count =
           static_cast<int>(end - first - start < kDepth ? end - first - start : kDepth);
       for (int i = thread / kDepth; i < kTile; i += kThreads / kDepth) {
         const bool there = my_depth < count && first_row + i < p.rows;
         left[my_depth][i / 4].at[i % 4] =
-            there ? E::load(p, p.left, left_offset[start + my_depth] + (first_row + i) * p.left_row)
+            there ? E::load(p, p.left, depths.left[start + my_depth] + (first_row + i) * p.left_row)
                   : C(0);
       }
       for (int i = thread / kTile; i < kDepth; i += kThreads / kTile) {
         int64_t offset = -1;
-        if (i < count && has_column) offset = offset_of<kDivides>(p, table[start + i], column);
+        if (i < count && has_column)
+          offset = offset_of<kDivides>(p, depths.place[start + i], column);
         right[i][my_column / 4].at[my_column % 4] = offset < 0 ? C(0) : E::load(p, p.right, offset);
       }
       __syncthreads();
@@ -147,24 +180,71 @@ __device__ void conv_product(const Conv& p) {
       __syncthreads();
     }
   }
+  int64_t to[4 * kFours];  // of each column, or -1
+#pragma unroll
+  for (int j = 0; j < 4 * kFours; ++j) {
+    const int64_t at = first_column + j / 4 * 64 + thread % 16 * 4 + j % 4;
+    to[j] = at < p.columns ? out_offset(p, at) : -1;
+  }
+  C* const part_sums = static_cast<C*>(p.part_sums) + part * p.out_count;
 #pragma unroll
   for (int i = 0; i < 4 * kFours; ++i) {
     const int64_t row = first_row + i / 4 * 64 + thread / 16 * 4 + i % 4;
     if (row >= p.rows) continue;
+    const int64_t start = row_offset(p, group, row);
+    const C bias = bias_of<E>(p, group, row);
 #pragma unroll
     for (int j = 0; j < 4 * kFours; ++j) {
-      const int64_t at = first_column + j / 4 * 64 + thread % 16 * 4 + j % 4;
-      if (at >= p.columns) continue;
-      int64_t rest;
-      const int64_t sample = p.out_outers.cut(at, rest);
-      const int64_t to = group * p.out_group + row * p.out_row + sample * p.out_outer + rest;
+      if (to[j] < 0) continue;
       if (p.parts > 1) {
-        static_cast<C*>(p.part_sums)[part * p.out_count + to] = sums[i][j];
-        continue;
+        part_sums[start + to[j]] = sums[i][j];
+      } else {
+        E::store(p, p.out, start + to[j], sums[i][j] + bias);
       }
-      const double bias = number_at(p.bias, group * p.rows + row, 0);
-      E::store(p, p.out, to, sums[i][j] + static_cast<C>(bias));
     }
+  }
+}
+
+/// A thread for each result of one row: blockIdx is {columns, row, group}.
+template <class E, bool kDivides>
+__device__ void conv_row(const Conv& p) {
+  __shared__ Depths depths;
+  const int64_t row = blockIdx.y, group = blockIdx.z;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const Place column = column_of(p, group, at);
+  typename E::C sum = 0;
+  for (int64_t first = 0; first < p.depth; first += kTable) {
+    depths.find(p, group, first, p.depth);
+    const int count = static_cast<int>(p.depth - first < kTable ? p.depth - first : kTable);
+    for (int k = 0; k < count; ++k) {
+      const int64_t offset = at < p.columns ? offset_of<kDivides>(p, depths.place[k], column) : -1;
+      if (offset < 0) continue;
+      sum = multiply_add(E::load(p, p.left, depths.left[k] + row * p.left_row),
+                         E::load(p, p.right, offset), sum);
+    }
+  }
+  if (at >= p.columns) return;
+  E::store(p, p.out, row_offset(p, group, row) + out_offset(p, at),
+           sum + bias_of<E>(p, group, row));
+}
+
+/// A block for each result, whose depths its threads share: blockIdx is {column, row, group}.
+template <class E>
+__device__ void conv_single(const Conv& p) {
+  const int64_t row = blockIdx.y, group = blockIdx.z;
+  const Place column = column_of(p, group, blockIdx.x);
+  typename E::C sum = 0;
+  for (int64_t i = threadIdx.x; i < p.depth; i += blockDim.x) {
+    int64_t outer, inner;
+    const int64_t offset = offset_of<false>(p, place_of(p.depths_at, i, outer, inner), column);
+    if (offset < 0) continue;
+    const int64_t left = group * p.left_group + outer * p.left_outer + inner + row * p.left_row;
+    sum = multiply_add(E::load(p, p.left, left), E::load(p, p.right, offset), sum);
+  }
+  const double total = block_sum(static_cast<double>(sum));
+  if (threadIdx.x == 0) {
+    E::store(p, p.out, row_offset(p, group, row) + out_offset(p, blockIdx.x),
+             static_cast<typename E::C>(total));
   }
 }
 
@@ -233,6 +313,21 @@ LS_CONV(Integers, integers)
 LS_CONV_TILE(Elements<float>, 128, f32)
 LS_CONV_TILE(Elements<Half>, 128, f16)
 LS_CONV_TILE(Elements<BFloat16>, 128, bf16)
+
+#define LS_CONV_ROWS(E, suffix)                            \
+  LS_CUDA_KERNEL(conv_row_##suffix, Conv, 256) {           \
+    lockstep::cuda::conv_row<lockstep::cuda::E, false>(p); \
+  }                                                        \
+  LS_CUDA_KERNEL(conv_row_divided_##suffix, Conv, 256) {   \
+    lockstep::cuda::conv_row<lockstep::cuda::E, true>(p);  \
+  }                                                        \
+  LS_CUDA_KERNEL(conv_single_##suffix, Conv, 256) {        \
+    lockstep::cuda::conv_single<lockstep::cuda::E>(p);     \
+  }
+LS_CONV_ROWS(Elements<float>, f32)
+LS_CONV_ROWS(Elements<double>, f64)
+LS_CONV_ROWS(Elements<Half>, f16)
+LS_CONV_ROWS(Elements<BFloat16>, bf16)
 
 #define LS_CONV_BIAS(T, suffix) \
   LS_CUDA_KERNEL(conv_bias_##suffix, ConvBias, 256) { lockstep::cuda::conv_bias<T>(p); }

@@ -28,12 +28,14 @@ struct ConvPlaces {
 struct Conv {
   /// Rows and columns of a block.
   static constexpr int kTile = 64, kLargeTile = 128;
+  /// Up to so many rows of a group are computed without tiles: those of depthwise convolutions.
+  static constexpr int kFewRows = 4;
 
   const void* left;
   const void* right;
   void* out;
-  Numbers bias;
-  DType dtype;  ///< of all, for kernels that look it up
+  const void* bias;  ///< of each row of each group; null for none
+  DType dtype;       ///< of all, for kernels that look it up
   int64_t rows, columns, depth;
   int64_t left_row, left_outer;
   int64_t out_row, out_outer;  ///< out: row out_row + outer(column) out_outer + inner(column)

@@ -34,10 +34,10 @@ void expect_convolved(const Dims& input, const Dims& weight, const Options& opti
 }
 
 TEST(CudaConv, OneToThreeDimensionsAgreeWithTheCpu) {
-  expect_convolved({2, 3, 11}, {4, 3, 3}, {.stride = {2}, .padding = {1}});
-  expect_convolved({2, 3, 9, 7}, {5, 3, 3, 2},
+  expect_convolved({2, 6, 11}, {5, 6, 3}, {.stride = {2}, .padding = {1}});
+  expect_convolved({2, 5, 9, 7}, {5, 5, 3, 2},
                    {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}});
-  expect_convolved({1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, {.stride = {1, 2, 3}, .padding = {1}});
+  expect_convolved({1, 5, 4, 5, 6}, {6, 5, 2, 3, 2}, {.stride = {1, 2, 3}, .padding = {1}});
 }
 
 TEST(CudaConv, TilesOfRowsAndColumnsAndManyDepths) {
@@ -63,7 +63,7 @@ TEST(CudaConv, LargeTilesWhereThereAreEnough) {
 }
 
 TEST(CudaConv, GroupsAreConvolvedEachByItself) {
-  expect_convolved({2, 6, 8, 8}, {4, 3, 3, 3}, {.padding = {1, 1}, .groups = 2});
+  expect_convolved({2, 10, 8, 8}, {14, 5, 3, 3}, {.padding = {1, 1}, .groups = 2});
   expect_convolved({2, 5, 8, 8}, {5, 1, 3, 3}, {.stride = {2, 2}, .groups = 5});
 }
 
@@ -75,11 +75,20 @@ TEST(CudaConv, TransposedConvolutionsAgreeWithTheCpu) {
 }
 
 TEST(CudaConv, LongSumsOfAWeightAreCutIntoParts) {
-  expect_convolved({3, 2, 30, 30}, {3, 2, 3, 3}, {.padding = {1, 1}});
+  expect_convolved({3, 2, 30, 30}, {7, 2, 3, 3}, {.padding = {1, 1}});
+}
+
+TEST(CudaConv, FewRowsOfAGroupNeedNoTiles) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
+    // A channel to each feature and many places; more depths than are found at a time.
+    expect_convolved({2, 6, 20, 20}, {12, 1, 3, 3}, {.padding = {1, 1}, .groups = 6}, dtype);
+    expect_convolved({1, 40, 6, 6}, {3, 40, 2, 2}, {.stride = {2, 2}}, dtype);
+  }
 }
 
 TEST(CudaConv, HalvesAndDoublesAgreeWithTheCpu) {
   for (const DType dtype : {DType::kF64, DType::kBF16, DType::kF16}) {
+    expect_convolved({2, 5, 9, 9}, {6, 5, 3, 3}, {.padding = {1, 1}}, dtype);
     expect_convolved({2, 3, 9, 9}, {5, 3, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, dtype);
   }
 }
