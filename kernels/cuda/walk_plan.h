@@ -1,41 +1,14 @@
 #pragma once
 
-#include "core/check.h"
 #include "core/shape.h"
 #include "kernels/cuda/walk.h"
 
 namespace lockstep::cuda {
 
 /// Plans the walk over a box of `sizes`; one list of strides for each operand. Dimensions of size 1
-/// go, and neighbours that every operand walks in one stride are joined.
+/// go, and neighbours that every operand walks in one stride are joined. Throws ShapeError where too
+/// many are left. For one or two operands.
 template <int kOperands>
-Walk<kOperands> plan_walk(IntList sizes, const IntList (&strides)[kOperands]) {
-  Walk<kOperands> walk{};
-  const int64_t largest = count_elements(sizes);
-  int64_t joined[Walk<kOperands>::kMaxRank] = {};
-  for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == 1) continue;
-    const int last = walk.rank - 1;
-    bool joins = walk.rank > 0;
-    for (int o = 0; joins && o < kOperands; ++o) {
-      joins = strides[o][d] == walk.strides[o][last] * joined[last];
-    }
-    if (joins) {
-      joined[last] *= sizes[d];
-      continue;
-    }
-    LS_CHECK(walk.rank < Walk<kOperands>::kMaxRank, ShapeError,
-             "[kernel] too many dimensions that are not neighbours in memory: expected at most {} "
-             "on cuda. Reshape the tensors to fewer.",
-             Walk<kOperands>::kMaxRank);
-    joined[walk.rank] = sizes[d];
-    for (int o = 0; o < kOperands; ++o) walk.strides[o][walk.rank] = strides[o][d];
-    ++walk.rank;
-  }
-  for (int d = 0; d < walk.rank; ++d) {
-    walk.sizes[d] = AnyDivider(joined[d] > 0 ? joined[d] : 1, largest);
-  }
-  return walk;
-}
+Walk<kOperands> plan_walk(IntList sizes, const IntList (&strides)[kOperands]);
 
 }  // namespace lockstep::cuda
