@@ -19,6 +19,8 @@ namespace {
 
 using namespace functors;
 
+constexpr unsigned kThreads = 256;
+
 /// Whether a plan's rows can be moved in pieces of `unit` bytes.
 bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
   if (plan.sizes[0] * element % unit != 0) return false;
@@ -57,9 +59,42 @@ void move_elements(const Out& out, const In& src) {
     copy.walk.sizes[d] = AnyDivider(plan.sizes[d], copy.count);
     for (int o = 0; o < 2; ++o) copy.walk.strides[o][d] = plan.strides[o][d];
   }
-  constexpr unsigned kThreads = 256;
   launch(kImage, fmt::format("copy_units_{}", unit).c_str(),
          {.blocks = {blocks_for(copy.count, kThreads * 4), 1, 1}, .threads = kThreads}, copy);
+}
+
+/// The kernel between two dtypes that autocast casts between, or null.
+const char* conversion(DType from, DType to) {
+  if (from == DType::kF32) {
+    return to == DType::kBF16  ? "copy_f32_to_bf16"
+           : to == DType::kF16 ? "copy_f32_to_f16"
+                               : nullptr;
+  }
+  if (to != DType::kF32) return nullptr;
+  return from == DType::kBF16  ? "copy_bf16_to_f32"
+         : from == DType::kF16 ? "copy_f16_to_f32"
+                               : nullptr;
+}
+
+/// Casts elements that lie alike and without gaps in both tensors; false where they do not, or
+/// where no kernel is for the two dtypes.
+bool convert_dense(const Out& out, const In& src) {
+  const char* const kernel = conversion(src.dtype, out.dtype);
+  if (kernel == nullptr) return false;
+  const In* const inputs[] = {&src};
+  StridedPlan plan;
+  make_plan(plan, out, inputs);
+  constexpr int64_t kWidth = 4;
+  const auto is_dense = [&](int operand, DType dtype) {
+    const size_t element = size_of(dtype);
+    return plan.strides[operand][0] == static_cast<int64_t>(element) &&
+           reinterpret_cast<uintptr_t>(plan.address[operand]) % (element * kWidth) == 0;
+  };
+  if (plan.rank != 1 || !is_dense(0, out.dtype) || !is_dense(1, src.dtype)) return false;
+  launch(kImage, kernel,
+         {.blocks = {blocks_for(plan.numel, kThreads * kWidth * 2), 1, 1}, .threads = kThreads},
+         ConvertElements{src.address, out.address, plan.numel});
+  return true;
 }
 
 }  // namespace
@@ -73,7 +108,7 @@ void copy_elements(const Out& out, const In& src) {
               Transfer::kWithin);
   } else if (out.dtype == src.dtype) {
     move_elements(out, src);
-  } else {
+  } else if (!convert_dense(out, src)) {
     with_lane(src.dtype, [&]<class T>() { elementwise<T, T>(out, Same(), src); });
   }
 }

@@ -12,4 +12,11 @@ struct CopyUnits {
   Walk<2> walk;  ///< of each unit: where in `to`, where in `from`
 };
 
+/// to[i] = from[i], converted; both begin at multiples of four elements.
+struct ConvertElements {
+  const void* from;
+  void* to;
+  int64_t count;
+};
+
 }  // namespace lockstep::cuda

@@ -37,6 +37,21 @@ TEST(CudaCopy, WritesBetweenWhatStays) {
   }
 }
 
+TEST(CudaCopy, CastsBetweenFloatingDtypesAsTheCpuDoes) {
+  constexpr DType kFloating[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF64};
+  for (const DType from : kFloating) {
+    for (const DType to : kFloating) {
+      for (const int64_t count : {1, 6, 2051}) {
+        SCOPED_TRACE(testing::Message() << to_string(from) << " to " << to_string(to));
+        expect_same_bits({random_tensor({count, 2}, from)}, [to](const std::vector<Tensor>& t) {
+          return std::vector<Tensor>{t[0].to(to), t[0].transpose(0, 1).to(to),
+                                     t[0].view({-1}).slice(0, 1).to(to), t[0].select(1, 0).to(to)};
+        });
+      }
+    }
+  }
+}
+
 TEST(CudaCopy, RepeatsWhatIsExpanded) {
   expect_same_bits({random_tensor({5, 1, 8})}, [](const std::vector<Tensor>& t) {
     return std::vector<Tensor>{t[0].expand({5, 3, 8}).contiguous(),
