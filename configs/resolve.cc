@@ -183,8 +183,8 @@ void check_communication_hook(const RunConfig& config, const Origins& origins) {
 }
 
 bool names_a_device(std::string_view text) {
-  if (text == "cpu") return true;
-  if (!text.starts_with("host:")) return false;
+  if (text == "cpu" || text == "cuda") return true;
+  if (!text.starts_with("host:") && !text.starts_with("cuda:")) return false;
   const std::string_view index = text.substr(5);
   return !index.empty() && index.size() <= 2 &&
          index.find_first_not_of("0123456789") == std::string_view::npos;
@@ -219,7 +219,8 @@ void check_memory(const MemoryConfig& memory, const Origins& origins) {
 void check_texts(const RunConfig& config, const Origins& origins) {
   if (!names_a_device(config.device())) {
     fail(origins, "device",
-         fmt::format("device is {:?}: expected \"cpu\" or \"host:N\".", config.device()));
+         fmt::format("device is {:?}: expected \"cpu\", \"host:N\", \"cuda\" or \"cuda:N\".",
+                     config.device()));
   }
   const std::string& name = config.name();
   bool good = !name.empty() && name[0] != '.' && name[0] != '-' && name.size() <= kLongestName;

@@ -34,6 +34,8 @@ constexpr uint32_t bit_of(DeviceType type) { return uint32_t{1} << static_cast<i
 constinit std::atomic<uint32_t> g_asynchronous =
     bit_of(DeviceType::kHost) | bit_of(DeviceType::kCUDA);
 
+constinit std::array<std::atomic<int8_t>, kDeviceTypes> g_own_index{};
+
 std::string name_of(DeviceType type) {
   const size_t i = static_cast<size_t>(type);
   GivenNames& given = given_names();
@@ -62,8 +64,8 @@ std::string to_string(Device device) {
 Device parse_device(std::string_view text) {
   const size_t colon = text.find(':');
   const std::optional<DeviceType> type = type_of(text.substr(0, colon));
-  int index = 0;
   bool good = type.has_value();
+  int index = good ? g_own_index[static_cast<size_t>(*type)].load(std::memory_order_relaxed) : 0;
   if (good && colon != std::string_view::npos) {
     const char* last = text.data() + text.size();
     const auto [end, failure] = std::from_chars(text.data() + colon + 1, last, index);
@@ -73,6 +75,14 @@ Device parse_device(std::string_view text) {
   LS_CHECK(good, DeviceError,
            "[device] unknown device \"{}\": expected cpu, meta, host:N or cuda:N.", text);
   return {*type, static_cast<int8_t>(index)};
+}
+
+void set_own_device(Device device) {
+  LS_CHECK(device.index >= 0 &&
+               (has_one_device(device.type) ? device.index == 0 : device.index < kMaxDevices),
+           DeviceError, "[device] {} cannot be a process's own: expected a number below {}.",
+           to_string(device), kMaxDevices);
+  g_own_index[static_cast<size_t>(device.type)].store(device.index, std::memory_order_relaxed);
 }
 
 void name_device_type(DeviceType slot, std::string_view name) {

@@ -33,9 +33,15 @@ inline constexpr Device kMeta{DeviceType::kMeta, 0};
 
 /// "cpu", "meta", "host:0", "cuda:1", "private1:0".
 std::string to_string(Device device);
-/// Inverse of `to_string`; "cuda" means "cuda:0". A slot also answers to the name that its backend
-/// gave it. Throws DeviceError naming the accepted forms.
+/// Inverse of `to_string`; "cuda" means this process's own device of that type (set_own_device). A
+/// slot also answers to the name that its backend gave it. Throws DeviceError naming the accepted
+/// forms.
 Device parse_device(std::string_view text);
+
+/// Makes `device` the one that its type's name alone means to `parse_device`: number 0 until then.
+/// Ranks of one host have one each. Throws DeviceError unless the number is below kMaxDevices.
+/// Thread-safe.
+void set_own_device(Device device);
 
 /// Names a slot for `to_string` and `parse_device`; "" takes the name back. Throws DeviceError
 /// unless the name is new and of small letters. Thread-safe.

@@ -102,15 +102,18 @@ Wire connect(const MpiOptions& mpi) {
 
 }  // namespace
 
-std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options) {
+std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options) {
   LS_CHECK(has_mpi(), BackendError,
            "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
   const MpiOptions mpi = mpi_options();
   Communicator::Options with_limit = options;
   // MPI itself waits for ranks that never come, and cannot be called back.
   if (!with_limit.start_limit) with_limit.start_limit = mpi.start_limit + kStartGrace;
-  return transport_group(std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit),
-                         "mpi");
+  return std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit);
+}
+
+std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options) {
+  return transport_group(mpi_communicator(options), "mpi");
 }
 
 }  // namespace lockstep::dist

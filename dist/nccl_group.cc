@@ -393,8 +393,17 @@ std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator
                                       std::shared_ptr<const NcclLibrary> library,
                                       std::shared_ptr<const NcclDevice> device,
                                       const NcclOptions& options) {
+  std::unique_ptr<ProcessGroup> base = transport_group(communicator, "nccl");
+  return nccl_group(std::move(communicator), std::move(base), std::move(library), std::move(device),
+                    options);
+}
+
+std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator,
+                                      std::unique_ptr<ProcessGroup> base,
+                                      std::shared_ptr<const NcclLibrary> library,
+                                      std::shared_ptr<const NcclDevice> device,
+                                      const NcclOptions& options) {
   const NcclJob job{std::move(communicator), std::move(library), std::move(device), options};
-  std::unique_ptr<ProcessGroup> base = transport_group(job.communicator, "nccl");
   const nccl::UniqueId id =
       exchange_nccl_start(*base, *job.library, *job.device, {.timeout = options.start_timeout});
   const NcclDevice::Scope scope(*job.device);

@@ -70,5 +70,12 @@ std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator
                                       std::shared_ptr<const NcclLibrary> library,
                                       std::shared_ptr<const NcclDevice> device,
                                       const NcclOptions& options = {});
+/// The same where the ranks have talked before, by `base`, the group of all of them over
+/// `communicator`.
+std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator,
+                                      std::unique_ptr<ProcessGroup> base,
+                                      std::shared_ptr<const NcclLibrary> library,
+                                      std::shared_ptr<const NcclDevice> device,
+                                      const NcclOptions& options = {});
 
 }  // namespace lockstep::dist

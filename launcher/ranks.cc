@@ -4,14 +4,60 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "configs/run.pb.h"
 #include "core/check.h"
+#include "core/device_runtime.h"
 #include "core/parallel.h"
+#include "dist/agreement.h"
 #include "dist/core_budget.h"
 #include "dist/mpi_group.h"
+#include "dist/nccl_group.h"
+#include "dist/transport_group.h"
+#include "launcher/cuda_libraries.h"
 
 namespace lockstep::launcher {
+
+namespace {
+
+/// What keeps the ranks from using NCCL together; "" where nothing does. `texts` are by rank: what
+/// NcclDevice calls the rank's GPU after "+", or why it has none after "-".
+std::string obstacle(const std::vector<std::string>& texts) {
+  std::map<std::string_view, size_t> owners;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    const std::string_view text = texts[rank];
+    if (text.starts_with('-')) return fmt::format("rank {}: {}", rank, text.substr(1));
+    const auto [owner, is_new] = owners.emplace(text, rank);
+    if (!is_new) return fmt::format("ranks {} and {} share a GPU", owner->second, rank);
+  }
+  return "";
+}
+
+void use_nccl(Ranks& ranks, Device device) {
+  std::shared_ptr<const dist::NcclLibrary> library;
+  std::shared_ptr<const dist::NcclDevice> gpu;
+  std::string text;
+  try {
+    library = dist::load_nccl(nccl_file());
+    gpu = std::make_shared<dist::NcclDevice>(device);
+    text = "+" + gpu->identity();
+  } catch (const Error& error) {
+    text = fmt::format("-{}", error.what());
+  }
+  const std::string why = obstacle(dist::all_gather_texts(*ranks.group, text));
+  if (why.empty()) {
+    ranks.group = dist::nccl_group(ranks.communicator, std::move(ranks.group), library, gpu);
+  } else if (ranks.leads()) {
+    fmt::print(stderr, "gradients go through the memory of the cpu, not by NCCL: {}\n", why);
+  }
+}
+
+}  // namespace
 
 Ranks join_ranks(const std::filesystem::path& flight_folder) {
   Ranks ranks;
@@ -21,12 +67,32 @@ Ranks join_ranks(const std::filesystem::path& flight_folder) {
   const auto tell = [rank = told.rank](const std::string& line) {
     fmt::print(stderr, "rank {}: {}\n", rank, line);
   };
-  ranks.group = dist::mpi_group({.flight_folder = flight_folder, .on_delay = tell});
+  ranks.communicator = dist::mpi_communicator({.flight_folder = flight_folder, .on_delay = tell});
+  ranks.group = dist::transport_group(ranks.communicator, "mpi");
   LS_CHECK(ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,
            "[launch] {} of the ranks: expected what MPI says, rank {} of {}. Start the ranks with "
            "`lockstep launch`, mpirun or srun.",
            dist::to_string(told), ranks.group->rank(), ranks.group->size());
   return ranks;
+}
+
+void take_devices(Ranks& ranks, const config::RunConfig& config) {
+  const Device named = parse_device(config.device());
+  const int count = device_count(named.type);
+  // What is wrong where there is none is the device's to say.
+  if (named.type != DeviceType::kCUDA || count == 0) return;
+  const bool has_number = config.device().find(':') != std::string::npos;
+  const int local_rank = ranks.environment.local_rank.value_or(0);
+  const int local_size = ranks.environment.local_size.value_or(1);
+  const int offered = has_number ? 1 : count;
+  LS_CHECK(local_size <= offered || config.parallel().share_devices(), ConfigError,
+           "[device] {} ranks on this host and device: \"{}\", which is {} here: expected no more "
+           "ranks than GPUs. Start fewer, or set parallel.share_devices.",
+           local_size, config.device(), offered == 1 ? "one GPU" : fmt::format("{} GPUs", offered));
+  if (!has_number) {
+    set_own_device({DeviceType::kCUDA, static_cast<int8_t>(local_rank % count)});
+  }
+  if (ranks.group != nullptr) use_nccl(ranks, parse_device(config.device()));
 }
 
 void set_time_limit(const Ranks& ranks, double seconds) {

@@ -165,7 +165,8 @@ void run_train(TrainOptions options) {
   const auto stop = [&] { return signals.received() != 0; };
   // A run without a name of its own has none yet that all ranks know.
   const std::filesystem::path run_directory = options.run_directory;
-  const Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
+  Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
+  take_devices(ranks, config);
   set_time_limit(ranks, config.parallel().timeout_seconds());
   share_cores(ranks, config.threads());
   train::Replicas(ranks.group.get()).require_same("config", lines_of(config));

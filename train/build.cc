@@ -155,7 +155,8 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
 Device device_of(const config::RunConfig& config) {
   try {
     const Device device = parse_device(config.device());
-    if (device != kCPU) (void)require_runtime(device);
+    // A device that is not there says why.
+    if (device != kCPU) (void)require_runtime(device).memory(device.index);
     return device;
   } catch (const DeviceError& error) {
     throw ConfigError(std::string("[device] ") + error.what());

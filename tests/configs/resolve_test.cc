@@ -131,10 +131,15 @@ TEST(Resolve, RangeErrorNamesThePlaceThatSetTheValue) {
 }
 
 TEST(Resolve, OnlyWhatIsThereCanBeChosen) {
-  for (const char* device : {"cuda", "CPU", "host", "host:", "host:x", "host:100"}) {
+  for (const char* device :
+       {"gpu", "CPU", "host", "host:", "host:x", "host:100", "cuda:", "cuda:-1"}) {
     EXPECT_EQ(problem({std::string("device=") + device}),
-              fmt::format("device is \"{}\": expected \"cpu\" or \"host:N\".", device));
+              fmt::format("device is \"{}\": expected \"cpu\", \"host:N\", \"cuda\" or "
+                          "\"cuda:N\".",
+                          device));
   }
+  EXPECT_EQ(problem({"device=cuda"}), "no error");
+  EXPECT_EQ(problem({"device=cuda:1"}), "no error");
   EXPECT_EQ(problem({"device=host:3"}), "no error");
   EXPECT_EQ(problem({"precision=PRECISION_UNSPECIFIED"}),
             "precision is PRECISION_UNSPECIFIED: expected one of F32, BF16_MIXED, F16_MIXED.");

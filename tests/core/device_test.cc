@@ -20,6 +20,16 @@ TEST(Device, ANumberedKindAloneMeansTheFirst) {
   EXPECT_EQ(parse_device("host"), (Device{DeviceType::kHost, 0}));
 }
 
+TEST(Device, AKindAloneMeansTheProcessesOwn) {
+  set_own_device({DeviceType::kCUDA, 3});
+  EXPECT_EQ(parse_device("cuda"), (Device{DeviceType::kCUDA, 3}));
+  EXPECT_EQ(parse_device("cuda:1"), (Device{DeviceType::kCUDA, 1}));
+  EXPECT_EQ(parse_device("host"), (Device{DeviceType::kHost, 0}));
+  set_own_device({DeviceType::kCUDA, 0});
+  expect_error<DeviceError>([] { set_own_device({DeviceType::kCPU, 1}); }, "cannot be");
+  expect_error<DeviceError>([] { set_own_device({DeviceType::kCUDA, 16}); }, "below 16");
+}
+
 TEST(Device, RefusesEverythingElseAndSaysWhatIsAccepted) {
   for (const char* text : {"", "gpu", "cpu:0", "cuda:", "cuda:-1", "cuda:16", "cuda:1x", "meta:1",
                            "cuda:99999999999"}) {
