@@ -12,6 +12,7 @@
 #include "core/cuda/availability.h"
 #include "core/dispatcher.h"
 #include "core/parallel.h"
+#include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 #include "train/health.h"
@@ -70,6 +71,27 @@ Check cuda_devices() {
   return check;
 }
 
+/// Where there is a GPU; products, convolutions and ranks do without them, but slower.
+Check cuda_libraries() {
+  Check check{"CUDA libraries", Health::kOk, "", ""};
+  std::string missing;
+  for (const CudaLibrary& library : find_cuda_libraries()) {
+    if (library.version.empty()) {
+      missing += (missing.empty() ? "" : ", ") + library.name;
+    } else {
+      check.found += fmt::format("{}{} {} ({})", check.found.empty() ? "" : ", ", library.name,
+                                 library.version, library.file);
+    }
+  }
+  if (missing.empty()) return check;
+  check.found += fmt::format("{}no {}", check.found.empty() ? "" : "; ", missing);
+  check.health = Health::kWarn;
+  check.advice =
+      "Without cuBLASLt products are slow, without NCCL ranks talk through the memory of the cpu. "
+      "Install them, or name their folders in LOCKSTEP_CUDA_LIBRARIES and LD_LIBRARY_PATH.";
+  return check;
+}
+
 /// Variables that load would refuse.
 Check variables() {
   const config::Variables found = config::process_variables();
@@ -118,6 +140,9 @@ void run_doctor(const std::string& run_folder, bool json) {
                                mpi(),
                                libraries(),
                                variables()};
+  if (const cuda::Availability cuda = cuda::availability(); cuda.compiled && cuda.reason.empty()) {
+    checks.insert(checks.begin() + 3, cuda_libraries());
+  }
   for (Check& check :
        train::examine_machine({.run_folder = run_folder, .threads = num_threads()})) {
     checks.push_back(std::move(check));
