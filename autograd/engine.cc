@@ -8,6 +8,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
+#include "core/capture_scope.h"
 #include "core/check.h"
 
 namespace lockstep {
@@ -62,8 +63,10 @@ void run_nested(FunctionRef<void()> backward) {
   }
   std::exception_ptr thrown;
   std::thread([&, state = ThreadState::capture(), anomaly = detail::anomaly_mode,
-               worker = DeviceWorker::of_this_thread(), outer = GraphRun::of_this_thread()] {
+               worker = DeviceWorker::of_this_thread(), outer = GraphRun::of_this_thread(),
+               capture = active_capture()] {
     const ThreadStateGuard guard(state);
+    const CaptureScope capturing(capture);
     const DeviceWorker::StandIn stand_in(worker);
     const GraphRun::Inside inside(outer);
     const AnomalyModeGuard anomaly_mode(anomaly.enabled, anomaly.check_nan);

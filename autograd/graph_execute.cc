@@ -8,6 +8,7 @@
 #include "autograd/graph_run.h"
 #include "autograd/graph_run_lock.h"
 #include "autograd/meta.h"
+#include "core/capture_scope.h"
 #include "core/check.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
@@ -197,6 +198,7 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
   if (wanted) {
     const ThreadStateGuard state(state_);
     const AnomalyModeGuard anomaly(anomaly_.enabled, anomaly_.check_nan);
+    const CaptureScope capture(capture_);
     try {
       execute(slot);
     } catch (...) {

@@ -10,6 +10,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/graph_run_lock.h"
 #include "autograd/ownership.h"
+#include "core/capture_scope.h"
 #include "core/check.h"
 #include "core/event.h"
 #include "core/ops/reduce.h"
@@ -235,6 +236,7 @@ void GraphRun::place_nodes() {
   if (!has_workers_) return;
   state_ = ThreadState::capture().without_modes();
   anomaly_ = detail::anomaly_mode;
+  capture_ = active_capture();
 }
 
 void GraphRun::join_streams() const {

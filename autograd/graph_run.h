@@ -11,6 +11,8 @@
 
 namespace lockstep {
 
+struct ActiveCapture;
+
 class DeviceWorker;
 
 /// One backward through one graph: the engine's working memory and its loop.
@@ -152,6 +154,7 @@ class GraphRun {
   std::exception_ptr error_;      ///< the first
   DeviceWorker* home_ = nullptr;  ///< the worker on whose thread `run` was called, if any
   ThreadState state_;
+  const ActiveCapture* capture_ = nullptr;  ///< that the calling thread takes part in
   detail::AnomalyMode anomaly_;
 };
 

@@ -33,6 +33,7 @@ foreach(folder lockstep core core/memory core/stress core/cuda core/ops autograd
   if(folder STREQUAL "core/cuda")
     # The others need the CUDA toolkit.
     set(headers "${PROJECT_SOURCE_DIR}/core/cuda/availability.h"
+                "${PROJECT_SOURCE_DIR}/core/cuda/graph.h"
                 "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh"
                 "${PROJECT_SOURCE_DIR}/core/cuda/pattern.h")
   endif()

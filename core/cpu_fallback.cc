@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/copies.h"
+#include "core/current_scope.h"
 #include "core/device_runtime.h"
 #include "core/structured.h"
 #include "core/transfer.h"
@@ -226,6 +227,7 @@ void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
   count_call(op);
   const std::span<const Value> arguments = stack.arguments();
   const Device device = result_device(op, arguments);
+  const OperatorScope scope(op);
   if (cpu_can_use(device)) wait_hidden(op.name(), current_stream(device), kWhy);
   Mirror mirror(op, device);
   for (const Value& value : arguments) {

@@ -1,5 +1,6 @@
 #include "core/kernel_scope.h"
 
+#include "core/capture_scope.h"
 #include "core/check.h"
 #include "core/environment_flag.h"
 #include "core/operator.h"
@@ -14,6 +15,7 @@ bool launches_block() {
 void finish_launch(const Operator& op) {
   if (!launches_block()) [[likely]]
     return;
+  if (active_capture() != nullptr) return;  // nothing runs yet
   const Stream stream = kernel_stream();
   try {
     stream.synchronize();

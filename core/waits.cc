@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "core/capture_scope.h"
 #include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/environment_flag.h"
@@ -29,6 +30,7 @@ void count_hidden_wait(std::string_view op, const Stream& stream, std::string_vi
 
 void wait_hidden(std::string_view op, const Stream& stream, std::string_view why) {
   if (find_runtime(stream.device) == nullptr) return;
+  require_no_capture(op, why);
   count_hidden_wait(op, stream, why);
   stream.synchronize();
 }

@@ -24,10 +24,13 @@ namespace lockstep::cuda {
   X(cuCtxGetCurrent)               \
   X(cuCtxSetCurrent)               \
   X(cuCtxSynchronize)              \
+  X(cuStreamBeginCapture)          \
   X(cuStreamCreateWithPriority)    \
   X(cuStreamDestroy)               \
+  X(cuStreamEndCapture)            \
   X(cuStreamGetDevice)             \
   X(cuStreamGetPriority)           \
+  X(cuStreamIsCapturing)           \
   X(cuStreamQuery)                 \
   X(cuStreamSynchronize)           \
   X(cuStreamWaitEvent)             \
@@ -55,6 +58,10 @@ namespace lockstep::cuda {
   X(cuFuncGetAttribute)            \
   X(cuFuncGetParamInfo)            \
   X(cuFuncSetAttribute)            \
+  X(cuGraphDestroy)                \
+  X(cuGraphExecDestroy)            \
+  X(cuGraphInstantiate)            \
+  X(cuGraphLaunch)                 \
   X(cuLaunchHostFunc)              \
   X(cuLaunchKernel)                \
   X(cuModuleGetFunction)           \

@@ -22,6 +22,12 @@ const char* advice(CUresult result) {
              "driver.";
     case CUDA_ERROR_DEINITIALIZED:
       return "The process is ending: release what lives on the device before main() returns.";
+    case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
+    case CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+      return "Streams of a capture may wait only for work that is captured with them, and the "
+             "first "
+             "must wait for all others in the end.";
     case CUDA_ERROR_INVALID_HANDLE:
       return "A stream or event of another library may be gone: they must outlive their use.";
     default:

@@ -22,7 +22,7 @@ EventHandle* Events::take(bool timing) {
     if (!free.empty()) {
       EventHandle* const event = free.back();
       free.pop_back();
-      event->recorded = false;
+      event->recorded = event->captured = false;
       return event;
     }
     // Room for all of them, so that none is ever given back to a list that must grow.

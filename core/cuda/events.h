@@ -14,6 +14,7 @@ struct EventHandle {
   int device = 0;
   bool timing = false;
   bool recorded = false;  ///< since it was taken
+  bool captured = false;  ///< recorded last in a graph, where nothing can wait for it
 };
 
 /// The events of one device. The driver makes each once; given back, they serve again, with the

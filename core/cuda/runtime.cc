@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/capture_scope.h"
 #include "core/check.h"
 #include "core/cuda/error.h"
 #include "core/cuda/events.h"
@@ -17,6 +18,8 @@ namespace {
 
 /// More dynamic shared memory a kernel must be allowed first.
 constexpr unsigned kSharedBytesAtOnce = 48 << 10;
+
+constexpr const char* kWaits = "it waits for the device";
 
 EventHandle& handle(void* event) { return *static_cast<EventHandle*>(event); }
 
@@ -44,6 +47,7 @@ struct Runtime::Parts {
   Events events{context};
   Modules modules{context};
   Faults faults{{DeviceType::kCUDA, static_cast<int8_t>(context.index())}, memory};
+  std::atomic<int> captures = 0;  ///< that have begun and not ended
 };
 
 struct Runtime::Loaded {
@@ -183,6 +187,71 @@ void Runtime::unload(std::span<const void* const> images) noexcept {
   }
 }
 
+bool Runtime::is_capturing(Parts& device, CUstream queue) {
+  if (device.captures.load(std::memory_order_relaxed) == 0) [[likely]]
+    return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  LS_CUDA(device.context.driver(), cuStreamIsCapturing, queue, &status);
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void Runtime::begin_capture(const Stream& stream) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  // Relaxed: the allocator takes memory and modules are loaded meanwhile; what would be wrong is
+  // refused here, with the operator's name.
+  LS_CUDA(device.context.driver(), cuStreamBeginCapture, queue, CU_STREAM_CAPTURE_MODE_RELAXED);
+  ++device.captures;
+}
+
+CUgraphExec Runtime::end_capture(const Stream& stream) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  const Driver& driver = device.context.driver();
+  CUgraph graph = nullptr;
+  --device.captures;
+  LS_CUDA(driver, cuStreamEndCapture, queue, &graph);
+  CUgraphExec executable = nullptr;
+  const CUresult result = driver.cuGraphInstantiate(&executable, graph, 0);
+  (void)driver.cuGraphDestroy(graph);
+  check(driver, result, "cuGraphInstantiate");
+  return executable;
+}
+
+void Runtime::drop_capture(const Stream& stream) noexcept {
+  try {
+    Parts& device = parts(stream);
+    const CUstream queue = device.streams.get(stream.id);
+    const ContextGuard guard(device.context);
+    CUgraph graph = nullptr;
+    --device.captures;
+    // There is none when something could not be recorded.
+    (void)device.context.driver().cuStreamEndCapture(queue, &graph);
+    if (graph != nullptr) (void)device.context.driver().cuGraphDestroy(graph);
+  } catch (const std::exception&) {
+    // Without a context there is no capture either.
+  }
+}
+
+void Runtime::launch_graph(const Stream& stream, CUgraphExec graph) {
+  Parts& device = parts(stream);
+  const CUstream queue = device.streams.get(stream.id);
+  const ContextGuard guard(device.context);
+  LS_CUDA(device.context.driver(), cuGraphLaunch, graph, queue);
+}
+
+void Runtime::destroy_graph(int device, CUgraphExec graph) noexcept {
+  try {
+    Context& context = parts(device).context;
+    const ContextGuard guard(context);
+    (void)context.driver().cuGraphExecDestroy(graph);
+  } catch (const std::exception&) {
+    // Gone with the device.
+  }
+}
+
 Faults& Runtime::faults(int device) { return parts(device).faults; }
 
 int Runtime::device_count() {
@@ -218,11 +287,13 @@ bool Runtime::query(const Stream& stream) {
   if (!device.streams.exists(stream.id)) return true;
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
+  if (is_capturing(device, queue)) return true;  // nothing of it runs
   const Driver& driver = device.context.driver();
   return is_done(driver, driver.cuStreamQuery(queue), "cuStreamQuery");
 }
 
 void Runtime::synchronize(const Stream& stream) {
+  require_no_capture_here("synchronize", kWaits);
   Parts& device = parts(stream);
   if (!device.streams.exists(stream.id)) return;
   const CUstream queue = device.streams.get(stream.id);
@@ -232,7 +303,12 @@ void Runtime::synchronize(const Stream& stream) {
 }
 
 void Runtime::synchronize(int device) {
+  require_no_capture_here("synchronize", kWaits);
   Context& context = parts(device).context;
+  LS_CHECK(parts(device).captures.load() == 0, DeviceError,
+           "[synchronize] cannot wait for all of cuda:{} while a thread captures a graph on it. "
+           "Wait for a stream.",
+           device);
   const ContextGuard guard(context);
   check(context.driver(), context.driver().cuCtxSynchronize(), "cuCtxSynchronize");
   parts(device).faults.check();
@@ -257,6 +333,7 @@ void Runtime::record(void* event, const Stream& stream) {
   const ContextGuard guard(device.context);
   LS_CUDA(device.context.driver(), cuEventRecord, handle(event).native, queue);
   handle(event).recorded = true;
+  handle(event).captured = is_capturing(device, queue);
 }
 
 void Runtime::wait(const Stream& stream, void* event) {
@@ -270,15 +347,16 @@ void Runtime::wait(const Stream& stream, void* event) {
 
 bool Runtime::query(void* event) {
   Context& context = parts(handle(event).device).context;
-  if (!handle(event).recorded) return true;
+  if (!handle(event).recorded || handle(event).captured) return true;
   const ContextGuard guard(context);
   const Driver& driver = context.driver();
   return is_done(driver, driver.cuEventQuery(handle(event).native), "cuEventQuery");
 }
 
 void Runtime::synchronize(void* event) {
+  require_no_capture_here("synchronize", kWaits);
   Context& context = parts(handle(event).device).context;
-  if (!handle(event).recorded) return;
+  if (!handle(event).recorded || handle(event).captured) return;
   const ContextGuard guard(context);
   LS_CUDA(context.driver(), cuEventSynchronize, handle(event).native);
   parts(handle(event).device).faults.check();
@@ -304,7 +382,11 @@ double Runtime::elapsed_ms(void* start, void* end) {
   return static_cast<double>(milliseconds);
 }
 
-void Runtime::copy(const Stream& stream, void* to, const void* from, size_t bytes, Transfer) {
+void Runtime::copy(const Stream& stream, void* to, const void* from, size_t bytes,
+                   Transfer direction) {
+  if (direction != Transfer::kWithin) {
+    require_no_capture_here("copy", "a replay would find other things in the cpu's memory");
+  }
   Parts& device = parts(stream);
   const CUstream queue = device.streams.get(stream.id);
   if (bytes == 0) return;
@@ -315,6 +397,7 @@ void Runtime::copy(const Stream& stream, void* to, const void* from, size_t byte
 }
 
 void Runtime::add_callback(const Stream& stream, std::function<void()> callback) {
+  require_no_capture_here("add_callback", "it is called once");
   Parts& device = parts(stream);
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);

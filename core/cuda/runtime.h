@@ -44,6 +44,15 @@ class Runtime final : public DeviceRuntime {
   size_t parameter_bytes(int device, CUfunction kernel);
   /// Forgets what was loaded from these images, on every device that has.
   void unload(std::span<const void* const> images) noexcept;
+  // Graphs; see core/cuda/graph.h.
+  void begin_capture(const Stream& stream);
+  /// Throws DeviceError when something was queued that cannot be recorded.
+  CUgraphExec end_capture(const Stream& stream);
+  /// Ends it without a graph.
+  void drop_capture(const Stream& stream) noexcept;
+  void launch_graph(const Stream& stream, CUgraphExec graph);
+  void destroy_graph(int device, CUgraphExec graph) noexcept;
+
   /// What kernels of a device can note for the program.
   Faults& faults(int device);
 
@@ -79,6 +88,8 @@ class Runtime final : public DeviceRuntime {
   Loaded* loaded();
   Parts& parts(int device);
   Parts& parts(const Stream& stream) { return parts(stream.device.index); }
+  /// Whether what is put on a stream is recorded. The driver must not be asked about its work then.
+  static bool is_capturing(Parts& device, CUstream queue);
 
   Loader load_;
   /// 0: not loaded. Else 2 (fork_count() + 1) of the process that loads, and 1 more when it has.

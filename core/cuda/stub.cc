@@ -1,6 +1,7 @@
 // Compiled in place of the other files where the CUDA toolkit is not found or not wanted.
 
 #include "core/cuda/availability.h"
+#include "core/cuda/graph.h"
 #include "core/cuda/launch.h"
 #include "core/cuda/pattern.h"
 #include "core/error.h"
@@ -25,3 +26,18 @@ void launch(const Stream&, const void*, const char*, const LaunchShape&,
 void unload(std::span<const void* const>) noexcept {}
 
 }  // namespace lockstep::cuda
+
+namespace lockstep {
+
+struct CudaGraph::State {};
+
+CudaGraph::CudaGraph(Device) {
+  throw DeviceError("[CudaGraph] this build has no CUDA. Build where nvcc is found.");
+}
+CudaGraph::~CudaGraph() = default;
+void CudaGraph::capture(const std::function<void()>&) {}
+bool CudaGraph::is_captured() const noexcept { return false; }
+void CudaGraph::replay() {}
+PoolId CudaGraph::pool() const noexcept { return 0; }
+
+}  // namespace lockstep

@@ -59,7 +59,7 @@ TEST(CudaPlugin, ItsOperatorsCastAndDifferentiateOnTheGpuAsOnTheCpu) {
   const Tensor start = randn({40});
   const Tensor weights = randn({40});
   const auto gradient = [&](Device device) {
-    const Tensor x = start.to(device, DType::kF32, false, true).set_requires_grad();
+    const Tensor x = clone(start).to(device).set_requires_grad();
     (call_op("my::rms_normalize", {x}) * weights.to(device)).sum().backward();
     return elements(x.grad());
   };

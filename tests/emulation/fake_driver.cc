@@ -32,7 +32,8 @@ bool takes(const std::string& function) {
 
 bool only_asks(const std::string& function) {
   return function.find("Get") != std::string::npos || function.find("Query") != std::string::npos ||
-         function == "cuDeviceTotalMem" || function == "cuInit" || function == "cuCtxSetCurrent";
+         function == "cuStreamIsCapturing" || function == "cuDeviceTotalMem" ||
+         function == "cuInit" || function == "cuCtxSetCurrent";
 }
 
 }  // namespace
@@ -93,6 +94,7 @@ std::string FakeDriver::held() const {
   add(mapped_.size(), "mappings");
   add(plain_.size(), "allocations");
   add(pinned_.size(), "pinned");
+  add(graphs_.size() + executables_.size(), "graphs");
   return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -230,6 +232,39 @@ void FakeDriver::run_until_done(Stream& stream, const Mark* last) {
     time_ += 1;
     task.run();
   }
+}
+
+void FakeDriver::put(Stream& stream, std::function<void()> work) {
+  if (stream.capture == nullptr) {
+    stream.tasks.push_back({std::move(work), nullptr});
+    return;
+  }
+  stream.capture->work.push_back(std::move(work));
+  stream.after[&stream] = ++stream.capture->done_by[&stream];
+}
+
+CUresult FakeDriver::break_capture(Capture& capture, CUresult why, const char* what) {
+  capture.failed = true;
+  (void)refuse(what);
+  return why;
+}
+
+CUresult FakeDriver::wait_captured(Stream& stream, const Event& event) {
+  if (event.capture == nullptr || event.capture->over || event.capture->failed) {
+    if (stream.capture == nullptr) return refuse("waits for an event of a capture that is over");
+    return break_capture(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+                         "a capture waits for what is not captured");
+  }
+  if (stream.capture != nullptr && stream.capture != event.capture) {
+    return break_capture(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+                         "two captures wait for each other");
+  }
+  stream.capture = event.capture;
+  stream.capture->done_by.try_emplace(&stream);
+  for (const auto& [other, position] : event.after) {
+    stream.after[other] = std::max(stream.after[other], position);
+  }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace lockstep::cuda

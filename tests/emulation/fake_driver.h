@@ -73,10 +73,22 @@ class FakeDriver {
     Stream* stream = nullptr;
     double time = 0;
   };
+  using Work = std::vector<std::function<void()>>;
+  /// What streams of a capture were given, in that order. Each knows how far into the others' work
+  /// it comes after.
+  struct Capture {
+    Stream* origin = nullptr;
+    bool over = false;
+    bool failed = false;
+    Work work;
+    std::map<Stream*, size_t> done_by;  ///< how much each was given
+  };
   struct Event {
     int device = 0;
     bool timing = false;
-    std::shared_ptr<Mark> mark;
+    std::shared_ptr<Mark> mark;        ///< or
+    std::shared_ptr<Capture> capture;  ///< recorded in it, after
+    std::map<Stream*, size_t> after;
   };
   struct Task {
     std::function<void()> run;       ///< or
@@ -87,6 +99,8 @@ class FakeDriver {
     int priority = 0;
     bool foreign = false;
     std::deque<Task> tasks;
+    std::shared_ptr<Capture> capture;  ///< its work goes there
+    std::map<Stream*, size_t> after;
   };
   struct Function {
     const emulation::Kernel* kernel = nullptr;
@@ -111,6 +125,11 @@ class FakeDriver {
   void unwrite(size_t place) const;
   void run_kernel(const emulation::Launch& launch);
   void run_until_done(Stream& stream, const Mark* last = nullptr);
+  /// Queues work, or records it.
+  static void put(Stream& stream, std::function<void()> work);
+  /// A call that nothing that is recorded may make: the capture is lost.
+  CUresult break_capture(Capture& capture, CUresult why, const char* what);
+  CUresult wait_captured(Stream& stream, const Event& event);
   /// Work goes on while somebody asks again and again whether it is done.
   bool is_waited_for() { return ++unanswered_ % kPatience == 0; }
 
@@ -144,6 +163,8 @@ class FakeDriver {
   std::map<CUdeviceptr, size_t> plain_;
   std::set<void*> pinned_;
   std::set<CUmodule> modules_;
+  std::map<Work*, std::unique_ptr<Work>> graphs_;
+  std::map<Work*, std::shared_ptr<Work>> executables_;
   std::map<std::string, Function> kernels_;  ///< that were asked for
   std::string kernel_error_;
   std::set<uint64_t> foreign_contexts_;

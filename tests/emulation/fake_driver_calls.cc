@@ -55,6 +55,11 @@ struct FakeDriver::Calls {
       LS_NAMED(CUDA_ERROR_LAUNCH_FAILED);
       LS_NAMED(CUDA_ERROR_NOT_FOUND);
       LS_NAMED(CUDA_ERROR_SYSTEM_NOT_READY);
+      LS_NAMED(CUDA_ERROR_CAPTURED_EVENT);
+      LS_NAMED(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+      LS_NAMED(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+      LS_NAMED(CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+      LS_NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 #undef LS_NAMED
       default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -145,7 +150,9 @@ struct FakeDriver::Calls {
   static CUresult finish_context() {
     LS_FAKE_DEVICE("cuCtxSynchronize");
     for (auto& [key, stream] : fake.streams_) {
-      if (stream->device == fake.device_of(current_)) fake.run_until_done(*stream);
+      if (stream->device != fake.device_of(current_)) continue;
+      if (stream->capture != nullptr) return unsupported(*stream);
+      fake.run_until_done(*stream);
     }
     return fake.poison_;
   }
@@ -167,6 +174,7 @@ struct FakeDriver::Calls {
     Stream* const stream = fake.find(handle);
     if (stream == nullptr || stream->foreign) return fake.refuse("destroys a stream not its own");
     if (!stream->tasks.empty()) fake.refuse("destroys a stream with work");
+    if (stream->capture != nullptr) return unsupported(*stream);
     fake.streams_.erase(stream);
     return CUDA_SUCCESS;
   }
@@ -188,6 +196,7 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuStreamQuery");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("queries no stream");
+    if (stream->capture != nullptr) return unsupported(*stream);
     if (!stream->tasks.empty() && fake.is_waited_for()) fake.run_until_done(*stream);
     return stream->tasks.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   }
@@ -195,6 +204,7 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuStreamSynchronize");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("waits for no stream");
+    if (stream->capture != nullptr) return unsupported(*stream);
     fake.run_until_done(*stream);
     return fake.poison_;
   }
@@ -203,6 +213,9 @@ struct FakeDriver::Calls {
     Stream* const stream = fake.find(handle);
     const Event* const event = fake.find(event_handle);
     if (stream == nullptr || event == nullptr) return fake.refuse("a wait of nothing for nothing");
+    if (event->capture != nullptr || (stream->capture != nullptr && event->mark != nullptr)) {
+      return fake.wait_captured(*stream, *event);
+    }
     if (event->mark != nullptr) stream->tasks.push_back({nullptr, event->mark});
     return CUDA_SUCCESS;
   }
@@ -227,6 +240,10 @@ struct FakeDriver::Calls {
     Event* const event = fake.find(event_handle);
     if (stream == nullptr || event == nullptr) return fake.refuse("records nothing");
     if (stream->device != event->device) return fake.refuse("event and stream of two devices");
+    event->capture = stream->capture;
+    event->after = stream->after;
+    event->mark = nullptr;
+    if (stream->capture != nullptr) return CUDA_SUCCESS;
     auto mark = std::make_shared<Mark>();
     mark->stream = stream;
     event->mark = mark;
@@ -241,6 +258,7 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuEventQuery");
     const Event* const event = fake.find(handle);
     if (event == nullptr) return fake.refuse("queries no event");
+    if (event->capture != nullptr) return captured(*event);
     if (event->mark != nullptr && !event->mark->done && fake.is_waited_for()) {
       fake.run_until_done(*event->mark->stream, event->mark.get());
     }
@@ -250,6 +268,7 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuEventSynchronize");
     const Event* const event = fake.find(handle);
     if (event == nullptr) return fake.refuse("waits for no event");
+    if (event->capture != nullptr) return captured(*event);
     if (event->mark != nullptr && !event->mark->done) {
       fake.run_until_done(*event->mark->stream, event->mark.get());
     }
@@ -272,8 +291,7 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuMemcpyAsync");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("copies on no stream");
-    stream->tasks.push_back(
-        {[=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); }, nullptr});
+    put(*stream, [=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); });
     return CUDA_SUCCESS;
   }
   static CUresult set_bytes(CUdeviceptr address, unsigned char value, size_t bytes,
@@ -281,14 +299,14 @@ struct FakeDriver::Calls {
     LS_FAKE_DEVICE("cuMemsetD8Async");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("sets bytes on no stream");
-    stream->tasks.push_back({[=] { std::memset(pointer_to(address), value, bytes); }, nullptr});
+    put(*stream, [=] { std::memset(pointer_to(address), value, bytes); });
     return CUDA_SUCCESS;
   }
   static CUresult host_function(CUstream handle, CUhostFn function, void* data) {
     LS_FAKE_DEVICE("cuLaunchHostFunc");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("calls back on no stream");
-    stream->tasks.push_back({[=] { function(data); }, nullptr});
+    put(*stream, [=] { function(data); });
     return CUDA_SUCCESS;
   }
   static CUresult load_module(CUmodule* module, const void* image) {
@@ -363,13 +381,105 @@ struct FakeDriver::Calls {
                              .threads = {threads_x, threads_y, threads_z},
                              .shared_bytes = shared_bytes};
     if (const std::string why = refusal(function, launch); !why.empty()) return fake.refuse(why);
-    stream->tasks.push_back({[&fake, launch, parameters = std::move(parameters)]() mutable {
-                               launch.parameters = parameters.data();
-                               fake.run_kernel(launch);
-                             },
-                             nullptr});
+    put(*stream, [&fake, launch, parameters = std::move(parameters)]() mutable {
+      launch.parameters = parameters.data();
+      fake.run_kernel(launch);
+    });
     if (fake.runs_at_once_) fake.run_until_done(*stream);
     return CUDA_SUCCESS;
+  }
+
+  // Graphs. What is recorded runs in the order in which it was.
+  static CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode) {
+    LS_FAKE_DEVICE("cuStreamBeginCapture");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr || handle == CU_STREAM_LEGACY) return fake.refuse("captures no stream");
+    if (stream->capture != nullptr) return fake.refuse("captures a stream twice");
+    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED) return fake.refuse("a capture that is not relaxed");
+    stream->capture = std::make_shared<Capture>();
+    stream->capture->origin = stream;
+    stream->after.clear();
+    return CUDA_SUCCESS;
+  }
+  static CUresult end_capture(CUstream handle, CUgraph* graph) {
+    LS_FAKE_DEVICE("cuStreamEndCapture");
+    Stream* const origin = fake.find(handle);
+    *graph = nullptr;
+    if (origin == nullptr || origin->capture == nullptr || origin->capture->origin != origin) {
+      return fake.refuse("ends a capture that did not begin there");
+    }
+    const std::shared_ptr<Capture> capture = origin->capture;
+    const std::map<Stream*, size_t> joined = origin->after;
+    capture->over = true;
+    for (auto& [key, stream] : fake.streams_) {
+      if (stream->capture == capture) stream->capture = nullptr;
+    }
+    if (capture->failed) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    for (const auto& [stream, position] : capture->done_by) {
+      const auto found = joined.find(stream);
+      if (position != 0 && (found == joined.end() || found->second < position)) {
+        return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+      }
+    }
+    auto made = std::make_unique<Work>(capture->work);
+    *graph = reinterpret_cast<CUgraph>(made.get());
+    Work* const key = made.get();
+    fake.graphs_.emplace(key, std::move(made));
+    return CUDA_SUCCESS;
+  }
+  static CUresult is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
+    LS_FAKE_DEVICE("cuStreamIsCapturing");
+    const Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("asks whether no stream captures");
+    *status = stream->capture == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE
+              : stream->capture->failed  ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+  }
+  static CUresult instantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+    LS_FAKE_DEVICE("cuGraphInstantiate");
+    const auto found = fake.graphs_.find(reinterpret_cast<Work*>(graph));
+    if (found == fake.graphs_.end()) return fake.refuse("instantiates no graph");
+    auto made = std::make_shared<Work>(*found->second);
+    *executable = reinterpret_cast<CUgraphExec>(made.get());
+    Work* const key = made.get();
+    fake.executables_.emplace(key, std::move(made));
+    return CUDA_SUCCESS;
+  }
+  static CUresult launch_graph(CUgraphExec executable, CUstream handle) {
+    LS_FAKE_DEVICE("cuGraphLaunch");
+    Stream* const stream = fake.find(handle);
+    const auto found = fake.executables_.find(reinterpret_cast<Work*>(executable));
+    if (stream == nullptr || found == fake.executables_.end()) {
+      return fake.refuse("launches no graph, or on no stream");
+    }
+    if (stream->capture != nullptr) return fake.refuse("launches a graph in a capture");
+    put(*stream, [work = found->second] {
+      for (const auto& each : *work) each();
+    });
+    return CUDA_SUCCESS;
+  }
+  static CUresult destroy_graph(CUgraph graph) {
+    LS_FAKE("cuGraphDestroy");
+    if (fake.graphs_.erase(reinterpret_cast<Work*>(graph)) == 0) {
+      return fake.refuse("destroys no graph");
+    }
+    return CUDA_SUCCESS;
+  }
+  static CUresult destroy_executable(CUgraphExec executable) {
+    LS_FAKE("cuGraphExecDestroy");
+    if (fake.executables_.erase(reinterpret_cast<Work*>(executable)) == 0) {
+      return fake.refuse("destroys no graph");
+    }
+    return CUDA_SUCCESS;
+  }
+  static CUresult unsupported(Stream& stream) {
+    return the_one_->break_capture(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                                   "waits for, or asks about, work that is only recorded");
+  }
+  static CUresult captured(const Event& event) {
+    return the_one_->break_capture(*event.capture, CUDA_ERROR_CAPTURED_EVENT,
+                                   "waits for, or asks about, an event that is only recorded");
   }
 
   // Memory.
@@ -558,6 +668,13 @@ Driver FakeDriver::functions() const {
   driver.cuEventQuery = &Calls::query_event;
   driver.cuEventRecord = &Calls::record;
   driver.cuEventSynchronize = &Calls::finish_event;
+  driver.cuStreamBeginCapture = &Calls::begin_capture;
+  driver.cuStreamEndCapture = &Calls::end_capture;
+  driver.cuStreamIsCapturing = &Calls::is_capturing;
+  driver.cuGraphInstantiate = &Calls::instantiate;
+  driver.cuGraphLaunch = &Calls::launch_graph;
+  driver.cuGraphDestroy = &Calls::destroy_graph;
+  driver.cuGraphExecDestroy = &Calls::destroy_executable;
   driver.cuMemAddressFree = &Calls::unreserve;
   driver.cuMemAddressReserve = &Calls::reserve;
   driver.cuMemAlloc = &Calls::allocate;

@@ -1,0 +1,254 @@
+#include "core/cuda/graph.h"
+
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "autograd/autograd.h"
+#include "core/call_op.h"
+#include "core/event.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/random.h"
+#include "core/plugin.h"
+#include "core/stream_sanitizer.h"
+#include "tests/conformance/elements.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Each;
+using ::testing::Pointwise;
+
+constexpr Device kGpu{DeviceType::kCUDA, 0};
+
+Tensor of(double value, int64_t count = 64) { return full({count}, value, {DType::kF32, kGpu}); }
+std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
+
+TEST(CudaGraph, ReplaysComputeWithWhatTheInputsHoldThen) {
+  const Tensor in = of(1);
+  Tensor out;
+  CudaGraph graph(kGpu);
+  graph.capture([&] { out = exp(in * 2) + in; });
+  EXPECT_TRUE(graph.is_captured());
+  EXPECT_THAT(elements(out), Each(::testing::IsNan())) << "nothing runs before replay";
+  for (const int seed : {1, 2}) {
+    manual_seed(static_cast<uint64_t>(seed));
+    const Tensor values = randn({64});
+    in.copy_(values);
+    graph.replay();
+    EXPECT_THAT(elements(out),
+                Pointwise(::testing::FloatNear(1e-4f), elements(exp(values * 2) + values)));
+  }
+}
+
+TEST(CudaGraph, WhatIsChangedInPlaceIsChangedByEachReplay) {
+  const Tensor count = of(0);
+  const Tensor one = of(1);
+  CudaGraph graph(kGpu);
+  graph.capture([&] { count.add_(one); });
+  EXPECT_THAT(elements(count), Each(0.0f));
+  for (int i = 0; i < 3; ++i) graph.replay();
+  EXPECT_THAT(elements(count), Each(3.0f));
+}
+
+TEST(CudaGraph, RecordsABackwardWhole) {
+  const Tensor w = of(3).set_requires_grad();
+  const Tensor in = of(1);
+  const Tensor seed = of(1);
+  CudaGraph graph(kGpu);
+  graph.capture([&] { (w * w * in).backward(seed); });
+  // The gradient is made on the worker's thread, and is of the pool all the same.
+  EXPECT_GE(caching_allocator(kGpu).live_blocks(graph.pool()), 1);
+  in.fill_(5);
+  w.detach().fill_(2);
+  w.grad().zero_();
+  graph.replay();
+  EXPECT_THAT(elements(w.grad()), Each(20.0f));
+}
+
+TEST(CudaGraph, ItsMemoryServesNobodyElseWhileItLives) {
+  CachingAllocator& memory = caching_allocator(kGpu);
+  const Tensor in = of(1, 1 << 20);
+  synchronize(kGpu);
+  memory.empty_cache();
+  const int64_t reserved = memory.stats().reserved;
+  {
+    Tensor out;
+    const void* between = nullptr;
+    CudaGraph graph(kGpu);
+    graph.capture([&] {
+      const Tensor more = in + 1;
+      between = more.data();
+      out = more * 2;
+    });
+    std::vector<Tensor> others;
+    for (int i = 0; i < 16; ++i) {
+      others.push_back(of(777, 1 << 20));
+      EXPECT_NE(others.back().data(), between);
+    }
+    memory.empty_cache();
+    graph.replay();
+    EXPECT_THAT(elements(out), Each(4.0f));
+    for (const Tensor& other : others) EXPECT_EQ(elements(other)[0], 777);
+  }
+  synchronize(kGpu);
+  memory.empty_cache();
+  EXPECT_EQ(memory.stats().reserved, reserved) << "the pool went with the graph";
+}
+
+TEST(CudaGraph, ResultsOutliveTheGraph) {
+  Tensor out;
+  {
+    const Tensor in = of(2);
+    CudaGraph graph(kGpu);
+    graph.capture([&] { out = in * in; });
+    graph.replay();
+  }
+  const Tensor other = of(777);
+  EXPECT_THAT(elements(out), Each(4.0f));
+}
+
+TEST(CudaGraph, WhatWouldWaitForTheDeviceIsRefusedByName) {
+  const Tensor in = of(1, 1);
+  const Tensor one = of(1, 1);
+  const Tensor on_cpu = full({1}, 1);
+  Event event;
+  event.record(current_stream(kGpu));
+  CudaGraph graph(kGpu);
+  const auto refused = [&](const std::function<void()>& call, const std::string& name) {
+    SCOPED_TRACE(name);
+    expect_error<DeviceError>(
+        [&] {
+          graph.capture([&] {
+            const Tensor more = in + 1;
+            call();
+          });
+        },
+        "[" + name, "cannot be part of a graph that is captured on cuda:0");
+    EXPECT_FALSE(graph.is_captured());
+  };
+  refused([&] { (void)in.item<float>(); }, "_local_scalar_dense");
+  refused([&] { (void)in.to(kCPU); }, "_to_copy");
+  refused([&] { in.copy_(on_cpu); }, "copy");
+  refused([] { synchronize(kGpu); }, "synchronize");
+  refused([] { current_stream(kGpu).synchronize(); }, "synchronize");
+  refused([&] { event.synchronize(); }, "synchronize");
+  refused([] { current_stream(kGpu).add_callback([] {}); }, "add_callback");
+  refused([] { CudaGraph(kGpu).capture([] {}); }, "capture");
+  // Another attempt may succeed.
+  graph.capture([&] { in.add_(one); });
+  graph.replay();
+  EXPECT_THAT(elements(in), Each(2.0f));
+}
+
+TEST(CudaGraph, TakesStreamsThatForkAndJoin) {
+  const Tensor in = of(1);
+  Tensor left;
+  Tensor right;
+  Tensor out;
+  const OwnedStream side(kGpu);
+  CudaGraph graph(kGpu);
+  graph.capture([&] {
+    const Tensor base = in * 10;
+    side.get().wait_stream(current_stream(kGpu));
+    left = base + 1;
+    {
+      const StreamGuard guard(side.get());
+      right = base + 2;
+    }
+    current_stream(kGpu).wait_stream(side.get());
+    out = left * right;
+  });
+  in.fill_(2);
+  graph.replay();
+  EXPECT_THAT(elements(out), Each(21.0f * 22));
+}
+
+TEST(CudaGraph, AStreamThatDoesNotJoinIsAnError) {
+  const Tensor in = of(1);
+  const Tensor one = of(1);
+  const OwnedStream side(kGpu);
+  CudaGraph graph(kGpu);
+  expect_error<DeviceError>(
+      [&] {
+        graph.capture([&] {
+          side.get().wait_stream(current_stream(kGpu));
+          const StreamGuard guard(side.get());
+          in.add_(one);
+        });
+      },
+      "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "the first must wait for all others");
+  EXPECT_THAT(elements(in + 1), Each(2.0f)) << "the device stays usable";
+}
+
+TEST(CudaGraph, AWaitForWorkThatIsNotCapturedIsAnError) {
+  const Tensor in = of(1);
+  CudaGraph graph(kGpu);
+  expect_error<DeviceError>(
+      [&] { graph.capture([&] { current_stream(kGpu).wait_stream(default_stream(kGpu)); }); },
+      "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "may wait only for work that is captured with them");
+  EXPECT_THAT(elements(in), Each(1.0f));
+}
+
+TEST(CudaGraph, OtherThreadsWorkMeanwhile) {
+  const Tensor in = of(1);
+  Tensor theirs;
+  CudaGraph graph(kGpu);
+  graph.capture([&] {
+    const Tensor mine = in + 1;
+    const int64_t blocks = caching_allocator(kGpu).live_blocks(graph.pool());
+    std::thread([&] {
+      theirs = exp(of(0));
+      EXPECT_THAT(elements(theirs), Each(1.0f));
+      expect_error<DeviceError>([] { synchronize(kGpu); }, "[synchronize]",
+                                "while a thread captures a graph");
+    }).join();
+    EXPECT_EQ(caching_allocator(kGpu).live_blocks(graph.pool()), blocks);
+  });
+  synchronize(kGpu);
+}
+
+TEST(CudaGraph, KernelsOfPlugInsAreRecordedWithTheirScratch) {
+  const Plugin plugin =
+      load_library(std::filesystem::path(LOCKSTEP_TEST_PLUGINS) / "librms_normalize.so");
+  const Tensor in = of(1, 5000);
+  Tensor out;
+  CudaGraph graph(kGpu);
+  graph.capture([&] { out = call_op("my::rms_normalize", {in, 0.0}); });
+  in.fill_(-4);
+  graph.replay();
+  EXPECT_THAT(elements(out), Each(-1.0f));
+}
+
+TEST(CudaGraph, TheStreamSanitizerKnowsItsOrder) {
+  std::vector<std::string> reports;
+  stream_sanitizer::set_report_handler([&](const std::string& text) { reports.push_back(text); });
+  stream_sanitizer::enable(true);
+  const Tensor in = of(1);
+  Tensor out;
+  {
+    CudaGraph graph(kGpu);
+    graph.capture([&] { out = in * 3; });
+    graph.replay();
+    EXPECT_THAT(elements(out), Each(3.0f));
+  }
+  stream_sanitizer::enable(false);
+  stream_sanitizer::set_report_handler({});
+  EXPECT_THAT(reports, ::testing::IsEmpty());
+}
+
+TEST(CudaGraph, SaysWhatItIsFor) {
+  expect_error<DeviceError>([] { CudaGraph graph(kCPU); }, "expected a cuda device, got cpu");
+  expect_error<DeviceError>([] { CudaGraph graph(Device{DeviceType::kCUDA, 7}); }, "cuda:7");
+  CudaGraph graph(kGpu);
+  expect_error<DeviceError>([&] { graph.replay(); }, "there is nothing to replay");
+  graph.capture([] {});
+  graph.replay();
+  expect_error<DeviceError>([&] { graph.capture([] {}); }, "has been captured");
+}
+
+}  // namespace
+}  // namespace lockstep
