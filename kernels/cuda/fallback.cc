@@ -1,5 +1,5 @@
-// What has no kernel here runs on the cpu: operators whose results' sizes depend on elements, and
-// those that no model needs on a GPU. Each such call waits, and its copies are counted.
+// What has no kernel here runs on the cpu: operators that no model needs on a GPU, and what
+// plug-ins bring for the cpu alone. Each such call waits, and its copies are counted.
 
 #include "core/cpu_fallback.h"
 
