@@ -4,6 +4,7 @@
 # Exit status: 0 all passed, 1 something failed, 2 usage, 3 no CUDA device.
 # shellcheck disable=SC2317 # check_NAME is called by its name
 set -uo pipefail
+export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=$here/bin
 
@@ -144,7 +145,7 @@ quoted() {
 }
 
 # What a log says in a line: the last that is not empty.
-last_line() { grep -v '^[[:space:]]*$' "$1" | tail -n 1 | cut -c 1-300; }
+last_line() { grep -av '^[[:space:]]*$' "$1" | tail -n 1 | cut -c 1-300; }
 
 json_entries=()
 failed=0
@@ -155,7 +156,7 @@ record() {
   local name=$1 status=$2 seconds=$3 log=$4 summary figures
   summary=$(last_line "$log")
   printf '%-10s %-17s %4s s  %s\n' "$status" "$name" "$seconds" "$summary" | tee -a "$work/table"
-  figures=$(grep -E '^\{.*\}$' "$log" | tail -n 1)
+  figures=$(grep -aE '^\{.*\}$' "$log" | tail -n 1)
   json_entries+=("{\"name\": \"$name\", \"status\": \"$status\", \"seconds\": $seconds, \"summary\": $(quoted "$summary")${figures:+, \"figures\": $figures}}")
   case "$status" in failed | timeout) failed=1 ;; esac
 }
