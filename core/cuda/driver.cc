@@ -58,6 +58,17 @@ LoadedDriver load_driver(const char* library) {
 
 LoadedDriver initialise(const Driver& functions) {
   LoadedDriver loaded{.functions = functions};
+  int version = 0;
+  // A driver loads no modules of a later major version than its own.
+  if (functions.cuDriverGetVersion != nullptr &&
+      functions.cuDriverGetVersion(&version) == CUDA_SUCCESS &&
+      version / 1000 < CUDA_VERSION / 1000) {
+    loaded.reason = fmt::format(
+        "the driver is too old: expected one of CUDA {}.0 or newer, got {}.{}. Install a newer "
+        "driver, or build with an older toolkit",
+        CUDA_VERSION / 1000, version / 1000, version % 1000 / 10);
+    return loaded;
+  }
   if (const CUresult result = functions.cuInit(0); result != CUDA_SUCCESS) {
     loaded.reason = result == CUDA_ERROR_NO_DEVICE
                         ? "the driver reports no device" + hidden_devices()

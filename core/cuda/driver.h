@@ -85,7 +85,8 @@ struct LoadedDriver {
 
 /// Opens a driver's library, for as long as the process lives, and initialises it.
 LoadedDriver load_driver(const char* library = "libcuda.so.1");
-/// The second half of `load_driver`.
+/// The second half of `load_driver`. A driver that is older than the modules that nvcc makes cannot
+/// be used.
 LoadedDriver initialise(const Driver& functions);
 
 /// Number of forks between the program's start and this process: no driver that was initialised

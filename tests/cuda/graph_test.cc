@@ -131,7 +131,7 @@ TEST(CudaGraph, WhatWouldWaitForTheDeviceIsRefusedByName) {
     EXPECT_FALSE(graph.is_captured());
   };
   refused([&] { (void)in.item<float>(); }, "_local_scalar_dense");
-  refused([&] { (void)in.to(kCPU); }, "_to_copy");
+  refused([&] { (void)in.to(kCPU); }, "copy");
   refused([&] { in.copy_(on_cpu); }, "copy");
   refused([] { synchronize(kGpu); }, "synchronize");
   refused([] { current_stream(kGpu).synchronize(); }, "synchronize");

@@ -40,6 +40,8 @@ class FakeDriver {
   /// A kernel has failed: from now on every call that needs the device gives `result`.
   void poison(CUresult result) { poison_ = result; }
   void disable_granules() { has_granules_ = false; }
+  /// Of CUDA, as cuda.h counts: 12040 is 12.4.
+  void set_version(int version) { version_ = version; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
   /// For programs that do not know that this is not a GPU: memory begins as NaN, whatever is
   /// refused is printed, and CUDA_LAUNCH_BLOCKING=1 runs kernels when they are launched.
@@ -138,6 +140,7 @@ class FakeDriver {
   FakeDriver* const before_;
   size_t memory_;
   size_t used_ = 0;
+  int version_ = CUDA_VERSION;
   bool has_granules_ = true;
   bool stands_in_ = false;
   bool runs_at_once_ = false;

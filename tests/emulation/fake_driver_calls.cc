@@ -39,7 +39,7 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
   static CUresult version(int* version) {
-    *version = 13000;
+    *version = the_one_->version_;
     return CUDA_SUCCESS;
   }
   static CUresult error_name(CUresult error, const char** name) {
