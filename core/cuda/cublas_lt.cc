@@ -2,10 +2,8 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <string_view>
-
 #include "core/check.h"
+#include "core/cuda/library_files.h"
 
 namespace lockstep::cuda {
 
@@ -17,36 +15,6 @@ constexpr size_t kNewestMajor = CUBLAS_VER_MAJOR;
 
 std::string version_text(size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
-std::vector<std::string> listed_folders() {
-  std::vector<std::string> folders;
-  const char* const list = std::getenv("LOCKSTEP_CUDA_LIBRARIES");
-  std::string_view rest = list == nullptr ? "" : list;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(':'), rest.size());
-    if (end > 0) folders.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return folders;
-}
-
-std::vector<std::string> toolkit_folders() {
-  std::vector<std::string> folders;
-  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* const value = std::getenv(name);
-    if (value != nullptr && *value != '\0') folders.push_back(std::string(value) + "/lib64");
-  }
-  folders.emplace_back("/usr/local/cuda/lib64");
-  return folders;
-}
-
-/// Of the library that a function is in.
-std::string file_of(void* function, const std::string& otherwise) {
-  Dl_info info{};
-  const bool known =
-      function != nullptr && dladdr(function, &info) != 0 && info.dli_fname != nullptr;
-  return known ? info.dli_fname : otherwise;
 }
 
 std::atomic<CublasLtLibrary*>& current() {
@@ -61,10 +29,9 @@ std::atomic<CublasLtLibrary*>& current() {
 std::vector<std::string> cublas_lt_files() {
   std::vector<std::string> files;
   for (size_t major = kNewestMajor; major >= kOldestMajor; --major) {
-    const std::string name = fmt::format("libcublasLt.so.{}", major);
-    for (const std::string& folder : listed_folders()) files.push_back(folder + "/" + name);
-    files.push_back(name);
-    for (const std::string& folder : toolkit_folders()) files.push_back(folder + "/" + name);
+    for (const std::string& file : library_files(fmt::format("libcublasLt.so.{}", major))) {
+      files.push_back(file);
+    }
   }
   return files;
 }
@@ -91,7 +58,7 @@ LoadedCublasLt load_cublas_lt(const std::string& file) {
     return none;
   }
   const auto find = [opened](const char* name) { return dlsym(opened, name); };
-  LoadedCublasLt loaded = read_cublas_lt(file_of(find("cublasLtGetVersion"), file), find);
+  LoadedCublasLt loaded = read_cublas_lt(file_of_function(find("cublasLtGetVersion"), file), find);
   if (!loaded.reason.empty()) dlclose(opened);
   return loaded;
 }

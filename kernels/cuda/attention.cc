@@ -5,6 +5,7 @@
 
 #include "core/library.h"
 #include "kernels/cuda/attention.fatbin.h"
+#include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
@@ -60,18 +61,21 @@ void forward(const Out& output, const Out& logsumexp, const In& query, const In&
   AttentionParams p = params_of(query, key, value, is_causal, attn_mask, scale);
   p.out = heads_of(output);
   p.logsumexp = heads_of(logsumexp);
+  if (attention_by_cudnn(p, query.dtype, query.size(0))) return;
   launch_heads("forward", query.dtype, query.size(0) * p.heads, p.rows, p);
 }
 
 void backward(const Out& grad_query, const Out& grad_key, const Out& grad_value, const In& grad_out,
-              const In& query, const In& key, const In& value, const In&, const In& logsumexp,
+              const In& query, const In& key, const In& value, const In& out, const In& logsumexp,
               double, bool is_causal, const In& attn_mask, std::optional<double> scale) {
   AttentionParams p = params_of(query, key, value, is_causal, attn_mask, scale);
   p.grad_out = heads_of(grad_out);
   p.grad_query = heads_of(grad_query);
   p.grad_key = heads_of(grad_key);
   p.grad_value = heads_of(grad_value);
+  p.out = heads_of(out);
   p.logsumexp = heads_of(logsumexp);
+  if (attention_backward_by_cudnn(p, query.dtype, query.size(0))) return;
   const Workspace row_sums(static_cast<size_t>(logsumexp.numel) * AttentionParams::kRowSums *
                            sizeof(float));
   p.row_sums = row_sums.data<float>();

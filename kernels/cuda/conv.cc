@@ -6,6 +6,7 @@
 #include "core/library.h"
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/conv.fatbin.h"
+#include "kernels/cuda/cudnn_conv.h"
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
@@ -167,6 +168,13 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
   Conv p = product_of(result, problem, tensors);
   p.bias = tensors.bias;
   if (p.out_count == 0) return;
+  if (convolve_by_cudnn(result, problem, tensors)) {
+    const bool is_map = result == ConvResult::kMap;
+    if (bias.data == nullptr) return;
+    return add_bias(p.out, problem.dtype, bias, problem.batch,
+                    is_map ? problem.features : problem.channels,
+                    is_map ? problem.map_size() : problem.image_size());
+  }
   const bool integers = !is_floating(problem.dtype);
   const auto kernel = [&](const std::string& stem) {
     return integers ? stem + "_integers" : kernel_name(stem, problem.dtype);
@@ -260,6 +268,19 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
 }
 
 }  // namespace
+
+void add_bias(void* out, DType dtype, const Numbers& bias, int64_t batch, int64_t channels,
+              int64_t places) {
+  ConvAddBias p{};
+  p.out = out;
+  p.bias = bias;
+  p.count = batch * channels * places;
+  p.places = Cutter(places, p.count);
+  p.channels = Cutter(channels, batch * channels);
+  if (p.count == 0) return;
+  launch(kImage, kernel_name("conv_add_bias", dtype).c_str(),
+         {.blocks = {blocks_for(p.count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+}
 
 LS_KERNEL(CUDA, "convolution", convolution, Strides::kContiguous);
 LS_KERNEL(CUDA, "convolution_backward", convolution_backward, Strides::kContiguous);

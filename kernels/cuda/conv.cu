@@ -278,6 +278,15 @@ __device__ void conv_bias(const ConvBias& p) {
   if (threadIdx.x == 0) p.part_sums[feature * p.parts + blockIdx.y] = sum;
 }
 
+template <class T>
+__device__ void conv_add_bias(const ConvAddBias& p) {
+  T* const out = static_cast<T*>(p.out);
+  for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    const double bias = number_at(p.bias, p.channels.remainder(p.places.quotient(i)), 0);
+    out[i] = convert<T>(convert<float>(out[i]) + static_cast<float>(bias));
+  }
+}
+
 }  // namespace
 
 }  // namespace lockstep::cuda
@@ -285,6 +294,7 @@ __device__ void conv_bias(const ConvBias& p) {
 using lockstep::BFloat16;
 using lockstep::Half;
 using lockstep::cuda::Conv;
+using lockstep::cuda::ConvAddBias;
 using lockstep::cuda::ConvBias;
 
 LS_CUDA_KERNEL(conv_bias_join, ConvBias, 256) {
@@ -335,3 +345,9 @@ LS_CONV_BIAS(float, f32)
 LS_CONV_BIAS(double, f64)
 LS_CONV_BIAS(Half, f16)
 LS_CONV_BIAS(BFloat16, bf16)
+
+#define LS_CONV_ADD_BIAS(T, suffix) \
+  LS_CUDA_KERNEL(conv_add_bias_##suffix, ConvAddBias, 256) { lockstep::cuda::conv_add_bias<T>(p); }
+LS_CONV_ADD_BIAS(float, f32)
+LS_CONV_ADD_BIAS(Half, f16)
+LS_CONV_ADD_BIAS(BFloat16, bf16)

@@ -60,6 +60,18 @@ constexpr int conv_tile(int64_t rows, int64_t columns, int64_t groups) {
                                                                          : Conv::kTile;
 }
 
+/// A bias added to what another library convolved: out[sample, channel, place] += bias[channel].
+struct ConvAddBias {
+  void* out;
+  Numbers bias;
+  Cutter places, channels;
+  int64_t count;
+};
+
+/// Queues it.
+void add_bias(void* out, DType dtype, const Numbers& bias, int64_t batch, int64_t channels,
+              int64_t places);
+
 /// The gradient of a bias: sums of [batch, features, places] for parts of each feature's elements.
 struct ConvBias {
   const void* grad;

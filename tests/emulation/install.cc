@@ -1,5 +1,5 @@
 // What libcuda_emulation.so does when it is loaded, linked or by LD_PRELOAD: cuda:0 is emulated,
-// and its matrix products are by the fake cuBLASLt.
+// its matrix products are by the fake cuBLASLt, and there is no cuDNN.
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 #include "core/cuda/runtime.h"
 #include "tests/emulation/fake_cublas_lt.h"
 #include "tests/emulation/fake_driver.h"
+#include "tests/emulation/no_cudnn.h"
 
 namespace lockstep::cuda {
 
@@ -34,6 +35,7 @@ LoadedDriver load_emulated_driver() {
 [[maybe_unused]] const bool kInstalled = [] {
   set_driver_loader(&load_emulated_driver);
   install_fake_cublas_lt();
+  install_no_cudnn();
   return true;
 }();
 

@@ -1,0 +1,161 @@
+#include "core/cuda/cudnn.h"
+
+#ifdef LS_HAS_CUDNN
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/cuda/library_files.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+/// The graphs of kernels/cuda/cudnn_*.cc are said in the words of this version.
+constexpr size_t kOldest = 91100;
+/// Versions 10 and later may mean something else by a number.
+constexpr size_t kEnd = 100000;
+
+std::string version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+bool is_turned_off() {
+  const char* const value = std::getenv("LOCKSTEP_CUDNN");
+  return value != nullptr && std::string_view(value) == "0";
+}
+
+/// cuDNN opens NVIDIA's run-time compiler by its name alone, which is in no folder that the system
+/// searches where the toolkit was unpacked beside others. What is open already it finds.
+void open_compiler() {
+  for (const char* const name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
+    for (const std::string& file : library_files(name)) {
+      if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
+    }
+  }
+}
+
+std::atomic<CudnnLibrary*>& current() {
+  // Never destroyed: a kernel may be the last thing that a program does.
+  static std::atomic<CudnnLibrary*> library = new CudnnLibrary([] { return load_cudnn(); });
+  return library;
+}
+
+}  // namespace
+
+LoadedCudnn load_cudnn() {
+  LoadedCudnn none;
+  if (is_turned_off()) {
+    none.reason = "LOCKSTEP_CUDNN=0";
+    return none;
+  }
+  std::string reasons;
+  for (const std::string& file : library_files("libcudnn.so.9")) {
+    LoadedCudnn loaded = load_cudnn(file);
+    if (loaded.reason.empty()) return loaded;
+    reasons += (reasons.empty() ? "" : "; ") + loaded.reason;
+  }
+  none.reason = "cuDNN was not found (" + reasons +
+                "). Install cuDNN 9, or put its folder in LOCKSTEP_CUDA_LIBRARIES";
+  return none;
+}
+
+LoadedCudnn load_cudnn(const std::string& file) {
+  void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) {
+    LoadedCudnn none;
+    const char* const why = dlerror();
+    none.reason = why == nullptr ? file + " cannot be opened" : why;
+    return none;
+  }
+  const auto find = [opened](const char* name) { return dlsym(opened, name); };
+  LoadedCudnn loaded = read_cudnn(file_of_function(find("cudnnGetVersion"), file), find);
+  if (loaded.reason.empty()) {
+    open_compiler();
+  } else {
+    dlclose(opened);
+  }
+  return loaded;
+}
+
+LoadedCudnn read_cudnn(const std::string& file, const std::function<void*(const char*)>& find) {
+  LoadedCudnn none;
+  LoadedCudnn loaded;
+  loaded.file = file;
+#define LS_CUDNN_FIND(name)                                                               \
+  loaded.functions.name = reinterpret_cast<decltype(loaded.functions.name)>(find(#name)); \
+  if (loaded.functions.name == nullptr) {                                                 \
+    none.reason = fmt::format("{} has no {}: expected cuDNN {} or newer", file, #name,    \
+                              version_text(kOldest));                                     \
+    return none;                                                                          \
+  }
+  LS_CUDNN_FUNCTIONS(LS_CUDNN_FIND)
+#undef LS_CUDNN_FIND
+  loaded.version = loaded.functions.cudnnGetVersion();
+  if (loaded.version < kOldest || loaded.version >= kEnd) {
+    none.reason = fmt::format("{} is cuDNN {}: expected 9, {} or newer", file,
+                              version_text(loaded.version), version_text(kOldest));
+    return none;
+  }
+  return loaded;
+}
+
+const LoadedCudnn& CudnnLibrary::loaded() {
+  std::call_once(once_, [this] { loaded_ = load_(); });
+  return loaded_;
+}
+
+void CudnnLibrary::check(cudnnStatus_t status, const char* function) {
+  if (status == CUDNN_STATUS_SUCCESS) [[likely]]
+    return;
+  const LoadedCudnn& library = loaded();
+  throw DeviceError(
+      fmt::format("[cuda] {} failed: {} ({}). {} is cuDNN {}; CUDNN_LOGLEVEL_DBG=2 and "
+                  "CUDNN_LOGDEST_DBG=stderr make it say more, LOCKSTEP_CUDNN=0 does without it.",
+                  function, library.functions.cudnnGetErrorString(status),
+                  last_words(library.functions), library.file, version_text(library.version)));
+}
+
+std::string CudnnLibrary::with_handle(int device, const std::function<void(cudnnHandle_t)>& use) {
+  const LoadedCudnn& library = loaded();
+  if (!library.reason.empty()) return library.reason;
+  LS_CHECK(device >= 0 && device < kMaxDevices, DeviceError,
+           "[cuda] there is no cuda:{}: expected a device below {}.", device, kMaxDevices);
+  Handle& handle = handles_[static_cast<size_t>(device)];
+  const std::lock_guard lock(handle.mutex);
+  if (!handle.reason.empty()) return handle.reason;
+  if (handle.value == nullptr) {
+    const cudnnStatus_t status = library.functions.cudnnCreate(&handle.value);
+    if (status != CUDNN_STATUS_SUCCESS) {
+      handle.value = nullptr;
+      handle.reason =
+          fmt::format("cudnnCreate failed on cuda:{}: {} ({}). {} is cuDNN {}", device,
+                      library.functions.cudnnGetErrorString(status), last_words(library.functions),
+                      library.file, version_text(library.version));
+      return handle.reason;
+    }
+  }
+  use(handle.value);
+  return {};
+}
+
+std::string last_words(const Cudnn& functions) {
+  std::array<char, 1024> words{};
+  functions.cudnnGetLastErrorString(words.data(), words.size());
+  words.back() = '\0';
+  return words.data();
+}
+
+CudnnLibrary& cudnn() { return *current().load(std::memory_order_acquire); }
+
+CudnnLibrary& set_cudnn(CudnnLibrary& library) {
+  return *current().exchange(&library, std::memory_order_acq_rel);
+}
+
+}  // namespace lockstep::cuda
+
+#endif  // LS_HAS_CUDNN

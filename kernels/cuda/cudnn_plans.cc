@@ -1,0 +1,44 @@
+#include "kernels/cuda/cudnn_plans.h"
+
+#ifdef LS_HAS_CUDNN
+
+#include <cstdio>
+#include <set>
+
+#include "core/cuda/runtime.h"
+#include "core/environment_flag.h"
+#include "core/kernel_scope.h"
+
+namespace lockstep::cuda {
+
+CudnnCall::CudnnCall()
+    : context(runtime_of(kernel_stream().device).context(kernel_stream().device.index)) {
+  const Stream on = kernel_stream();
+  device = on.device.index;
+  stream = static_cast<cudaStream_t>(runtime_of(on.device).native(on));
+  capability = 0;
+  const CUresult answer = context.driver().cuDeviceGetAttribute(
+      &capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context.device());
+  if (answer != CUDA_SUCCESS) capability = 0;
+}
+
+bool has_cudnn() {
+  const LoadedCudnn& loaded = cudnn().loaded();
+  if (loaded.reason.empty()) return true;
+  note_without_cudnn("attention and convolutions", loaded.reason);
+  return false;
+}
+
+void note_without_cudnn(const char* what, const std::string& reason) {
+  static const bool warns = environment_flag("LOCKSTEP_WARN_COPIES");
+  if (!warns) return;
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (!said.insert(what).second) return;
+  fmt::print(stderr, "slow: {} on cuda: computed without cuDNN: {}\n", what, reason);
+}
+
+}  // namespace lockstep::cuda
+
+#endif

@@ -1,0 +1,109 @@
+#pragma once
+
+#include "core/cuda/context.h"
+#include "kernels/cuda/cudnn_graph.h"
+
+#ifdef LS_HAS_CUDNN
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::cuda {
+
+/// Where the tensors of a graph are.
+class CudnnMemory {
+ public:
+  /// Nothing for the tensor -1, which a graph has not.
+  void put(int64_t tensor, const void* address) {
+    if (tensor < 0) return;
+    uids_.push_back(tensor);
+    addresses_.push_back(const_cast<void*>(address));
+  }
+  std::span<const int64_t> uids() const { return uids_; }
+  std::span<void* const> addresses() const { return addresses_; }
+
+ private:
+  std::vector<int64_t> uids_;
+  std::vector<void*> addresses_;
+};
+
+/// A graph's tensors, and the plan for it or why there is none.
+template <class Tensors>
+struct CudnnPlanned {
+  Tensors tensors;
+  std::shared_ptr<const CudnnPlan> plan;
+  std::string refusal;
+};
+
+/// What was planned so far, by problem. All is forgotten when there is too much: the library says
+/// the same again. Thread-safe.
+template <class Problem, class Tensors>
+class CudnnPlans {
+ public:
+  using Planned = std::shared_ptr<const CudnnPlanned<Tensors>>;
+  /// Builds the graph of a problem.
+  using Describe = Tensors (*)(CudnnGraph& graph, const Problem& problem);
+
+  explicit CudnnPlans(Describe describe) : describe_(describe) {}
+
+  /// For the device whose handle it is.
+  Planned find_or_make(CudnnLibrary& library, int device, cudnnHandle_t handle,
+                       const Problem& problem, const CudnnRules& rules) {
+    const Key key{&library, device, problem};
+    {
+      const std::shared_lock lock(mutex_);
+      const auto found = plans_.find(key);
+      if (found != plans_.end()) return found->second;
+    }
+    auto made = std::make_shared<CudnnPlanned<Tensors>>();
+    try {
+      CudnnGraph graph(library.loaded().functions);
+      made->tensors = describe_(graph, problem);
+      made->plan = graph.plan({.handle = handle}, rules);
+    } catch (const CudnnRefusal& refusal) {
+      made->refusal = refusal.what();
+    }
+    const std::unique_lock lock(mutex_);
+    // A training step has some dozens.
+    constexpr size_t kMost = 1024;
+    if (plans_.size() >= kMost) plans_.clear();
+    plans_.insert_or_assign(key, made);
+    return made;
+  }
+
+ private:
+  struct Key {
+    const CudnnLibrary* library;
+    int device;
+    Problem problem;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  Describe describe_;
+  std::shared_mutex mutex_;
+  std::map<Key, Planned> plans_;
+};
+
+/// The device that the running kernel's call is on. Throws DeviceError.
+struct CudnnCall {
+  Context& context;
+  int device;
+  int capability;       ///< 9 for Hopper
+  cudaStream_t stream;  ///< that the call's work goes to
+
+  CudnnCall();
+};
+
+/// Whether there is a library; says once why not, where that is asked for.
+bool has_cudnn();
+/// With LOCKSTEP_WARN_COPIES=1, says once for each `what` why cuDNN does not compute it.
+void note_without_cudnn(const char* what, const std::string& reason);
+
+}  // namespace lockstep::cuda
+
+#endif  // LS_HAS_CUDNN
