@@ -48,6 +48,7 @@ const std::vector<ProgramVariable>& program_variables() {
       {"LOCKSTEP_CPU_CAPABILITY", "avx2: do not use loops for wider vectors than that"},
       {"LOCKSTEP_CUDA_LIBRARIES",
        "folders to look for CUDA's libraries in first, with colons between"},
+      {"LOCKSTEP_CUDNN", "0: compute attention and convolutions on GPUs without cuDNN"},
       {"LOCKSTEP_DISPATCH_TRACE", "1: print every operator call and its keys"},
       {"LOCKSTEP_EMULATED_GPUS", "number of GPUs that libcuda_emulation.so makes up"},
       {"LOCKSTEP_EMULATED_MEMORY_MB", "memory of each of them"},

@@ -54,7 +54,8 @@ out=$(cd "$out" && pwd)
 # CUDA's libraries may lie where no linker looks: in a Python environment, say.
 cuda_folders() {
   find /usr/lib /usr/local /opt "$HOME" -maxdepth 10 \
-    \( -name 'libcublasLt.so.1[23]' -o -name 'libnccl.so.2' -o -name 'libcudnn.so.9' \) \
+    \( -name 'libcublasLt.so.1[23]' -o -name 'libnccl.so.2' -o -name 'libcudnn.so.9' \
+       -o -name 'libnvrtc.so.1[23]' \) \
     -not -path '*/stubs/*' -printf '%h\n' 2>/dev/null | sort -u | paste -sd: -
 }
 folders=$(cuda_folders)

@@ -30,11 +30,12 @@ bool is_turned_off() {
 }
 
 /// cuDNN opens NVIDIA's run-time compiler by its name alone, which is in no folder that the system
-/// searches where the toolkit was unpacked beside others. What is open already it finds.
+/// searches where the toolkit was unpacked beside others. What is open already it finds, each
+/// version of cuDNN that of its own CUDA.
 void open_compiler() {
   for (const char* const name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
     for (const std::string& file : library_files(name)) {
-      if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
+      if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) break;
     }
   }
 }
