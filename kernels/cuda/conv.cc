@@ -170,8 +170,8 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
   if (p.out_count == 0) return;
   if (convolve_by_cudnn(result, problem, tensors)) {
     const bool is_map = result == ConvResult::kMap;
-    if (bias.data == nullptr) return;
-    return add_bias(p.out, problem.dtype, bias, problem.batch,
+    if (tensors.bias == nullptr) return;
+    return add_bias(p.out, tensors.bias, problem.dtype, problem.batch,
                     is_map ? problem.features : problem.channels,
                     is_map ? problem.map_size() : problem.image_size());
   }
@@ -269,7 +269,7 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
 
 }  // namespace
 
-void add_bias(void* out, DType dtype, const Numbers& bias, int64_t batch, int64_t channels,
+void add_bias(void* out, const void* bias, DType dtype, int64_t batch, int64_t channels,
               int64_t places) {
   ConvAddBias p{};
   p.out = out;

@@ -282,8 +282,8 @@ template <class T>
 __device__ void conv_add_bias(const ConvAddBias& p) {
   T* const out = static_cast<T*>(p.out);
   for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
-    const double bias = number_at(p.bias, p.channels.remainder(p.places.quotient(i)), 0);
-    out[i] = convert<T>(convert<float>(out[i]) + static_cast<float>(bias));
+    const T bias = static_cast<const T*>(p.bias)[p.channels.remainder(p.places.quotient(i))];
+    out[i] = convert<T>(convert<float>(out[i]) + convert<float>(bias));
   }
 }
 

@@ -63,13 +63,13 @@ constexpr int conv_tile(int64_t rows, int64_t columns, int64_t groups) {
 /// A bias added to what another library convolved: out[sample, channel, place] += bias[channel].
 struct ConvAddBias {
   void* out;
-  Numbers bias;
+  const void* bias;
   Cutter places, channels;
   int64_t count;
 };
 
-/// Queues it.
-void add_bias(void* out, DType dtype, const Numbers& bias, int64_t batch, int64_t channels,
+/// Queues it. Both are of one dtype: f32, bf16 or f16.
+void add_bias(void* out, const void* bias, DType dtype, int64_t batch, int64_t channels,
               int64_t places);
 
 /// The gradient of a bias: sums of [batch, features, places] for parts of each feature's elements.

@@ -26,7 +26,7 @@ TEST(CudaConv, ABiasIsAddedToEachChannel) {
     const Tensor there = bias.to(kEmulatedGpu);
     {
       const KernelScope scope(kEmulatedGpu);
-      add_bias(got.data(), dtype, {there.data(), dtype}, 3, 5, 14);
+      add_bias(got.data(), there.data(), dtype, 3, 5, 14);
     }
     expect_near(got.to(kCPU), want, rounding_of(dtype), rounding_of(dtype));
   }
