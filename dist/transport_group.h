@@ -9,7 +9,8 @@
 namespace lockstep::dist {
 
 /// The group of all ranks of a communicator. Takes tensors of the cpu and of devices with streams;
-/// those whose memory the cpu does not reach (cuda) go through copies there (dist/staging.h). `backend` names the kind of transport and must be a literal.
+/// those whose memory the cpu does not reach (cuda) go through copies there (dist/staging.h).
+/// `backend` names the kind of transport and must be a literal.
 std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> communicator,
                                               const char* backend);
 

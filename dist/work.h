@@ -18,7 +18,8 @@ class Work {
 
   /// Makes what comes next see the results. For tensors of the cpu: blocks until the operation is
   /// done on this rank. For tensors of a device with streams: later work on the current stream
-  /// waits, the caller does not, unless the operation is done in the cpu's memory. Throws what the operation failed with, if that is known.
+  /// waits, the caller does not, unless the operation is done in the cpu's memory. Throws what the
+  /// operation failed with, if that is known.
   void wait() const;
   /// Blocks until the operation is done on this rank, whatever the device. Throws its failure.
   void synchronize() const;

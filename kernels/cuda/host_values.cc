@@ -41,6 +41,9 @@ Scalar local_scalar_dense(const Tensor& self) {
       "[item] only a tensor of one element is a number: expected 1 element, got {} (shape {}). "
       "Reduce or index it first.",
       self.numel(), self.shape());
+  // Who waits, in errors and counts.
+  static const Operator& op = dispatcher().find("_local_scalar_dense");
+  const OperatorScope scope(op);
   alignas(8) std::byte element[8];
   transfer_bytes(element, kCPU, self.data(), self.device(), size_of(self.dtype()));
   return number_at(self.dtype(), element);
