@@ -8,8 +8,10 @@
 namespace lockstep::launcher {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 class Ops : public Program {
@@ -56,7 +58,7 @@ TEST_F(Ops, FormsShareKernelsButWhatOutWritesIsNotDifferentiable) {
 
 TEST_F(Ops, AFallbackIsNoKernel) {
   // The size of its result depends on elements, which no stream can wait for.
-  EXPECT_EQ(json("nonzero")[0]["kernels"], Json({"CPU"}));
+  EXPECT_THAT(json("nonzero")[0]["kernels"], Not(Contains("Host")));
 }
 
 TEST_F(Ops, ViewsAndCompositesHaveNoKernels) {
