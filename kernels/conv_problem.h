@@ -61,6 +61,27 @@ struct ConvTensors {
   const void* bias = nullptr;
 };
 
+/// What a convolution's backward computes: calls `convolve(result, tensors)` for the gradient of
+/// its input where `dx` is wanted, and for that of its weight where `dw` is.
+template <class Convolve>
+void convolve_gradients(const Out& dx, const Out& dw, const In& grad_output, const In& input,
+                        const In& weight, bool transposed, const Convolve& convolve) {
+  ConvTensors tensors;
+  tensors.image = transposed ? grad_output.address : input.address;
+  tensors.weight = weight.address;
+  tensors.map = transposed ? input.address : grad_output.address;
+  if (dx.defined()) {
+    ConvTensors with = tensors;
+    (transposed ? with.map : with.image) = dx.address;
+    convolve(transposed ? ConvResult::kMap : ConvResult::kImage, with);
+  }
+  if (dw.defined()) {
+    ConvTensors with = tensors;
+    with.weight = dw.address;
+    convolve(ConvResult::kWeight, with);
+  }
+}
+
 /// How many parts the batch is cut into where parts of the weight's gradient are added: by shape
 /// alone, as many as keep many threads busy and their sums small.
 inline int64_t weight_parts(const ConvProblem& p) {

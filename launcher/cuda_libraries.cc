@@ -3,9 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <sstream>
-
+#include "core/cuda_library_files.h"
 #include "dist/nccl_library.h"
 
 namespace lockstep::launcher {
@@ -21,37 +19,25 @@ struct Wanted {
   size_t major_unit;
 };
 
-std::vector<std::string> places(const std::string& file) {
-  std::vector<std::string> all;
-  const char* const folders = std::getenv("LOCKSTEP_CUDA_LIBRARIES");
-  std::istringstream list(folders == nullptr ? "" : folders);
-  for (std::string folder; std::getline(list, folder, ':');) {
-    if (!folder.empty()) all.push_back(folder + "/" + file);
-  }
-  all.push_back(file);
-  return all;
-}
-
 CudaLibrary find(const Wanted& wanted) {
   for (const char* const file : wanted.files) {
-    for (const std::string& place : places(file)) {
+    for (const std::string& place : cuda::library_files(file)) {
       void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (library == nullptr) continue;
       void* const function = dlsym(library, wanted.version_function);
-      Dl_info info{};
-      if (function == nullptr || dladdr(function, &info) == 0) continue;
+      if (function == nullptr) continue;
       const size_t version = reinterpret_cast<size_t (*)()>(function)();
       const size_t rest = version % wanted.major_unit;
       return {wanted.name,
               fmt::format("{}.{}.{}", version / wanted.major_unit, rest / 100, rest % 100),
-              info.dli_fname};
+              cuda::file_of_function(function, place)};
     }
   }
   return {wanted.name, "", ""};
 }
 
 CudaLibrary find_nccl() {
-  for (const std::string& place : places("libnccl.so.2")) {
+  for (const std::string& place : cuda::library_files("libnccl.so.2")) {
     try {
       const auto library = dist::load_nccl(place);
       return {"NCCL", dist::nccl_version_text(library->version), library->file};

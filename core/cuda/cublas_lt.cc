@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "core/check.h"
-#include "core/cuda/library_files.h"
+#include "core/cuda_library_files.h"
 
 namespace lockstep::cuda {
 

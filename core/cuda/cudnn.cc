@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/check.h"
-#include "core/cuda/library_files.h"
+#include "core/cuda_library_files.h"
 
 namespace lockstep::cuda {
 

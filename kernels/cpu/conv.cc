@@ -162,20 +162,10 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
                           int64_t groups, BoolList) {
   const ConvProblem p =
       make_conv_problem(input, weight, grad_output, stride, padding, dilation, transposed, groups);
-  ConvTensors tensors;
-  tensors.image = transposed ? grad_output.address : input.address;
-  tensors.weight = weight.address;
-  tensors.map = transposed ? input.address : grad_output.address;
-  if (dx.defined()) {
-    ConvTensors with = tensors;
-    (transposed ? with.map : with.image) = dx.address;
-    choose_and_convolve(transposed ? ConvResult::kMap : ConvResult::kImage, p, with);
-  }
-  if (dw.defined()) {
-    ConvTensors with = tensors;
-    with.weight = dw.address;
-    choose_and_convolve(ConvResult::kWeight, p, with);
-  }
+  convolve_gradients(dx, dw, grad_output, input, weight, transposed,
+                     [&](ConvResult result, const ConvTensors& tensors) {
+                       choose_and_convolve(result, p, tensors);
+                     });
   if (db.defined()) bias_gradient(db, grad_output);
 }
 

@@ -161,25 +161,4 @@ void fill_elements(const Out& out, const Scalar& value) {
   copy_elements(out, number);
 }
 
-namespace {
-
-void copy(const Out& out, const In&, const In& src, bool) { copy_elements(out, src); }
-void clone(const Out& out, const In& self, std::optional<MemoryFormat>) {
-  copy_elements(out, self);
-}
-void to_copy(const Out& out, const In& self, std::optional<DType>, std::optional<Layout>,
-             std::optional<Device>, std::optional<bool>, bool, std::optional<MemoryFormat>) {
-  copy_elements(out, self);
-}
-void fill(const Out& out, const In&, Scalar value) { fill_elements(out, value); }
-void zero(const Out& out, const In&) { fill_elements(out, 0); }
-
-LS_KERNEL(CPU, "copy", copy, Strides::kAny);
-LS_KERNEL(CPU, "clone", clone, Strides::kAny);
-LS_KERNEL(CPU, "_to_copy", to_copy, Strides::kAny);
-LS_KERNEL(CPU, "fill.Scalar", fill, Strides::kAny);
-LS_KERNEL(CPU, "zero", zero, Strides::kAny);
-
-}  // namespace
-
 }  // namespace lockstep::cpu

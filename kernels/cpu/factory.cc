@@ -14,26 +14,6 @@ using Type = std::optional<DType>;
 using LayoutOption = std::optional<Layout>;
 using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
-using Format = std::optional<MemoryFormat>;
-
-template <int kValue>
-void filled(const Out& out, IntList, Type, LayoutOption, DeviceOption, Flag) {
-  fill_elements(out, kValue);
-}
-template <int kValue>
-void filled_like(const Out& out, const In&, Type, LayoutOption, DeviceOption, Flag, Format) {
-  fill_elements(out, kValue);
-}
-void full(const Out& out, IntList, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
-  fill_elements(out, value);
-}
-void full_like(const Out& out, const In&, Scalar value, Type, LayoutOption, DeviceOption, Flag,
-               Format) {
-  fill_elements(out, value);
-}
-void scalar_tensor(const Out& out, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
-  fill_elements(out, value);
-}
 
 /// Element i is start + i * step, computed in f64. Integer results are computed in int64 from start
 /// and step without their fractions, as in ATen; so are float results when all three numbers are
@@ -60,14 +40,7 @@ void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutO
   integral ? run.template operator()<int64_t>() : run.template operator()<double>();
 }
 
-LS_KERNEL(CPU, "zeros", filled<0>, Strides::kContiguous);
-LS_KERNEL(CPU, "ones", filled<1>, Strides::kContiguous);
-LS_KERNEL(CPU, "full", full, Strides::kContiguous);
-LS_KERNEL(CPU, "scalar_tensor", scalar_tensor, Strides::kContiguous);
 LS_KERNEL(CPU, "arange.start_step", arange, Strides::kContiguous);
-LS_KERNEL(CPU, "zeros_like", filled_like<0>, Strides::kAny);
-LS_KERNEL(CPU, "ones_like", filled_like<1>, Strides::kAny);
-LS_KERNEL(CPU, "full_like", full_like, Strides::kAny);
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/strided_copy.h"
 #include "kernels/pad_border.h"
+#include "kernels/pad_overlap.h"
 
 namespace lockstep::cpu {
 
@@ -16,22 +17,15 @@ constexpr int64_t kGrain = 16384;
 
 void constant_pad_nd(const Out& out, const In& self, IntList pad, Scalar value) {
   fill_elements(out, value);
+  const PadOverlap overlap(out, self, pad);
+  if (overlap.is_empty()) return;
   CopyAxes axes;
-  int64_t to = 0, from = 0;
   for (int d = 0; d < self.rank; ++d) {
-    const size_t pair = 2 * static_cast<size_t>(self.rank - 1 - d);
-    const int64_t before = pair < pad.size() ? pad[pair] : 0;
-    const int64_t after = pair < pad.size() ? pad[pair + 1] : 0;
-    const int64_t length =
-        self.size(d) + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    if (length <= 0) return;
-    to += std::max<int64_t>(before, 0) * out.stride(d);
-    from += std::max<int64_t>(-before, 0) * self.stride(d);
-    axes.push_back({length, out.stride(d), self.stride(d)});
+    axes.push_back({overlap.lengths[static_cast<size_t>(d)], out.stride(d), self.stride(d)});
   }
   const int64_t element = static_cast<int64_t>(size_of(out.dtype));
-  strided_copy(out.data<std::byte>() + to * element, self.data<std::byte>() + from * element,
-               size_of(out.dtype), axes);
+  strided_copy(out.data<std::byte>() + overlap.to * element,
+               self.data<std::byte>() + overlap.from * element, size_of(out.dtype), axes);
 }
 
 struct Reflect {

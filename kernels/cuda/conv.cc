@@ -250,20 +250,9 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
                           int64_t groups, BoolList) {
   const ConvProblem problem =
       make_conv_problem(input, weight, grad_output, stride, padding, dilation, transposed, groups);
-  ConvTensors tensors;
-  tensors.image = transposed ? grad_output.address : input.address;
-  tensors.weight = weight.address;
-  tensors.map = transposed ? input.address : grad_output.address;
-  if (dx.defined()) {
-    ConvTensors with = tensors;
-    (transposed ? with.map : with.image) = dx.address;
-    convolve(transposed ? ConvResult::kMap : ConvResult::kImage, problem, with);
-  }
-  if (dw.defined()) {
-    ConvTensors with = tensors;
-    with.weight = dw.address;
-    convolve(ConvResult::kWeight, problem, with);
-  }
+  convolve_gradients(
+      dx, dw, grad_output, input, weight, transposed,
+      [&](ConvResult result, const ConvTensors& tensors) { convolve(result, problem, tensors); });
   if (db.defined()) bias_gradient(db, grad_output);
 }
 

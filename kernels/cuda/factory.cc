@@ -12,28 +12,8 @@ using Type = std::optional<DType>;
 using LayoutOption = std::optional<Layout>;
 using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
-using Format = std::optional<MemoryFormat>;
 
 constexpr unsigned kThreads = 256;
-
-template <int kValue>
-void filled(const Out& out, IntList, Type, LayoutOption, DeviceOption, Flag) {
-  fill_elements(out, kValue);
-}
-template <int kValue>
-void filled_like(const Out& out, const In&, Type, LayoutOption, DeviceOption, Flag, Format) {
-  fill_elements(out, kValue);
-}
-void full(const Out& out, IntList, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
-  fill_elements(out, value);
-}
-void full_like(const Out& out, const In&, Scalar value, Type, LayoutOption, DeviceOption, Flag,
-               Format) {
-  fill_elements(out, value);
-}
-void scalar_tensor(const Out& out, Scalar value, Type, LayoutOption, DeviceOption, Flag) {
-  fill_elements(out, value);
-}
 
 /// As on the cpu (kernels/cpu/factory.cc): in f64, or in int64 where the result or all three
 /// numbers are integers.
@@ -55,14 +35,7 @@ void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutO
            : run.template operator()<double>("fill_sequence_f64");
 }
 
-LS_KERNEL(CUDA, "zeros", filled<0>, Strides::kContiguous);
-LS_KERNEL(CUDA, "ones", filled<1>, Strides::kContiguous);
-LS_KERNEL(CUDA, "full", full, Strides::kContiguous);
-LS_KERNEL(CUDA, "scalar_tensor", scalar_tensor, Strides::kContiguous);
 LS_KERNEL(CUDA, "arange.start_step", arange, Strides::kContiguous);
-LS_KERNEL(CUDA, "zeros_like", filled_like<0>, Strides::kAny);
-LS_KERNEL(CUDA, "ones_like", filled_like<1>, Strides::kAny);
-LS_KERNEL(CUDA, "full_like", full_like, Strides::kAny);
 
 }  // namespace
 

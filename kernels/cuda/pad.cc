@@ -7,6 +7,7 @@
 #include "kernels/cuda/kernel_name.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pad.fatbin.h"
+#include "kernels/pad_overlap.h"
 
 namespace lockstep::cuda {
 
@@ -26,20 +27,10 @@ Arg part_of(const Arg& tensor, const Dims& sizes, int64_t offset) {
 
 void constant_pad_nd(const Out& out, const In& self, IntList pad, Scalar value) {
   fill_elements(out, value);
-  Dims lengths;
-  int64_t to = 0, from = 0;
-  for (int d = 0; d < self.rank; ++d) {
-    const size_t pair = 2 * static_cast<size_t>(self.rank - 1 - d);
-    const int64_t before = pair < pad.size() ? pad[pair] : 0;
-    const int64_t after = pair < pad.size() ? pad[pair + 1] : 0;
-    const int64_t length =
-        self.size(d) + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    if (length <= 0) return;
-    to += std::max<int64_t>(before, 0) * out.stride(d);
-    from += std::max<int64_t>(-before, 0) * self.stride(d);
-    lengths.push_back(length);
-  }
-  copy_elements(part_of(out, lengths, to), part_of(self, lengths, from));
+  const PadOverlap overlap(out, self, pad);
+  if (overlap.is_empty()) return;
+  copy_elements(part_of(out, overlap.lengths, overlap.to),
+                part_of(self, overlap.lengths, overlap.from));
 }
 
 /// A call of which `plain` and `padded` are the tensors of the two sizes.

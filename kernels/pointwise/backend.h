@@ -2,19 +2,24 @@
 
 // The files of this folder are compiled once for each backend: they say what each pointwise
 // operator computes (kernels/functors.h and its neighbours) and in which lanes, the backend's
-// `elementwise` how tensors are walked.
+// `elementwise`, `copy_elements` and
+// `fill_elements` how tensors are walked.
 
 #include "core/library.h"
 #include "kernels/lanes.h"
 #include "kernels/number_operand.h"
 
 #if defined(LS_POINTWISE_ON_CUDA)
+#include "kernels/cuda/copy.h"
 #include "kernels/cuda/pointwise.h"
 #define LS_POINTWISE_NAMESPACE lockstep::cuda
-#define LS_POINTWISE_KERNEL(name, ...) LS_KERNEL(CUDA, name, __VA_ARGS__, Strides::kAny)
+#define LS_BACKEND_KERNEL(name, function, strides) LS_KERNEL(CUDA, name, function, strides)
 #else
+#include "kernels/cpu/copy.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/zero_divisor.h"
 #define LS_POINTWISE_NAMESPACE lockstep::cpu
-#define LS_POINTWISE_KERNEL(name, ...) LS_KERNEL(CPU, name, __VA_ARGS__, Strides::kAny)
+#define LS_BACKEND_KERNEL(name, function, strides) LS_KERNEL(CPU, name, function, strides)
 #endif
+
+#define LS_POINTWISE_KERNEL(name, function) LS_BACKEND_KERNEL(name, function, Strides::kAny)

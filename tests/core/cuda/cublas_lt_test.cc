@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "tests/core/environment_variable.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::cuda {
@@ -18,27 +19,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// Sets or removes a variable of the environment until it goes.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* const before = std::getenv(name)) before_ = before;
-    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
-  }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 size_t version_11() { return 111103; }
 cublasStatus_t no_driver(cublasLtHandle_t*) { return CUBLAS_STATUS_NOT_INITIALIZED; }
 
 TEST(CublasLt, IsLookedForByVersionInNamedFoldersInTheSystemsAndInTheToolkits) {
-  const Variable named("LOCKSTEP_CUDA_LIBRARIES", "/first::/second:");
-  const Variable home("CUDA_HOME", "/home");
-  const Variable path("CUDA_PATH", nullptr);
+  const EnvironmentVariable named("LOCKSTEP_CUDA_LIBRARIES", "/first::/second:");
+  const EnvironmentVariable home("CUDA_HOME", "/home");
+  const EnvironmentVariable path("CUDA_PATH", nullptr);
   EXPECT_THAT(
       cublas_lt_files(),
       ElementsAre("/first/libcublasLt.so.13", "/second/libcublasLt.so.13", "libcublasLt.so.13",

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/cuda/error.h"
+#include "tests/core/environment_variable.h"
 #include "tests/core/expect_error.h"
 #include "tests/emulation/fake_driver.h"
 
@@ -17,20 +18,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// Sets or removes a variable of the environment until it goes.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* const before = std::getenv(name)) before_ = before;
-    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
-  }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 TEST(CudaDriver, ALibraryThatIsNotThereIsTheReason) {
   const LoadedDriver loaded = load_driver("libno-such-driver.so.1");
@@ -53,7 +40,7 @@ TEST(CudaDriver, CountsTheDevices) {
 }
 
 TEST(CudaDriver, WithoutADeviceTheReasonSaysSo) {
-  const Variable visible("CUDA_VISIBLE_DEVICES", nullptr);
+  const EnvironmentVariable visible("CUDA_VISIBLE_DEVICES", nullptr);
   {
     FakeDriver fake;
     fake.fail("cuInit", CUDA_ERROR_NO_DEVICE);
@@ -65,7 +52,7 @@ TEST(CudaDriver, WithoutADeviceTheReasonSaysSo) {
 }
 
 TEST(CudaDriver, HiddenDevicesAreMentioned) {
-  const Variable visible("CUDA_VISIBLE_DEVICES", "-1");
+  const EnvironmentVariable visible("CUDA_VISIBLE_DEVICES", "-1");
   FakeDriver fake;
   fake.fail("cuInit", CUDA_ERROR_NO_DEVICE);
   EXPECT_EQ(fake.load().reason, "the driver reports no device (CUDA_VISIBLE_DEVICES is \"-1\")");

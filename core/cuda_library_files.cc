@@ -1,4 +1,4 @@
-#include "core/cuda/library_files.h"
+#include "core/cuda_library_files.h"
 
 #include <dlfcn.h>
 
