@@ -6,39 +6,41 @@
 namespace lockstep {
 
 // ATen's operators of these names take one decay for all tensors, and steps that are tensors. Ours
-// have a flag per tensor, so that one pass covers all parameters.
+// have a flag per tensor, so that one pass covers all parameters; and the step is a number, since
+// powers of beta have other bits where a GPU computes them.
 LS_OP(
     fused_adamw,
     void(MutableTensorList, TensorList, MutableTensorList, MutableTensorList, double, double,
-         double, double, double, int64_t, double, IntList),
+         double, double, double, int64_t, double, IntList, OptionalTensor, OptionalTensor),
     "_fused_adamw_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
     "Tensor(c!)[] exp_avg_sqs, float lr, float beta1, float beta2, float weight_decay, float eps, "
-    "int step, float grad_scale=1., int[] decayed=[]) -> ()")
+    "int step, float grad_scale=1., int[] decayed=[], Tensor? grad_factor=None, "
+    "Tensor? found_inf=None) -> ()")
     .doc("One step of AdamW on all parameters in one pass.")
     .structured(rules::fused_adamw)
     .not_differentiable("it is an optimizer's step");
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                    double weight_decay, double eps, int64_t step, double grad_scale,
-                   IntList decayed) {
+                   IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf) {
   op_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step,
-                 grad_scale, decayed);
+                 grad_scale, decayed, grad_factor, found_inf);
 }
 
 LS_OP(fused_sgd,
       void(MutableTensorList, TensorList, MutableTensorList, double, double, bool, double, double,
-           IntList),
+           IntList, OptionalTensor, OptionalTensor),
       "_fused_sgd_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] momentum_buffers, "
       "float lr, float momentum, bool nesterov, float weight_decay, float grad_scale=1., "
-      "int[] decayed=[]) -> ()")
+      "int[] decayed=[], Tensor? grad_factor=None, Tensor? found_inf=None) -> ()")
     .doc("One step of SGD on all parameters in one pass.")
     .structured(rules::fused_sgd)
     .not_differentiable("it is an optimizer's step");
 void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                  double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,
-                 IntList decayed) {
+                 IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf) {
   op_fused_sgd(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay, grad_scale,
-               decayed);
+               decayed, grad_factor, found_inf);
 }
 
 LS_OP(block_square_sums, Tensor(const Tensor&), "_block_square_sums(Tensor self) -> Tensor")
@@ -46,5 +48,11 @@ LS_OP(block_square_sums, Tensor(const Tensor&), "_block_square_sums(Tensor self)
     .structured(rules::block_square_sums)
     .not_differentiable("norms are taken of gradients, after backward");
 Tensor _block_square_sums(const Tensor& self) { return op_block_square_sums(self); }
+
+LS_OP(ordered_sum, Tensor(const Tensor&), "_ordered_sum(Tensor self) -> Tensor")
+    .doc("The sum of all elements in f64, added one after the other.")
+    .structured(rules::ordered_sum)
+    .not_differentiable("norms are taken of gradients, after backward");
+Tensor _ordered_sum(const Tensor& self) { return op_ordered_sum(self); }
 
 }  // namespace lockstep

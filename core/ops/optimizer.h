@@ -15,18 +15,23 @@ namespace lockstep {
 /// `step` counts from 1. `grad_scale` is the factor by which clipping shrinks all gradients; the
 /// gradients themselves are only read. `decayed` holds 0 or 1 per tensor: weight_decay is taken as
 /// 0 where it is 0. Empty means 1 everywhere.
+///
+/// What only the device knows when the step is queued comes as a tensor of one element there:
+/// `grad_factor`, f64, multiplies grad_scale; where `found_inf`, f32, is not 0 nothing is changed.
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                    double weight_decay, double eps, int64_t step, double grad_scale = 1.0,
-                   IntList decayed = {});
+                   IntList decayed = {}, OptionalTensor grad_factor = {},
+                   OptionalTensor found_inf = {});
 
 /// One step of SGD in place. For each element, with g = grad_scale * grad + weight_decay * p:
 ///   b = momentum * b + g;  p -= lr * (nesterov ? g + momentum * b : b)
 /// Buffers start at zero, so the first step sets b = g. With momentum = 0 the buffers are not
-/// touched, and the list may be empty. `decayed` as above.
+/// touched, and the list may be empty. `decayed`, `grad_factor` and `found_inf` as above.
 void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                  double lr, double momentum, bool nesterov, double weight_decay,
-                 double grad_scale = 1.0, IntList decayed = {});
+                 double grad_scale = 1.0, IntList decayed = {}, OptionalTensor grad_factor = {},
+                 OptionalTensor found_inf = {});
 
 /// Elements that one partial sum of `_block_square_sums` covers, and the unit in which shards are
 /// cut.
@@ -36,5 +41,9 @@ inline constexpr int64_t kNormBlock = 4096;
 /// (parameter, block) order are independent of how parameters were split between ranks.
 /// self is f32 or f64.
 Tensor _block_square_sums(const Tensor& self);
+
+/// The sum of all elements, f64, 0-d: to 0 the first is added, to that the second, and so on, so
+/// that the bits are those of a plain loop on every device. self is f32 or f64.
+Tensor _ordered_sum(const Tensor& self);
 
 }  // namespace lockstep

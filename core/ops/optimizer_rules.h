@@ -9,10 +9,11 @@ namespace lockstep::rules {
 Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                     MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                     double weight_decay, double eps, int64_t step, double grad_scale,
-                    IntList decayed);
+                    IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf);
 Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                   double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,
-                  IntList decayed);
+                  IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf);
 Outputs block_square_sums(const Tensor& self);
+Outputs ordered_sum(const Tensor& self);
 
 }  // namespace lockstep::rules

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "core/library.h"
@@ -36,6 +37,14 @@ void for_each_part(OutList list, Update update) {
 
 double decay_of(double weight_decay, IntList decayed, size_t i) {
   return decayed.empty() || decayed[i] != 0 ? weight_decay : 0.0;
+}
+
+double factor_of(double grad_scale, const In& grad_factor) {
+  return grad_factor.defined() ? grad_scale * *grad_factor.data<double>() : grad_scale;
+}
+
+bool is_left_out(const In& found_inf) {
+  return found_inf.defined() && *found_inf.data<float>() != 0;
 }
 
 /// What one step of AdamW multiplies by, the same for all elements.
@@ -81,11 +90,11 @@ void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, do
 
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
                  double beta1, double beta2, double weight_decay, double eps, int64_t step,
-                 double grad_scale, IntList decayed) {
-  if (self.empty()) return;
+                 double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf) {
+  if (self.empty() || is_left_out(found_inf)) return;
   const auto run = self[0].dtype == DType::kF64 ? adamw<double> : adamw<float>;
-  run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step, grad_scale,
-      decayed);
+  run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step,
+      factor_of(grad_scale, grad_factor), decayed);
 }
 
 template <class T>
@@ -134,10 +143,12 @@ void sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double
 }
 
 void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
-               bool nesterov, double weight_decay, double grad_scale, IntList decayed) {
-  if (self.empty()) return;
+               bool nesterov, double weight_decay, double grad_scale, IntList decayed,
+               const In& grad_factor, const In& found_inf) {
+  if (self.empty() || is_left_out(found_inf)) return;
   const auto run = self[0].dtype == DType::kF64 ? sgd<double> : sgd<float>;
-  run(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay, grad_scale, decayed);
+  run(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay,
+      factor_of(grad_scale, grad_factor), decayed);
 }
 
 template <class T>
@@ -172,10 +183,23 @@ void block_square_sums(const Out& out, const In& self) {
   self.dtype == DType::kF64 ? square_sums<double>(out, self) : square_sums<float>(out, self);
 }
 
+template <class T>
+double sum_in_order(const In& self) {
+  double sum = 0;
+  for (const T each : std::span(self.data<T>(), static_cast<size_t>(self.numel))) sum += each;
+  return sum;
+}
+
+void ordered_sum(const Out& out, const In& self) {
+  *out.data<double>() =
+      self.dtype == DType::kF64 ? sum_in_order<double>(self) : sum_in_order<float>(self);
+}
+
 }  // namespace
 
 LS_KERNEL(CPU, "_fused_adamw_", fused_adamw, Strides::kContiguous);
 LS_KERNEL(CPU, "_fused_sgd_", fused_sgd, Strides::kContiguous);
 LS_KERNEL(CPU, "_block_square_sums", block_square_sums, Strides::kContiguous);
+LS_KERNEL(CPU, "_ordered_sum", ordered_sum, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

@@ -13,12 +13,13 @@ template <class T>
 struct AdamW {
   static constexpr int kStates = 2;
   const AdamWFactors<T>& f;
+  T gradient;  ///< what gradients are multiplied by
   T keep;
-  __device__ AdamW(const AdamWFactors<T>& factors, bool decays)
-      : f(factors), keep(factors.keep[decays ? 1 : 0]) {}
+  __device__ AdamW(const AdamWFactors<T>& factors, T grad_factor, bool decays)
+      : f(factors), gradient(grad_factor), keep(factors.keep[decays ? 1 : 0]) {}
   __device__ bool uses(int) const { return true; }
   __device__ void operator()(T& p, T grad, T* state) const {
-    const T g = f.gradient * grad;
+    const T g = gradient * grad;
     const T first = std::fma(f.first, g - state[0], state[0]);
     const T second = std::fma(f.second_new * g, g, f.second * state[1]);
     const T root = std::fma(std::sqrt(second), f.inverse_root, f.eps);
@@ -32,12 +33,13 @@ template <class T>
 struct Sgd {
   static constexpr int kStates = 1;
   const SgdFactors<T>& f;
+  T gradient;
   T decay;
-  __device__ Sgd(const SgdFactors<T>& factors, bool decays)
-      : f(factors), decay(factors.decay[decays ? 1 : 0]) {}
+  __device__ Sgd(const SgdFactors<T>& factors, T grad_factor, bool decays)
+      : f(factors), gradient(grad_factor), decay(factors.decay[decays ? 1 : 0]) {}
   __device__ bool uses(int) const { return f.has_momentum; }
   __device__ void operator()(T& p, T grad, T* state) const {
-    const T g = std::fma(decay, p, f.gradient * grad);
+    const T g = std::fma(decay, p, gradient * grad);
     if (!f.has_momentum) {
       p = std::fma(-f.lr, g, p);
       return;
@@ -82,6 +84,11 @@ __device__ bool is_aligned(const void* address) {
 template <class T, class Rule, class Step>
 __device__ void optimizer_step(const Step& p) {
   constexpr int kWidth = 16 / sizeof(T);
+  const StepControl& control = p.control;
+  if (control.found_inf != nullptr && *control.found_inf != 0) return;
+  const T gradient =
+      static_cast<T>(control.grad_factor != nullptr ? control.grad_scale * *control.grad_factor
+                                                    : control.grad_scale);
   for (uint32_t part = blockIdx.x; part < p.parts; part += gridDim.x) {
     uint32_t low = 0, high = p.tensors;  // the tensor is the last that begins at or before the part
     while (high - low > 1) {
@@ -89,7 +96,7 @@ __device__ void optimizer_step(const Step& p) {
       (p.list[middle].first_part <= part ? low : high) = middle;
     }
     const OptimizerTensor& tensor = p.list[low];
-    const Rule rule(p.factors, tensor.decays != 0);
+    const Rule rule(p.factors, gradient, tensor.decays != 0);
     const int64_t first = static_cast<int64_t>(part - tensor.first_part) * kOptimizerPart;
     const int64_t end =
         first + kOptimizerPart < tensor.count ? first + kOptimizerPart : tensor.count;
@@ -129,6 +136,38 @@ __device__ void block_square_sums(const BlockSquareSums& p) {
   }
 }
 
+/// One thread adds what the others bring into shared memory, a stretch ahead of it.
+template <class T>
+__device__ void ordered_sum(const OrderedSum& p) {
+  constexpr int kStretch = 1024;
+  const T* const x = static_cast<const T*>(p.x);
+  __shared__ double stretches[2][kStretch];
+  const auto fetch = [&](int64_t first, double* into, int from_thread) {
+    const int64_t rest = p.count - first;
+    const int count = static_cast<int>(rest < kStretch ? rest : kStretch);
+    const int step = static_cast<int>(blockDim.x) - from_thread;
+    for (int i = static_cast<int>(threadIdx.x) - from_thread; i < count; i += step) {
+      into[i] = x[first + i];
+    }
+  };
+  double sum = 0;
+  int here = 0;
+  fetch(0, stretches[0], 0);
+  __syncthreads();
+  for (int64_t first = 0; first < p.count; first += kStretch) {
+    if (threadIdx.x == 0) {
+      const int64_t rest = p.count - first;
+      const int count = static_cast<int>(rest < kStretch ? rest : kStretch);
+      for (int i = 0; i < count; ++i) sum += stretches[here][i];
+    } else if (threadIdx.x >= kWarpThreads) {
+      fetch(first + kStretch, stretches[1 - here], kWarpThreads);
+    }
+    here = 1 - here;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *p.out = sum;
+}
+
 }  // namespace
 
 LS_CUDA_KERNEL(optimizer_adamw_f32, OptimizerStep<AdamWFactors<float>>, kThreads) {
@@ -149,5 +188,7 @@ LS_CUDA_KERNEL(optimizer_square_sums_f32, BlockSquareSums, kThreads) {
 LS_CUDA_KERNEL(optimizer_square_sums_f64, BlockSquareSums, kThreads) {
   block_square_sums<double>(p);
 }
+LS_CUDA_KERNEL(optimizer_ordered_sum_f32, OrderedSum, kThreads) { ordered_sum<float>(p); }
+LS_CUDA_KERNEL(optimizer_ordered_sum_f64, OrderedSum, kThreads) { ordered_sum<double>(p); }
 
 }  // namespace lockstep::cuda

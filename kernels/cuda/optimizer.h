@@ -17,27 +17,36 @@ struct OptimizerTensor {
   uint32_t decays;      ///< 1: weight decay is taken of it, else 0
 };
 
+/// What decides on the step beside its factors: `grad_scale` and, where they are not null, two
+/// numbers on the device (core/ops/optimizer.h).
+struct StepControl {
+  double grad_scale;
+  const double* grad_factor;
+  const float* found_inf;
+};
+
 /// One launch updates up to kMost tensors, a block for each part.
 template <class Factors>
 struct OptimizerStep {
   static constexpr uint32_t kMost = 80;
 
   Factors factors;
+  StepControl control;
   uint32_t tensors;
   uint32_t parts;
   OptimizerTensor list[kMost];
 };
 
-/// What a step multiplies by, the same for all elements. Those of two are without and with weight
-/// decay.
+/// What a step multiplies by, the same for all elements, beside the gradients' factor. Those of two
+/// are without and with weight decay.
 template <class T>
 struct AdamWFactors {
-  T gradient, first, second, second_new, step_size, inverse_root, eps;
+  T first, second, second_new, step_size, inverse_root, eps;
   T keep[2];
 };
 template <class T>
 struct SgdFactors {
-  T gradient, momentum, lr;
+  T momentum, lr;
   T of_gradient, of_buffer;  ///< what is followed: both with Nesterov's rule, else the buffer
   T decay[2];
   bool has_momentum;
@@ -49,6 +58,13 @@ struct BlockSquareSums {
   double* out;
   int64_t count;  ///< of x
   int64_t blocks;
+};
+
+/// One block of threads adds `count` elements in their order.
+struct OrderedSum {
+  const void* x;
+  double* out;
+  int64_t count;
 };
 
 }  // namespace lockstep::cuda

@@ -43,23 +43,44 @@ void check_decayed(std::string_view op, TensorList self, IntList decayed) {
            decayed.size());
 }
 
+void check_number(std::string_view op, std::string_view name, OptionalTensor number, DType dtype) {
+  if (!number) return;
+  LS_CHECK(number->dtype() == dtype && number->numel() == 1, DTypeError,
+           "[{}] {}: expected one element of {}, got {} of shape {}.", op, name, to_string(dtype),
+           to_string(number->dtype()), number->shape());
+}
+
+/// Of what the device alone knows.
+void check_control(std::string_view op, OptionalTensor grad_factor, OptionalTensor found_inf) {
+  check_number(op, "grad_factor", grad_factor, DType::kF64);
+  check_number(op, "found_inf", found_inf, DType::kF32);
+}
+
+void check_single_or_double(std::string_view op, const Tensor& self) {
+  LS_CHECK(self.dtype() == DType::kF32 || self.dtype() == DType::kF64, DTypeError,
+           "[{}] expected float32 or float64, got {}.", op, to_string(self.dtype()));
+}
+
 }  // namespace
 
 Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                     MutableTensorList exp_avg_sqs, double, double, double, double, double,
-                    int64_t step, double, IntList decayed) {
+                    int64_t step, double, IntList decayed, OptionalTensor grad_factor,
+                    OptionalTensor found_inf) {
   constexpr std::string_view kOp = "_fused_adamw_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
   check_list(kOp, self, {"exp_avgs", exp_avgs}, true);
   check_list(kOp, self, {"exp_avg_sqs", exp_avg_sqs}, true);
   check_decayed(kOp, self, decayed);
+  check_control(kOp, grad_factor, found_inf);
   LS_CHECK(step >= 1, ShapeError, "[{}] step counts from 1, got {}.", kOp, step);
   return {};
 }
 
 Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
-                  double, double momentum, bool, double, double, IntList decayed) {
+                  double, double momentum, bool, double, double, IntList decayed,
+                  OptionalTensor grad_factor, OptionalTensor found_inf) {
   constexpr std::string_view kOp = "_fused_sgd_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
@@ -67,13 +88,18 @@ Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList mo
     check_list(kOp, self, {"momentum_buffers", momentum_buffers}, true);
   }
   check_decayed(kOp, self, decayed);
+  check_control(kOp, grad_factor, found_inf);
   return {};
 }
 
 Outputs block_square_sums(const Tensor& self) {
-  LS_CHECK(self.dtype() == DType::kF32 || self.dtype() == DType::kF64, DTypeError,
-           "[_block_square_sums] expected float32 or float64, got {}.", to_string(self.dtype()));
+  check_single_or_double("_block_square_sums", self);
   return one({(self.numel() + kNormBlock - 1) / kNormBlock}, DType::kF64);
+}
+
+Outputs ordered_sum(const Tensor& self) {
+  check_single_or_double("_ordered_sum", self);
+  return one({}, DType::kF64);
 }
 
 }  // namespace lockstep::rules

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
 #include "kernels/cuda/optimizer.h"
@@ -76,6 +77,29 @@ TEST(CudaSgd, LeavesTheBitsOfTheCpuWithAndWithoutMomentum) {
   expect_the_steps_of_the_cpu([](const Parameters& p, int64_t) {
     _fused_sgd_(p.values, p.grads, {}, 0.1, 0, false, 0.05, 1, every_second(p.values.size()));
   });
+}
+
+TEST(CudaOptimizers, TakeWhatTheDeviceAloneKnows) {
+  for (const float found : {0.0F, 1.0F}) {
+    expect_the_steps_of_the_cpu([found](const Parameters& p, int64_t step) {
+      const Device device = p.values[0].device();
+      const Tensor grad_factor = full({}, 0.3, {DType::kF64, device});
+      const Tensor found_inf = full({}, found, {DType::kF32, device});
+      _fused_adamw_(p.values, p.grads, p.first, p.second, 0.01, 0.9, 0.95, 0.1, 1e-8, step, 0.7, {},
+                    grad_factor, found_inf);
+      _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, true, 0.05, 0.7, {}, grad_factor,
+                  found_inf);
+    });
+  }
+}
+
+TEST(CudaOrderedSum, HasTheBitsOfTheCpu) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t count : {0, 1, 31, 1023, 1024, 1025, 5000}) {
+      const Tensor x = random_tensor({count}, dtype);
+      expect_equal_bits(_ordered_sum(x.to(kEmulatedGpu)), _ordered_sum(x));
+    }
+  }
 }
 
 TEST(CudaBlockSquareSums, AreThoseOfTheCpuUpToF64Rounding) {

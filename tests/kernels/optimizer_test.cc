@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -108,6 +109,49 @@ TEST(FusedSgd, FollowsTheFormulas) {
   }
 }
 
+/// A step of each rule, with numbers that a device may know alone.
+std::vector<Tensor> stepped(double grad_scale, const Tensor& grad_factor = {},
+                            const Tensor& found_inf = {}) {
+  const Options o;
+  Parameters adamw;
+  _fused_adamw_(adamw.values, adamw.grads, adamw.first, adamw.second, o.lr, o.beta1, o.beta2,
+                o.decay, o.eps, 1, grad_scale, {}, grad_factor, found_inf);
+  Parameters sgd;
+  _fused_sgd_(sgd.values, sgd.grads, sgd.first, o.lr, 0.9, true, o.decay, grad_scale, {},
+              grad_factor, found_inf);
+  std::vector<Tensor> all;
+  for (const auto* list : {&adamw.values, &adamw.first, &adamw.second, &sgd.values, &sgd.first}) {
+    all.insert(all.end(), list->begin(), list->end());
+  }
+  return all;
+}
+
+void expect_equal(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(equal(got[i], want[i])) << i;
+}
+
+TEST(FusedOptimizers, AFactorInATensorMultipliesTheOther) {
+  expect_equal(stepped(0.7, full({}, 0.3, DType::kF64)), stepped(0.7 * 0.3));
+  expect_equal(stepped(0.7, {}, zeros({}, DType::kF32)), stepped(0.7));
+}
+
+TEST(FusedOptimizers, LeaveTheStepOutWhereFoundInfSaysSo) {
+  const Parameters start;
+  std::vector<Tensor> want;
+  for (const auto* list :
+       {&start.values, &start.first, &start.second, &start.values, &start.first}) {
+    want.insert(want.end(), list->begin(), list->end());
+  }
+  expect_equal(stepped(0.7, {}, ones({}, DType::kF32)), want);
+}
+
+TEST(FusedOptimizers, RefuseNumbersOfAnotherKind) {
+  EXPECT_THROW(stepped(1, full({}, 0.3, DType::kF32)), DTypeError);
+  EXPECT_THROW(stepped(1, full({2}, 0.3, DType::kF64)), DTypeError);
+  EXPECT_THROW(stepped(1, {}, ones({}, DType::kF64)), DTypeError);
+}
+
 TEST(FusedOptimizers, RefuseListsThatDoNotMatch) {
   Parameters p;
   std::vector<Tensor> fewer(p.grads.begin(), p.grads.end() - 1);
@@ -149,6 +193,22 @@ TEST(BlockSquareSums, AddUpToTheSquaredNorm) {
 TEST(BlockSquareSums, LargeElementsDoNotOverflow) {
   const Tensor x = full({10}, 1e30F);
   EXPECT_NEAR(element<double>(_block_square_sums(x), 0), 1e61, 1e55);
+}
+
+TEST(OrderedSum, IsThatOfAPlainLoop) {
+  Generator generator(7);
+  for (const int64_t count : {0, 1, 3, 1000, 5001}) {
+    const Tensor x = randn({count}, DType::kF64, &generator);
+    double want = 0;
+    for (int64_t i = 0; i < count; ++i) want += element<double>(x, i);
+    EXPECT_EQ(element<double>(_ordered_sum(x), 0), want) << count;
+  }
+  // In another order the small ones would count.
+  std::vector<double> values(100, 1.0);
+  values[0] = 0x1p60;
+  const Tensor x = empty({100}, DType::kF64);
+  std::copy(values.begin(), values.end(), x.data<double>());
+  EXPECT_EQ(element<double>(_ordered_sum(x), 0), 0x1p60);
 }
 
 TEST(FusedOptimizers, BitsDoNotDependOnTheNumberOfThreads) {

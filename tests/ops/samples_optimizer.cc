@@ -29,7 +29,11 @@ void add_optimizer_samples(SampleTable& table) {
       .calls = {call("one block", floats({3, 5})), call("nothing", floats({0})),
                 call("transposed", with_gaps(floats({4, 3})))},
       .large = {call("large", floats({67, 1031}))}};
-  for (const char* op : {"_fused_adamw_", "_fused_sgd_", "_block_square_sums"}) {
+  table["_ordered_sum"] = {
+      .calls = {call("matrix", floats({3, 5})), call("nothing", floats({0})),
+                call("0-d", floats({})), call("transposed", with_gaps(floats({4, 3})))},
+      .large = {call("large", floats({67, 1031}))}};
+  for (const char* op : {"_fused_adamw_", "_fused_sgd_", "_block_square_sums", "_ordered_sum"}) {
     for (const DType half : {DType::kF16, DType::kBF16}) {
       table[op].refuses[half] = "parameters and gradients are kept in float32 or float64";
     }
