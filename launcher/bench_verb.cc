@@ -37,11 +37,12 @@ struct StepTimes {
   double min_ms = 0;
 };
 
-/// Two steps warm caches and the allocator up; then the config's steps are timed one by one.
+/// Two steps warm caches and the allocator up; then the config's steps are timed one by one, as
+/// part of a run.
 StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
-  for (int i = 0; i < 2; ++i) trainer.step();
+  for (int i = 0; i < 2; ++i) trainer.step(true);
   std::vector<double> times;
-  for (int64_t i = 0; i < steps; ++i) times.push_back(trainer.step().seconds * 1e3);
+  for (int64_t i = 0; i < steps; ++i) times.push_back(trainer.step(i + 1 < steps).seconds * 1e3);
   std::ranges::sort(times);
   return {times[times.size() / 2], times.front()};
 }

@@ -96,6 +96,7 @@ void write_files(const fs::path& folder, Trainer& trainer, const std::string& co
 }  // namespace
 
 fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text) {
+  trainer.give_up_next();
   std::error_code failed;
   fs::create_directories(folder, failed);
   check(failed, "created", folder);
@@ -141,6 +142,7 @@ CheckpointManifest verify_checkpoint(const fs::path& path) {
 }
 
 void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& manifest) {
+  trainer.give_up_next();
   Optimizer& optimizer = trainer.optimizer();
   LS_CHECK(manifest.optimizer == optimizer.kind(), CheckpointError,
            "[checkpoint] {}: its optimizer is {}, the config's {}. Set optimizer.{} {{}} in the "

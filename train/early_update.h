@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "dist/process_group.h"
+#include "dist/work.h"
 #include "train/optimizer.h"
 
 namespace lockstep::train {
@@ -15,13 +15,12 @@ namespace lockstep::train {
 /// the ranks meanwhile, and there is no clipping. Not thread-safe.
 class EarlyUpdate {
  public:
-  /// `group` may be null; both must outlive this object.
-  EarlyUpdate(Optimizer& optimizer, dist::ProcessGroup* group)
-      : optimizer_(optimizer), group_(group) {}
+  /// `optimizer` must outlive this object.
+  explicit EarlyUpdate(Optimizer& optimizer) : optimizer_(optimizer) {}
 
-  /// Between the last forward pass of a step and its backward, on all ranks. `targets`: of this
-  /// rank in the step.
-  void begin(int64_t targets, double learning_rate);
+  /// Between the last forward pass of a step and its backward. `targets`: f64 [1] on the cpu, of
+  /// the step over all ranks once `sum` is done.
+  void begin(Tensor targets, dist::Work sum, double learning_rate);
   /// Updates these parameters, now or, where the number of targets is still under way, with a later
   /// call: backward does not wait for it. Gradients in the order of all parameters; those of these
   /// are complete, and are divided by the number of targets as they are read.
@@ -35,10 +34,9 @@ class EarlyUpdate {
 
  private:
   Optimizer& optimizer_;
-  dist::ProcessGroup* group_;
   double learning_rate_ = 0;
-  Tensor targets_;  ///< f64 [1], of all ranks once `targets_work_` is done
-  dist::Work targets_work_;
+  Tensor targets_;
+  dist::Work targets_sum_;
   std::vector<uint32_t> waiting_;  ///< parameters
   std::vector<Tensor> square_sums_;
 };

@@ -1,57 +1,33 @@
 #include "train/grad_norm.h"
 
-#include <cmath>
-#include <utility>
+#include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/device.h"
+#include "core/ops/factory.h"
 #include "core/ops/optimizer.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/shape.h"
 
 namespace lockstep::train {
 
-PendingGradNorm::PendingGradNorm(std::span<const Tensor> gradients, ReadBack& numbers) {
+Tensor grad_norm(std::span<const Tensor> gradients) {
   const NoGradGuard no_grad;
   std::vector<Tensor> sums;
   sums.reserve(gradients.size());
   for (const Tensor& gradient : gradients) sums.push_back(_block_square_sums(gradient));
-  add(std::move(sums), numbers);
+  return norm_of_square_sums(sums);
 }
 
-PendingGradNorm PendingGradNorm::of_square_sums(std::vector<Tensor> sums, ReadBack& numbers) {
+Tensor norm_of_square_sums(TensorList sums) {
   const NoGradGuard no_grad;
-  PendingGradNorm norm;
-  norm.add(std::move(sums), numbers);
-  return norm;
+  if (sums.empty()) return zeros({}, DType::kF64);
+  return sqrt(_ordered_sum(cat(sums)));
 }
 
-void PendingGradNorm::add(std::vector<Tensor> sums, ReadBack& numbers) {
-  // From a device they come in one copy: each takes as long as a copy takes at least.
-  if (sums.size() > 1 && is_asynchronous(sums[0].device().type)) sums = {cat(sums)};
-  for (const Tensor& sum : sums) {
-    const size_t number = numbers.add(sum);
-    if (count_++ == 0) first_ = number;
-  }
-}
-
-double PendingGradNorm::value(const ReadBack& numbers) const {
-  double sum = 0;
-  for (size_t i = 0; i < count_; ++i) {
-    for (const double block : numbers.values(first_ + i)) sum += block;
-  }
-  return std::sqrt(sum);
-}
-
-double grad_norm(std::span<const Tensor> gradients) {
-  ReadBack numbers;
-  const PendingGradNorm norm(gradients, numbers);
-  numbers.wait();
-  return norm.value(numbers);
-}
-
-double clip_factor(double norm, double limit) {
+Tensor clip_factor(const Tensor& norm, double limit) {
+  const NoGradGuard no_grad;
   // The small term is PyTorch's; it keeps the factor finite.
-  return limit > 0 && norm > limit ? limit / (norm + 1e-6) : 1.0;
+  return where(gt(norm, limit), div(full_like(norm, limit), norm + 1e-6), ones_like(norm));
 }
 
 }  // namespace lockstep::train

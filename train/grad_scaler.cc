@@ -1,13 +1,15 @@
 #include "train/grad_scaler.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "autograd/grad_mode.h"
 #include "core/check.h"
+#include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/pointwise_logic.h"
 #include "train/grad_norm.h"
+#include "train/read_back.h"
 
 namespace lockstep::train {
 
@@ -45,69 +47,115 @@ void check_options(const GradScalerState& state) {
   LS_CHECK(problem.empty(), ConfigError, "[grad_scaler] {}", problem);
 }
 
+double value_of(const Tensor& number) {
+  ReadBack values;
+  values.add(number);
+  values.wait();
+  return values.values(0)[0];
+}
+
 }  // namespace
 
 GradScaler::GradScaler(const GradScalerOptions& options)
     : enabled_(options.enabled),
-      state_{options.init_scale, options.growth_factor, options.backoff_factor,
-             options.growth_interval} {
-  check_options(state_);
+      options_{options.init_scale, options.growth_factor, options.backoff_factor,
+               options.growth_interval} {
+  check_options(options_);
+  set_numbers(options_, kCPU);
 }
 
-Tensor GradScaler::scale(const Tensor& loss) const {
-  return enabled_ ? mul(loss, state_.scale) : loss;
+void GradScaler::set_numbers(const GradScalerState& state, Device device) {
+  const TensorOptions there{DType::kF64, device};
+  numbers_ = {full({}, state.scale, there), full({}, state.growth_tracker, there)};
+}
+
+const Tensor& GradScaler::scale_on(Device device) {
+  if (numbers_.scale.device() != device) set_numbers(state(), device);
+  return numbers_.scale;
+}
+
+Tensor GradScaler::scale(const Tensor& loss) {
+  return enabled_ ? mul(loss, scale_on(loss.device()).to(loss.dtype())) : loss;
 }
 
 void GradScaler::unscale_(std::span<const Tensor> gradients) {
   if (!enabled_) return;
-  LS_CHECK(!unscaled_, AutogradError,
+  LS_CHECK(!found_inf_.defined(), AutogradError,
            "[grad_scaler] unscale_ was called already: expected once before update().");
   const NoGradGuard no_grad;
-  unscaled_ = true;
+  if (gradients.empty()) {
+    found_inf_ = zeros({}, {DType::kF32, numbers_.scale.device()});
+    return;
+  }
   // A sum of squares in f64: f32 elements cannot make it overflow.
-  found_inf_ = !std::isfinite(grad_norm(gradients));
-  if (found_inf_ || state_.scale == 1) return;
-  for (const Tensor& gradient : gradients) mul_(gradient, 1 / state_.scale);
+  const Tensor is_finite = isfinite(grad_norm(gradients));
+  found_inf_ = logical_not(is_finite).to(DType::kF32);
+  const Tensor& scale = scale_on(gradients[0].device());
+  const Tensor factor = where(is_finite, reciprocal(scale), ones_like(scale));
+  const Tensor narrow = factor.to(gradients[0].dtype());
+  for (const Tensor& gradient : gradients) mul_(gradient, narrow.to(gradient.dtype()));
 }
 
-bool GradScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients,
+bool GradScaler::found_inf() const { return found_inf_.defined() && value_of(found_inf_) != 0; }
+
+void GradScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients,
                       double learning_rate, double grad_scale) {
-  if (!unscaled_) unscale_(gradients);
-  if (found_inf_) return false;
-  optimizer.step(gradients, learning_rate, grad_scale);
-  return true;
+  if (!found_inf_.defined()) unscale_(gradients);
+  optimizer.step(gradients, learning_rate, grad_scale,
+                 {.grad_factor = {}, .found_inf = found_inf_});
 }
 
 void GradScaler::update(std::optional<double> new_scale) {
   if (!enabled_) return;
   if (new_scale) {
-    GradScalerState state = state_;
+    GradScalerState state = options_;
     state.scale = *new_scale;
     check_options(state);
-    state_ = state;
+    numbers_.scale = full_like(numbers_.scale, state.scale);
   } else {
-    LS_CHECK(unscaled_, AutogradError,
-             "[grad_scaler] update() without gradients: expected unscale_ or step before it.");
-    if (found_inf_) {
-      state_.scale = std::max(state_.scale * state_.backoff_factor, kSmallest);
-      state_.growth_tracker = 0;
-    } else if (++state_.growth_tracker == state_.growth_interval) {
-      // A scale beyond the range of f32 would make the scaled loss infinite for good.
-      const double grown = state_.scale * state_.growth_factor;
-      if (std::isfinite(static_cast<float>(grown))) state_.scale = grown;
-      state_.growth_tracker = 0;
-    }
+    numbers_ = followed();
   }
-  abandon();
+  found_inf_ = {};
 }
 
-void GradScaler::abandon() { unscaled_ = found_inf_ = false; }
+void GradScaler::update_unless(const Tensor& forgets) {
+  if (!enabled_) return;
+  const NoGradGuard no_grad;
+  const Numbers next = followed();
+  numbers_ = {where(forgets, numbers_.scale, next.scale),
+              where(forgets, numbers_.growth_tracker, next.growth_tracker)};
+  found_inf_ = {};
+}
+
+GradScaler::Numbers GradScaler::followed() const {
+  LS_CHECK(found_inf_.defined(), AutogradError,
+           "[grad_scaler] update() without gradients: expected unscale_ or step before it.");
+  const NoGradGuard no_grad;
+  const auto& [scale, growth_tracker] = numbers_;
+  const Tensor overflows = gt(found_inf_, 0);
+  const Tensor count = growth_tracker + 1;
+  const Tensor is_due = eq(count, options_.growth_interval);
+  // A scale beyond the range of f32 would make the scaled loss infinite for good.
+  Tensor grown = scale * options_.growth_factor;
+  grown = where(isfinite(grown.to(DType::kF32)), grown, scale);
+  const Tensor smaller = maximum(scale * options_.backoff_factor, full_like(scale, kSmallest));
+  return {where(overflows, smaller, where(is_due, grown, scale)),
+          where(logical_or(overflows, is_due), zeros_like(count), count)};
+}
+
+GradScalerState GradScaler::state() const {
+  GradScalerState state = options_;
+  state.scale = value_of(numbers_.scale);
+  state.growth_tracker = static_cast<int64_t>(value_of(numbers_.growth_tracker));
+  return state;
+}
 
 void GradScaler::load_state(const GradScalerState& state) {
   const std::string problem = problem_of(state);
   LS_CHECK(problem.empty(), CheckpointError, "[grad_scaler] {}", problem);
-  state_ = state;
-  abandon();
+  options_ = state;
+  set_numbers(state, numbers_.scale.device());
+  found_inf_ = {};
 }
 
 }  // namespace lockstep::train

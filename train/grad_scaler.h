@@ -35,6 +35,10 @@ struct GradScalerOptions {
 ///   scaler.step(optimizer, gradients, learning_rate);  // left out where a gradient is not finite
 ///   scaler.update();
 ///
+/// None of the four waits for a device: scale, count and what was found stay in its memory, and the
+/// step is left out there. Whoever asks for their values waits. All losses and gradients must be on
+/// one device.
+///
 /// Names and defaults are PyTorch's. While the scale is a power of two, scaling changes no bit of
 /// gradients that stay within the range. Not thread-safe.
 class GradScaler {
@@ -43,36 +47,49 @@ class GradScaler {
   explicit GradScaler(const GradScalerOptions& options = {});
 
   bool is_enabled() const { return enabled_; }
-  /// What losses are multiplied by now; 1 when disabled.
-  double get_scale() const { return enabled_ ? state_.scale : 1; }
+  /// What losses are multiplied by now; 1 when disabled. Waits.
+  double get_scale() const { return enabled_ ? state().scale : 1; }
+  /// The same as a tensor: f64, 0-d, on `device`, where losses are or will be. When enabled.
+  const Tensor& scale_on(Device device);
 
   /// The loss times the scale, recorded.
-  Tensor scale(const Tensor& loss) const;
+  Tensor scale(const Tensor& loss);
   /// Divides gradients by the scale, in place, unless one of them is not finite: then they stay,
   /// and `found_inf` says so. Once between two updates; throws AutogradError on a second call.
   void unscale_(std::span<const Tensor> gradients);
-  /// Whether gradients seen since the last update were not finite.
-  bool found_inf() const { return found_inf_; }
-  /// One step of the optimizer, unless a gradient is not finite; unscales first where that has not
-  /// been done. `grad_scale` as in Optimizer::step. Returns whether the optimizer stepped.
-  bool step(Optimizer& optimizer, const std::vector<Tensor>& gradients, double learning_rate,
+  /// Whether gradients seen since the last update were not finite. Waits.
+  bool found_inf() const;
+  /// One step of the optimizer, which the device leaves out where a gradient is not finite;
+  /// unscales first where that has not been done. `grad_scale` as in Optimizer::step.
+  void step(Optimizer& optimizer, const std::vector<Tensor>& gradients, double learning_rate,
             double grad_scale = 1);
   /// Ends the step: the scale backs off after one with non-finite gradients, grows after enough
   /// without, or becomes `new_scale`. Throws AutogradError when no gradients were unscaled since
   /// the last one.
   void update(std::optional<double> new_scale = std::nullopt);
-  /// Ends a step that is to be forgotten: scale and count stay.
-  void abandon();
+  /// The same, unless the step is to be forgotten, which `forgets` says, a bool without dimensions
+  /// on the device: then scale and count stay.
+  void update_unless(const Tensor& forgets);
 
-  const GradScalerState& state() const { return state_; }
+  /// Waits.
+  GradScalerState state() const;
   /// Throws CheckpointError when a number is out of its range.
   void load_state(const GradScalerState& state);
 
  private:
+  /// f64, 0-d.
+  struct Numbers {
+    Tensor scale;
+    Tensor growth_tracker;
+  };
+  void set_numbers(const GradScalerState& state, Device device);
+  /// What the step makes of them.
+  Numbers followed() const;
+
   bool enabled_;
-  GradScalerState state_;
-  bool unscaled_ = false;
-  bool found_inf_ = false;
+  GradScalerState options_;  ///< scale and count are in `numbers_`
+  Numbers numbers_;
+  Tensor found_inf_;  ///< f32, 0-d; undefined between an update and the next gradients
 };
 
 }  // namespace lockstep::train

@@ -50,6 +50,41 @@ void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
 
 }  // namespace
 
+void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
+                     const KnownThere& known_there) {
+  const PhaseGuard phase(Phase::kOptimizer);
+  const NoGradGuard no_grad;
+  update({gradients, learning_rate, grad_scale, count_step(known_there.found_inf), known_there});
+}
+
+void Optimizer::step_part(std::span<const uint32_t> parameters,
+                          const std::vector<Tensor>& gradients, double learning_rate,
+                          double grad_scale) {
+  const PhaseGuard phase(Phase::kOptimizer);
+  const NoGradGuard no_grad;
+  update(parameters, {gradients, learning_rate, grad_scale, steps_, {}});
+}
+
+int64_t Optimizer::count_step(const Tensor& found_inf) {
+  steps_ = steps() + 1;
+  if (found_inf.defined()) found_inf_.emplace().add(found_inf);
+  return steps_;
+}
+
+int64_t Optimizer::steps() const {
+  if (found_inf_) {
+    found_inf_->wait();
+    if (found_inf_->values(0)[0] != 0) --steps_;
+    found_inf_.reset();
+  }
+  return steps_;
+}
+
+void Optimizer::set_steps(int64_t steps) {
+  found_inf_.reset();
+  steps_ = steps;
+}
+
 AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
     : options_(options),
       names_(names_of(parameters)),
@@ -58,22 +93,18 @@ AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions opt
       squares_(zeros_for(parameters_)),
       decayed_(decay_flags(parameters_)) {}
 
-void AdamW::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) {
-  const PhaseGuard phase(Phase::kOptimizer);
-  const NoGradGuard no_grad;
-  _fused_adamw_(parameters_, gradients, means_, squares_, learning_rate, options_.beta1,
-                options_.beta2, options_.weight_decay, options_.epsilon, ++steps_, grad_scale,
-                decayed_);
+void AdamW::update(const Update& update) {
+  _fused_adamw_(parameters_, update.gradients, means_, squares_, update.learning_rate,
+                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon,
+                update.step, update.grad_scale, decayed_, update.known_there.grad_factor,
+                update.known_there.found_inf);
 }
 
-void AdamW::step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
-                      double learning_rate, double grad_scale) {
-  const PhaseGuard phase(Phase::kOptimizer);
-  const NoGradGuard no_grad;
-  _fused_adamw_(chosen(parameters_, parameters), chosen(gradients, parameters),
-                chosen(means_, parameters), chosen(squares_, parameters), learning_rate,
-                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, steps_,
-                grad_scale, chosen(decayed_, parameters));
+void AdamW::update(std::span<const uint32_t> parameters, const Update& update) {
+  _fused_adamw_(chosen(parameters_, parameters), chosen(update.gradients, parameters),
+                chosen(means_, parameters), chosen(squares_, parameters), update.learning_rate,
+                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon,
+                update.step, update.grad_scale, chosen(decayed_, parameters));
 }
 
 std::vector<nn::StoredParameter> AdamW::state() const {
@@ -90,21 +121,16 @@ Sgd::Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options)
       buffers_(options.momentum > 0 ? zeros_for(parameters_) : std::vector<Tensor>()),
       decayed_(decay_flags(parameters_)) {}
 
-void Sgd::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) {
-  const PhaseGuard phase(Phase::kOptimizer);
-  const NoGradGuard no_grad;
-  _fused_sgd_(parameters_, gradients, buffers_, learning_rate, options_.momentum, options_.nesterov,
-              options_.weight_decay, grad_scale, decayed_);
-  ++steps_;
+void Sgd::update(const Update& update) {
+  _fused_sgd_(parameters_, update.gradients, buffers_, update.learning_rate, options_.momentum,
+              options_.nesterov, options_.weight_decay, update.grad_scale, decayed_,
+              update.known_there.grad_factor, update.known_there.found_inf);
 }
 
-void Sgd::step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
-                    double learning_rate, double grad_scale) {
-  const PhaseGuard phase(Phase::kOptimizer);
-  const NoGradGuard no_grad;
-  _fused_sgd_(chosen(parameters_, parameters), chosen(gradients, parameters),
-              buffers_.empty() ? buffers_ : chosen(buffers_, parameters), learning_rate,
-              options_.momentum, options_.nesterov, options_.weight_decay, grad_scale,
+void Sgd::update(std::span<const uint32_t> parameters, const Update& update) {
+  _fused_sgd_(chosen(parameters_, parameters), chosen(update.gradients, parameters),
+              buffers_.empty() ? buffers_ : chosen(buffers_, parameters), update.learning_rate,
+              options_.momentum, options_.nesterov, options_.weight_decay, update.grad_scale,
               chosen(decayed_, parameters));
 }
 

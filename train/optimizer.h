@@ -1,12 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nn/module.h"
+#include "train/read_back.h"
 
 namespace lockstep::train {
+
+/// What the device alone knows when a step is queued: tensors of one element there, or undefined.
+struct KnownThere {
+  Tensor grad_factor;  ///< f64: gradients are multiplied by this as well
+  Tensor found_inf;    ///< f32: where it is not 0, the step is left out
+};
 
 /// Changes parameters by their gradients. Weight decay is decoupled from the gradient for AdamW
 /// and acts only on tensors of two or more dimensions: norms and biases are not decayed.
@@ -17,25 +26,42 @@ class Optimizer {
 
   /// One step over all parameters in one pass. `gradients` in the parameters' order; each is
   /// multiplied by `grad_scale` as it is read and is left as it was.
-  virtual void step(const std::vector<Tensor>& gradients, double learning_rate,
-                    double grad_scale) = 0;
+  void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
+            const KnownThere& known_there = {});
   /// The same in parts, for who does not have all gradients yet: `begin_parts` counts the step,
   /// then each parameter is in one call of `step_part`, by its number. Bits are those of `step`.
-  void begin_parts() { ++steps_; }
-  virtual void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
-                         double learning_rate, double grad_scale) = 0;
+  void begin_parts() { count_step({}); }
+  void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
+                 double learning_rate, double grad_scale);
 
   /// The config's name of the rule: "adamw", "sgd".
   virtual const char* kind() const = 0;
   /// What the rule remembers between steps, beside their number; named "exp_avg.h.0.ln_1.bias".
   /// Filling these tensors and the number of steps makes another optimizer go on from here.
   virtual std::vector<nn::StoredParameter> state() const = 0;
-  /// Steps taken so far.
-  int64_t steps() const { return steps_; }
-  void set_steps(int64_t steps) { steps_ = steps; }
+  /// Steps taken so far. Waits until the device has decided on the last one, where that was left to
+  /// it; so does the next `step`, which must know its number.
+  int64_t steps() const;
+  void set_steps(int64_t steps);
 
  protected:
-  int64_t steps_ = 0;
+  /// Of one step.
+  struct Update {
+    const std::vector<Tensor>& gradients;
+    double learning_rate;
+    double grad_scale;
+    int64_t step;  ///< counts from 1
+    KnownThere known_there;
+  };
+
+ private:
+  virtual void update(const Update& update) = 0;
+  /// Of these parameters alone.
+  virtual void update(std::span<const uint32_t> parameters, const Update& update) = 0;
+  int64_t count_step(const Tensor& found_inf);
+
+  mutable int64_t steps_ = 0;
+  mutable std::optional<ReadBack> found_inf_;  ///< of the last of them, while it is not known
 };
 
 struct AdamWOptions {
@@ -49,14 +75,14 @@ struct AdamWOptions {
 class AdamW final : public Optimizer {
  public:
   AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
-  void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
-  void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
-                 double learning_rate, double grad_scale) override;
   const char* kind() const override { return "adamw"; }
   /// exp_avg and exp_avg_sq of every parameter.
   std::vector<nn::StoredParameter> state() const override;
 
  private:
+  void update(const Update& update) override;
+  void update(std::span<const uint32_t> parameters, const Update& update) override;
+
   AdamWOptions options_;
   std::vector<std::string> names_;
   std::vector<Tensor> parameters_;
@@ -75,14 +101,14 @@ struct SgdOptions {
 class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
-  void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale) override;
-  void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
-                 double learning_rate, double grad_scale) override;
   const char* kind() const override { return "sgd"; }
   /// momentum_buffer of every parameter; nothing without momentum.
   std::vector<nn::StoredParameter> state() const override;
 
  private:
+  void update(const Update& update) override;
+  void update(std::span<const uint32_t> parameters, const Update& update) override;
+
   SgdOptions options_;
   std::vector<std::string> names_;
   std::vector<Tensor> parameters_;

@@ -31,17 +31,17 @@ size_t ReadBack::add(const Tensor& tensor) {
   values_.emplace_back();
   Tensor copy = empty_pinned(tensor.sizes(), tensor.dtype(), device);
   copy_(copy, tensor.detach(), /*non_blocking=*/true);
-  pending_.push_back({number, std::move(copy), current_stream(device)});
+  pending_.push_back({number, std::move(copy)});
+  const Stream stream = current_stream(device);
+  auto copied = std::ranges::find(copied_, stream, &Event::stream);
+  if (copied == copied_.end()) copied = copied_.emplace(copied_.end());
+  copied->record(stream);
   return number;
 }
 
 void ReadBack::wait() {
-  for (size_t i = 0; i < pending_.size(); ++i) {
-    const bool waited =
-        std::any_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(i),
-                    [&](const Pending& before) { return before.stream == pending_[i].stream; });
-    if (!waited) pending_[i].stream.synchronize();
-  }
+  for (const Event& copied : copied_) copied.synchronize();
+  copied_.clear();
   for (const Pending& pending : pending_) values_[pending.number] = numbers(pending.copy);
   pending_.clear();
 }

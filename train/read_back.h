@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/event.h"
 #include "core/tensor.h"
 
 namespace lockstep::train {
@@ -15,7 +16,7 @@ class ReadBack {
   /// Adds the elements of `tensor`, which must be contiguous and f64 or f32; queued on its device's
   /// current stream. Returns its number for `values`.
   size_t add(const Tensor& tensor);
-  /// Waits for everything added since the last call: the one synchronisation of a training step.
+  /// Waits for everything added since the last call, not for what was queued after it.
   void wait();
   /// The elements of the i-th tensor, in order. Call after `wait`.
   std::span<const double> values(size_t i) const { return values_[i]; }
@@ -24,10 +25,10 @@ class ReadBack {
   struct Pending {
     size_t number;
     Tensor copy;  ///< pinned
-    Stream stream;
   };
   std::vector<std::vector<double>> values_;
   std::vector<Pending> pending_;
+  std::vector<Event> copied_;  ///< of each stream, behind its last copy
 };
 
 }  // namespace lockstep::train

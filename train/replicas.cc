@@ -53,13 +53,13 @@ Replicas::Next Replicas::agree(const Next& next) {
   const Tensor told = empty({2}, DType::kI64);
   auto* const words = told.data<int64_t>();
   words[0] = static_cast<int64_t>(next.act);
-  words[1] = next.max_batches;
+  words[1] = next.detail;
   group_->broadcast(told, 0, {.timeout = kLeaderMayTake}).wait();
   return {static_cast<Act>(words[0]), words[1]};
 }
 
-void Replicas::announce_step() {
-  if (group_ != nullptr) agree({Act::kStep});
+void Replicas::announce_step(bool another) {
+  if (group_ != nullptr) agree({Act::kStep, another ? 1 : 0});
 }
 
 void Replicas::announce_evaluation(int64_t max_batches) {
@@ -87,6 +87,7 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
 }
 
 void Replicas::share_state(Trainer& trainer) {
+  trainer.give_up_next();
   const NoGradGuard no_grad;
   // A stored tensor may be a view.
   for (const Tensor& tensor : state_of(trainer)) dist::broadcast_values(*group_, tensor);
@@ -114,12 +115,12 @@ void Replicas::follow(Trainer& trainer, const std::function<void(const StepResul
     const Next next = agree({Act::kEnd});
     switch (next.act) {
       case Act::kStep: {
-        const StepResult result = trainer.step();
+        const StepResult result = trainer.step(next.detail != 0);
         if (after_step) after_step(result);
         break;
       }
       case Act::kEvaluation:
-        (void)trainer.evaluate(next.max_batches);
+        (void)trainer.evaluate(next.detail);
         break;
       case Act::kState:
         share_state(trainer);

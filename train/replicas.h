@@ -28,7 +28,7 @@ class Replicas {
   void require_same_model(const nn::Module& model);
 
   // By the leader, before it does the same; the others are in `follow`.
-  void announce_step();
+  void announce_step(bool another);  ///< as Trainer::step
   void announce_evaluation(int64_t max_batches);
   /// All that training goes on from: weights, buffers, optimizer, loss scale, position.
   void announce_state(Trainer& trainer);
@@ -44,7 +44,7 @@ class Replicas {
   enum class Act : int64_t { kStep, kEvaluation, kState, kOverlap, kEnd };
   struct Next {
     Act act;
-    int64_t max_batches = 0;  ///< of an evaluation
+    int64_t detail = 0;  ///< of an evaluation, max_batches; of a step, whether another is begun
   };
   Next agree(const Next& next);
   void share_state(Trainer& trainer);

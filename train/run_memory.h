@@ -22,6 +22,8 @@ class RunMemory {
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;
 
+  /// Whether what a step does must happen between its beginning and its end.
+  bool wants_whole_steps() const { return planned_ || recording_; }
   void begin_step(int64_t step);
   /// After the step to be recorded: writes memory.txt, memory.json and memory.pickle, and stops
   /// recording.

@@ -3,13 +3,19 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "autograd/autograd.h"
+#include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
 #include "core/device_runtime.h"
-#include "core/generator.h"
 #include "core/ops/factory.h"
+#include "core/ops/optimizer.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/pointwise_logic.h"
 #include "core/ops/reduce.h"
+#include "core/ops/shape.h"
+#include "core/ops/view.h"
 #include "core/parallel.h"
 #include "dist/process_group.h"
 #include "nn/statistics_log.h"
@@ -92,7 +98,7 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
 dist::ReducerOptions Trainer::options_of_reducer(const config::RunConfig& config) {
   dist::ReducerOptions options = reducer_options(config, share_, group_);
   if (!config.optimizer().optimizer_in_backward()) return options;
-  early_update_.emplace(*optimizer_, group_);
+  early_update_.emplace(*optimizer_);
   options.on_reduced = [this](std::span<const uint32_t> parameters) {
     early_update_->update(parameters, reducer_.gradients());
   };
@@ -108,107 +114,147 @@ SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
                         share_.micro_batch_size);
 }
 
-void Trainer::run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers,
-                       int64_t& targets) {
+// A step that updates nothing moves no schedule either.
+double Trainer::learning_rate() const { return schedule_.learning_rate(optimizer_->steps()); }
+
+void Trainer::run_leaf(int64_t leaf, Underway& step, int64_t& targets) {
   const int64_t count = share_.micro_batches / share_.leaves;
   for (int64_t i = leaf * count; i < (leaf + 1) * count; ++i) {
     const bool is_last = i + 1 == share_.micro_batches;
-    const SummedLoss loss = statistics_.observe([&] { return forward(batch, i); });
-    if (i == 0) result.data_wait_ms = task_->data_wait_ms();
+    const SummedLoss loss = statistics_.observe([&] { return forward(step.batch, i); });
+    if (i == 0) step.result.data_wait_ms = task_->data_wait_ms();
     targets += loss.targets;
     if (is_last) {
       // On all ranks before the first bucket of gradients.
+      step.targets = full({1}, static_cast<double>(targets), {DType::kF64, kCPU});
+      if (group_ != nullptr) step.targets_sum = group_->all_reduce(step.targets);
       statistics_.send();
-      if (early_update_) early_update_->begin(targets, result.learning_rate);
+      if (early_update_) {
+        step.result.learning_rate = learning_rate();
+        early_update_->begin(step.targets, step.targets_sum, step.result.learning_rate);
+      }
       reducer_.expect_last_backward();
     }
     scaler_.scale(loss.sum).backward();
-    numbers.add(loss.sum);
+    const NoGradGuard no_grad;
+    step.losses.select(0, share_.first_micro_batch + i).copy_(loss.sum);
   }
 }
 
-void Trainer::sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const {
-  // A place for each micro-batch of the step, then targets and stop requests: added in one order,
-  // whatever the number of ranks.
-  const int64_t micro_batches = batch_size_ / share_.micro_batch_size;
-  const Tensor sums = zeros({micro_batches + 2}, {DType::kF64, kCPU});
-  auto* const values = sums.data<double>();
-  for (int64_t i = 0; i < share_.micro_batches; ++i) {
-    values[share_.first_micro_batch + i] = numbers.values(static_cast<size_t>(i))[0];
+Trainer::Underway Trainer::begin(bool ahead) {
+  Underway step;
+  step.result.tokens = samples_per_batch() * task_->tokens_per_sample();
+  step.result.step = position_.step;
+  step.batch = overfit_one_batch_ ? 0 : position_.batch;
+  step.random_state = default_generator().state();
+  if (ahead) {
+    for (const nn::NamedParameter& each : task_->model().named_buffers()) {
+      step.running_statistics.push_back(each.tensor.clone());
+    }
   }
-  values[micro_batches] = static_cast<double>(targets);
-  values[micro_batches + 1] = result.stop ? 1 : 0;
-  if (group_ != nullptr) group_->all_reduce(sums).wait();
-  for (int64_t i = 0; i < micro_batches; ++i) result.loss += values[i];
-  targets = static_cast<int64_t>(values[micro_batches]);
-  result.stop = values[micro_batches + 1] != 0;
-}
-
-StepResult Trainer::step() {
-  const auto start = std::chrono::steady_clock::now();
-  StepResult result;
-  const int64_t sent_before = bytes_sent(group_);
-  result.step = position_.step;
-  result.tokens = samples_per_batch() * task_->tokens_per_sample();
-  // A step that updates nothing moves no schedule either.
-  result.learning_rate = schedule_.learning_rate(optimizer_->steps());
-  const int64_t batch = overfit_one_batch_ ? 0 : position_.batch;
+  // A place for each micro-batch of the step: added in one order, whatever the number of ranks.
+  step.losses = zeros({batch_size_ / share_.micro_batch_size + 1}, {DType::kF64, device_});
   int64_t targets = 0;
-  ReadBack numbers;
   reducer_.begin_step();
   for (int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
     reducer_.begin_leaf();
-    run_leaf(batch, leaf, result, numbers, targets);
+    run_leaf(leaf, step, targets);
   }
   reducer_.finish();
   if (early_update_) early_update_->finish(reducer_.gradients());
   statistics_.apply();
-  if (group_ != nullptr) result.exposed_comm_ms = reducer_.exposed_seconds() * 1e3;
-  const std::vector<Tensor>& gradients = reducer_.gradients();
-  result.loss_scale = scaler_.get_scale();
-  scaler_.unscale_(gradients);
+  if (group_ != nullptr) step.result.exposed_comm_ms = reducer_.exposed_seconds() * 1e3;
+  return step;
+}
 
+void Trainer::update(Underway& step) {
+  const NoGradGuard no_grad;
+  const std::vector<Tensor>& gradients = reducer_.gradients();
+  const Tensor scale = scaler_.is_enabled() ? scaler_.scale_on(device_) : Tensor();
+  scaler_.unscale_(gradients);
+  const Tensor norm_of_sums =
+      early_update_ ? norm_of_square_sums(early_update_->square_sums()) : grad_norm(gradients);
+  const int64_t micro_batches = step.losses.numel() - 1;
+  const Tensor stop = step.losses.select(0, micro_batches);
+  if (stop_ && stop_()) stop.fill_(1);
+  if (group_ != nullptr) group_->all_reduce(step.losses).wait();
+  step.targets_sum.wait();
   // The losses were summed, so that no gradient depends on how a step was cut; the division by
   // the number of targets happens once, as the optimizer reads each gradient.
-  const PendingGradNorm norm =
-      early_update_ ? PendingGradNorm::of_square_sums(early_update_->square_sums(), numbers)
-                    : PendingGradNorm(gradients, numbers);
-  numbers.wait();
-  result.stop = stop_ && stop_();
-  sum_losses(numbers, result, targets);
-  if (sent_before >= 0) result.sent_bytes = bytes_sent(group_) - sent_before;
-  const double mean = 1.0 / static_cast<double>(targets);
-  result.loss *= mean;
-  result.grad_norm = norm.value(numbers) * mean;
-  // What overflows even so is not the scale's fault.
-  const bool can_back_off = scaler_.get_scale() > smallest_loss_scale_;
-  result.overflowed = std::isfinite(result.loss) && scaler_.found_inf() && can_back_off;
-  result.finite =
-      std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflowed);
-  if (early_update_) {
-    result.spoiled = !result.finite;
-  } else if (result.finite) {
-    scaler_.step(*optimizer_, gradients, result.learning_rate,
-                 mean * clip_factor(result.grad_norm, clip_grad_norm_));
-    scaler_.update();
-  } else {
-    scaler_.abandon();
+  const double mean = 1.0 / *step.targets.data<double>();
+  const Tensor loss = _ordered_sum(step.losses.slice(0, 0, micro_batches)) * mean;
+  const Tensor norm = norm_of_sums * mean;
+  std::vector<Tensor> told = {loss, norm, stop};
+  if (scale.defined()) told.push_back(scale);
+  step.numbers.add(stack(told));
+  if (!early_update_) {
+    step.result.learning_rate = learning_rate();
+    const Tensor loss_is_finite = isfinite(loss), norm_is_finite = isfinite(norm);
+    const Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
+    optimizer_->step(
+        gradients, step.result.learning_rate, mean,
+        {.grad_factor = clip_grad_norm_ > 0 ? clip_factor(norm, clip_grad_norm_) : Tensor(),
+         .found_inf = logical_not(may_update).to(DType::kF32)});
+    if (scale.defined()) {
+      // What `read` calls finite.
+      const Tensor can_back_off = gt(scale, smallest_loss_scale_);
+      scaler_.update_unless(
+          logical_not(logical_and(loss_is_finite, logical_or(norm_is_finite, can_back_off))));
+    }
   }
   ++position_.step;
   ++position_.batch;
+}
+
+void Trainer::read(Underway& step) const {
+  step.numbers.wait();
+  const std::span<const double> told = step.numbers.values(0);
+  StepResult& result = step.result;
+  result.loss = told[0];
+  result.grad_norm = told[1];
+  result.stop = told[2] != 0;
+  if (scaler_.is_enabled()) result.loss_scale = told[3];
+  // What overflows even so is not the scale's fault.
+  const bool can_back_off = scaler_.is_enabled() && result.loss_scale > smallest_loss_scale_;
+  result.overflowed =
+      std::isfinite(result.loss) && !std::isfinite(result.grad_norm) && can_back_off;
+  result.finite =
+      std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflowed);
+  result.spoiled = early_update_ && !result.finite;
+}
+
+StepResult Trainer::step(bool another) {
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t sent_before = bytes_sent(group_);
+  Underway step = begun_ ? *std::exchange(begun_, {}) : begin(false);
+  update(step);
+  if (another && is_asynchronous(device_.type) && !early_update_) begun_ = begin(true);
+  read(step);
+  StepResult& result = step.result;
+  if (sent_before >= 0) result.sent_bytes = bytes_sent(group_) - sent_before;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (result.finite && group_ != nullptr && !is_asynchronous(device_.type)) {
     overlap_.add(overlap_of_step(reducer_, start, result.seconds));
   }
-  if (!result.finite) {
-    result.non_finite =
-        targets > 0 ? find_non_finite(batch, result.spoiled) : "the batch has no targets";
-  }
+  if (!result.finite) result.non_finite = find_non_finite(step);
   return result;
 }
 
-std::string Trainer::find_non_finite(int64_t batch, bool spoiled) {
-  if (spoiled) return non_finite_sums(trained_parameters(task_->model()), reducer_.gradients());
+void Trainer::give_up_next() {
+  if (!begun_) return;
+  const NoGradGuard no_grad;
+  const std::vector<nn::NamedParameter> buffers = task_->model().named_buffers();
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    buffers[i].tensor.copy_(begun_->running_statistics[i]);
+  }
+  default_generator().set_state(begun_->random_state);
+  begun_.reset();
+}
+
+std::string Trainer::find_non_finite(const Underway& step) {
+  if (*step.targets.data<double>() == 0) return "the batch has no targets";
+  if (step.result.spoiled)
+    return non_finite_sums(trained_parameters(task_->model()), reducer_.gradients());
   NonFiniteSearch search(trained_parameters(task_->model()), batch_size_ / share_.micro_batch_size);
   const RandomKey random_state = default_generator().state();
   try {
@@ -216,7 +262,7 @@ std::string Trainer::find_non_finite(int64_t batch, bool spoiled) {
     const nn::StatisticsLog running_statistics_stay(task_->model());
     search.look_at_parameters();
     for (int64_t i = 0; i < share_.micro_batches && !search.found(); ++i) {
-      const SummedLoss loss = forward(batch, i);
+      const SummedLoss loss = forward(step.batch, i);
       // Neither `grad` nor the reducer learns of these.
       const std::vector<Tensor> gradients =
           grad({scaler_.scale(loss.sum)}, parameters, {}, {.allow_unused = true});
@@ -230,6 +276,7 @@ std::string Trainer::find_non_finite(int64_t batch, bool spoiled) {
 }
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
+  give_up_next();
   const AutocastGuard region = autocast_region(precision_, device_.type);
   return task_->evaluate({.max_batches = max_batches, .stop = stop_, .group = group_});
 }

@@ -3,7 +3,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/generator.h"
 #include "dist/reducer.h"
 #include "train/early_update.h"
 #include "train/grad_scaler.h"
@@ -29,13 +31,15 @@ struct StepResult {
   double grad_norm = 0;  ///< before clipping; of the gradients without the loss scale
   double learning_rate = 0;
   int64_t tokens = 0;  ///< inputs of the step
-  double seconds = 0;
-  double data_wait_ms = 0;  ///< part of `seconds` in which the batch was not ready
+  double seconds = 0;  ///< in `step`
+  /// How long its batch was waited for: part of `seconds`, or of those of the step before, where
+  /// this one was begun.
+  double data_wait_ms = 0;
   /// Part of `seconds` in which the ranks' gradients were waited for after backward; negative where
   /// the rank is alone.
   double exposed_comm_ms = -1;
-  /// Bytes that this rank sent to others; negative where the rank is alone, or the group cannot
-  /// tell.
+  /// Bytes that this rank sent to others in `seconds`; negative where the rank is alone, or the
+  /// group cannot tell.
   int64_t sent_bytes = -1;
   double loss_scale = 1;  ///< what the losses were multiplied by before backward
   bool finite = true;     ///< false: loss or norm is not finite, and nothing was updated
@@ -68,8 +72,10 @@ struct Position {
 /// With optimizer.optimizer_in_backward parameters are updated while backward runs
 /// (train/early_update.h).
 ///
-/// On an asynchronous device a step waits for it once, at the end of backward, when losses and norm
-/// are read back together; the optimizer's work is still queued when `step` returns.
+/// On an asynchronous device clipping, the loss scale and whether a step is left out are decided
+/// there. What `step` returns must come from it; with `another` the next step's forward and
+/// backward passes are queued before that is waited for, so that the device goes on meanwhile. No
+/// bit changes: the next step's update is queued only when the outcome of this one is known.
 ///
 /// A step is a function of (config, position, weights, optimizer state, number of ranks); with
 /// reproducibility BITWISE the number of ranks does not change its bits. The number of kernel
@@ -87,7 +93,15 @@ class Trainer {
   /// Runs the next step; on all ranks together. When loss or norm is not finite the batch is spent,
   /// weights and optimizer stay as they were, and the result says so and why: for that each rank
   /// computes its micro-batches once more by itself, in time that `seconds` leaves out.
-  StepResult step();
+  ///
+  /// `another`, the same on all ranks: one more step is meant to follow, with nothing in between.
+  /// On asynchronous devices it is begun (not with optimizer.optimizer_in_backward, which updates
+  /// weights as it runs, and has its gradients looked at where they are not finite). Until the next
+  /// `step`, or `give_up_next`, `gradients`, running statistics and random state are then its own.
+  StepResult step(bool another = false);
+  /// Makes as if no further step had been begun; before state is saved, restored or used. The next
+  /// `step` begins it again, with the same bits. `evaluate` and `set_position` do so by themselves.
+  void give_up_next();
   int64_t steps_done() const { return position_.step; }
   /// Of all ranks.
   int64_t samples_per_batch() const { return batch_size_; }
@@ -108,7 +122,10 @@ class Trainer {
   Device device() const { return device_; }
   Position position() const { return position_; }
   /// Goes on from here; weights and optimizer state are the caller's to restore.
-  void set_position(Position position) { position_ = position; }
+  void set_position(Position position) {
+    give_up_next();
+    position_ = position;
+  }
 
   /// Task::evaluate in the run's precision, by all ranks together, until one of them is asked to
   /// stop. `max_batches`: 0 for all held-out data.
@@ -125,16 +142,30 @@ class Trainer {
   dist::ReducerOptions options_of_reducer(const config::RunConfig& config);
   /// The losses of one of this rank's micro-batches; its random numbers begin anew.
   SummedLoss forward(int64_t batch, int64_t micro_batch);
-  /// Forward and backward of one leaf; adds the sum of each micro-batch's losses to `numbers` and
-  /// the number of its targets to `targets`.
-  void run_leaf(int64_t batch, int64_t leaf, StepResult& result, ReadBack& numbers,
-                int64_t& targets);
 
-  /// Why the last step, of `batch`, is not finite. Leaves everything as it was.
-  std::string find_non_finite(int64_t batch, bool spoiled);
+  /// A step from its beginning until its result is there.
+  struct Underway {
+    StepResult result;
+    int64_t batch = 0;
+    Tensor losses;           ///< f64, on the device: of each micro-batch of all ranks, then `stop`
+    Tensor targets;          ///< f64 [1], on the cpu
+    dist::Work targets_sum;  ///< over the ranks
+    ReadBack numbers;        ///< loss, norm, stop; the loss scale where there is one
+    // What it has changed besides gradients, as it was before.
+    std::vector<Tensor> running_statistics;
+    RandomKey random_state;
+  };
+  /// Queues forward and backward passes; `ahead`: it may have to be given up.
+  Underway begin(bool ahead);
+  void run_leaf(int64_t leaf, Underway& step, int64_t& targets);
+  /// Queues what comes after backward.
+  void update(Underway& step);
+  /// Waits for what there is to tell.
+  void read(Underway& step) const;
+  double learning_rate() const;
 
-  /// What the micro-batches' losses and targets come to, over all ranks.
-  void sum_losses(const ReadBack& numbers, StepResult& result, int64_t& targets) const;
+  /// Why a step is not finite. Leaves everything as it was.
+  std::string find_non_finite(const Underway& step);
 
   dist::ProcessGroup* group_;
   int64_t batch_size_;
@@ -152,6 +183,7 @@ class Trainer {
   dist::Reducer reducer_;
   RankStatistics statistics_;
   RecentOverlap overlap_;
+  std::optional<Underway> begun_;  ///< the next step, where it is
   Position position_;
   StopRequest stop_;
 };

@@ -96,6 +96,13 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   replicas_.announce_state(trainer_);
 }
 
+bool TrainingRun::goes_on_after_next() const {
+  const int64_t done = trainer_.steps_done() + 1;
+  return done < settings_.steps && !memory_.wants_whole_steps() &&
+         !(trainer_.task().holds_out() && is_due(done, settings_.eval_every)) &&
+         !is_due(done, settings_.sample_every) && !is_due(done, settings_.checkpoint_every);
+}
+
 StepReport TrainingRun::report_of(const StepResult& step) const {
   StepReport report;
   report.step = step.step + 1;
@@ -149,8 +156,9 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   while (!last && summary.end != RunEnd::kStopped) {
     if (options.before_step) options.before_step(trainer_.steps_done());
     memory_.begin_step(trainer_.steps_done() + 1);
-    replicas_.announce_step();
-    const StepResult step = trainer_.step();
+    const bool another = goes_on_after_next();
+    replicas_.announce_step(another);
+    const StepResult step = trainer_.step(another);
     memory_.end_step(step.step + 1);
     summary.tokens += step.tokens;
     summary.seconds += step.seconds;
@@ -189,6 +197,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
       checkpoint(log);
     }
   }
+  trainer_.give_up_next();
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) {
     if (summary.steps < settings_.steps) summary.end = RunEnd::kTimeBudget;

@@ -101,6 +101,8 @@ class TrainingRun {
   };
   static Settings settings_of(const config::RunConfig& config);
 
+  /// Whether nothing is known to come between the next step and the one after it.
+  bool goes_on_after_next() const;
   StepReport report_of(const StepResult& step) const;
   /// Nothing if some rank was asked to stop meanwhile.
   std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);

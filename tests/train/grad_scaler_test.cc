@@ -25,9 +25,10 @@ class GradScalerTest : public testing::Test {
   bool step(GradScaler& scaler, double slope) {
     parameter_.set_grad({});
     scaler.scale(sum(mul(parameter_, slope))).backward();
-    const bool stepped = scaler.step(optimizer_, {parameter_.grad()}, 0.1);
+    const int64_t before = optimizer_.steps();
+    scaler.step(optimizer_, {parameter_.grad()}, 0.1);
     scaler.update();
-    return stepped;
+    return optimizer_.steps() > before;
   }
   std::vector<double> values() const { return elements_as<double>(parameter_.detach()); }
 
@@ -93,7 +94,7 @@ TEST_F(GradScalerTest, UnscaledGradientsAreSteppedAsTheyAre) {
   const std::vector<Tensor> gradients = {full({3}, 4.0)};
   scaler.unscale_(gradients);
   EXPECT_EQ(elements_as<double>(gradients[0]), (std::vector<double>{1, 1, 1}));
-  EXPECT_TRUE(scaler.step(optimizer_, gradients, 0.5));
+  scaler.step(optimizer_, gradients, 0.5);
   EXPECT_EQ(values(), (std::vector<double>{0.5, 0.5, 0.5}));
 }
 

@@ -1,0 +1,310 @@
+// Trainer::step on an asynchronous device while the step after it has been begun.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/hooks.h"
+#include "core/generator.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/waits.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/forwarding_task.h"
+#include "tests/train/rank_runs.h"
+#include "tests/train/table_file.h"
+#include "train/checkpoint.h"
+#include "train/metrics_history.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr const char* kHost = "device: \"host:0\" ";
+constexpr const char* kF16 = "precision: F16_MIXED ";
+
+/// A network with running statistics.
+std::string resnet(const TemporaryDirectory& folder) {
+  put_table(folder / "table.csv", 200, 16, 4);
+  return fmt::format(
+      R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1] }} }}
+         data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }} )",
+      (folder / "table.csv").string());
+}
+
+/// Everything that a step says but for times, in words.
+std::string text_of(const StepResult& step) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}\n", step.step, step.loss, step.grad_norm,
+                     step.learning_rate, step.tokens, step.loss_scale, step.finite, step.overflowed,
+                     step.non_finite, step.stop);
+}
+
+std::string state_on_cpu(Trainer& trainer) {
+  std::string bytes;
+  const auto add = [&](const Tensor& tensor) {
+    const Tensor here = tensor.to(kCPU);
+    bytes.append(static_cast<const char*>(here.data()), here.nbytes());
+  };
+  for (const nn::StoredParameter& each : trainer.task().model().stored_parameters()) {
+    add(each.tensor);
+  }
+  for (const nn::StoredParameter& each : trainer.optimizer().state()) add(each.tensor);
+  const GradScalerState scale = trainer.scaler().state();
+  return bytes +
+         fmt::format("{} {} {}", trainer.optimizer().steps(), scale.scale, scale.growth_tracker);
+}
+
+/// What `steps` steps say and leave, each with the next one begun where that is possible.
+std::string story(Trainer& trainer, int steps) {
+  std::string text;
+  for (int i = 0; i < steps; ++i) text += text_of(trainer.step(i + 1 < steps));
+  return text + state_on_cpu(trainer);
+}
+
+TEST(StepAhead, ChangesNoBit) {
+  const TemporaryDirectory folder;
+  for (const std::string& change :
+       {std::string("train { micro_batch_size: 2 leaves: 2 } schedule { warmup_steps: 3 }"),
+        std::string("optimizer { sgd { momentum: 0.9 } clip_grad_norm: 0 }"),
+        std::string("optimizer { optimizer_in_backward: true clip_grad_norm: 0 }"),
+        std::string("precision: BF16_MIXED"), resnet(folder)}) {
+    Trainer cpu(tiny_run(folder, change));
+    Trainer host(tiny_run(folder, kHost + change));
+    EXPECT_TRUE(story(host, 6) == story(cpu, 6)) << change;
+  }
+}
+
+TEST(StepAhead, OverflowsMoveScaleAndScheduleAsOnTheCpu) {
+  const TemporaryDirectory folder;
+  const std::string change = std::string(kF16) + "schedule { warmup_steps: 10 }";
+  // Steps are left out until the scale has come down; then it grows, and some are again.
+  const GradScalerState start{.scale = 0x1p24, .growth_interval = 2};
+  Trainer cpu(tiny_run(folder, change));
+  Trainer host(tiny_run(folder, kHost + change));
+  cpu.scaler().load_state(start);
+  host.scaler().load_state(start);
+  const std::string want = story(cpu, 30);
+  EXPECT_TRUE(story(host, 30) == want);
+  EXPECT_GT(cpu.optimizer().steps(), 0);
+  EXPECT_LT(cpu.optimizer().steps(), 25);
+}
+
+TEST(StepAhead, RanksTakeTheStepsOfTheCpu) {
+  const TemporaryDirectory folder;
+  const std::string change =
+      resnet(folder) + "reproducibility: BITWISE train { micro_batch_size: 1 }";
+  Trainer cpu(tiny_run(folder, change));
+  const std::string want = story(cpu, 5);
+  for (const std::string& each :
+       trained_on_ranks(tiny_run(folder, kHost + change), 2,
+                        [&](Trainer& trainer) { return story(trainer, 5); })) {
+    EXPECT_TRUE(each == want);
+  }
+}
+
+/// Stops the current stream until `promise` is kept. Returns whether it was, in time.
+std::future<bool> hold_stream(Device device, std::shared_future<void> promise) {
+  auto in_time = std::make_shared<std::promise<bool>>();
+  current_stream(device).add_callback([promise, in_time] {
+    in_time->set_value(promise.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  });
+  return in_time->get_future();
+}
+
+/// While the device stands still, `trainer` goes from the middle of a step through the whole
+/// backward of the next one.
+void expect_no_wait(Trainer& trainer) {
+  for (int i = 0; i < 4; ++i) trainer.step(true);
+  const int64_t waits = hidden_waits();
+  for (int i = 0; i < 3; ++i) {
+    std::promise<void> queued;
+    std::future<bool> in_time = hold_stream(trainer.device(), queued.get_future().share());
+    int left = static_cast<int>(trainer.task().model().parameters().size());
+    std::vector<HookHandle> hooks;
+    for (const Tensor& parameter : trainer.task().model().parameters()) {
+      hooks.push_back(register_post_accumulate_grad_hook(parameter, [&](const Tensor&) {
+        if (--left == 0) queued.set_value();
+      }));
+    }
+    trainer.step(true);
+    EXPECT_TRUE(in_time.get()) << "a step waited for the device";
+    for (HookHandle& hook : hooks) hook.remove();
+  }
+  EXPECT_EQ(hidden_waits(), waits);
+}
+
+TEST(StepAhead, NothingWaitsForTheDeviceUntilTheNextBackwardIsQueued) {
+  const TemporaryDirectory folder;
+  for (const std::string& change :
+       {std::string(), std::string(kF16), "optimizer { sgd {} }" + resnet(folder)}) {
+    Trainer trainer(tiny_run(folder, kHost + change));
+    expect_no_wait(trainer);
+  }
+}
+
+TEST(StepAhead, NorDoRanksWait) {
+  const TemporaryDirectory folder;
+  (void)trained_on_ranks(tiny_run(folder, kHost), 2, [](Trainer& trainer) {
+    expect_no_wait(trainer);
+    return 0;
+  });
+}
+
+/// The same, and where random numbers go on.
+std::string all_state(Trainer& trainer) {
+  const RandomKey next = default_generator().state();
+  return state_on_cpu(trainer) + fmt::format(" {} {} {}", next.step, next.micro_batch, next.call);
+}
+
+TEST(StepAhead, IsGivenUpWithoutATrace) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, kHost + resnet(folder));
+  Trainer plain(config);
+  plain.step();
+  const std::string after_one = all_state(plain);
+  const double held_out = plain.evaluate(0)->loss;
+  plain.step();
+  const std::string after_two = all_state(plain);
+
+  Trainer ahead(config);
+  ahead.step(true);
+  EXPECT_FALSE(all_state(ahead) == after_one) << "running statistics have moved on";
+  const auto saved = save_checkpoint(folder / "checkpoints", ahead, "");
+  EXPECT_TRUE(all_state(ahead) == after_one);
+  EXPECT_EQ(ahead.steps_done(), 1);
+  EXPECT_EQ(ahead.evaluate(0)->loss, held_out);
+  ahead.step(true);
+  ahead.give_up_next();
+  EXPECT_TRUE(all_state(ahead) == after_two);
+  // What has been restored stays.
+  ahead.step(true);
+  restore(ahead, saved, verify_checkpoint(saved));
+  EXPECT_TRUE(all_state(ahead) == after_one);
+  ahead.step();
+  EXPECT_TRUE(all_state(ahead) == after_two);
+}
+
+TEST(StepAhead, AStateSavedAfterASkippedStepGoesOnAsTheRunDid) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, std::string(kHost) + kF16);
+  Trainer whole(config);
+  whole.scaler().load_state({.scale = 0x1p22, .growth_interval = 2});
+  ASSERT_TRUE(whole.step(true).overflowed);
+  ASSERT_TRUE(whole.step(true).overflowed);
+  const auto saved = save_checkpoint(folder / "checkpoints", whole, "");
+  EXPECT_EQ(verify_checkpoint(saved).optimizer_steps, 0);
+  EXPECT_EQ(verify_checkpoint(saved).grad_scaler->scale, 0x1p20);
+  Trainer resumed(config);
+  restore(resumed, saved, verify_checkpoint(saved));
+  EXPECT_TRUE(story(resumed, 12) == story(whole, 12));
+  EXPECT_GT(whole.optimizer().steps(), 0);
+}
+
+/// One batch whose loss is not a number, or whose gradient is not.
+class PoisonedTask final : public ForwardingTask {
+ public:
+  PoisonedTask(std::unique_ptr<Task> task, int64_t batch, bool gradient)
+      : ForwardingTask(std::move(task)), batch_(batch), gradient_(gradient) {}
+
+  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
+    SummedLoss loss = ForwardingTask::forward(batch, first, count);
+    if (batch != batch_) return loss;
+    // Zero, whose derivative is infinite.
+    const Tensor bad = sum(sqrt(model().parameters()[0] * 0));
+    loss.sum = gradient_ ? loss.sum + bad : loss.sum * std::numeric_limits<double>::quiet_NaN();
+    return loss;
+  }
+
+ private:
+  int64_t batch_;
+  bool gradient_;
+};
+
+TEST(StepAhead, AStepThatIsNotFiniteIsFoundAndLeftOutAsOnTheCpu) {
+  const TemporaryDirectory folder;
+  for (const std::string& change : {std::string("train { micro_batch_size: 2 }"), resnet(folder)}) {
+    for (const bool gradient : {false, true}) {
+      std::vector<std::string> stories;
+      for (const char* device : {"", kHost}) {
+        const config::RunConfig config = tiny_run(folder, device + change);
+        Trainer trainer(config, std::make_unique<PoisonedTask>(build_task(config), 2, gradient));
+        stories.push_back(story(trainer, 6));
+      }
+      EXPECT_TRUE(stories[1] == stories[0]) << change;
+      EXPECT_TRUE(says(stories[1], gradient ? "gradient of" : "loss is NaN"));
+    }
+  }
+}
+
+class RunAheadTest : public testing::Test {
+ protected:
+  /// A run of 12 steps whose batch 5 is poisoned; what it threw.
+  std::string run(const std::string& name, const std::string& config_text, const std::string& train,
+                  const StopRequest& stop = {}) {
+    const config::RunConfig config =
+        tiny_run(folder_, config_text + "train { steps: 12 " + train + " }");
+    TrainingRun run(config,
+                    RunDirectory::create_at(folder_ / name, RunDirectory::Existing::kContinue),
+                    "{}", std::make_unique<PoisonedTask>(build_task(config), 5, true));
+    std::FILE* const nowhere = std::fopen("/dev/null", "w");
+    std::string thrown;
+    try {
+      run.run({.terminal = nowhere, .stop = stop});
+    } catch (const NonFiniteError& error) {
+      thrown = error.what();
+    }
+    std::fclose(nowhere);
+    return thrown.substr(0, thrown.find("the state before"));
+  }
+  /// What metrics.jsonl says of each step but for times and memory, and the newest state.
+  std::string left_by(const std::string& name) {
+    std::string text;
+    for (const MetricsRecord& record : read_metrics(folder_ / name)) {
+      text += fmt::format("{} {} {} {}\n", record.step, *record.loss, *record.grad_norm,
+                          record.val_loss.value_or(-1));
+    }
+    const CheckpointManifest manifest = manifest_of(name);
+    text += fmt::format("{} {} {}", manifest.position.step, manifest.position.batch,
+                        manifest.optimizer_steps);
+    return text + file_content(newest(name) / "model.safetensors") +
+           file_content(newest(name) / "optimizer.safetensors");
+  }
+  std::filesystem::path newest(const std::string& name) {
+    return list_checkpoints(folder_ / name / "checkpoints").back().path;
+  }
+  CheckpointManifest manifest_of(const std::string& name) {
+    return verify_checkpoint(newest(name));
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(RunAheadTest, PoliciesEndOrGoOnAsOnTheCpu) {
+  for (const std::string policy : {"STOP", "SKIP", "ROLLBACK"}) {
+    const std::string train = "eval_every: 5 eval_batches: 1 non_finite: " + policy;
+    const std::string every = policy == "ROLLBACK" ? "checkpoint { every_steps: 4 } " : "";
+    const std::string thrown = run("cpu" + policy, every, train);
+    EXPECT_EQ(run("host" + policy, kHost + every, train), thrown);
+    EXPECT_EQ(thrown.empty(), policy != "STOP");
+    EXPECT_TRUE(left_by("host" + policy) == left_by("cpu" + policy)) << policy;
+  }
+}
+
+TEST_F(RunAheadTest, StopsAndGoesOnWithTheBitsOfAWholeRun) {
+  const std::string more = kHost + resnet(folder_);
+  run("whole", more, "non_finite: SKIP");
+  for (int stops = 0; stops < 2; ++stops) {
+    int asked = 0;
+    run("parts", more, "non_finite: SKIP", [&] { return ++asked > 6; });
+    EXPECT_LT(manifest_of("parts").position.step, 12);
+  }
+  run("parts", more, "non_finite: SKIP");
+  EXPECT_TRUE(left_by("parts") == left_by("whole"));
+}
+
+}  // namespace
+}  // namespace lockstep::train
