@@ -53,6 +53,8 @@ Work HookRunner::run(GradientBucket bucket) {
   Job job{.bucket = std::move(bucket), .ready = Event(), .threads = num_threads(), .work = {}};
   job.ready.record(current_stream(job.bucket.values.device()));
   job.work = std::make_shared<WorkState>();
+  job.work->device = job.bucket.values.device();
+  job.work->finished_at_end = is_asynchronous(job.work->device.type);
   Work work(job.work);
   {
     const std::lock_guard lock(lock_);
@@ -111,6 +113,7 @@ void HookRunner::run_hook(const Job& job) {
   const bool in_place = result.data() == values.data() && result.is_contiguous();
   if (!in_place) values.copy_(result);
   if (factor_ != 1) mul_(values, factor_);
+  if (job.work->finished_at_end) job.work->finished.record(side);
   // What kernels and communication failed with is known then.
   side.synchronize();
 }

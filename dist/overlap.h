@@ -7,14 +7,14 @@
 
 namespace lockstep::dist {
 
-/// When a bucket of a Reducer's last step was where; on the clock of this process.
+/// When a bucket of a Reducer's last step was where; as dist/step_clock.h tells it.
 struct BucketTimes {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   int64_t bytes = 0;
   TimePoint ready;     ///< its gradients, and the buckets before it, were there
   TimePoint launched;  ///< its reduction was handed over
-  TimePoint done;      ///< the sum was there, as far as this process knows
+  TimePoint done;      ///< the sum was there, as far as this rank knows
 };
 
 /// One step of a rank as `best_schedule` sees it; seconds after the step's beginning.

@@ -33,6 +33,15 @@ std::vector<PlannedParameter> planned(const std::vector<NamedTensor>& parameters
   return result;
 }
 
+/// That of all parameters; the cpu where they are on several.
+Device common_device(const std::vector<NamedTensor>& parameters) {
+  if (parameters.empty()) return kCPU;
+  const Device first = parameters.front().tensor.device();
+  const bool is_common = std::ranges::all_of(
+      parameters, [&](const NamedTensor& each) { return each.tensor.device() == first; });
+  return is_common ? first : kCPU;
+}
+
 }  // namespace
 
 std::string description(const std::vector<NamedTensor>& tensors) {
@@ -49,7 +58,9 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
     : parameters_(std::move(parameters)),
       group_(group != nullptr && group->size() > 1 ? group : nullptr),
       options_(options),
-      planned_(planned(parameters_)) {
+      planned_(planned(parameters_)),
+      device_(group_ == nullptr ? kCPU : common_device(parameters_)),
+      times_(device_) {
   LS_CHECK(options_.leaves.size() > 0, DistError,
            "[reducer] leaves: expected at least one for this rank, got none.");
   LS_CHECK(options_.tree_leaves == 0 || !options_.average, DistError,
@@ -144,8 +155,6 @@ void Reducer::lay_out(BucketPlan plan) {
     }
   }
   filling_.resize(plan_.buckets.size());
-  works_.resize(plan_.buckets.size());
-  times_.resize(plan_.buckets.size());
 }
 
 /// Of gradients becoming ready: that of the first step, or the guess before it.
@@ -184,6 +193,7 @@ void Reducer::go_on() {
 }
 
 void Reducer::reset_step() {
+  times_.begin(plan_.buckets.size());
   stack_.clear();
   next_leaf_ = options_.leaves.first;
   in_leaf_ = false;
@@ -260,7 +270,7 @@ void Reducer::finish(const Present& present) {
   LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
            "[reducer] finish: expected all {} leaves of the step, got {}.", options_.leaves.size(),
            next_leaf_ + (in_leaf_ ? 1 : 0) - options_.leaves.first);
-  backward_ended_ = Clock::now();
+  times_.set(times_.backward_ended_);
   end_leaf();
   check_static_graph();
   learn_counts();
@@ -281,7 +291,7 @@ void Reducer::answer(const Present& present) {
   for (const GradientArena& arena : arenas_) arena.range(0, 0, arena.elements()).zero_();
   used_.assign(parameters_.size(), !options_.find_unused_parameters);
   last_backward_ = true;
-  backward_ended_ = Clock::now();
+  times_.set(times_.backward_ended_);
   complete(present);
 }
 
@@ -293,8 +303,8 @@ void Reducer::complete(const Present& present) {
     while (launched_ < plan_.buckets.size()) launch(launched_);
   }
   Clock::duration elsewhere{};
-  for (size_t i = 0; i < works_.size(); ++i) {
-    works_[i].wait();
+  for (size_t i = 0; i < times_.sent_.size(); ++i) {
+    times_.sent_[i].work.wait();
     const Clock::time_point there = Clock::now();
     if (options_.on_reduced && i == handed_over_) hand_over();
     elsewhere += Clock::now() - there;
@@ -304,11 +314,8 @@ void Reducer::complete(const Present& present) {
          static_cast<double>(present.ranks > 0 ? present.ranks : group_->size()));
   }
   if (group_ != nullptr) {
-    exposed_seconds_ =
-        std::chrono::duration<double>(Clock::now() - backward_ended_ - elsewhere).count();
-  }
-  for (size_t i = 0; i < works_.size(); ++i) {
-    times_[i].done = std::max(std::exchange(works_[i], {}).ended_at(), times_[i].launched);
+    const auto waited = Clock::now() - times_.backward_ended_.queued() - elsewhere;
+    times_.waited_seconds_ = std::chrono::duration<double>(waited).count();
   }
   agree_on_use();
   measure();

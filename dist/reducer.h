@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/hooks.h"
@@ -17,6 +18,7 @@
 #include "dist/leaf_tree.h"
 #include "dist/overlap.h"
 #include "dist/process_group.h"
+#include "dist/step_times.h"
 
 namespace lockstep::dist {
 
@@ -134,13 +136,10 @@ class Reducer {
   bool is_settled() const;
   /// Bytes of gradients, over all rows.
   int64_t bytes() const;
-  /// How long the last `finish` waited for communication that backward had not hidden, in seconds;
-  /// on devices with streams, which do not wait there, next to nothing.
-  double exposed_seconds() const { return exposed_seconds_; }
-  /// The last step's buckets, in the order of the plan, and when `finish` was called. Of devices
-  /// with streams, the times at which work was queued.
-  const std::vector<BucketTimes>& bucket_times() const { return times_; }
-  BucketTimes::TimePoint backward_ended() const { return backward_ended_; }
+  /// Of the last step; between `finish` and the next one's beginning.
+  const StepTimes& times() const { return times_; }
+  /// The same, for who reads them later.
+  StepTimes take_times() { return std::exchange(times_, StepTimes(device_)); }
   /// For measuring: while off, nothing is sent, and gradients are those of this rank. All ranks
   /// must change it in the same step.
   void set_communication(bool on) { communicates_ = on; }
@@ -198,8 +197,8 @@ class Reducer {
   std::optional<BucketPlan> next_plan_;  ///< of the sizes that were chosen, not yet in use
   std::optional<BucketTuner> tuner_;     ///< where sizes are to be chosen
   std::optional<BucketChoice> choice_;
-  double exposed_seconds_ = 0;
-  BucketTimes::TimePoint backward_ended_;
+  Device device_;  ///< of all parameters; the cpu where they are on several, or nobody asks
+  StepTimes times_;
   bool communicates_ = true;
 
   std::mutex mutex_;  // of what hooks change
@@ -210,8 +209,6 @@ class Reducer {
   std::vector<uint32_t> arrived_;   ///< parameters in the order in which they came last
   size_t launched_ = 0;             ///< buckets
   size_t handed_over_ = 0;          ///< buckets, to on_reduced
-  std::vector<Work> works_;
-  std::vector<BucketTimes> times_;
 
   std::unique_ptr<HookRunner> runner_;  ///< null where there is no hook; goes first
 };

@@ -1,7 +1,6 @@
 // What a Reducer does while backward runs: buckets leave as their gradients come.
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "autograd/grad_mode.h"
@@ -11,8 +10,6 @@
 #include "dist/reducer.h"
 
 namespace lockstep::dist {
-
-using Clock = std::chrono::steady_clock;
 
 /// Before a gradient is added where it may be on its way to other ranks.
 void Reducer::check_not_sent(uint32_t parameter) {
@@ -65,12 +62,12 @@ void Reducer::launch_complete() {
 /// Those whose sums are there, while others are under way.
 void Reducer::hand_over_complete() {
   if (!options_.on_reduced) return;
-  while (handed_over_ < launched_ && works_[handed_over_].is_completed()) hand_over();
+  while (handed_over_ < launched_ && times_.sent_[handed_over_].work.is_completed()) hand_over();
 }
 
 void Reducer::hand_over() {
   const size_t bucket = handed_over_++;
-  works_[bucket].wait();
+  times_.sent_[bucket].work.wait();
   options_.on_reduced(plan_.buckets[bucket].parameters);
 }
 
@@ -87,20 +84,21 @@ void Reducer::zero_absent(size_t bucket) {
 void Reducer::launch(size_t index) {
   const NoGradGuard no_grad;
   const Bucket& bucket = plan_.buckets[index];
-  times_[index].bytes = bucket_bytes(bucket, planned_);
-  times_[index].ready = Clock::now();
   const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
   const Device device = parameters_[bucket.parameters.front()].tensor.device();
   for (const Stream& stream : filling_[index].streams) {
     if (stream != current_stream(device)) current_stream(device).wait_stream(stream);
   }
+  StepTimes::Sent& sent = times_.sent_[index];
+  sent.bytes = bucket_bytes(bucket, planned_);
+  times_.set(sent.ready);
   const auto row = [&](int64_t number) { return arena.range(number, bucket.first, bucket.end); };
   for (int64_t join = 0; join < last_joins_; ++join) {
     row(last_row_ - join - 1).add_(row(last_row_ - join));
   }
   ++launched_;
-  times_[index].launched = Clock::now();
-  if (group_ != nullptr && communicates_) works_[index] = reduce(index);
+  times_.set(sent.launched);
+  sent.work = group_ != nullptr && communicates_ ? reduce(index) : Work();
 }
 
 /// Rows of sums that other ranks get; one, where they add by ranks.

@@ -80,7 +80,7 @@ void Reducer::learn_order(int root) {
 /// After a step in which gradients came as expected, but nothing was sent before `finish`.
 void Reducer::measure() {
   if (!is_measuring() || !last_backward_ || order_.empty()) return;
-  tuner_->end_step(backward_ended_);
+  tuner_->end_step(times_.backward_ended_.queued());
   if (is_measuring()) return;
   choice_ = tuner_->choose(
       *group_, planned_, order_, options_.buckets, rows_sent(),

@@ -43,6 +43,14 @@ std::chrono::steady_clock::time_point Work::ended_at() const {
                                                 : std::chrono::steady_clock::time_point();
 }
 
+std::optional<double> Work::ms_after(const Event& start) const {
+  if (state_ == nullptr) return std::nullopt;
+  state_->wait_until_done();
+  if (state_->error || !state_->finished.is_recorded()) return std::nullopt;
+  state_->finished.synchronize();
+  return start.elapsed_ms(state_->finished);
+}
+
 bool Work::is_completed() const {
   if (state_ == nullptr) return true;
   if (!state_->is_done()) return false;

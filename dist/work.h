@@ -2,7 +2,10 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "core/event.h"
 
 namespace lockstep::dist {
 
@@ -28,6 +31,10 @@ class Work {
   /// When it ended on this rank, as the communication thread saw it. The clock's zero where it has
   /// not, or was nothing.
   std::chrono::steady_clock::time_point ended_at() const;
+  /// Milliseconds of device time from `start`, which was recorded with timing on the device of the
+  /// tensors, until the results were there, for which it blocks. Nothing where the operation was
+  /// one of nothing, failed, or had no tensors of a device with streams.
+  std::optional<double> ms_after(const Event& start) const;
 
  private:
   std::shared_ptr<WorkState> state_;

@@ -20,8 +20,8 @@ struct WorkState {
   Device device;
   /// Where the device has streams: the place in the group's stream after which the results are
   /// there.
-  Event finished;
-  /// The event is recorded only as the operation ends (dist/staging.h).
+  Event finished{/*timing=*/true};
+  /// The event is recorded only as the operation ends (dist/staging.h, dist/hook_runner.h).
   bool finished_at_end = false;
   std::exception_ptr error;
   std::chrono::steady_clock::time_point ended;

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,17 +18,17 @@
 #include "core/ops/loss.h"
 #include "core/ops/matmul.h"
 #include "core/ops/norm.h"
+#include "core/ops/optimizer.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/ops/reduce.h"
-#include "launcher/verbs.h"
+#include "core/ops/view.h"
+#include "launcher/call_time.h"
 #include "train/json_line.h"
 
 namespace lockstep::launcher {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string device = "cpu";
@@ -46,23 +45,6 @@ struct Case {
   double bytes = 0;
   double flops = 0;
 };
-
-/// Seconds of a call: of many that are queued together, so that the time to queue one is hidden
-/// where its work takes longer. The best of three rounds, after one that warms up.
-double seconds_of(const Case& one, Device device, double seconds) {
-  const auto round = [&](int64_t calls) {
-    const Clock::time_point start = Clock::now();
-    for (int64_t i = 0; i < calls; ++i) one.call();
-    if (device != kCPU) synchronize(device);
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  round(1);
-  const double once = round(1);
-  const auto calls = std::clamp<int64_t>(static_cast<int64_t>(seconds / 3 / once), 1, 1000);
-  double best = once;
-  for (int i = 0; i < 3; ++i) best = std::min(best, round(calls) / static_cast<double>(calls));
-  return best;
-}
 
 /// Every operator on `elements` elements reads and writes each of its tensors once.
 void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t elements) {
@@ -83,12 +65,36 @@ void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t 
   cases.push_back({"sum", [x] { sum(x); }, one});
   cases.push_back({"sum over columns", [x] { sum(x, {0}); }, one});
   cases.push_back({"softmax", [x] { softmax(x, -1); }, 2 * one});
+  cases.push_back({"softmax_backward",
+                   [x, y, dtype = options.dtype] { softmax_backward_data(x, y, -1, *dtype); },
+                   3 * one});
   cases.push_back(
       {"layer_norm", [x, weight] { layer_norm(x, {kWidth}, weight, weight); }, 2 * one});
+  const auto [normal, mean, rstd] = native_layer_norm(x, {kWidth}, weight, weight, 1e-5);
+  cases.push_back(
+      {"layer_norm_backward",
+       [x, y, weight, mean = mean, rstd = rstd] {
+         native_layer_norm_backward(y, x, {kWidth}, mean, rstd, weight, weight, {true, true, true});
+       },
+       3 * one});
   TensorOptions integers = options;
   integers.dtype = DType::kI64;
   const Tensor indices = randint(0, rows, {rows}, integers);
   cases.push_back({"embedding", [x, indices] { embedding(x, indices); }, 2 * one});
+  const Tensor targets = randint(0, kWidth, {rows}, integers);
+  cases.push_back({"cross_entropy", [x, targets] { cross_entropy_loss(x, targets); }, one});
+  if (options.dtype != DType::kF32) return;
+  // A quarter each of parameters, gradients and the two moments.
+  const int64_t quarter = std::max<int64_t>(elements / 4, 1);
+  const Tensor moments = zeros({2, quarter}, options);
+  const Tensor values = x.view({-1}).slice(0, 0, quarter);
+  const Tensor gradients = y.view({-1}).slice(0, 0, quarter);
+  cases.push_back({"adamw",
+                   [values, gradients, moments] {
+                     _fused_adamw_({values}, {gradients}, {moments.select(0, 0)},
+                                   {moments.select(0, 1)}, 1e-5, 0.9, 0.95, 0.1, 1e-8, 1);
+                   },
+                   7.0 / 4.0 * one});
 }
 
 void add_products(std::vector<Case>& cases, const TensorOptions& options, int64_t side) {
@@ -137,14 +143,14 @@ int64_t all_fallbacks() {
 
 void run_kernels(const Options& options) {
   const Device device = parse_device(options.device);
-  if (device != kCPU) (void)require_runtime(device);
+  (void)find_runtime(device);  // throws where there is no such device
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     std::vector<Case> cases;
     add_passes(cases, {dtype, device}, options.elements);
     add_products(cases, {dtype, device}, options.side);
     for (const Case& one : cases) {
       const int64_t before = all_fallbacks();
-      const double seconds = seconds_of(one, device, options.seconds);
+      const double seconds = call_seconds(device, options.seconds, one.call);
       show(options, one, dtype, seconds, all_fallbacks() - before);
     }
   }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,9 +17,11 @@
 #include "core/check.h"
 #include "core/ops/factory.h"
 #include "core/parallel.h"
+#include "core/stream.h"
 #include "dist/agreement.h"
 #include "dist/core_budget.h"
 #include "dist/overlap.h"
+#include "dist/thread_group.h"
 #include "launcher/busy_time.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
@@ -40,6 +43,7 @@ struct Options {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   int64_t steps = 8;
+  int thread_ranks = 0;
   bool json = false;
   std::string svg;
 };
@@ -48,15 +52,19 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// The medians of every figure over `steps` steps.
+/// The medians of every figure over `steps` steps, each with what it queues.
 StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t steps) {
   std::vector<StepOverlap> all;
+  const Stream stream = current_stream(trainer.device());
   trainer.step();
+  stream.synchronize();
   for (int64_t i = 0; i < steps; ++i) {
     group.barrier().wait();
     const Clock::time_point start = Clock::now();
-    const train::StepResult result = trainer.step();
-    all.push_back(train::overlap_of_step(trainer.reducer(), start, result.seconds));
+    trainer.step();
+    stream.synchronize();
+    const double seconds = seconds_between(start, Clock::now());
+    all.push_back(train::overlap_of_step(trainer.reducer().times(), seconds));
   }
   return train::median_step(all);
 }
@@ -72,13 +80,15 @@ struct Communication {
 };
 
 /// All buckets one after the other, without computation.
-Communication communicate(ProcessGroup& group, const std::vector<int64_t>& bytes, int64_t times) {
+Communication communicate(ProcessGroup& group, Device device, const std::vector<int64_t>& bytes,
+                          int64_t times) {
   std::vector<Tensor> buckets;
-  for (const int64_t each : bytes) buckets.push_back(zeros({each / 4}, {DType::kF32, kCPU}));
+  for (const int64_t each : bytes) buckets.push_back(zeros({each / 4}, {DType::kF32, device}));
   const auto run = [&] {
     std::vector<dist::Work> works;
     for (const Tensor& each : buckets) works.push_back(group.all_reduce(each));
     for (const dist::Work& work : works) work.wait();
+    current_stream(device).synchronize();
   };
   run();
   std::vector<double> seconds;
@@ -119,7 +129,8 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   report.compute = latest_of_ranks(group, timed_steps(trainer, group, steps));
   trainer.reducer().set_communication(true);
   const std::vector<int64_t>& bytes = report.compute.bytes;
-  const Communication communication = communicate(group, bytes, steps);
+  const Device device = trainer.device();
+  const Communication communication = communicate(group, device, bytes, steps);
   train::OverlapReport& overlap = report.overlap;
   overlap.name = std::move(name);
   overlap.ranks = group.size();
@@ -132,7 +143,9 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
 
   const int local = ranks_on_this_machine(group);
   const int cores = dist::core_budget().usable() / local;
-  if (cores <= num_threads()) report.stolen_cpu = communication.machine_cpu / local;
+  // A GPU computes without them.
+  if (device.type != DeviceType::kCUDA && cores <= num_threads())
+    report.stolen_cpu = communication.machine_cpu / local;
   report.stolen_cpu = largest(group, report.stolen_cpu);
   dist::LinkProfile link;
   for (const int64_t each : bytes) {
@@ -174,19 +187,11 @@ void print_table(const Report& report) {
   }
 }
 
-void run_overlap(const Options& options) {
-  const Ranks ranks = join_ranks({});
-  LS_CHECK(ranks.group != nullptr, ConfigError,
-           "[bench overlap] this rank is alone: expected at least two. Start them with `lockstep "
-           "launch -np 2 lockstep bench overlap ...` or mpirun.");
-  ProcessGroup& group = *ranks.group;
-  const config::RunConfig config =
-      config::load(options.files, options.overrides, nullptr, config::process_variables());
-  share_cores(ranks, config.threads());
+void run_rank(const Options& options, const config::RunConfig& config, ProcessGroup& group) {
   const train::StepShare share = train::share_of_step(config.train(), &group);
   train::Trainer trainer(config, train::build_task(config, share), &group);
   const Report report = measure(trainer, group, options.steps, config.name());
-  if (!ranks.leads()) return;
+  if (group.rank() != 0) return;
   if (options.json) {
     fmt::print("{}\n", overlap_json(report.overlap));
   } else {
@@ -197,16 +202,59 @@ void run_overlap(const Options& options) {
   }
 }
 
+/// Throws what the first rank threw; that a peer was lost only where no rank says why.
+void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
+  std::exception_ptr lost;
+  for (const std::exception_ptr& error : errors) {
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const PeerLostError&) {
+      if (!lost) lost = error;
+    }
+  }
+  if (lost) std::rethrow_exception(lost);
+}
+
+void run_in_threads(const Options& options, const config::RunConfig& config) {
+  const int count = options.thread_ranks;
+  const int threads =
+      config.threads() > 0 ? config.threads() : dist::threads_for_rank(dist::core_budget(), count);
+  rethrow_cause(dist::run_thread_ranks(count, [&](ProcessGroup& group) {
+    // In one queue a rank's wait for the others would hold up what they queue behind it.
+    const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
+    set_num_threads(threads);
+    run_rank(options, config, group);
+  }));
+}
+
+void run_overlap(const Options& options) {
+  const auto load = [&] {
+    return config::load(options.files, options.overrides, nullptr, config::process_variables());
+  };
+  if (options.thread_ranks > 0) return run_in_threads(options, load());
+  Ranks ranks = join_ranks({});
+  LS_CHECK(ranks.group != nullptr, ConfigError,
+           "[bench overlap] this rank is alone: expected at least two. Start them with `lockstep "
+           "launch -np 2 lockstep bench overlap ...` or mpirun, or set --thread-ranks.");
+  const config::RunConfig config = load();
+  take_devices(ranks, config);
+  share_cores(ranks, config.threads());
+  run_rank(options, config, *ranks.group);
+}
+
 }  // namespace
 
 void add_bench_overlap(CLI::App& bench) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = bench.add_subcommand(
-      "overlap", "How much communication hides behind computation; started by mpirun or launch");
+      "overlap", "How much of the communication of ranks hides behind their computation");
   verb->add_option("config", options->files, "Config files (.txtpb)")->required();
   verb->add_option("--set", options->overrides, "FIELD=VALUE over the files");
   verb->add_option("--steps", options->steps, "Timed steps of each kind (default 8)")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--thread-ranks", options->thread_ranks,
+                   "Ranks that are threads of this process, instead of those that were started")
+      ->check(CLI::Range(2, 64));
   verb->add_flag("--json", options->json, "One JSON object instead of a table");
   verb->add_option("--svg", options->svg, "Also draw the step's timeline to this file");
   verb->callback([options] { run_overlap(*options); });

@@ -10,13 +10,16 @@
 #include "core/allocator.h"
 #include "core/parallel.h"
 #include "launcher/bench_allocator.h"
+#include "launcher/bench_calls.h"
 #include "launcher/bench_checkpoint.h"
 #include "launcher/bench_collectives.h"
 #include "launcher/bench_kernels.h"
+#include "launcher/bench_matmul.h"
 #include "launcher/bench_overlap.h"
 #include "launcher/bench_streams.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
+#include "train/step_line.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {
@@ -35,16 +38,28 @@ struct StepOptions {
 struct StepTimes {
   double median_ms = 0;
   double min_ms = 0;
+  int64_t driver_calls = 0;  ///< of the allocator, for memory, in all timed steps
+  double loss = 0;           ///< of the last
 };
 
-/// Two steps warm caches and the allocator up; then the config's steps are timed one by one, as
+/// Three steps warm caches and the allocator up; then the config's steps are timed one by one, as
 /// part of a run.
 StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
-  for (int i = 0; i < 2; ++i) trainer.step(true);
+  StepTimes result;
+  for (int i = 0; i < 3; ++i) trainer.step(true);
+  const Allocator& memory = allocator(trainer.device());
+  result.driver_calls = -memory.stats().system_calls;
   std::vector<double> times;
-  for (int64_t i = 0; i < steps; ++i) times.push_back(trainer.step(i + 1 < steps).seconds * 1e3);
+  for (int64_t i = 0; i < steps; ++i) {
+    const train::StepResult step = trainer.step(i + 1 < steps);
+    times.push_back(step.seconds * 1e3);
+    result.loss = step.loss;
+  }
+  result.driver_calls += memory.stats().system_calls;
   std::ranges::sort(times);
-  return {times[times.size() / 2], times.front()};
+  result.median_ms = times[times.size() / 2];
+  result.min_ms = times.front();
+  return result;
 }
 
 void run_step(const StepOptions& options) {
@@ -62,7 +77,9 @@ void run_step(const StepOptions& options) {
       static_cast<double>(trainer.samples_per_batch() * trainer.task().tokens_per_sample());
   const double flops = trainer.task().flops_per_token() * tokens;
   const double seconds = times.median_ms / 1e3;
-  const int64_t memory = allocator(trainer.device()).stats().peak_allocated;
+  const MemoryStats memory = allocator(trainer.device()).stats();
+  const double mfu = train::model_flops_used(trainer.task().flops_per_token(), tokens / seconds,
+                                             config.train().peak_tflops());
   if (options.json) {
     train::JsonLine line;
     line.add("config", config.name())
@@ -72,14 +89,20 @@ void run_step(const StepOptions& options) {
         .add("min_ms", times.min_ms)
         .add("tokens_per_s", tokens / seconds)
         .add("gflops", flops / seconds / 1e9)
-        .add("peak_memory_bytes", memory);
+        .add("peak_memory_bytes", memory.peak_allocated)
+        .add("reserved_bytes", memory.reserved)
+        .add("driver_calls", times.driver_calls)
+        .add("loss", times.loss);
+    if (mfu >= 0) line.add("mfu", mfu);
     fmt::print("{}\n", line.text());
   } else {
     fmt::print(
         "{:<12} {:>4}  {} threads  median {:8.2f} ms  min {:8.2f} ms  {:>9.0f} tokens/s  {:6.1f} "
-        "GFLOP/s  peak {:.0f} MiB\n",
+        "GFLOP/s{}  peak {:.0f} MiB\n",
         config.name(), options.precision, num_threads(), times.median_ms, times.min_ms,
-        tokens / seconds, flops / seconds / 1e9, static_cast<double>(memory) / 1048576.0);
+        tokens / seconds, flops / seconds / 1e9,
+        mfu >= 0 ? fmt::format("  {:.1f}% MFU", 100 * mfu) : "",
+        static_cast<double>(memory.peak_allocated) / 1048576.0);
   }
 }
 
@@ -103,7 +126,9 @@ void add_bench(CLI::App& app) {
   add_bench_checkpoint(*bench);
   add_bench_allocator(*bench);
   add_bench_streams(*bench);
+  add_bench_calls(*bench);
   add_bench_kernels(*bench);
+  add_bench_matmul(*bench);
   add_bench_collectives(*bench);
   add_bench_overlap(*bench);
 }

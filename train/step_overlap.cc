@@ -22,13 +22,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-StepOverlap overlap_of_step(const dist::Reducer& reducer, dist::BucketTimes::TimePoint start,
-                            double seconds) {
+StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds) {
+  const auto start = times.begun();
   StepOverlap step;
   step.seconds = seconds;
-  step.backward_end = seconds_between(start, reducer.backward_ended());
-  step.exposed = reducer.exposed_seconds();
-  for (const dist::BucketTimes& bucket : reducer.bucket_times()) {
+  step.backward_end = seconds_between(start, times.backward_ended());
+  step.exposed = times.exposed_seconds();
+  for (const dist::BucketTimes& bucket : times.buckets()) {
     step.bytes.push_back(bucket.bytes);
     step.ready.push_back(seconds_between(start, bucket.ready));
     step.launched.push_back(seconds_between(start, bucket.launched));

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "dist/reducer.h"
+#include "dist/process_group.h"
+#include "dist/step_times.h"
 
 namespace lockstep::train {
 
@@ -24,9 +25,8 @@ struct StepOverlap {
 /// Of an even number the upper of the two in the middle; at least one value.
 double median(std::vector<double> values);
 
-/// Of the reducer's last step, which began at `start` and took `seconds`.
-StepOverlap overlap_of_step(const dist::Reducer& reducer, dist::BucketTimes::TimePoint start,
-                            double seconds);
+/// Of a step that took `seconds`.
+StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds);
 
 /// The median of every figure by itself. At least one step, all of the same buckets.
 StepOverlap median_step(std::span<const StepOverlap> steps);

@@ -163,7 +163,6 @@ Trainer::Underway Trainer::begin(bool ahead) {
   reducer_.finish();
   if (early_update_) early_update_->finish(reducer_.gradients());
   statistics_.apply();
-  if (group_ != nullptr) step.result.exposed_comm_ms = reducer_.exposed_seconds() * 1e3;
   return step;
 }
 
@@ -228,13 +227,20 @@ StepResult Trainer::step(bool another) {
   const int64_t sent_before = bytes_sent(group_);
   Underway step = begun_ ? *std::exchange(begun_, {}) : begin(false);
   update(step);
-  if (another && is_asynchronous(device_.type) && !early_update_) begun_ = begin(true);
+  std::optional<dist::StepTimes> taken;
+  if (another && is_asynchronous(device_.type) && !early_update_) {
+    taken = reducer_.take_times();
+    begun_ = begin(true);
+  }
   read(step);
   StepResult& result = step.result;
   if (sent_before >= 0) result.sent_bytes = bytes_sent(group_) - sent_before;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (result.finite && group_ != nullptr && !is_asynchronous(device_.type)) {
-    overlap_.add(overlap_of_step(reducer_, start, result.seconds));
+  if (group_ != nullptr) {
+    // A device has come past all gradients where the losses were read.
+    const dist::StepTimes& times = taken ? *taken : reducer_.times();
+    result.exposed_comm_ms = times.exposed_seconds() * 1e3;
+    if (result.finite) overlap_.add(overlap_of_step(times, result.seconds));
   }
   if (!result.finite) result.non_finite = find_non_finite(step);
   return result;

@@ -91,10 +91,10 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
       run_step(reducer, net, options.leaves);
       EXPECT_TRUE(reducer.is_settled());
       EXPECT_EQ(reducer.plan().buckets.size(), reducer.choice()->buckets);
-      EXPECT_EQ(reducer.bucket_times()[0].bytes, reducer.choice()->first_bytes);
+      EXPECT_EQ(reducer.times().buckets()[0].bytes, reducer.choice()->first_bytes);
       EXPECT_GT(reducer.choice()->link.latency + reducer.choice()->link.per_operation, 0);
       if (reducer.plan().buckets.size() > 1) {
-        EXPECT_LT(reducer.bucket_times()[0].launched, last);
+        EXPECT_LT(reducer.times().buckets()[0].launched, last);
       }
       EXPECT_EQ(numbers(reducer.gradients()), sums);
       plans[static_cast<size_t>(group.rank())] = reducer.plan();

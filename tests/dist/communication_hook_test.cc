@@ -152,7 +152,7 @@ TEST(CommunicationHook, ItIsGivenBucketsInTheOrderOfThePlanOutsideOfRecording) {
       EXPECT_THAT(seen, ElementsAre("0: p2 [2, 2, 3]", "1: p1 [7]", "2 last: p0 [3, 5]"));
       seen.clear();
     }
-    for (const BucketTimes& each : reducer.bucket_times()) {
+    for (const BucketTimes& each : reducer.times().buckets()) {
       EXPECT_LE(each.ready, each.launched);
       EXPECT_LE(each.launched, each.done);
     }

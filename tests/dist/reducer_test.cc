@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "autograd/autograd.h"
@@ -212,9 +213,9 @@ TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
       return Tensor();
     });
     run_step(reducer, net, {0, 1});
-    EXPECT_GT(reducer.bucket_times()[0].launched, last) << "nothing is known in the first step";
+    EXPECT_GT(reducer.times().buckets()[0].launched, last) << "nothing is known in the first step";
     run_step(reducer, net, {0, 1});
-    const std::vector<BucketTimes>& times = reducer.bucket_times();
+    const std::vector<BucketTimes> times = reducer.times().buckets();
     ASSERT_GT(times.size(), 2u);
     EXPECT_LT(times[0].launched, last);
     EXPECT_LT(times[1].launched, last);
@@ -222,6 +223,37 @@ TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
     for (const BucketTimes& each : times) {
       EXPECT_LE(each.ready, each.launched);
       EXPECT_LE(each.launched, each.done);
+    }
+  });
+}
+
+TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const Device host{DeviceType::kHost, 0};
+    const OwnedStream stream(host);
+    const StreamGuard guard(stream.get());
+    const Net net(host);
+    ReducerOptions options;
+    options.buckets = small_buckets();
+    Reducer reducer(net.parameters, &group, options);
+    run_step(reducer, net, {0, 1});
+    // The device is busy before the last gradient; the thread that queues it is not.
+    register_hook(net.parameters[0].tensor, [&](const Tensor&) {
+      current_stream(host).add_callback(
+          [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); });
+      return Tensor();
+    });
+    run_step(reducer, net, {0, 1});
+    const std::vector<BucketTimes> times = reducer.times().buckets();
+    constexpr std::chrono::milliseconds kBusy(29);
+    EXPECT_GE(times.back().ready - times[0].ready, kBusy);
+    EXPECT_GE(reducer.times().backward_ended() - times[0].ready, kBusy);
+    EXPECT_GE(times.back().done, reducer.times().backward_ended());
+    EXPECT_EQ(reducer.times().exposed_seconds(),
+              std::chrono::duration<double>(times.back().done - reducer.times().backward_ended()).count());
+    for (const BucketTimes& each : times) {
+      EXPECT_LE(each.ready, each.launched);
+      EXPECT_LT(each.launched, each.done);
     }
   });
 }

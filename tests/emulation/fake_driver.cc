@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +35,11 @@ bool only_asks(const std::string& function) {
   return function.find("Get") != std::string::npos || function.find("Query") != std::string::npos ||
          function == "cuStreamIsCapturing" || function == "cuDeviceTotalMem" ||
          function == "cuInit" || function == "cuCtxSetCurrent";
+}
+
+double now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
 }
 
 }  // namespace
@@ -229,7 +235,7 @@ void FakeDriver::run_until_done(Stream& stream, const Mark* last) {
       if (!task.wait_for->done) run_until_done(*task.wait_for->stream, task.wait_for.get());
       continue;
     }
-    time_ += 1;
+    time_ = stands_in_ ? now_ms() : time_ + 1;
     task.run();
   }
 }

@@ -44,7 +44,8 @@ class FakeDriver {
   void set_version(int version) { version_ = version; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
   /// For programs that do not know that this is not a GPU: memory begins as NaN, whatever is
-  /// refused is printed, and CUDA_LAUNCH_BLOCKING=1 runs kernels when they are launched.
+  /// refused is printed, CUDA_LAUNCH_BLOCKING=1 runs kernels when they are launched, and events
+  /// keep the cpu's time, not the number of tasks that were run.
   void stand_in();
 
   /// Names of the functions called since the last time, but for those that only ask.

@@ -48,6 +48,7 @@ inline std::vector<std::exception_ptr> run_on_ranks(const config::RunConfig& con
                                                     const TemporaryDirectory& folder, int size,
                                                     const StopRequest& stop_of_the_last = {}) {
   return dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
+    const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     const bool last = group.rank() == size - 1;
     const StopRequest stop = last ? stop_of_the_last : StopRequest();
     if (group.rank() != 0) return follow_training(config, group, stop);

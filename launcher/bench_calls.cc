@@ -1,0 +1,77 @@
+#include "launcher/bench_calls.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "autograd/grad_mode.h"
+#include "core/device_runtime.h"
+#include "core/ops/factory.h"
+#include "core/ops/matmul.h"
+#include "core/ops/norm.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/view.h"
+#include "launcher/call_time.h"
+#include "train/json_line.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct Options {
+  std::string device = "cpu";
+  int rounds = 25;
+  bool json = false;
+};
+
+void run_calls(const Options& options) {
+  const Device device = parse_device(options.device);
+  (void)find_runtime(device);  // throws where there is no such device
+  const TensorOptions of_device{DType::kF32, device};
+  const Tensor a = ones({4}, of_device);
+  const Tensor b = ones({4}, of_device);
+  const Tensor out = empty({4}, of_device);
+  const Tensor square = ones({4, 4}, of_device);
+  const Tensor leaf = ones({4}, of_device).set_requires_grad();
+  train::JsonLine line;
+  line.add("device", to_string(device));
+  const auto measure = [&](const char* name, const auto& call) {
+    const double ns = queue_seconds(device, options.rounds, call) * 1e9;
+    if (options.json) {
+      line.add(fmt::format("{}_ns", name), ns);
+    } else {
+      fmt::print("{:<14} {:>9.1f} ns\n", name, ns);
+    }
+  };
+  {
+    const NoGradGuard no_grad;
+    measure("empty", [&] { empty({4}, of_device); });
+    measure("view", [&] { a.view({2, 2}); });
+    measure("add", [&] { add(a, b); });
+    measure("add_inplace", [&] { out.add_(a); });
+    measure("add_out", [&] { add_out(out, a, b); });
+    measure("relu", [&] { relu(a); });
+    measure("mm", [&] { mm(square, square); });
+    measure("layer_norm", [&] { layer_norm(square, {4}, a, b); });
+  }
+  measure("add_recorded", [&] { add(leaf, b); });
+  measure("mul_recorded", [&] { mul(leaf, b); });
+  if (options.json) fmt::print("{}\n", line.text());
+}
+
+}  // namespace
+
+void add_bench_calls(CLI::App& bench) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      bench.add_subcommand("calls", "What small operators cost the thread that calls them");
+  verb->add_option("--device", options->device, "Device (default cpu)");
+  verb->add_option("--rounds", options->rounds, "Rounds, of which the median counts (default 25)")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
+  verb->callback([options] { run_calls(*options); });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,68 @@
+// What the caching allocator promises on every device.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "core/allocator.h"
+#include "core/error.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/pointwise.h"
+#include "core/stream.h"
+#include "tests/device/every_device.h"
+
+namespace lockstep {
+namespace {
+
+class DeviceMemoryUse : public EveryDevice {
+ protected:
+  TensorOptions here() const { return {DType::kF32, device()}; }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceMemoryUse, kEveryDevice, name_of_device);
+
+TEST_P(DeviceMemoryUse, AFreedBlockServesItsStreamAgain) {
+  const void* before = nullptr;
+  {
+    const Tensor x = zeros({1000}, here());
+    before = x.data();
+  }
+  EXPECT_EQ(empty({1000}, here()).data(), before);
+}
+
+TEST_P(DeviceMemoryUse, ABlockIsNotReusedBeforeTheStreamThatItWasLentToIsDone) {
+  if (!is_asynchronous(device().type)) GTEST_SKIP() << "there is one stream";
+  const OwnedStream side(device());
+  std::atomic<bool> release = false;
+  Tensor x = zeros({1000}, here());
+  const void* const address = x.data();
+  side.get().wait_stream(current_stream(device()));
+  side.get().add_callback([&] { release.wait(false); });
+  x.record_stream(side.get());
+  x = {};
+  EXPECT_NE(empty({1000}, here()).data(), address);
+  release = true;
+  release.notify_all();
+  side.get().synchronize();
+  EXPECT_EQ(empty({1000}, here()).data(), address);
+}
+
+TEST_P(DeviceMemoryUse, MoreThanThereIsIsAnErrorAndTheDeviceGoesOn) {
+  EXPECT_THROW((void)empty({int64_t{1} << 48}, here()), OutOfMemoryError);
+  EXPECT_EQ(add(ones({3}, here()), 1).to(kCPU).data<float>()[2], 2);
+}
+
+TEST_P(DeviceMemoryUse, WorkThatRepeatsMakesNoDriverCall) {
+  const auto work = [&] {
+    Tensor x = ones({300, 70}, here());
+    for (int i = 0; i < 8; ++i) x = add(mul(x, 0.5), x);
+    return x.to(kCPU).data<float>()[0];
+  };
+  for (int i = 0; i < 2; ++i) work();
+  const MemoryStats before = allocator(device()).stats();
+  for (int i = 0; i < 5; ++i) EXPECT_FLOAT_EQ(work(), 25.628906F);
+  EXPECT_EQ(allocator(device()).stats().system_calls, before.system_calls);
+}
+
+}  // namespace
+}  // namespace lockstep

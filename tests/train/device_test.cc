@@ -1,0 +1,144 @@
+// Training on every device: the cpu's losses, on a GPU's programming model, and what that promises.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/allocator.h"
+#include "core/ops/copy.h"
+#include "core/waits.h"
+#include "tests/device/every_device.h"
+#include "tests/train/rank_runs.h"
+#include "tests/train/tiny_run.h"
+#include "tests/train/well_formed_xml.h"
+#include "train/checkpoint.h"
+#include "train/trainer.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::HasSubstr;
+
+class TrainingDevice : public EveryDevice {
+ protected:
+  config::RunConfig run(const std::string& more = "") const {
+    return tiny_run(folder_, fmt::format("device: \"{}\" {}", to_string(device()), more));
+  }
+  config::RunConfig run_on_cpu(const std::string& more = "") const {
+    return tiny_run(folder_, more);
+  }
+  void expect_like_the_cpu(double got, double expected, double tolerance) const {
+    if (has_bits_of_the_cpu()) {
+      EXPECT_EQ(got, expected);
+    } else {
+      EXPECT_NEAR(got, expected, tolerance * std::abs(expected));
+    }
+  }
+
+  TemporaryDirectory folder_;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, TrainingDevice, kEveryDevice, name_of_device);
+
+TEST_P(TrainingDevice, LossesAndNormsAreTheCpus) {
+  const int steps = has_bits_of_the_cpu() ? 4 : 2;
+  for (const char* change :
+       {"", "train { micro_batch_size: 2 leaves: 2 }", "optimizer { sgd { momentum: 0.9 } }",
+        "model { checkpoint_every: 1 }", "precision: BF16_MIXED", "precision: F16_MIXED"}) {
+    SCOPED_TRACE(change);
+    const Trace here = trace(run(change), steps);
+    const Trace expected = trace(run_on_cpu(change), steps);
+    const bool is_mixed = std::string(change).starts_with("precision");
+    for (size_t i = 0; i < expected.losses.size(); ++i) {
+      expect_like_the_cpu(here.losses[i], expected.losses[i], is_mixed ? 1e-2 : 1e-5);
+      expect_like_the_cpu(here.norms[i], expected.norms[i], is_mixed ? 3e-2 : 1e-4);
+    }
+    EXPECT_TRUE(!has_bits_of_the_cpu() || here.weights == expected.weights);
+  }
+}
+
+TEST_P(TrainingDevice, ParametersAndGradientsLiveOnIt) {
+  Trainer trainer(run());
+  trainer.step();
+  EXPECT_EQ(trainer.device(), device());
+  for (const Tensor& parameter : trainer.task().model().parameters()) {
+    EXPECT_EQ(parameter.device(), device());
+    EXPECT_EQ(parameter.grad().device(), device());
+  }
+  EXPECT_GT(allocator(device()).stats().allocated, 0);
+}
+
+TEST_P(TrainingDevice, AStepHasNoHiddenWait) {
+  Trainer trainer(run("train { micro_batch_size: 2 }"));
+  for (int i = 0; i < 3; ++i) trainer.step();
+  const int64_t before = hidden_waits();
+  for (int i = 0; i < 5; ++i) trainer.step();
+  EXPECT_EQ(hidden_waits(), before);
+}
+
+TEST_P(TrainingDevice, SteadyStepsMakeNoDriverCall) {
+  Trainer trainer(run());
+  for (int i = 0; i < 3; ++i) trainer.step();
+  const MemoryStats before = allocator(device()).stats();
+  for (int i = 0; i < 5; ++i) trainer.step();
+  const MemoryStats after = allocator(device()).stats();
+  EXPECT_EQ(after.reserved, before.reserved);
+  EXPECT_EQ(after.system_calls, before.system_calls);
+}
+
+TEST_P(TrainingDevice, EvaluationGivesTheLossOfTheCpu) {
+  Trainer cpu(run_on_cpu());
+  Trainer here(run());
+  expect_like_the_cpu(here.evaluate(0)->loss, cpu.evaluate(0)->loss, 1e-5);
+  if (has_bits_of_the_cpu()) {
+    EXPECT_EQ(cpu.task().sample_text(20, 3), here.task().sample_text(20, 3));
+  }
+}
+
+TEST_P(TrainingDevice, ACheckpointMovesToTheCpu) {
+  Trainer here(run());
+  for (int i = 0; i < 2; ++i) here.step();
+  const std::filesystem::path saved = save_checkpoint(folder_ / "checkpoints", here, "");
+  Trainer cpu(run_on_cpu());
+  restore(cpu, saved, verify_checkpoint(saved));
+  const Trace there = trace(cpu, 2);
+  const Trace gone_on = trace(here, 2);
+  for (size_t i = 0; i < 2; ++i) expect_like_the_cpu(gone_on.losses[i], there.losses[i], 1e-5);
+  EXPECT_TRUE(!has_bits_of_the_cpu() || gone_on.weights == there.weights);
+}
+
+TEST_P(TrainingDevice, ARunOfSeveralRanksReportsHowCommunicationHidBehindIt) {
+  const config::RunConfig config =
+      run("train { steps: 6 } parallel { bucket_mib: 0.01 first_bucket_mib: 0.002 }");
+  for (const auto& error : run_on_ranks(config, folder_, 2)) rethrow_first({error});
+  const auto json = nlohmann::json::parse(file_content(folder_ / "run/overlap.json"));
+  EXPECT_EQ(json["ranks"], 2);
+  EXPECT_GE(json["steps"], 5) << "the first may have had other buckets";
+  EXPECT_GE(json["step_ms"], json["exposed_comm_ms"]);
+  EXPECT_GT(json["buckets"].size(), 2U);
+  int64_t bytes = 0;
+  double done = 0;
+  for (const auto& bucket : json["buckets"]) {
+    bytes += bucket["bytes"].get<int64_t>();
+    EXPECT_GT(bucket["ready_ms"], 0);
+    EXPECT_GE(bucket["launched_ms"], bucket["ready_ms"]);
+    EXPECT_GT(bucket["done_ms"], bucket["launched_ms"]);
+    EXPECT_GE(bucket["all_ready_ms"], bucket["ready_ms"]);
+    done = std::max(done, bucket["done_ms"].get<double>());
+  }
+  EXPECT_EQ(json["gradient_bytes"], bytes);
+  EXPECT_LE(done, json["step_ms"].get<double>());
+  const std::string chart = file_content(folder_ / "run/overlap.svg");
+  EXPECT_THAT(chart, HasSubstr("2 ranks"));
+  expect_well_formed_xml(chart);
+}
+
+TEST(DeviceOfARun, AnIndexThatDoesNotExistIsAConfigError) {
+  const TemporaryDirectory folder;
+  EXPECT_THROW(Trainer(tiny_run(folder, "device: \"host:15\"")), ConfigError);
+}
+
+}  // namespace
+}  // namespace lockstep::train
