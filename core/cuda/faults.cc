@@ -7,26 +7,30 @@
 
 namespace lockstep::cuda {
 
+namespace {
+constexpr size_t kBytes = FaultKind::kMost * sizeof(Fault);
+}  // namespace
+
 Faults::~Faults() {
-  if (faults_ != nullptr) memory_.release_pinned(faults_, kPlaces * sizeof(Fault));
+  if (faults_ != nullptr) memory_.release_pinned(faults_, kBytes);
 }
 
-Fault* Faults::place(const std::string& op, const std::string& what) {
+Fault* Faults::make_place(const FaultKind& kind) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = places_.find({op, what}); found != places_.end()) return found->second;
+  std::atomic<Fault*>& place = places_[kind.number()];
+  if (Fault* const made = place.load(std::memory_order_relaxed)) return made;
   if (faults_ == nullptr) {
-    faults_ = static_cast<Fault*>(memory_.allocate_pinned(kPlaces * sizeof(Fault)));
+    faults_ = static_cast<Fault*>(memory_.allocate_pinned(kBytes));
     LS_CHECK(faults_ != nullptr, OutOfMemoryError,
-             "[{}] expected {} bytes of pinned memory for what kernels on {} note, got none.", op,
-             kPlaces * sizeof(Fault), to_string(device_));
-    std::fill_n(faults_, kPlaces, Fault{});
+             "[{}] expected {} bytes of pinned memory for what kernels on {} note, got none.",
+             kind.op(), kBytes, to_string(device_));
+    std::fill_n(faults_, FaultKind::kMost, Fault{});
   }
-  LS_CHECK(places_.size() < kPlaces, InternalError, "[{}] more than {} kinds of faults.", op,
-           kPlaces);
-  Fault* const place = faults_ + places_.size();
-  places_.emplace(std::pair(op, what), place);
-  used_.store(places_.size(), std::memory_order_release);
-  return place;
+  Fault* const made = faults_ + names_.size();
+  names_.emplace_back(kind.op(), kind.what());
+  used_.store(names_.size(), std::memory_order_release);
+  place.store(made, std::memory_order_release);
+  return made;
 }
 
 void Faults::check() {
@@ -35,19 +39,20 @@ void Faults::check() {
     return;
   const std::lock_guard lock(mutex_);
   std::optional<std::string> text;
-  for (const auto& [names, fault] : places_) {
-    if (std::atomic_ref(fault->hit).load(std::memory_order_relaxed) == 0) continue;
-    const auto& [op, what] = names;
+  for (size_t i = 0; i < used; ++i) {
+    Fault& fault = faults_[i];
+    if (std::atomic_ref(fault.hit).load(std::memory_order_relaxed) == 0) continue;
     if (!text) {
+      const auto& [op, what] = names_[i];
       text = fmt::format("[{}] {}", op, what);
-      if (fault->low < fault->high) {
-        *text += fmt::format(": expected at least {} and less than {}, got {}", fault->low,
-                             fault->high, fault->value);
+      if (fault.low < fault.high) {
+        *text += fmt::format(": expected at least {} and less than {}, got {}", fault.low,
+                             fault.high, fault.value);
       }
       *text += fmt::format(" (found by a kernel on {}, after the call had returned).",
                            to_string(device_));
     }
-    *fault = {};
+    fault = {};
   }
   if (text) throw Error(*text);
 }

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/cuda/fault.h"
+#include "core/cuda/fault_kind.h"
 #include "core/device.h"
 #include "core/device_memory.h"
 
@@ -24,22 +26,25 @@ class Faults {
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  /// Where kernels that find `what` ("index out of range", without a full stop) note it. The same
-  /// place for the same text of the same operator. Throws OutOfMemoryError.
-  Fault* place(const std::string& op, const std::string& what);
+  /// Where kernels note it: always the same place. Throws OutOfMemoryError.
+  Fault* place(const FaultKind& kind) {
+    Fault* const known = places_[kind.number()].load(std::memory_order_acquire);
+    return known != nullptr ? known : make_place(kind);
+  }
   /// Throws Error for the first fault since the last time, and forgets all; call it when the work
   /// that may have noted one is done. Costs little when there is none.
   void check();
 
  private:
-  static constexpr size_t kPlaces = 1024;
+  Fault* make_place(const FaultKind& kind);
 
   const Device device_;
   DeviceMemory& memory_;
+  std::array<std::atomic<Fault*>, FaultKind::kMost> places_{};  ///< by kind
   std::mutex mutex_;
-  Fault* faults_ = nullptr;  ///< kPlaces of them, made when first needed
+  Fault* faults_ = nullptr;  ///< one of each kind, made when first needed
   std::atomic<size_t> used_ = 0;
-  std::map<std::pair<std::string, std::string>, Fault*> places_;
+  std::vector<std::pair<std::string, std::string>> names_;  ///< op and what, of the used ones
 };
 
 }  // namespace lockstep::cuda

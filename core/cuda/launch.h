@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "core/cuda/kernel.h"
 #include "core/stream.h"
 
 namespace lockstep::cuda {
@@ -17,11 +18,10 @@ struct LaunchShape {
   unsigned threads_z = 1;
 };
 
-/// Queues a kernel of the modules that cmake/Cuda.cmake embedded on `stream`. `parameters` is the
-/// one struct that the kernel takes; it is read before this returns. Throws DeviceError, also for a
-/// kernel that is in none of them and for a stream of another type of device.
-void launch(const Stream& stream, std::span<const void* const> images, const char* kernel,
-            const LaunchShape& shape, const void* parameters);
+/// Queues a kernel on `stream`. `parameters` is the one struct that it takes; it is read before
+/// this returns. Throws DeviceError, also for a kernel that is in none of its modules and for a
+/// stream of another type of device.
+void launch(const Stream& stream, Kernel kernel, const LaunchShape& shape, const void* parameters);
 
 /// For kernels and images of other libraries: the same, but throws DeviceError, too, unless the
 /// kernel takes one parameter, of the size of `parameters`.

@@ -1,23 +1,40 @@
 #include "core/cuda/modules.h"
 
+#include <algorithm>
+
+#include "core/check.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {
 
-CUfunction Modules::function(std::span<const void* const> images, const char* name) {
+CUfunction Modules::find(Kernel kernel) {
+  const std::span<const void* const> images = kernel.images();
+  LS_CHECK(!images.empty(), DeviceError,
+           "[launch] there is no kernel for this: none was named for the elements' dtype or size.");
   const std::lock_guard lock(mutex_);
-  auto& known = functions_[images.front()];
+  const CUfunction found = find(images, kernel.name().c_str());
+  numbered_[kernel.number()].store(found, std::memory_order_release);
+  return found;
+}
+
+Modules::Found Modules::function(const void* image, const char* name) {
+  const std::lock_guard lock(mutex_);
+  auto& known = named_[image];
   if (const auto found = known.find(std::string_view(name)); found != known.end()) {
     return found->second;
   }
-  return known.emplace(name, find(images, name)).first->second;
+  const CUfunction found = find(std::span(&image, 1), name);
+  return known.emplace(name, Found{found, parameter_bytes(found)}).first->second;
 }
 
 void Modules::unload(const void* image) {
   const std::lock_guard lock(mutex_);
   const auto found = modules_.find(image);
   if (found == modules_.end()) return;
-  functions_.erase(image);
+  named_.erase(image);
+  for (const Kernel kernel : Kernel::all()) {
+    if (std::ranges::count(kernel.images(), image) != 0) numbered_[kernel.number()] = nullptr;
+  }
   const ContextGuard guard(context_);
   const Driver& driver = context_.driver();
   // What failed the next synchronisation reports as well.
@@ -38,6 +55,20 @@ CUfunction Modules::find(std::span<const void* const> images, const char* name) 
   }
   check(driver, result, "cuModuleGetFunction");
   return function;
+}
+
+size_t Modules::parameter_bytes(CUfunction kernel) {
+  const ContextGuard guard(context_);
+  const Driver& driver = context_.driver();
+  size_t offset = 0;
+  size_t bytes = 0;
+  size_t second = 0;
+  // For a parameter that there is not the driver says so.
+  const CUresult result = driver.cuFuncGetParamInfo(kernel, 0, &offset, &bytes);
+  LS_CHECK(result == CUDA_SUCCESS &&
+               driver.cuFuncGetParamInfo(kernel, 1, &offset, &second) != CUDA_SUCCESS,
+           DeviceError, "[launch] expected a kernel that takes one parameter, a plain struct.");
+  return bytes;
 }
 
 }  // namespace lockstep::cuda

@@ -14,13 +14,15 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kMostBlocks = 4096;  ///< enough to fill any GPU; threads take several words
 
+const Kernel kFill(kImage, "fill_pattern");
+const Kernel kCount(kImage, "count_wrong");
+
 template <class Parameters>
-void launch(const char* kernel, const Stream& stream, const Parameters& parameters) {
-  const void* const image = kImage;
+void launch(Kernel kernel, const Stream& stream, const Parameters& parameters) {
   const uint64_t blocks =
       std::clamp<uint64_t>((parameters.count + kThreads - 1) / kThreads, 1, kMostBlocks);
-  launch(stream, std::span(&image, 1), kernel,
-         {.blocks = {static_cast<unsigned>(blocks), 1, 1}, .threads = kThreads}, &parameters);
+  launch(stream, kernel, {.blocks = {static_cast<unsigned>(blocks), 1, 1}, .threads = kThreads},
+         &parameters);
 }
 
 uint64_t words_of(const char* kernel, const void* address, size_t bytes) {
@@ -34,13 +36,13 @@ uint64_t words_of(const char* kernel, const void* address, size_t bytes) {
 
 void fill_pattern(const Stream& stream, void* address, size_t bytes, uint64_t seed) {
   const uint64_t words = words_of("fill_pattern", address, bytes);
-  launch("fill_pattern", stream, Pattern{static_cast<uint64_t*>(address), words, seed});
+  launch(kFill, stream, Pattern{static_cast<uint64_t*>(address), words, seed});
 }
 
 void count_wrong(const Stream& stream, const void* address, size_t bytes, uint64_t seed,
                  uint64_t* wrong) {
   const uint64_t words = words_of("count_wrong", address, bytes);
-  launch("count_wrong", stream,
+  launch(kCount, stream,
          PatternCheck{static_cast<const uint64_t*>(address), words, seed,
                       reinterpret_cast<unsigned long long*>(wrong)});
 }

@@ -140,13 +140,25 @@ Availability Runtime::availability() {
 
 Context& Runtime::context(int device) { return parts(device).context; }
 
-CUfunction Runtime::function(int device, std::span<const void* const> images, const char* name) {
-  return parts(device).modules.function(images, name);
+void Runtime::launch_kernel(const Stream& stream, Kernel kernel, const LaunchShape& shape,
+                            const void* parameters) {
+  Parts& device = parts(stream);
+  launch_kernel(device, stream, device.modules.function(kernel), shape, parameters);
 }
 
-void Runtime::launch_kernel(const Stream& stream, CUfunction kernel, const LaunchShape& shape,
-                            void** arguments) {
+void Runtime::launch_kernel(const Stream& stream, const void* image, const char* kernel,
+                            const LaunchShape& shape, std::span<const std::byte> parameters) {
   Parts& device = parts(stream);
+  const auto [function, taken] = device.modules.function(image, kernel);
+  LS_CHECK(taken == parameters.size(), DeviceError,
+           "[{}] expected {} bytes for the kernel's one parameter, got {}. Does its struct differ "
+           "between the module and the host's code?",
+           kernel, taken, parameters.size());
+  launch_kernel(device, stream, function, shape, parameters.data());
+}
+
+void Runtime::launch_kernel(Parts& device, const Stream& stream, CUfunction kernel,
+                            const LaunchShape& shape, const void* parameters) {
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
   const Driver& driver = device.context.driver();
@@ -154,24 +166,10 @@ void Runtime::launch_kernel(const Stream& stream, CUfunction kernel, const Launc
     LS_CUDA(driver, cuFuncSetAttribute, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             static_cast<int>(shape.shared_bytes));
   }
+  void* arguments[] = {const_cast<void*>(parameters)};
   LS_CUDA(driver, cuLaunchKernel, kernel, shape.blocks[0], shape.blocks[1], shape.blocks[2],
           shape.threads, shape.threads_y, shape.threads_z, shape.shared_bytes, queue, arguments,
           nullptr);
-}
-
-size_t Runtime::parameter_bytes(int device, CUfunction kernel) {
-  Context& context = parts(device).context;
-  const ContextGuard guard(context);
-  const Driver& driver = context.driver();
-  size_t offset = 0;
-  size_t bytes = 0;
-  size_t second = 0;
-  // For a parameter that there is not the driver says so.
-  const CUresult result = driver.cuFuncGetParamInfo(kernel, 0, &offset, &bytes);
-  LS_CHECK(result == CUDA_SUCCESS &&
-               driver.cuFuncGetParamInfo(kernel, 1, &offset, &second) != CUDA_SUCCESS,
-           DeviceError, "[launch] expected a kernel that takes one parameter, a plain struct.");
-  return bytes;
 }
 
 void Runtime::unload(std::span<const void* const> images) noexcept {

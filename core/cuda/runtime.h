@@ -35,13 +35,11 @@ class Runtime final : public DeviceRuntime {
   Availability availability();
   /// What a thread enters before it calls CUDA's other libraries.
   Context& context(int device);
-  /// A kernel of one of some embedded modules; each is what cmake/Cuda.cmake calls kImage.
-  CUfunction function(int device, std::span<const void* const> images, const char* name);
-  /// Queues a kernel; `launch` (core/cuda/launch.h) is the usual way.
-  void launch_kernel(const Stream& stream, CUfunction kernel, const LaunchShape& shape,
-                     void** arguments);
-  /// Of a kernel's one parameter. Throws DeviceError for a kernel that takes none or several.
-  size_t parameter_bytes(int device, CUfunction kernel);
+  // Kernels; see core/cuda/launch.h.
+  void launch_kernel(const Stream& stream, Kernel kernel, const LaunchShape& shape,
+                     const void* parameters);
+  void launch_kernel(const Stream& stream, const void* image, const char* kernel,
+                     const LaunchShape& shape, std::span<const std::byte> parameters);
   /// Forgets what was loaded from these images, on every device that has.
   void unload(std::span<const void* const> images) noexcept;
   // Graphs; see core/cuda/graph.h.
@@ -90,6 +88,8 @@ class Runtime final : public DeviceRuntime {
   Parts& parts(const Stream& stream) { return parts(stream.device.index); }
   /// Whether what is put on a stream is recorded. The driver must not be asked about its work then.
   static bool is_capturing(Parts& device, CUstream queue);
+  static void launch_kernel(Parts& device, const Stream& stream, CUfunction kernel,
+                            const LaunchShape& shape, const void* parameters);
 
   Loader load_;
   /// 0: not loaded. Else 2 (fork_count() + 1) of the process that loads, and 1 more when it has.

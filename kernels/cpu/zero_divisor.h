@@ -5,10 +5,12 @@
 
 namespace lockstep::cpu {
 
+/// The operator that divides.
+using ZeroDivision = const char*;
 /// Looks out for integer divisions by zero while one loop runs. It refers to what it is given.
 class ZeroDivisor {
  public:
-  ZeroDivisor(const char* op, const Out& out, const In& self, const In& other)
+  ZeroDivisor(ZeroDivision op, const Out& out, const In& self, const In& other)
       : op_(op), out_(out), self_(self), other_(other) {}
 
   functors::Note note() { return {&found_}; }
@@ -20,7 +22,7 @@ class ZeroDivisor {
  private:
   [[noreturn]] void fail() const;
 
-  const char* op_;
+  ZeroDivision op_;
   const Out& out_;
   const In& self_;
   const In& other_;

@@ -10,6 +10,9 @@ namespace lockstep::cuda {
 
 namespace {
 
+const FaultKind kOfIndex = index_fault("index");
+const FaultKind kOfIndexPut = index_fault("index_put");
+
 /// How a list of indices names elements of a contiguous tensor. Dimensions before the first indexed
 /// one come before the places only when the indexed ones are neighbours.
 struct IndexedDims {
@@ -60,7 +63,8 @@ struct IndexedDims {
   bool is_indexed(int d) const { return ((plan.indexed >> d) & 1) != 0; }
 
   /// The place of each position, in `places`.
-  void find_places(const char* op, const TensorArg& whole, InList indices, uint32_t* places) const {
+  void find_places(const FaultKind& fault, const TensorArg& whole, InList indices,
+                   uint32_t* places) const {
     bool is_first = true;
     for (int d = 0; d < whole.rank; ++d) {
       if (!is_indexed(d)) continue;
@@ -69,7 +73,7 @@ struct IndexedDims {
           broadcast_strides(index.sizes(), contiguous_strides(index.sizes()), plan.index_sizes);
       Dims nowhere;
       for (size_t i = 0; i < steps.size(); ++i) nowhere.push_back(0);
-      add_index_places({.list = index_list(op, index, whole.size(d), true),
+      add_index_places({.list = index_list(fault, index, whole.size(d), true),
                         .positions = plan_walk<2>(plan.index_sizes, {steps, nowhere}),
                         .count = tensor.places,
                         .stride = strides[static_cast<size_t>(d)] / tensor.inner,
@@ -88,7 +92,7 @@ void index(const Out& out, const In& self, InList indices) {
   if (out.numel == 0) return;
   const IndexedDims dims("index", self, indices);
   const Grouping places("index", dims.tensor.places, dims.num_places);
-  dims.find_places("index", self, indices, places.places());
+  dims.find_places(kOfIndex, self, indices, places.places());
   IndexList list{};
   list.data = places.places();
   list.count = dims.tensor.places;
@@ -102,7 +106,7 @@ void index_put(const Out& out, const In& self, InList indices, const In& given, 
   start_from(out, self);
   if (given.numel == 0 || count_elements(dims.plan.result_sizes) == 0) return;
   Grouping groups("index_put", dims.tensor.places, dims.num_places);
-  dims.find_places("index_put", self, indices, groups.places());
+  dims.find_places(kOfIndexPut, self, indices, groups.places());
   groups.sort();
 
   // Of the result's dimensions the indices' are the positions, the others the columns.

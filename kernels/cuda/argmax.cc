@@ -14,16 +14,29 @@ namespace lockstep::cuda {
 
 namespace {
 
+/// Their state is a value and an index.
+struct TakeKernels {
+  ReductionKernels f32, f64, halves, integers;
+  TakeKernels(const void* image, const std::string& name)
+      : f32(image, name + "_f32", 16),
+        f64(image, name + "_f64", 16),
+        halves(image, name + "_half", 16),
+        integers(image, name + "_int", 16) {}
+  const ReductionKernels& operator[](DType dtype) const {
+    if (!is_floating(dtype)) return integers;
+    return dtype == DType::kF32 ? f32 : dtype == DType::kF64 ? f64 : halves;
+  }
+};
+const TakeKernels kArgmax(argmax_kernels::kImage, "argmax");
+const TakeKernels kArgmin(argmin_kernels::kImage, "argmin");
+
 /// `values` may be null.
 void take_along(bool largest, const Out* values, const Out& indices, const In& self,
                 std::optional<int64_t> dim) {
-  const std::string name = largest ? "argmax" : "argmin";
-  const void* const image = largest ? argmax_kernels::kImage : argmin_kernels::kImage;
+  const char* const name = largest ? "argmax" : "argmin";
   const uint64_t mask = dim ? dim_mask(name, {*dim}, self.rank) : dim_mask(name, {}, self.rank);
-  const bool half = self.dtype == DType::kF16 || self.dtype == DType::kBF16;
-  constexpr size_t kStateBytes = 16;  // a value and an index
-  reduce({image, name + "_" + (half ? "half" : reduce_suffix(self.dtype)), kStateBytes}, self,
-         plan_reduction(self, mask), indices, values);
+  reduce((largest ? kArgmax : kArgmin)[self.dtype], self, plan_reduction(self, mask), indices,
+         values);
 }
 
 void argmax(const Out& out, const In& self, std::optional<int64_t> dim, bool) {

@@ -6,13 +6,23 @@
 #include "core/library.h"
 #include "kernels/cuda/attention.fatbin.h"
 #include "kernels/cuda/cudnn_attention.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+/// A direction's kernels, for heads of up to 64 columns and of more.
+struct AttentionKernels {
+  DTypeKernels narrow, wide;
+  explicit AttentionKernels(const std::string& direction)
+      : narrow(kImage, "attention_" + direction + "_64", kDTypes),
+        wide(kImage, "attention_" + direction + "_128", kDTypes) {}
+  static constexpr std::initializer_list<DType> kDTypes = {DType::kF32, DType::kBF16, DType::kF16};
+};
+const AttentionKernels kForward("forward"), kQueries("queries"), kKeys("keys");
 
 HeadTensor heads_of(const TensorArg& tensor) {
   HeadTensor heads{tensor.address, {}};
@@ -42,7 +52,7 @@ AttentionParams params_of(const In& query, const In& key, const In& value, bool 
 }
 
 /// A block for each 64 rows of each head of a result.
-void launch_heads(const std::string& direction, DType dtype, int64_t heads, int64_t rows,
+void launch_heads(const AttentionKernels& kernels, DType dtype, int64_t heads, int64_t rows,
                   const AttentionParams& p) {
   const int columns = attention_columns(p.width);
   const auto blocks = [](int64_t all, int64_t each) {
@@ -50,8 +60,7 @@ void launch_heads(const std::string& direction, DType dtype, int64_t heads, int6
   };
   const unsigned tiles = static_cast<unsigned>(heads) * blocks(rows, AttentionParams::kRows);
   if (tiles == 0 || p.width == 0) return;
-  launch(kImage,
-         kernel_name("attention_" + direction + "_" + std::to_string(columns), dtype).c_str(),
+  launch((columns == 64 ? kernels.narrow : kernels.wide)[dtype],
          {.blocks = {tiles, blocks(p.width, columns), 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
@@ -62,7 +71,7 @@ void forward(const Out& output, const Out& logsumexp, const In& query, const In&
   p.out = heads_of(output);
   p.logsumexp = heads_of(logsumexp);
   if (attention_by_cudnn(p, query.dtype, query.size(0))) return;
-  launch_heads("forward", query.dtype, query.size(0) * p.heads, p.rows, p);
+  launch_heads(kForward, query.dtype, query.size(0) * p.heads, p.rows, p);
 }
 
 void backward(const Out& grad_query, const Out& grad_key, const Out& grad_value, const In& grad_out,
@@ -79,8 +88,8 @@ void backward(const Out& grad_query, const Out& grad_key, const Out& grad_value,
   const Workspace row_sums(static_cast<size_t>(logsumexp.numel) * AttentionParams::kRowSums *
                            sizeof(float));
   p.row_sums = row_sums.data<float>();
-  launch_heads("queries", query.dtype, query.size(0) * p.heads, p.rows, p);
-  launch_heads("keys", query.dtype, query.size(0) * p.key_heads, p.keys, p);
+  launch_heads(kQueries, query.dtype, query.size(0) * p.heads, p.rows, p);
+  launch_heads(kKeys, query.dtype, query.size(0) * p.key_heads, p.keys, p);
 }
 
 }  // namespace

@@ -2,13 +2,20 @@
 
 #include "core/library.h"
 #include "kernels/cuda/batch_norm.fatbin.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+const DTypeKernels kStatistics(kImage, "batch_norm_statistics");
+const Kernel kFinish(kImage, "batch_norm_finish");
+const DTypeKernels kNormalise(kImage, "batch_norm_normalise");
+const DTypeKernels kGradientSums(kImage, "batch_norm_gradient_sums");
+const DTypeKernels kFinishGradient(kImage, "batch_norm_finish_gradient");
+const DTypeKernels kGradient(kImage, "batch_norm_gradient");
 
 bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
 
@@ -41,30 +48,30 @@ class Call {
                is_aligned(p.grad_out) && is_aligned(p.result);
   }
 
-  /// `stem` for each part of each channel.
-  void run_parts(const char* stem) const {
+  /// A kernel for each part of each channel.
+  void run_parts(const DTypeKernels& kernels) const {
     if (p.numel == 0) return;
-    launch(kImage, kernel_name(stem, dtype_).c_str(),
+    launch(kernels[dtype_],
            {.blocks = {static_cast<unsigned>(p.channels), static_cast<unsigned>(p.parts), 1},
             .threads = 256,
             .shared_bytes = 0},
            p);
   }
   /// `kernel` for each channel.
-  void run_channels(const std::string& kernel) const {
+  void run_channels(Kernel kernel) const {
     if (p.channels == 0) return;
-    launch(kImage, kernel.c_str(),
+    launch(kernel,
            {.blocks = {static_cast<unsigned>((p.channels + 255) / 256), 1, 1},
             .threads = 256,
             .shared_bytes = 0},
            p);
   }
-  /// `stem` for all elements.
-  void run_elements(const char* stem) const {
+  /// A kernel for all elements.
+  void run_elements(const DTypeKernels& kernels) const {
     if (p.numel == 0) return;
     const int64_t at_once = p.packed ? 16 / static_cast<int64_t>(size_of(dtype_)) : 1;
     launch(
-        kImage, kernel_name(stem, dtype_).c_str(),
+        kernels[dtype_],
         {.blocks = {blocks_for(p.numel / at_once, 256), 1, 1}, .threads = 256, .shared_bytes = 0},
         p);
   }
@@ -96,9 +103,9 @@ void fused_batch_norm(const Out& out, const Out& save_mean, const Out& save_invs
   call.p.save_mean = numbers_of(save_mean);
   call.p.save_root = numbers_of(save_invstd);
   call.p.momentum = momentum;
-  call.run_parts("batch_norm_statistics");
-  call.run_channels("batch_norm_finish");
-  call.run_elements("batch_norm_normalise");
+  call.run_parts(kStatistics);
+  call.run_channels(kFinish);
+  call.run_elements(kNormalise);
 }
 
 void batch_norm_no_training(const Out& out, const Out&, const Out&, const In& input,
@@ -109,8 +116,8 @@ void batch_norm_no_training(const Out& out, const Out&, const Out&, const In& in
   call.p.bias = numbers_of(bias);
   call.p.old_mean = numbers_of(running_mean);
   call.p.old_var = numbers_of(running_var);
-  call.run_channels("batch_norm_finish");
-  call.run_elements("batch_norm_normalise");
+  call.run_channels(kFinish);
+  call.run_elements(kNormalise);
 }
 
 void native_batch_norm_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out,
@@ -127,9 +134,9 @@ void native_batch_norm_backward(const Out& dx, const Out& dw, const Out& db, con
   call.p.grad_bias = numbers_of(db);
   const bool sums = train || dw.defined() || db.defined();
   if (!sums) call.p.parts = 0;
-  if (sums) call.run_parts("batch_norm_gradient_sums");
-  call.run_channels(kernel_name("batch_norm_finish_gradient", input.dtype));
-  if (dx.defined()) call.run_elements("batch_norm_gradient");
+  if (sums) call.run_parts(kGradientSums);
+  call.run_channels(kFinishGradient[input.dtype]);
+  if (dx.defined()) call.run_elements(kGradient);
 }
 
 }  // namespace

@@ -7,13 +7,30 @@
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/conv.fatbin.h"
 #include "kernels/cuda/cudnn_conv.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+/// Products in tiles of 64 and of 128.
+struct ConvTileKernels {
+  DTypeKernels small, large;
+  explicit ConvTileKernels(const std::string& stem)
+      : small(kernels_of_numbers(kImage, stem + "_64")),
+        large(kImage, stem + "_128", {DType::kF32, DType::kBF16, DType::kF16}) {}
+  Kernel operator()(int tile, DType dtype) const { return (tile == 64 ? small : large)[dtype]; }
+};
+const ConvTileKernels kProduct("conv_product"), kDivided("conv_divided");
+const DTypeKernels kJoin = kernels_of_numbers(kImage, "conv_join");
+const DTypeKernels kSingle(kImage, "conv_single");
+const DTypeKernels kRow(kImage, "conv_row");
+const DTypeKernels kRowDivided(kImage, "conv_row_divided");
+const DTypeKernels kBias(kImage, "conv_bias");
+const Kernel kBiasJoin(kImage, "conv_bias_join");
+const DTypeKernels kAddBias(kImage, "conv_add_bias", {DType::kF32, DType::kBF16, DType::kF16});
 
 int64_t pieces(int64_t all, int64_t each) { return (all + each - 1) / each; }
 
@@ -154,11 +171,11 @@ unsigned blocks_of(int64_t all, int64_t each) { return static_cast<unsigned>(pie
 void convolve_few_rows(ConvResult result, DType dtype, const Conv& p) {
   const unsigned rows = blocks_of(p.rows, 1), groups = blocks_of(p.groups, 1);
   if (result == ConvResult::kWeight) {
-    launch(kImage, kernel_name("conv_single", dtype).c_str(),
+    launch(kSingle[dtype],
            {.blocks = {blocks_of(p.columns, 1), rows, groups}, .threads = 256, .shared_bytes = 0},
            p);
   } else {
-    launch(kImage, kernel_name(is_divided(p) ? "conv_row_divided" : "conv_row", dtype).c_str(),
+    launch((is_divided(p) ? kRowDivided : kRow)[dtype],
            {.blocks = {blocks_of(p.columns, 256), rows, groups}, .threads = 256, .shared_bytes = 0},
            p);
   }
@@ -176,9 +193,6 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
                     is_map ? problem.map_size() : problem.image_size());
   }
   const bool integers = !is_floating(problem.dtype);
-  const auto kernel = [&](const std::string& stem) {
-    return integers ? stem + "_integers" : kernel_name(stem, problem.dtype);
-  };
   p.part = std::max<int64_t>(p.depth, 1);
   p.parts = 1;
   std::optional<Workspace> part_sums;
@@ -191,15 +205,14 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
     part_sums.emplace(static_cast<size_t>(p.parts * p.out_count) * element);
     p.part_sums = part_sums->data();
   }
-  const std::string stem = is_divided(p) ? "conv_divided_" : "conv_product_";
-  launch(kImage, kernel(stem + std::to_string(tile)).c_str(),
+  launch((is_divided(p) ? kDivided : kProduct)(tile, problem.dtype),
          {.blocks = {blocks_of(p.columns, tile), blocks_of(p.rows, tile),
                      blocks_of(p.groups * p.parts, 1)},
           .threads = 256,
           .shared_bytes = 0},
          p);
   if (p.parts == 1) return;
-  launch(kImage, kernel("conv_join").c_str(),
+  launch(kJoin[problem.dtype],
          {.blocks = {blocks_for(p.out_count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
@@ -231,13 +244,13 @@ void bias_gradient(const Out& out, const In& grad) {
   const Workspace part_sums(static_cast<size_t>(p.features * p.parts) * sizeof(double));
   p.part_sums = part_sums.data<double>();
   if (p.parts > 0) {
-    launch(kImage, kernel_name("conv_bias", grad.dtype).c_str(),
+    launch(kBias[grad.dtype],
            {.blocks = {static_cast<unsigned>(p.features), static_cast<unsigned>(p.parts), 1},
             .threads = 256,
             .shared_bytes = 0},
            p);
   }
-  launch(kImage, "conv_bias_join",
+  launch(kBiasJoin,
          {.blocks = {static_cast<unsigned>(pieces(p.features, 256)), 1, 1},
           .threads = 256,
           .shared_bytes = 0},
@@ -267,7 +280,7 @@ void add_bias(void* out, const void* bias, DType dtype, int64_t batch, int64_t c
   p.places = Cutter(places, p.count);
   p.channels = Cutter(channels, batch * channels);
   if (p.count == 0) return;
-  launch(kImage, kernel_name("conv_add_bias", dtype).c_str(),
+  launch(kAddBias[dtype],
          {.blocks = {blocks_for(p.count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 

@@ -1,7 +1,5 @@
 #include "kernels/cuda/copy.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "core/check.h"
@@ -10,6 +8,7 @@
 #include "kernels/cuda/copy_units.fatbin.h"
 #include "kernels/cuda/copy_units.h"
 #include "kernels/cuda/fill.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/strided_plan.h"
 
@@ -20,6 +19,12 @@ namespace {
 using namespace functors;
 
 constexpr unsigned kThreads = 256;
+
+const UnitKernels kUnits(kImage, "copy_units", 16);
+const Kernel kF32ToBF16(kImage, "copy_f32_to_bf16");
+const Kernel kF32ToF16(kImage, "copy_f32_to_f16");
+const Kernel kBF16ToF32(kImage, "copy_bf16_to_f32");
+const Kernel kF16ToF32(kImage, "copy_f16_to_f32");
 
 /// Whether a plan's rows can be moved in pieces of `unit` bytes.
 bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
@@ -59,28 +64,24 @@ void move_elements(const Out& out, const In& src) {
     copy.walk.sizes[d] = AnyDivider(plan.sizes[d], copy.count);
     for (int o = 0; o < 2; ++o) copy.walk.strides[o][d] = plan.strides[o][d];
   }
-  launch(kImage, fmt::format("copy_units_{}", unit).c_str(),
+  launch(kUnits[static_cast<size_t>(unit)],
          {.blocks = {blocks_for(copy.count, kThreads * 4), 1, 1}, .threads = kThreads}, copy);
 }
 
-/// The kernel between two dtypes that autocast casts between, or null.
-const char* conversion(DType from, DType to) {
-  if (from == DType::kF32) {
-    return to == DType::kBF16  ? "copy_f32_to_bf16"
-           : to == DType::kF16 ? "copy_f32_to_f16"
-                               : nullptr;
-  }
-  if (to != DType::kF32) return nullptr;
-  return from == DType::kBF16  ? "copy_bf16_to_f32"
-         : from == DType::kF16 ? "copy_f16_to_f32"
-                               : nullptr;
+/// The kernel between two dtypes that autocast casts between, or none.
+Kernel conversion(DType from, DType to) {
+  if (from == DType::kF32 && to == DType::kBF16) return kF32ToBF16;
+  if (from == DType::kF32 && to == DType::kF16) return kF32ToF16;
+  if (from == DType::kBF16 && to == DType::kF32) return kBF16ToF32;
+  if (from == DType::kF16 && to == DType::kF32) return kF16ToF32;
+  return {};
 }
 
 /// Casts elements that lie alike and without gaps in both tensors; false where they do not, or
 /// where no kernel is for the two dtypes.
 bool convert_dense(const Out& out, const In& src) {
-  const char* const kernel = conversion(src.dtype, out.dtype);
-  if (kernel == nullptr) return false;
+  const Kernel kernel = conversion(src.dtype, out.dtype);
+  if (kernel.number() == 0) return false;
   const In* const inputs[] = {&src};
   StridedPlan plan;
   make_plan(plan, out, inputs);
@@ -91,7 +92,7 @@ bool convert_dense(const Out& out, const In& src) {
            reinterpret_cast<uintptr_t>(plan.address[operand]) % (element * kWidth) == 0;
   };
   if (plan.rank != 1 || !is_dense(0, out.dtype) || !is_dense(1, src.dtype)) return false;
-  launch(kImage, kernel,
+  launch(kernel,
          {.blocks = {blocks_for(plan.numel, kThreads * kWidth * 2), 1, 1}, .threads = kThreads},
          ConvertElements{src.address, out.address, plan.numel});
   return true;

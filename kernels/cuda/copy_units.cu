@@ -32,11 +32,11 @@ __device__ void convert_elements(const ConvertElements& p) {
 
 }  // namespace
 
-LS_CUDA_KERNEL(copy_units_1, CopyUnits, 256) { copy_units<uint8_t>(p); }
-LS_CUDA_KERNEL(copy_units_2, CopyUnits, 256) { copy_units<uint16_t>(p); }
-LS_CUDA_KERNEL(copy_units_4, CopyUnits, 256) { copy_units<uint32_t>(p); }
-LS_CUDA_KERNEL(copy_units_8, CopyUnits, 256) { copy_units<uint64_t>(p); }
-LS_CUDA_KERNEL(copy_units_16, CopyUnits, 256) { copy_units<uint4>(p); }
+LS_CUDA_KERNEL(copy_units_b1, CopyUnits, 256) { copy_units<uint8_t>(p); }
+LS_CUDA_KERNEL(copy_units_b2, CopyUnits, 256) { copy_units<uint16_t>(p); }
+LS_CUDA_KERNEL(copy_units_b4, CopyUnits, 256) { copy_units<uint32_t>(p); }
+LS_CUDA_KERNEL(copy_units_b8, CopyUnits, 256) { copy_units<uint64_t>(p); }
+LS_CUDA_KERNEL(copy_units_b16, CopyUnits, 256) { copy_units<uint4>(p); }
 LS_CUDA_KERNEL(copy_f32_to_bf16, ConvertElements, 256) { convert_elements<float, BFloat16>(p); }
 LS_CUDA_KERNEL(copy_bf16_to_f32, ConvertElements, 256) { convert_elements<BFloat16, float>(p); }
 LS_CUDA_KERNEL(copy_f32_to_f16, ConvertElements, 256) { convert_elements<float, Half>(p); }

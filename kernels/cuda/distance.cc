@@ -3,12 +3,15 @@
 #include "core/check.h"
 #include "core/library.h"
 #include "kernels/cuda/distance.fatbin.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+const DTypeKernels kPairs(kImage, "distance_pairs");
+const DTypeKernels kLater(kImage, "distance_later");
 
 /// The leading dimensions of x, contiguous, read as `sizes`; strides count matrices.
 void set_batch_strides(int64_t* strides, const In& x, IntList sizes) {
@@ -39,7 +42,7 @@ void cdist_forward(const Out& out, const In& x1, const In& x2, double norm,
   for (size_t i = 0; i < batch.size(); ++i) p.sizes[i] = batch[i];
   set_batch_strides(p.first_strides, x1, batch);
   set_batch_strides(p.second_strides, x2, batch);
-  launch(kImage, kernel_name("distance_pairs", out.dtype).c_str(),
+  launch(kPairs[out.dtype],
          {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
@@ -51,7 +54,7 @@ void pdist_forward(const Out& out, const In& self, double norm) {
   p.rows = self.size(0);
   p.width = self.size(1);
   p.p = norm;
-  launch(kImage, kernel_name("distance_later", out.dtype).c_str(),
+  launch(kLater[out.dtype],
          {.blocks = {static_cast<unsigned>(p.rows), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 

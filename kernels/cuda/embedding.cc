@@ -1,17 +1,19 @@
 #include "kernels/cuda/embedding.h"
 
-#include <fmt/format.h>
-
 #include "core/library.h"
 #include "kernels/cuda/embedding.fatbin.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/grouping.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/rows.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+const DTypeKernels kSum(kImage, "embedding_sum");
+const DTypeKernels kSumWide(kImage, "embedding_sum", kFloatingDTypes, "_wide");
+const FaultKind kOutOfRange = index_fault("embedding_dense_backward");
 
 /// Whether rows are whole pieces of 16 bytes.
 bool is_wide(const TensorArg& tensor, int64_t width) {
@@ -25,7 +27,7 @@ void embedding_dense_backward(const Out& out, const In& grad_output, const In& i
   zero_bytes(out.address, out.numel * static_cast<int64_t>(size_of(out.dtype)));
   if (indices.numel == 0) return;
   Grouping rows("embedding_dense_backward", indices.numel, num_weights);
-  IndexList list = index_list("embedding_dense_backward", indices, num_weights);
+  IndexList list = index_list(kOutOfRange, indices, num_weights);
   if (padding_idx >= 0) list.skipped = padding_idx;
   read_places(rows.places(), list);
   rows.sort();
@@ -33,7 +35,7 @@ void embedding_dense_backward(const Out& out, const In& grad_output, const In& i
   const int64_t width = out.size(1);
   const bool wide = is_wide(out, width) && is_wide(grad_output, width);
   constexpr int64_t kMostBlocks = 1 << 16;
-  launch(kImage, fmt::format("embedding_sum_{}{}", suffix(out.dtype), wide ? "_wide" : "").c_str(),
+  launch((wide ? kSumWide : kSum)[out.dtype],
          {.blocks = {blocks_for(rows.count(), 1, kMostBlocks), 1, 1}, .threads = 128},
          EmbeddingSum{.rows = rows.sorted_places(),
                       .positions = rows.sorted_positions(),

@@ -15,6 +15,10 @@ using Flag = std::optional<bool>;
 
 constexpr unsigned kThreads = 256;
 
+const Kernel kZeros(kImage, "fill_zeros");
+const Kernel kSequenceF64(kImage, "fill_sequence_f64");
+const Kernel kSequenceI64(kImage, "fill_sequence_i64");
+
 /// As on the cpu (kernels/cpu/factory.cc): in f64, or in int64 where the result or all three
 /// numbers are integers.
 void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutOption, DeviceOption,
@@ -22,17 +26,16 @@ void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutO
   if (out.numel == 0) return;
   const bool integral =
       !is_floating(out.dtype) || !(start.is_floating() || end.is_floating() || step.is_floating());
-  const auto run = [&]<class T>(const char* kernel) {
-    launch(kImage, kernel,
-           {.blocks = {blocks_for(out.numel, kThreads * 4), 1, 1}, .threads = kThreads},
+  const auto run = [&]<class T>(Kernel kernel) {
+    launch(kernel, {.blocks = {blocks_for(out.numel, kThreads * 4), 1, 1}, .threads = kThreads},
            Sequence<T>{.out = out.address,
                        .count = out.numel,
                        .first = start.to<T>(),
                        .step = step.to<T>(),
                        .dtype = out.dtype});
   };
-  integral ? run.template operator()<int64_t>("fill_sequence_i64")
-           : run.template operator()<double>("fill_sequence_f64");
+  integral ? run.template operator()<int64_t>(kSequenceI64)
+           : run.template operator()<double>(kSequenceF64);
 }
 
 LS_KERNEL(CUDA, "arange.start_step", arange, Strides::kContiguous);
@@ -41,8 +44,7 @@ LS_KERNEL(CUDA, "arange.start_step", arange, Strides::kContiguous);
 
 void zero_bytes(void* address, int64_t bytes) {
   if (bytes == 0) return;
-  launch(kImage, "fill_zeros",
-         {.blocks = {blocks_for(bytes, kThreads * 64), 1, 1}, .threads = kThreads},
+  launch(kZeros, {.blocks = {blocks_for(bytes, kThreads * 64), 1, 1}, .threads = kThreads},
          ZeroBytes{static_cast<char*>(address), bytes});
 }
 

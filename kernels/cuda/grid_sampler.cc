@@ -4,13 +4,19 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/grid_sampler.fatbin.h"
 #include "kernels/cuda/grouping.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+const DTypeKernels kSample(kImage, "grid_sampler");
+const DTypeKernels kReads(kImage, "grid_sampler_reads");
+const DTypeKernels kInput(kImage, "grid_sampler_input");
+const DTypeKernels kGrid(kImage, "grid_sampler_grid");
+const Kernel kFirsts(kImage, "grid_sampler_firsts");
 
 GridSampler params_of(const In& input, const In& grid, int64_t interpolation_mode,
                       int64_t padding_mode, bool align_corners) {
@@ -29,9 +35,8 @@ GridSampler params_of(const In& input, const In& grid, int64_t interpolation_mod
   return p;
 }
 
-void run(const std::string& kernel, int64_t work, const GridSampler& p) {
-  launch(kImage, kernel.c_str(),
-         {.blocks = {blocks_for(work, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+void run(Kernel kernel, int64_t work, const GridSampler& p) {
+  launch(kernel, {.blocks = {blocks_for(work, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
 void grid_sampler_2d(const Out& out, const In& input, const In& grid, int64_t interpolation_mode,
@@ -39,7 +44,7 @@ void grid_sampler_2d(const Out& out, const In& input, const In& grid, int64_t in
   if (out.numel == 0) return;
   GridSampler p = params_of(input, grid, interpolation_mode, padding_mode, align_corners);
   p.result = out.address;
-  run(kernel_name("grid_sampler", out.dtype), p.images * p.points, p);
+  run(kSample[out.dtype], p.images * p.points, p);
 }
 
 /// Reads are grouped by their pixel, so that one thread adds each pixel's up.
@@ -60,12 +65,12 @@ void input_gradient(const Out& out, GridSampler p) {
   p.first_of = first_of.data<int64_t>();
   p.plane = Cutter(p.height * p.width, out.numel);
   p.read = Cutter(p.reads, grouping.count());
-  run(kernel_name("grid_sampler_reads", out.dtype), points, p);
+  run(kReads[out.dtype], points, p);
   grouping.sort();
   p.sorted_pixels = grouping.sorted_places();
   p.sorted_reads = grouping.sorted_positions();
-  run("grid_sampler_firsts", pixels + 1, p);
-  run(kernel_name("grid_sampler_input", out.dtype), out.numel, p);
+  run(kFirsts, pixels + 1, p);
+  run(kInput[out.dtype], out.numel, p);
 }
 
 void grid_sampler_2d_backward(const Out& grad_input, const Out& grad_grid, const In& grad,
@@ -76,7 +81,7 @@ void grid_sampler_2d_backward(const Out& grad_input, const Out& grad_grid, const
   if (grad_input.defined() && grad_input.numel > 0) input_gradient(grad_input, p);
   if (grad_grid.defined() && grad_grid.numel > 0) {
     p.result = grad_grid.address;
-    run(kernel_name("grid_sampler_grid", grad_grid.dtype), p.images * p.points, p);
+    run(kGrid[grad_grid.dtype], p.images * p.points, p);
   }
 }
 

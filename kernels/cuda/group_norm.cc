@@ -2,7 +2,7 @@
 
 #include "core/library.h"
 #include "kernels/cuda/group_norm.fatbin.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
 
@@ -11,6 +11,11 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+
+const DTypeKernels kForward(kImage, "group_norm_forward");
+const DTypeKernels kSums(kImage, "group_norm_sums");
+const DTypeKernels kGradient(kImage, "group_norm_gradient");
+const Kernel kParameters(kImage, "group_norm_parameters");
 
 GroupNorm params_of(const In& input, const In& weight, int64_t n, int64_t channels,
                     int64_t positions, int64_t groups) {
@@ -27,9 +32,9 @@ GroupNorm params_of(const In& input, const In& weight, int64_t n, int64_t channe
 }
 
 /// `kernel` with a block for each `per_block` of the pieces.
-void run(const std::string& kernel, int64_t pieces, int64_t per_block, const GroupNorm& p) {
+void run(Kernel kernel, int64_t pieces, int64_t per_block, const GroupNorm& p) {
   if (pieces == 0) return;
-  launch(kImage, kernel.c_str(),
+  launch(kernel,
          {.blocks = {static_cast<unsigned>((pieces + per_block - 1) / per_block), 1, 1},
           .threads = kThreads,
           .shared_bytes = 0},
@@ -45,7 +50,7 @@ void native_group_norm(const Out& out, const Out& mean, const Out& rstd, const I
   p.root = numbers_of(rstd);
   p.bias = numbers_of(bias);
   p.eps = eps;
-  run(kernel_name("group_norm_forward", input.dtype), n * groups, 1, p);
+  run(kForward[input.dtype], n * groups, 1, p);
 }
 
 void native_group_norm_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out,
@@ -61,9 +66,9 @@ void native_group_norm_backward(const Out& dx, const Out& dw, const Out& db, con
   p.grad_bias = numbers_of(db);
   const Workspace sums(static_cast<size_t>(2 * n * channels) * sizeof(double));
   p.sums = sums.data<double>();
-  run(kernel_name("group_norm_sums", input.dtype), n * channels, kThreads / 32, p);
-  if (dx.defined()) run(kernel_name("group_norm_gradient", input.dtype), n * groups, 1, p);
-  if (dw.defined() || db.defined()) run("group_norm_parameters", channels, kThreads, p);
+  run(kSums[input.dtype], n * channels, kThreads / 32, p);
+  if (dx.defined()) run(kGradient[input.dtype], n * groups, 1, p);
+  if (dw.defined() || db.defined()) run(kParameters, channels, kThreads, p);
 }
 
 }  // namespace

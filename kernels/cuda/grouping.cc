@@ -14,6 +14,11 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+
+const Kernel kCount(kImage, "grouping_count");
+const Kernel kScan(kImage, "grouping_scan");
+const Kernel kMove(kImage, "grouping_move");
+const Kernel kPlaces(kImage, "grouping_places");
 constexpr int64_t kUnitsInBlock = 8;
 constexpr int64_t kDigits = 256;
 constexpr int64_t kMostUnits = 4096;
@@ -66,21 +71,20 @@ void Grouping::sort() {
     pass.positions = shift == 0 ? nullptr : position_buffers_[current_];
     pass.places_out = place_buffers_[1 - current_];
     pass.positions_out = position_buffers_[1 - current_];
-    launch(kImage, "grouping_count", {.blocks = {blocks, 1, 1}, .threads = kThreads}, pass);
-    launch(kImage, "grouping_scan",
-           {.blocks = {kDigits / kUnitsInBlock, 1, 1}, .threads = kThreads}, pass);
-    launch(kImage, "grouping_move", {.blocks = {blocks, 1, 1}, .threads = kThreads}, pass);
+    launch(kCount, {.blocks = {blocks, 1, 1}, .threads = kThreads}, pass);
+    launch(kScan, {.blocks = {kDigits / kUnitsInBlock, 1, 1}, .threads = kThreads}, pass);
+    launch(kMove, {.blocks = {blocks, 1, 1}, .threads = kThreads}, pass);
     current_ = 1 - current_;
   }
 }
 
-IndexList index_list(const char* op, const In& indices, int64_t size, bool wraps) {
+IndexList index_list(const FaultKind& fault, const In& indices, int64_t size, bool wraps) {
   IndexList list{};
   list.data = indices.address;
   list.count = indices.numel;
   list.size = size;
   list.low = wraps ? -size : 0;
-  list.fault = fault_place(op, "index out of range");
+  list.fault = fault_place(fault);
   list.skipped = kNever;
   list.kind = indices.dtype == DType::kI32 ? IndexList::Kind::kI32 : IndexList::Kind::kI64;
   return list;
@@ -88,8 +92,8 @@ IndexList index_list(const char* op, const In& indices, int64_t size, bool wraps
 
 void add_index_places(const IndexPlaces& params) {
   if (params.count == 0) return;
-  launch(kImage, "grouping_places",
-         {.blocks = {blocks_for(params.count, kThreads), 1, 1}, .threads = kThreads}, params);
+  launch(kPlaces, {.blocks = {blocks_for(params.count, kThreads), 1, 1}, .threads = kThreads},
+         params);
 }
 
 void read_places(uint32_t* places, const IndexList& list) {

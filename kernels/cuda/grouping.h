@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cuda/fault_kind.h"
 #include "core/kernel_arguments.h"
 #include "kernels/cuda/grouping_params.h"
 #include "kernels/cuda/workspace.h"
@@ -33,9 +34,11 @@ class Grouping {
   int current_ = 0;
 };
 
-/// `indices`, contiguous, of a dimension of `size`. Out of range is what `op` calls a fault.
+/// What kernels of `op` note for an index that there is not.
+inline FaultKind index_fault(const char* op) { return {op, "index out of range"}; }
+/// `indices`, contiguous, of a dimension of `size`. `fault` is noted for what is out of range.
 /// `wraps`: negative ones count from the end.
-IndexList index_list(const char* op, const In& indices, int64_t size, bool wraps = false);
+IndexList index_list(const FaultKind& fault, const In& indices, int64_t size, bool wraps = false);
 
 /// Queues the kernel. The largest place must be below kNoPlace.
 void add_index_places(const IndexPlaces& params);

@@ -2,12 +2,16 @@
 
 #include "core/library.h"
 #include "kernels/cuda/im2col.fatbin.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+const UnitKernels kIm2col(kImage, "im2col");
+const DTypeKernels kCol2im(kImage, "col2im",
+                           {DType::kBool, DType::kF32, DType::kBF16, DType::kF16, DType::kF64});
 
 Im2col params_of(const Out& to, const In& from, const TensorArg& images, IntList kernel_size,
                  IntList dilation, IntList padding, IntList stride) {
@@ -28,9 +32,9 @@ Im2col params_of(const Out& to, const In& from, const TensorArg& images, IntList
   return p;
 }
 
-void run(const std::string& kernel, const Im2col& p) {
-  launch(kImage, kernel.c_str(),
-         {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+void run(Kernel kernel, const Im2col& p) {
+  launch(kernel, {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0},
+         p);
 }
 
 void im2col(const Out& out, const In& self, IntList kernel_size, IntList dilation, IntList padding,
@@ -42,7 +46,7 @@ void im2col(const Out& out, const In& self, IntList kernel_size, IntList dilatio
   p.row = Cutter(p.counts[1], rows * p.counts[1]);
   p.tap = Cutter(p.counts[0], rows);
   p.tap_row = Cutter(p.kernel[1], taps);
-  run(bits_kernel_name("im2col", out.dtype), p);
+  run(kIm2col[size_of(out.dtype)], p);
 }
 
 void col2im(const Out& out, const In& self, IntList, IntList kernel_size, IntList dilation,
@@ -51,7 +55,7 @@ void col2im(const Out& out, const In& self, IntList, IntList kernel_size, IntLis
   Im2col p = params_of(out, self, out, kernel_size, dilation, padding, stride);
   p.plane = Cutter(p.image[0] * p.image[1], p.numel);
   p.row = Cutter(p.image[1], p.image[0] * p.image[1]);
-  run(kernel_name("col2im", out.dtype), p);
+  run(kCol2im[out.dtype], p);
 }
 
 }  // namespace

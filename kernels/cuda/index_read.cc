@@ -1,12 +1,11 @@
 #include "kernels/cuda/index_read.h"
 
-#include <fmt/format.h>
-
 #include "core/device_runtime.h"
 #include "core/library.h"
 #include "kernels/cuda/grouping.h"
 #include "kernels/cuda/index_read.fatbin.h"
 #include "kernels/cuda/indexed_tensor.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/walk_plan.h"
 
@@ -16,10 +15,16 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
+const UnitKernels kRead(kImage, "index_read", 16);
+const UnitKernels kGather(kImage, "index_gather");
+const UnitKernels kTriangle(kImage, "index_triangle");
+const FaultKind kOfEmbedding = index_fault("embedding");
+const FaultKind kOfIndexSelect = index_fault("index_select");
+const FaultKind kOfGather = index_fault("gather");
+
 template <class Params>
-void launch_for(const char* kernel, int64_t unit, int64_t count, const Params& params) {
-  launch(kImage, fmt::format("{}_{}", kernel, unit).c_str(),
-         {.blocks = {blocks_for(count, kThreads * 4), 1, 1}, .threads = kThreads}, params);
+void launch_for(Kernel kernel, int64_t count, const Params& params) {
+  launch(kernel, {.blocks = {blocks_for(count, kThreads * 4), 1, 1}, .threads = kThreads}, params);
 }
 
 int64_t size_of_element(const TensorArg& tensor) {
@@ -34,14 +39,14 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 
 void embedding(const Out& out, const In& weight, const In& indices, int64_t, bool, bool) {
   read_indexed(out, weight, indexed_along(weight, 0, indices.numel),
-               index_list("embedding", indices, weight.size(0)));
+               index_list(kOfEmbedding, indices, weight.size(0)));
 }
 
 void index_select(const Out& out, const In& self, int64_t dim, const In& index) {
   const In from = at_least_1d(self);
   const int d = static_cast<int>(dim < 0 ? dim + from.rank : dim);
   read_indexed(out, from, indexed_along(from, dim, index.numel),
-               index_list("index_select", index, from.size(d)));
+               index_list(kOfIndexSelect, index, from.size(d)));
 }
 
 void gather(const Out& out, const In& self_any, int64_t dim, const In& index_any, bool) {
@@ -51,8 +56,8 @@ void gather(const Out& out, const In& self_any, int64_t dim, const In& index_any
   const int d = static_cast<int>(dim < 0 ? dim + self.rank : dim);
   Dims strides = to_dims(self.strides());
   strides[static_cast<size_t>(d)] = 0;
-  launch_for("index_gather", size_of_element(self), index.numel,
-             Gather{.list = index_list("gather", index, self.size(d)),
+  launch_for(kGather[size_of(self.dtype)], index.numel,
+             Gather{.list = index_list(kOfGather, index, self.size(d)),
                     .from = self.address,
                     .to = out.address,
                     .stride = self.stride(d),
@@ -61,7 +66,7 @@ void gather(const Out& out, const In& self_any, int64_t dim, const In& index_any
 
 void copy_triangle(const Out& out, const In& self, bool lower, int64_t diagonal) {
   if (self.numel == 0) return;
-  launch_for("index_triangle", size_of_element(self), self.numel,
+  launch_for(kTriangle[size_of(self.dtype)], self.numel,
              Triangle{.from = self.address,
                       .to = out.address,
                       .count = self.numel,
@@ -103,7 +108,7 @@ void read_indexed(const Out& to, const In& from, const IndexedTensor& indexed,
   const auto units = [&](int64_t elements) { return elements * size_of_element(from) / unit; };
   Dims after_strides = indexed.after_strides;
   for (int64_t& stride : after_strides) stride = units(stride);
-  launch_for("index_read", unit, bytes / unit,
+  launch_for(kRead[static_cast<size_t>(unit)], bytes / unit,
              IndexedRead{.list = list,
                          .from = from.address,
                          .to = to.address,

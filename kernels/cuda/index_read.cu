@@ -50,18 +50,18 @@ __device__ void copy_triangle(const Triangle& p) {
 
 }  // namespace
 
-LS_CUDA_KERNEL(index_read_1, IndexedRead, 256) { read_indexed<uint8_t>(p); }
-LS_CUDA_KERNEL(index_read_2, IndexedRead, 256) { read_indexed<uint16_t>(p); }
-LS_CUDA_KERNEL(index_read_4, IndexedRead, 256) { read_indexed<uint32_t>(p); }
-LS_CUDA_KERNEL(index_read_8, IndexedRead, 256) { read_indexed<uint64_t>(p); }
-LS_CUDA_KERNEL(index_read_16, IndexedRead, 256) { read_indexed<uint4>(p); }
-LS_CUDA_KERNEL(index_gather_1, Gather, 256) { gather<uint8_t>(p); }
-LS_CUDA_KERNEL(index_gather_2, Gather, 256) { gather<uint16_t>(p); }
-LS_CUDA_KERNEL(index_gather_4, Gather, 256) { gather<uint32_t>(p); }
-LS_CUDA_KERNEL(index_gather_8, Gather, 256) { gather<uint64_t>(p); }
-LS_CUDA_KERNEL(index_triangle_1, Triangle, 256) { copy_triangle<uint8_t>(p); }
-LS_CUDA_KERNEL(index_triangle_2, Triangle, 256) { copy_triangle<uint16_t>(p); }
-LS_CUDA_KERNEL(index_triangle_4, Triangle, 256) { copy_triangle<uint32_t>(p); }
-LS_CUDA_KERNEL(index_triangle_8, Triangle, 256) { copy_triangle<uint64_t>(p); }
+LS_CUDA_KERNEL(index_read_b1, IndexedRead, 256) { read_indexed<uint8_t>(p); }
+LS_CUDA_KERNEL(index_read_b2, IndexedRead, 256) { read_indexed<uint16_t>(p); }
+LS_CUDA_KERNEL(index_read_b4, IndexedRead, 256) { read_indexed<uint32_t>(p); }
+LS_CUDA_KERNEL(index_read_b8, IndexedRead, 256) { read_indexed<uint64_t>(p); }
+LS_CUDA_KERNEL(index_read_b16, IndexedRead, 256) { read_indexed<uint4>(p); }
+LS_CUDA_KERNEL(index_gather_b1, Gather, 256) { gather<uint8_t>(p); }
+LS_CUDA_KERNEL(index_gather_b2, Gather, 256) { gather<uint16_t>(p); }
+LS_CUDA_KERNEL(index_gather_b4, Gather, 256) { gather<uint32_t>(p); }
+LS_CUDA_KERNEL(index_gather_b8, Gather, 256) { gather<uint64_t>(p); }
+LS_CUDA_KERNEL(index_triangle_b1, Triangle, 256) { copy_triangle<uint8_t>(p); }
+LS_CUDA_KERNEL(index_triangle_b2, Triangle, 256) { copy_triangle<uint16_t>(p); }
+LS_CUDA_KERNEL(index_triangle_b4, Triangle, 256) { copy_triangle<uint32_t>(p); }
+LS_CUDA_KERNEL(index_triangle_b8, Triangle, 256) { copy_triangle<uint64_t>(p); }
 
 }  // namespace lockstep::cuda

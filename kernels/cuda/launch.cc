@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-Fault* fault_place(const std::string& op, const std::string& what) {
+Fault* fault_place(const FaultKind& kind) {
   const Device device = kernel_stream().device;
-  return static_cast<Runtime&>(require_runtime(device)).faults(device.index).place(op, what);
+  return static_cast<Runtime&>(*device_runtime(DeviceType::kCUDA)).faults(device.index).place(kind);
 }
 
 }  // namespace lockstep::cuda

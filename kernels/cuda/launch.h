@@ -1,10 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <type_traits>
 
 #include "core/cuda/fault.h"
+#include "core/cuda/fault_kind.h"
 #include "core/cuda/launch.h"
 #include "core/kernel_scope.h"
 
@@ -12,16 +12,9 @@ namespace lockstep::cuda {
 
 /// Queues a kernel on the stream of the operator's call: see core/cuda/launch.h.
 template <class Params>
-void launch(std::span<const void* const> images, const char* kernel, const LaunchShape& shape,
-            const Params& params) {
+void launch(Kernel kernel, const LaunchShape& shape, const Params& params) {
   static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
-  launch(kernel_stream(), images, kernel, shape, &params);
-}
-/// For a kernel of one module: `launch(kImage, "softmax_f32", shape, params)`, kImage being what
-/// NAME.fatbin.h defines.
-template <class Params>
-void launch(const void* image, const char* kernel, const LaunchShape& shape, const Params& params) {
-  launch(std::span(&image, 1), kernel, shape, params);
+  launch(kernel_stream(), kernel, shape, &params);
 }
 
 /// Blocks for `items` pieces of work when each block takes `per_block` at a time and goes on with
@@ -32,6 +25,6 @@ constexpr unsigned blocks_for(int64_t items, int64_t per_block, int64_t most = 1
 
 /// Where kernels of this call note that an element is none that the operator takes; they go on
 /// without it, and the next synchronisation throws "[op] what: expected ..., got ...".
-Fault* fault_place(const std::string& op, const std::string& what);
+Fault* fault_place(const FaultKind& kind);
 
 }  // namespace lockstep::cuda

@@ -1,12 +1,11 @@
 #include "kernels/cuda/loss.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 
 #include "core/library.h"
 #include "core/ops/loss.h"
 #include "kernels/cuda/grouping.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/loss.fatbin.h"
 #include "kernels/cuda/rows.h"
@@ -16,12 +15,23 @@ namespace lockstep::cuda {
 
 namespace {
 
+const DTypeKernels kNll(kImage, "loss_nll");
+const DTypeKernels kNllBackward(kImage, "loss_nll_backward");
+const DTypeKernels kRows(kImage, "loss_cross_entropy_rows");
+const DTypeKernels kTotal(kImage, "loss_cross_entropy_total");
+const DTypeKernels kBackward(kImage, "loss_cross_entropy_backward");
+const Kernel kUsedTargets(kImage, "loss_used_targets");
+constexpr const char* kOutOfRange = "target out of range";
+const FaultKind kOfNllLoss("nll_loss", kOutOfRange);
+const FaultKind kOfNllLossBackward("nll_loss_backward", kOutOfRange);
+const FaultKind kOfCrossEntropy("cross_entropy_loss", kOutOfRange);
+
 bool is_none(int64_t reduction) { return reduction == static_cast<int64_t>(Reduction::kNone); }
 bool is_mean(int64_t reduction) { return reduction == static_cast<int64_t>(Reduction::kMean); }
 
-IndexList target_list(const char* op, const In& target, int64_t classes, int64_t ignore_index) {
-  IndexList list = index_list(op, target, classes);
-  list.fault = fault_place(op, "target out of range");
+IndexList target_list(const FaultKind& fault, const In& target, int64_t classes,
+                      int64_t ignore_index) {
+  IndexList list = index_list(fault, target, classes);
   list.skipped = ignore_index;
   if (target.dtype == DType::kU8) list.kind = IndexList::Kind::kU8;
   return list;
@@ -31,17 +41,15 @@ IndexList target_list(const char* op, const In& target, int64_t classes, int64_t
 unsigned row_blocks(int64_t rows) { return blocks_for(rows, 1, 132 * 64); }
 
 template <class Params>
-void launch_for(const char* kernel, DType dtype, unsigned blocks, unsigned threads,
-                const Params& params) {
-  launch(kImage, fmt::format("loss_{}_{}", kernel, suffix(dtype)).c_str(),
-         {.blocks = {blocks, 1, 1}, .threads = threads}, params);
+void launch_for(Kernel kernel, unsigned blocks, unsigned threads, const Params& params) {
+  launch(kernel, {.blocks = {blocks, 1, 1}, .threads = threads}, params);
 }
 
 void nll_loss_forward(const Out& out, const Out& total_weight, const In& self, const In& target,
                       const In& weight, int64_t reduction, int64_t ignore_index) {
   const int64_t classes = self.size(-1);
-  launch_for("nll", self.dtype, 1, kTotalThreads,
-             NllLoss{.targets = target_list("nll_loss", target, classes, ignore_index),
+  launch_for(kNll[self.dtype], 1, kTotalThreads,
+             NllLoss{.targets = target_list(kOfNllLoss, target, classes, ignore_index),
                      .x = self.address,
                      .weight = weight.defined() ? weight.address : nullptr,
                      .out = out.address,
@@ -59,8 +67,8 @@ void nll_loss_backward(const Out& out, const In& grad_output, const In& self, co
   if (out.numel == 0) return;
   const int64_t classes = self.size(-1);
   launch_for(
-      "nll_backward", self.dtype, blocks_for(out.numel, 256 * 4), 256,
-      NllLossBackward{.targets = target_list("nll_loss_backward", target, classes, ignore_index),
+      kNllBackward[self.dtype], blocks_for(out.numel, 256 * 4), 256,
+      NllLossBackward{.targets = target_list(kOfNllLossBackward, target, classes, ignore_index),
                       .weight = weight.defined() ? weight.address : nullptr,
                       .grads = grad_output.address,
                       .total_weight = is_mean(reduction) ? total_weight.address : nullptr,
@@ -73,13 +81,13 @@ void nll_loss_backward(const Out& out, const In& grad_output, const In& self, co
 void fused_cross_entropy(const Out& out, const Out& logsumexp, const In& self, const In& target,
                          int64_t reduction, int64_t ignore_index) {
   const int64_t rows = self.size(0), classes = self.size(1);
-  const IndexList targets = target_list("cross_entropy_loss", target, classes, ignore_index);
+  const IndexList targets = target_list(kOfCrossEntropy, target, classes, ignore_index);
   std::optional<Workspace> losses;
   if (!is_none(reduction)) {
     losses.emplace(static_cast<size_t>(rows) * size_of(logsumexp.dtype));
   }
   if (rows != 0) {
-    launch_for("cross_entropy_rows", self.dtype, row_blocks(rows), kRowThreads,
+    launch_for(kRows[self.dtype], row_blocks(rows), kRowThreads,
                CrossEntropyRows{.targets = targets,
                                 .x = self.address,
                                 .logsumexp = logsumexp.address,
@@ -89,7 +97,7 @@ void fused_cross_entropy(const Out& out, const Out& logsumexp, const In& self, c
                                 .classes = classes});
   }
   if (is_none(reduction)) return;
-  launch_for("cross_entropy_total", self.dtype, 1, kTotalThreads,
+  launch_for(kTotal[self.dtype], 1, kTotalThreads,
              CrossEntropyTotal{.targets = targets,
                                .losses = losses->data(),
                                .out = out.address,
@@ -102,13 +110,13 @@ void fused_cross_entropy_backward(const Out& out, const In& grad_output, const I
                                   int64_t ignore_index) {
   const int64_t rows = self.size(0), classes = self.size(1);
   if (out.numel == 0) return;
-  const IndexList targets = target_list("cross_entropy_loss", target, classes, ignore_index);
+  const IndexList targets = target_list(kOfCrossEntropy, target, classes, ignore_index);
   const Workspace used(sizeof(int64_t));
   if (is_mean(reduction)) {
-    launch(kImage, "loss_used_targets", {.blocks = {1, 1, 1}, .threads = kTotalThreads},
+    launch(kUsedTargets, {.blocks = {1, 1, 1}, .threads = kTotalThreads},
            UsedTargets{targets, used.data<int64_t>()});
   }
-  launch_for("cross_entropy_backward", self.dtype, row_blocks(rows), kRowThreads,
+  launch_for(kBackward[self.dtype], row_blocks(rows), kRowThreads,
              CrossEntropyBackward{.targets = targets,
                                   .x = self.address,
                                   .logsumexp = logsumexp.address,

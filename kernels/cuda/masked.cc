@@ -1,7 +1,5 @@
 #include "kernels/cuda/masked.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/check.h"
@@ -10,11 +8,11 @@
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/indexed_tensor.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/masked.fatbin.h"
 #include "kernels/cuda/walk_plan.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/lanes.h"
 
 namespace lockstep::cuda {
 
@@ -22,11 +20,19 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
+const Kernel kCount(kImage, "masked_count");
+const Kernel kAddUp(kImage, "masked_add_up");
+const Kernel kFind(kImage, "masked_find");
+const Kernel kCoordinates(kImage, "masked_coordinates");
+const UnitKernels kRead(kImage, "masked_read");
+const UnitKernels kWrite(kImage, "masked_write");
+const DTypeKernels kCompare = kernels_of_lanes(kImage, "masked_compare");
+const FaultKind kTooShort("masked_scatter", "the source is too short to fill the mask");
+
 template <class Params>
-void launch_for(const std::string& kernel, int64_t items, const Params& params) {
+void launch_for(Kernel kernel, int64_t items, const Params& params) {
   if (items == 0) return;
-  launch(kImage, kernel.c_str(),
-         {.blocks = {blocks_for(items, kThreads), 1, 1}, .threads = kThreads}, params);
+  launch(kernel, {.blocks = {blocks_for(items, kThreads), 1, 1}, .threads = kThreads}, params);
 }
 
 int64_t chunks_of(int64_t count) { return (count + FindChosen::kChunk - 1) / FindChosen::kChunk; }
@@ -53,9 +59,9 @@ class Chosen {
                           .chunk_starts = num_chosen() + 1,
                           .chosen = num_chosen() + 1 + chunks,
                           .num_chosen = num_chosen()};
-    launch_for("masked_count", chunks * kThreads, find);
-    launch_for("masked_add_up", 1, find);
-    launch_for("masked_find", chunks * kThreads, find);
+    launch_for(kCount, chunks * kThreads, find);
+    launch_for(kAddUp, 1, find);
+    launch_for(kFind, chunks * kThreads, find);
   }
   int64_t* num_chosen() const { return memory_.data<int64_t>(); }
   const int64_t* numbers() const { return num_chosen() + 1 + chunks_of(count_); }
@@ -89,7 +95,7 @@ Tensor nonzero(const Tensor& self) {
   for (size_t d = 0; d < static_cast<size_t>(rank); ++d) {
     write.sizes[d] = AnyDivider(std::max<int64_t>(self.sizes()[d], 1), self.numel());
   }
-  launch_for("masked_coordinates", rank == 0 ? 0 : write.count, write);
+  launch_for(kCoordinates, rank == 0 ? 0 : write.count, write);
   return result;
 }
 
@@ -103,7 +109,7 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const Dims sizes = broadcast("masked_select", self.sizes(), mask.sizes());
   const Chosen chosen(In(*mask.impl()), sizes);
   const Tensor result = empty_tensor({chosen.size(self.device())}, self.dtype(), self.device());
-  launch_for(fmt::format("masked_read_{}", size_of(self.dtype())), result.numel(),
+  launch_for(kRead[size_of(self.dtype())], result.numel(),
              ReadChosen{.chosen = chosen.numbers(),
                         .from = self.data(),
                         .to = result.data(),
@@ -119,25 +125,13 @@ void masked_scatter(const Out& out, const In& self, const In& mask, const In& gi
   if (out.numel == 0) return;
   const Chosen chosen(mask, out.sizes());
   // One thread also where the source is empty: it looks whether it is too short.
-  launch_for(fmt::format("masked_write_{}", size_of(out.dtype)), std::max<int64_t>(source.numel, 1),
+  launch_for(kWrite[size_of(out.dtype)], std::max<int64_t>(source.numel, 1),
              WriteChosen{.chosen = chosen.numbers(),
                          .num_chosen = chosen.num_chosen(),
                          .from = source.address,
                          .to = out.address,
                          .count = source.numel,
-                         .fault = fault_place("masked_scatter",
-                                              "the source is too short to fill the mask")});
-}
-
-const char* lane_suffix(DType dtype) {
-  switch (natural_lane(dtype)) {
-    case Lane::kF32:
-      return "f32";
-    case Lane::kF64:
-      return "f64";
-    default:
-      return "i64";
-  }
+                         .fault = fault_place(kTooShort)});
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
@@ -152,7 +146,7 @@ bool equal(const Tensor& self, const Tensor& other) {
   const KernelScope scope(self.device());
   const Workspace differs(sizeof(uint32_t));
   zero_bytes(differs.data(), sizeof(uint32_t));
-  launch_for(fmt::format("masked_compare_{}", lane_suffix(self.dtype())), self.numel(),
+  launch_for(kCompare[self.dtype()], self.numel(),
              Compare{.a = self.data(),
                      .b = other.data(),
                      .dtype = self.dtype(),

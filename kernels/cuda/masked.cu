@@ -120,14 +120,14 @@ LS_CUDA_KERNEL(masked_coordinates, WriteCoordinates, kThreads) {
   }
 }
 
-LS_CUDA_KERNEL(masked_read_1, ReadChosen, kThreads) { read_chosen<uint8_t>(p); }
-LS_CUDA_KERNEL(masked_read_2, ReadChosen, kThreads) { read_chosen<uint16_t>(p); }
-LS_CUDA_KERNEL(masked_read_4, ReadChosen, kThreads) { read_chosen<uint32_t>(p); }
-LS_CUDA_KERNEL(masked_read_8, ReadChosen, kThreads) { read_chosen<uint64_t>(p); }
-LS_CUDA_KERNEL(masked_write_1, WriteChosen, kThreads) { write_chosen<uint8_t>(p); }
-LS_CUDA_KERNEL(masked_write_2, WriteChosen, kThreads) { write_chosen<uint16_t>(p); }
-LS_CUDA_KERNEL(masked_write_4, WriteChosen, kThreads) { write_chosen<uint32_t>(p); }
-LS_CUDA_KERNEL(masked_write_8, WriteChosen, kThreads) { write_chosen<uint64_t>(p); }
+LS_CUDA_KERNEL(masked_read_b1, ReadChosen, kThreads) { read_chosen<uint8_t>(p); }
+LS_CUDA_KERNEL(masked_read_b2, ReadChosen, kThreads) { read_chosen<uint16_t>(p); }
+LS_CUDA_KERNEL(masked_read_b4, ReadChosen, kThreads) { read_chosen<uint32_t>(p); }
+LS_CUDA_KERNEL(masked_read_b8, ReadChosen, kThreads) { read_chosen<uint64_t>(p); }
+LS_CUDA_KERNEL(masked_write_b1, WriteChosen, kThreads) { write_chosen<uint8_t>(p); }
+LS_CUDA_KERNEL(masked_write_b2, WriteChosen, kThreads) { write_chosen<uint16_t>(p); }
+LS_CUDA_KERNEL(masked_write_b4, WriteChosen, kThreads) { write_chosen<uint32_t>(p); }
+LS_CUDA_KERNEL(masked_write_b8, WriteChosen, kThreads) { write_chosen<uint64_t>(p); }
 LS_CUDA_KERNEL(masked_compare_f32, Compare, kThreads) { compare<float>(p); }
 LS_CUDA_KERNEL(masked_compare_f64, Compare, kThreads) { compare<double>(p); }
 LS_CUDA_KERNEL(masked_compare_i64, Compare, kThreads) { compare<int64_t>(p); }

@@ -1,9 +1,10 @@
 #include "kernels/cuda/matmul.h"
 
+#include "core/check.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/kernel_scope.h"
 #include "core/library.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.fatbin.h"
 #include "kernels/cuda/matmul_lt.h"
@@ -13,32 +14,9 @@ namespace lockstep::cuda {
 
 namespace {
 
-const char* kernel_for(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return "matmul_f64";
-    case DType::kF32:
-      return "matmul_f32";
-    case DType::kBF16:
-      return "matmul_bf16";
-    case DType::kF16:
-      return "matmul_f16";
-    case DType::kI64:
-      return "matmul_i64";
-    case DType::kI32:
-      return "matmul_i32";
-    case DType::kI16:
-      return "matmul_i16";
-    case DType::kI8:
-      return "matmul_i8";
-    case DType::kU8:
-      return "matmul_u8";
-    case DType::kBool:
-      break;
-  }
-  throw DTypeError(
-      "[gemm] matrices of bool have no product: expected numbers. Cast with to(dtype).");
-}
+const DTypeKernels kTiles(kImage, "matmul",
+                          {DType::kF64, DType::kF32, DType::kBF16, DType::kF16, DType::kI64,
+                           DType::kI32, DType::kI16, DType::kI8, DType::kU8});
 
 MatmulOperand operand(const Factor& factor) {
   return {factor.data, factor.transposed ? 1 : factor.ld, factor.transposed ? factor.ld : 1,
@@ -104,8 +82,10 @@ MatmulTiles tiles_of(const Product& p) {
 
 void multiply_by_tiles(const Product& product) {
   if (product.batch <= 0 || product.m <= 0 || product.n <= 0) return;
+  LS_CHECK(product.dtype != DType::kBool, DTypeError,
+           "[gemm] matrices of bool have no product: expected numbers. Cast with to(dtype).");
   const MatmulTiles tiles = tiles_of(product);
-  launch(kImage, kernel_for(product.dtype),
+  launch(kTiles[product.dtype],
          {.blocks = {tiles.blocks(), 1, 1}, .threads = MatmulTiles::kThreads}, tiles);
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/library.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/row_kernels.h"
 #include "kernels/cuda/workspace.h"
 #include "kernels/norm_rows.h"
 
@@ -21,6 +21,13 @@ namespace lockstep::cuda {
 
 namespace {
 
+const RowKernels kForward(norm_forward::kImage, "norm");
+const RowKernels kBackward(norm_backward::kImage, "norm_backward");
+const DTypeKernels kPacked(norm_parameters::kImage, "norm_parameters", kFloatingDTypes, "_packed");
+const DTypeKernels kScalar(norm_parameters::kImage, "norm_parameters", kFloatingDTypes, "_scalar");
+const Kernel kJoinF32(norm_parameters::kImage, "norm_join_f32");
+const Kernel kJoinF64(norm_parameters::kImage, "norm_join_f64");
+
 NormVector vector_of(const TensorArg& tensor) {
   return {tensor.defined() ? tensor.address : nullptr, tensor.dtype};
 }
@@ -30,14 +37,13 @@ const void* address_of(const In& parameter) {
 }
 
 /// `y` is what the kernel writes.
-void launch_rows(const void* image, const char* family, DType dtype, const void* y,
-                 const NormRows& rows) {
+void launch_rows(const RowKernels& kernels, DType dtype, const void* y, const NormRows& rows) {
   if (rows.rows == 0) return;
   const auto aligned = [&](const void* at) { return rows_aligned(at, dtype, rows.n); };
   const RowWay way = row_way(dtype, rows.n,
                              aligned(rows.x) && aligned(rows.grad) && aligned(rows.weight) &&
                                  aligned(rows.bias) && aligned(y));
-  launch(image, row_kernel(family, dtype, way).c_str(),
+  launch(kernels(dtype, way),
          {.blocks = {blocks_for(rows.rows, rows_of_block(way)), 1, 1}, .threads = kRowThreads},
          rows);
 }
@@ -56,13 +62,13 @@ void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
   rows.n = norm_row_length(input, normalized_shape);
   rows.eps = eps;
   rows.centre = mean != nullptr;
-  launch_rows(norm_forward::kImage, "norm", input.dtype, rows.y, rows);
+  launch_rows(kForward, input.dtype, rows.y, rows);
 }
 
 void join_groups(const Out& result, const void* partial, int64_t groups, DType dtype) {
   const NormParametersJoin join{partial, groups, result.numel, vector_of(result)};
   const auto blocks = static_cast<unsigned>((result.numel + 31) / 32);
-  launch(norm_parameters::kImage, dtype == DType::kF64 ? "norm_join_f64" : "norm_join_f32",
+  launch(dtype == DType::kF64 ? kJoinF64 : kJoinF32,
          {.blocks = {blocks, 1, 1}, .threads = 32 * kNormRowThreads}, join);
 }
 
@@ -87,10 +93,8 @@ void parameter_gradients(const Out& dw, const Out& db, const NormRows& rows, DTy
   if (dw.defined()) parameters.partial_weight = weight.data();
   if (db.defined()) parameters.partial_bias = bias.data();
   if (groups > 0) {
-    const std::string name =
-        std::string("norm_parameters_") + suffix(dtype) + (aligned ? "_packed" : "_scalar");
     const auto tiles = static_cast<unsigned>((rows.n + 32 * pack - 1) / (32 * pack));
-    launch(norm_parameters::kImage, name.c_str(),
+    launch((aligned ? kPacked : kScalar)[dtype],
            {.blocks = {tiles, static_cast<unsigned>(groups), 1}, .threads = 32 * kNormRowThreads},
            parameters);
   }
@@ -112,7 +116,7 @@ void backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out, c
   rows.centre = mean.defined();
   if (dx.defined() && dx.numel > 0) {
     rows.dx = dx.address;
-    launch_rows(norm_backward::kImage, "norm_backward", input.dtype, rows.dx, rows);
+    launch_rows(kBackward, input.dtype, rows.dx, rows);
   }
   parameter_gradients(dw, db, rows, input.dtype);
 }

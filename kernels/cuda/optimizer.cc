@@ -1,15 +1,12 @@
 #include "kernels/cuda/optimizer.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
-#include <string>
 
 #include "core/library.h"
 #include "core/ops/optimizer.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/optimizer.fatbin.h"
-#include "kernels/cuda/rows.h"
 
 namespace lockstep::cuda {
 
@@ -17,17 +14,22 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
+const DTypeKernels kAdamW(kImage, "optimizer_adamw", {DType::kF32, DType::kF64});
+const DTypeKernels kSgd(kImage, "optimizer_sgd", {DType::kF32, DType::kF64});
+const DTypeKernels kSquareSums(kImage, "optimizer_square_sums", {DType::kF32, DType::kF64});
+const DTypeKernels kOrderedSum(kImage, "optimizer_ordered_sum", {DType::kF32, DType::kF64});
+
 /// Launches `kernel` over all tensors, as many of them at a time as its parameters have room for.
 /// Tensor i's states are those of `states[0][i]`, ...; a list may be empty.
 template <class Factors>
-void launch_steps(const std::string& kernel, const Factors& factors, const StepControl& control,
-                  OutList self, InList grads, const OutList (&states)[2], IntList decayed) {
+void launch_steps(Kernel kernel, const Factors& factors, const StepControl& control, OutList self,
+                  InList grads, const OutList (&states)[2], IntList decayed) {
   OptimizerStep<Factors> step{};
   step.factors = factors;
   step.control = control;
   const auto flush = [&] {
     if (step.parts != 0) {
-      launch(kImage, kernel.c_str(), {.blocks = {step.parts, 1, 1}, .threads = kThreads}, step);
+      launch(kernel, {.blocks = {step.parts, 1, 1}, .threads = kThreads}, step);
     }
     step.tensors = step.parts = 0;
   };
@@ -74,8 +76,7 @@ void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_s
                  double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf) {
   if (self.empty()) return;
   const auto run = [&]<class T>() {
-    launch_steps(fmt::format("optimizer_adamw_{}", suffix(self[0].dtype)),
-                 adamw_factors<T>(lr, beta1, beta2, weight_decay, eps, step),
+    launch_steps(kAdamW[self[0].dtype], adamw_factors<T>(lr, beta1, beta2, weight_decay, eps, step),
                  control_of(grad_scale, grad_factor, found_inf), self, grads,
                  {exp_avgs, exp_avg_sqs}, decayed);
   };
@@ -95,9 +96,8 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
                                 .of_buffer = nesterov ? static_cast<T>(momentum) : T(1),
                                 .decay = {T(0), static_cast<T>(weight_decay)},
                                 .has_momentum = has_momentum};
-    launch_steps(fmt::format("optimizer_sgd_{}", suffix(self[0].dtype)), factors,
-                 control_of(grad_scale, grad_factor, found_inf), self, grads,
-                 {has_momentum ? momentum_buffers : OutList(), OutList()}, decayed);
+    launch_steps(kSgd[self[0].dtype], factors, control_of(grad_scale, grad_factor, found_inf), self,
+                 grads, {has_momentum ? momentum_buffers : OutList(), OutList()}, decayed);
   };
   self[0].dtype == DType::kF64 ? run.template operator()<double>()
                                : run.template operator()<float>();
@@ -105,14 +105,12 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
 
 void block_square_sums(const Out& out, const In& self) {
   if (out.numel == 0) return;
-  launch(kImage, fmt::format("optimizer_square_sums_{}", suffix(self.dtype)).c_str(),
-         {.blocks = {blocks_for(out.numel, 1), 1, 1}, .threads = kThreads},
+  launch(kSquareSums[self.dtype], {.blocks = {blocks_for(out.numel, 1), 1, 1}, .threads = kThreads},
          BlockSquareSums{self.address, out.data<double>(), self.numel, out.numel});
 }
 
 void ordered_sum(const Out& out, const In& self) {
-  launch(kImage, fmt::format("optimizer_ordered_sum_{}", suffix(self.dtype)).c_str(),
-         {.blocks = {1, 1, 1}, .threads = kThreads},
+  launch(kOrderedSum[self.dtype], {.blocks = {1, 1, 1}, .threads = kThreads},
          OrderedSum{self.address, out.data<double>(), self.numel});
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/library.h"
 #include "kernels/cuda/copy.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pad.fatbin.h"
 #include "kernels/pad_overlap.h"
@@ -12,6 +12,9 @@
 namespace lockstep::cuda {
 
 namespace {
+
+const UnitKernels kPad(kImage, "pad");
+const DTypeKernels kPadBackward(kImage, "pad_backward");
 
 /// The part of a tensor that begins `offset` elements behind its start.
 template <class Arg>
@@ -60,20 +63,20 @@ Pad params_of(const TensorArg& plain, const TensorArg& padded, IntList padding, 
   return p;
 }
 
-void run(const std::string& kernel, const Pad& p) {
+void run(Kernel kernel, const Pad& p) {
   if (p.numel == 0) return;
-  launch(kImage, kernel.c_str(),
-         {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+  launch(kernel, {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0},
+         p);
 }
 
 template <bool kReflects>
 void pad(const Out& out, const In& self, IntList padding) {
-  run(bits_kernel_name("pad", out.dtype), params_of(self, out, padding, kReflects, false));
+  run(kPad[size_of(out.dtype)], params_of(self, out, padding, kReflects, false));
 }
 
 template <bool kReflects>
 void pad_backward(const Out& out, const In& grad, const In&, IntList padding) {
-  run(kernel_name("pad_backward", out.dtype), params_of(out, grad, padding, kReflects, true));
+  run(kPadBackward[out.dtype], params_of(out, grad, padding, kReflects, true));
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <optional>
 
 #include "core/check.h"
@@ -19,15 +17,6 @@ constexpr unsigned kThreads = 256;
 constexpr int64_t kMostElements = int64_t{1} << 31;  ///< that a kernel counts in 32 bits
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-struct KernelBook {
-  std::mutex mutex;
-  std::map<std::string, PointwiseKernel, std::less<>> kernels;
-};
-KernelBook& book() {
-  static auto* const instance = new KernelBook();
-  return *instance;
-}
 
 char letter(Lane lane) {
   switch (lane) {
@@ -59,40 +48,38 @@ PointwiseOperands operands_of(const StridedPlan& plan, const Out& out,
 }
 
 /// Which of the dense kernels takes the plan: that of f32, that of bf16, or none.
-const std::string* dense_kernel(const PointwiseKernel& kernel, const StridedPlan& plan,
-                                const PointwiseOperands& operands) {
-  if (!kernel.has_dense || plan.rank != 1) return nullptr;
+Kernel dense_kernel(const PointwiseKernel& kernel, const StridedPlan& plan,
+                    const PointwiseOperands& operands) {
+  if (!kernel.has_dense || plan.rank != 1) return {};
   std::optional<DType> element;
   for (int o = 0; o < plan.operands; ++o) {
     const DType dtype = operands.dtype[o];
     const int64_t stride = plan.strides[o][0];
     if (o > 0 && stride == 0) continue;  // one element, converted once
-    if (stride != static_cast<int64_t>(size_of(dtype))) return nullptr;
-    if (reinterpret_cast<uintptr_t>(plan.address[o]) % 16 != 0) return nullptr;
+    if (stride != static_cast<int64_t>(size_of(dtype))) return {};
+    if (reinterpret_cast<uintptr_t>(plan.address[o]) % 16 != 0) return {};
     if (kernel.lanes[static_cast<size_t>(o)] == Lane::kByte) {
-      if (!is_stored_as(dtype, Lane::kByte)) return nullptr;
+      if (!is_stored_as(dtype, Lane::kByte)) return {};
     } else if (element.value_or(dtype) != dtype) {
-      return nullptr;
+      return {};
     } else {
       element = dtype;
     }
   }
-  if (element == DType::kF32) return &kernel.dense_f32;
-  return element == DType::kBF16 ? &kernel.dense_bf16 : nullptr;
+  if (element == DType::kF32) return kernel.dense_f32;
+  return element == DType::kBF16 ? kernel.dense_bf16 : Kernel();
 }
 
-void launch_dense(const std::string& name, const StridedPlan& plan,
-                  const PointwiseOperands& operands) {
+void launch_dense(Kernel kernel, const StridedPlan& plan, const PointwiseOperands& operands) {
   DensePointwise params{operands, plan.numel, {}};
   for (int o = 1; o < plan.operands; ++o) params.is_single[o] = plan.strides[o][0] == 0;
   constexpr int64_t kPerThread = 8;
-  launch(pointwise_images(), name.c_str(),
+  launch(kernel,
          {.blocks = {blocks_for(plan.numel, kThreads * kPerThread), 1, 1}, .threads = kThreads},
          params);
 }
 
-void launch_strided(const std::string& name, const StridedPlan& plan,
-                    const PointwiseOperands& operands) {
+void launch_strided(Kernel kernel, const StridedPlan& plan, const PointwiseOperands& operands) {
   LS_CHECK(plan.rank <= StridedPointwise::kMaxRank, ShapeError,
            "[kernel] too many dimensions that are not neighbours in memory: expected at most {} on "
            "cuda, got {}. Call contiguous() first.",
@@ -107,26 +94,26 @@ void launch_strided(const std::string& name, const StridedPlan& plan,
     for (int o = 0; o < plan.operands; ++o) params.strides[o][i] = plan.strides[o][i];
   }
   constexpr int64_t kPerThread = 4;
-  launch(pointwise_images(), name.c_str(),
+  launch(kernel,
          {.blocks = {blocks_for(plan.numel, kThreads * kPerThread), 1, 1}, .threads = kThreads},
          params);
 }
 
 /// Halves the outermost dimension until all elements can be counted.
-void launch_parts(const std::string& name, StridedPlan plan, const PointwiseOperands& operands) {
-  if (plan.numel < kMostElements) return launch_strided(name, plan, operands);
+void launch_parts(Kernel kernel, StridedPlan plan, const PointwiseOperands& operands) {
+  if (plan.numel < kMostElements) return launch_strided(kernel, plan, operands);
   const int last = plan.rank - 1;
   const int64_t whole = plan.sizes[last];
   const int64_t others = plan.numel / whole;
   plan.sizes[last] = whole / 2;
   plan.numel = others * plan.sizes[last];
-  launch_parts(name, plan, operands);
+  launch_parts(kernel, plan, operands);
   for (int o = 0; o < plan.operands; ++o) {
     plan.address[o] += plan.strides[o][last] * plan.sizes[last];
   }
   plan.sizes[last] = whole - plan.sizes[last];
   plan.numel = others * plan.sizes[last];
-  launch_parts(name, plan, operands);
+  launch_parts(kernel, plan, operands);
 }
 
 }  // namespace
@@ -149,29 +136,24 @@ std::string functor_name(std::string_view type) {
   return name;
 }
 
-const PointwiseKernel& pointwise_kernel(std::string_view functor, std::span<const Lane> lanes) {
+PointwiseKernel pointwise_kernel(const std::string& functor, std::span<const Lane> lanes) {
   PointwiseKernel kernel{};
-  kernel.strided = "pointwise_" + std::string(functor) + "_";
+  std::string name = "pointwise_" + functor + "_";
   kernel.has_dense = true;
   bool any_f32 = false;
   for (size_t i = 0; i < lanes.size(); ++i) {
-    kernel.strided += letter(lanes[i]);
+    name += letter(lanes[i]);
     kernel.lanes[i] = lanes[i];
     any_f32 = any_f32 || lanes[i] == Lane::kF32;
     kernel.has_dense = kernel.has_dense && (lanes[i] == Lane::kF32 || lanes[i] == Lane::kByte);
   }
+  kernel.strided = Kernel(pointwise_images(), name);
   kernel.has_dense = kernel.has_dense && any_f32;
-  kernel.dense_f32 = kernel.strided + "_f32";
-  kernel.dense_bf16 = kernel.strided + "_bf16";
-  const std::lock_guard lock(book().mutex);
-  return book().kernels.try_emplace(kernel.strided, kernel).first->second;
-}
-
-std::vector<PointwiseKernel> pointwise_kernels() {
-  const std::lock_guard lock(book().mutex);
-  std::vector<PointwiseKernel> all;
-  for (const auto& [name, kernel] : book().kernels) all.push_back(kernel);
-  return all;
+  if (kernel.has_dense) {
+    kernel.dense_f32 = Kernel(pointwise_images(), name + "_f32");
+    kernel.dense_bf16 = Kernel(pointwise_images(), name + "_bf16");
+  }
+  return kernel;
 }
 
 void pointwise(const PointwiseKernel& kernel, const Out& out,
@@ -182,8 +164,8 @@ void pointwise(const PointwiseKernel& kernel, const Out& out,
   StridedPlan plan;
   make_plan(plan, out, std::span(tensors.data(), inputs.size()));
   const PointwiseOperands operands = operands_of(plan, out, inputs, functor);
-  if (const std::string* const dense = dense_kernel(kernel, plan, operands)) {
-    launch_dense(*dense, plan, operands);
+  if (const Kernel dense = dense_kernel(kernel, plan, operands); dense.number() != 0) {
+    launch_dense(dense, plan, operands);
   } else {
     launch_parts(kernel.strided, plan, operands);
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
+#include "core/cuda/kernel.h"
 #include "core/kernel_arguments.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/integer_division.h"
@@ -18,9 +18,9 @@ namespace lockstep::cuda {
 /// Kernels of one functor in one choice of lanes. There is one for operands of any strides and
 /// dtypes, and where `has_dense` one each for operands that are all dense in f32 or in bf16.
 struct PointwiseKernel {
-  std::string strided;
-  std::string dense_f32;
-  std::string dense_bf16;
+  Kernel strided;
+  Kernel dense_f32;
+  Kernel dense_bf16;
   bool has_dense;
   std::array<Lane, 4> lanes;
 };
@@ -29,10 +29,8 @@ struct PointwiseKernel {
 /// of a functor's templates without those of namespaces and lanes, as the .cu files have them.
 std::string functor_name(std::string_view type);
 /// The kernels' names: "pointwise_Add_fff", with f32, f64, i64 and byte lanes as f, d, i and b, the
-/// result's first. Remembers that they are needed.
-const PointwiseKernel& pointwise_kernel(std::string_view functor, std::span<const Lane> lanes);
-/// All that this program may ask for, so that a test can see whether they exist.
-std::vector<PointwiseKernel> pointwise_kernels();
+/// result's first.
+PointwiseKernel pointwise_kernel(const std::string& functor, std::span<const Lane> lanes);
 
 /// An operand: a tensor of the device, or a number in the cpu's memory.
 struct PointwiseInput {
@@ -53,10 +51,10 @@ constexpr std::string_view type_text() {
   const size_t first = text.find("F = ") + 4;
   return text.substr(first, text.find_first_of(";]", first) - first);
 }
-/// Made when the program starts, so that `pointwise_kernels` knows of it.
+/// Made when the program starts.
 template <class F, class R, class... A>
 struct NamedKernel {
-  static inline const PointwiseKernel& kernel =
+  static inline const PointwiseKernel kernel =
       pointwise_kernel(functor_name(type_text<F>()), std::array{lane_of<R>, lane_of<A>...});
 };
 }  // namespace detail
@@ -71,12 +69,16 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
             {bytes, std::is_empty_v<F> ? 0 : sizeof(F)});
 }
 
+/// The fault of dividing integers by zero.
+struct ZeroDivision : FaultKind {
+  explicit ZeroDivision(const char* op)
+      : FaultKind(op, "integer division by zero. Cast to a floating dtype for inf or NaN") {}
+};
 /// Where kernels of one call note an integer division by zero; the next synchronisation throws.
 class ZeroDivisor {
  public:
-  ZeroDivisor(const char* op, const Out&, const In&, const In&)
-      : fault_(
-            fault_place(op, "integer division by zero. Cast to a floating dtype for inf or NaN")) {}
+  ZeroDivisor(const ZeroDivision& kind, const Out&, const In&, const In&)
+      : fault_(fault_place(kind)) {}
   functors::Note note() const { return {&fault_->hit}; }
   void check() const {}
 

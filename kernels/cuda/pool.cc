@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/library.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pool.fatbin.h"
 #include "kernels/cuda/workspace.h"
@@ -12,6 +12,14 @@
 namespace lockstep::cuda {
 
 namespace {
+
+const DTypeKernels kAverage = kernels_of_numbers(kImage, "pool_average");
+const DTypeKernels kAverageBackward(kImage, "pool_average_backward");
+const DTypeKernels kMax = kernels_of_numbers(kImage, "pool_max");
+const DTypeKernels kMaxBackward(kImage, "pool_max_backward");
+const Kernel kStrays(kImage, "pool_strays");
+const FaultKind kOutOfRange[] = {{"max_pool2d_backward", "index out of range"},
+                                 {"max_pool3d_backward", "index out of range"}};
 
 constexpr std::array<int64_t, 1> kOne = {1};  // the dilation of windows that have none
 
@@ -39,10 +47,9 @@ Pool params_of(const Out& to, const In& from, const PoolAxes& axes, bool backwar
   return p;
 }
 
-void run(const std::string& stem, const Pool& p) {
+void run(const DTypeKernels& kernels, const Pool& p) {
   if (p.numel == 0) return;
-  const std::string kernel = is_floating(p.dtype) ? kernel_name(stem, p.dtype) : stem + "_integers";
-  launch(kImage, kernel.c_str(),
+  launch(kernels[p.dtype],
          {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
@@ -51,7 +58,7 @@ void average(const Out& to, const In& from, const PoolAxes& axes, bool backward,
   Pool p = params_of(to, from, axes, backward);
   p.has_divisor = divisor_override.has_value();
   p.divisor = divisor_override.value_or(0);
-  run(backward ? "pool_average_backward" : "pool_average", p);
+  run(backward ? kAverageBackward : kAverage, p);
 }
 
 template <int kSpatial>
@@ -90,7 +97,7 @@ void max_pool(const Out& out, const Out& indices, const In& self, IntList kernel
       out, self,
       strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, dilation, false), false);
   p.indices = indices.data<int64_t>();
-  run("pool_max", p);
+  run(kMax, p);
 }
 
 template <int kSpatial>
@@ -102,13 +109,12 @@ void max_pool_backward(const Out& out, const In& grad_output, const In& self, In
       true);
   if (p.numel == 0) return;
   p.indices = const_cast<int64_t*>(indices.data<int64_t>());
-  p.fault = fault_place(kSpatial == 2 ? "max_pool2d_backward" : "max_pool3d_backward",
-                        "index out of range");
+  p.fault = fault_place(kOutOfRange[kSpatial - 2]);
   const Workspace strays(static_cast<size_t>(p.planes) * sizeof(int32_t));
   p.strays = strays.data<int32_t>();
-  launch(kImage, "pool_strays",
+  launch(kStrays,
          {.blocks = {static_cast<unsigned>(p.planes), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
-  run("pool_max_backward", p);
+  run(kMaxBackward, p);
 }
 
 }  // namespace

@@ -1,15 +1,11 @@
 #include "kernels/cuda/random.h"
 
-#include <fmt/format.h>
-
-#include <string>
-
 #include "core/generator.h"
 #include "core/library.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/cuda/random.fatbin.h"
-#include "kernels/cuda/rows.h"
 #include "kernels/functors.h"
 
 namespace lockstep::cuda {
@@ -17,6 +13,17 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+
+/// Halves are made in f32.
+struct FillKernels {
+  Kernel narrow, wide;
+  explicit FillKernels(const std::string& stem)
+      : narrow(kImage, stem + "_f32"), wide(kImage, stem + "_f64") {}
+};
+const FillKernels kUniform("random_uniform"), kNormal("random_normal");
+const Kernel kBits(kImage, "random_bits");
+const Kernel kIntegers(kImage, "random_integers");
+const DTypeKernels kDropout(kImage, "random_dropout");
 
 /// Reserves a call of `generator`, or of the thread's default one when it is null.
 RandomWords next_call(Generator* generator) {
@@ -29,20 +36,17 @@ RandomWords next_call(Generator* generator) {
 
 /// `each`: elements that a thread makes at a time.
 template <class Params>
-void launch_for(const std::string& kernel, const Params& params, int64_t each) {
+void launch_for(Kernel kernel, const Params& params, int64_t each) {
   if (params.count == 0) return;
-  launch(kImage, kernel.c_str(),
-         {.blocks = {blocks_for(params.count, kThreads * each), 1, 1}, .threads = kThreads},
+  launch(kernel, {.blocks = {blocks_for(params.count, kThreads * each), 1, 1}, .threads = kThreads},
          params);
 }
 
-/// What the kernels are compiled for: halves are made in f32.
-bool is_wide(DType dtype) { return dtype == DType::kF64; }
-
-void fill(const char* distribution, const Out& out, double scale, double offset,
+void fill(const FillKernels& kernels, const Out& out, double scale, double offset,
           const RandomWords& words) {
   const int bits = out.dtype == DType::kBF16 ? 8 : out.dtype == DType::kF16 ? 11 : 24;
-  launch_for(fmt::format("random_{}_{}", distribution, is_wide(out.dtype) ? "f64" : "f32"),
+  const bool is_wide = out.dtype == DType::kF64;
+  launch_for(is_wide ? kernels.wide : kernels.narrow,
              RandomFill{.words = words,
                         .out = out.address,
                         .count = out.numel,
@@ -50,19 +54,19 @@ void fill(const char* distribution, const Out& out, double scale, double offset,
                         .offset = offset,
                         .dtype = out.dtype,
                         .bits = bits},
-             is_wide(out.dtype) ? 2 : 4);
+             is_wide ? 2 : 4);
 }
 
 void uniform(const Out& out, const In&, double from, double to, Generator* generator) {
-  fill("uniform", out, to - from, from, next_call(generator));
+  fill(kUniform, out, to - from, from, next_call(generator));
 }
 
 void normal(const Out& out, const In&, double mean, double std, Generator* generator) {
-  fill("normal", out, std, mean, next_call(generator));
+  fill(kNormal, out, std, mean, next_call(generator));
 }
 
 void bernoulli(const Out& out, const In&, double p, Generator* generator) {
-  launch_for("random_bits",
+  launch_for(kBits,
              RandomBits{.words = next_call(generator),
                         .out = out.address,
                         .count = out.numel,
@@ -76,7 +80,7 @@ void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t>
   const uint64_t first = static_cast<uint64_t>(from);
   // Without an end all numbers up to the largest: one more than the distance to it.
   const uint64_t range = to ? static_cast<uint64_t>(*to) - first : (uint64_t{1} << 63) - first;
-  launch_for("random_integers",
+  launch_for(kIntegers,
              RandomIntegers{.words = next_call(generator),
                             .out = out.address,
                             .count = out.numel,
@@ -90,7 +94,7 @@ void native_dropout(const Out& out, const Out& mask, const In& input, double p,
                     std::optional<bool> train) {
   const RandomWords words = next_call(nullptr);
   const double dropped = train.value_or(true) ? p : 0;
-  launch_for(fmt::format("random_dropout_{}", suffix(out.dtype)),
+  launch_for(kDropout[out.dtype],
              RandomDropout{.words = words,
                            .input = input.address,
                            .out = out.address,

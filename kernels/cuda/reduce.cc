@@ -23,22 +23,21 @@ namespace lockstep::cuda {
 
 namespace {
 
+const ReductionFamily kSum(reduce_sum::kImage, "reduce_sum", /*packs=*/true);
+const ReductionFamily kAmax(reduce_amax::kImage, "reduce_amax");
+const ReductionFamily kAmin(reduce_amin::kImage, "reduce_amin");
+const ReductionKernels kProdFloating(reduce_prod::kImage, "reduce_prod_floating", sizeof(double));
+const ReductionKernels kProdInt(reduce_prod::kImage, "reduce_prod_int", sizeof(int64_t));
+const ReductionKernels kAny(reduce_truth::kImage, "reduce_any", sizeof(int32_t));
+const ReductionKernels kAll(reduce_truth::kImage, "reduce_all", sizeof(int32_t));
+
 ReducePlan plan_for(const In& self, IntList dims) {
   return plan_reduction(self, dim_mask("reduce", dims, self.rank));
 }
 
-size_t state_bytes(DType dtype) {
-  return is_floating(dtype) && dtype != DType::kF64 ? sizeof(float) : sizeof(double);
-}
-
 void sum_over(const Out& out, const In& self, IntList dims, bool mean = false) {
-  const DType dtype = self.dtype;
-  const bool packed = is_floating(dtype) && dtype != DType::kF64;
-  const ReductionKernels kernels{reduce_sum::kImage, "reduce_sum_" + reduce_suffix(dtype),
-                                 state_bytes(dtype),
-                                 packed ? 16 / static_cast<int64_t>(size_of(dtype)) : 1};
   const ReducePlan plan = plan_for(self, dims);
-  reduce(kernels, self, plan, out, nullptr, {mean ? static_cast<double>(plan.count) : -1});
+  reduce(kSum[self.dtype], self, plan, out, nullptr, {mean ? static_cast<double>(plan.count) : -1});
 }
 void sum_dims(const Out& out, const In& self, std::optional<IntList> dims, bool,
               std::optional<DType>) {
@@ -52,51 +51,45 @@ void mean_dims(const Out& out, const In& self, std::optional<IntList> dims, bool
 void mean(const Out& out, const In& self, std::optional<DType>) { sum_over(out, self, {}, true); }
 
 void amax(const Out& out, const In& self, IntList dims, bool) {
-  reduce({reduce_amax::kImage, "reduce_amax_" + reduce_suffix(self.dtype), state_bytes(self.dtype)},
-         self, plan_for(self, dims), out);
+  reduce(kAmax[self.dtype], self, plan_for(self, dims), out);
 }
 void amin(const Out& out, const In& self, IntList dims, bool) {
-  reduce({reduce_amin::kImage, "reduce_amin_" + reduce_suffix(self.dtype), state_bytes(self.dtype)},
-         self, plan_for(self, dims), out);
+  reduce(kAmin[self.dtype], self, plan_for(self, dims), out);
 }
 void max(const Out& out, const In& self) { amax(out, self, {}, false); }
 void min(const Out& out, const In& self) { amin(out, self, {}, false); }
 
 void prod_over(const Out& out, const In& self, IntList dims) {
-  const char* const name = is_floating(self.dtype) ? "reduce_prod_floating" : "reduce_prod_int";
-  reduce({reduce_prod::kImage, name, sizeof(double)}, self, plan_for(self, dims), out);
+  reduce(is_floating(self.dtype) ? kProdFloating : kProdInt, self, plan_for(self, dims), out);
 }
 void prod(const Out& out, const In& self, std::optional<DType>) { prod_over(out, self, {}); }
 void prod_dim(const Out& out, const In& self, int64_t dim, bool, std::optional<DType>) {
   prod_over(out, self, {dim});
 }
 
-void truth(const char* name, const Out& out, const In& self, uint64_t mask) {
-  reduce({reduce_truth::kImage, name, sizeof(int32_t)}, self, plan_reduction(self, mask), out);
-}
-void truth_over(const char* name, const Out& out, const In& self, IntList dims) {
-  truth(name, out, self, dim_mask("reduce", dims, self.rank));
+void truth_over(const ReductionKernels& kernels, const Out& out, const In& self, IntList dims) {
+  reduce(kernels, self, plan_for(self, dims), out);
 }
 /// Without a list all dimensions are reduced, with an empty one none.
-void truth_over_list(const char* name, const Out& out, const In& self,
+void truth_over_list(const ReductionKernels& kernels, const Out& out, const In& self,
                      std::optional<IntList> dims) {
-  if (dims && dims->empty()) return truth(name, out, self, 0);
-  truth_over(name, out, self, dims.value_or(IntList()));
+  if (dims && dims->empty()) return reduce(kernels, self, plan_reduction(self, 0), out);
+  truth_over(kernels, out, self, dims.value_or(IntList()));
 }
 void any_dims(const Out& out, const In& self, std::optional<IntList> dims, bool) {
-  truth_over_list("reduce_any", out, self, dims);
+  truth_over_list(kAny, out, self, dims);
 }
 void any_dim(const Out& out, const In& self, int64_t dim, bool) {
-  truth_over("reduce_any", out, self, {dim});
+  truth_over(kAny, out, self, {dim});
 }
-void any(const Out& out, const In& self) { truth_over("reduce_any", out, self, {}); }
+void any(const Out& out, const In& self) { truth_over(kAny, out, self, {}); }
 void all_dims(const Out& out, const In& self, std::optional<IntList> dims, bool) {
-  truth_over_list("reduce_all", out, self, dims);
+  truth_over_list(kAll, out, self, dims);
 }
 void all_dim(const Out& out, const In& self, int64_t dim, bool) {
-  truth_over("reduce_all", out, self, {dim});
+  truth_over(kAll, out, self, {dim});
 }
-void all(const Out& out, const In& self) { truth_over("reduce_all", out, self, {}); }
+void all(const Out& out, const In& self) { truth_over(kAll, out, self, {}); }
 
 }  // namespace
 

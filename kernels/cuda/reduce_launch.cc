@@ -4,9 +4,8 @@
 #include <optional>
 
 #include "core/check.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/reduction.h"
-#include "kernels/cuda/rows.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
@@ -71,7 +70,26 @@ void set_parts(Reduction& params, int64_t chunk) {
 
 }  // namespace
 
-std::string reduce_suffix(DType dtype) { return is_floating(dtype) ? suffix(dtype) : "int"; }
+ReductionKernels::ReductionKernels(const void* image, const std::string& name, size_t bytes,
+                                   int64_t columns)
+    : parts(image, name + "_parts"), state_bytes(bytes), pack(columns) {
+  for (int i = 0; i < kReduceWays; ++i) {
+    ways[static_cast<size_t>(i)] =
+        Kernel(image, name + "_" + cuda::name(static_cast<ReduceWay>(i)));
+  }
+  if (pack > 1) packed_columns = Kernel(image, name + "_columns_packed");
+}
+
+ReductionFamily::ReductionFamily(const void* image, const std::string& name, bool packs) {
+  const ReductionKernels integers(image, name + "_int", sizeof(int64_t));
+  kernels_.fill(integers);
+  for (const DType dtype : kFloatingDTypes) {
+    const bool wide = dtype == DType::kF64;
+    kernels_[static_cast<size_t>(dtype)] =
+        ReductionKernels(image, name + "_" + std::string(dtype_suffix(dtype)), wide ? 8 : 4,
+                         packs && !wide ? 16 / static_cast<int64_t>(size_of(dtype)) : 1);
+  }
+}
 
 void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& plan, const Out& out,
             const Out* second, const FoldOptions& options) {
@@ -89,7 +107,7 @@ void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& p
   params.chunks = 1;
   const bool columns = has_columns(plan);
   const ReduceWay way = reduce_way(plan.outputs, plan.count, columns);
-  std::string name = kernels.name + "_" + cuda::name(way);
+  Kernel kernel = kernels.ways[static_cast<size_t>(way)];
   Axes kept = plan.kept;
   int64_t tasks = plan.outputs;
   int64_t per_block = 1;
@@ -106,7 +124,7 @@ void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& p
       break;
     case ReduceWay::kColumns: {
       const int64_t pack = packs(self, plan, kernels.pack) ? kernels.pack : 1;
-      if (pack > 1) name += "_packed";
+      if (pack > 1) kernel = kernels.packed_columns;
       params.width = kept.back().size;
       kept.pop_back();
       const int64_t tiles =
@@ -122,11 +140,11 @@ void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& p
     states.emplace(static_cast<size_t>(plan.outputs * params.chunks) * kernels.state_bytes);
     params.states = states->data();
   }
-  launch(kernels.image, name.c_str(),
-         {.blocks = {blocks_for(tasks, per_block), 1, 1}, .threads = kReduceThreads}, params);
+  launch(kernel, {.blocks = {blocks_for(tasks, per_block), 1, 1}, .threads = kReduceThreads},
+         params);
   if (params.chunks == 1) return;
   launch(
-      kernels.image, (kernels.name + "_parts").c_str(),
+      kernels.parts,
       {.blocks = {blocks_for(plan.outputs, kReduceThreads / 32), 1, 1}, .threads = kReduceThreads},
       params);
 }

@@ -60,6 +60,7 @@ constexpr const char* name(ReduceWay way) {
   constexpr const char* kNames[] = {"thread", "warp", "block", "columns"};
   return kNames[static_cast<int>(way)];
 }
+inline constexpr int kReduceWays = 4;
 /// `columns`: neighbouring results are of neighbouring elements.
 constexpr ReduceWay reduce_way(int64_t outputs, int64_t count, bool columns) {
   if (count <= 8 || (columns && count < 64 && outputs >= 4096)) return ReduceWay::kThread;

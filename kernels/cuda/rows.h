@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/dtype.h"
 
@@ -17,6 +16,7 @@ enum class RowWay : uint8_t {
   kBlockScalar,  ///< kBlock32 for these
   kStream,       ///< a block for a row that it reads from memory each time
 };
+inline constexpr int kRowWays = 7;
 inline constexpr int kRowThreads = 256;
 
 /// `aligned`: all rows start at multiples of 16 bytes and end there.
@@ -41,25 +41,6 @@ constexpr const char* name(RowWay way) {
   constexpr const char* kNames[] = {"warp8",       "warp32",       "block8", "block32",
                                     "warp_scalar", "block_scalar", "stream"};
   return kNames[static_cast<int>(way)];
-}
-
-/// The suffix of kernels that are compiled for a floating dtype: "f32", "bf16", ...
-constexpr const char* suffix(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return "f16";
-    case DType::kBF16:
-      return "bf16";
-    case DType::kF64:
-      return "f64";
-    default:
-      return "f32";
-  }
-}
-
-/// "softmax_bf16_warp8": an entry of the family, as LS_ROW_KERNELS (rows.cuh) makes them.
-inline std::string row_kernel(const char* family, DType dtype, RowWay way) {
-  return std::string(family) + "_" + suffix(dtype) + "_" + name(way);
 }
 
 /// Whether rows of n elements from `address` on start and end at multiples of 16 bytes; yes for

@@ -1,7 +1,5 @@
 #include "kernels/cuda/scatter.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <optional>
 
@@ -9,10 +7,10 @@
 #include "core/ops/scatter_rules.h"
 #include "kernels/cuda/grouped_write.h"
 #include "kernels/cuda/indexed_tensor.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scatter.fatbin.h"
 #include "kernels/cuda/walk_plan.h"
-#include "kernels/lanes.h"
 
 namespace lockstep::cuda {
 
@@ -20,21 +18,20 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-template <class Params>
-void launch_for(const std::string& kernel, int64_t items, const Params& params) {
-  launch(kImage, kernel.c_str(),
-         {.blocks = {blocks_for(items, kThreads), 1, 1}, .threads = kThreads}, params);
-}
+const DTypeKernels kAdd = kernels_of_lanes(kImage, "scatter_add");
+const DTypeKernels kReduce = kernels_of_lanes(kImage, "scatter_reduce");
+const UnitKernels kLast(kImage, "scatter_last");
+const UnitKernels kFill(kImage, "scatter_fill");
+const FaultKind kOfScatter = index_fault("scatter");
+const FaultKind kOfScatterAdd = index_fault("scatter_add");
+const FaultKind kOfScatterReduce = index_fault("scatter_reduce");
+const FaultKind kOfIndexAdd = index_fault("index_add");
+const FaultKind kOfIndexCopy = index_fault("index_copy");
+const FaultKind kOfIndexFill = index_fault("index_fill");
 
-const char* lane_suffix(DType dtype) {
-  switch (natural_lane(dtype)) {
-    case Lane::kF32:
-      return "f32";
-    case Lane::kF64:
-      return "f64";
-    default:
-      return "i64";
-  }
+template <class Params>
+void launch_for(Kernel kernel, int64_t items, const Params& params) {
+  launch(kernel, {.blocks = {blocks_for(items, kThreads), 1, 1}, .threads = kThreads}, params);
 }
 
 /// Nothing where there is nothing to write.
@@ -63,15 +60,15 @@ struct ScatterGroups {
   Grouping groups;
   GroupedColumns columns;
 
-  ScatterGroups(const char* op, const Out& out_any, int64_t dim, const In& index_any,
+  ScatterGroups(const FaultKind& fault, const Out& out_any, int64_t dim, const In& index_any,
                 const In& src_any)
-      : groups(op, index_any.numel, out_any.numel) {
+      : groups(fault.op().c_str(), index_any.numel, out_any.numel) {
     const Out out = at_least_1d(out_any);
     const In index = at_least_1d(index_any);
     const int d = static_cast<int>(dim < 0 ? dim + out.rank : dim);
     Dims bases = to_dims(out.strides());
     bases[static_cast<size_t>(d)] = 0;
-    add_index_places({.list = index_list(op, index, out.size(d)),
+    add_index_places({.list = index_list(fault, index, out.size(d)),
                       .positions = plan_walk<2>(index.sizes(), {index.strides(), bases}),
                       .count = index.numel,
                       .stride = out.stride(d),
@@ -87,7 +84,7 @@ void scatter(const Out& out, const In& self, int64_t dim, const In& index, const
   const Source src(src_any, out);
   start_from(out, self);
   if (index.numel == 0) return;
-  const ScatterGroups to("scatter", out, dim, index, src.in());
+  const ScatterGroups to(kOfScatter, out, dim, index, src.in());
   keep_last_grouped(out, src.in(), to.groups, to.columns);
 }
 
@@ -95,7 +92,7 @@ void scatter_add(const Out& out, const In& self, int64_t dim, const In& index, c
   const Source src(src_any, out);
   start_from(out, self);
   if (index.numel == 0) return;
-  const ScatterGroups to("scatter_add", out, dim, index, src.in());
+  const ScatterGroups to(kOfScatterAdd, out, dim, index, src.in());
   add_grouped(out, src.in(), to.groups, to.columns);
 }
 
@@ -106,11 +103,11 @@ void scatter_reduce(const Out& out, const In& self, int64_t dim, const In& index
   const Source src(src_any, out);
   start_from(out, self);
   if (index.numel == 0) return;
-  const ScatterGroups to("scatter_reduce", out, dim, index, src.in());
+  const ScatterGroups to(kOfScatterReduce, out, dim, index, src.in());
   std::optional<GroupedWrite> write = grouped_write(out, src.in(), to.groups, to.columns);
   write->join = static_cast<ScatterJoin>(rules::scatter_reduction(reduce));
   write->include_self = include_self;
-  launch_for(fmt::format("scatter_reduce_{}", lane_suffix(out.dtype)), write->items, *write);
+  launch_for(kReduce[out.dtype], write->items, *write);
 }
 
 /// Positions of an index of whole slices along `dim`, sorted by the index.
@@ -118,10 +115,10 @@ struct SliceGroups {
   Grouping groups;
   GroupedColumns columns;
 
-  SliceGroups(const char* op, const In& self, int64_t dim, const In& index)
-      : groups(op, index.numel, size_along(self, dim)) {
+  SliceGroups(const FaultKind& fault, const In& self, int64_t dim, const In& index)
+      : groups(fault.op().c_str(), index.numel, size_along(self, dim)) {
     const IndexedTensor lines = indexed_along(self, dim, index.numel);
-    read_places(groups.places(), index_list(op, index, size_along(self, dim)));
+    read_places(groups.places(), index_list(fault, index, size_along(self, dim)));
     groups.sort();
     columns.place_stride = lines.inner;
     columns.sizes = {lines.before, lines.inner};
@@ -140,7 +137,7 @@ void index_add(const Out& out, const In& self, int64_t dim, const In& index, con
   const Source source(source_any, out);
   start_from(out, self);
   if (index.numel == 0) return;
-  const SliceGroups to("index_add", self, dim, index);
+  const SliceGroups to(kOfIndexAdd, self, dim, index);
   add_grouped(out, source.in(), to.groups, to.columns, alpha);
 }
 
@@ -149,7 +146,7 @@ void index_copy(const Out& out, const In& self, int64_t dim, const In& index,
   const Source source(source_any, out);
   start_from(out, self);
   if (index.numel == 0) return;
-  const SliceGroups to("index_copy", self, dim, index);
+  const SliceGroups to(kOfIndexCopy, self, dim, index);
   keep_last_grouped(out, source.in(), to.groups, to.columns);
 }
 
@@ -176,7 +173,7 @@ void fill_places(const Out& out, ScatterFill fill, const Scalar& value) {
   if (fill.count == 0) return;
   fill.out = out.address;
   write_number(fill.number, out.dtype, value);
-  launch_for(fmt::format("scatter_fill_{}", size_of(out.dtype)), fill.count, fill);
+  launch_for(kFill[size_of(out.dtype)], fill.count, fill);
 }
 
 void scatter_value(const Out& out_any, const In& self, int64_t dim, const In& index_any,
@@ -189,7 +186,7 @@ void scatter_value(const Out& out_any, const In& self, int64_t dim, const In& in
   Dims bases = to_dims(out.strides());
   bases[static_cast<size_t>(d)] = 0;
   fill_places(out,
-              ScatterFill{.list = index_list("scatter", index, out.size(d)),
+              ScatterFill{.list = index_list(kOfScatter, index, out.size(d)),
                           .count = index.numel,
                           .stride = out.stride(d),
                           .walk = plan_walk<2>(index.sizes(), {bases, index.strides()})},
@@ -203,7 +200,7 @@ void index_fill(const Out& out, const In& self, int64_t dim, const In& index, Sc
   const Dims bases{lines.before_stride, 0, 1}, listed{0, 1, 0};
   fill_places(
       out,
-      ScatterFill{.list = index_list("index_fill", index, SliceGroups::size_along(self, dim), true),
+      ScatterFill{.list = index_list(kOfIndexFill, index, SliceGroups::size_along(self, dim), true),
                   .count = count_elements(sizes),
                   .stride = lines.inner,
                   .walk = plan_walk<2>(sizes, {bases, listed})},
@@ -218,14 +215,14 @@ void add_grouped(const Out& out, const In& values, const Grouping& groups,
   if (!write) return;
   write->real_factor = factor.to_double();
   write->integer_factor = out.dtype == DType::kBool ? factor.to_bool() : factor.to_int();
-  launch_for(fmt::format("scatter_add_{}", lane_suffix(out.dtype)), write->items, *write);
+  launch_for(kAdd[out.dtype], write->items, *write);
 }
 
 void keep_last_grouped(const Out& out, const In& values, const Grouping& groups,
                        const GroupedColumns& columns) {
   const std::optional<GroupedWrite> write = grouped_write(out, values, groups, columns);
   if (!write) return;
-  launch_for(fmt::format("scatter_last_{}", size_of(out.dtype)), write->items, *write);
+  launch_for(kLast[size_of(out.dtype)], write->items, *write);
 }
 
 LS_KERNEL(CUDA, "scatter.src", scatter, Strides::kContiguous);

@@ -126,13 +126,13 @@ LS_CUDA_KERNEL(scatter_add_i64, GroupedWrite, 256) { add_values<int64_t>(p); }
 LS_CUDA_KERNEL(scatter_reduce_f32, GroupedWrite, 256) { reduce_values<float>(p); }
 LS_CUDA_KERNEL(scatter_reduce_f64, GroupedWrite, 256) { reduce_values<double>(p); }
 LS_CUDA_KERNEL(scatter_reduce_i64, GroupedWrite, 256) { reduce_values<int64_t>(p); }
-LS_CUDA_KERNEL(scatter_last_1, GroupedWrite, 256) { keep_last<uint8_t>(p); }
-LS_CUDA_KERNEL(scatter_last_2, GroupedWrite, 256) { keep_last<uint16_t>(p); }
-LS_CUDA_KERNEL(scatter_last_4, GroupedWrite, 256) { keep_last<uint32_t>(p); }
-LS_CUDA_KERNEL(scatter_last_8, GroupedWrite, 256) { keep_last<uint64_t>(p); }
-LS_CUDA_KERNEL(scatter_fill_1, ScatterFill, 256) { fill_places<uint8_t>(p); }
-LS_CUDA_KERNEL(scatter_fill_2, ScatterFill, 256) { fill_places<uint16_t>(p); }
-LS_CUDA_KERNEL(scatter_fill_4, ScatterFill, 256) { fill_places<uint32_t>(p); }
-LS_CUDA_KERNEL(scatter_fill_8, ScatterFill, 256) { fill_places<uint64_t>(p); }
+LS_CUDA_KERNEL(scatter_last_b1, GroupedWrite, 256) { keep_last<uint8_t>(p); }
+LS_CUDA_KERNEL(scatter_last_b2, GroupedWrite, 256) { keep_last<uint16_t>(p); }
+LS_CUDA_KERNEL(scatter_last_b4, GroupedWrite, 256) { keep_last<uint32_t>(p); }
+LS_CUDA_KERNEL(scatter_last_b8, GroupedWrite, 256) { keep_last<uint64_t>(p); }
+LS_CUDA_KERNEL(scatter_fill_b1, ScatterFill, 256) { fill_places<uint8_t>(p); }
+LS_CUDA_KERNEL(scatter_fill_b2, ScatterFill, 256) { fill_places<uint16_t>(p); }
+LS_CUDA_KERNEL(scatter_fill_b4, ScatterFill, 256) { fill_places<uint32_t>(p); }
+LS_CUDA_KERNEL(scatter_fill_b8, ScatterFill, 256) { fill_places<uint64_t>(p); }
 
 }  // namespace lockstep::cuda

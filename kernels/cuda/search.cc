@@ -10,6 +10,10 @@ namespace lockstep::cuda {
 
 namespace {
 
+const Kernel kSortedF64(kImage, "search_sorted_f64");
+const Kernel kSortedI64(kImage, "search_sorted_i64");
+const FaultKind kOfSorter("searchsorted", "index of the sorter out of range");
+
 void searchsorted(const Out& out, const In& sequence, const In& self, bool out_int32, bool right,
                   std::optional<std::string_view> side, const In& sorter) {
   if (self.numel == 0) return;
@@ -24,8 +28,8 @@ void searchsorted(const Out& out, const In& sequence, const In& self, bool out_i
   p.n = sequence.size(-1);
   p.line = Cutter(sequence.rank == 1 ? self.numel : self.size(-1), self.numel);
   p.right = right || side == "right";
-  p.fault = fault_place("searchsorted", "index of the sorter out of range");
-  launch(kImage, is_floating(p.dtype) ? "search_sorted_f64" : "search_sorted_i64",
+  p.fault = fault_place(kOfSorter);
+  launch(is_floating(p.dtype) ? kSortedF64 : kSortedI64,
          {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 

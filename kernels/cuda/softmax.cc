@@ -3,7 +3,7 @@
 #include "core/library.h"
 #include "core/shape.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/row_kernels.h"
 
 namespace lockstep::cuda::softmax_forward {
 #include "kernels/cuda/softmax.fatbin.h"
@@ -15,6 +15,15 @@ namespace lockstep::cuda::softmax_backward {
 namespace lockstep::cuda {
 
 namespace {
+
+struct SoftmaxKernels {
+  RowKernels rows;
+  DTypeKernels columns;
+  SoftmaxKernels(const void* image, std::string_view family)
+      : rows(image, family), columns(image, family, kFloatingDTypes, "_columns") {}
+};
+const SoftmaxKernels kForward(softmax_forward::kImage, "softmax");
+const SoftmaxKernels kBackward(softmax_backward::kImage, "softmax_backward");
 
 SoftmaxLines lines_of(const Out& out, const In& a, const In* b, int64_t dim, bool log) {
   SoftmaxLines lines{};
@@ -35,13 +44,11 @@ SoftmaxLines lines_of(const Out& out, const In& a, const In* b, int64_t dim, boo
 /// `b` is null for a forward.
 void normalise(const Out& out, const In& a, const In* b, int64_t dim, bool log) {
   if (out.numel == 0) return;
-  const char* const family = b == nullptr ? "softmax" : "softmax_backward";
-  const void* const image = b == nullptr ? softmax_forward::kImage : softmax_backward::kImage;
+  const SoftmaxKernels& kernels = b == nullptr ? kForward : kBackward;
   const SoftmaxLines lines = lines_of(out, a, b, dim, log);
   if (lines.inner > 1) {
     const int64_t tiles = (lines.inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
-    const std::string name = std::string(family) + "_" + suffix(a.dtype) + "_columns";
-    launch(image, name.c_str(),
+    launch(kernels.columns[a.dtype],
            {.blocks = {blocks_for(lines.outer * tiles, 1), 1, 1},
             .threads = kSoftmaxColumns * kSoftmaxColumnThreads},
            lines);
@@ -51,7 +58,7 @@ void normalise(const Out& out, const In& a, const In* b, int64_t dim, bool log) 
                        (b == nullptr || rows_aligned(b->address, b->dtype, lines.n)) &&
                        rows_aligned(out.address, out.dtype, lines.n);
   const RowWay way = row_way(a.dtype, lines.n, aligned);
-  launch(image, row_kernel(family, a.dtype, way).c_str(),
+  launch(kernels.rows(a.dtype, way),
          {.blocks = {blocks_for(lines.outer, rows_of_block(way)), 1, 1}, .threads = kRowThreads},
          lines);
 }

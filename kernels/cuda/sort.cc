@@ -5,7 +5,7 @@
 
 #include "core/library.h"
 #include "kernels/cuda/copy.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/sort.fatbin.h"
 #include "kernels/cuda/workspace.h"
@@ -14,6 +14,15 @@
 namespace lockstep::cuda {
 
 namespace {
+
+const Kernel kBegin(kImage, "sort_begin");
+const Kernel kStep(kImage, "sort_step");
+const Kernel kFinish(kImage, "sort_finish");
+const Kernel kShortFirst(kImage, "sort_short_first");
+const Kernel kShortRank(kImage, "sort_short_rank");
+const Kernel kMedian(kImage, "sort_median");
+const Kernel kMode(kImage, "sort_mode");
+const UnitKernels kWrite(kImage, "sort_write");
 
 LaunchShape shape_of(int64_t blocks, unsigned threads = 256) {
   return {.blocks = {static_cast<unsigned>(blocks), 1, 1}, .threads = threads, .shared_bytes = 0};
@@ -40,30 +49,30 @@ class Lines {
     const int64_t entries = p_.lines.count() * p_.room;
     const auto threads = static_cast<unsigned>(std::clamp<int64_t>(p_.chunk / 2, 32, 256));
     const LaunchShape chunks = shape_of(entries / p_.chunk, threads);
-    launch(kImage, "sort_begin", chunks, p_);
+    launch(kBegin, chunks, p_);
     for (p_.size = 2 * p_.chunk; p_.size <= p_.room; p_.size *= 2) {
       for (p_.stride = p_.size / 2; p_.stride >= p_.chunk; p_.stride /= 2) {
-        launch(kImage, "sort_step", shape_of(blocks_for(entries / 2, 256)), p_);
+        launch(kStep, shape_of(blocks_for(entries / 2, 256)), p_);
       }
-      launch(kImage, "sort_finish", chunks, p_);
+      launch(kFinish, chunks, p_);
     }
   }
   /// Puts the first `length` of short lines first, in order when they are to be `ranked`.
   void choose_first(int64_t length, bool ranked) {
     p_.length = length;
     p_.ranked = ranked;
-    launch(kImage, "sort_short_first", shape_of(blocks_for(p_.lines.count(), 256)), p_);
+    launch(kShortFirst, shape_of(blocks_for(p_.lines.count(), 256)), p_);
   }
   /// Puts the element of rank `rank` of short lines in its place.
   void choose_rank(int64_t rank) {
     p_.first = rank;
-    launch(kImage, "sort_short_rank", shape_of(blocks_for(p_.lines.count(), 256)), p_);
+    launch(kShortRank, shape_of(blocks_for(p_.lines.count(), 256)), p_);
   }
   /// Has `kernel` choose one element of each line.
-  void choose(const char* kernel, bool skip_nan) {
+  void choose(Kernel kernel, bool skip_nan) {
     p_.first_of = first_of_.data<int64_t>();
     p_.skip_nan = skip_nan;
-    launch(kImage, kernel, shape_of(blocks_for(p_.lines.count(), 256)), p_);
+    launch(kernel, shape_of(blocks_for(p_.lines.count(), 256)), p_);
   }
 
   /// Writes `length` elements of each line: from the chosen one on, or from place `first` on. No
@@ -73,8 +82,7 @@ class Lines {
     p_.indices = indices;
     p_.length = length;
     p_.first = first;
-    launch(kImage, bits_kernel_name("sort_write", p_.dtype).c_str(),
-           shape_of(blocks_for(p_.lines.count() * length, 256)), p_);
+    launch(kWrite[size_of(p_.dtype)], shape_of(blocks_for(p_.lines.count() * length, 256)), p_);
   }
 
  private:
@@ -109,7 +117,7 @@ void kthvalue(const Out& values, const Out& indices, const In& self, int64_t k, 
 
 /// One element of each line, which `kernel` chooses.
 void write_chosen(const Out& values, int64_t* indices, const In& self, const SortLines& all,
-                  const char* kernel, bool skip_nan) {
+                  Kernel kernel, bool skip_nan) {
   if (values.numel == 0) return;
   Lines lines(self, all, false);
   lines.sort();
@@ -125,20 +133,19 @@ void median_of_all(const Out& out, const In& self, bool skip_nan) {
     const int64_t lowest = std::numeric_limits<int64_t>::lowest() >> (64 - bits);
     return fill_elements(out, is_signed ? lowest : int64_t{0});
   }
-  write_chosen(out, nullptr, self, {.outer = 1, .n = self.numel, .inner = 1}, "sort_median",
-               skip_nan);
+  write_chosen(out, nullptr, self, {.outer = 1, .n = self.numel, .inner = 1}, kMedian, skip_nan);
 }
 
 void mode(const Out& values, const Out& indices, const In& self, int64_t dim, bool) {
-  write_chosen(values, indices.data<int64_t>(), self, sort_lines(self, dim), "sort_mode", false);
+  write_chosen(values, indices.data<int64_t>(), self, sort_lines(self, dim), kMode, false);
 }
 void median(const Out& out, const In& self) { median_of_all(out, self, false); }
 void nanmedian(const Out& out, const In& self) { median_of_all(out, self, true); }
 void median_dim(const Out& values, const Out& indices, const In& self, int64_t dim, bool) {
-  write_chosen(values, indices.data<int64_t>(), self, sort_lines(self, dim), "sort_median", false);
+  write_chosen(values, indices.data<int64_t>(), self, sort_lines(self, dim), kMedian, false);
 }
 void nanmedian_dim(const Out& values, const Out& indices, const In& self, int64_t dim, bool) {
-  write_chosen(values, indices.data<int64_t>(), self, sort_lines(self, dim), "sort_median", true);
+  write_chosen(values, indices.data<int64_t>(), self, sort_lines(self, dim), kMedian, true);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "core/device_runtime.h"
 #include "core/library.h"
-#include "kernels/cuda/kernel_name.h"
+#include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/upsample.fatbin.h"
 #include "kernels/cuda/workspace.h"
@@ -12,6 +12,14 @@ namespace lockstep::cuda {
 namespace {
 
 using Number = std::optional<double>;
+
+const Kernel kTaps(kImage, "upsample_taps");
+const Kernel kReaders(kImage, "upsample_readers");
+const UnitKernels kNearest(kImage, "upsample_nearest");
+const DTypeKernels kForward(kImage, "upsample_forward");
+const DTypeKernels kBackward(kImage, "upsample_backward");
+const Kernel kByteTaps(kImage, "upsample_byte_taps");
+const Kernel kBytes(kImage, "upsample_bytes");
 
 /// One call's axes, and memory for what its kernels find out about them.
 class Call {
@@ -34,7 +42,7 @@ class Call {
     p.readers[1] = p.readers[0] + p.axes[0].from;
   }
 
-  void run(const std::string& kernel, const Out& to, const In& from, bool backward) {
+  void run(Kernel kernel, const Out& to, const In& from, bool backward) {
     p.from = from.address;
     p.to = to.address;
     p.numel = to.numel;
@@ -42,15 +50,15 @@ class Call {
     const int64_t plane = to.size(2) * to.size(3);
     p.plane = Cutter(plane, p.numel);
     p.line = Cutter(to.size(3), plane);
-    launch_over("upsample_taps", p.axes[0].to + p.axes[1].to);
-    if (backward) launch_over("upsample_readers", p.axes[0].from + p.axes[1].from);
-    launch(kImage, kernel.c_str(),
-           {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+    launch_over(kTaps, p.axes[0].to + p.axes[1].to);
+    if (backward) launch_over(kReaders, p.axes[0].from + p.axes[1].from);
+    launch(kernel, {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0},
+           p);
   }
 
  private:
-  void launch_over(const char* kernel, int64_t places) const {
-    launch(kImage, kernel,
+  void launch_over(Kernel kernel, int64_t places) const {
+    launch(kernel,
            {.blocks = {static_cast<unsigned>((places + 255) / 256), 1, 1},
             .threads = 256,
             .shared_bytes = 0},
@@ -65,8 +73,7 @@ void run_bytes(UpsampleBytes p, const ResampleAxis& axis, int64_t numel, int64_t
   p.from_size = axis.from;
   p.outer = Cutter(axis.to * inner, numel);
   p.inner = Cutter(inner, axis.to * inner);
-  launch(kImage, "upsample_bytes",
-         {.blocks = {blocks_for(numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
+  launch(kBytes, {.blocks = {blocks_for(numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
 /// As ATen resamples bytes: along the rows, then along the columns, each result rounded to a byte.
@@ -77,8 +84,7 @@ void resample_bytes(const Out& out, const In& self, const Call& call) {
   const Workspace shifts(2 * sizeof(int32_t));
   const UpsampleByteTaps taps{
       {down, across}, {call.p.taps[0], call.p.taps[1]}, shifts.data<int32_t>()};
-  launch(kImage, "upsample_byte_taps", {.blocks = {2, 1, 1}, .threads = 256, .shared_bytes = 0},
-         taps);
+  launch(kByteTaps, {.blocks = {2, 1, 1}, .threads = 256, .shared_bytes = 0}, taps);
   const int64_t planes = self.size(0) * self.size(1), wide = planes * down.from * across.to;
   const bool both = down.from != down.to && across.from != across.to;
   const Workspace between(static_cast<size_t>(both ? wide : 0));
@@ -100,12 +106,12 @@ void resample_bytes(const Out& out, const In& self, const Call& call) {
 
 void nearest(const Out& out, const In& self, IntList, Number scales_h, Number scales_w) {
   Call(ResampleFilter::kNearest, self, out, false, scales_h, scales_w)
-      .run(bits_kernel_name("upsample_nearest", out.dtype), out, self, false);
+      .run(kNearest[size_of(out.dtype)], out, self, false);
 }
 void nearest_backward(const Out& out, const In& grad, IntList, IntList, Number scales_h,
                       Number scales_w) {
   Call(ResampleFilter::kNearest, out, grad, false, scales_h, scales_w)
-      .run(kernel_name("upsample_backward", out.dtype), out, grad, true);
+      .run(kBackward[out.dtype], out, grad, true);
 }
 
 template <ResampleFilter kFilter>
@@ -115,14 +121,14 @@ void smooth(const Out& out, const In& self, IntList, bool align_corners, Number 
   if (out.dtype == DType::kU8) {
     resample_bytes(out, self, call);
   } else {
-    call.run(kernel_name("upsample_forward", out.dtype), out, self, false);
+    call.run(kForward[out.dtype], out, self, false);
   }
 }
 template <ResampleFilter kFilter>
 void smooth_backward(const Out& out, const In& grad, IntList, IntList, bool align_corners,
                      Number scales_h, Number scales_w) {
   Call(kFilter, out, grad, align_corners, scales_h, scales_w)
-      .run(kernel_name("upsample_backward", out.dtype), out, grad, true);
+      .run(kBackward[out.dtype], out, grad, true);
 }
 
 }  // namespace

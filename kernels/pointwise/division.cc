@@ -8,13 +8,15 @@ namespace {
 
 using namespace functors;
 
+const ZeroDivision kOfFmod("fmod"), kOfRemainder("remainder"), kOfDiv("div");
+
 template <class F, class A, class B>
 void floating(const Out& out, const A& self, const B& other) {
   with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T, T>(out, F(), self, other); });
 }
 
 template <class Real, class Integer, class A, class B>
-void divide(const char* op, const Out& out, const A& self, const B& other) {
+void divide(const ZeroDivision& op, const Out& out, const A& self, const B& other) {
   if (is_floating(out.dtype)) return floating<Real>(out, self, other);
   ZeroDivisor found(op, out, tensor_of(self), tensor_of(other));
   elementwise<int64_t, int64_t, int64_t>(out, Guarded<Integer>{found.note()}, self, other);
@@ -23,11 +25,11 @@ void divide(const char* op, const Out& out, const A& self, const B& other) {
 
 template <class A, class B>
 void fmod_of(const Out& out, const A& self, const B& other) {
-  divide<FMod, Rest>("fmod", out, self, other);
+  divide<FMod, Rest>(kOfFmod, out, self, other);
 }
 template <class A, class B>
 void remainder_of(const Out& out, const A& self, const B& other) {
-  divide<Remainder, FlooredRest>("remainder", out, self, other);
+  divide<Remainder, FlooredRest>(kOfRemainder, out, self, other);
 }
 template <class B>
 void quotient_of(const Out& out, const In& self, const B& other,
@@ -35,9 +37,9 @@ void quotient_of(const Out& out, const In& self, const B& other,
   if (!mode) {
     floating<Divide>(out, self, other);
   } else if (*mode == "trunc") {
-    divide<DivideTruncate, Quotient>("div", out, self, other);
+    divide<DivideTruncate, Quotient>(kOfDiv, out, self, other);
   } else {
-    divide<DivideFloor, FlooredQuotient>("div", out, self, other);
+    divide<DivideFloor, FlooredQuotient>(kOfDiv, out, self, other);
   }
 }
 

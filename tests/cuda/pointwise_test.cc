@@ -14,7 +14,6 @@
 #include "core/ops/view.h"
 #include "kernels/cuda/divider.h"
 #include "tests/core/expect_error.h"
-#include "tests/emulation/kernels.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -32,17 +31,6 @@ void expect_same_bits(const Tensor& there, const Tensor& here) {
 
 Tensor some(IntList sizes, DType dtype = DType::kF32) {
   return randn(sizes, {DType::kF32, kCPU}).to(dtype);
-}
-
-TEST(CudaPointwise, EveryKernelThatTheHostNamesExists) {
-  const std::vector<PointwiseKernel> kernels = pointwise_kernels();
-  EXPECT_GT(kernels.size(), 100u);
-  for (const PointwiseKernel& kernel : kernels) {
-    EXPECT_NE(emulation::find_kernel(kernel.strided), nullptr) << kernel.strided;
-    if (!kernel.has_dense) continue;
-    EXPECT_NE(emulation::find_kernel(kernel.dense_f32), nullptr) << kernel.dense_f32;
-    EXPECT_NE(emulation::find_kernel(kernel.dense_bf16), nullptr) << kernel.dense_bf16;
-  }
 }
 
 TEST(CudaPointwise, FunctorsAreNamedByTheirTemplates) {

@@ -5,7 +5,6 @@
 #include "core/ops/loss.h"
 #include "kernels/cuda/rows.h"
 #include "tests/cuda/agreement.h"
-#include "tests/emulation/kernels.h"
 
 namespace lockstep {
 namespace {
@@ -35,20 +34,6 @@ TEST(CudaRows, GoToTheSmallestGroupThatHoldsThem) {
   EXPECT_EQ(cuda::row_way(DType::kF32, 8193, false), RowWay::kStream);
   EXPECT_EQ(cuda::row_way(DType::kF32, 7, false), RowWay::kWarpScalar);
   EXPECT_EQ(cuda::row_way(DType::kF64, 1026, true), RowWay::kBlockScalar);
-}
-
-TEST(CudaRows, EveryWayOfEveryDtypeHasAKernel) {
-  for (const char* const family : {"softmax", "softmax_backward", "norm", "norm_backward"}) {
-    for (const DType dtype : kFloating) {
-      for (const int64_t n : {1, 8, 256, 1024, 1025, 2048, 8192, 9000}) {
-        for (const bool aligned : {false, true}) {
-          const std::string name =
-              cuda::row_kernel(family, dtype, cuda::row_way(dtype, n, aligned));
-          EXPECT_NE(emulation::find_kernel(name), nullptr) << name;
-        }
-      }
-    }
-  }
 }
 
 TEST(CudaSoftmax, AgreesWithTheCpuForRowsOfAnyLength) {

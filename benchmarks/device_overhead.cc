@@ -1,0 +1,136 @@
+// What one small operation costs the host before a device has it, in nanoseconds: calls return when
+// their work is queued. With --null-gpu there is no device to wait for, and nothing else is left.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "autograd/grad_mode.h"
+#include "benchmarks/heap/heap_calls.h"
+#include "benchmarks/null_gpu/null_gpu.h"
+#include "benchmarks/timer.h"
+#include "core/ops/advanced_index.h"
+#include "core/ops/copy.h"
+#include "core/ops/factory.h"
+#include "core/ops/index.h"
+#include "core/ops/loss.h"
+#include "core/ops/matmul.h"
+#include "core/ops/norm.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
+#include "core/ops/shape.h"
+#include "core/ops/view.h"
+#include "core/parallel.h"
+
+namespace lockstep {
+namespace {
+
+/// Keeps the compiler from dropping a call.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+/// Times calls whose work is done now and then, so that no queue fills.
+class Report {
+ public:
+  Report(Device device, int rounds, std::string only)
+      : device_(device), time_(rounds), only_(std::move(only)) {}
+
+  template <class F>
+  void add(const std::string& name, const F& body) {
+    if (name.find(only_) == std::string::npos) return;
+    constexpr int kCalls = 1000;
+    for (int i = 0; i < 10; ++i) body();
+    const int64_t before = heap_calls();
+    for (int i = 0; i < 100; ++i) body();
+    const int64_t heap = heap_calls() - before;
+    synchronize(device_);
+    values_[name + "_ns"] = time_(
+                                [&] {
+                                  for (int i = 0; i < kCalls; ++i) body();
+                                  synchronize(device_);
+                                },
+                                20) /
+                            kCalls;
+    values_[name + "_heap_calls"] = static_cast<double>(heap) / 100;
+  }
+  const nlohmann::ordered_json& values() const { return values_; }
+
+ private:
+  Device device_;
+  Timer time_;
+  std::string only_;
+  nlohmann::ordered_json values_ = nlohmann::ordered_json::object();
+};
+
+void measure(Report& report, Device device) {
+  const NoGradGuard no_grad;
+  const Tensor a = ones({4}, device), b = ones({4}, device),
+               out = empty({4}, {DType::kF32, device});
+  const Tensor square = ones({64, 64}, device), half = ones({64, 64}, {DType::kBF16, device});
+  const Tensor weight = ones({64}, device), bias = ones({64}, device);
+  const Tensor index = zeros({8}, {DType::kI64, device});
+  const Tensor targets = zeros({64}, {DType::kI64, device});
+  report.add("empty", [&] { keep(empty({4}, {DType::kF32, device})); });
+  report.add("view", [&] { keep(a.view({2, 2})); });
+  report.add("add", [&] { keep(a + b); });
+  report.add("add_out", [&] { add_out(out, a, b); });
+  report.add("add_inplace", [&] { out.add_(a); });
+  report.add("add_broadcast", [&] { keep(square + weight); });
+  report.add("relu", [&] { keep(relu(a)); });
+  report.add("sum", [&] { keep(square.sum()); });
+  report.add("sum_dim", [&] { keep(square.sum({0})); });
+  report.add("softmax", [&] { keep(softmax(square, 1)); });
+  report.add("layer_norm", [&] { keep(layer_norm(square, {64}, weight, bias)); });
+  report.add("mm", [&] { keep(mm(square, square)); });
+  report.add("linear", [&] { keep(linear(square, square, bias)); });
+  report.add("clone", [&] { keep(square.clone()); });
+  report.add("transposed_copy", [&] { keep(square.t().contiguous()); });
+  report.add("cast", [&] { keep(half.to(DType::kF32)); });
+  report.add("index_select", [&] { keep(index_select(square, 0, index)); });
+  report.add("index", [&] { keep(lockstep::index(square, {index})); });
+  report.add("embedding", [&] { keep(embedding(square, index)); });
+  report.add("cross_entropy", [&] { keep(cross_entropy_loss(square, targets)); });
+  {
+    const EnableGradGuard grad;
+    const Tensor leaf = ones({4}, device).set_requires_grad();
+    report.add("add_recorded", [&] { keep(leaf + b); });
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Times what the host does for small operations of a device."};
+  std::string device = "cuda:0";
+  int rounds = 7;
+  bool null_gpu = false;
+  bool json = false;
+  std::string only;
+  app.add_option("--device", device, "Device of the operations")->capture_default_str();
+  app.add_flag("--null-gpu", null_gpu, "Have a cuda:0 that accepts everything and does nothing");
+  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--only", only, "Only figures whose name contains this");
+  app.add_flag("--json", json, "Print an object instead of lines");
+  CLI11_PARSE(app, argc, argv);
+  if (null_gpu) install_null_gpu();
+  set_num_threads(1);
+  Report report(parse_device(device), rounds, only);
+  measure(report, parse_device(device));
+  if (json) {
+    fmt::print("{}\n", report.values().dump());
+    return 0;
+  }
+  for (const auto& [name, value] : report.values().items()) {
+    fmt::print("{:<36} {:8.1f}\n", name, value.get<double>());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::run(argc, argv); }

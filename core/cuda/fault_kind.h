@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep::cuda {
+
+/// A mistake in its arguments' elements that kernels of one operator can note, and that the next
+/// synchronisation throws: "[op] what: expected ..., got ...". Made once, where the program starts;
+/// devices know it by its number.
+class FaultKind {
+ public:
+  static constexpr uint32_t kMost = 1024;
+
+  /// `what` is "index out of range", say, without a full stop. Throws InternalError when there are
+  /// more than kMost. Thread-safe.
+  FaultKind(std::string op, std::string what);
+
+  uint32_t number() const noexcept { return number_; }
+  const std::string& op() const noexcept { return op_; }
+  const std::string& what() const noexcept { return what_; }
+
+ private:
+  uint32_t number_;
+  std::string op_;
+  std::string what_;
+};
+
+}  // namespace lockstep::cuda

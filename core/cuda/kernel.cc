@@ -1,0 +1,52 @@
+#include "core/cuda/kernel.h"
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "core/check.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+struct Named {
+  std::vector<const void*> images;
+  std::string name;
+};
+
+struct KernelBook {
+  std::mutex mutex;
+  std::deque<Named> kernels{Named{{}, "none"}};  // by number; they stay where they are
+};
+KernelBook& book() {
+  // Never destroyed: kernels of static storage duration are used after it would be.
+  static auto* const instance = new KernelBook();
+  return *instance;
+}
+const Named& named(uint32_t number) {
+  const std::lock_guard lock(book().mutex);
+  return book().kernels[number];
+}
+
+}  // namespace
+
+Kernel::Kernel(std::span<const void* const> images, std::string name) {
+  const std::lock_guard lock(book().mutex);
+  auto& kernels = book().kernels;
+  LS_CHECK(kernels.size() < kMost, InternalError, "[{}] more than {} kernels.", name, kMost);
+  number_ = static_cast<uint32_t>(kernels.size());
+  kernels.push_back({{images.begin(), images.end()}, std::move(name)});
+}
+
+const std::string& Kernel::name() const { return named(number_).name; }
+std::span<const void* const> Kernel::images() const { return named(number_).images; }
+
+std::vector<Kernel> Kernel::all() {
+  const std::lock_guard lock(book().mutex);
+  std::vector<Kernel> all;
+  for (uint32_t i = 1; i < book().kernels.size(); ++i) all.push_back(Kernel(i));
+  return all;
+}
+
+}  // namespace lockstep::cuda

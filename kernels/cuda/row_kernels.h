@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "kernels/cuda/kernel_tables.h"
+#include "kernels/cuda/rows.h"
+
+namespace lockstep::cuda {
+
+/// The entries of one family, as LS_ROW_KERNELS (rows.cuh) makes them: "softmax_bf16_warp8".
+class RowKernels {
+ public:
+  RowKernels(const void* image, std::string_view family);
+
+  Kernel operator()(DType dtype, RowWay way) const {
+    return kernels_[static_cast<size_t>(way)][dtype];
+  }
+
+ private:
+  std::array<DTypeKernels, kRowWays> kernels_;
+};
+
+}  // namespace lockstep::cuda
