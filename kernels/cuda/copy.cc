@@ -5,12 +5,20 @@
 #include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/library.h"
-#include "kernels/cuda/copy_units.fatbin.h"
+#include "kernels/cuda/copy_tiles.h"
 #include "kernels/cuda/copy_units.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/strided_plan.h"
+
+// Each header defines a kImage.
+namespace lockstep::cuda::units {
+#include "kernels/cuda/copy_units.fatbin.h"
+}
+namespace lockstep::cuda::tiles {
+#include "kernels/cuda/copy_tiles.fatbin.h"
+}
 
 namespace lockstep::cuda {
 
@@ -20,11 +28,13 @@ using namespace functors;
 
 constexpr unsigned kThreads = 256;
 
-const UnitKernels kUnits(kImage, "copy_units", 16);
-const Kernel kF32ToBF16(kImage, "copy_f32_to_bf16");
-const Kernel kF32ToF16(kImage, "copy_f32_to_f16");
-const Kernel kBF16ToF32(kImage, "copy_bf16_to_f32");
-const Kernel kF16ToF32(kImage, "copy_f16_to_f32");
+const UnitKernels kUnits(units::kImage, "copy_units", 16);
+const UnitKernels kTiles(tiles::kImage, "copy_tiles", 16);
+const UnitKernels kWideTiles(tiles::kImage, "copy_tiles_wide", 2);
+const Kernel kF32ToBF16(units::kImage, "copy_f32_to_bf16");
+const Kernel kF32ToF16(units::kImage, "copy_f32_to_f16");
+const Kernel kBF16ToF32(units::kImage, "copy_bf16_to_f32");
+const Kernel kF16ToF32(units::kImage, "copy_f16_to_f32");
 
 /// Whether a plan's rows can be moved in pieces of `unit` bytes.
 bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
@@ -39,6 +49,16 @@ bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
   return true;
 }
 
+/// Of a plan with others.
+void drop_innermost(StridedPlan& plan) {
+  if (plan.rank == 1) return;
+  --plan.rank;
+  for (int d = 0; d < plan.rank; ++d) {
+    plan.sizes[d] = plan.sizes[d + 1];
+    for (int o = 0; o < plan.operands; ++o) plan.strides[o][d] = plan.strides[o][d + 1];
+  }
+}
+
 /// Elements that keep their dtype, whatever it is; neighbours in both tensors move together.
 void move_elements(const Out& out, const In& src) {
   const In* const inputs[] = {&src};
@@ -50,6 +70,12 @@ void move_elements(const Out& out, const In& src) {
   if (unit > element) {
     plan.sizes[0] = plan.sizes[0] * element / unit;
     plan.strides[0][0] = plan.strides[1][0] = unit;
+  }
+  if (plan.sizes[0] == 1) drop_innermost(plan);
+  if (const std::optional<CopyTiles> tiles = plan_tiles(plan, unit)) {
+    launch((tiles->width > 1 ? kWideTiles : kTiles)[static_cast<size_t>(unit)],
+           {.blocks = {blocks_for(tiles->tiles, 1), 1, 1}, .threads = kThreads}, *tiles);
+    return;
   }
   CopyUnits copy{.from = plan.address[1],
                  .to = plan.address[0],
