@@ -10,17 +10,22 @@ namespace lockstep::cuda {
 
 namespace {
 
+/// Over lines whose elements are neighbours in memory (rows), and over others.
 struct ScanKernels {
-  Kernel lines, parts, rows;
-  explicit ScanKernels(const std::string& name)
+  Kernel lines, line_parts, rows, row_parts, carry;
+  size_t state_bytes;  ///< of a part
+  explicit ScanKernels(const std::string& name, size_t bytes = sizeof(double))
       : lines(kImage, name + "_lines"),
-        parts(kImage, name + "_parts"),
-        rows(kImage, name + "_rows") {}
+        line_parts(kImage, name + "_line_parts"),
+        rows(kImage, name + "_rows"),
+        row_parts(kImage, name + "_row_parts"),
+        carry(kImage, name + "_carry"),
+        state_bytes(bytes) {}
 };
 const ScanKernels kSumFloating("scan_sum_floating"), kSumInt("scan_sum_int");
 const ScanKernels kProductFloating("scan_product_floating"), kProductInt("scan_product_int");
 const ScanKernels kLogSum("scan_logsum");
-const Kernel kRecurrence(kImage, "scan_recurrence_lines");
+const ScanKernels kRecurrence("scan_recurrence", 2 * sizeof(double));
 
 ScanLines lines_of(const Out& out, const In& x, int64_t dim) {
   ScanLines lines{};
@@ -36,38 +41,29 @@ ScanLines lines_of(const Out& out, const In& x, int64_t dim) {
   return lines;
 }
 
-void launch_lines(Kernel kernel, const ScanLines& lines) {
-  launch(kernel,
-         {.blocks = {blocks_for(lines.outer * lines.inner, kScanThreads), 1, 1},
-          .threads = kScanThreads},
-         lines);
-}
-
-void launch_rows(Kernel kernel, const ScanLines& lines) {
-  launch(kernel,
-         {.blocks = {blocks_for(lines.outer * lines.parts, 1), 1, 1}, .threads = kScanThreads},
-         lines);
+void scan(const ScanKernels& kernels, ScanLines lines) {
+  constexpr int64_t kShort = 8;  // elements that a thread may as well take alone
+  const bool rows = lines.inner == 1 && lines.n > kShort;
+  const int64_t count = lines.outer * lines.inner;
+  lines.part = rows ? scan_row_part(count, lines.n) : scan_line_part(count, lines.n);
+  lines.parts = (lines.n + lines.part - 1) / lines.part;
+  const auto run = [&](Kernel kernel, int64_t tasks, int64_t per_block) {
+    launch(kernel, {.blocks = {blocks_for(tasks, per_block), 1, 1}, .threads = kScanThreads},
+           lines);
+  };
+  const int64_t per_block = rows ? 1 : kScanThreads;
+  const bool cut = lines.parts > 1;
+  const Workspace joined(cut ? static_cast<size_t>(count * lines.parts) * kernels.state_bytes : 0);
+  lines.joined = joined.data();
+  if (cut) {
+    run(rows ? kernels.row_parts : kernels.line_parts, count * lines.parts, per_block);
+    run(kernels.carry, count, kScanThreads / 32);
+  }
+  run(rows ? kernels.rows : kernels.lines, count * lines.parts, per_block);
 }
 
 void scan(const ScanKernels& kernels, const Out& out, const In& self, int64_t dim) {
-  if (out.numel == 0) return;
-  ScanLines lines = lines_of(out, self, dim);
-  constexpr int64_t kShort = 8;  // elements that a thread may as well take alone
-  if (lines.inner > 1 || lines.n <= kShort) return launch_lines(kernels.lines, lines);
-  lines.part = scan_part(lines.outer, lines.n);
-  lines.parts = (lines.n + lines.part - 1) / lines.part;
-  if (lines.parts == 1) return launch_rows(kernels.rows, lines);
-  // The parts are joined, these joins are scanned, and each part begins with those before it.
-  const Workspace joined(static_cast<size_t>(lines.outer * lines.parts) * sizeof(double));
-  lines.joined = joined.data();
-  launch_rows(kernels.parts, lines);
-  ScanLines parts = lines;
-  parts.x = parts.y = lines.joined;
-  parts.dtype = is_floating(lines.dtype) ? DType::kF64 : DType::kI64;
-  parts.n = parts.part = lines.parts;
-  parts.parts = 1;
-  launch_rows(kernels.rows, parts);
-  launch_rows(kernels.rows, lines);
+  if (out.numel != 0) scan(kernels, lines_of(out, self, dim));
 }
 
 void cumsum(const Out& out, const In& self, int64_t dim, std::optional<DType>) {
@@ -81,7 +77,7 @@ void linear_recurrence(const Out& out, const In& decay, const In& input, int64_t
   if (out.numel == 0) return;
   ScanLines lines = lines_of(out, input, dim);
   lines.decay = decay.address;
-  launch_lines(kRecurrence, lines);
+  scan(kRecurrence, lines);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -45,12 +46,27 @@ TEST(CudaScan, IntegersWrapAroundAsOnTheCpu) {
 }
 
 TEST(CudaScan, LongRowsAreTakenInParts) {
-  EXPECT_EQ(cuda::scan_part(1, 8192), 8192);
-  EXPECT_EQ(cuda::scan_part(1, 528 * 10000), 10000);
-  EXPECT_EQ(cuda::scan_part(600, 1 << 20), 1 << 20);
+  EXPECT_EQ(cuda::scan_row_part(1, 8192), 8192);
+  EXPECT_EQ(cuda::scan_row_part(1, 528 * 10000), 10000);
+  EXPECT_EQ(cuda::scan_row_part(600, 1 << 20), 1 << 20);
   const auto of_rows = [](const std::vector<Tensor>& t) { return scans(t[0], 1); };
   expect_agreement({random_tensor({2, 40000})}, of_rows, 1e-5);
   expect_agreement({mul(random_tensor({2, 40000}), 5).to(DType::kI32)}, of_rows, 0);
+}
+
+TEST(CudaScan, LongLinesAreTakenInPartsWhereTheyAreFew) {
+  EXPECT_EQ(cuda::scan_line_part(132 * 1024, 1 << 20), 1 << 20) << "a line for every thread";
+  EXPECT_EQ(cuda::scan_line_part(1024, 132 * 100), 100);
+  EXPECT_EQ(cuda::scan_line_part(2, 1 << 20), 1024) << "no more parts than a warp scans soon";
+  EXPECT_EQ(cuda::scan_line_part(2, 100), 64);
+  EXPECT_EQ(cuda::scan_line_part(200000, 10), 64) << "one part";
+  for (const Dims& sizes : {Dims{2, 3001, 3}, Dims{1, 65, 2}, Dims{3, 128, 1}}) {
+    for (const int64_t dim : {0, 1}) {
+      const auto along = [dim](const std::vector<Tensor>& t) { return scans(t[0], dim); };
+      expect_agreement({random_tensor(sizes)}, along, 1e-5);
+      expect_agreement({mul(random_tensor(sizes), 5).to(DType::kI32)}, along, 0);
+    }
+  }
 }
 
 TEST(CudaScan, InfinitiesAndNanAreThoseOfTheCpu) {
@@ -63,15 +79,25 @@ TEST(CudaScan, InfinitiesAndNanAreThoseOfTheCpu) {
 
 TEST(CudaScan, LinearRecurrencesAgreeWithTheCpu) {
   for (const DType dtype : kFloating) {
-    for (const int64_t dim : {0, 1, 2}) {
+    for (const auto& [length, dim] : {std::pair{50, 0}, {50, 1}, {50, 2}, {3000, 1}, {9000, 2}}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << " along " << dim << ", " << length);
+      Dims sizes{2, 3, 2};
+      sizes[static_cast<size_t>(dim)] = length;
       expect_agreement(
-          {random_tensor({3, 50, 7}, dtype, 1), random_tensor({3, 50, 7}, dtype, 2)},
-          [&](const std::vector<Tensor>& t) {
+          {random_tensor(sizes, dtype, 1), random_tensor(sizes, dtype, 2)},
+          [dim = dim](const std::vector<Tensor>& t) {
             return std::vector<Tensor>{linear_recurrence(mul(t[0], 0.5), t[1], dim)};
           },
-          rounding_of(dtype));
+          2 * rounding_of(dtype));
     }
   }
+}
+
+TEST(CudaScan, DecaysThatOverflowLeaveAStateOfZeroAlone) {
+  const Tensor decay = full({9000, 2}, 10, DType::kF64), input = zeros({9000, 2}, DType::kF64);
+  expect_agreement({decay, input}, [](const std::vector<Tensor>& t) {
+    return std::vector<Tensor>{linear_recurrence(t[0], t[1], 0)};
+  });
 }
 
 }  // namespace
