@@ -11,6 +11,7 @@
 
 #include "core/cuda/runtime.h"
 #include "core/error.h"
+#include "tests/core/environment_variable.h"
 #include "tests/emulation/device.h"
 #include "tests/emulation/fake_driver.h"
 // After device.h, which brings what it would define.
@@ -24,6 +25,8 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+constexpr const char* kOrder = "LOCKSTEP_EMULATED_ORDER";
 
 struct Sum {
   const float* in;
@@ -166,7 +169,6 @@ LS_CUDA_KERNEL(emulation_forgot_barrier, Sum, 64) {
 class EmulatedGpu : public ::testing::Test {
  protected:
   EmulatedGpu() {
-    unsetenv("LOCKSTEP_EMULATED_ORDER");
     CUcontext context = nullptr;
     driver.cuDevicePrimaryCtxRetain(&context, 0);
     driver.cuCtxSetCurrent(context);
@@ -203,6 +205,8 @@ class EmulatedGpu : public ::testing::Test {
     return fake.kernel_error();
   }
 
+  /// Tests say themselves which order they want; those after them have the program's again.
+  const EnvironmentVariable ascending{kOrder, nullptr};
   FakeDriver fake{1};
   Driver driver = fake.functions();
   CUmodule module = nullptr;
@@ -213,14 +217,11 @@ struct SumBy {
   const char* kernel;
   const char* order;
 };
-class SumOfABlock : public EmulatedGpu, public ::testing::WithParamInterface<SumBy> {
- protected:
-  ~SumOfABlock() override { unsetenv("LOCKSTEP_EMULATED_ORDER"); }
-};
+class SumOfABlock : public EmulatedGpu, public ::testing::WithParamInterface<SumBy> {};
 
 TEST_P(SumOfABlock, IsThatOfItsNumbers) {
   // Also when they begin with the last.
-  setenv("LOCKSTEP_EMULATED_ORDER", GetParam().order, 1);
+  const EnvironmentVariable order(kOrder, GetParam().order);
   std::vector<float> in(3 * 256);
   std::iota(in.begin(), in.end(), 0.0f);
   std::vector<float> out(3);
@@ -329,10 +330,9 @@ TEST_F(EmulatedGpu, TheOtherOrderShowsAForgottenBarrier) {
   launch("emulation_forgot_barrier", {1}, {64}, Sum{nullptr, out.data()});
   EXPECT_EQ(finish(), CUDA_SUCCESS);
   EXPECT_THAT(out, Each(1.0f)) << "by chance";
-  setenv("LOCKSTEP_EMULATED_ORDER", "descending", 1);
+  const EnvironmentVariable order(kOrder, "descending");
   launch("emulation_forgot_barrier", {1}, {64}, Sum{nullptr, out.data()});
   EXPECT_EQ(finish(), CUDA_SUCCESS);
-  unsetenv("LOCKSTEP_EMULATED_ORDER");
   EXPECT_EQ(out[0], 1.0f);
   EXPECT_TRUE(std::isnan(out[1])) << out[1];
 }
