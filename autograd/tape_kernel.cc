@@ -95,12 +95,12 @@ PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
   return pending;
 }
 
-/// Hangs the node on every result. A list counts as several results.
+/// Hangs the node on every result, numbers too. A list counts as several results.
 void attach(const Derivative& derivative, std::span<const Value> results, const Ref<OpNode>& node) {
   const uint64_t mask = differentiable_outputs(derivative);
   for (size_t i = 0; i < results.size(); ++i) {
     const bool differentiable = ((mask >> i) & 1) != 0;
-    if (results[i].is_none()) node->add_output();
+    if (!results[i].is_tensor() && !results[i].is_tensor_list()) node->add_output();
     each_tensor(results[i], [&](const Tensor& tensor) {
       const bool carries = differentiable && tensor.defined() && is_floating(tensor.dtype());
       if (carries) {

@@ -263,6 +263,16 @@ AnyFunction any(BoxedKernel function) { return reinterpret_cast<AnyFunction>(fun
 
 }  // namespace
 
+void run_dynamic_kernel(const Operator& op, Key backend, Strides strides,
+                        std::span<const Value> arguments, void* data,
+                        FunctionRef<void(const PackedCall&)> kernel) {
+  Preparation preparation{op, backend, call_device(op, arguments), std::nullopt, 0, strides};
+  const PackedArguments packed(preparation, arguments);
+  const KernelScope scope(preparation.device);
+  kernel({op, backend, preparation.device, {}, packed.get(), data});
+  finish_launch(op);
+}
+
 SmallVector<size_t, 4> fresh_results(const Schema& schema) {
   SmallVector<size_t, 4> fresh;
   for (size_t i = 0; i < schema.returns.size(); ++i) {

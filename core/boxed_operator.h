@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/function_ref.h"
 #include "core/structured.h"
 
 namespace lockstep {
@@ -15,6 +16,13 @@ using BoxedRule = Outputs (*)(const Operator& op, std::span<const Value> argumen
 /// of type `Tensor(a!)`: the kernel changes them, at once or through a copy that is written back,
 /// and their version counters are bumped.
 OpAdapters boxed_adapters(const Schema& schema);
+
+/// Calls `kernel` with the arguments of a call on `backend`: on one device, with strides that it
+/// takes, and without results, which it makes. `data` is for it. For operators without a rule,
+/// which change no argument.
+void run_dynamic_kernel(const Operator& op, Key backend, Strides strides,
+                        std::span<const Value> arguments, void* data,
+                        FunctionRef<void(const PackedCall&)> kernel);
 
 /// Indices of the results that are no written argument, which a rule describes.
 SmallVector<size_t, 4> fresh_results(const Schema& schema);

@@ -63,6 +63,10 @@ bool fits_one(BaseType base, const Value& value) {
   return false;
 }
 
+bool is_absent(const Value& value) {
+  return value.is_none() || (value.is_tensor() && !value.tensor().defined());
+}
+
 std::string spelled(const Argument& argument) {
   std::string type = to_string(argument.type);
   if (argument.list_size != 0) type.insert(type.find(']'), std::to_string(argument.list_size));
@@ -72,15 +76,14 @@ std::string spelled(const Argument& argument) {
 /// `value` as the argument's type has it.
 Value fit(const Operator& op, const Argument& argument, const Value& value) {
   const Type& type = argument.type;
-  const bool absent = value.is_none() || (value.is_tensor() && !value.tensor().defined());
-  if (absent && type.optional) return {};
+  if (is_absent(value) && type.optional) return {};
   if (type.list && type.base == BaseType::kInt && argument.list_size > 0 && is_integer(value)) {
     const Dims repeated(static_cast<size_t>(argument.list_size), value.to_int());
     return Value(IntList(repeated)).own();
   }
-  const bool fits = type.list ? fits_list(type.base, value) : fits_one(type.base, value);
-  LS_CHECK(fits, DispatchError, "[{}] argument {} has the wrong type: expected {}, got {}. {}",
-           op.name(), argument.name, spelled(argument), absent ? "nothing" : value.to_string(),
+  LS_CHECK(fits(type, value), DispatchError,
+           "[{}] argument {} has the wrong type: expected {}, got {}. {}", op.name(), argument.name,
+           spelled(argument), is_absent(value) ? "nothing" : value.to_string(),
            op.schema().to_string());
   return value;
 }
@@ -104,6 +107,11 @@ Tensor tensor_of(const Operator& op, Value& value) {
 }
 
 }  // namespace
+
+bool fits(const Type& type, const Value& value) {
+  if (type.optional && is_absent(value)) return true;
+  return type.list ? fits_list(type.base, value) : fits_one(type.base, value);
+}
 
 std::vector<Value> bind_arguments(const Operator& op, std::span<const Value> positional,
                                   std::span<const NamedValue> named) {

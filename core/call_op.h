@@ -14,6 +14,9 @@ struct NamedValue {
   Value value;
 };
 
+/// Whether `value` may be an argument or a result of this type.
+bool fits(const Type& type, const Value& value);
+
 /// Every argument of `op` in schema order: the positional ones, those given by name, and defaults.
 /// A number given for an `int[N]` stands for N of them; undefined tensors are absent ones. The
 /// result borrows what `positional` and `named` borrow, and must not outlive them.

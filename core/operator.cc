@@ -95,6 +95,15 @@ void Operator::throw_missing(KeySet keys) const {
     registered +=
         fmt::format("{}{}", registered.empty() ? "" : ", ", lockstep::name(static_cast<Key>(i)));
   }
+  const bool by_values = kind_ == OpKind::kDynamic || kind_ == OpKind::kHostValue;
+  if (by_values && !keys.empty() && keys.highest() == Key::kMeta) {
+    throw DispatchError(
+        fmt::format("[{}] cannot run on meta: {} depends on elements, and tensors on meta have "
+                    "none: {}. Call it "
+                    "with tensors that have them.",
+                    name_, kind_ == OpKind::kDynamic ? "the size of its result" : "its result",
+                    schema_.to_string()));
+  }
   if (keys.empty()) {
     throw DispatchError(fmt::format(
         "[{}] no kernel: the call has no tensor that says where to run. Registered: {}.", name_,

@@ -7,7 +7,7 @@
 
 #include "core/check.h"
 #include "core/library.h"
-#include "core/plugin_operator.h"
+#include "core/plugin_call.h"
 
 namespace lockstep {
 
@@ -55,11 +55,47 @@ std::string existing(const std::filesystem::path& path) {
   return std::filesystem::canonical(path).string();
 }
 
+/// Memory and version counters are shared by the host's own views alone.
+void check_not_a_view(const ls_op& op) {
+  for (size_t i = 0; i < op.schema.returns.size(); ++i) {
+    const Return& result = op.schema.returns[i];
+    LS_CHECK(
+        result.alias == 0 || op.schema.written_alias(i) >= 0, DispatchError,
+        "[plugin] {}: result {} of {} would be a view of an argument, and kernels get memory "
+        "of their own to fill: {}. Give the operator a body made of views (as_strided, select, "
+        "...), which share memory and are recorded, or let it return a copy.",
+        op.plugin->library, i, op.schema.full_name(), op.schema.to_string());
+  }
+}
+
+/// An operator whose kernels make the results.
+void check_dynamic(const ls_op& op) {
+  const std::string name = op.schema.full_name();
+  const char* library = op.plugin->library;
+  LS_CHECK(!op.rule && !op.batching && !op.in_place && !op.out, DispatchError,
+           "[plugin] {}: the kernels of {} make its results: expected no rule, batching rule or "
+           "other form besides: {}.",
+           library, name, op.schema.to_string());
+  LS_CHECK(!op.schema.is_mutable(), DispatchError,
+           "[plugin] {}: {} changes an argument, and its kernels make the results: expected one or "
+           "the other: {}. Make two operators of it.",
+           library, name, op.schema.to_string());
+  for (size_t i = 0; i < op.schema.returns.size(); ++i) {
+    const Type& type = op.schema.returns[i].type;
+    LS_CHECK(type == Type{} || is_number(type), DispatchError,
+             "[plugin] {}: result {} of {} must be a Tensor or a number: {}. Give the operator a "
+             "body for anything else.",
+             library, i, name, op.schema.to_string());
+  }
+  LS_CHECK(!op.derivative || !returns_numbers(op.schema), DispatchError,
+           "[plugin] {}: {} has a derivative, and its results are numbers, which carry no "
+           "gradient: expected a tensor among them: {}.",
+           library, name, op.schema.to_string());
+}
+
 void check(const ls_op& op) {
   const std::string name = op.schema.full_name();
   const char* library = op.plugin->library;
-  LS_CHECK(op.rule || op.body, DispatchError,
-           "[plugin] {}: {} has no shape rule: expected set_rule or set_body.", library, name);
   if (op.body) {
     LS_CHECK(!op.rule && op.kernels.empty() && !op.derivative && !op.in_place && !op.out,
              DispatchError,
@@ -68,12 +104,18 @@ void check(const ls_op& op) {
              library, name);
     return;
   }
+  check_not_a_view(op);
+  if (op.dynamic) return check_dynamic(op);
+  LS_CHECK(op.rule, DispatchError,
+           "[plugin] {}: {} has no shape rule: expected set_rule or set_body, or set_dynamic where "
+           "kernels make the results.",
+           library, name);
   for (size_t i = 0; i < op.schema.returns.size(); ++i) {
     const Return& result = op.schema.returns[i];
     LS_CHECK(result.type == Type{} && (result.alias == 0 || op.schema.written_alias(i) >= 0),
              DispatchError,
              "[plugin] {}: result {} of {} must be a Tensor, fresh or a Tensor(a!) argument: {}. "
-             "Give the operator a body for anything else.",
+             "set_dynamic allows numbers besides, and a body anything.",
              library, i, name, op.schema.to_string());
   }
   const bool takes_forms =
@@ -90,11 +132,16 @@ void check(const ls_op& op) {
            library, name, op.schema.to_string());
 }
 
-KernelRecord record(const PluginKernel& kernel) {
+KernelRecord record(const PluginKernel& kernel, bool dynamic) {
   KernelRecord record;
   record.key = kernel.key;
-  record.packed = &plugin_entry::kernel;
-  record.data = const_cast<PluginFunction*>(&kernel.function);
+  if (dynamic) {
+    record.boxed = &plugin_entry::dynamic_kernel;
+    record.data = const_cast<PluginKernel*>(&kernel);
+  } else {
+    record.packed = &plugin_entry::kernel;
+    record.data = const_cast<PluginFunction*>(&kernel.function);
+  }
   record.strides = kernel.strides;
   record.site = {kernel.function.library, 0};
   return record;
@@ -137,6 +184,9 @@ struct Plugin::Library {
     if (op.body) {
       definition.kind(OpKind::kComposite, reinterpret_cast<AnyFunction>(&plugin_entry::body),
                       boxed_adapters(op.schema));
+    } else if (op.dynamic) {
+      definition.kind(returns_numbers(op.schema) ? OpKind::kHostValue : OpKind::kDynamic, nullptr,
+                      boxed_adapters(op.schema));
     } else {
       definition.kind(OpKind::kStructured, reinterpret_cast<AnyFunction>(&plugin_entry::rule),
                       boxed_adapters(op.schema));
@@ -148,11 +198,14 @@ struct Plugin::Library {
     for (const std::string& save : op.saves) definition.saves({save});
     if (op.derivative) definition.derivative(&plugin_entry::derivative);
     definition.derivative_data(&op);
-    definition.not_differentiable(op.reason_for_none);
+    const bool numbers = op.dynamic && returns_numbers(op.schema);
+    definition.not_differentiable(numbers && op.reason_for_none.empty()
+                                      ? "its results are numbers, which carry no gradient"
+                                      : op.reason_for_none);
     if (op.batching) definition.batching(&plugin_entry::batching, &op);
     for (const PluginKernel& kernel : op.kernels) {
       registrations.push_back(
-          dispatcher().register_kernel(definition.op()->name(), record(kernel)));
+          dispatcher().register_kernel(definition.op()->name(), record(kernel, op.dynamic)));
     }
   }
 
@@ -167,7 +220,7 @@ struct Plugin::Library {
   }
 
   void override_kernel(const ls_plugin::Override& wanted) {
-    registrations.push_back(dispatcher().register_kernel(wanted.op, record(wanted.kernel)));
+    registrations.push_back(dispatcher().register_kernel(wanted.op, record(wanted.kernel, false)));
     overridden.push_back(wanted.op);
   }
 

@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define LS_PLUGIN_ABI_VERSION 3
+#define LS_PLUGIN_ABI_VERSION 4
 
 #if defined(_WIN32)
 #define LS_PLUGIN_EXPORT __declspec(dllexport)
@@ -115,7 +115,7 @@ typedef struct ls_tensor_view {
   int32_t device_index;
 } ls_tensor_view;
 
-/* One result as a shape rule promises it. */
+/* One result as a shape rule promises it, or as a kernel makes it. */
 typedef struct ls_output_spec {
   size_t size;
   const int64_t* sizes;
@@ -150,8 +150,9 @@ typedef struct ls_host {
   /* Begins an operator: "my::scale_clamp(Tensor self, float scale, *, float max=6) -> Tensor". The
    * name must have a namespace. NULL when the schema is malformed or the name is taken. */
   ls_op* (*define)(ls_plugin* plugin, const char* schema, const char* doc);
-  /* Gives the results' geometry (`add_result`), and refuses bad arguments. Every operator needs a
-   * rule, or a body. Results that are arguments (`Tensor(a!)`) need no spec. */
+  /* Gives the results' geometry (`add_result`), and refuses bad arguments. Results that are
+   * arguments (`Tensor(a!)`) need no spec. Every operator needs a rule, a body (`set_body`), or
+   * kernels that make the results (`set_dynamic`, or by itself where all results are numbers). */
   int (*set_rule)(ls_op* op, ls_function rule, void* data);
   /* Computes the elements of the results, which the host has allocated. `type` says for which
    * signature it was written, "Tensor, float, float -> Tensor", and is compared with the schema;
@@ -258,6 +259,27 @@ typedef struct ls_host {
    * read before this returns. */
   int (*launch)(ls_call* call, const void* image, const char* kernel, const ls_launch_shape* shape,
                 const void* parameters, size_t parameter_bytes);
+
+  /* --- version 4: results that only values tell ------------------------------------------- */
+
+  /* Instead of a rule: kernels make the results, because the sizes of tensors depend on elements
+   * (`new_result`) or because there are numbers among them (`set_value`): int, float, bool, Scalar.
+   * Such an operator changes no argument, has no other forms, and cannot run on meta or under vmap.
+   * One whose results are all numbers needs no call of this, and has no derivative. */
+  int (*set_dynamic)(ls_op* op);
+  /* Kernel without a rule: allocates result `index` of the schema, once, on the call's device, and
+   * says where to write it. The spec is as for `add_result`. */
+  int (*new_result)(ls_call* call, uint32_t index, const ls_output_spec* spec,
+                    ls_tensor_view* view);
+  /* Kernel without a rule: result `index`, where the schema has a number. Body: result
+   * `index` of any type, tensor lists too; what is referred to is copied, tensors are shared. */
+  int (*set_value)(ls_call* call, uint32_t index, const ls_value* value);
+  /* Kernel: copies from the memory of the call's device to the cpu's, behind the work queued so
+   * far, and waits for it. */
+  int (*read)(ls_call* call, void* to, const void* from, size_t bytes);
+  /* `call` for an operator of one result that is a number. */
+  int (*call_for_value)(const char* op, const ls_value* arguments, uint32_t argument_count,
+                        ls_value* result);
 } ls_host;
 
 /* Defined by the plug-in. */

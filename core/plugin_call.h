@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct ls_call {
   std::span<const lockstep::Tensor> grads;       ///< derivative
   lockstep::Gradients* gradients = nullptr;      ///< derivative
   lockstep::SmallVector<lockstep::Value, 4>* results = nullptr;  ///< body, batching rule
+  lockstep::SmallVector<lockstep::Value, 4>* made = nullptr;     ///< kernel without a rule
   const uint64_t* batched = nullptr;                             ///< batching rule
   std::vector<std::vector<ls_tensor*>> handles;  ///< what list arguments were given as
   lockstep::PluginMemory memory;                 ///< kernel
@@ -79,8 +81,31 @@ E checked_enum(const char* what, int32_t value, E last) {
 
 /// Fills in the functions for ls_plugin_init.
 void add_definition_functions(ls_host& host);
+/// Fills in those for results that kernels make, and for numbers.
+void add_result_functions(ls_host& host);
 /// Fills in those for kernels of devices with queues.
 void add_device_functions(ls_host& host);
+
+/// A number, as a result of a kernel may be.
+inline bool is_number(const Type& type) {
+  return !type.list && !type.optional &&
+         (type.base == BaseType::kInt || type.base == BaseType::kFloat ||
+          type.base == BaseType::kBool || type.base == BaseType::kScalar);
+}
+
+/// Whether there are results, and all are numbers.
+inline bool returns_numbers(const Schema& schema) {
+  const auto number = [](const Return& result) { return is_number(result.type); };
+  return !schema.returns.empty() && std::ranges::all_of(schema.returns, number);
+}
+
+// What several host functions need; in core/plugin_host.cc.
+/// Throws unless the plug-in set the view's size.
+void fill_view(ls_tensor_view* view, const Tensor& tensor);
+OutputSpec checked_spec(const Operator& op, const ls_output_spec* spec);
+/// Borrows what `value` refers to.
+Value value_of(const ls_value& value);
+void set_scalar(ls_value& out, const Scalar& scalar);
 
 /// Handles are the tensors' own counted objects.
 inline ls_tensor* handle_of(const Tensor& tensor) {

@@ -38,7 +38,9 @@ std::string kernel_type(const Schema& schema) {
   }
   text += " ->";
   const auto fresh = fresh_results(schema);
-  for (size_t i = 0; i < fresh.size(); ++i) text += i == 0 ? " Tensor" : ", Tensor";
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    text += (i == 0 ? " " : ", ") + to_string(schema.returns[fresh[i]].type);
+  }
   return text;
 }
 
@@ -69,6 +71,7 @@ ls_op* define(ls_plugin* plugin, const char* text, const char* doc) {
     op->text = text;
     op->schema = parse_schema(text);
     op->fresh_count = fresh_results(op->schema).size();
+    op->dynamic = returns_numbers(op->schema);
     op->doc = doc != nullptr ? doc : "";
     const std::string name = op->schema.full_name();
     LS_CHECK(name.find("::") != std::string::npos, DispatchError,
@@ -93,6 +96,10 @@ int set_rule(ls_op* op, ls_function rule, void* data) {
 
 int set_body(ls_op* op, ls_function body, void* data) {
   return guarded([&] { checked_op(op).body = checked_function(*op->plugin, "body", body, data); });
+}
+
+int set_dynamic(ls_op* op) {
+  return guarded([&] { checked_op(op).dynamic = true; });
 }
 
 int set_kernel(ls_op* op, int32_t backend, int32_t strides, const char* type, ls_function kernel,
@@ -163,6 +170,7 @@ int override_kernel(ls_plugin* plugin, const char* name, int32_t backend, int32_
 void add_definition_functions(ls_host& host) {
   host.define = &define;
   host.set_rule = &set_rule;
+  host.set_dynamic = &set_dynamic;
   host.set_kernel = &set_kernel;
   host.set_derivative = &set_derivative;
   host.set_not_differentiable = &set_not_differentiable;

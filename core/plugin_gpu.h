@@ -43,6 +43,12 @@ class Gpu {
     detail::check(detail::host->allocate(call_, count * sizeof(T), &memory));
     return static_cast<T*>(memory);
   }
+  /// Copies `count` values of the device to the cpu, behind the work queued so far, and waits: for
+  /// operators whose kernels make the results.
+  template <class T>
+  void read(T* to, const T* from, size_t count) const {
+    detail::check(detail::host->read(call_, to, from, count * sizeof(T)));
+  }
   /// Queues a kernel of a module; see the ABI.
   template <class Parameters>
   void launch(const void* image, const char* kernel, const Grid& grid,

@@ -67,6 +67,33 @@ void fill(ls_tensor_view* view, const TensorArg& tensor, Device device) {
        device);
 }
 
+}  // namespace
+
+void fill_view(ls_tensor_view* view, const Tensor& tensor) {
+  check_view(view);
+  fill(view, tensor, true);
+}
+
+OutputSpec checked_spec(const Operator& op, const ls_output_spec* spec) {
+  LS_CHECK(spec != nullptr && spec->size >= sizeof(ls_output_spec), DispatchError,
+           "[plugin] a spec's size is not set: expected {}.", sizeof(ls_output_spec));
+  OutputSpec output;
+  output.dtype = checked_enum("dtype", spec->dtype, DType::kF64);
+  output.present = spec->rank >= 0;
+  if (!output.present) return output;
+  const size_t rank = static_cast<size_t>(spec->rank);
+  output.sizes.assign({spec->sizes, rank});
+  count_elements(output.sizes);
+  if (spec->strides == nullptr) return output;
+  output.strides.emplace().assign({spec->strides, rank});
+  LS_CHECK(is_dense(output.sizes, *output.strides), ShapeError,
+           "[{}] the result's strides {} leave gaps or overlap for sizes {}.", op.name(),
+           to_string(*output.strides), to_string(output.sizes));
+  return output;
+}
+
+namespace {
+
 [[noreturn]] void throw_not_a(const ls_call* call, const char* what, uint32_t index) {
   throw DispatchError(fmt::format("[{}] argument {} is no {}: {}.", call->op.name(), index, what,
                                   call->op.schema().to_string()));
@@ -122,6 +149,8 @@ int list_view(ls_call* call, uint32_t index, uint32_t element, ls_tensor_view* v
   });
 }
 
+}  // namespace
+
 void set_scalar(ls_value& out, const Scalar& scalar) {
   if (scalar.is_floating()) {
     out.kind = LS_VALUE_FLOAT;
@@ -131,6 +160,8 @@ void set_scalar(ls_value& out, const Scalar& scalar) {
     out.as.integer = scalar.to_int();
   }
 }
+
+namespace {
 
 void set_list(ls_value& out, BaseType base, const Value& value) {
   if (base == BaseType::kInt) {
@@ -208,20 +239,7 @@ int argument(ls_call* call, uint32_t index, ls_value* value) {
 int add_result(ls_call* call, const ls_output_spec* spec) {
   return guarded([&] {
     if (call->outputs == nullptr) throw_not_here(call, "add_result");
-    LS_CHECK(spec != nullptr && spec->size >= sizeof(ls_output_spec), DispatchError,
-             "[plugin] a spec's size is not set: expected {}.", sizeof(ls_output_spec));
-    OutputSpec& output = call->outputs->specs.emplace_back();
-    output.dtype = checked_enum("dtype", spec->dtype, DType::kF64);
-    output.present = spec->rank >= 0;
-    if (!output.present) return;
-    const size_t rank = static_cast<size_t>(spec->rank);
-    output.sizes.assign({spec->sizes, rank});
-    count_elements(output.sizes);
-    if (spec->strides == nullptr) return;
-    output.strides.emplace().assign({spec->strides, rank});
-    LS_CHECK(is_dense(output.sizes, *output.strides), ShapeError,
-             "[{}] the rule's strides {} leave gaps or overlap for sizes {}.", call->op.name(),
-             to_string(*output.strides), to_string(output.sizes));
+    call->outputs->specs.push_back(checked_spec(call->op, spec));
   });
 }
 
@@ -236,6 +254,10 @@ int result_view(ls_call* call, uint32_t index, ls_tensor_view* view) {
   return guarded([&] {
     check_view(view);
     if (call->packed == nullptr) throw_not_here(call, "result_view");
+    LS_CHECK(call->made == nullptr, DispatchError,
+             "[{}] result_view: the operator has no shape rule, so its kernels make the results: "
+             "expected new_result.",
+             call->op.name());
     const auto& results = call->packed->results;
     fill(view, *results[checked_index(call, "result", index, results)], call->packed->device);
   });
@@ -322,6 +344,8 @@ int is_batched(ls_call* call, uint32_t index) {
 // --- tensors
 // ---------------------------------------------------------------------------------------
 
+}  // namespace
+
 Value value_of(const ls_value& value) {
   const size_t length = static_cast<size_t>(value.length);
   switch (value.kind) {
@@ -363,12 +387,14 @@ Value value_of(const ls_value& value) {
   }
 }
 
+namespace {
+
 std::vector<Tensor> result_tensors(const Operator& op, std::vector<Value> values) {
   std::vector<Tensor> tensors;
   for (Value& value : values) {
     LS_CHECK(value.is_none() || value.is_tensor() || value.is_tensor_list(), DispatchError,
-             "[{}] cannot be called by plug-ins: expected tensors as results: {}.", op.name(),
-             op.schema().to_string());
+             "[{}] call: expected tensors as results: {}. Use call_for_value for a number.",
+             op.name(), op.schema().to_string());
     if (value.is_tensor_list()) {
       for (Tensor& tensor : value.take_tensors()) tensors.push_back(std::move(tensor));
     } else {
@@ -397,10 +423,7 @@ int call(const char* name, const ls_value* arguments, uint32_t argument_count, l
 }
 
 int tensor_view(ls_tensor* tensor, ls_tensor_view* view) {
-  return guarded([&] {
-    check_view(view);
-    fill(view, tensor_of(tensor), true);
-  });
+  return guarded([&] { fill_view(view, tensor_of(tensor)); });
 }
 
 void retain(ls_tensor* tensor) {
@@ -461,6 +484,7 @@ ls_host make_host() {
       .parallel_for = &run_in_parallel,
   };
   add_definition_functions(host);
+  add_result_functions(host);
   add_device_functions(host);
   return host;
 }

@@ -149,6 +149,23 @@ Outputs rule(const Operator& op, std::span<const Value> arguments) {
   return outputs;
 }
 
+void dynamic_kernel(const Operator& op, KeySet keys, Stack& stack) {
+  const Key backend = keys.highest();
+  const auto& kernel = *static_cast<const PluginKernel*>(op.kernel_data(backend));
+  const PluginFunction& function = kernel.function;
+  const auto run_it = [&](const PackedCall& packed) {
+    ls_call call{.op = op, .packed = &packed, .made = &stack.results()};
+    run(function, call);
+  };
+  run_dynamic_kernel(op, backend, kernel.strides, stack.arguments(),
+                     const_cast<PluginFunction*>(&function), run_it);
+  stack.results().resize(op.schema().returns.size());
+  for (size_t i = 0; i < stack.results().size(); ++i) {
+    LS_CHECK(!stack.results()[i].is_none(), DispatchError, "[{}] {} did not make result {}: {}.",
+             op.name(), where(function), i, op.schema().to_string());
+  }
+}
+
 void body(const Operator& op, KeySet, Stack& stack) {
   ls_call call{.op = op, .values = stack.arguments()};
   run_for_results(static_cast<const ls_op*>(op.definition_data())->body, call, stack);

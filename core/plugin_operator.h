@@ -53,6 +53,7 @@ namespace plugin_entry {
 Outputs rule(const Operator& op, std::span<const Value> arguments);
 void body(const Operator& op, KeySet keys, Stack& stack);
 void kernel(const PackedCall& call);
+void dynamic_kernel(const Operator& op, KeySet keys, Stack& stack);
 Gradients derivative(VjpContext& context, std::span<const Tensor> grads);
 void batching(const Operator& op, uint64_t batched, Stack& stack);
 }  // namespace plugin_entry
@@ -71,6 +72,7 @@ struct ls_op {
   std::string text;  ///< the schema as given
   lockstep::Schema schema;
   size_t fresh_count = 0;                       ///< results that are no argument
+  bool dynamic = false;                         ///< kernels make the results
   const lockstep::Operator* defined = nullptr;  ///< once it is
   std::string doc;
   lockstep::PluginFunction rule;

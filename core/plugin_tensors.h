@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/plugin_abi.h"
 
@@ -137,6 +138,29 @@ class Result : public Writable {
   Result(ls_call* call, uint32_t index) {
     detail::check(detail::host->result_view(call, index, &view_));
   }
+};
+
+/// A result of a dynamic operator, which the kernel makes when it knows the size.
+class NewResult {
+ public:
+  NewResult(ls_call* call, uint32_t index) : call_(call), index_(index) {}
+
+  /// Allocates it row-major; to be called once.
+  Writable make(const std::vector<int64_t>& sizes, DType dtype) const {
+    ls_output_spec spec{};
+    spec.size = sizeof(spec);
+    spec.sizes = sizes.data();
+    spec.rank = static_cast<int32_t>(sizes.size());
+    spec.dtype = static_cast<int32_t>(dtype);
+    ls_tensor_view view{};
+    view.size = sizeof(view);
+    detail::check(detail::host->new_result(call_, index_, &spec, &view));
+    return Writable(view);
+  }
+
+ private:
+  ls_call* call_;
+  uint32_t index_;
 };
 
 /// A `Scalar`: a number that remembers whether it is a float.

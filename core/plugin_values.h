@@ -216,6 +216,21 @@ Tensor call(const char* op, const A&... arguments) {
   return Tensor::adopt(result);
 }
 
+/// The same for operators whose result is a number: `call_for<bool>("equal", a, b)`.
+template <class T, class... A>
+T call_for(const char* op, const A&... arguments) {
+  const ls_value values[] = {detail::value_of(arguments)..., ls_value{}};
+  ls_value result{};
+  detail::check(detail::host->call_for_value(op, values, sizeof...(A), &result));
+  if constexpr (std::is_same_v<T, Number>) {
+    return Number{result};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(Number{result}.to_double());
+  } else {
+    return static_cast<T>(Number{result}.to_int());
+  }
+}
+
 /// The same for operators of at most 64 results.
 template <class... A>
 std::vector<Tensor> call_many(const char* op, const A&... arguments) {

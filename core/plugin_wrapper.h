@@ -112,12 +112,16 @@ class Batch {
 
 namespace detail {
 
+/// Whether a kernel's parameter stands for a result.
+template <class T>
+constexpr bool kIsResult = std::is_same_v<Bare<T>, Result> || std::is_same_v<Bare<T>, NewResult>;
+
 template <class... A>
 constexpr uint32_t leading_results() {
   uint32_t count = 0;
   bool leading = true;
-  (..., (leading = leading && (std::is_same_v<Bare<A>, Result> || std::is_same_v<Bare<A>, Gpu>),
-         count += leading && std::is_same_v<Bare<A>, Result> ? 1 : 0));
+  (..., (leading = leading && (kIsResult<A> || std::is_same_v<Bare<A>, Gpu>),
+         count += leading && kIsResult<A> ? 1 : 0));
   return count;
 }
 
@@ -128,6 +132,14 @@ inline void set_results(ls_call* call, const std::vector<Tensor>& results) {
   for (size_t i = 0; i < results.size(); ++i) {
     check(host->set_result(call, static_cast<uint32_t>(i), results[i].handle()));
   }
+}
+
+inline void set_value(ls_call* call, uint32_t index, const ls_value& value) {
+  check(host->set_value(call, index, &value));
+}
+template <class T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, Number>, int> = 0>
+void set_results(ls_call* call, const T& result) {
+  set_value(call, 0, value_of(result));
 }
 
 /// The C functions around a C++ function pointer, which travels as `data`.
@@ -156,6 +168,9 @@ struct Thunk<R (*)(A...)> {
     (..., (text += i++ < kBefore ? "" : spelled<A>(text.empty())));
     text += " ->";
     for (uint32_t r = 0; r < kResults; ++r) text += r == 0 ? " Tensor" : ", Tensor";
+    if constexpr (!std::is_void_v<R>) {
+      text += (kResults == 0 ? " " : ", ") + Parameter<Bare<R>>::type();
+    }
     return text;
   }
 
@@ -166,7 +181,7 @@ struct Thunk<R (*)(A...)> {
 
   template <class T>
   static std::string spelled(bool first) {
-    if constexpr (std::is_same_v<Bare<T>, Result> || std::is_same_v<Bare<T>, Gpu>) {
+    if constexpr (kIsResult<T> || std::is_same_v<Bare<T>, Gpu>) {
       return "";
     } else {
       return (first ? "" : ", ") + Parameter<Bare<T>>::type();
@@ -177,15 +192,19 @@ struct Thunk<R (*)(A...)> {
     if constexpr (std::is_same_v<Bare<T>, Gpu>) {
       static_assert(I == 0, "the Gpu comes first");
       return Gpu(call);
-    } else if constexpr (std::is_same_v<Bare<T>, Result>) {
-      return Result(call, static_cast<uint32_t>(I) - kGpu);
+    } else if constexpr (kIsResult<T>) {
+      return Bare<T>(call, static_cast<uint32_t>(I) - kGpu);
     } else {
       return Parameter<Bare<T>>::get(call, static_cast<uint32_t>(I) - kBefore);
     }
   }
   template <size_t... I>
   static void kernel(Function function, ls_call* call, std::index_sequence<I...>) {
-    function(parameter<A, I>(call)...);
+    if constexpr (std::is_void_v<R>) {
+      function(parameter<A, I>(call)...);
+    } else {
+      set_value(call, kResults, value_of(function(parameter<A, I>(call)...)));
+    }
   }
   template <size_t... I>
   static void body(Function function, ls_call* call, std::index_sequence<I...>) {
@@ -230,7 +249,8 @@ class OpBuilder {
     return *this;
   }
   /// `void(Result..., arguments...)`, tensors as View, those of type `Tensor(a!)` as Writable; for
-  /// Backend::kCUDA `void(Gpu, Result..., arguments...)`.
+  /// Backend::kCUDA `void(Gpu, Result..., arguments...)`. Of operators without a rule (dynamic)
+  /// tensors to make are NewResult, and a number, the last result, is returned.
   template <class F>
   OpBuilder& kernel(F function, Strides strides = Strides::kContiguous,
                     Backend backend = Backend::kCPU) {
@@ -239,6 +259,11 @@ class OpBuilder {
     detail::check(detail::host->set_kernel(op_, static_cast<int32_t>(backend),
                                            static_cast<int32_t>(strides), Thunk::type().c_str(),
                                            &Thunk::kernel, reinterpret_cast<void*>(pointer)));
+    return *this;
+  }
+  /// Instead of a rule: kernels make the results; see `set_dynamic` of the ABI.
+  OpBuilder& dynamic() {
+    detail::check(detail::host->set_dynamic(op_));
     return *this;
   }
   /// `void(Backward&)`
@@ -254,7 +279,7 @@ class OpBuilder {
     detail::check(detail::host->set_not_differentiable(op_, reason));
     return *this;
   }
-  /// `Tensor(arguments...)`, or a vector of them, tensors as Tensor.
+  /// `Tensor(arguments...)`, or a vector of them, or a number; tensors as Tensor.
   template <class F>
   OpBuilder& body(F function) {
     const auto pointer = detail::pointer(function);

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Builds, ElementwisePlugin,
 
 TEST_P(ElementwisePlugin, DefinesOperatorsThatAreCalledByName) {
   EXPECT_THAT(plugin_->defined(), Contains("test::scale_clamp_"));
-  EXPECT_EQ(plugin_->abi_version(), 3u);
+  EXPECT_EQ(plugin_->abi_version(), 4u);
   const Tensor x = tensor({1, 2, 4});
   EXPECT_THAT(elements(call_op("test::scale_clamp", {x, 2})), ElementsAre(2, 4, 6));
   EXPECT_THAT(elements(call_op("test::scale_clamp", {x, 2}, {{"max", 3.5}})),
@@ -296,7 +296,7 @@ TEST(Plugin, OfAnOlderAbiWorks) {
 
 TEST(Plugin, OfANewerAbiIsRefused) {
   expect_error<DispatchError>([] { (void)load_library(library("faulty_newer_abi")); },
-                              "libfaulty_newer_abi.so: made for version 4", "expected 1 to 3");
+                              "libfaulty_newer_abi.so: made for version 5", "expected 1 to 4");
 }
 
 TEST(Plugin, FilesThatAreNoneAreNamedWithTheReason) {
@@ -337,8 +337,12 @@ TEST(Plugin, NothingStaysOfOneThatIsMalformed) {
        {"[faulty::second] the kernel's type contradicts the schema",
         "expected \"Tensor, float -> Tensor\"", "got \"Tensor, int -> Tensor\""}},
       {"override_type", {"[sigmoid] the kernel's type contradicts the schema"}},
-      {"no_rule", {"faulty::second has no shape rule"}},
-      {"view_result", {"result 0 of faulty::second must be a Tensor"}},
+      {"no_rule", {"faulty::second has no shape rule", "or set_dynamic"}},
+      {"view_result", {"result 0 of faulty::second would be a view", "a body made of views"}},
+      {"list_result", {"result 0 of faulty::second must be a Tensor or a number"}},
+      {"dynamic_rule", {"the kernels of faulty::second make its results: expected no rule"}},
+      {"dynamic_changes", {"faulty::second changes an argument", "Make two operators of it"}},
+      {"number_derivative", {"its results are numbers, which carry no gradient"}},
       {"taken_name", {"[faulty::first] defined twice"}},
       {"unknown_override", {"no operator \"sigmoidd\"", "Did you mean \"sigmoid\"?"}},
       {"save", {"saves \"slef\": expected an argument's name"}},

@@ -33,6 +33,24 @@ std::filesystem::path library(const std::string& name) {
 }
 std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
+TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
+  const Plugin plugin = load_library(library("by_values"));
+  const auto result = [](const char* op, const Tensor& x) {
+    return call_values(dispatcher().find(op), std::vector<Value>{x})[0];
+  };
+  const int64_t copies = hidden_copies().copies;
+  const Tensor x = randn({70001}, {DType::kF32, kGpu});
+  const Tensor y = x.mul(x);
+  const double largest = result("values::largest", y).to_double();
+  EXPECT_EQ(hidden_copies().copies, copies) << "ran on the cpu";
+  EXPECT_EQ(largest, result("values::largest", y.to(kCPU)).to_double());
+
+  // The cpu makes what has no kernel here.
+  const Tensor positive = result("values::positives", x).tensor();
+  EXPECT_EQ(positive.device(), kGpu);
+  EXPECT_EQ(elements(positive), elements(result("values::positives", x.to(kCPU)).tensor()));
+}
+
 TEST(CudaPlugin, ItsKernelGivesWhatTheCpusDoes) {
   const Plugin plugin = load_library(library("rms_normalize"));
   EXPECT_EQ(dispatcher().find("my::rms_normalize").explain(Key::kCUDA),

@@ -65,6 +65,18 @@ LS_PLUGIN(library) {
   library.define("faulty::second(Tensor(a) self) -> Tensor(a)", "").rule([](Rule& rule, View self) {
     rule.result_like(self);
   });
+#elif defined(FAULT_LIST_RESULT)
+  library.define("faulty::second(Tensor self) -> Tensor[]", "").dynamic();
+#elif defined(FAULT_DYNAMIC_RULE)
+  library.define("faulty::second(Tensor self) -> Tensor", "")
+      .dynamic()
+      .rule([](Rule& rule, View self) { rule.result_like(self); });
+#elif defined(FAULT_DYNAMIC_CHANGES)
+  library.define("faulty::second(Tensor(a!) self) -> int", "").kernel([](Writable) -> int64_t {
+    return 0;
+  });
+#elif defined(FAULT_NUMBER_DERIVATIVE)
+  library.define("faulty::second(Tensor self) -> float", "").derivative({}, [](Backward&) {});
 #elif defined(FAULT_TAKEN_NAME)
   library.define("faulty::first(Tensor self) -> Tensor", "");
 #elif defined(FAULT_UNKNOWN_OVERRIDE)
