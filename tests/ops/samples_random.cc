@@ -38,6 +38,12 @@ void add_random_samples(SampleTable& table) {
   table["randint.low_generator"] = {.calls = {call("matrix", 1, 9, Dims{3, 5}, std::nullopt)}};
   table["randint_like"] = {.calls = {call("matrix", integers({3, 5}, 0, 2), 9)}};
   table["randint_like.low_dtype"] = {.calls = {call("matrix", floats({3, 5}), -3, 9)}};
+  table["randint_like.Tensor"] = {
+      .calls = {
+          call("integers", integers({3, 5}, 0, 2), integers({}, 9, 10)),
+          call("float bound", floats({3, 5}), map_floats(floats({}), [](double) { return 2.7; }))}};
+  table["randint_like.Tensor_generator"] = {
+      .calls = {call("matrix", floats({3, 5}), integers({}, 9, 10), std::nullopt)}};
   table["randperm"] = {.calls = {call("ten", 10), call("one", 1), call("none", 0)},
                        .large = {call("large", 70001)}};
   for (const char* op : {"uniform", "normal"}) {
