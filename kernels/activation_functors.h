@@ -30,7 +30,7 @@ struct EluBackward {
   bool from_result;
   LS_HOST_DEVICE T operator()(T grad, T x) const {
     const T slope = from_result ? x + factor : factor * elementary::exp(x * rate);
-    return grad * (x <= T(0) ? rate * slope : scale);
+    return grad * (x > T(0) ? scale : rate * slope);  // NaN stays
   }
 };
 template <class T>

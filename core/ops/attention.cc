@@ -100,7 +100,8 @@ bool is_fused(const Tensor& query, const Tensor& key, const Tensor& value, Optio
   if (!is_floating(query.dtype()) || query.dtype() == DType::kF64) return false;
   const int64_t heads = query.size(-3);
   const int64_t key_heads = key.size(-3);
-  const bool heads_fit = enable_gqa ? key_heads > 0 && heads % key_heads == 0 : heads == key_heads;
+  if (key_heads == 0) return false;
+  const bool heads_fit = enable_gqa ? heads % key_heads == 0 : heads == key_heads;
   const bool batch_fits = rank == 3 || query.size(0) == key.size(0);
   const bool mask_fits = !attn_mask || (attn_mask->dim() <= rank && !may_want_gradient(*attn_mask));
   return heads_fit && batch_fits && mask_fits && query.size(-1) == key.size(-1) && dropout_p == 0;

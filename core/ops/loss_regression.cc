@@ -25,13 +25,17 @@ Tensor reduced(const Tensor& losses, int64_t reduction) {
   }
 }
 
+void check_reduction(std::string_view op, int64_t reduction) {
+  LS_CHECK(reduction >= 0 && reduction <= 2, ShapeError,
+           "[{}] expected reduction 0 (none), 1 (mean) or 2 (sum), got {}.", op, reduction);
+}
+
 void check_arguments(std::string_view op, const Tensor& self, const Tensor& target,
                      int64_t reduction) {
   LS_CHECK(is_floating(result_type(self, target)), DTypeError,
            "[{}] expected floating tensors, got {} and {}. Cast with to(dtype).", op,
            to_string(self), to_string(target));
-  LS_CHECK(reduction >= 0 && reduction <= 2, ShapeError,
-           "[{}] expected reduction 0 (none), 1 (mean) or 2 (sum), got {}.", op, reduction);
+  check_reduction(op, reduction);
 }
 
 /// `grad` of a loss as the gradient of each of the losses that were joined.
@@ -57,7 +61,7 @@ LS_OP(l1_loss, Tensor(const Tensor&, const Tensor&, int64_t),
     .doc("|self - target|.")
     .autocast(Autocast::kF32)
     .composite([](const Tensor& self, const Tensor& target, int64_t reduction) {
-      check_arguments("l1_loss", self, target, reduction);
+      check_reduction("l1_loss", reduction);  // integers have distances, too, and no mean
       return reduced(abs(self - target), reduction);
     });
 Tensor l1_loss(const Tensor& self, const Tensor& target, Reduction reduction) {
@@ -202,7 +206,10 @@ LS_OP(kl_div, Tensor(const Tensor&, const Tensor&, int64_t, bool),
     .doc("target (log(target) - self) for log-probabilities self.")
     .autocast(Autocast::kF32)
     .composite([](const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-      check_arguments("kl_div", self, target, reduction);
+      LS_CHECK(is_floating(self.dtype()) && is_floating(target.dtype()), DTypeError,
+               "[kl_div] expected floating tensors, got {} and {}. Cast with to(dtype).",
+               to_string(self), to_string(target));
+      check_reduction("kl_div", reduction);
       const Tensor losses =
           log_target ? exp(target) * (target - self) : xlogy(target, target) - target * self;
       return reduced(losses, reduction);

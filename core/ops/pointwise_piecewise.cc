@@ -15,13 +15,13 @@ namespace lockstep {
 
 namespace {
 
-/// 0 where self lies at the bounds or beyond, else grad: also where self is NaN.
+/// grad where self lies between the bounds, else 0: also where self is NaN.
 Tensor grad_between(const Tensor& grad, const Tensor& self, const Scalar& low, const Scalar& high) {
-  return masked_fill(grad, logical_or(le(self, low), ge(self, high)), 0);
+  return masked_fill(grad, logical_not(logical_and(gt(self, low), lt(self, high))), 0);
 }
-/// 0 where |self| <= bound, else grad: also where self is NaN.
+/// grad where |self| > bound, else 0: also where self is NaN.
 Tensor grad_beyond(const Tensor& grad, const Tensor& self, const Scalar& bound) {
-  return masked_fill(grad, logical_and(ge(self, -bound), le(self, bound)), 0);
+  return masked_fill(grad, logical_not(logical_or(lt(self, -bound), gt(self, bound))), 0);
 }
 
 /// The weights as a tensor that broadcasts along the channels of self.

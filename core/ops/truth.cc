@@ -89,7 +89,9 @@ LS_OP(count_nonzero_dims_out, const Tensor&(const Tensor&, IntList, const Tensor
     });
 
 LS_OP(equal, bool(const Tensor&, const Tensor&), "equal(Tensor self, Tensor other) -> bool")
-    .doc("Whether both have the same shape and elements; NaN equals nothing.")
+    .doc(
+        "Whether both have the same shape and elements, in the dtype that both promote to; NaN "
+        "equals nothing.")
     .host_value()
     .not_differentiable("a truth is not a number");
 bool equal(const Tensor& self, const Tensor& other) { return op_equal(self, other); }

@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/promotion.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/reduce_plan.h"
 
@@ -19,9 +20,10 @@ Axes axes_of(const Tensor& tensor) {
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (!same(self.sizes(), other.sizes())) return false;
-  LS_CHECK(self.dtype() == other.dtype(), DTypeError,
-           "[equal] dtypes differ: expected {}, got {}. Cast one with to(dtype).",
-           to_string(self.dtype()), to_string(other.dtype()));
+  if (self.dtype() != other.dtype()) {
+    const DType common = result_type(self, other);
+    return equal(self.to(common), other.to(common));
+  }
   const Axes a = axes_of(self);
   const Axes b = axes_of(other);
   const bool contiguous = self.is_contiguous() && other.is_contiguous();

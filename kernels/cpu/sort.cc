@@ -87,8 +87,7 @@ void sort(const Out& values, const Out& indices, const In& self, int64_t dim, bo
 void topk(const Out& values, const Out& indices, const In& self, int64_t k, int64_t dim,
           bool largest, bool sorted) {
   if (values.numel == 0) return;
-  const int64_t length = self.rank == 0 ? 1 : k;
-  if (k == 0) return;
+  const int64_t length = self.rank == 0 ? 1 : k;  // a number is its own best, whatever k
   order_lines(values, indices, self, dim, largest, length, [=](std::vector<Entry>& entries) {
     const auto first = entries.begin(), end = first + length;
     if (length * 64 <= static_cast<int64_t>(entries.size())) {

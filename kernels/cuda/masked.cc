@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/ops/promotion.h"
 #include "core/transfer.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/fill.h"
@@ -136,12 +137,13 @@ void masked_scatter(const Out& out, const In& self, const In& mask, const In& gi
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (!same(self.sizes(), other.sizes())) return false;
-  LS_CHECK(self.dtype() == other.dtype(), DTypeError,
-           "[equal] dtypes differ: expected {}, got {}. Cast one with to(dtype).",
-           to_string(self.dtype()), to_string(other.dtype()));
   LS_CHECK(self.device() == other.device(), DeviceError,
            "[equal] devices differ: expected {}, got {}. Move one with to(device).",
            to_string(self.device()), to_string(other.device()));
+  if (self.dtype() != other.dtype()) {
+    const DType common = result_type(self, other);
+    return equal(self.to(common), other.to(common));
+  }
   if (self.numel() == 0) return true;
   const KernelScope scope(self.device());
   const Workspace differs(sizeof(uint32_t));

@@ -101,8 +101,8 @@ void sort(const Out& values, const Out& indices, const In& self, int64_t dim, bo
 /// Of several equals in long lines, those of the lowest index.
 void topk(const Out& values, const Out& indices, const In& self, int64_t k, int64_t dim,
           bool largest, bool sorted) {
-  if (values.numel == 0 || k == 0) return;
-  const int64_t length = self.rank == 0 ? 1 : k;
+  if (values.numel == 0) return;
+  const int64_t length = self.rank == 0 ? 1 : k;  // a number is its own best, whatever k
   Lines lines(self, sort_lines(self, dim), largest);
   lines.are_short() ? lines.choose_first(length, sorted) : lines.sort();
   lines.write(values, indices.data<int64_t>(), length);

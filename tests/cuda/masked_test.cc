@@ -70,6 +70,8 @@ TEST(CudaEqual, ComparesNumbers) {
   }
   const auto number = [](double value) { return full({1}, value, {DType::kF32, kEmulatedGpu}); };
   EXPECT_TRUE(equal(number(0.0), number(-0.0)));
+  EXPECT_TRUE(equal(number(0.5), number(0.5).to(DType::kF64)));
+  EXPECT_FALSE(equal(number(0.1), number(0.1).to(DType::kBF16)));
   EXPECT_FALSE(equal(number(NAN), number(NAN)));
 }
 

@@ -101,6 +101,17 @@ TEST_F(Attention, PartsOfAJointProjectionAreReadInPlace) {
                math(parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), {}, true));
 }
 
+TEST_F(Attention, BatchesAndHeadsMayBeEmpty) {
+  for (const bool causal : {false, true}) {
+    const Tensor none = random({0, 3, 8});
+    EXPECT_EQ(scaled_dot_product_attention(none, none, none, {}, 0, causal).shape(), none.shape());
+    const Tensor heads = random({2, 0, 3, 8});
+    EXPECT_EQ(scaled_dot_product_attention(heads, heads, heads, {}, 0, causal, std::nullopt, true)
+                  .shape(),
+              heads.shape());
+  }
+}
+
 TEST_F(Attention, RowsMayBeStrided) {
   const Tensor q = random({1, 2, 8, 20}).transpose(2, 3);
   const Tensor k = random({2, 30, 16}).slice(2, 0, 16, 2).unsqueeze(0);

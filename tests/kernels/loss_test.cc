@@ -196,6 +196,20 @@ TEST(CrossEntropy, MistakesAreNamed) {
       "label_smoothing", "1.5");
 }
 
+TEST(L1Loss, OfIntegersIsOneAndHasNoMean) {
+  const Tensor x = tensor_from<int64_t>({1, 2, 5}, {3});
+  const Tensor y = tensor_from<int64_t>({4, 2, 1}, {3});
+  expect_near(l1_loss(x, y, Reduction::kNone), tensor_from<int64_t>({3, 0, 4}, {3}), 0, 0);
+  EXPECT_EQ(l1_loss(x, y, Reduction::kSum).item<int64_t>(), 7);
+  expect_error<DTypeError>([&] { l1_loss(x, y, Reduction::kMean); }, "[mean]", "int64");
+}
+
+TEST(KlDiv, IntegersAreNoProbabilities) {
+  const Tensor x = zeros({3});
+  expect_error<DTypeError>([&] { kl_div(x, x.to(DType::kI64)); }, "[kl_div]", "int64");
+  expect_error<DTypeError>([&] { kl_div(x.to(DType::kI64), x); }, "[kl_div]", "int64");
+}
+
 TEST(RobustLosses, HaveTheSlopeOfTheirTailAtInfinity) {
   for (const bool huber : {true, false}) {
     const Tensor x = tensor_from<double>({kInfinity, -kInfinity, 0.5}, {3}).set_requires_grad();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/autograd.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_division.h"
@@ -209,6 +210,19 @@ TEST(Activations, PassNanOnAndKeepTheirLimits) {
     expect_values(mish(x), {kNan, kInfinity, kNan});
     expect_values(logit(tensor_of({0, 1, 2, -1}, dtype)), {-kInfinity, kInfinity, kNan, kNan});
   }
+}
+
+TEST(Activations, NanBeyondTheirBoundsHasNoSlopeAndInTheirCurvesStaysNan) {
+  const auto slopes = [](auto&& f) {
+    const Tensor x = tensor_of({kNan, -5, 0.25, 5}, DType::kF64).set_requires_grad();
+    f(x).sum().backward();
+    return x.grad();
+  };
+  expect_values(slopes([](const Tensor& x) { return hardtanh(x); }), {0, 0, 1, 0});
+  expect_values(slopes([](const Tensor& x) { return relu6(x); }), {0, 0, 1, 1});
+  expect_values(slopes([](const Tensor& x) { return hardshrink(x); }), {0, 1, 0, 1});
+  expect_values(slopes([](const Tensor& x) { return softshrink(x); }), {0, 1, 0, 1});
+  expect_values(slopes([](const Tensor& x) { return elu(x, 0, 3, 1); }), {kNan, 0, 3, 3});
 }
 
 TEST(Activations, RefuseWhatTheyCannotTake) {

@@ -218,7 +218,15 @@ TEST(HostValue, EqualComparesShapeAndElements) {
   EXPECT_TRUE(equal(x.t(), x.t().contiguous()));
   EXPECT_FALSE(equal(x, x.reshape({5, 4})));
   EXPECT_FALSE(equal(full({1}, kNaN), full({1}, kNaN)));
-  expect_error<DTypeError>([&] { equal(x, x.to(DType::kF64)); }, "[equal]", "float64");
+}
+
+TEST(HostValue, EqualComparesInTheDTypeThatBothPromoteTo) {
+  const Tensor x = tensor_from<float>({1, 2, 0.1F}, {3});
+  EXPECT_TRUE(equal(x, x.to(DType::kF64)));
+  EXPECT_FALSE(equal(x, x.to(DType::kBF16)));
+  EXPECT_FALSE(equal(x, x.to(DType::kI64)));
+  EXPECT_TRUE(equal(tensor_from<int64_t>({1, 0}, {2}), tensor_from<float>({1, 0}, {2})));
+  EXPECT_TRUE(equal(tensor_from<int64_t>({1, 0}, {2}), tensor_from<bool>({true, false}, {2})));
 }
 
 TEST(Truth, OverAnEmptyListOfDimensionsIsThatOfEachElement) {

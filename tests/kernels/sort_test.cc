@@ -72,6 +72,15 @@ TEST(Topk, TakesTheLargestOrSmallestInOrder) {
   expect_elements(std::get<0>(topk(x, 2, 0, false)), {1, 2});
 }
 
+TEST(Topk, ANumberIsItsOwnWhateverK) {
+  for (const int64_t k : {0, 1}) {
+    const auto [values, indices] = topk(full({}, 5), k);
+    expect_near(values, full({}, 5), 0, 0);
+    expect_near(indices, full({}, 0), 0, 0);
+  }
+  EXPECT_EQ(std::get<0>(topk(vector_of({1, 2}), 0)).numel(), 0);
+}
+
 TEST(Topk, OfManyAgreesWithSort) {
   for (const int64_t k : {1, 3, 500, 1000}) {
     const Tensor x = random_tensor({4, 1000});
