@@ -15,14 +15,22 @@ endif()
 add_library(lockstep_cuda INTERFACE)
 target_include_directories(lockstep_cuda SYSTEM INTERFACE "${CUDAToolkit_INCLUDE_DIRS}")
 
+# What kernels are compiled to first, once for all GPUs: for compute capability 8.0 (Ampere), or an
+# older one that LOCKSTEP_CUDA_ARCHITECTURES names. Drivers compile this intermediate form for GPUs
+# that have no machine code here.
+set(intermediate 80)
+foreach(architecture IN LISTS LOCKSTEP_CUDA_ARCHITECTURES)
+  if(architecture LESS intermediate)
+    set(intermediate ${architecture})
+  endif()
+endforeach()
+list(TRANSFORM LOCKSTEP_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE machines)
+list(JOIN machines "," machines)
+set(lockstep_cuda_code "arch=compute_${intermediate},code=[compute_${intermediate},${machines}]")
+
 # lockstep_cuda_modules(TARGET FOLDER): compiles the .cu files of FOLDER, and gives TARGET the header
-# "FOLDER/NAME.fatbin.h" for each, in which kImage is the module. Machine code for
-# LOCKSTEP_CUDA_ARCHITECTURES, and an intermediate form that drivers compile for other GPUs.
+# "FOLDER/NAME.fatbin.h" for each, in which kImage is the module. Warnings are errors.
 function(lockstep_cuda_modules target folder)
-  set(architectures -gencode arch=compute_75,code=compute_75)
-  foreach(architecture IN LISTS LOCKSTEP_CUDA_ARCHITECTURES)
-    list(APPEND architectures -gencode "arch=compute_${architecture},code=sm_${architecture}")
-  endforeach()
   set(generated "${CMAKE_BINARY_DIR}/generated")
   file(MAKE_DIRECTORY "${generated}/${folder}")
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cu")
@@ -33,8 +41,9 @@ function(lockstep_cuda_modules target folder)
     add_custom_command(
         OUTPUT "${image}.h"
         COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" -fatbin -std=c++20 -O3 --fmad=false
-                --expt-relaxed-constexpr
-                -ccbin "${CMAKE_CXX_COMPILER}" -allow-unsupported-compiler ${architectures}
+                --expt-relaxed-constexpr -Werror all-warnings -compress-mode=size
+                -ccbin "${CMAKE_CXX_COMPILER}" -allow-unsupported-compiler
+                -gencode "${lockstep_cuda_code}"
                 "-I${PROJECT_SOURCE_DIR}" -MD -MF "${image}.d" -MT "${image}.h"
                 -o "${image}" "${source}"
         COMMAND "${LOCKSTEP_BIN2C}" --const --static --name kImage --type longlong "${image}"

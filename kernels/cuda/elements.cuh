@@ -15,9 +15,16 @@ __device__ inline float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 __device__ inline uint16_t float_to_bf16(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  // The instruction's NaN is another than the cpu's.
+  return value == value ? bits : uint16_t{0x7fc0};
+#else
   const auto u = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (u + 0x7fffU + ((u >> 16) & 1U)) >> 16;
   return static_cast<uint16_t>((u & 0x7fffffffU) > 0x7f800000U ? 0x7fc0U : rounded);
+#endif
 }
 __device__ inline float half_to_float(uint16_t bits) {
 #if defined(__CUDA_ARCH__)
