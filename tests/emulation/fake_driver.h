@@ -109,8 +109,11 @@ class FakeDriver {
     const emulation::Kernel* kernel = nullptr;
     int most_shared_bytes = 48 << 10;
   };
-  struct Calls;  ///< the table's functions
+  struct Calls;        ///< the table's functions
+  struct MemoryCalls;  ///< those for memory
   friend struct Calls;
+  friend struct MemoryCalls;
+  static void add_memory_to(Driver& driver);
 
   static FakeDriver* the_one_;
   static thread_local CUcontext current_;

@@ -1,16 +1,11 @@
-// The functions of FakeDriver's table.
+// The functions of FakeDriver's table for devices, streams, events, kernels and graphs; those for
+// memory are in fake_driver_memory.cc.
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "tests/emulation/fake_driver.h"
-#include "tests/emulation/shared_memory.h"
+#include "tests/emulation/fake_driver_entry.h"
 
 namespace lockstep::cuda {
 
@@ -19,21 +14,10 @@ namespace {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
-void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
-
 }  // namespace
 
 /// What the table holds; each enters under the lock.
 struct FakeDriver::Calls {
-#define LS_FAKE(name)                      \
-  FakeDriver& fake = *the_one_;            \
-  const std::lock_guard lock(fake.mutex_); \
-  if (const CUresult failed = fake.enter(name); failed != CUDA_SUCCESS) return failed
-#define LS_FAKE_DEVICE(name)               \
-  FakeDriver& fake = *the_one_;            \
-  const std::lock_guard lock(fake.mutex_); \
-  if (const CUresult failed = fake.enter_device(name); failed != CUDA_SUCCESS) return failed
-
   static CUresult init(unsigned) {
     LS_FAKE("cuInit");
     return CUDA_SUCCESS;
@@ -481,162 +465,6 @@ struct FakeDriver::Calls {
     return the_one_->break_capture(*event.capture, CUDA_ERROR_CAPTURED_EVENT,
                                    "waits for, or asks about, an event that is only recorded");
   }
-
-  // Memory.
-  static CUresult info(size_t* free, size_t* total) {
-    LS_FAKE_DEVICE("cuMemGetInfo");
-    *free = fake.memory_ - fake.used_;
-    *total = fake.memory_;
-    return CUDA_SUCCESS;
-  }
-  static CUresult granularity(size_t* bytes, const CUmemAllocationProp* properties,
-                              CUmemAllocationGranularity_flags) {
-    if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    *bytes = kGranule;
-    return CUDA_SUCCESS;
-  }
-  static CUresult allocate(CUdeviceptr* address, size_t bytes) {
-    LS_FAKE_DEVICE("cuMemAlloc");
-    if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
-    void* const made = std::aligned_alloc(512, (bytes + 1024) / 512 * 512);
-    *address = reinterpret_cast<CUdeviceptr>(made) + fake.pointer_offset_;
-    if (fake.stands_in_) std::memset(pointer_to(*address), emulation::kUnwritten, bytes);
-    fake.plain_[*address] = bytes;
-    fake.used_ += bytes;
-    return CUDA_SUCCESS;
-  }
-  static CUresult release(CUdeviceptr address) {
-    LS_FAKE_DEVICE("cuMemFree");
-    const auto found = fake.plain_.find(address);
-    if (found == fake.plain_.end()) return fake.refuse("frees what it was not given");
-    fake.used_ -= found->second;
-    fake.plain_.erase(found);
-    std::free(pointer_to(address - fake.pointer_offset_));
-    return CUDA_SUCCESS;
-  }
-  static CUresult allocate_host(void** address, size_t bytes, unsigned flags) {
-    LS_FAKE_DEVICE("cuMemHostAlloc");
-    if ((flags & CU_MEMHOSTALLOC_PORTABLE) == 0) return fake.refuse("pinned for one device only");
-    *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    fake.pinned_.insert(*address);
-    return CUDA_SUCCESS;
-  }
-  static CUresult release_host(void* address) {
-    LS_FAKE_DEVICE("cuMemFreeHost");
-    if (fake.pinned_.erase(address) == 0) return fake.refuse("frees memory that is not pinned");
-    std::free(address);
-    return CUDA_SUCCESS;
-  }
-  static CUresult reserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr,
-                          unsigned long long) {
-    LS_FAKE("cuMemAddressReserve");
-    if (bytes == 0 || bytes % kGranule != 0 || alignment > kGranule) {
-      return fake.refuse("reserves a size that is not of granules");
-    }
-    void* const got = mmap(nullptr, bytes + kGranule, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    const auto begin = reinterpret_cast<CUdeviceptr>(got);
-    *address = (begin + kGranule - 1) / kGranule * kGranule;
-    // Only the aligned range is kept.
-    if (*address != begin) munmap(got, *address - begin);
-    if (const size_t rest = begin + kGranule - *address; rest != 0) {
-      munmap(pointer_to(*address + bytes), rest);
-    }
-    fake.ranges_[*address] = bytes;
-    return CUDA_SUCCESS;
-  }
-  static CUresult unreserve(CUdeviceptr address, size_t bytes) {
-    LS_FAKE("cuMemAddressFree");
-    const auto found = fake.ranges_.find(address);
-    if (found == fake.ranges_.end() || found->second != bytes) {
-      return fake.refuse("gives back another range than it reserved");
-    }
-    const auto mapping = fake.mapped_.lower_bound(address);
-    if (mapping != fake.mapped_.end() && mapping->first < address + bytes) {
-      return fake.refuse("gives back a range with memory in it");
-    }
-    munmap(pointer_to(address), bytes);
-    fake.ranges_.erase(found);
-    return CUDA_SUCCESS;
-  }
-  static CUresult create(CUmemGenericAllocationHandle* handle, size_t bytes,
-                         const CUmemAllocationProp* properties, unsigned long long) {
-    LS_FAKE("cuMemCreate");
-    if (bytes != kGranule || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
-      return fake.refuse("makes something that is no granule");
-    }
-    if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
-    // Memory that was somebody's before comes first: what is left in it must not matter.
-    size_t place = fake.granules_.size();
-    if (!fake.free_places_.empty()) {
-      place = fake.free_places_.back();
-      fake.free_places_.pop_back();
-    } else if (ftruncate(fake.file_, static_cast<off_t>((place + 1) * kGranule)) != 0) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (fake.stands_in_) fake.unwrite(place);
-    *handle = fake.next_++;
-    fake.granules_[*handle] = place;
-    fake.used_ += bytes;
-    return CUDA_SUCCESS;
-  }
-  static CUresult destroy(CUmemGenericAllocationHandle handle) {
-    LS_FAKE("cuMemRelease");
-    const bool in_use = std::ranges::any_of(
-        fake.mapped_, [&](const auto& mapping) { return mapping.second.first == handle; });
-    if (in_use) return fake.refuse("destroys a granule that is mapped");
-    const auto found = fake.granules_.find(handle);
-    if (found == fake.granules_.end()) return fake.refuse("destroys no granule");
-    fake.free_places_.push_back(found->second);
-    fake.granules_.erase(found);
-    fake.used_ -= kGranule;
-    return CUDA_SUCCESS;
-  }
-  static CUresult map(CUdeviceptr address, size_t bytes, size_t offset,
-                      CUmemGenericAllocationHandle handle, unsigned long long) {
-    LS_FAKE("cuMemMap");
-    auto range = fake.ranges_.upper_bound(address);
-    if (range == fake.ranges_.begin()) return fake.refuse("maps outside its ranges");
-    --range;
-    if (address + bytes > range->first + range->second || address % kGranule != 0 ||
-        bytes != kGranule || offset != 0 || !fake.granules_.contains(handle) ||
-        fake.mapped_.contains(address)) {
-      return fake.refuse("maps what it has not, or where it may not");
-    }
-    void* const got = mmap(pointer_to(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
-                           fake.file_, static_cast<off_t>(fake.granules_[handle] * kGranule));
-    if (got == MAP_FAILED) return CUDA_ERROR_UNKNOWN;
-    fake.mapped_[address] = {handle, false};
-    return CUDA_SUCCESS;
-  }
-  static CUresult set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access,
-                             size_t count) {
-    LS_FAKE("cuMemSetAccess");
-    if (count != 1 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-      return fake.refuse("gives other access than reading and writing");
-    }
-    for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
-      const auto found = fake.mapped_.find(at);
-      if (found == fake.mapped_.end()) return fake.refuse("gives access to a range without memory");
-      found->second.second = true;
-    }
-    mprotect(pointer_to(address), bytes, PROT_READ | PROT_WRITE);
-    return CUDA_SUCCESS;
-  }
-  static CUresult unmap(CUdeviceptr address, size_t bytes) {
-    LS_FAKE("cuMemUnmap");
-    for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
-      if (!fake.mapped_.contains(at)) return fake.refuse("unmaps a range with holes");
-    }
-    fake.mapped_.erase(fake.mapped_.lower_bound(address),
-                       fake.mapped_.lower_bound(address + bytes));
-    mmap(pointer_to(address), bytes, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return CUDA_SUCCESS;
-  }
-#undef LS_FAKE
-#undef LS_FAKE_DEVICE
 };
 
 Driver FakeDriver::functions() const {
@@ -675,19 +503,6 @@ Driver FakeDriver::functions() const {
   driver.cuGraphLaunch = &Calls::launch_graph;
   driver.cuGraphDestroy = &Calls::destroy_graph;
   driver.cuGraphExecDestroy = &Calls::destroy_executable;
-  driver.cuMemAddressFree = &Calls::unreserve;
-  driver.cuMemAddressReserve = &Calls::reserve;
-  driver.cuMemAlloc = &Calls::allocate;
-  driver.cuMemCreate = &Calls::create;
-  driver.cuMemFree = &Calls::release;
-  driver.cuMemFreeHost = &Calls::release_host;
-  driver.cuMemGetAllocationGranularity = &Calls::granularity;
-  driver.cuMemGetInfo = &Calls::info;
-  driver.cuMemHostAlloc = &Calls::allocate_host;
-  driver.cuMemMap = &Calls::map;
-  driver.cuMemRelease = &Calls::destroy;
-  driver.cuMemSetAccess = &Calls::set_access;
-  driver.cuMemUnmap = &Calls::unmap;
   driver.cuMemcpyAsync = &Calls::copy;
   driver.cuMemsetD8Async = &Calls::set_bytes;
   driver.cuLaunchHostFunc = &Calls::host_function;
@@ -698,6 +513,7 @@ Driver FakeDriver::functions() const {
   driver.cuModuleGetFunction = &Calls::find_function;
   driver.cuModuleLoadData = &Calls::load_module;
   driver.cuModuleUnload = &Calls::unload_module;
+  add_memory_to(driver);
   return driver;
 }
 
