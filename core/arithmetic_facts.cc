@@ -14,6 +14,7 @@ namespace {
 struct Told {
   std::mutex lock;
   std::map<std::string, std::string (*)()> values;
+  std::map<DeviceType, std::map<std::string, std::string (*)(int)>> of_devices;
 };
 
 Told& told() {
@@ -33,19 +34,28 @@ std::string compiler() {
 
 }  // namespace
 
-std::vector<ArithmeticFact> arithmetic_facts() {
+std::vector<ArithmeticFact> arithmetic_facts(Device device) {
   std::vector<ArithmeticFact> facts = {
       {"lockstep", LOCKSTEP_VERSION},
       {"compiler", compiler()},
       {"C library", fmt::format("glibc {}", gnu_get_libc_version())}};
   const std::lock_guard guard(told().lock);
   for (const auto& [name, value] : told().values) facts.push_back({name, value()});
+  for (const auto& [name, value] : told().of_devices[device.type]) {
+    facts.push_back({name, value(device.index)});
+  }
   return facts;
 }
 
 bool tell_arithmetic(std::string name, std::string (*value)()) {
   const std::lock_guard guard(told().lock);
   told().values[std::move(name)] = value;
+  return true;
+}
+
+bool tell_arithmetic(DeviceType type, std::string name, std::string (*value)(int)) {
+  const std::lock_guard guard(told().lock);
+  told().of_devices[type][std::move(name)] = value;
   return true;
 }
 

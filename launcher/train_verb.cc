@@ -23,6 +23,7 @@
 #include "launcher/verbs.h"
 #include "train/allocation_recorder.h"
 #include "train/atomic_file.h"
+#include "train/build.h"
 #include "train/compression.h"
 #include "train/environment.h"
 #include "train/language_task.h"
@@ -174,6 +175,7 @@ void run_train(TrainOptions options) {
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
                                                            .threads = num_threads(),
+                                                           .device = train::device_of(config),
                                                            .libraries = {}});
   // Before the model is made, so that its parameters are recorded, too.
   std::optional<train::AllocationRecorder> recorder;

@@ -74,7 +74,7 @@ CheckpointManifest manifest_of(Trainer& trainer) {
   manifest.data = trainer.task().data_fingerprint();
   manifest.samples_per_batch = trainer.samples_per_batch();
   manifest.isa = fmt::format("{}", fmt::join(isa_features(), " "));
-  manifest.arithmetic = arithmetic_facts();
+  manifest.arithmetic = arithmetic_facts(trainer.device());
   return manifest;
 }
 

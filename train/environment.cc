@@ -107,7 +107,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
   json["cores_allowed"] = cores_allowed();
   json["memory_allowed_bytes"] = memory_allowed();
   json["threads"] = facts.threads;
-  for (const ArithmeticFact& fact : arithmetic_facts()) {
+  for (const ArithmeticFact& fact : arithmetic_facts(facts.device)) {
     if (fact.name == "compiler") json["compiler"] = or_null(fact.value);
     json["arithmetic"][fact.name] = fact.value;
   }

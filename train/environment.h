@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
+
 namespace lockstep::train {
 
 /// What only the program itself can say about where it runs.
@@ -13,6 +15,7 @@ struct EnvironmentFacts {
   std::vector<std::string> command_line;         ///< argv
   std::string version;                           ///< Lockstep's
   int threads = 1;                               ///< arithmetic threads of this process
+  Device device = kCPU;                          ///< where it computes
   std::map<std::string, std::string> libraries;  ///< versions, beside those known here
 };
 

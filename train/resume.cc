@@ -42,8 +42,9 @@ void note_changes(const fs::path& path, const CheckpointManifest& manifest, Trai
   // Earlier versions told the processor's instruction sets alone.
   const std::string isa = fmt::format("{}", fmt::join(isa_features(), " "));
   const std::string difference =
-      manifest.arithmetic.empty() ? manifest.isa == isa ? "" : "other instruction sets"
-                                  : arithmetic_difference(manifest.arithmetic, arithmetic_facts());
+      manifest.arithmetic.empty()
+          ? manifest.isa == isa ? "" : "other instruction sets"
+          : arithmetic_difference(manifest.arithmetic, arithmetic_facts(trainer.device()));
   if (!difference.empty()) {
     notes.push_back(
         fmt::format("this process does not compute as the one that wrote the checkpoint ({}): "
@@ -54,9 +55,10 @@ void note_changes(const fs::path& path, const CheckpointManifest& manifest, Trai
 
 /// With BITWISE a run goes on with its bits, or not without a word of the user.
 void check_arithmetic(const fs::path& path, const CheckpointManifest& manifest,
-                      const config::RunConfig& config) {
+                      const Trainer& trainer, const config::RunConfig& config) {
   if (config.reproducibility() != config::BITWISE || manifest.arithmetic.empty()) return;
-  const std::string difference = arithmetic_difference(manifest.arithmetic, arithmetic_facts());
+  const std::string difference =
+      arithmetic_difference(manifest.arithmetic, arithmetic_facts(trainer.device()));
   LS_CHECK(
       difference.empty(), CheckpointError,
       "[checkpoint] {} was not written by a process that computes as this one, so that "
@@ -92,7 +94,7 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
       damaged.push_back(entry->path);
       continue;
     }
-    check_arithmetic(entry->path, manifest, config);
+    check_arithmetic(entry->path, manifest, trainer, config);
     restore(trainer, entry->path, manifest);
     for (const fs::path& path : damaged) set_aside(path);
     resumption.from = entry->path;

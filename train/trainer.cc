@@ -87,7 +87,7 @@ Trainer::Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
     convert_sync_batchnorm(task_->model(), *group_);
   }
   if (group_ != nullptr && config.reproducibility() == config::BITWISE) {
-    require_same_arithmetic(*group_, arithmetic_facts());
+    require_same_arithmetic(*group_, arithmetic_facts(device_));
   }
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device_.type)) {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "core/arithmetic_facts.h"
 #include "core/check.h"
 #include "core/cuda_library_files.h"
 
@@ -23,6 +24,11 @@ std::atomic<CublasLtLibrary*>& current() {
       new CublasLtLibrary([] { return load_cublas_lt(); });
   return library;
 }
+
+[[maybe_unused]] const bool kTold = tell_arithmetic(DeviceType::kCUDA, "cuBLASLt", [](int) {
+  const LoadedCublasLt& library = cublas_lt().loaded();
+  return library.reason.empty() ? version_text(library.version) : std::string("none");
+});
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/arithmetic_facts.h"
 #include "core/check.h"
 #include "core/cuda_library_files.h"
 
@@ -45,6 +46,11 @@ std::atomic<CudnnLibrary*>& current() {
   static std::atomic<CudnnLibrary*> library = new CudnnLibrary([] { return load_cudnn(); });
   return library;
 }
+
+[[maybe_unused]] const bool kTold = tell_arithmetic(DeviceType::kCUDA, "cuDNN", [](int) {
+  const LoadedCudnn& library = cudnn().loaded();
+  return library.reason.empty() ? version_text(library.version) : std::string("none");
+});
 
 }  // namespace
 

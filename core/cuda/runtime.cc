@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/arithmetic_facts.h"
 #include "core/capture_scope.h"
 #include "core/check.h"
 #include "core/cuda/error.h"
@@ -28,6 +29,13 @@ bool is_done(const Driver& driver, CUresult result, const char* function) {
   if (result == CUDA_ERROR_NOT_READY) return false;
   check(driver, result, function);
   return true;
+}
+
+std::string name_of(const Context& context) {
+  std::array<char, 256> name{};
+  LS_CUDA(context.driver(), cuDeviceGetName, name.data(), static_cast<int>(name.size()),
+          context.device());
+  return name.data();
 }
 
 void CUDA_CB run_callback(void* callback) noexcept {
@@ -125,11 +133,8 @@ Availability Runtime::availability() {
   answer.reason = found->driver.reason;
   const Driver& driver = found->driver.functions;
   for (const auto& parts : found->parts) {
-    std::array<char, 256> name{};
-    LS_CUDA(driver, cuDeviceGetName, name.data(), static_cast<int>(name.size()),
-            parts->context.device());
     const double gib = static_cast<double>(parts->memory.total()) / (1 << 30);
-    answer.devices.push_back(fmt::format("{}, {:.1f} GiB", name.data(), gib));
+    answer.devices.push_back(fmt::format("{}, {:.1f} GiB", name_of(parts->context), gib));
   }
   int version = 0;
   if (driver.cuDriverGetVersion != nullptr && driver.cuDriverGetVersion(&version) == CUDA_SUCCESS) {
@@ -426,6 +431,8 @@ Availability availability() { return runtime().availability(); }
 namespace {
 [[maybe_unused]] const bool kRegistered =
     set_device_runtime(DeviceType::kCUDA, &runtime()) == nullptr;
+[[maybe_unused]] const bool kTold = tell_arithmetic(
+    DeviceType::kCUDA, "GPU", [](int device) { return name_of(runtime().context(device)); });
 }  // namespace
 
 }  // namespace lockstep::cuda

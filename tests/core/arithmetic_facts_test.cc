@@ -35,5 +35,14 @@ TEST(ArithmeticFacts, AnyoneWhoComputesTellsItsOwn) {
   EXPECT_EQ(facts().at("test library"), "2");
 }
 
+TEST(ArithmeticFacts, WhatADeviceComputesByIsAFactOfRunsOnItAlone) {
+  tell_arithmetic(DeviceType::kHost, "test device",
+                  [](int index) { return std::to_string(index); });
+  EXPECT_FALSE(facts().contains("test device"));
+  const auto found = arithmetic_facts({DeviceType::kHost, 3});
+  EXPECT_EQ(found.back(), (ArithmeticFact{"test device", "3"}));
+  EXPECT_EQ(found.size(), facts().size() + 1);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -6,9 +6,12 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "core/arithmetic_facts.h"
 #include "core/cuda/runtime.h"
 #include "core/error.h"
 #include "tests/core/environment_variable.h"
@@ -25,6 +28,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 constexpr const char* kOrder = "LOCKSTEP_EMULATED_ORDER";
 
@@ -410,8 +414,21 @@ TEST_F(EmulatedGpu, WorkOnTwoStreamsIsInTheOrderOfTheirEvents) {
 
 TEST(InstalledEmulation, ProgramsHaveCudaDevices) {
   EXPECT_EQ(device_count(DeviceType::kCUDA), 1);
-  EXPECT_THAT(runtime().availability().devices, ElementsAre("Emulated 0, 2.0 GiB"));
+  EXPECT_THAT(runtime().availability().devices, ElementsAre("Emulated GPU, 2.0 GiB"));
   EXPECT_THROW(set_driver_loader([] { return load_driver(); }), DeviceError);
+}
+
+TEST(InstalledEmulation, ARunOnItIsToldByItsLibrariesAndOneOnTheCpuIsNot) {
+  const auto facts = [](Device device) {
+    std::map<std::string, std::string> found;
+    for (const ArithmeticFact& fact : arithmetic_facts(device)) found[fact.name] = fact.value;
+    return found;
+  };
+  auto of_gpu = facts({DeviceType::kCUDA, 0});
+  EXPECT_EQ(of_gpu["GPU"], "Emulated GPU");
+  EXPECT_THAT(of_gpu["cuBLASLt"], MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_TRUE(of_gpu.contains("oneDNN"));
+  EXPECT_FALSE(facts(kCPU).contains("cuBLASLt"));
 }
 
 }  // namespace

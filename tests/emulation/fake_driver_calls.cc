@@ -66,8 +66,9 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
   static CUresult device_name(char* name, int length, CUdevice device) {
+    // Of one kind: what they compute has the same bits.
     const std::string text =
-        (the_one_->stands_in_ ? "Emulated " : "Fake ") + std::to_string(device);
+        the_one_->stands_in_ ? "Emulated GPU" : "Fake " + std::to_string(device);
     std::strncpy(name, text.c_str(), static_cast<size_t>(length));
     return CUDA_SUCCESS;
   }

@@ -18,8 +18,8 @@ void put(const std::filesystem::path& path, std::string_view content) {
 }
 
 TEST(Environment, SaysWhereAndHowTheProgramRuns) {
-  const auto json = nlohmann::json::parse(
-      environment_json({{"lockstep", "train", "\xff.txtpb"}, "1.2.3", 2, {{"onednn", "2.6.3"}}}));
+  const auto json = nlohmann::json::parse(environment_json(
+      {{"lockstep", "train", "\xff.txtpb"}, "1.2.3", 2, kCPU, {{"onednn", "2.6.3"}}}));
   EXPECT_EQ(json["version"], "1.2.3");
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["command_line"].size(), 3u);
