@@ -1,12 +1,11 @@
 #include "core/memory_format.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace lockstep {
 
-namespace {
-
-/// Channels innermost, then the spatial dimensions from the last, then the batch.
 Dims channels_last_strides(IntList sizes) {
   Dims strides(sizes.size(), 1);
   int64_t step = sizes[1];
@@ -18,7 +17,22 @@ Dims channels_last_strides(IntList sizes) {
   return strides;
 }
 
-}  // namespace
+bool suggests_channels_last(IntList sizes, IntList strides) {
+  const size_t rank = sizes.size();
+  if ((rank != 4 && rank != 5) || strides[1] == 0) return false;
+  int64_t least = 0;  // the stride behind all elements of the dimensions so far
+  const auto follows = [&](size_t d) {
+    if (sizes[d] == 0 || strides[d] < least) return false;
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+    return true;
+  };
+  if (!follows(1)) return false;
+  for (size_t d = rank - 1; d >= 2; --d) {
+    if (!follows(d)) return false;
+  }
+  // With one channel and one place the order of the dimensions does not show.
+  return least != strides[1] && follows(0);
+}
 
 Dims strides_in_format(std::string_view op, MemoryFormat format, IntList sizes, IntList strides) {
   if (format == MemoryFormat::kPreserve) {

@@ -12,4 +12,13 @@ namespace lockstep {
 /// kChannelsLast3d takes 5. Throws ShapeError naming `op` for other ranks.
 Dims strides_in_format(std::string_view op, MemoryFormat format, IntList sizes, IntList strides);
 
+/// Channels innermost, then the spatial dimensions from the last, then the batch; at least 3
+/// dimensions.
+Dims channels_last_strides(IntList sizes);
+
+/// Whether strides ask for channels innermost, as ATen tells it: of 4 or 5 dimensions whose strides
+/// grow from the channels over the spatial dimensions to the batch. What is row-major as well, as
+/// an image of one channel may be, does not.
+bool suggests_channels_last(IntList sizes, IntList strides);
+
 }  // namespace lockstep

@@ -61,23 +61,30 @@ struct ConvTensors {
   const void* bias = nullptr;
 };
 
-/// What a convolution's backward computes: calls `convolve(result, tensors)` for the gradient of
+/// The same three with their strides.
+struct ConvArguments {
+  TensorArg image;
+  TensorArg weight;
+  TensorArg map;
+
+  ConvTensors addresses() const { return {image.address, weight.address, map.address}; }
+};
+
+/// What a convolution's backward computes: calls `convolve(result, arguments)` for the gradient of
 /// its input where `dx` is wanted, and for that of its weight where `dw` is.
 template <class Convolve>
 void convolve_gradients(const Out& dx, const Out& dw, const In& grad_output, const In& input,
                         const In& weight, bool transposed, const Convolve& convolve) {
-  ConvTensors tensors;
-  tensors.image = transposed ? grad_output.address : input.address;
-  tensors.weight = weight.address;
-  tensors.map = transposed ? input.address : grad_output.address;
+  const ConvArguments given{transposed ? grad_output : input, weight,
+                            transposed ? input : grad_output};
   if (dx.defined()) {
-    ConvTensors with = tensors;
-    (transposed ? with.map : with.image) = dx.address;
+    ConvArguments with = given;
+    (transposed ? with.map : with.image) = dx;
     convolve(transposed ? ConvResult::kMap : ConvResult::kImage, with);
   }
   if (dw.defined()) {
-    ConvTensors with = tensors;
-    with.weight = dw.address;
+    ConvArguments with = given;
+    with.weight = dw;
     convolve(ConvResult::kWeight, with);
   }
 }

@@ -5,10 +5,12 @@
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/conv_loop.h"
+#include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/gemm_loop.h"
 #include "kernels/cpu/onednn_conv.h"
 #include "kernels/cpu/row_lanes.h"
+#include "kernels/restrided.h"
 
 namespace lockstep::cpu {
 
@@ -121,8 +123,16 @@ void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTens
   }
 }
 
-void convolution(const Out& out, const In& input, const In& weight, const In& bias, IntList stride,
-                 IntList padding, IntList dilation, bool transposed, IntList, int64_t groups) {
+/// The loops and oneDNN's calls are for row-major tensors.
+Restrided row_major(const char* op) { return {op, kCPU, &copy_elements, &contiguous_strides}; }
+
+void convolution(const Out& given_out, const In& given_input, const In& given_weight,
+                 const In& given_bias, IntList stride, IntList padding, IntList dilation,
+                 bool transposed, IntList, int64_t groups) {
+  Restrided rows = row_major("convolution");
+  const Out out = rows.write(given_out);
+  const In input = rows.read(given_input), weight = rows.read(given_weight),
+           bias = rows.read(given_bias);
   const ConvProblem p =
       make_conv_problem(input, weight, out, stride, padding, dilation, transposed, groups);
   ConvTensors tensors;
@@ -131,6 +141,7 @@ void convolution(const Out& out, const In& input, const In& weight, const In& bi
   tensors.map = transposed ? input.address : out.address;
   tensors.bias = bias.defined() ? bias.address : nullptr;
   choose_and_convolve(transposed ? ConvResult::kImage : ConvResult::kMap, p, tensors);
+  rows.finish();
 }
 
 /// Sums of a gradient [batch, features, places...] over batch and places: f32 (f64) within a row,
@@ -156,22 +167,27 @@ void bias_gradient(const Out& out, const In& grad) {
   });
 }
 
-void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_output,
-                          const In& input, const In& weight, std::optional<IntList>, IntList stride,
-                          IntList padding, IntList dilation, bool transposed, IntList,
-                          int64_t groups, BoolList) {
+void convolution_backward(const Out& given_dx, const Out& given_dw, const Out& given_db,
+                          const In& given_grad, const In& given_input, const In& given_weight,
+                          std::optional<IntList>, IntList stride, IntList padding, IntList dilation,
+                          bool transposed, IntList, int64_t groups, BoolList) {
+  Restrided rows = row_major("convolution_backward");
+  const Out dx = rows.write(given_dx), dw = rows.write(given_dw), db = rows.write(given_db);
+  const In grad_output = rows.read(given_grad), input = rows.read(given_input),
+           weight = rows.read(given_weight);
   const ConvProblem p =
       make_conv_problem(input, weight, grad_output, stride, padding, dilation, transposed, groups);
   convolve_gradients(dx, dw, grad_output, input, weight, transposed,
-                     [&](ConvResult result, const ConvTensors& tensors) {
-                       choose_and_convolve(result, p, tensors);
+                     [&](ConvResult result, const ConvArguments& arguments) {
+                       choose_and_convolve(result, p, arguments.addresses());
                      });
   if (db.defined()) bias_gradient(db, grad_output);
+  rows.finish();
 }
 
 }  // namespace
 
-LS_KERNEL(CPU, "convolution", convolution, Strides::kContiguous);
-LS_KERNEL(CPU, "convolution_backward", convolution_backward, Strides::kContiguous);
+LS_KERNEL(CPU, "convolution", convolution, Strides::kAny);
+LS_KERNEL(CPU, "convolution_backward", convolution_backward, Strides::kAny);
 
 }  // namespace lockstep::cpu

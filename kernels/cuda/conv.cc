@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/kernel_scope.h"
 #include "core/library.h"
+#include "core/memory_format.h"
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/conv.fatbin.h"
+#include "kernels/cuda/copy.h"
 #include "kernels/cuda/cudnn_conv.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
+#include "kernels/restrided.h"
 
 namespace lockstep::cuda {
 
@@ -181,17 +185,11 @@ void convolve_few_rows(ConvResult result, DType dtype, const Conv& p) {
   }
 }
 
-void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
+/// By kernels of ours, from row-major tensors.
+void convolve_rows(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
   Conv p = product_of(result, problem, tensors);
   p.bias = tensors.bias;
   if (p.out_count == 0) return;
-  if (convolve_by_cudnn(result, problem, tensors)) {
-    const bool is_map = result == ConvResult::kMap;
-    if (tensors.bias == nullptr) return;
-    return add_bias(p.out, tensors.bias, problem.dtype, problem.batch,
-                    is_map ? problem.features : problem.channels,
-                    is_map ? problem.map_size() : problem.image_size());
-  }
   const bool integers = !is_floating(problem.dtype);
   p.part = std::max<int64_t>(p.depth, 1);
   p.parts = 1;
@@ -216,27 +214,107 @@ void convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
          {.blocks = {blocks_for(p.out_count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
+Dims channels_last(IntList sizes) {
+  return sizes.size() < 3 ? contiguous_strides(sizes) : channels_last_strides(sizes);
+}
+bool suggests_channels_last(const In& in) {
+  return lockstep::suggests_channels_last(in.sizes(), in.strides());
+}
+
+/// The convolutions of one call, whose tensors have any strides. cuDNN gets them with their
+/// channels innermost where input or weight has them so; what it leaves to our kernels is made
+/// row-major.
+class ConvCall {
+ public:
+  ConvCall(const char* op, const In& input, const In& weight)
+      : is_last_(suggests_channels_last(input) || suggests_channels_last(weight)),
+        last_(op, kernel_stream().device, &copy_elements, &channels_last),
+        rows_(op, kernel_stream().device, &copy_elements, &contiguous_strides) {}
+
+  /// Of `arguments` the result is written.
+  void convolve(ConvResult result, const ConvProblem& problem, const ConvArguments& arguments,
+                const In& bias = {}) {
+    if (problem.is_empty())
+      return convolve_rows(result, problem, in(rows_, result, arguments, bias));
+    for (Restrided* const format : {is_last_ ? &last_ : nullptr, &rows_}) {
+      if (format == nullptr) continue;
+      const bool is_last = format == &last_;
+      ConvTensors tensors;
+      if (!convolve_by_cudnn(result, problem, is_last,
+                             [&] { return tensors = in(*format, result, arguments, bias); })) {
+        continue;
+      }
+      if (tensors.bias != nullptr) add_bias_to(result, problem, tensors, is_last);
+      return;
+    }
+    convolve_rows(result, problem, in(rows_, result, arguments, bias));
+  }
+  void gradient_of_bias(const Out& db, const In& grad);
+  /// Results that were computed elsewhere go where they belong.
+  void finish() const {
+    last_.finish();
+    rows_.finish();
+  }
+
+ private:
+  static ConvTensors in(Restrided& format, ConvResult result, const ConvArguments& arguments,
+                        const In& bias) {
+    const auto address = [&](ConvResult which, const TensorArg& argument) -> void* {
+      if (which != result) {
+        In in;
+        static_cast<TensorArg&>(in) = argument;
+        return format.read(in).address;
+      }
+      Out out;
+      static_cast<TensorArg&>(out) = argument;
+      return format.write(out).address;
+    };
+    ConvTensors tensors;
+    tensors.image = address(ConvResult::kImage, arguments.image);
+    tensors.weight = address(ConvResult::kWeight, arguments.weight);
+    tensors.map = address(ConvResult::kMap, arguments.map);
+    tensors.bias = bias.defined() ? format.read(bias).address : nullptr;
+    return tensors;
+  }
+  static void add_bias_to(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors,
+                          bool is_last) {
+    const bool is_map = result == ConvResult::kMap;
+    const int64_t places = is_map ? problem.map_size() : problem.image_size();
+    // With channels innermost, each place is an image of its own.
+    add_bias(is_map ? tensors.map : tensors.image, tensors.bias, problem.dtype,
+             is_last ? problem.batch * places : problem.batch,
+             is_map ? problem.features : problem.channels, is_last ? 1 : places);
+  }
+
+  bool is_last_;
+  Restrided last_;
+  Restrided rows_;
+};
+
 void convolution(const Out& out, const In& input, const In& weight, const In& bias, IntList stride,
                  IntList padding, IntList dilation, bool transposed, IntList, int64_t groups) {
   const ConvProblem problem =
       make_conv_problem(input, weight, out, stride, padding, dilation, transposed, groups);
-  ConvTensors tensors;
-  tensors.image = transposed ? out.address : input.address;
-  tensors.weight = weight.address;
-  tensors.map = transposed ? input.address : out.address;
-  tensors.bias = bias.defined() ? bias.address : nullptr;
-  convolve(transposed ? ConvResult::kImage : ConvResult::kMap, problem, tensors);
+  ConvArguments arguments{input, weight, out};
+  if (transposed) std::swap(arguments.image, arguments.map);
+  ConvCall call("convolution", input, weight);
+  call.convolve(transposed ? ConvResult::kImage : ConvResult::kMap, problem, arguments, bias);
+  call.finish();
 }
 
 /// Sums of a gradient [batch, features, places...] over batch and places, in f64.
-void bias_gradient(const Out& out, const In& grad) {
+void ConvCall::gradient_of_bias(const Out& given_db, const In& given_grad) {
+  const Out out = rows_.write(given_db);
+  const bool is_last = is_last_ && last_.is_fit(given_grad);
+  const In grad = is_last ? given_grad : rows_.read(given_grad);
   ConvBias p{};
   p.grad = grad.address;
   p.out = numbers_of(out);
   p.features = grad.size(1);
   if (p.features == 0) return;
-  const int64_t places = count_elements(grad.sizes().subspan(2));
-  p.per_feature = grad.size(0) * places;
+  const int64_t all_places = count_elements(grad.sizes().subspan(2));
+  const int64_t places = is_last ? 1 : all_places;  // behind each other in memory
+  p.per_feature = grad.size(0) * all_places;
   p.places = Cutter(places, grad.numel);
   constexpr int64_t kShortest = 4096, kMost = 64;
   p.part = std::max(kShortest, pieces(p.per_feature, kMost));
@@ -263,10 +341,13 @@ void convolution_backward(const Out& dx, const Out& dw, const Out& db, const In&
                           int64_t groups, BoolList) {
   const ConvProblem problem =
       make_conv_problem(input, weight, grad_output, stride, padding, dilation, transposed, groups);
-  convolve_gradients(
-      dx, dw, grad_output, input, weight, transposed,
-      [&](ConvResult result, const ConvTensors& tensors) { convolve(result, problem, tensors); });
-  if (db.defined()) bias_gradient(db, grad_output);
+  ConvCall call("convolution_backward", input, weight);
+  convolve_gradients(dx, dw, grad_output, input, weight, transposed,
+                     [&](ConvResult result, const ConvArguments& arguments) {
+                       call.convolve(result, problem, arguments);
+                     });
+  if (db.defined()) call.gradient_of_bias(db, grad_output);
+  call.finish();
 }
 
 }  // namespace
@@ -284,7 +365,7 @@ void add_bias(void* out, const void* bias, DType dtype, int64_t batch, int64_t c
          {.blocks = {blocks_for(p.count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
-LS_KERNEL(CUDA, "convolution", convolution, Strides::kContiguous);
-LS_KERNEL(CUDA, "convolution_backward", convolution_backward, Strides::kContiguous);
+LS_KERNEL(CUDA, "convolution", convolution, Strides::kAny);
+LS_KERNEL(CUDA, "convolution_backward", convolution_backward, Strides::kAny);
 
 }  // namespace lockstep::cuda

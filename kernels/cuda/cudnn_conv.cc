@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/environment_flag.h"
+#include "core/memory_format.h"
 #include "kernels/cuda/cudnn_plans.h"
 #include "kernels/cuda/workspace.h"
 
@@ -38,12 +39,11 @@ void set_each(int64_t (&to)[CudnnConv::kRank - 2], size_t rank, int64_t otherwis
   std::ranges::copy(numbers, to + rank - 2 - numbers.size());
 }
 
-int64_t row_major(CudnnGraph& graph, cudnnDataType_t dtype,
-                  const int64_t (&sizes)[CudnnConv::kRank], size_t rank) {
-  int64_t strides[CudnnConv::kRank] = {};
-  strides[rank - 1] = 1;
-  for (size_t d = rank - 1; d > 0; --d) strides[d - 1] = strides[d] * sizes[d];
-  return graph.tensor(dtype, std::span(sizes, rank), std::span<const int64_t>(strides, rank));
+int64_t add_tensor(CudnnGraph& graph, const CudnnConv& p,
+                   const int64_t (&sizes)[CudnnConv::kRank]) {
+  const std::span all(sizes, p.rank);
+  const Dims strides = p.channels_last ? channels_last_strides(all) : contiguous_strides(all);
+  return graph.tensor(cudnn_data_type(p.dtype), all, strides);
 }
 
 bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
@@ -55,11 +55,10 @@ CudnnRules CudnnConv::rules() const {
 }
 
 CudnnConvTensors describe_conv(CudnnGraph& graph, const CudnnConv& p) {
-  const cudnnDataType_t dtype = cudnn_data_type(p.dtype);
   CudnnConvTensors t;
-  t.image = row_major(graph, dtype, p.image, p.rank);
-  t.weight = row_major(graph, dtype, p.weight, p.rank);
-  t.map = row_major(graph, dtype, p.map, p.rank);
+  t.image = add_tensor(graph, p, p.image);
+  t.weight = add_tensor(graph, p, p.weight);
+  t.map = add_tensor(graph, p, p.map);
   const auto direction = [&] {
     switch (p.result) {
       case ConvResult::kImage:
@@ -81,7 +80,8 @@ CudnnConvTensors describe_conv(CudnnGraph& graph, const CudnnConv& p) {
   return t;
 }
 
-std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& problem, bool tf32) {
+std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& problem, bool tf32,
+                                    bool channels_last) {
   const bool takes =
       problem.dtype == DType::kF32 || problem.dtype == DType::kBF16 || problem.dtype == DType::kF16;
   if (!takes || problem.is_empty() || problem.rank() < 1 || problem.rank() > 3) return std::nullopt;
@@ -89,6 +89,7 @@ std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& proble
   p.dtype = problem.dtype;
   p.result = result;
   p.tf32 = tf32 && p.dtype == DType::kF32;
+  p.channels_last = channels_last;
   p.rank = std::max<size_t>(problem.rank(), 2) + 2;
   set_sizes(p.image, p.rank, problem.batch, problem.channels, problem.image);
   set_sizes(p.weight, p.rank, problem.features, problem.channels / problem.groups, problem.kernel);
@@ -99,12 +100,10 @@ std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& proble
   return p;
 }
 
-bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
-  const std::optional<CudnnConv> p = cudnn_conv(result, problem, allows_tf32());
+bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool channels_last,
+                       FunctionRef<ConvTensors()> find_tensors) {
+  const std::optional<CudnnConv> p = cudnn_conv(result, problem, allows_tf32(), channels_last);
   if (!p || !has_cudnn()) return false;
-  if (!is_aligned(tensors.image) || !is_aligned(tensors.weight) || !is_aligned(tensors.map)) {
-    return false;
-  }
   const CudnnCall call;
   const ContextGuard guard(call.context);
   bool done = false;
@@ -115,6 +114,10 @@ bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, const Conv
     if (planned->plan == nullptr) {
       note_without_cudnn(p->dtype == DType::kF32 ? "a convolution of f32" : "a convolution",
                          planned->refusal);
+      return;
+    }
+    const ConvTensors tensors = find_tensors();
+    if (!is_aligned(tensors.image) || !is_aligned(tensors.weight) || !is_aligned(tensors.map)) {
       return;
     }
     CudnnMemory memory;
@@ -136,7 +139,9 @@ bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, const Conv
 
 namespace lockstep::cuda {
 
-bool convolve_by_cudnn(ConvResult, const ConvProblem&, const ConvTensors&) { return false; }
+bool convolve_by_cudnn(ConvResult, const ConvProblem&, bool, FunctionRef<ConvTensors()>) {
+  return false;
+}
 
 }  // namespace lockstep::cuda
 

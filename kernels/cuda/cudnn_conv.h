@@ -1,26 +1,30 @@
 #pragma once
 
+#include "core/function_ref.h"
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/cudnn_graph.h"
 
 namespace lockstep::cuda {
 
-/// Queues one result of a convolution by cuDNN, without a bias. False, with nothing queued, where
-/// it has to be computed another way; with LOCKSTEP_WARN_COPIES=1 standard error says once why.
-/// Throws DeviceError.
-bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors);
+/// Queues one result of a convolution by cuDNN, without a bias, of tensors that are all row-major
+/// or all have their channels innermost; they are asked for when cuDNN is known to take them.
+/// False, with no convolution queued, where it has to be computed another way; with
+/// LOCKSTEP_WARN_COPIES=1 standard error says once why. Throws DeviceError.
+bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool channels_last,
+                       FunctionRef<ConvTensors()> tensors);
 
 #ifdef LS_HAS_CUDNN
 
 /// Everything that cuDNN chooses an engine by. Equal ones have equal plans for as long as the
-/// process lives. All tensors are row-major.
+/// process lives.
 struct CudnnConv {
   static constexpr size_t kRank = 5;  ///< of tensors, at most
 
   DType dtype = DType::kBF16;
   ConvResult result = ConvResult::kMap;
   bool tf32 = false;
-  size_t rank = 0;  ///< of tensors
+  bool channels_last = false;  ///< all tensors; else they are row-major
+  size_t rank = 0;             ///< of tensors
   int64_t image[kRank] = {}, weight[kRank] = {}, map[kRank] = {};
   int64_t stride[kRank - 2] = {}, padding[kRank - 2] = {}, dilation[kRank - 2] = {};
 
@@ -38,7 +42,8 @@ CudnnConvTensors describe_conv(CudnnGraph& graph, const CudnnConv& problem);
 
 /// The problem that a call is, or nothing where cuDNN has none of the kind: f64, integers, no
 /// elements, too many dimensions.
-std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& problem, bool tf32);
+std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& problem, bool tf32,
+                                    bool channels_last = false);
 
 #endif
 

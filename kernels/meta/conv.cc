@@ -1,4 +1,5 @@
 #include "core/check.h"
+#include "core/memory_format.h"
 #include "core/ops/conv_rules.h"
 
 namespace lockstep::rules {
@@ -81,6 +82,16 @@ Dims result_shape(std::string_view op, const Tensor& input, const Tensor& weight
   return sizes;
 }
 
+bool suggests_channels_last(const Tensor& tensor) {
+  return lockstep::suggests_channels_last(tensor.sizes(), tensor.strides());
+}
+
+/// Results have their channels innermost where either tensor has.
+std::optional<Dims> strides_like(const Tensor& input, const Tensor& weight, IntList sizes) {
+  if (!suggests_channels_last(input) && !suggests_channels_last(weight)) return std::nullopt;
+  return channels_last_strides(sizes);
+}
+
 void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present) {
   OutputSpec& spec = outputs.specs.emplace_back();
   spec.sizes = to_dims(sizes);
@@ -102,7 +113,9 @@ Outputs convolution(const Tensor& input, const Tensor& weight, OptionalTensor bi
              bias->shape());
     check_dtypes(kName, input, *bias, "bias");
   }
-  return one(sizes, input.dtype());
+  Outputs outputs = one(sizes, input.dtype());
+  outputs.specs[0].strides = strides_like(input, weight, sizes);
+  return outputs;
 }
 
 Outputs convolution_backward(const Tensor& grad_output, const Tensor& input, const Tensor& weight,
@@ -121,6 +134,8 @@ Outputs convolution_backward(const Tensor& grad_output, const Tensor& input, con
   Outputs outputs;
   add_output(outputs, input.sizes(), input.dtype(), output_mask[0]);
   add_output(outputs, weight.sizes(), weight.dtype(), output_mask[1]);
+  outputs.specs[0].strides = strides_like(input, weight, input.sizes());
+  outputs.specs[1].strides = strides_like(input, weight, weight.sizes());
   add_output(outputs, Dims{sizes[1]}, weight.dtype(), output_mask[2]);
   return outputs;
 }

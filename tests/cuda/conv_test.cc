@@ -99,6 +99,22 @@ TEST(CudaConv, IntegersWrapAround) {
   expect_agreement({image, weight, Tensor()}, convolved({}), 0);
 }
 
+TEST(CudaConv, ChannelsLastAgreesWithTheCpuInStridesToo) {
+  const auto last = [](const Tensor& leaf) {
+    return clone(leaf.detach(), MemoryFormat::kChannelsLast).set_requires_grad();
+  };
+  const Tensor image = random_leaf({2, 6, 7, 5}, DType::kF32, 1);
+  const Tensor weight = random_leaf({4, 3, 3, 3}, DType::kF32, 2);
+  const Tensor bias = random_leaf({4}, DType::kF32, 3);
+  const Compute compute = convolved({.stride = {2, 1}, .padding = {1, 1}, .groups = 2});
+  expect_agreement({last(image), last(weight), bias}, compute);
+  expect_agreement({last(image), weight, bias}, compute);
+  expect_agreement({image, last(weight), bias}, compute);
+  const Tensor turned = random_leaf({6, 2, 3, 3}, DType::kF32, 4);
+  expect_agreement({last(image), last(turned), Tensor()},
+                   convolved({.padding = {1, 0}, .transposed = true}));
+}
+
 TEST(CudaConv, ABatchOfNothingHasAGradientOfZeros) {
   expect_convolved({0, 3, 8, 8}, {4, 3, 3, 3}, {});
 }

@@ -190,6 +190,9 @@ TEST_F(CudnnOnH200, ConvolutionsHaveRepeatableEnginesEveryWay) {
     for (const ConvResult result : {ConvResult::kMap, ConvResult::kImage, ConvResult::kWeight}) {
       for (const size_t rank : {size_t{1}, size_t{2}, size_t{3}}) {
         for (const int64_t channels : {3, 64}) {
+          SCOPED_TRACE(testing::Message()
+                       << to_string(dtype) << ", result " << static_cast<int>(result) << ", "
+                       << rank << " dimensions, " << channels << " channels");
           ConvProblem problem;
           problem.dtype = dtype;
           problem.batch = 4;
@@ -203,13 +206,13 @@ TEST_F(CudnnOnH200, ConvolutionsHaveRepeatableEnginesEveryWay) {
             problem.padding.push_back(1);
             problem.dilation.push_back(1);
           }
-          const auto p = cudnn_conv(result, problem, false);
-          ASSERT_TRUE(p.has_value());
-          CudnnGraph graph(*functions);
-          describe_conv(graph, *p);
-          EXPECT_NE(chosen(graph, p->rules()), nullptr)
-              << to_string(dtype) << ", result " << static_cast<int>(result) << ", " << rank
-              << " dimensions, " << channels << " channels";
+          for (const bool channels_last : {false, true}) {
+            const auto p = cudnn_conv(result, problem, false, channels_last);
+            ASSERT_TRUE(p.has_value());
+            CudnnGraph graph(*functions);
+            describe_conv(graph, *p);
+            EXPECT_NE(chosen(graph, p->rules()), nullptr) << (channels_last ? "channels last" : "");
+          }
         }
       }
     }

@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
+#include "core/memory_format.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
@@ -256,13 +257,54 @@ TEST(Convolution, TheBatchMayBeMissingOrEmpty) {
   EXPECT_EQ(values(grads[1]), std::vector<double>(108, 0.0));
 }
 
+bool is_channels_last(const Tensor& tensor) {
+  return same(tensor.strides(), channels_last_strides(tensor.sizes()));
+}
+
 TEST(Convolution, StridedArgumentsGiveTheSameBits) {
   const Tensor x = random_tensor({8, 16, 16, 24}), w = random_tensor({3, 3, 24, 32});
   const Tensor turned_x = x.permute({0, 3, 1, 2}), turned_w = w.permute({3, 2, 0, 1});
   const Tensor want = conv2d(turned_x.contiguous(), turned_w.contiguous(), {}, {1}, {1});
   const Tensor got = conv2d(turned_x, turned_w, {}, {1}, {1});
-  EXPECT_TRUE(got.is_contiguous());
+  EXPECT_TRUE(is_channels_last(got));
   EXPECT_TRUE(equal(got, want));
+}
+
+TEST(Convolution, ResultsHaveTheirChannelsInnermostWhereInputOrWeightHas) {
+  const auto last = [](const Tensor& tensor) { return clone(tensor, MemoryFormat::kChannelsLast); };
+  const Tensor image = random_tensor({2, 6, 7, 5}), weight = random_tensor({4, 3, 3, 3});
+  const Tensor grad = random_tensor({2, 4, 7, 5});
+  const auto forward = [](const Tensor& x, const Tensor& w) {
+    return convolution(x, w, {}, {1}, {1}, {1}, false, {0}, 2);
+  };
+  const auto backward = [&](const Tensor& x, const Tensor& w) {
+    return convolution_backward(grad, x, w, std::nullopt, {1}, {1}, {1}, false, {0}, 2,
+                                {true, true, true});
+  };
+  const Tensor expected = forward(image, weight);
+  const auto [dx, dw, db] = backward(image, weight);
+  EXPECT_TRUE(expected.is_contiguous() && dx.is_contiguous() && dw.is_contiguous());
+  for (const auto& [x, w] :
+       {std::pair(last(image), weight), {image, last(weight)}, {last(image), last(weight)}}) {
+    const Tensor got = forward(x, w);
+    EXPECT_TRUE(is_channels_last(got));
+    expect_near(got, expected, 0, 0);
+    const auto [got_dx, got_dw, got_db] = backward(x, w);
+    EXPECT_TRUE(is_channels_last(got_dx) && is_channels_last(got_dw));
+    expect_near(got_dx, dx, 0, 0);
+    expect_near(got_dw, dw, 0, 0);
+    expect_near(got_db, db, 0, 0);
+  }
+}
+
+TEST(Convolution, WhatIsRowMajorTooIsNoSignOfChannelsInnermost) {
+  EXPECT_TRUE(suggests_channels_last(Dims{2, 3, 4, 5}, Dims{60, 1, 15, 3}));
+  EXPECT_TRUE(suggests_channels_last(Dims{2, 3, 4, 5, 6}, Dims{360, 1, 90, 18, 3}));
+  EXPECT_TRUE(suggests_channels_last(Dims{2, 3, 4, 5}, Dims{120, 1, 30, 6})) << "with gaps";
+  EXPECT_FALSE(suggests_channels_last(Dims{2, 3, 4, 5}, Dims{60, 20, 5, 1}));
+  EXPECT_FALSE(suggests_channels_last(Dims{2, 1, 4, 5}, Dims{20, 20, 5, 1}));
+  EXPECT_FALSE(suggests_channels_last(Dims{2, 3, 1, 1}, Dims{3, 1, 1, 1}));
+  EXPECT_FALSE(suggests_channels_last(Dims{2, 3, 4}, Dims{12, 1, 3}));
 }
 
 TEST(Convolution, OutputMaskLeavesResultsOut) {

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <vector>
+
+#include "core/copies.h"
+#include "core/kernel_arguments.h"
+#include "core/shape.h"
+
+namespace lockstep {
+
+/// Stand-ins for a kernel's tensors where it wants other strides than they have: counted copies,
+/// as the wrapper makes them for kernels that say so. They live as long as this does.
+class Restrided {
+ public:
+  /// Of a backend.
+  using Copy = void (*)(const Out& out, const In& src);
+  /// Of a tensor of these sizes.
+  using WantedStrides = Dims (*)(IntList sizes);
+
+  Restrided(const char* op, Device device, Copy copy, WantedStrides wanted)
+      : op_(op), device_(device), copy_(copy), wanted_(wanted) {}
+
+  /// Whether a tensor has the wanted strides, where they say anything: not in dimensions of size 1.
+  bool is_fit(const TensorArg& tensor) const {
+    if (!tensor.defined() || tensor.numel == 0) return true;
+    const Dims strides = wanted_(tensor.sizes());
+    for (size_t d = 0; d < strides.size(); ++d) {
+      if (tensor.size_data[d] != 1 && tensor.stride_data[d] != strides[d]) return false;
+    }
+    return true;
+  }
+  /// `in` with the wanted strides: itself where it has them, or is absent. A tensor that is asked
+  /// for again is not copied again.
+  In read(const In& in) {
+    if (is_fit(in)) return in;
+    for (const Pair& pair : read_) {
+      const bool same = pair.given.address == in.address && pair.given.size_data == in.size_data;
+      if (same) return pair.stand_in.as_in();
+    }
+    Out copy;
+    copy.refer_to(*stand_in(in).impl());
+    copy_(copy, in);
+    Out given;
+    static_cast<TensorArg&>(given) = in;
+    read_.push_back({given, copy});
+    return copy.as_in();
+  }
+  /// What to write in place of `out`, into which `finish` copies it.
+  Out write(const Out& out) {
+    if (is_fit(out)) return out;
+    Out written;
+    written.refer_to(*stand_in(out).impl());
+    written_.push_back({out, written});
+    return written;
+  }
+  void finish() const {
+    for (const Pair& pair : written_) copy_(pair.given, pair.stand_in.as_in());
+  }
+
+ private:
+  const Tensor& stand_in(const TensorArg& like) {
+    copies_.push_back(
+        empty_strided_tensor(like.sizes(), wanted_(like.sizes()), like.dtype, device_));
+    count_hidden_copy(op_, copies_.back(), "the kernel wants other strides");
+    return copies_.back();
+  }
+
+  struct Pair {
+    Out given;
+    Out stand_in;
+  };
+
+  const char* op_;
+  Device device_;
+  Copy copy_;
+  WantedStrides wanted_;
+  std::vector<Tensor> copies_;
+  std::vector<Pair> read_;
+  std::vector<Pair> written_;
+};
+
+}  // namespace lockstep
