@@ -57,6 +57,28 @@ Product product_of(const Out& out, const In& self, const In& a, const In& b, Sca
   return product;
 }
 
+Product linear_input_product(const Out& out, const In& grad, const In& weight) {
+  Product product;
+  product.dtype = grad.dtype;
+  product.n = out.size(-1);
+  product.m = product.n == 0 ? 0 : out.numel / product.n;
+  product.k = grad.size(-1);
+  product.a = {grad.address, std::max<int64_t>(1, product.k)};
+  product.b = {weight.address, std::max<int64_t>(1, weight.size(1))};
+  product.result = out.address;
+  product.ld = std::max<int64_t>(1, product.n);
+  return product;
+}
+
+Product linear_product(const Out& out, const In& input, const In& weight, const In& bias) {
+  Product product = linear_input_product(out, input, weight);
+  product.b.transposed = true;
+  if (!bias.defined()) return product;
+  product.addend = {bias.address, 0, 0, 1};
+  product.beta = 1;
+  return product;
+}
+
 void join_rows(Product& p) {
   if (p.batch <= 1 || p.m <= 0 || p.b.batch_stride != 0 || p.a.transposed) return;
   const auto even = [&](int64_t batch, int64_t row) { return p.m == 1 || batch == p.m * row; };

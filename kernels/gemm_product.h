@@ -52,6 +52,12 @@ Product product_of(const Out& out, const In& a, const In& b);
 Product product_of(const Out& out, const In& self, const In& a, const In& b, Scalar beta,
                    Scalar alpha);
 
+/// input weight^T + bias as linear has it, of row-major tensors [..., in] and [out, in]; the rows
+/// are those of all leading dimensions.
+Product linear_product(const Out& out, const In& input, const In& weight, const In& bias);
+/// grad weight: what a linear layer's input gets. Row-major tensors [..., out] and [out, in].
+Product linear_input_product(const Out& out, const In& grad, const In& weight);
+
 /// One matrix b for the whole batch is one product with all rows of a, where these lie evenly.
 void join_rows(Product& product);
 

@@ -41,6 +41,7 @@
 #include "core/ops/distance.h"
 #include "core/ops/embedding_bag.h"
 #include "core/ops/factory.h"
+#include "core/ops/fused_linear.h"
 #include "core/ops/grid_sampler.h"
 #include "core/ops/im2col.h"
 #include "core/ops/index.h"

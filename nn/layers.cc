@@ -45,6 +45,21 @@ Tensor Linear::forward(const Tensor& x) const {
   return linear(x, weight, bias);
 }
 
+Tensor Linear::forward_onto(const Tensor& residual, const Tensor& x) const {
+  const ModuleScope scope(path());
+  return linear_add(residual, x, weight, bias);
+}
+
+Gelu Linear::forward_gelu(const Tensor& x) const {
+  const ModuleScope scope(path());
+  return linear_gelu(x, weight, bias);
+}
+
+Tensor Linear::forward_of_gelu(const Gelu& x, OptionalTensor residual) const {
+  const ModuleScope scope(path());
+  return linear_of_gelu(x, weight, bias, residual);
+}
+
 Embedding::Embedding(int64_t count, int64_t width, Init init)
     : weight(register_parameter("weight", normal({count, width}, init))) {}
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/ops/fused_linear.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {
@@ -23,6 +24,12 @@ class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out, bool bias, Init init = {});
   Tensor forward(const Tensor& x) const;
+  /// residual + forward(x), without another pass.
+  Tensor forward_onto(const Tensor& residual, const Tensor& x) const;
+  /// The gelu (tanh form) of forward(x), for `forward_of_gelu` of the layer behind it.
+  Gelu forward_gelu(const Tensor& x) const;
+  /// forward(x.value), plus the residual where there is one.
+  Tensor forward_of_gelu(const Gelu& x, OptionalTensor residual = {}) const;
 
   Tensor weight;
   Tensor bias;  ///< undefined when there is none

@@ -1,5 +1,6 @@
 #include "core/batching.h"
 #include "core/library.h"
+#include "core/ops/activation_curvature.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_rules.h"
 
@@ -16,6 +17,14 @@ Tensor gelu_curvature(const Tensor& x) {
   return mul(density, rsub(squared, 2));
 }
 
+/// Of x s(x): s' (2 + x (1 - 2 s)).
+Tensor silu_curvature(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return mul(mul(s, rsub(s, 1)), add(mul(x, rsub(mul(s, 2), 1)), 2));
+}
+
+}  // namespace
+
 /// Of x s(v(x)), s the sigmoid and v = 2 sqrt(2/pi) (x + 0.044715 x^3):
 /// s' (2 v' + x v'' + x v'^2 (1 - 2 s)) with s' = s (1 - s).
 Tensor gelu_tanh_curvature(const Tensor& x) {
@@ -28,14 +37,6 @@ Tensor gelu_tanh_curvature(const Tensor& x) {
   const Tensor turn = mul(mul(x, square(slope)), rsub(mul(s, 2), 1));
   return mul(mul(s, rsub(s, 1)), add(bend, turn));
 }
-
-/// Of x s(x): s' (2 + x (1 - 2 s)).
-Tensor silu_curvature(const Tensor& x) {
-  const Tensor s = sigmoid(x);
-  return mul(mul(s, rsub(s, 1)), add(mul(x, rsub(mul(s, 2), 1)), 2));
-}
-
-}  // namespace
 
 LS_OP(tanh, Tensor(const Tensor&), "tanh(Tensor self) -> Tensor")
     .doc("Hyperbolic tangent.")

@@ -51,15 +51,6 @@ Tiling tiling_of(int64_t m, int64_t n, int64_t k) {
   }
 }
 
-/// One tile of one matrix of the batch.
-struct Tile {
-  int64_t batch;
-  int64_t row;
-  int64_t column;
-  int64_t rows;
-  int64_t columns;
-};
-
 template <class T>
 const T* start_of(const Factor& factor, int64_t batch, int64_t row, int64_t column) {
   return static_cast<const T*>(factor.data) + batch * factor.batch_stride +
@@ -212,6 +203,10 @@ Compute compute_for(DType dtype) {
 }  // namespace
 
 void gemm(const Product& p) {
+  gemm(p, [](const Tile&) {});
+}
+
+void gemm(const Product& p, FunctionRef<void(const Tile&)> after) {
   if (p.batch <= 0 || p.m <= 0 || p.n <= 0) return;
   const Compute compute = compute_for(p.dtype);
   const auto [rows, columns] = tiling_of(p.m, p.n, p.k);
@@ -225,8 +220,10 @@ void gemm(const Product& p) {
       const int64_t at = t % tiles;
       const int64_t row = (by_rows ? at / across : at % down) * rows;
       const int64_t column = (by_rows ? at % across : at / down) * columns;
-      compute(p,
-              {t / tiles, row, column, std::min(rows, p.m - row), std::min(columns, p.n - column)});
+      const Tile tile{t / tiles, row, column, std::min(rows, p.m - row),
+                      std::min(columns, p.n - column)};
+      compute(p, tile);
+      after(tile);
     }
   };
   // Small matrices of a batch share a thread: starting one pays from about 0.2 MFLOP on.

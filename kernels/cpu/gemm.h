@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/function_ref.h"
 #include "kernels/gemm_product.h"
 
 namespace lockstep::cpu {
@@ -12,6 +13,20 @@ namespace lockstep::cpu {
 /// integers to a loop of ours.
 /// Throws DTypeError for bool.
 void gemm(const Product& product);
+
+/// A part of a product's result: of one matrix of the batch, rows and columns from the given ones
+/// on.
+struct Tile {
+  int64_t batch;
+  int64_t row;
+  int64_t column;
+  int64_t rows;
+  int64_t columns;
+};
+
+/// The same, and calls `after` with each tile of the result as soon as it is computed, on the
+/// thread that did: it is in that one's cache. Together the tiles cover the result once.
+void gemm(const Product& product, FunctionRef<void(const Tile&)> after);
 
 /// c = alpha op(a) op(b) + beta c on the calling thread, f32: what kernels that are parallel
 /// themselves call for their blocks. c is not read when beta is 0.

@@ -28,6 +28,8 @@ constexpr uint64_t kMostWorkspace = uint64_t{32} << 20;
 constexpr uintptr_t kMostAlignment = 16;
 /// Of the ways to sum what is split along k, only this has an order of its own and rounds once.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+/// What an activation's argument must have a leading dimension in multiples of.
+constexpr int64_t kAuxUnit = 8;
 /// Geometries kept. A training step has some dozens.
 constexpr size_t kMostPlans = 4096;
 
@@ -91,7 +93,9 @@ class Describer {
   explicit Describer(CublasLtLibrary& library)
       : library_(library), lt_(library.loaded().functions) {}
 
-  void describe(cublasLtMatmulDescOpaque_t& operation, const LtProblem& p, const void* bias) const {
+  /// `bias` and `aux` where the problem has them.
+  void describe(cublasLtMatmulDescOpaque_t& operation, const LtProblem& p, const void* bias,
+                const void* aux) const {
     const bool wide = p.dtype == DType::kF64;
     const cublasComputeType_t compute = wide     ? CUBLAS_COMPUTE_64F
                                         : p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -101,16 +105,21 @@ class Describer {
           "cublasLtMatmulDescInit");
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, transpose(p.transpose_a));
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, transpose(p.transpose_b));
+    if (p.has_epilogue()) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(p));
+    if (p.activation != LtActivation::kNone) {
+      set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+      set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.d.ld);
+    }
     if (!p.bias) return;
-    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(CUBLASLT_EPILOGUE_BIAS));
     set(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
-        static_cast<int32_t>(data_type(p.dtype).value()));
+        static_cast<int32_t>(data_type(p.result_dtype).value()));
     set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     if (p.batch > 1) set(operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, p.bias_stride);
   }
 
-  void describe(cublasLtMatrixLayoutOpaque_t& layout, const LtProblem& p, const LtMatrix& m) const {
-    check(lt_.cublasLtMatrixLayoutInit_internal(&layout, sizeof(layout), data_type(p.dtype).value(),
+  void describe(cublasLtMatrixLayoutOpaque_t& layout, const LtProblem& p, const LtMatrix& m,
+                DType dtype) const {
+    check(lt_.cublasLtMatrixLayoutInit_internal(&layout, sizeof(layout), data_type(dtype).value(),
                                                 static_cast<uint64_t>(m.rows),
                                                 static_cast<uint64_t>(m.columns), m.ld),
           "cublasLtMatrixLayoutInit");
@@ -154,6 +163,17 @@ class Describer {
   }
 
  private:
+  static uint32_t epilogue(const LtProblem& p) {
+    switch (p.activation) {
+      case LtActivation::kGelu:
+        return p.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+      case LtActivation::kGeluBackward:
+        return CUBLASLT_EPILOGUE_DGELU;
+      case LtActivation::kNone:
+        break;
+    }
+    return CUBLASLT_EPILOGUE_BIAS;
+  }
   static int32_t transpose(bool yes) { return yes ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
   void check(cublasStatus_t status, const char* function) const {
@@ -196,6 +216,7 @@ struct PlanHash {
     const auto add = [&](auto value) { hash = mix_bits(hash * 31 + static_cast<uint64_t>(value)); };
     add((static_cast<int>(p.dtype) << 5) | (p.tf32 << 4) | (p.transpose_a << 3) |
         (p.transpose_b << 2) | (p.adds_c << 1) | (p.bias << 0));
+    add((static_cast<int>(p.result_dtype) << 2) | static_cast<int>(p.activation));
     for (const LtMatrix* m : {&p.a, &p.b, &p.d}) {
       add(m->rows);
       add(m->ld);
@@ -234,16 +255,16 @@ Plans& plans() {
 }
 
 std::shared_ptr<const Plan> plan_of(CublasLtLibrary& library, int device, const LtProblem& problem,
-                                    const void* bias) {
+                                    const void* bias, const void* aux) {
   const PlanKey key{problem, &library, device};
   if (std::shared_ptr<const Plan> known = plans().find(key)) return known;
   const auto plan = std::make_shared<Plan>();
   const Describer describer(library);
-  describer.describe(plan->operation, problem, bias);
-  describer.describe(plan->a, problem, problem.a);
-  describer.describe(plan->b, problem, problem.b);
-  describer.describe(plan->c, problem, problem.c);
-  describer.describe(plan->d, problem, problem.d);
+  describer.describe(plan->operation, problem, bias, aux);
+  describer.describe(plan->a, problem, problem.a, problem.dtype);
+  describer.describe(plan->b, problem, problem.b, problem.dtype);
+  describer.describe(plan->c, problem, problem.c, problem.result_dtype);
+  describer.describe(plan->d, problem, problem.d, problem.result_dtype);
   describer.choose(*plan, problem, library.handle(device));
   plans().keep(key, plan);
   return plan;
@@ -256,12 +277,13 @@ struct Choice {
   std::shared_ptr<const Plan> plan;  ///< null: there is none
 };
 
-Choice choose(CublasLtLibrary& library, int device, const Product& product) {
+Choice choose(CublasLtLibrary& library, int device, const Product& product,
+              const LtEpilogue& epilogue) {
   const AddendWays ways = addend_ways(product);
   const auto attempt = [&](AddendWay way) -> Choice {
-    const std::optional<LtProblem> problem = lt_problem(product, way, allows_tf32());
+    const std::optional<LtProblem> problem = lt_problem(product, way, allows_tf32(), epilogue);
     if (!problem) return {};
-    auto plan = plan_of(library, device, *problem, product.addend.data);
+    auto plan = plan_of(library, device, *problem, product.addend.data, epilogue.aux);
     return plan->found ? Choice{way, *problem, std::move(plan)} : Choice{};
   };
   Choice choice = attempt(ways.first);
@@ -307,12 +329,21 @@ AddendWays addend_ways(const Product& p) {
   return {AddendWay::kSpread};
 }
 
-std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32) {
+std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32,
+                                    const LtEpilogue& epilogue) {
   if (!data_type(p.dtype) || !fits(p.m) || !fits(p.n) || !fits(p.k) || !fits(p.batch)) {
     return std::nullopt;
   }
+  const bool activates = epilogue.activation != LtActivation::kNone;
+  // Beside an epilogue there is no place for another matrix.
+  if (!epilogue.is_plain() && way != AddendWay::kNone && way != AddendWay::kBias) {
+    return std::nullopt;
+  }
+  if (activates && (p.dtype == DType::kF64 || p.n % kAuxUnit != 0)) return std::nullopt;
   LtProblem problem;
   problem.dtype = p.dtype;
+  problem.result_dtype = epilogue.result_dtype.value_or(p.dtype);
+  problem.activation = epilogue.activation;
   problem.tf32 = tf32 && p.dtype == DType::kF32;
   problem.batch = p.batch;
   // Column-major, the result is its transpose: d = b a.
@@ -336,10 +367,15 @@ std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32) 
     problem.bias_stride = p.batch > 1 ? p.addend.batch : 0;
     problem.bias_alignment = alignment_of(p.addend.data);
   }
+  if (epilogue.residual != nullptr) {
+    problem.adds_c = true;
+    problem.c.alignment = alignment_of(epilogue.residual);
+  }
+  if (activates) problem.aux_alignment = alignment_of(epilogue.aux);
   return problem;
 }
 
-bool multiply_by_cublas_lt(const Product& p) {
+bool multiply_by_cublas_lt(const Product& p, const LtEpilogue& epilogue) {
   CublasLtLibrary& library = cublas_lt();
   const LoadedCublasLt& loaded = library.loaded();
   if (!loaded.reason.empty()) {
@@ -351,9 +387,9 @@ bool multiply_by_cublas_lt(const Product& p) {
   const Stream stream = kernel_stream();
   auto& runtime = runtime_of(stream.device);
   const ContextGuard guard(runtime.context(stream.device.index));
-  const Choice choice = choose(library, stream.device.index, p);
+  const Choice choice = choose(library, stream.device.index, p, epilogue);
   if (choice.plan == nullptr) {
-    note_missing_algorithm(p);
+    if (epilogue.is_plain()) note_missing_algorithm(p);
     return false;
   }
   if (choice.way == AddendWay::kSpread) {
@@ -366,19 +402,23 @@ bool multiply_by_cublas_lt(const Product& p) {
 
   // The library takes pointers to descriptors that it may change, but it does not.
   auto& plan = const_cast<Plan&>(*choice.plan);
-  cublasLtMatmulDescOpaque_t with_bias;
+  cublasLtMatmulDescOpaque_t with_addresses;
   cublasLtMatmulDesc_t operation = &plan.operation;
-  if (choice.way == AddendWay::kBias) {
-    Describer(library).describe(with_bias, choice.problem, p.addend.data);
-    operation = &with_bias;
+  if (choice.problem.has_epilogue()) {
+    Describer(library).describe(with_addresses, choice.problem, p.addend.data, epilogue.aux);
+    operation = &with_addresses;
   }
-  const double wide[2] = {p.alpha.to_double(), choice.problem.adds_c ? p.beta.to_double() : 0.0};
+  const bool has_residual = epilogue.residual != nullptr;
+  const double beta = has_residual ? 1 : choice.problem.adds_c ? p.beta.to_double() : 0;
+  const double wide[2] = {p.alpha.to_double(), beta};
   const float narrow[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
   const bool is_wide = p.dtype == DType::kF64;
   const auto factor_at = [&](int i) -> const void* {
     return is_wide ? static_cast<const void*>(wide + i) : narrow + i;
   };
-  const void* const c = choice.way == AddendWay::kMatrix ? p.addend.data : p.result;
+  const void* const c = has_residual                       ? epilogue.residual
+                        : choice.way == AddendWay::kMatrix ? p.addend.data
+                                                           : p.result;
   const Workspace workspace(plan.workspace);
   library.check(loaded.functions.cublasLtMatmul(library.handle(stream.device.index), operation,
                                                 factor_at(0), p.b.data, &plan.a, p.a.data, &plan.b,

@@ -48,15 +48,18 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
            "[gpt2] after the first tokens a cache takes one at a time, got {}.", length);
   const Tensor mixed =
       scaled_dot_product_attention(query, key, value, {}, is_training() ? dropout_ : 0.0, !follows);
-  return attn_c_proj.forward(mixed.transpose(1, 2).reshape({batch, length, width}));
+  return mixed.transpose(1, 2).reshape({batch, length, width});
 }
 
 Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer) {
   const ModuleScope scope(path());
-  const Tensor middle =
-      x + dropout(attention(ln_1.forward(x), cache, layer), dropout_, is_training());
-  const Tensor hidden = gelu(c_fc.forward(ln_2.forward(middle)), "tanh");
-  return middle + dropout(mlp_c_proj.forward(hidden), dropout_, is_training());
+  const bool drops = is_training() && dropout_ > 0;
+  const Tensor mixed = attention(ln_1.forward(x), cache, layer);
+  const Tensor middle = drops ? x + dropout(attn_c_proj.forward(mixed), dropout_, true)
+                              : attn_c_proj.forward_onto(x, mixed);
+  const Gelu hidden = c_fc.forward_gelu(ln_2.forward(middle));
+  return drops ? middle + dropout(mlp_c_proj.forward_of_gelu(hidden), dropout_, true)
+               : mlp_c_proj.forward_of_gelu(hidden, middle);
 }
 
 Gpt2::Gpt2(const Gpt2Options& options)

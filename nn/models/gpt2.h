@@ -34,6 +34,7 @@ class Gpt2Block : public Module {
   Linear mlp_c_proj;
 
  private:
+  /// What attn_c_proj projects.
   Tensor attention(const Tensor& x, KvCache* cache, int64_t layer);
 
   int64_t heads_;

@@ -91,15 +91,17 @@ Tensor LlamaBlock::attention(const Tensor& x, const Tensor& cosine, const Tensor
            "[llama] after the first tokens a cache takes one at a time, got {}.", length);
   const Tensor mixed = scaled_dot_product_attention(query, key, value, {}, 0.0, !follows,
                                                     std::nullopt, heads_ != kv_heads_);
-  return o_proj.forward(mixed.transpose(1, 2).reshape({batch, length, width}));
+  return mixed.transpose(1, 2).reshape({batch, length, width});
 }
 
 Tensor LlamaBlock::forward(const Tensor& x, const Tensor& cosine, const Tensor& sine,
                            KvCache* cache, int64_t layer) {
   const ModuleScope scope(path());
-  const Tensor middle = x + attention(input_layernorm.forward(x), cosine, sine, cache, layer);
+  const Tensor mixed = attention(input_layernorm.forward(x), cosine, sine, cache, layer);
+  const Tensor middle = o_proj.forward_onto(x, mixed);
   const Tensor normed = post_attention_layernorm.forward(middle);
-  return middle + down_proj.forward(silu(gate_proj.forward(normed)) * up_proj.forward(normed));
+  const Tensor hidden = silu(gate_proj.forward(normed)) * up_proj.forward(normed);
+  return down_proj.forward_onto(middle, hidden);
 }
 
 Llama::Llama(const LlamaOptions& options)

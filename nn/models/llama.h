@@ -43,6 +43,7 @@ class LlamaBlock : public Module {
   Linear down_proj;
 
  private:
+  /// What o_proj projects.
   Tensor attention(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
                    int64_t layer);
 

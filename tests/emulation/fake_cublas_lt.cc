@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -32,6 +33,8 @@ struct Operation {
   int32_t bias_type = -1;
   const void* bias = nullptr;
   int64_t bias_stride = 0;
+  void* aux = nullptr;
+  int64_t aux_ld = 0;
 };
 struct Layout {
   uint32_t kind = kLayout;
@@ -51,6 +54,7 @@ struct Preference {
 struct Algorithm {
   uint32_t kind = kAlgorithm;
   uint32_t bias_alignment = 0;
+  uint32_t aux_alignment = 0;
   uint64_t problem = 0;
   uint64_t workspace = 0;
   std::array<uint32_t, 4> alignments = {};
@@ -70,6 +74,24 @@ T read(const void* from) {
 cublasStatus_t refuse(const std::string& why) {
   fake_cublas_lt_books().misuse.push_back(why);
   return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/// Begins a descriptor in the caller's memory.
+template <class T, class Opaque>
+cublasStatus_t begin(const char* function, Opaque* to, size_t bytes, const T& descriptor) {
+  if (bytes != sizeof(*to)) return refuse(std::string(function) + ": another size");
+  std::memcpy(to, &descriptor, sizeof(descriptor));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Changes one with `take(descriptor)`, which says whether there is such an attribute.
+template <class T, class Opaque, class Take>
+cublasStatus_t change(const char* function, Opaque* to, int which, const Take& take) {
+  auto descriptor = read<T>(to);
+  if (descriptor.kind != T().kind) return refuse(std::string(function) + ": not initialised");
+  if (!take(descriptor)) return refuse(std::string(function) + " " + std::to_string(which));
+  std::memcpy(to, &descriptor, sizeof(descriptor));
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 /// Puts an attribute's value into a member, when it has the attribute's size.
@@ -94,9 +116,27 @@ size_t bytes_of(int32_t type) {
   }
 }
 
+bool is_half(int32_t type) { return type == CUDA_R_16F || type == CUDA_R_16BF; }
+
 uint32_t alignment_of(const void* address) {
   const auto bits = std::bit_cast<uintptr_t>(address) | 256;
   return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+/// Of 0.5 x (1 + tanh(u)), what is in the tanh and its slope.
+struct GeluTerm {
+  explicit GeluTerm(double x) {
+    constexpr double kFactor = 0.79788456080286536;  // sqrt(2 / pi)
+    tanh = std::tanh(kFactor * (x + 0.044715 * x * x * x));
+    slope = kFactor * (1 + 3 * 0.044715 * x * x);
+  }
+  double tanh;
+  double slope;
+};
+double gelu(double x) { return 0.5 * x * (1 + GeluTerm(x).tanh); }
+double gelu_slope(double x) {
+  const GeluTerm term(x);
+  return 0.5 * (1 + term.tanh) + 0.5 * x * (1 - term.tanh * term.tanh) * term.slope;
 }
 
 /// One call of cublasLtMatmul, but for its addresses.
@@ -107,7 +147,34 @@ struct Problem {
   Layout c;
   Layout d;
 
-  bool has_bias() const { return operation.epilogue == CUBLASLT_EPILOGUE_BIAS; }
+  bool has_bias() const { return (operation.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+  bool has_gelu() const { return (operation.epilogue & CUBLASLT_EPILOGUE_GELU) != 0; }
+  bool has_gelu_backward() const { return operation.epilogue == CUBLASLT_EPILOGUE_DGELU; }
+  bool has_aux() const { return has_gelu() || has_gelu_backward(); }
+
+  /// What the epilogue is not, or "".
+  std::string epilogue_fault() const {
+    switch (operation.epilogue) {
+      case CUBLASLT_EPILOGUE_DEFAULT:
+        return "";
+      case CUBLASLT_EPILOGUE_BIAS:
+      case CUBLASLT_EPILOGUE_GELU_AUX:
+      case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+      case CUBLASLT_EPILOGUE_DGELU:
+        break;
+      default:
+        return "unknown epilogue";
+    }
+    if (operation.compute == CUBLAS_COMPUTE_64F) return "no epilogue in double";
+    if (has_bias() && operation.bias == nullptr) return "no bias";
+    if (has_bias() && operation.bias_type != d.type) return "bias has another type than d";
+    if (!has_aux()) return "";
+    if (operation.aux == nullptr) return "no auxiliary matrix";
+    if (operation.aux_ld % 8 != 0) return "the auxiliary matrix' ld is no multiple of 8";
+    if (operation.aux_ld < static_cast<int64_t>(d.rows)) return "the auxiliary matrix: ld < rows";
+    if (d.batch != 1) return "an auxiliary matrix for a batch";
+    return "";
+  }
 
   uint64_t hash() const {
     uint64_t sum = 1469598103934665603u;
@@ -115,7 +182,7 @@ struct Problem {
       sum = (sum ^ static_cast<uint64_t>(value)) * 1099511628211u;
     };
     add(operation.compute), add(operation.transpose_a), add(operation.transpose_b);
-    add(operation.epilogue), add(operation.bias_stride);
+    add(operation.epilogue), add(operation.bias_stride), add(operation.aux_ld);
     for (const Layout* layout : {&a, &b, &c, &d}) {
       add(layout->type), add(layout->rows), add(layout->columns);
       add(layout->ld), add(layout->stride), add(layout->batch);
@@ -128,7 +195,9 @@ struct Problem {
     for (const auto& [name, layout] : {std::pair("a", a), {"b", b}, {"c", c}, {"d", d}}) {
       const std::string matrix(name);
       if (layout.kind != kLayout) return matrix + " has no layout";
-      if (layout.type != d.type) return matrix + " has another type than d";
+      if (layout.type != (matrix < "c" ? a.type : d.type)) {
+        return matrix + " has another type than its fellow";
+      }
       if (layout.rows == 0 || layout.columns == 0) return matrix + " is empty";
       if (layout.rows > INT32_MAX || layout.columns > INT32_MAX) return matrix + " is too large";
       if (layout.ld < static_cast<int64_t>(layout.rows)) return matrix + ": ld < rows";
@@ -141,6 +210,9 @@ struct Problem {
     }
     if (operation.kind != kOperation) return "no operation";
     const bool wide = operation.compute == CUBLAS_COMPUTE_64F;
+    if (a.type != d.type && !(is_half(a.type) && d.type == CUDA_R_32F)) {
+      return "factors of this type have no result of that";
+    }
     if (bytes_of(d.type) == 0 || wide != (d.type == CUDA_R_64F) ||
         operation.scale != (wide ? CUDA_R_64F : CUDA_R_32F) ||
         (!wide && operation.compute != CUBLAS_COMPUTE_32F &&
@@ -153,11 +225,7 @@ struct Problem {
     if ((tb ? b.rows : b.columns) != d.columns) return "b and d: other columns";
     if ((ta ? a.rows : a.columns) != (tb ? b.columns : b.rows)) return "a and b: other inner sizes";
     if (c.rows != d.rows || c.columns != d.columns) return "c and d: other sizes";
-    if (operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !has_bias()) return "unknown epilogue";
-    if (has_bias() && wide) return "no epilogue in double";
-    if (has_bias() && operation.bias == nullptr) return "no bias";
-    if (has_bias() && operation.bias_type != d.type) return "bias has another type than d";
-    return "";
+    return epilogue_fault();
   }
 };
 
@@ -179,7 +247,8 @@ struct Queued {
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 
-  template <class T, class S>
+  /// Of factors T, a result R and sums in S.
+  template <class T, class R, class S>
   void run_as() const {
     const Problem& p = problem;
     const bool ta = p.operation.transpose_a == CUBLAS_OP_T;
@@ -194,10 +263,11 @@ struct Queued {
     for (int32_t batch = 0; batch < p.d.batch; ++batch) {
       const T* const left = static_cast<const T*>(a) + batch * p.a.stride;
       const T* const right = static_cast<const T*>(b) + batch * p.b.stride;
-      const T* const added = static_cast<const T*>(c) + batch * p.c.stride;
-      const T* const bias =
-          static_cast<const T*>(p.operation.bias) + batch * p.operation.bias_stride;
-      T* const result = static_cast<T*>(d) + batch * p.d.stride;
+      const R* const added = static_cast<const R*>(c) + batch * p.c.stride;
+      const R* const bias =
+          static_cast<const R*>(p.operation.bias) + batch * p.operation.bias_stride;
+      R* const aux = static_cast<R*>(p.operation.aux);
+      R* const result = static_cast<R*>(d) + batch * p.d.stride;
       for (int64_t j = 0; j < columns; ++j) {
         for (int64_t i = 0; i < rows; ++i) {
           S sum = 0;
@@ -208,7 +278,14 @@ struct Queued {
           S value = static_cast<S>(alpha) * sum;
           if (beta != 0) value += static_cast<S>(beta) * static_cast<S>(added[i + j * p.c.ld]);
           if (p.has_bias()) value += static_cast<S>(bias[i]);
-          result[i + j * p.d.ld] = static_cast<T>(value);
+          if (p.has_gelu()) {
+            aux[i + j * p.operation.aux_ld] = static_cast<R>(value);
+            value = static_cast<S>(gelu(value));
+          } else if (p.has_gelu_backward()) {
+            value *= static_cast<S>(
+                gelu_slope(static_cast<double>(static_cast<S>(aux[i + j * p.operation.aux_ld]))));
+          }
+          result[i + j * p.d.ld] = static_cast<R>(value);
         }
       }
     }
@@ -217,15 +294,16 @@ struct Queued {
   void run() const {
     // What lies there is the library's now.
     if (workspace_bytes > 0) std::memset(workspace, 0xa5, workspace_bytes);
-    switch (problem.d.type) {
+    const bool widens = problem.a.type != problem.d.type;
+    switch (problem.a.type) {
       case CUDA_R_64F:
-        return run_as<double, double>();
+        return run_as<double, double, double>();
       case CUDA_R_32F:
-        return run_as<float, float>();
+        return run_as<float, float, float>();
       case CUDA_R_16F:
-        return run_as<Half, float>();
+        return widens ? run_as<Half, float, float>() : run_as<Half, Half, float>();
       default:
-        return run_as<BFloat16, float>();
+        return widens ? run_as<BFloat16, float, float>() : run_as<BFloat16, BFloat16, float>();
     }
   }
 };
@@ -268,100 +346,89 @@ struct Calls {
   static cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t to, size_t bytes,
                                                         cublasComputeType_t compute,
                                                         cudaDataType_t scale) {
-    if (bytes != sizeof(*to)) return refuse("cublasLtMatmulDescInit: another size");
     Operation operation;
     operation.compute = compute;
     operation.scale = scale;
-    std::memcpy(to, &operation, sizeof(operation));
-    return CUBLAS_STATUS_SUCCESS;
+    return begin("cublasLtMatmulDescInit", to, bytes, operation);
   }
   static cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to,
                                                        cublasLtMatmulDescAttributes_t which,
                                                        const void* value, size_t bytes) {
-    auto operation = read<Operation>(to);
-    if (operation.kind != kOperation) return refuse("an operation that was not initialised");
-    const bool taken = [&] {
+    return change<Operation>("cublasLtMatmulDescSetAttribute", to, which, [&](Operation& o) {
       switch (which) {
         case CUBLASLT_MATMUL_DESC_TRANSA:
-          return put(operation.transpose_a, value, bytes);
+          return put(o.transpose_a, value, bytes);
         case CUBLASLT_MATMUL_DESC_TRANSB:
-          return put(operation.transpose_b, value, bytes);
+          return put(o.transpose_b, value, bytes);
         case CUBLASLT_MATMUL_DESC_EPILOGUE:
-          return put(operation.epilogue, value, bytes);
+          return put(o.epilogue, value, bytes);
         case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-          return put(operation.bias_type, value, bytes);
+          return put(o.bias_type, value, bytes);
         case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-          return put(operation.bias, value, bytes);
+          return put(o.bias, value, bytes);
         case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
-          return put(operation.bias_stride, value, bytes);
+          return put(o.bias_stride, value, bytes);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+          return put(o.aux, value, bytes);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+          return put(o.aux_ld, value, bytes);
         default:
           return false;
       }
-    }();
-    std::memcpy(to, &operation, sizeof(operation));
-    return taken ? CUBLAS_STATUS_SUCCESS
-                 : refuse("cublasLtMatmulDescSetAttribute " + std::to_string(which));
+    });
   }
 
   static cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t to, size_t bytes,
                                                           cudaDataType type, uint64_t rows,
                                                           uint64_t columns, int64_t ld) {
-    if (bytes != sizeof(*to)) return refuse("cublasLtMatrixLayoutInit: another size");
     Layout layout;
     layout.type = type;
     layout.rows = rows;
     layout.columns = columns;
     layout.ld = ld;
-    std::memcpy(to, &layout, sizeof(layout));
-    return CUBLAS_STATUS_SUCCESS;
+    return begin("cublasLtMatrixLayoutInit", to, bytes, layout);
   }
   static cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t to,
                                                          cublasLtMatrixLayoutAttribute_t which,
                                                          const void* value, size_t bytes) {
-    auto layout = read<Layout>(to);
-    if (layout.kind != kLayout) return refuse("a layout that was not initialised");
-    const bool taken = which == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? put(layout.batch, value, bytes)
-                       : which == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET
-                           ? put(layout.stride, value, bytes)
-                           : false;
-    std::memcpy(to, &layout, sizeof(layout));
-    return taken ? CUBLAS_STATUS_SUCCESS
-                 : refuse("cublasLtMatrixLayoutSetAttribute " + std::to_string(which));
+    return change<Layout>("cublasLtMatrixLayoutSetAttribute", to, which, [&](Layout& layout) {
+      switch (which) {
+        case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+          return put(layout.batch, value, bytes);
+        case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+          return put(layout.stride, value, bytes);
+        default:
+          return false;
+      }
+    });
   }
 
   static cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t to,
                                                               size_t bytes) {
-    if (bytes != sizeof(*to)) return refuse("cublasLtMatmulPreferenceInit: another size");
-    const Preference preference;
-    std::memcpy(to, &preference, sizeof(preference));
-    return CUBLAS_STATUS_SUCCESS;
+    return begin("cublasLtMatmulPreferenceInit", to, bytes, Preference());
   }
   static cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
       cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const void* value,
       size_t bytes) {
-    auto preference = read<Preference>(to);
-    if (preference.kind != kPreference) return refuse("a preference that was not initialised");
-    const bool taken = [&] {
-      switch (which) {
-        case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-          return put(preference.workspace, value, bytes);
-        case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-          return put(preference.reductions, value, bytes);
-        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
-          return put(preference.alignments[0], value, bytes);
-        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
-          return put(preference.alignments[1], value, bytes);
-        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
-          return put(preference.alignments[2], value, bytes);
-        case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
-          return put(preference.alignments[3], value, bytes);
-        default:
-          return false;
-      }
-    }();
-    std::memcpy(to, &preference, sizeof(preference));
-    return taken ? CUBLAS_STATUS_SUCCESS
-                 : refuse("cublasLtMatmulPreferenceSetAttribute " + std::to_string(which));
+    return change<Preference>("cublasLtMatmulPreferenceSetAttribute", to, which,
+                              [&](Preference& preference) {
+                                switch (which) {
+                                  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+                                    return put(preference.workspace, value, bytes);
+                                  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+                                    return put(preference.reductions, value, bytes);
+                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+                                    return put(preference.alignments[0], value, bytes);
+                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+                                    return put(preference.alignments[1], value, bytes);
+                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+                                    return put(preference.alignments[2], value, bytes);
+                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+                                    return put(preference.alignments[3], value, bytes);
+                                  default:
+                                    return false;
+                                }
+                              });
   }
 
   static cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
@@ -379,15 +446,19 @@ struct Calls {
     ++books.advised;
     books.reduction_schemes = preference.reductions;
     *count = 0;
-    if (!books.knows_anything || (problem.has_bias() && !books.knows_bias)) {
+    if (!books.knows_anything || (problem.has_bias() && !books.knows_bias) ||
+        (problem.has_aux() && !books.knows_gelu)) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     Algorithm algorithm;
     algorithm.problem = problem.hash();
     algorithm.alignments = preference.alignments;
-    algorithm.bias_alignment = problem.has_bias() ? alignment_of(problem.operation.bias) : 1;
     // No kernel takes more than 16 bytes at once.
-    algorithm.bias_alignment = std::min<uint32_t>(algorithm.bias_alignment, 16);
+    const auto expected = [](bool is_there, const void* address) {
+      return is_there ? std::min<uint32_t>(alignment_of(address), 16) : 1;
+    };
+    algorithm.bias_alignment = expected(problem.has_bias(), problem.operation.bias);
+    algorithm.aux_alignment = expected(problem.has_aux(), problem.operation.aux);
     const uint64_t wanted = problem.a.rows * problem.a.columns >= 4096 ? 2048 : 0;
     algorithm.workspace = std::min(wanted, preference.workspace);
     // The best one is given up on, as the library may do with what it lists.
@@ -437,6 +508,9 @@ struct Calls {
     if (problem.has_bias() && alignment_of(problem.operation.bias) < algorithm.bias_alignment) {
       return refuse("matmul: the bias is less aligned than the algorithm's");
     }
+    if (problem.has_aux() && alignment_of(problem.operation.aux) < algorithm.aux_alignment) {
+      return refuse("matmul: the auxiliary matrix is less aligned than the algorithm's");
+    }
     if (workspace_bytes < algorithm.workspace) return refuse("matmul: too little workspace");
     if (algorithm.workspace > 0 && alignment_of(workspace) < 16) {
       return refuse("matmul: a workspace that is not aligned");
@@ -451,8 +525,12 @@ struct Calls {
       refuse("matmul: the stream takes no work");
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
+    const double queued_beta = queued->beta;
     (void)queued.release();  // run_queued's now
-    ++fake_cublas_lt_books().products;
+    FakeCublasLtBooks& books = fake_cublas_lt_books();
+    ++books.products;
+    books.epilogue = problem.operation.epilogue;
+    books.beta = queued_beta;
     return CUBLAS_STATUS_SUCCESS;
   }
 };

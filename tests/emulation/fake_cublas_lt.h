@@ -16,9 +16,12 @@ struct FakeCublasLtBooks {
   int advised = 0;                  ///< times that an algorithm was asked for
   int products = 0;                 ///< queued
   uint32_t reduction_schemes = 0;   ///< allowed the last time
+  uint32_t epilogue = 0;            ///< of the last product, as cublasLtEpilogue_t has it
+  double beta = 0;                  ///< of the last product
   std::vector<std::string> misuse;  ///< what it refused, and why
 
-  bool knows_bias = true;      ///< else it has no algorithm with an epilogue
+  bool knows_bias = true;      ///< else it has no algorithm with a bias
+  bool knows_gelu = true;      ///< else none with a gelu or its slope
   bool knows_anything = true;  ///< else it has none at all
   bool can_create = true;      ///< else a handle is refused, as by a driver that is too old
 };

@@ -5,7 +5,10 @@
 
 #include "autograd/autograd.h"
 #include "core/ops/attention.h"
+#include "core/ops/copy.h"
+#include "core/ops/fused_linear.h"
 #include "core/ops/loss.h"
+#include "core/ops/matmul.h"
 #include "core/ops/norm.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
@@ -80,6 +83,73 @@ TEST(FusedOperators, CrossEntropyAgreesWithItsReference) {
           },
           {floats({6, 5})});
     }
+  }
+}
+
+/// Both results, so that gradients arrive at either.
+Tensor both(const Gelu& gelu) { return gelu.value * 2 + gelu.of; }
+
+TEST(FusedOperators, LinearAndGeluAgreeWithTheirReference) {
+  const std::vector<Tensor> inputs = {floats({2, 3, 4}), floats({8, 4}, 2), floats({8}, 3)};
+  expect_agreement([](auto& in) { return both(linear_gelu(in[0], in[1], in[2])); },
+                   [](auto& in) { return both(linear_gelu_reference(in[0], in[1], in[2])); },
+                   inputs);
+  expect_agreement([](auto& in) { return linear_gelu(in[0], in[1]).value; },
+                   [](auto& in) { return linear_gelu_reference(in[0], in[1]).value; },
+                   {inputs[0], inputs[1]});
+}
+
+TEST(FusedOperators, AResidualAndALinearAgreeWithTheirReference) {
+  expect_agreement([](auto& in) { return linear_add(in[0], in[1], in[2], in[3]); },
+                   [](auto& in) { return linear_add_reference(in[0], in[1], in[2], in[3]); },
+                   {floats({2, 3, 8}), floats({2, 3, 4}, 2), floats({8, 4}, 3), floats({8}, 4)});
+}
+
+TEST(FusedOperators, BothLinearsAroundAGeluAgreeWithTheirReference) {
+  for (const bool with_residual : {true, false}) {
+    const auto residual = [&](const Tensor& x) { return with_residual ? x : Tensor(); };
+    expect_agreement(
+        [&](auto& in) {
+          return linear_of_gelu(linear_gelu(in[0], in[1], in[2]), in[3], in[4], residual(in[0]));
+        },
+        [&](auto& in) {
+          const Tensor of = linear(in[0], in[1], in[2]);
+          return linear_of_gelu_reference(of, in[3], in[4], residual(in[0]));
+        },
+        {floats({2, 3, 4}), floats({8, 4}, 2), floats({8}, 3), floats({4, 8}, 4), floats({4}, 5)});
+  }
+}
+
+TEST(FusedOperators, AResidualOfAnotherDTypePromotesAsInASum) {
+  const Tensor input = floats({3, 4}), weight = floats({8, 4}, 2), bias = floats({8}, 3);
+  const Tensor down = floats({8, 8}, 5), residual = floats({3, 8}, 4, DType::kBF16);
+  EXPECT_EQ(difference({{linear_add(residual, input, weight, bias)}},
+                       {{linear_add_reference(residual, input, weight, bias)}}, 0),
+            "");
+  const Gelu gelu = linear_gelu(input, weight, bias);
+  EXPECT_EQ(difference({{linear_of_gelu(gelu, down, bias, residual)}},
+                       {{linear_of_gelu_reference(gelu.of, down, bias, residual)}}, 0),
+            "");
+}
+
+TEST(FusedOperators, LinearsHaveTheBitsOfTheirReferenceOnTheCpu) {
+  // Large enough for many tiles.
+  const Tensor input = floats({300, 96}), up = floats({384, 96}, 2), down = floats({96, 384}, 3);
+  const Tensor up_bias = floats({384}, 4), down_bias = floats({96}, 5);
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    SCOPED_TRACE(name(dtype));
+    const auto in = [&](const Tensor& tensor) { return cast_copy(tensor, dtype); };
+    const Gelu gelu = linear_gelu(in(input), in(up), in(up_bias));
+    const Gelu expected = linear_gelu_reference(in(input), in(up), in(up_bias));
+    EXPECT_EQ(difference({{gelu.value, gelu.of}}, {{expected.value, expected.of}}, 0), "");
+    // A residual of f32 beside halves, and the bias as a run has it.
+    EXPECT_EQ(difference({{linear_of_gelu(gelu, in(down), down_bias, input)}},
+                         {{linear_of_gelu_reference(gelu.of, in(down), in(down_bias), input)}}, 0),
+              "");
+    const Tensor grad = in(floats({300, 96}, 6));
+    EXPECT_EQ(difference({{linear_of_gelu_backward(grad, in(down), gelu.of)}},
+                         {{gelu_backward(mm(grad, in(down)), gelu.of, "tanh")}}, 0),
+              "");
   }
 }
 

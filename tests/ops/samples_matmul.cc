@@ -2,6 +2,61 @@
 
 namespace lockstep {
 
+namespace {
+
+/// Numbers whose gelu is themselves or 0, as that of each multiple of theirs is.
+Tensor far_floats(IntList sizes) {
+  return map_floats(floats(sizes), [](double x) { return x < 0 ? 40 * x - 40 : 40 * x + 40; });
+}
+Tensor gelu_of_far(const Tensor& far) {
+  return map_floats(far, [](double x) { return x < 0 ? 0 : x; });
+}
+
+void add_fused_linear_samples(SampleTable& table) {
+  table["linear_gelu"] = {
+      .calls = {call("matrix", floats({3, 4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("without bias", floats({3, 4}), floats({8, 4}, 2)),
+                call("three dimensions", floats({2, 3, 4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("vector", floats({4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("no rows", floats({0, 4}), floats({5, 4}, 2), floats({5}, 3)),
+                call("no inner size", floats({2, 0}), floats({3, 0}), floats({3}, 2))},
+      .large = {call("large", floats({131, 260}), floats({190, 260}, 2), floats({190}, 3))}};
+  table["_linear_factors"] = {.calls = {call("both", floats({3, 4}), floats({5, 4}, 2))}};
+  table["_linear_add"] = {
+      .calls = {call("matrix", floats({3, 5}, 4), floats({3, 4}), floats({5, 4}, 2),
+                     floats({5}, 3)),
+                call("without bias", floats({3, 5}, 4), floats({3, 4}), floats({5, 4}, 2)),
+                call("three dimensions", floats({2, 3, 5}, 4), floats({2, 3, 4}), floats({5, 4}, 2),
+                     floats({5}, 3)),
+                call("no inner size", floats({2, 3}, 2), floats({2, 0}), floats({3, 0}),
+                     floats({3}))},
+      .large = {call("large", floats({131, 190}, 4), floats({131, 260}), floats({190, 260}, 2),
+                     floats({190}, 3))}};
+  table["linear_add"] = {.calls = table["_linear_add"].calls};
+  const Tensor of = far_floats({3, 4});
+  const Tensor batch_of = far_floats({2, 3, 4});
+  table["_linear_of_gelu"] = {
+      .calls = {call("matrix", gelu_of_far(of), of, floats({5, 4}, 2), floats({5}, 3),
+                     floats({3, 5}, 4)),
+                call("without bias", gelu_of_far(of), of, floats({5, 4}, 2), std::nullopt,
+                     floats({3, 5}, 4)),
+                call("product alone", gelu_of_far(of), of, floats({5, 4}, 2)),
+                call("three dimensions", gelu_of_far(batch_of), batch_of, floats({5, 4}, 2),
+                     floats({5}, 3))},
+      .large = {call("large", floats({131, 260}), floats({131, 260}), floats({190, 260}, 2),
+                     floats({190}, 3), floats({131, 190}, 4))},
+      .no_gradcheck = "it takes value as a function of `of`; FusedOperators see it"};
+  table["linear_of_gelu"] = {.calls = table["_linear_of_gelu"].calls,
+                             .no_gradcheck = table["_linear_of_gelu"].no_gradcheck};
+  table["linear_of_gelu_backward"] = {
+      .calls = {call("matrix", floats({3, 5}), floats({5, 4}, 2), floats({3, 4}, 3)),
+                call("three dimensions", floats({2, 3, 5}), floats({5, 4}, 2),
+                     floats({2, 3, 4}, 3))},
+      .large = {call("large", floats({131, 190}), floats({190, 260}, 2), floats({131, 260}, 3))}};
+}
+
+}  // namespace
+
 void add_matmul_samples(SampleTable& table) {
   table["mm"] = {
       .calls = {call("matrices", floats({3, 4}), floats({4, 5}, 2)),
@@ -62,6 +117,7 @@ void add_matmul_samples(SampleTable& table) {
                 call("three dimensions", floats({2, 3, 4}), floats({5, 4}, 2), floats({5}, 3)),
                 call("vector", floats({4}), floats({5, 4}, 2), floats({5}, 3)),
                 call("transposed weight", floats({3, 4}), with_gaps(floats({5, 4})))}};
+  add_fused_linear_samples(table);
 }
 
 }  // namespace lockstep

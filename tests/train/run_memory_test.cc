@@ -48,7 +48,7 @@ TEST_F(RunMemoryTest, TheStepThatTheConfigNamesIsRecorded) {
     EXPECT_EQ(steps, (std::set<std::string>{"step 1", "step 2"}));
     EXPECT_TRUE(modules.contains("h.1.mlp.c_fc"));
     EXPECT_TRUE(modules.contains("h.0"));
-    EXPECT_TRUE(operators.contains("gelu"));
+    EXPECT_TRUE(operators.contains("linear_gelu"));
     for (const auto& segment : record["segments"]) {
       int64_t end = segment["address"];
       for (const auto& block : segment["blocks"]) {

@@ -86,7 +86,13 @@ TEST(CublasLt, TheInstalledLibraryHasEveryFunctionAndTakesTheseAttributes) {
   };
   EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T}));
   EXPECT_FALSE(takes(CUBLASLT_MATMUL_DESC_TRANSA, int64_t{CUBLAS_OP_T})) << "of another size";
-  EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS}));
+  for (const cublasLtEpilogue_t epilogue :
+       {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+        CUBLASLT_EPILOGUE_DGELU}) {
+    EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(epilogue))) << epilogue;
+  }
+  EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(&operation)));
+  EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{8}));
   EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t{CUDA_R_16BF}));
   EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&operation)));
   EXPECT_TRUE(takes(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, int64_t{8}));

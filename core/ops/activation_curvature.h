@@ -1,0 +1,10 @@
+#pragma once
+
+#include "core/tensor.h"
+
+namespace lockstep {
+
+/// The second derivative of gelu(x, "tanh").
+Tensor gelu_tanh_curvature(const Tensor& x);
+
+}  // namespace lockstep

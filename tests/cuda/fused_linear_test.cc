@@ -1,0 +1,200 @@
+// Products with a gelu or a residual on cuda:0, by cuBLASLt's epilogues (of a fake library that
+// checks what it is given) and without them, against the cpu's.
+
+#include "core/ops/fused_linear.h"
+
+#include <cublasLt.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/copies.h"
+#include "core/ops/matmul.h"
+#include "kernels/cuda/matmul_lt.h"
+#include "tests/cuda/agreement.h"
+#include "tests/emulation/fake_cublas_lt.h"
+
+namespace lockstep {
+namespace {
+
+using cuda::AddendWay;
+using cuda::CublasLtScope;
+using cuda::fake_cublas_lt_books;
+using cuda::FakeCublasLtBooks;
+using cuda::LtActivation;
+using cuda::LtEpilogue;
+using ::testing::IsEmpty;
+
+/// Who computes.
+enum class By { kEpilogues, kProductsOfCublasLt, kTiles };
+
+class CudaFusedLinear : public ::testing::TestWithParam<By> {
+ protected:
+  CudaFusedLinear() {
+    if (GetParam() != By::kProductsOfCublasLt) return;
+    books.knows_bias = false;
+    books.knows_gelu = false;
+  }
+  ~CudaFusedLinear() override { EXPECT_THAT(books.misuse, IsEmpty()); }
+
+  CublasLtScope library{GetParam() == By::kTiles ? CublasLtScope::Library::kMissing
+                                                 : CublasLtScope::Library::kFake};
+  FakeCublasLtBooks& books = fake_cublas_lt_books();
+};
+
+std::string name_of(const ::testing::TestParamInfo<By>& info) {
+  constexpr const char* kNames[] = {"Epilogues", "Products", "Tiles"};
+  return kNames[static_cast<int>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(By, CudaFusedLinear,
+                         ::testing::Values(By::kEpilogues, By::kProductsOfCublasLt, By::kTiles),
+                         &name_of);
+
+constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
+
+std::vector<Tensor> values(const Gelu& gelu) { return {gelu.value, gelu.of}; }
+
+TEST_P(CudaFusedLinear, GeluAgreesWithTheCpu) {
+  for (const DType dtype : kFloating) {
+    for (const int64_t out : {16, 13}) {  // 13: no rows for an auxiliary matrix
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << out << " features");
+      const std::vector<Tensor> inputs = {random_leaf({2, 5, 8}, dtype, 1),
+                                          random_leaf({out, 8}, dtype, 2),
+                                          random_leaf({out}, dtype, 3)};
+      const double tolerance = 5 * rounding_of(dtype);
+      expect_agreement(
+          inputs, [](auto& t) { return values(linear_gelu(t[0], t[1], t[2])); }, tolerance);
+      expect_agreement(
+          {inputs[0], inputs[1]}, [](auto& t) { return values(linear_gelu(t[0], t[1])); },
+          tolerance);
+    }
+  }
+}
+
+TEST_P(CudaFusedLinear, AResidualIsAddedAsOnTheCpu) {
+  for (const DType dtype : kFloating) {
+    for (const DType wide : {dtype, DType::kF32}) {
+      if (dtype == DType::kF64 && wide != dtype) continue;
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << " onto " << to_string(wide));
+      const std::vector<Tensor> inputs = {
+          random_leaf({2, 5, 12}, wide, 1), random_leaf({2, 5, 8}, dtype, 2),
+          random_leaf({12, 8}, dtype, 3), random_leaf({12}, wide, 4)};
+      const double tolerance = 5 * rounding_of(dtype);
+      expect_agreement(
+          inputs, [](auto& t) { return std::vector<Tensor>{linear_add(t[0], t[1], t[2], t[3])}; },
+          tolerance);
+      expect_agreement(
+          {inputs[0], inputs[1], inputs[2]},
+          [](auto& t) { return std::vector<Tensor>{linear_add(t[0], t[1], t[2])}; }, tolerance);
+    }
+  }
+}
+
+TEST_P(CudaFusedLinear, ABlocksBranchAgreesWithTheCpu) {
+  for (const DType dtype : kFloating) {
+    SCOPED_TRACE(to_string(dtype));
+    const std::vector<Tensor> inputs = {random_leaf({2, 5, 8}, dtype, 1),
+                                        random_leaf({32, 8}, dtype, 2), random_leaf({32}, dtype, 3),
+                                        random_leaf({8, 32}, dtype, 4), random_leaf({8}, dtype, 5)};
+    const auto branch = [](auto& t) {
+      return std::vector<Tensor>{linear_of_gelu(linear_gelu(t[0], t[1], t[2]), t[3], t[4], t[0])};
+    };
+    expect_agreement(inputs, branch, 20 * rounding_of(dtype));
+  }
+}
+
+TEST_P(CudaFusedLinear, CopiesNothing) {
+  const Tensor x = random_tensor({6, 8}, DType::kF32, 1).to(kEmulatedGpu);
+  const Tensor weight = random_tensor({8, 8}, DType::kF32, 2).to(kEmulatedGpu);
+  const int64_t before = hidden_copies().copies;
+  linear_of_gelu(linear_gelu(x, weight), weight, {}, x);
+  EXPECT_EQ(hidden_copies().copies, before);
+}
+
+/// With the fake library only.
+class CudaEpilogue : public ::testing::Test {
+ protected:
+  ~CudaEpilogue() override { EXPECT_THAT(books.misuse, IsEmpty()); }
+
+  CublasLtScope library{CublasLtScope::Library::kFake};
+  FakeCublasLtBooks& books = fake_cublas_lt_books();
+  Tensor x = on_gpu({6, 8}, 1);
+  Tensor weight = on_gpu({16, 8}, 2);
+  Tensor bias = on_gpu({16}, 3);
+
+  static Tensor on_gpu(IntList sizes, uint64_t seed) {
+    return random_tensor(sizes, DType::kF32, seed).to(kEmulatedGpu);
+  }
+};
+
+TEST_F(CudaEpilogue, AGeluIsOneCallThatKeepsItsArgument) {
+  linear_gelu(x, weight, bias);
+  EXPECT_EQ(books.products, 1);
+  EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
+  linear_gelu(x, weight);
+  EXPECT_EQ(books.products, 2);
+  EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_GELU_AUX});
+}
+
+TEST_F(CudaEpilogue, TheSlopeOfAGeluIsOneCallWithoutGradientsOfABias) {
+  linear_of_gelu_backward(on_gpu({6, 16}, 4), weight, on_gpu({6, 8}, 5));
+  EXPECT_EQ(books.products, 1);
+  EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_DGELU});
+}
+
+TEST_F(CudaEpilogue, AResidualIsTheMatrixBesideTheProduct) {
+  linear_add(on_gpu({6, 16}, 4), x, weight, bias);
+  EXPECT_EQ(books.products, 1);
+  EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_BIAS});
+  EXPECT_EQ(books.beta, 1);
+  linear_add(on_gpu({6, 16}, 4), x, weight);
+  EXPECT_EQ(books.products, 2);
+  EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_DEFAULT});
+  EXPECT_EQ(books.beta, 1);
+}
+
+TEST_F(CudaEpilogue, IsAskedOnceForAnAlgorithmOfEachEpilogue) {
+  for (int i = 0; i < 3; ++i) linear_gelu(x, weight, bias);
+  EXPECT_EQ(books.advised, 1);
+  linear(x, weight, bias);
+  EXPECT_EQ(books.advised, 2);
+}
+
+Product product_of_rows(int64_t n, DType dtype) {
+  alignas(16) static double memory[256] = {};
+  Product p{.dtype = dtype, .m = 4, .n = n, .k = 8};
+  p.a = {memory, 8};
+  p.b = {memory, 8, true};
+  p.result = memory;
+  p.ld = n;
+  return p;
+}
+
+TEST(CudaLtEpilogue, AnActivationNeedsRowsOfEightsAndHasNoDouble) {
+  double memory[64] = {};
+  const LtEpilogue gelu{.activation = LtActivation::kGelu, .aux = memory};
+  const auto exists = [&](int64_t n, DType dtype, AddendWay way = AddendWay::kNone) {
+    return cuda::lt_problem(product_of_rows(n, dtype), way, false, gelu).has_value();
+  };
+  EXPECT_TRUE(exists(8, DType::kF32));
+  EXPECT_TRUE(exists(16, DType::kBF16, AddendWay::kBias));
+  EXPECT_FALSE(exists(12, DType::kF32));
+  EXPECT_FALSE(exists(8, DType::kF64));
+  EXPECT_FALSE(exists(8, DType::kF32, AddendWay::kMatrix)) << "no place for a second matrix";
+}
+
+TEST(CudaLtEpilogue, AResidualOfF32MakesAResultOfF32BesideFactorsOfHalves) {
+  alignas(16) float memory[64] = {};
+  const LtEpilogue onto{.residual = memory + 1, .result_dtype = DType::kF32};
+  const auto problem =
+      cuda::lt_problem(product_of_rows(12, DType::kBF16), AddendWay::kBias, true, onto);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->dtype, DType::kBF16);
+  EXPECT_EQ(problem->result_dtype, DType::kF32);
+  EXPECT_TRUE(problem->adds_c);
+  EXPECT_TRUE(problem->bias);
+  EXPECT_EQ(problem->c.alignment, 4);
+  EXPECT_EQ(problem->c.ld, problem->d.ld);
+}
+
+}  // namespace
+}  // namespace lockstep
