@@ -1,10 +1,7 @@
 #include "core/cuda/cublas_lt.h"
 
-#include <dlfcn.h>
-
 #include "core/arithmetic_facts.h"
 #include "core/check.h"
-#include "core/cuda_library_files.h"
 
 namespace lockstep::cuda {
 
@@ -13,10 +10,6 @@ namespace {
 /// Their functions that we call, and what descriptors hold, are the same.
 constexpr size_t kOldestMajor = 12;
 constexpr size_t kNewestMajor = CUBLAS_VER_MAJOR;
-
-std::string version_text(size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
 
 std::atomic<CublasLtLibrary*>& current() {
   // Never destroyed: a product may be the last thing that a program does.
@@ -43,59 +36,29 @@ std::vector<std::string> cublas_lt_files() {
 }
 
 LoadedCublasLt load_cublas_lt() {
-  std::string reasons;
-  for (const std::string& file : cublas_lt_files()) {
-    LoadedCublasLt loaded = load_cublas_lt(file);
-    if (loaded.reason.empty()) return loaded;
-    reasons += (reasons.empty() ? "" : "; ") + loaded.reason;
-  }
-  LoadedCublasLt none;
-  none.reason = "cuBLASLt was not found (" + reasons +
-                "). Install CUDA's cuBLAS, or put its folder in LOCKSTEP_CUDA_LIBRARIES";
-  return none;
+  return open_first("cuBLASLt", cublas_lt_files(), "CUDA's cuBLAS",
+                    [](const std::string& file) { return load_cublas_lt(file); });
 }
 
 LoadedCublasLt load_cublas_lt(const std::string& file) {
-  void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    LoadedCublasLt none;
-    const char* const why = dlerror();
-    none.reason = why == nullptr ? file + " cannot be opened" : why;
-    return none;
-  }
-  const auto find = [opened](const char* name) { return dlsym(opened, name); };
-  LoadedCublasLt loaded = read_cublas_lt(file_of_function(find("cublasLtGetVersion"), file), find);
-  if (!loaded.reason.empty()) dlclose(opened);
-  return loaded;
+  return open_library(file, "cublasLtGetVersion", &read_cublas_lt);
 }
 
-LoadedCublasLt read_cublas_lt(const std::string& file,
-                              const std::function<void*(const char*)>& find) {
-  LoadedCublasLt none;
+LoadedCublasLt read_cublas_lt(const std::string& file, const FindFunction& find) {
   LoadedCublasLt loaded;
   loaded.file = file;
-#define LS_CUBLAS_LT_FIND(name)                                                           \
-  loaded.functions.name = reinterpret_cast<decltype(loaded.functions.name)>(find(#name)); \
-  if (loaded.functions.name == nullptr) {                                                 \
-    none.reason = fmt::format("{} has no {}: expected cuBLASLt {} or {}", file, #name,    \
-                              kNewestMajor, kOldestMajor);                                \
-    return none;                                                                          \
-  }
+  const std::string expected = fmt::format("cuBLASLt {} or {}", kNewestMajor, kOldestMajor);
+#define LS_CUBLAS_LT_FIND(name) LS_FIND_FUNCTION(loaded, find, name, expected)
   LS_CUBLAS_LT_FUNCTIONS(LS_CUBLAS_LT_FIND)
 #undef LS_CUBLAS_LT_FIND
   loaded.version = loaded.functions.cublasLtGetVersion();
   const size_t major = loaded.version / 10000;
   if (major < kOldestMajor || major > kNewestMajor) {
-    none.reason = fmt::format("{} is cuBLASLt {}: expected version {} or {}", file,
-                              version_text(loaded.version), kNewestMajor, kOldestMajor);
-    return none;
+    return LoadedCublasLt::none(fmt::format("{} is cuBLASLt {}: expected version {} or {}", file,
+                                            version_text(loaded.version), kNewestMajor,
+                                            kOldestMajor));
   }
   return loaded;
-}
-
-const LoadedCublasLt& CublasLtLibrary::loaded() {
-  std::call_once(once_, [this] { loaded_ = load_(); });
-  return loaded_;
 }
 
 void CublasLtLibrary::check(cublasStatus_t status, const char* function) {

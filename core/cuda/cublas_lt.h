@@ -4,12 +4,11 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/cuda/opened_library.h"
 #include "core/device.h"
 
 namespace lockstep::cuda {
@@ -31,45 +30,31 @@ namespace lockstep::cuda {
   X(cublasLtMatmulAlgoGetHeuristic)        \
   X(cublasLtMatmul)
 
-/// cuBLASLt's functions. Nothing is linked with it: it is opened when the first product is wanted,
-/// so that programs start on machines without it, and tests bring a table of their own.
+/// cuBLASLt's functions.
 struct CublasLt {
 #define LS_CUBLAS_LT_MEMBER(name) decltype(&::name) name = nullptr;
   LS_CUBLAS_LT_FUNCTIONS(LS_CUBLAS_LT_MEMBER)
 #undef LS_CUBLAS_LT_MEMBER
 };
 
-/// A library that can be used, or why there is none.
-struct LoadedCublasLt {
-  CublasLt functions;
-  size_t version = 0;  ///< 130100 is 13.1.0
-  std::string file;    ///< where it was found
-  std::string reason;  ///< why there is none, without a full stop; "" where there is one
-};
+using LoadedCublasLt = OpenedLibrary<CublasLt>;
 
 /// Opens the first of `cublas_lt_files` that can be used, for as long as the process lives.
 LoadedCublasLt load_cublas_lt();
 /// Opens this one.
 LoadedCublasLt load_cublas_lt(const std::string& file);
-/// The second half of it. `find` gives a function's address by name, or null.
-LoadedCublasLt read_cublas_lt(const std::string& file,
-                              const std::function<void*(const char* name)>& find);
+/// The second half of it.
+LoadedCublasLt read_cublas_lt(const std::string& file, const FindFunction& find);
 /// Where it is looked for, in order: version 13 before 12, each in the folders of
 /// LOCKSTEP_CUDA_LIBRARIES (separated by colons), where the system finds libraries, and in the
 /// toolkit's folder by CUDA_HOME, CUDA_PATH or at /usr/local/cuda.
 std::vector<std::string> cublas_lt_files();
 
 /// The library and what it keeps for each device. Thread-safe.
-class CublasLtLibrary {
+class CublasLtLibrary : public LazyLibrary<CublasLt> {
  public:
-  using Loader = std::function<LoadedCublasLt()>;
+  using LazyLibrary::LazyLibrary;
 
-  explicit CublasLtLibrary(Loader load) : load_(std::move(load)) {}
-  CublasLtLibrary(const CublasLtLibrary&) = delete;
-  CublasLtLibrary& operator=(const CublasLtLibrary&) = delete;
-
-  /// Loads it if nothing has yet.
-  const LoadedCublasLt& loaded();
   /// Made at the first call and kept. The device's context is the thread's current one. Throws
   /// DeviceError.
   cublasLtHandle_t handle(int device);
@@ -77,9 +62,6 @@ class CublasLtLibrary {
   void check(cublasStatus_t status, const char* function);
 
  private:
-  Loader load_;
-  std::once_flag once_;
-  LoadedCublasLt loaded_;
   std::mutex mutex_;
   std::array<std::atomic<cublasLtHandle_t>, kMaxDevices> handles_{};
 };

@@ -10,7 +10,6 @@
 
 #include "core/arithmetic_facts.h"
 #include "core/check.h"
-#include "core/cuda_library_files.h"
 
 namespace lockstep::cuda {
 
@@ -20,10 +19,6 @@ namespace {
 constexpr size_t kOldest = 91100;
 /// Versions 10 and later may mean something else by a number.
 constexpr size_t kEnd = 100000;
-
-std::string version_text(size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
 
 bool is_turned_off() {
   const char* const value = std::getenv("LOCKSTEP_CUDNN");
@@ -55,65 +50,30 @@ std::atomic<CudnnLibrary*>& current() {
 }  // namespace
 
 LoadedCudnn load_cudnn() {
-  LoadedCudnn none;
-  if (is_turned_off()) {
-    none.reason = "LOCKSTEP_CUDNN=0";
-    return none;
-  }
-  std::string reasons;
-  for (const std::string& file : library_files("libcudnn.so.9")) {
-    LoadedCudnn loaded = load_cudnn(file);
-    if (loaded.reason.empty()) return loaded;
-    reasons += (reasons.empty() ? "" : "; ") + loaded.reason;
-  }
-  none.reason = "cuDNN was not found (" + reasons +
-                "). Install cuDNN 9, or put its folder in LOCKSTEP_CUDA_LIBRARIES";
-  return none;
+  if (is_turned_off()) return LoadedCudnn::none("LOCKSTEP_CUDNN=0");
+  return open_first("cuDNN", library_files("libcudnn.so.9"), "cuDNN 9",
+                    [](const std::string& file) { return load_cudnn(file); });
 }
 
 LoadedCudnn load_cudnn(const std::string& file) {
-  void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) {
-    LoadedCudnn none;
-    const char* const why = dlerror();
-    none.reason = why == nullptr ? file + " cannot be opened" : why;
-    return none;
-  }
-  const auto find = [opened](const char* name) { return dlsym(opened, name); };
-  LoadedCudnn loaded = read_cudnn(file_of_function(find("cudnnGetVersion"), file), find);
-  if (loaded.reason.empty()) {
-    open_compiler();
-  } else {
-    dlclose(opened);
-  }
+  LoadedCudnn loaded = open_library(file, "cudnnGetVersion", &read_cudnn);
+  if (loaded.reason.empty()) open_compiler();
   return loaded;
 }
 
-LoadedCudnn read_cudnn(const std::string& file, const std::function<void*(const char*)>& find) {
-  LoadedCudnn none;
+LoadedCudnn read_cudnn(const std::string& file, const FindFunction& find) {
   LoadedCudnn loaded;
   loaded.file = file;
-#define LS_CUDNN_FIND(name)                                                               \
-  loaded.functions.name = reinterpret_cast<decltype(loaded.functions.name)>(find(#name)); \
-  if (loaded.functions.name == nullptr) {                                                 \
-    none.reason = fmt::format("{} has no {}: expected cuDNN {} or newer", file, #name,    \
-                              version_text(kOldest));                                     \
-    return none;                                                                          \
-  }
+  const std::string expected = fmt::format("cuDNN {} or newer", version_text(kOldest));
+#define LS_CUDNN_FIND(name) LS_FIND_FUNCTION(loaded, find, name, expected)
   LS_CUDNN_FUNCTIONS(LS_CUDNN_FIND)
 #undef LS_CUDNN_FIND
   loaded.version = loaded.functions.cudnnGetVersion();
   if (loaded.version < kOldest || loaded.version >= kEnd) {
-    none.reason = fmt::format("{} is cuDNN {}: expected 9, {} or newer", file,
-                              version_text(loaded.version), version_text(kOldest));
-    return none;
+    return LoadedCudnn::none(fmt::format("{} is cuDNN {}: expected 9, {} or newer", file,
+                                         version_text(loaded.version), version_text(kOldest)));
   }
   return loaded;
-}
-
-const LoadedCudnn& CudnnLibrary::loaded() {
-  std::call_once(once_, [this] { loaded_ = load_(); });
-  return loaded_;
 }
 
 void CudnnLibrary::check(cudnnStatus_t status, const char* function) {

@@ -12,12 +12,11 @@
 #ifdef LS_HAS_CUDNN
 
 #include <array>
-#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>
-#include <vector>
 
+#include "core/cuda/opened_library.h"
 #include "core/device.h"
 
 namespace lockstep::cuda {
@@ -36,41 +35,28 @@ namespace lockstep::cuda {
   X(cudnnBackendFinalize)          \
   X(cudnnBackendExecute)
 
-/// cuDNN's functions. Nothing is linked with it: it is opened when it is first wanted, so that
-/// programs start on machines without it.
+/// cuDNN's functions.
 struct Cudnn {
 #define LS_CUDNN_MEMBER(name) decltype(&::name) name = nullptr;
   LS_CUDNN_FUNCTIONS(LS_CUDNN_MEMBER)
 #undef LS_CUDNN_MEMBER
 };
 
-/// A library that can be used, or why there is none.
-struct LoadedCudnn {
-  Cudnn functions;
-  size_t version = 0;  ///< 91900 is 9.19.0
-  std::string file;    ///< where it was found
-  std::string reason;  ///< why there is none, without a full stop; "" where there is one
-};
+using LoadedCudnn = OpenedLibrary<Cudnn>;
 
 /// Opens the first file of `library_files("libcudnn.so.9")` that can be used, for as long as the
 /// process lives; none with LOCKSTEP_CUDNN=0.
 LoadedCudnn load_cudnn();
 /// Opens this one.
 LoadedCudnn load_cudnn(const std::string& file);
-/// The second half of it. `find` gives a function's address by name, or null.
-LoadedCudnn read_cudnn(const std::string& file, const std::function<void*(const char* name)>& find);
+/// The second half of it.
+LoadedCudnn read_cudnn(const std::string& file, const FindFunction& find);
 
 /// The library and a handle for each device. Thread-safe.
-class CudnnLibrary {
+class CudnnLibrary : public LazyLibrary<Cudnn> {
  public:
-  using Loader = std::function<LoadedCudnn()>;
+  using LazyLibrary::LazyLibrary;
 
-  explicit CudnnLibrary(Loader load) : load_(std::move(load)) {}
-  CudnnLibrary(const CudnnLibrary&) = delete;
-  CudnnLibrary& operator=(const CudnnLibrary&) = delete;
-
-  /// Loads it if nothing has yet.
-  const LoadedCudnn& loaded();
   /// Calls `use` with the device's handle, which is made at the first call, no other thread having
   /// it meanwhile: a handle has one stream at a time. The device's context is the thread's current
   /// one. Returns why there is no handle, as with a driver that is too old, or "".
@@ -85,9 +71,6 @@ class CudnnLibrary {
     std::string reason;  ///< why there will be none
   };
 
-  Loader load_;
-  std::once_flag once_;
-  LoadedCudnn loaded_;
   std::array<Handle, kMaxDevices> handles_;
 };
 

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/cuda_library_files.h"
+
+namespace lockstep::cuda {
+
+// Libraries of NVIDIA's that nothing is linked with: each is opened when it is first wanted, so
+// that programs start on machines without it, and tests bring tables of their own.
+
+/// A table of a library's functions that can be used, or why there is none.
+template <class Functions>
+struct OpenedLibrary {
+  Functions functions;
+  size_t version = 0;  ///< 130100 is 13.1.0
+  std::string file;    ///< where it was found
+  std::string reason;  ///< why there is none, without a full stop; "" where there is one
+
+  static OpenedLibrary none(std::string reason) {
+    OpenedLibrary none;
+    none.reason = std::move(reason);
+    return none;
+  }
+};
+
+/// A function's address by name, or null.
+using FindFunction = std::function<void*(const char* name)>;
+
+/// "13.1.0" of 130100.
+std::string version_text(size_t version);
+
+/// Opens the first of `files` that `open(file)` can use.
+template <class Open>
+auto open_first(const char* name, std::span<const std::string> files, const std::string& advice,
+                const Open& open) {
+  std::string reasons;
+  for (const std::string& file : files) {
+    auto opened = open(file);
+    if (opened.reason.empty()) return opened;
+    reasons += (reasons.empty() ? "" : "; ") + opened.reason;
+  }
+  return decltype(open(std::string()))::none(std::string(name) + " was not found (" + reasons +
+                                             "). Install " + advice +
+                                             ", or put its folder in LOCKSTEP_CUDA_LIBRARIES");
+}
+
+/// Opens this one for as long as the process lives, if `read(file, find)` takes what is in it.
+/// `any_function` says which file the system found.
+template <class Read>
+auto open_library(const std::string& file, const char* any_function, const Read& read) {
+  void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const FindFunction find = [opened](const char* name) { return dlsym(opened, name); };
+  if (opened == nullptr) {
+    const char* const why = dlerror();
+    return decltype(read(file, find))::none(why == nullptr ? file + " cannot be opened" : why);
+  }
+  auto library = read(file_of_function(find(any_function), file), find);
+  if (!library.reason.empty()) dlclose(opened);
+  return library;
+}
+
+/// A library that is opened when it is first asked for. Thread-safe.
+template <class Functions>
+class LazyLibrary {
+ public:
+  using Loader = std::function<OpenedLibrary<Functions>()>;
+
+  explicit LazyLibrary(Loader load) : load_(std::move(load)) {}
+  LazyLibrary(const LazyLibrary&) = delete;
+  LazyLibrary& operator=(const LazyLibrary&) = delete;
+
+  const OpenedLibrary<Functions>& loaded() {
+    std::call_once(once_, [this] { loaded_ = load_(); });
+    return loaded_;
+  }
+
+ private:
+  Loader load_;
+  std::once_flag once_;
+  OpenedLibrary<Functions> loaded_;
+};
+
+}  // namespace lockstep::cuda
+
+/// Puts a function's address into `library.functions`, or leaves with why that cannot be;
+/// `expected` names the versions that have it.
+#define LS_FIND_FUNCTION(library, find, name, expected)                                     \
+  library.functions.name = reinterpret_cast<decltype(library.functions.name)>(find(#name)); \
+  if (library.functions.name == nullptr) {                                                  \
+    return library.none(library.file + " has no " #name ": expected " + expected);          \
+  }
