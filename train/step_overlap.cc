@@ -25,9 +25,10 @@ double median(std::vector<double> values) {
 StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds) {
   const auto start = times.begun();
   StepOverlap step;
-  step.seconds = seconds;
   step.backward_end = seconds_between(start, times.backward_ended());
   step.exposed = times.exposed_seconds();
+  // One that was begun while the host waited for the step before has longer been under way.
+  step.seconds = std::max(seconds, step.backward_end + step.exposed);
   for (const dist::BucketTimes& bucket : times.buckets()) {
     step.bytes.push_back(bucket.bytes);
     step.ready.push_back(seconds_between(start, bucket.ready));

@@ -141,8 +141,7 @@ void Trainer::run_leaf(int64_t leaf, Underway& step, int64_t& targets) {
   }
 }
 
-Trainer::Underway Trainer::begin(bool ahead) {
-  Underway step;
+void Trainer::begin(Underway& step, bool ahead) {
   step.result.tokens = samples_per_batch() * task_->tokens_per_sample();
   step.result.step = position_.step;
   step.batch = overfit_one_batch_ ? 0 : position_.batch;
@@ -163,7 +162,15 @@ Trainer::Underway Trainer::begin(bool ahead) {
   reducer_.finish();
   if (early_update_) early_update_->finish(reducer_.gradients());
   statistics_.apply();
-  return step;
+}
+
+void Trainer::begin_ahead() {
+  begun_.emplace();
+  try {
+    begin(*begun_, true);
+  } catch (...) {
+    begun_->failure = std::current_exception();  // the step before has still to be told of
+  }
 }
 
 void Trainer::update(Underway& step) {
@@ -225,12 +232,18 @@ void Trainer::read(Underway& step) const {
 StepResult Trainer::step(bool another) {
   const auto start = std::chrono::steady_clock::now();
   const int64_t sent_before = bytes_sent(group_);
-  Underway step = begun_ ? *std::exchange(begun_, {}) : begin(false);
+  Underway step;
+  if (begun_) {
+    step = *std::exchange(begun_, {});
+    if (step.failure) std::rethrow_exception(step.failure);
+  } else {
+    begin(step, false);
+  }
   update(step);
   std::optional<dist::StepTimes> taken;
   if (another && is_asynchronous(device_.type) && !early_update_) {
     taken = reducer_.take_times();
-    begun_ = begin(true);
+    begin_ahead();
   }
   read(step);
   StepResult& result = step.result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,7 +98,8 @@ class Trainer {
   /// `another`, the same on all ranks: one more step is meant to follow, with nothing in between.
   /// On asynchronous devices it is begun (not with optimizer.optimizer_in_backward, which updates
   /// weights as it runs, and has its gradients looked at where they are not finite). Until the next
-  /// `step`, or `give_up_next`, `gradients`, running statistics and random state are then its own.
+  /// `step`, which also throws what it throws, or `give_up_next`, `gradients`, running statistics
+  /// and random state are then its own.
   StepResult step(bool another = false);
   /// Makes as if no further step had been begun; before state is saved, restored or used. The next
   /// `step` begins it again, with the same bits. `evaluate` and `set_position` do so by themselves.
@@ -154,9 +156,11 @@ class Trainer {
     // What it has changed besides gradients, as it was before.
     std::vector<Tensor> running_statistics;
     RandomKey random_state;
+    std::exception_ptr failure;  ///< what it threw when it was begun ahead
   };
   /// Queues forward and backward passes; `ahead`: it may have to be given up.
-  Underway begin(bool ahead);
+  void begin(Underway& step, bool ahead);
+  void begin_ahead();
   void run_leaf(int64_t leaf, Underway& step, int64_t& targets);
   /// Queues what comes after backward.
   void update(Underway& step);

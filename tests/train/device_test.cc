@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/allocator.h"
@@ -74,8 +75,43 @@ TEST_P(TrainingDevice, AStepHasNoHiddenWait) {
   Trainer trainer(run("train { micro_batch_size: 2 }"));
   for (int i = 0; i < 3; ++i) trainer.step();
   const int64_t before = hidden_waits();
-  for (int i = 0; i < 5; ++i) trainer.step();
+  for (int i = 0; i < 4; ++i) trainer.step();
+  for (int i = 0; i < 4; ++i) trainer.step(/*another=*/true);
   EXPECT_EQ(hidden_waits(), before);
+}
+
+TEST_P(TrainingDevice, BeginningTheNextStepEarlyChangesNoBit) {
+  // The scale is too large at first, and then grows and falls.
+  const GradScalerState too_large{.scale = 0x1p13, .growth_interval = 1};
+  for (const char* change : {"train { micro_batch_size: 2 leaves: 2 }", "precision: F16_MIXED"}) {
+    const auto story = [&](bool ahead) {
+      Trainer trainer(run(change));
+      if (trainer.scaler().is_enabled()) trainer.scaler().load_state(too_large);
+      std::string told;
+      for (int i = 0; i < 6; ++i) {
+        const StepResult step = trainer.step(ahead && i < 5);
+        told += fmt::format("{} {} {} {} {}\n", step.loss, step.grad_norm, step.learning_rate,
+                            step.loss_scale, step.overflowed);
+      }
+      EXPECT_LE(trainer.optimizer().steps(), trainer.scaler().is_enabled() ? 5 : 6);
+      EXPECT_GT(trainer.optimizer().steps(), 0);
+      return told + trace(trainer, 0).weights;
+    };
+    EXPECT_TRUE(story(true) == story(false)) << change;
+  }
+}
+
+TEST_P(TrainingDevice, AStepThatIsNotFiniteUpdatesNothing) {
+  Trainer trainer(run());
+  const Tensor broken = trainer.task().model().parameters().back();
+  broken.detach().fill_(std::numeric_limits<double>::quiet_NaN());
+  const std::string before = trace(trainer, 0).weights;
+  const StepResult step = trainer.step(/*another=*/true);
+  EXPECT_FALSE(step.finite);
+  EXPECT_THAT(step.non_finite, HasSubstr("itself holds"));
+  trainer.step();  // what was begun
+  EXPECT_TRUE(trace(trainer, 0).weights == before);
+  EXPECT_EQ(trainer.optimizer().steps(), 0);
 }
 
 TEST_P(TrainingDevice, SteadyStepsMakeNoDriverCall) {

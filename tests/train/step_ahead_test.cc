@@ -204,6 +204,44 @@ TEST(StepAhead, AStateSavedAfterASkippedStepGoesOnAsTheRunDid) {
   EXPECT_GT(whole.optimizer().steps(), 0);
 }
 
+/// Fails in one batch, so often.
+class FailingTask final : public ForwardingTask {
+ public:
+  FailingTask(std::unique_ptr<Task> task, int64_t batch, int times)
+      : ForwardingTask(std::move(task)), batch_(batch), times_(times) {}
+
+  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
+    // Running statistics have moved by then.
+    SummedLoss loss = ForwardingTask::forward(batch, first, count);
+    if (batch == batch_ && --times_ >= 0) throw DataError("the batch cannot be read");
+    return loss;
+  }
+
+ private:
+  int64_t batch_;
+  int times_;
+};
+
+TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, kHost + resnet(folder));
+  Trainer plain(config);
+  const std::string want = story(plain, 4);
+  Trainer trainer(config, std::make_unique<FailingTask>(build_task(config), 2, 1));
+  std::string got = text_of(trainer.step(true));
+  got += text_of(trainer.step(true));
+  EXPECT_EQ(trainer.steps_done(), 2);
+  // Not asked for, it has left nothing behind.
+  trainer.give_up_next();
+  got += story(trainer, 2);
+  EXPECT_TRUE(got == want);
+
+  Trainer failing(config, std::make_unique<FailingTask>(build_task(config), 2, 1));
+  for (int i = 0; i < 2; ++i) failing.step(true);
+  EXPECT_THROW(failing.step(true), DataError);
+  EXPECT_EQ(failing.steps_done(), 2);
+}
+
 /// One batch whose loss is not a number, or whose gradient is not.
 class PoisonedTask final : public ForwardingTask {
  public:
