@@ -18,6 +18,17 @@ namespace lockstep {
 namespace detail {
 /// Adding and subtracting it rounds to the nearest integer, which then stands in the low bits.
 inline constexpr float kRound = 0x1.8p23F;
+/// 1 / x of a normal x whose reciprocal is one; on a GPU to 1 ulp, and without a division's
+/// branches.
+LS_HOST_DEVICE inline float reciprocal(float x) {
+#if defined(__CUDA_ARCH__)
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+#else
+  return 1.0F / x;
+#endif
+}
 /// 2^n for n in [-126, 127].
 LS_HOST_DEVICE inline float power_of_two(int32_t n) {
   return std::bit_cast<float>(static_cast<uint32_t>(n + 127) << 23);
@@ -50,8 +61,11 @@ LS_HOST_DEVICE inline float scaled_f32(float p, int32_t n) {
   return p * detail::power_of_two(half) * detail::power_of_two(n - half);
 }
 
-/// e^x; 1.1 ulp.
+/// e^x; 1.1 ulp, on a GPU 2: it has an instruction for 2^x, which halves the work.
 LS_HOST_DEVICE inline float exp_f32(float x) {
+#if defined(__CUDA_ARCH__)
+  return ::expf(x);
+#endif
   // Past these the result is infinite or zero. A NaN fails both tests and passes through.
   x = x > 89.0F ? 89.0F : x;
   x = x < -104.0F ? -104.0F : x;
@@ -111,12 +125,12 @@ LS_HOST_DEVICE inline float tanh_f32(float x) {
   p = std::fma(p, square, 1.3331491e-01F);
   p = std::fma(p, square, -3.3333284e-01F);
   const float near_zero = std::fma(p * square, a, a);
-  const float far = 1.0F - 2.0F / (exp_f32(2.0F * a) + 1.0F);
+  const float far = 1.0F - 2.0F * detail::reciprocal(exp_f32(2.0F * a) + 1.0F);
   return std::copysign(a < 0.625F ? near_zero : far, x);
 }
 
 /// 1 / (1 + e^-x); 2.5 ulp where it is above 2^-125.
-LS_HOST_DEVICE inline float sigmoid_f32(float x) { return 1.0F / (1.0F + exp_f32(-x)); }
+LS_HOST_DEVICE inline float sigmoid_f32(float x) { return detail::reciprocal(1.0F + exp_f32(-x)); }
 
 /// Sine and cosine of an angle r in [-pi/4, pi/4].
 struct SineCosine {
@@ -197,7 +211,7 @@ LS_HOST_DEVICE inline NormalDistribution<float> normal_distribution(float x) {
   const float e = (parts.q + 1.0F) * detail::power_of_two(parts.n);
   const float bell = far ? 0.0F : std::fma(-0.5F * rest, e, e);
   // P(X > a) = bell * erfcx(a / sqrt 2) / 2.
-  const float p = detail::erfcx_polynomial(1.0F / std::fma(a, 0.212132034F, 1.0F));
+  const float p = detail::erfcx_polynomial(detail::reciprocal(std::fma(a, 0.212132034F, 1.0F)));
   const float tail = 0.5F * bell * p;
   return {x > 0.0F ? 1.0F - tail : tail, bell};
 }
@@ -207,6 +221,15 @@ LS_HOST_DEVICE inline NormalDistribution<double> normal_distribution(double x) {
 
 /// The same names for both types, for functors.
 namespace elementary {
+/// a / b of a positive normal b, or of an infinite one.
+LS_HOST_DEVICE inline float quotient(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return a * detail::reciprocal(b);
+#else
+  return a / b;
+#endif
+}
+LS_HOST_DEVICE inline double quotient(double a, double b) { return a / b; }
 LS_HOST_DEVICE inline float exp(float x) { return exp_f32(x); }
 LS_HOST_DEVICE inline double exp(double x) { return std::exp(x); }
 LS_HOST_DEVICE inline float log(float x) { return log_f32(x); }

@@ -359,7 +359,7 @@ struct Silu {
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
-    return x / (T(1) + elementary::exp(-x));
+    return elementary::quotient(x, T(1) + elementary::exp(-x));
   }
 };
 struct SiluBackward {

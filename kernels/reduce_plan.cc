@@ -1,6 +1,6 @@
 #include "kernels/reduce_plan.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace lockstep {
 
@@ -31,8 +31,12 @@ ReducePlan plan_reduction(const In& self, uint64_t mask) {
     (reduced ? plan.count : plan.outputs) *= axis.size;
   }
   coalesce(plan.kept);
-  std::stable_sort(plan.reduced.begin(), plan.reduced.end(),
-                   [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  // std::stable_sort would ask for memory.
+  for (size_t i = 1; i < plan.reduced.size(); ++i) {
+    for (size_t j = i; j > 0 && plan.reduced[j - 1].stride < plan.reduced[j].stride; --j) {
+      std::swap(plan.reduced[j - 1], plan.reduced[j]);
+    }
+  }
   coalesce(plan.reduced);
   if (plan.reduced.empty()) plan.reduced.push_back({1, 1});
   return plan;

@@ -9,6 +9,10 @@
 /// host code knows as well. Names are unique over all modules.
 #define LS_CUDA_KERNEL(name, Params, threads) \
   extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Params p)
+/// The same with so few registers that a processor has room for `blocks` of the largest blocks.
+#define LS_CUDA_KERNEL_RESIDENT(name, Params, threads, blocks)  \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) \
+      name(const __grid_constant__ Params p)
 
 namespace lockstep::cuda {
 

@@ -30,7 +30,7 @@ constexpr unsigned kThreads = 256;
 
 const UnitKernels kUnits(units::kImage, "copy_units", 16);
 const UnitKernels kTiles(tiles::kImage, "copy_tiles", 16);
-const UnitKernels kWideTiles(tiles::kImage, "copy_tiles_wide", 2);
+const UnitKernels kWideTiles(tiles::kImage, "copy_tiles_wide", 4);
 const Kernel kF32ToBF16(units::kImage, "copy_f32_to_bf16");
 const Kernel kF32ToF16(units::kImage, "copy_f32_to_f16");
 const Kernel kBF16ToF32(units::kImage, "copy_bf16_to_f32");

@@ -37,7 +37,8 @@ bool moves_in(const StridedPlan& plan, int row, int64_t unit, int64_t bytes) {
 std::optional<CopyTiles> plan_tiles(const StridedPlan& plan, int64_t unit) {
   const int row = row_dimension(plan, unit);
   if (row == 0) return std::nullopt;
-  constexpr int64_t kPack = 4;  // bytes that a thread moves at least, where they can be had
+  // Bytes that a thread moves together, where they can be had: so many are under way then.
+  const int64_t pack = unit < 4 ? 4 : unit == 4 ? 8 : unit;
   CopyTiles tiles{};
   tiles.from = plan.address[1];
   tiles.to = plan.address[0];
@@ -46,8 +47,7 @@ std::optional<CopyTiles> plan_tiles(const StridedPlan& plan, int64_t unit) {
   tiles.to_row = plan.strides[0][row];
   tiles.from_column = plan.strides[1][0];
   tiles.unit = static_cast<int32_t>(unit);
-  tiles.width =
-      unit < kPack && moves_in(plan, row, unit, kPack) ? static_cast<int32_t>(kPack / unit) : 1;
+  tiles.width = moves_in(plan, row, unit, pack) ? static_cast<int32_t>(pack / unit) : 1;
   Dims sizes, to, from;  // of the other dimensions, the outermost first
   for (int d = plan.rank - 1; d > 0; --d) {
     if (d == row) continue;

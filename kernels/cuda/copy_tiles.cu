@@ -66,5 +66,6 @@ LS_CUDA_KERNEL(copy_tiles_b8, CopyTiles, kThreads) { copy_tiles<uint64_t, 1>(p);
 LS_CUDA_KERNEL(copy_tiles_b16, CopyTiles, kThreads) { copy_tiles<uint4, 1>(p); }
 LS_CUDA_KERNEL(copy_tiles_wide_b1, CopyTiles, kThreads) { copy_tiles<uint8_t, 4>(p); }
 LS_CUDA_KERNEL(copy_tiles_wide_b2, CopyTiles, kThreads) { copy_tiles<uint16_t, 2>(p); }
+LS_CUDA_KERNEL(copy_tiles_wide_b4, CopyTiles, kThreads) { copy_tiles<uint32_t, 2>(p); }
 
 }  // namespace lockstep::cuda

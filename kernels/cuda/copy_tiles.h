@@ -28,7 +28,7 @@ struct CopyTiles {
   AnyDivider down;      ///< rows of tiles in a matrix
   Walk<2> matrices;     ///< of each: where in `to`, where in `from`
   int32_t unit;         ///< bytes of an element
-  int32_t width;        ///< elements that are moved together: 4 bytes, or 1
+  int32_t width;        ///< elements that are moved together: 4 or 8 bytes, or 1
 };
 
 /// How to copy elements of `unit` bytes of a plan (a copy's: operand 1 to operand 0) in tiles;

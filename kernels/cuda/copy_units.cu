@@ -22,9 +22,7 @@ __device__ void convert_elements(const ConvertElements& p) {
   auto* const to = static_cast<To*>(p.to);
   for (int64_t i = grid_thread(); i < p.count / kWidth; i += grid_threads()) {
     const auto given = reinterpret_cast<const Pack<From, kWidth>*>(from)[i];
-    Pack<To, kWidth> converted;
-    for (int k = 0; k < kWidth; ++k) converted.at[k] = convert<To>(given.at[k]);
-    reinterpret_cast<Pack<To, kWidth>*>(to)[i] = converted;
+    reinterpret_cast<Pack<To, kWidth>*>(to)[i] = converted_pack<To, kWidth>(given.at);
   }
   const int64_t rest = p.count / kWidth * kWidth + grid_thread();
   if (rest < p.count) to[rest] = convert<To>(from[rest]);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -14,12 +15,12 @@ namespace lockstep::cuda {
 __device__ inline float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
+/// A GPU that has the instruction gives another NaN.
 __device__ inline uint16_t float_to_bf16(float value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   uint16_t bits;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  // The instruction's NaN is another than the cpu's.
-  return value == value ? bits : uint16_t{0x7fc0};
+  return bits;
 #else
   const auto u = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (u + 0x7fffU + ((u >> 16) & 1U)) >> 16;
@@ -142,5 +143,35 @@ template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Pack {
   T at[kCount];
 };
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+inline constexpr bool kConvertsPairs = true;
+#else
+inline constexpr bool kConvertsPairs = false;
+#endif
+/// Elements converted one by one; floats to halves two by two where there is an instruction for it.
+template <class To, int kCount, class From>
+__device__ inline Pack<To, kCount> converted_pack(const From* from) {
+  constexpr bool kBF16 = std::is_same_v<To, BFloat16>, kF16 = std::is_same_v<To, Half>;
+  Pack<To, kCount> to;
+  if constexpr (kConvertsPairs && (kBF16 || kF16) && std::is_same_v<From, float> &&
+                kCount % 2 == 0) {
+    uint32_t pairs[kCount / 2];
+#pragma unroll
+    for (int k = 0; k < kCount / 2; ++k) {
+      const float low = from[2 * k], high = from[2 * k + 1];
+      if constexpr (kBF16) {
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[k]) : "f"(high), "f"(low));
+      } else {
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pairs[k]) : "f"(high), "f"(low));
+      }
+    }
+    std::memcpy(&to, pairs, sizeof(to));
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) to.at[k] = convert<To>(from[k]);
+  }
+  return to;
+}
 
 }  // namespace lockstep::cuda

@@ -18,8 +18,8 @@ void launch(Kernel kernel, const LaunchShape& shape, const Params& params) {
 }
 
 /// Blocks for `items` pieces of work when each block takes `per_block` at a time and goes on with
-/// those `blocks * per_block` further: no more than fill any GPU several times over.
-constexpr unsigned blocks_for(int64_t items, int64_t per_block, int64_t most = 132 * 32) {
+/// those `blocks * per_block` further: so many that the last ones to run are a small part of all.
+constexpr unsigned blocks_for(int64_t items, int64_t per_block, int64_t most = 132 * 256) {
   return static_cast<unsigned>(std::clamp<int64_t>((items + per_block - 1) / per_block, 1, most));
 }
 

@@ -16,7 +16,7 @@ __device__ void cross_entropy_rows(const CrossEntropyRows& p) {
     each_pack<T, BlockRows>(x, p.classes, [&](int64_t i, auto width) {
       C values[width.kPack];
       load_pack<width.kPack>(x + i, values);
-      part.template add<width.kPack>(values);
+      part.template add<width.kPack, T>(values);
     });
     const MaxSum<C> whole = block_join<JoinMaxSum<C>>(part);
     if (threadIdx.x != 0) continue;
@@ -62,7 +62,7 @@ __device__ void cross_entropy_backward(const CrossEntropyBackward& p) {
       C values[width.kPack];
       load_pack<width.kPack>(x + i, values);
       for (int k = 0; k < width.kPack; ++k) {
-        const C part = scale * elementary::exp(values[k] - logsumexp);
+        const C part = scale * exp_for<T>(values[k] - logsumexp);
         values[k] = target < 0 ? C(0) : i + k == target ? part - scale : part;
       }
       if (together) {

@@ -47,36 +47,73 @@ PointwiseOperands operands_of(const StridedPlan& plan, const Out& out,
   return operands;
 }
 
-/// Which of the dense kernels takes the plan: that of f32, that of bf16, or none.
-Kernel dense_kernel(const PointwiseKernel& kernel, const StridedPlan& plan,
-                    const PointwiseOperands& operands) {
-  if (!kernel.has_dense || plan.rank != 1) return {};
+/// The one floating dtype of those operands that are in a floating lane and not single; nothing
+/// where they differ, or where bytes are stored as something else.
+std::optional<DType> dense_dtype(const PointwiseKernel& kernel, const PointwiseOperands& operands,
+                                 const bool* is_single, int count) {
   std::optional<DType> element;
-  for (int o = 0; o < plan.operands; ++o) {
+  for (int o = 0; o < count; ++o) {
     const DType dtype = operands.dtype[o];
-    const int64_t stride = plan.strides[o][0];
-    if (o > 0 && stride == 0) continue;  // one element, converted once
-    if (stride != static_cast<int64_t>(size_of(dtype))) return {};
-    if (reinterpret_cast<uintptr_t>(plan.address[o]) % 16 != 0) return {};
+    if (is_single[o]) continue;  // converted once
     if (kernel.lanes[static_cast<size_t>(o)] == Lane::kByte) {
-      if (!is_stored_as(dtype, Lane::kByte)) return {};
+      if (!is_stored_as(dtype, Lane::kByte)) return std::nullopt;
     } else if (element.value_or(dtype) != dtype) {
-      return {};
+      return std::nullopt;
     } else {
       element = dtype;
     }
   }
-  if (element == DType::kF32) return kernel.dense_f32;
-  return element == DType::kBF16 ? kernel.dense_bf16 : Kernel();
+  return element;
 }
 
-void launch_dense(Kernel kernel, const StridedPlan& plan, const PointwiseOperands& operands) {
-  DensePointwise params{operands, plan.numel, {}};
-  for (int o = 1; o < plan.operands; ++o) params.is_single[o] = plan.strides[o][0] == 0;
-  constexpr int64_t kPerThread = 8;
-  launch(kernel,
-         {.blocks = {blocks_for(plan.numel, kThreads * kPerThread), 1, 1}, .threads = kThreads},
-         params);
+/// Whether operand `o` can be read in packs, `count` elements each, along dimension 0: its rows, or
+/// its only one, begin where a pack may.
+bool lies_in_packs(const StridedPlan& plan, int o, int64_t element, int64_t count) {
+  const auto fits = [&](int64_t bytes) { return bytes % (element * count) == 0; };
+  return plan.strides[o][0] == element &&
+         fits(static_cast<int64_t>(reinterpret_cast<uintptr_t>(plan.address[o]))) &&
+         std::all_of(plan.strides[o] + 1, plan.strides[o] + plan.rank, fits);
+}
+
+/// How the dense kernels take the plan, and which of them; nothing where they do not.
+struct DenseLaunch {
+  Kernel kernel;
+  DType dtype;
+  DensePointwise params;
+};
+std::optional<DenseLaunch> dense_launch(const PointwiseKernel& kernel, const StridedPlan& plan,
+                                        const PointwiseOperands& operands) {
+  if (!kernel.has_dense) return std::nullopt;
+  DensePointwise params{};
+  params.operands = operands;
+  params.numel = plan.numel;
+  for (int o = 1; o < plan.operands; ++o) {
+    params.is_single[o] = std::all_of(plan.strides[o], plan.strides[o] + plan.rank,
+                                      [](int64_t stride) { return stride == 0; });
+  }
+  const std::optional<DType> dtype = dense_dtype(kernel, operands, params.is_single, plan.operands);
+  const Kernel chosen = dtype == DType::kF32    ? kernel.dense_f32
+                        : dtype == DType::kBF16 ? kernel.dense_bf16
+                        : dtype == DType::kF16  ? kernel.dense_f16
+                                                : Kernel();
+  if (chosen.number() == 0) return std::nullopt;
+  const int64_t count = 16 / static_cast<int64_t>(size_of(*dtype));
+  for (int o = 0; o < plan.operands; ++o) {
+    if (params.is_single[o]) continue;
+    params.repeats[o] = plan.strides[o][0] == 0;
+    const auto element = static_cast<int64_t>(size_of(operands.dtype[o]));
+    if (!params.repeats[o] && !lies_in_packs(plan, o, element, count)) return std::nullopt;
+  }
+  params.rank = plan.rank - 1;
+  if (params.rank == 0) return DenseLaunch{chosen, *dtype, params};
+  const bool in_packs = plan.sizes[0] % count == 0 && plan.numel / count < kMostElements;
+  if (params.rank > DensePointwise::kMaxRank || !in_packs) return std::nullopt;
+  params.row = Divider(static_cast<uint32_t>(plan.sizes[0] / count));
+  for (int d = 0; d < params.rank; ++d) {
+    params.sizes[d] = Divider(static_cast<uint32_t>(plan.sizes[d + 1]));
+    for (int o = 0; o < plan.operands; ++o) params.strides[o][d] = plan.strides[o][d + 1];
+  }
+  return DenseLaunch{chosen, *dtype, params};
 }
 
 void launch_strided(Kernel kernel, const StridedPlan& plan, const PointwiseOperands& operands) {
@@ -152,6 +189,7 @@ PointwiseKernel pointwise_kernel(const std::string& functor, std::span<const Lan
   if (kernel.has_dense) {
     kernel.dense_f32 = Kernel(pointwise_images(), name + "_f32");
     kernel.dense_bf16 = Kernel(pointwise_images(), name + "_bf16");
+    kernel.dense_f16 = Kernel(pointwise_images(), name + "_f16");
   }
   return kernel;
 }
@@ -164,8 +202,11 @@ void pointwise(const PointwiseKernel& kernel, const Out& out,
   StridedPlan plan;
   make_plan(plan, out, std::span(tensors.data(), inputs.size()));
   const PointwiseOperands operands = operands_of(plan, out, inputs, functor);
-  if (const Kernel dense = dense_kernel(kernel, plan, operands); dense.number() != 0) {
-    launch_dense(dense, plan, operands);
+  if (const std::optional<DenseLaunch> dense = dense_launch(kernel, plan, operands)) {
+    const int64_t per_block = kThreads * dense_elements_of_thread(dense->dtype);
+    launch(dense->kernel,
+           {.blocks = {blocks_for(plan.numel, per_block), 1, 1}, .threads = kThreads},
+           dense->params);
   } else {
     launch_parts(kernel.strided, plan, operands);
   }

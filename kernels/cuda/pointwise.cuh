@@ -77,59 +77,124 @@ __device__ inline void strided_pointwise(const StridedPointwise& p) {
 template <class T, class E>
 using Stored = std::conditional_t<std::is_same_v<T, uint8_t>, uint8_t, E>;
 
-/// Where a dense operand's elements come from: memory, kCount at a time, or one value for all.
-template <class T, class E, int kCount>
-struct DenseInput {
-  const Stored<T, E>* data;
-  T single;
-  bool is_single;
+/// Where a pack of a dense operand begins, in bytes, when there are rows.
+struct PackPlace {
+  uint32_t column;  ///< packs into the row
+  int64_t rows[PointwiseOperands::kMost];
 
-  __device__ DenseInput(const DensePointwise& p, int operand)
-      : data(reinterpret_cast<const Stored<T, E>*>(p.operands.address[operand])),
-        single(),
-        is_single(p.is_single[operand]) {
-    if (!is_single) return;
-    single = load_as<T>(p.operands.dtype[operand],
-                        p.operands.is_number[operand]
-                            ? static_cast<const void*>(p.operands.number)
-                            : static_cast<const void*>(p.operands.address[operand]));
+  __device__ PackPlace(const DensePointwise& p, int operands, uint32_t pack) {
+    uint32_t rest = p.row.quotient(pack);
+    column = pack - rest * p.row.divisor;
+#pragma unroll
+    for (int o = 0; o < PointwiseOperands::kMost; ++o) rows[o] = 0;
+#pragma unroll 1
+    for (int d = 0; d < p.rank; ++d) {
+      const uint32_t quotient = d + 1 == p.rank ? 0 : p.sizes[d].quotient(rest);
+      const int64_t index = rest - quotient * p.sizes[d].divisor;
+      rest = quotient;
+#pragma unroll
+      for (int o = 0; o < PointwiseOperands::kMost; ++o) {
+        if (o < operands) rows[o] += index * p.strides[o][d];
+      }
+    }
   }
-  __device__ Pack<Stored<T, E>, kCount> pack(int64_t i) const {
-    if (is_single) return {};
-    return reinterpret_cast<const Pack<Stored<T, E>, kCount>*>(data)[i];
-  }
-  __device__ T of(const Pack<Stored<T, E>, kCount>& pack, int k) const {
-    return is_single ? single : convert<T>(pack.at[k]);
-  }
-  __device__ T at(int64_t i) const { return is_single ? single : convert<T>(data[i]); }
 };
 
-template <class E, class L, class F, class... In>
-__device__ inline void dense_elements(const DensePointwise& p, const In&... inputs) {
+/// A dense operand's elements: from memory, kCount at a time for kRun packs, or one for many.
+template <class T, class E, int kCount, int kRun>
+struct DenseInput {
+  using Elements = Pack<Stored<T, E>, kCount>;
+
+  const char* data;
+  bool is_one;  ///< for a pack
+  T one[kRun];
+  Elements packs[kRun];
+
+  __device__ DenseInput(const DensePointwise& p, int operand)
+      : data(p.operands.address[operand]), is_one(p.is_single[operand]) {
+    if (!is_one) return;
+    const T value =
+        load_as<T>(p.operands.dtype[operand], p.operands.is_number[operand]
+                                                  ? static_cast<const void*>(p.operands.number)
+                                                  : static_cast<const void*>(data));
+#pragma unroll
+    for (int r = 0; r < kRun; ++r) one[r] = value;
+  }
+  __device__ void read(int r, int64_t pack) {
+    if (!is_one) packs[r] = reinterpret_cast<const Elements*>(data)[pack];
+  }
+  __device__ void read(const DensePointwise& p, int operand, int r, const PackPlace& at) {
+    if (p.is_single[operand]) return;
+    const char* const row = data + at.rows[operand];
+    is_one = p.repeats[operand];
+    if (is_one) {
+      one[r] = convert<T>(*reinterpret_cast<const Stored<T, E>*>(row));
+    } else {
+      packs[r] = reinterpret_cast<const Elements*>(row)[at.column];
+    }
+  }
+  __device__ T of(int r, int k) const { return is_one ? one[r] : convert<T>(packs[r].at[k]); }
+  __device__ T at(int64_t i) const {
+    return is_one ? one[0] : convert<T>(reinterpret_cast<const Stored<T, E>*>(data)[i]);
+  }
+};
+
+template <class E, class L, class F, int... i, class... In>
+__device__ inline void dense_elements(const DensePointwise& p, std::integer_sequence<int, i...>,
+                                      In... inputs) {
   constexpr int kCount = 16 / sizeof(E);
+  constexpr int kRun = static_cast<int>(dense_elements_of_thread(dtype_of<E>)) / kCount;
   using Result = typename L::Result;
   using Out = Stored<Result, E>;
   const F functor = functor_of<F>(p.operands);
-  Out* const out = reinterpret_cast<Out*>(p.operands.address[0]);
+  char* const out = p.operands.address[0];
+  const auto write = [&](int r, Pack<Out, kCount>* to) {
+    Result results[kCount];
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      results[k] = static_cast<Result>(apply(functor, inputs.of(r, k)...));
+    }
+    *to = converted_pack<Out, kCount>(results);
+  };
   const int64_t packs = p.numel / kCount;
-  for (int64_t at = grid_thread(); at < packs; at += grid_threads()) {
-    [&](const auto&... read) {
-      Pack<Out, kCount> written;
-      for (int k = 0; k < kCount; ++k) {
-        written.at[k] = convert<Out>(static_cast<Result>(apply(functor, inputs.of(read, k)...)));
+  const int64_t step = grid_threads() * kRun;
+  // All that a thread reads is under way before it needs any.
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * blockDim.x * kRun + threadIdx.x;
+  for (int64_t first = begin; first < packs; first += step) {
+    if (p.rank == 0) {
+#pragma unroll
+      for (int r = 0; r < kRun; ++r) {
+        const int64_t at = first + r * blockDim.x;
+        if (at < packs) (inputs.read(r, at), ...);
       }
-      reinterpret_cast<Pack<Out, kCount>*>(out)[at] = written;
-    }(inputs.pack(at)...);
+#pragma unroll
+      for (int r = 0; r < kRun; ++r) {
+        const int64_t at = first + r * blockDim.x;
+        if (at < packs) write(r, reinterpret_cast<Pack<Out, kCount>*>(out) + at);
+      }
+    } else {
+#pragma unroll 1
+      for (int r = 0; r < kRun; ++r) {
+        const int64_t at = first + r * blockDim.x;
+        if (at >= packs) break;
+        const PackPlace place(p, 1 + sizeof...(In), static_cast<uint32_t>(at));
+        (inputs.read(p, i + 1, 0, place), ...);
+        write(0, reinterpret_cast<Pack<Out, kCount>*>(out + place.rows[0]) + place.column);
+      }
+    }
   }
   for (int64_t at = packs * kCount + grid_thread(); at < p.numel; at += grid_threads()) {
-    out[at] = convert<Out>(static_cast<Result>(apply(functor, inputs.at(at)...)));
+    reinterpret_cast<Out*>(out)[at] =
+        convert<Out>(static_cast<Result>(apply(functor, inputs.at(at)...)));
   }
 }
 template <class E, class L, class F, int... i>
 __device__ inline void dense_pointwise_of(const DensePointwise& p,
                                           std::integer_sequence<int, i...>) {
-  dense_elements<E, L, F>(
-      p, DenseInput<typename L::template Input<i>, E, 16 / sizeof(E)>(p, i + 1)...);
+  constexpr int kCount = 16 / sizeof(E);
+  constexpr int kRun = static_cast<int>(dense_elements_of_thread(dtype_of<E>)) / kCount;
+  dense_elements<E, L, F>(p, std::integer_sequence<int, i...>(),
+                          DenseInput<typename L::template Input<i>, E, kCount, kRun>(p, i + 1)...);
 }
 template <class E, class L, class F>
 __device__ inline void dense_pointwise(const DensePointwise& p) {
@@ -169,23 +234,23 @@ using ibii = Lanes<int64_t, uint8_t, int64_t, int64_t>;
 }  // namespace lockstep::cuda
 
 // The entries: LS_POINTWISE(Add, fff, functors::Add) is pointwise_Add_fff, for any strides and
-// dtypes; LS_POINTWISE_DENSE is that and pointwise_Add_fff_f32 and _bf16. The host finds them by
-// the functor's name and lanes (kernels/cuda/pointwise.h).
+// dtypes; LS_POINTWISE_DENSE is that and pointwise_Add_fff_f32, _bf16 and _f16. The host finds them
+// by the functor's name and lanes (kernels/cuda/pointwise.h).
 #define LS_POINTWISE(Name, L, ...)                                                  \
   LS_CUDA_KERNEL(pointwise_##Name##_##L, ::lockstep::cuda::StridedPointwise, 256) { \
     ::lockstep::cuda::strided_pointwise<::lockstep::cuda::lanes::L,                 \
                                         ::lockstep::functors::__VA_ARGS__>(p);      \
   }
-#define LS_POINTWISE_DENSE(Name, L, ...)                                                 \
-  LS_POINTWISE(Name, L, __VA_ARGS__)                                                     \
-  LS_CUDA_KERNEL(pointwise_##Name##_##L##_f32, ::lockstep::cuda::DensePointwise, 256) {  \
-    ::lockstep::cuda::dense_pointwise<float, ::lockstep::cuda::lanes::L,                 \
-                                      ::lockstep::functors::__VA_ARGS__>(p);             \
-  }                                                                                      \
-  LS_CUDA_KERNEL(pointwise_##Name##_##L##_bf16, ::lockstep::cuda::DensePointwise, 256) { \
-    ::lockstep::cuda::dense_pointwise<::lockstep::BFloat16, ::lockstep::cuda::lanes::L,  \
-                                      ::lockstep::functors::__VA_ARGS__>(p);             \
+#define LS_POINTWISE_DENSE_OF(Name, L, E, Suffix, ...)                                       \
+  LS_CUDA_KERNEL(pointwise_##Name##_##L##_##Suffix, ::lockstep::cuda::DensePointwise, 256) { \
+    ::lockstep::cuda::dense_pointwise<E, ::lockstep::cuda::lanes::L,                         \
+                                      ::lockstep::functors::__VA_ARGS__>(p);                 \
   }
+#define LS_POINTWISE_DENSE(Name, L, ...)                                  \
+  LS_POINTWISE(Name, L, __VA_ARGS__)                                      \
+  LS_POINTWISE_DENSE_OF(Name, L, float, f32, __VA_ARGS__)                 \
+  LS_POINTWISE_DENSE_OF(Name, L, ::lockstep::BFloat16, bf16, __VA_ARGS__) \
+  LS_POINTWISE_DENSE_OF(Name, L, ::lockstep::Half, f16, __VA_ARGS__)
 
 // Functors that are no templates, with one, two or three inputs: in the floating lanes, or in all.
 #define LS_FLOATING_1(F) LS_POINTWISE_DENSE(F, ff, F) LS_POINTWISE(F, dd, F)

@@ -16,11 +16,12 @@
 namespace lockstep::cuda {
 
 /// Kernels of one functor in one choice of lanes. There is one for operands of any strides and
-/// dtypes, and where `has_dense` one each for operands that are all dense in f32 or in bf16.
+/// dtypes, and where `has_dense` one each for operands that are all dense in f32, bf16 or f16.
 struct PointwiseKernel {
   Kernel strided;
   Kernel dense_f32;
   Kernel dense_bf16;
+  Kernel dense_f16;
   bool has_dense;
   std::array<Lane, 4> lanes;
 };

@@ -30,11 +30,25 @@ struct StridedPointwise {
   int64_t strides[PointwiseOperands::kMost][kMaxRank];  ///< in bytes
 };
 
-/// Operands that lie as the result does, element after element, or are one element for all.
+/// Operands of one floating dtype whose elements lie as the result's do, one after the other, all
+/// of them or row by row; or which have one element for all, or one for each row.
 struct DensePointwise {
+  static constexpr int kMaxRank = 6;
+
   PointwiseOperands operands;
   int64_t numel;
-  bool is_single[PointwiseOperands::kMost];
+  bool is_single[PointwiseOperands::kMost];  ///< one element for all
+  // Where there are rows, of whole packs of 16 bytes: fewer than 2^31 packs.
+  bool repeats[PointwiseOperands::kMost];  ///< one element for each row
+  int32_t rank;                            ///< of the rows; 0: all elements are one row
+  Divider row;                             ///< packs in one
+  Divider sizes[kMaxRank];                 ///< [0] is the innermost
+  int64_t strides[PointwiseOperands::kMost][kMaxRank];  ///< in bytes
 };
+/// Elements that a thread of the kernels for these makes at a time.
+constexpr int64_t dense_elements_of_thread(DType dtype) {
+  constexpr int64_t kPacks = 2;
+  return kPacks * 16 / static_cast<int64_t>(size_of(dtype));
+}
 
 }  // namespace lockstep::cuda

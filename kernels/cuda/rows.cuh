@@ -43,10 +43,7 @@ __device__ inline void load_pack(const T* from, C* to) {
 }
 template <int kPack, class T, class C>
 __device__ inline void store_pack(T* to, const C* from) {
-  Pack<T, kPack> pack;
-#pragma unroll
-  for (int k = 0; k < kPack; ++k) pack.at[k] = convert<T>(from[k]);
-  *reinterpret_cast<Pack<T, kPack>*>(to) = pack;
+  *reinterpret_cast<Pack<T, kPack>*>(to) = converted_pack<T, kPack>(from);
 }
 /// The same for elements of a dtype that is known at run time and most often that of T; `to` is the
 /// tensor's first element and `at` the number of ours.
@@ -127,6 +124,9 @@ __device__ inline bool alike(const void* a, const void* b) {
 // Stream<T> are functions that take the parameters.
 #define LS_ROW_KERNEL(Name, Params, ...) \
   LS_CUDA_KERNEL(Name, Params, ::lockstep::cuda::kRowThreads) { __VA_ARGS__(p); }
+// Three blocks of 256 threads with 32 elements each are what it takes to keep memory busy.
+#define LS_HELD_ROW_KERNEL(Name, Params, ...) \
+  LS_CUDA_KERNEL_RESIDENT(Name, Params, ::lockstep::cuda::kRowThreads, 3) { __VA_ARGS__(p); }
 #define LS_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held, Stream)                               \
   LS_ROW_KERNEL(Name##_##Suffix##_warp_scalar, Params, Held<T, ::lockstep::cuda::WarpRows, 1, 32>) \
   LS_ROW_KERNEL(Name##_##Suffix##_block_scalar, Params,                                            \
@@ -135,9 +135,11 @@ __device__ inline bool alike(const void* a, const void* b) {
 #define LS_PACKED_ROW_KERNELS(Name, Params, T, Suffix, kPack, Held, Stream)                       \
   LS_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held, Stream)                                    \
   LS_ROW_KERNEL(Name##_##Suffix##_warp8, Params, Held<T, ::lockstep::cuda::WarpRows, kPack, 8>)   \
-  LS_ROW_KERNEL(Name##_##Suffix##_warp32, Params, Held<T, ::lockstep::cuda::WarpRows, kPack, 32>) \
+  LS_HELD_ROW_KERNEL(Name##_##Suffix##_warp32, Params,                                            \
+                     Held<T, ::lockstep::cuda::WarpRows, kPack, 32>)                              \
   LS_ROW_KERNEL(Name##_##Suffix##_block8, Params, Held<T, ::lockstep::cuda::BlockRows, kPack, 8>) \
-  LS_ROW_KERNEL(Name##_##Suffix##_block32, Params, Held<T, ::lockstep::cuda::BlockRows, kPack, 32>)
+  LS_HELD_ROW_KERNEL(Name##_##Suffix##_block32, Params,                                           \
+                     Held<T, ::lockstep::cuda::BlockRows, kPack, 32>)
 #define LS_ROW_KERNELS(Name, Params, Held, Stream)                                 \
   LS_PACKED_ROW_KERNELS(Name, Params, float, f32, 4, Held, Stream)                 \
   LS_PACKED_ROW_KERNELS(Name, Params, ::lockstep::BFloat16, bf16, 8, Held, Stream) \

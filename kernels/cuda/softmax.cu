@@ -7,7 +7,7 @@ namespace lockstep::cuda {
 namespace {
 
 /// What becomes of one element, when the line's largest and the sum relative to it are known.
-template <class C>
+template <class T, class C = ComputeType<T>>
 struct Normalise {
   C largest;
   C scale;
@@ -17,7 +17,7 @@ struct Normalise {
       : largest(largest_in), scale(C(1) / sum), rest(elementary::log(sum)), log(log_in) {}
   __device__ C operator()(C x) const {
     // In two steps: their sum would lose digits where it is large beside the spread of x.
-    return log ? (x - largest) - rest : elementary::exp(x - largest) * scale;
+    return log ? (x - largest) - rest : exp_for<T>(x - largest) * scale;
   }
 };
 
@@ -32,7 +32,7 @@ __device__ void softmax_held(const SoftmaxLines& p) {
     C sum = 0;
     if (p.log) {
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) sum += elementary::exp(x.at[i] - largest);
+      for (int i = 0; i < kEach; ++i) sum += exp_for<T>(x.at[i] - largest);
       sum = Group::template join<SumOf<C>>(sum);
       const C rest = elementary::log(sum);
 #pragma unroll
@@ -40,7 +40,7 @@ __device__ void softmax_held(const SoftmaxLines& p) {
     } else {
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
-        x.at[i] = elementary::exp(x.at[i] - largest);
+        x.at[i] = exp_for<T>(x.at[i] - largest);
         sum += x.at[i];
       }
       const C scale = C(1) / Group::template join<SumOf<C>>(sum);
@@ -61,10 +61,10 @@ __device__ void softmax_stream(const SoftmaxLines& p) {
     each_pack<T, BlockRows>(x, p.n, [&](int64_t i, auto width) {
       C values[width.kPack];
       load_pack<width.kPack>(x + i, values);
-      part.template add<width.kPack>(values);
+      part.template add<width.kPack, T>(values);
     });
     const MaxSum<C> whole = BlockRows::join<JoinMaxSum<C>>(part);
-    const Normalise<C> normalise(whole.largest, whole.sum, p.log);
+    const Normalise<T> normalise(whole.largest, whole.sum, p.log);
     const bool together = alike(x, y);
     each_pack<T, BlockRows>(x, p.n, [&](int64_t i, auto width) {
       C values[width.kPack];
@@ -97,10 +97,10 @@ __device__ void softmax_columns(const SoftmaxLines& p) {
         const int64_t at = i + k * kSoftmaxColumnThreads;
         values[k] = at < end ? convert<C>(x[at * p.inner]) : LargestOf<C>::identity();
       }
-      part.template add<kRun>(values);
+      part.template add<kRun, T>(values);
     }
     const MaxSum<C> whole = join_column<JoinMaxSum<C>>(part);
-    const Normalise<C> normalise(whole.largest, whole.sum, p.log);
+    const Normalise<T> normalise(whole.largest, whole.sum, p.log);
     for (int64_t i = SoftmaxColumns::part(); i < end; i += kSoftmaxColumnThreads) {
       y[i * p.inner] = convert<T>(normalise(convert<C>(x[i * p.inner])));
     }

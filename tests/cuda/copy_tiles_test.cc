@@ -28,15 +28,15 @@ Tensor some(IntList sizes, DType dtype = DType::kF32) {
 }
 
 TEST(CudaCopyTiles, CoverEveryMatrixOfATransposedCopy) {
-  const std::optional<CopyTiles> one = tiles_of(some({40, 70}).t());
+  const std::optional<CopyTiles> one = tiles_of(some({40, 71}).t());
   ASSERT_TRUE(one);
-  EXPECT_EQ(one->rows, 70);
+  EXPECT_EQ(one->rows, 71);
   EXPECT_EQ(one->columns, 40);
   EXPECT_EQ(one->to_row, 40 * 4);
-  EXPECT_EQ(one->from_column, 70 * 4);
+  EXPECT_EQ(one->from_column, 71 * 4);
   EXPECT_EQ(one->tiles, 2 * 3);
   EXPECT_EQ(one->width, 1);
-  const std::optional<CopyTiles> several = tiles_of(some({3, 40, 5, 70}).permute({2, 0, 3, 1}));
+  const std::optional<CopyTiles> several = tiles_of(some({3, 40, 5, 71}).permute({2, 0, 3, 1}));
   ASSERT_TRUE(several);
   EXPECT_EQ(several->tiles, 3 * 5 * 2 * 3);
 }
@@ -49,10 +49,12 @@ TEST(CudaCopyTiles, AreOnlyForMatricesThatFillThem) {
   EXPECT_TRUE(tiles_of(some({16, 16}).t()));
 }
 
-TEST(CudaCopyTiles, SmallElementsMoveFourBytesAtATimeWhereTheyCan) {
+TEST(CudaCopyTiles, SmallElementsMoveTogetherWhereTheyCan) {
   EXPECT_EQ(tiles_of(some({64, 32}, DType::kU8).t())->width, 4);
   EXPECT_EQ(tiles_of(some({64, 32}, DType::kBF16).t())->width, 2);
   EXPECT_EQ(tiles_of(some({64, 32}, DType::kBF16).t())->tiles, 1);
+  EXPECT_EQ(tiles_of(some({64, 32}).t())->width, 2);
+  EXPECT_EQ(tiles_of(some({64, 32}, DType::kF64).t())->width, 1);
   EXPECT_EQ(tiles_of(some({63, 32}, DType::kBF16).t())->width, 1);
   EXPECT_EQ(tiles_of(some({64, 31}, DType::kBF16).t())->width, 1);
   EXPECT_EQ(tiles_of(some({64, 40}, DType::kBF16).slice(1, 1, 33).t())->width, 1) << "odd start";

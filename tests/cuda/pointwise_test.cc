@@ -64,6 +64,34 @@ TEST(CudaPointwise, ViewsAndBroadcastOperandsGiveTheCpusBits) {
   expect_same_bits(add(there, there.select(0, 2)), add(a, a.select(0, 2)));
 }
 
+TEST(CudaPointwise, RowsOfPacksGiveTheCpusBits) {
+  manual_seed(4);
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    SCOPED_TRACE(to_string(dtype));
+    const Tensor a = some({6, 5, 32}, dtype), there = a.to(kGpu);
+    for (const Tensor& b : {some({5, 32}, dtype), some({6, 1, 32}, dtype), some({5, 1}, dtype),
+                            some({6, 1, 1}, dtype), some({1}, dtype), some({32}, dtype)}) {
+      expect_same_bits(sub(there, b.to(kGpu)), sub(a, b));
+      expect_same_bits(sub(there.transpose(0, 1), b.to(kGpu).expand({6, 5, 32}).transpose(0, 1)),
+                       sub(a.transpose(0, 1), b.expand({6, 5, 32}).transpose(0, 1)));
+    }
+    expect_same_bits(mul(there.slice(2, 8, 24), there.slice(2, 16, 32)),
+                     mul(a.slice(2, 8, 24), a.slice(2, 16, 32)));
+    expect_same_bits(mul(there.slice(2, 1, 17), there.slice(2, 16, 32)),
+                     mul(a.slice(2, 1, 17), a.slice(2, 16, 32)));
+    const Tensor mask = gt(some({5, 32}), 0);
+    expect_same_bits(where(mask.to(kGpu), there, there.select(0, 1)),
+                     where(mask, a, a.select(0, 1)));
+    expect_same_bits(gt(there, there.select(0, 1)), gt(a, a.select(0, 1)));
+    // More dimensions than the kernel of packs has.
+    const Tensor many = some({2, 2, 2, 2, 2, 2, 2, 2, 16}, dtype);
+    const Tensor turned = many.permute({7, 6, 5, 4, 3, 2, 1, 0, 8});
+    expect_same_bits(add(many.to(kGpu), turned.to(kGpu)), add(many, turned));
+    expect_same_bits(add(many.to(kGpu), many.to(kGpu).permute({7, 6, 5, 4, 3, 2, 1, 0, 8})),
+                     add(many, turned));
+  }
+}
+
 TEST(CudaPointwise, MixedDtypesAreReadAsTheyAre) {
   const Tensor integers = arange(40).view({8, 5});
   const Tensor floats = some({5}, DType::kBF16);
@@ -107,7 +135,7 @@ TEST(CudaDivider, DividesLikeTheProcessor) {
 TEST(CudaLaunch, BlocksCoverTheWorkAndAreBounded) {
   EXPECT_EQ(blocks_for(0, 256), 1U);
   EXPECT_EQ(blocks_for(257, 256), 2U);
-  EXPECT_EQ(blocks_for(int64_t{1} << 40, 256), 132U * 32U);
+  EXPECT_EQ(blocks_for(int64_t{1} << 40, 256), 132U * 256U);
 }
 
 }  // namespace

@@ -40,6 +40,8 @@
       "parameters are plain data of at most 4 KB");                                            \
   static void name([[maybe_unused]] const Params& p)
 
+#define LS_CUDA_KERNEL_RESIDENT(name, Params, threads, blocks) LS_CUDA_KERNEL(name, Params, threads)
+
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;
