@@ -2,8 +2,8 @@
 """Lockstep and PyTorch in turn on one machine: the training step of GPT-2, or the tables of `lockstep
 bench`. Ratios are Lockstep's speed over PyTorch's: above 1 Lockstep is faster. The last line is JSON.
 
-usage: beside_torch.py --lockstep PROGRAM [--rounds N] step --precision P --batch N [...]
-       beside_torch.py --lockstep PROGRAM [--rounds N] kernels|matmul|calls [OPTION OF BOTH ...]"""
+usage: beside_torch.py --lockstep PROGRAM [--rounds N] [--device D] [--torch-device D] WHAT [...]
+WHAT: step --config FILE --precision P --batch N [...], or kernels, matmul, calls [OPTION OF BOTH ...]"""
 
 import argparse
 import json
@@ -41,24 +41,23 @@ class TorchSteps:
 def step(options, rest):
     parser = argparse.ArgumentParser()
     parser.add_argument("--config", required=True)
-    parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--precision", default="BF16_MIXED")
     sizes = {"batch": 8, "steps": 10, "vocabulary": 50304, "context": 1024, "layers": 12,
              "heads": 12, "width": 768}
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     wanted = parser.parse_args(rest)
-    torch_words = [f"--{name}={getattr(wanted, name)}" for name in ["device", "precision", *sizes]]
+    torch_words = [f"--{name}={getattr(wanted, name)}" for name in ["precision", *sizes]]
     ours = [options.lockstep, "bench", "step", wanted.config, "--json", "--steps", wanted.steps,
             "--precision", wanted.precision]
-    for field, value in [("device", wanted.device), ("model.gpt2.layers", wanted.layers),
+    for field, value in [("device", options.device), ("model.gpt2.layers", wanted.layers),
                          ("model.gpt2.vocab_size", wanted.vocabulary),
                          ("model.gpt2.context_length", wanted.context),
                          ("model.gpt2.heads", wanted.heads), ("model.gpt2.width", wanted.width),
                          ("train.batch_size", wanted.batch),
                          ("train.micro_batch_size", wanted.batch)]:
         ours += ["--set", f"{field}={value}"]
-    torch_step = TorchSteps(torch_words)
+    torch_step = TorchSteps(["--device", options.torch_device, *torch_words])
     rounds = []
     for _ in range(options.rounds):
         found = {mode: torch_step(mode) for mode in ["eager", "compile"]}
@@ -93,8 +92,10 @@ def times_of(lines, best):
 def table(options, rest):
     ours, peers = {}, {}
     for _ in range(options.rounds):
-        times_of(lines_of([options.lockstep, "bench", options.what, "--json", *rest]), ours)
-        times_of(lines_of([sys.executable, HERE / "torch_operators.py", options.what, *rest]), peers)
+        times_of(lines_of([options.lockstep, "bench", options.what, "--json", "--device",
+                           options.device, *rest]), ours)
+        times_of(lines_of([sys.executable, HERE / "torch_operators.py", options.what, "--device",
+                           options.torch_device, *rest]), peers)
     rows = [{**dict(key), "us": time, "torch_us": peers[key], "over": peers[key] / time}
             for key, time in ours.items() if key in peers]
     if not rows:
@@ -111,6 +112,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--lockstep", required=True, help="the program")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="cuda:0", help="of Lockstep's side")
+    parser.add_argument("--torch-device", default="cuda:0", help="of PyTorch's side")
     parser.add_argument("what", choices=["step", "kernels", "matmul", "calls"])
     options, rest = parser.parse_known_args()
     (step if options.what == "step" else table)(options, rest)

@@ -67,7 +67,7 @@ TEST_P(BackwardStreams, TheCallersStreamWaitsForTheLeaves) {
     expected = x.grad();
   }
   for (int i = 0; i < 20; ++i) {
-    const Tensor x = a.to(device()).set_requires_grad();
+    const Tensor x = a.clone().to(device()).set_requires_grad();
     const Tensor w = b.to(device());
     const Stream first_side = get_stream_from_pool(device());
     const Stream second_side = get_stream_from_pool(device());

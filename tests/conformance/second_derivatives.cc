@@ -51,10 +51,11 @@ Tensor dense(const Tensor& tensor) {
 }
 
 /// A case as a function of the arguments that it records gradients of. Its values are the results
-/// that gradients arrive at.
+/// that gradients arrive at. All of them are on the cpu; the operator runs on a device.
 class CaseFunction {
  public:
-  CaseFunction(const Operator& op, const Case& one, const CaseFile& file) : op_(op) {
+  CaseFunction(const Operator& op, const Case& one, const CaseFile& file, Device device)
+      : op_(op), device_(device) {
     const std::vector<Value> recorded = call_arguments(op.schema(), one, file);
     arguments_ = map_tensors(recorded, in_double);
     for (Value& value : arguments_) {
@@ -76,18 +77,21 @@ class CaseFunction {
   std::vector<Tensor> operator()(TensorList inputs) const {
     std::vector<Value> arguments = map_tensors(arguments_, [&](const Tensor& tensor) {
       for (size_t i = 0; i < places_.size(); ++i) {
-        if (tensor.is_same(places_[i])) return inputs[i];
+        if (tensor.is_same(places_[i])) return inputs[i].to(device_);
       }
       return tensor;
     });
-    const std::vector<Value> results = call(op_, arguments);
+    const DefaultDeviceGuard on_device(device_);
+    std::vector<Value> there = conformance::on_device(op_.schema(), arguments, device_);
+    const std::vector<Value> results = call(op_, there);
     std::vector<Tensor> outputs;
-    for (const size_t index : outputs_) outputs.push_back(results.at(index).tensor());
+    for (const size_t index : outputs_) outputs.push_back(results.at(index).tensor().to(kCPU));
     return outputs;
   }
 
  private:
   const Operator& op_;
+  Device device_;
   std::vector<Value> arguments_;
   std::vector<Tensor> places_;  ///< where in the arguments the inputs stand
   std::vector<Tensor> inputs_;
@@ -220,9 +224,10 @@ int64_t element_count(const CaseFunction& function) {
 }  // namespace
 
 SecondDerivatives check_second_derivatives(const Operator& op, const Case& one,
-                                           const CaseFile& file) {
+                                           const CaseFile& file, Device device) {
   const EnableGradGuard recording;
-  const CaseFunction function(op, one, file);
+  const DefaultDeviceGuard on_cpu(kCPU);
+  const CaseFunction function(op, one, file, device);
   if (!is_recorded(function)) return {false, "the gradient is zero everywhere"};
   const bool large = element_count(function) > kMaxElements;
   const Problem problem = large ? along_lines(function) : Problem{function, function.inputs()};

@@ -1,7 +1,6 @@
 #include "core/cuda/graph.h"
 
 #include <cmath>
-#include <filesystem>
 #include <thread>
 
 #include "autograd/autograd.h"
@@ -15,6 +14,7 @@
 #include "core/stream_sanitizer.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
+#include "tests/plugins/built_plugin.h"
 
 namespace lockstep {
 namespace {
@@ -212,8 +212,7 @@ TEST(CudaGraph, OtherThreadsWorkMeanwhile) {
 }
 
 TEST(CudaGraph, KernelsOfPlugInsAreRecordedWithTheirScratch) {
-  const Plugin plugin =
-      load_library(std::filesystem::path(LOCKSTEP_TEST_PLUGINS) / "librms_normalize.so");
+  const Plugin plugin = load_library(built_plugin("rms_normalize"));
   const Tensor in = of(1, 5000);
   Tensor out;
   CudaGraph graph(kGpu);

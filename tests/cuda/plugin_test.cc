@@ -2,7 +2,6 @@
 
 #include "core/plugin.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "core/stream_sanitizer.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
+#include "tests/plugins/built_plugin.h"
 
 namespace lockstep {
 namespace {
@@ -28,9 +28,6 @@ using ::testing::Pointwise;
 
 constexpr Device kGpu{DeviceType::kCUDA, 0};
 
-std::filesystem::path library(const std::string& name) {
-  return std::filesystem::path(LOCKSTEP_TEST_PLUGINS) / ("lib" + name + ".so");
-}
 std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
 TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
@@ -52,7 +49,7 @@ TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
 }
 
 TEST(CudaPlugin, ItsKernelGivesWhatTheCpusDoes) {
-  const Plugin plugin = load_library(library("rms_normalize"));
+  const Plugin plugin = load_library(built_plugin("rms_normalize"));
   EXPECT_EQ(dispatcher().find("my::rms_normalize").explain(Key::kCUDA),
             "kernel at " + plugin.path());
   for (const int64_t count : {int64_t{1}, int64_t{33}, int64_t{1024}, int64_t{70001}}) {
@@ -69,7 +66,7 @@ TEST(CudaPlugin, ItsKernelGivesWhatTheCpusDoes) {
 }
 
 TEST(CudaPlugin, ItsOperatorsCastAndDifferentiateOnTheGpuAsOnTheCpu) {
-  const Plugin plugin = load_library(library("rms_normalize"));
+  const Plugin plugin = load_library(built_plugin("rms_normalize"));
   const Tensor half = call_op("my::rms_normalize", {full({8}, 3, {DType::kBF16, kGpu})});
   EXPECT_EQ(half.dtype(), DType::kBF16);
   EXPECT_THAT(elements(half), ::testing::Each(1.0f));
@@ -85,8 +82,8 @@ TEST(CudaPlugin, ItsOperatorsCastAndDifferentiateOnTheGpuAsOnTheCpu) {
 }
 
 TEST(CudaPlugin, ItsKernelsAreQueuedOnTheCallersStream) {
-  const Plugin plugin = load_library(library("rms_normalize"));
-  const Plugin faults = load_library(library("gpu_faults"));
+  const Plugin plugin = load_library(built_plugin("rms_normalize"));
+  const Plugin faults = load_library(built_plugin("gpu_faults"));
   std::vector<std::string> reports;
   stream_sanitizer::set_report_handler([&](const std::string& text) { reports.push_back(text); });
   stream_sanitizer::enable(true);
@@ -111,8 +108,8 @@ TEST(CudaPlugin, ItsKernelsAreQueuedOnTheCallersStream) {
 }
 
 TEST(CudaPlugin, ItsScratchIsOfTheDevicesAllocatorAndGoesBack) {
-  const Plugin plugin = load_library(library("rms_normalize"));
-  const Plugin faults = load_library(library("gpu_faults"));
+  const Plugin plugin = load_library(built_plugin("rms_normalize"));
+  const Plugin faults = load_library(built_plugin("gpu_faults"));
   const Tensor x = full({5000}, 3, {DType::kF32, kGpu});
   Allocator& memory = allocator(kGpu);
   const MemoryStats before = memory.stats();
@@ -133,7 +130,7 @@ TEST(CudaPlugin, ItsScratchIsOfTheDevicesAllocatorAndGoesBack) {
 }
 
 TEST(CudaPlugin, LaunchesThatCannotBeAreErrorsOfTheOperator) {
-  const Plugin plugin = load_library(library("gpu_faults"));
+  const Plugin plugin = load_library(built_plugin("gpu_faults"));
   const Tensor x = full({8}, 1, {DType::kF32, kGpu});
   expect_error<DeviceError>([&] { call_op("gpu::no_such_kernel", {x}); },
                             "[gpu::no_such_kernel] cannot launch \"no_such_kernel\"", "NOT_FOUND");
@@ -147,7 +144,7 @@ TEST(CudaPlugin, LaunchesThatCannotBeAreErrorsOfTheOperator) {
 TEST(CudaPlugin, LoadedAgainItsModulesAreLoadedAgain) {
   const Tensor x = full({5000}, 3, {DType::kF32, kGpu});
   for (int time = 0; time < 2; ++time) {
-    const Plugin plugin = load_library(library("rms_normalize"));
+    const Plugin plugin = load_library(built_plugin("rms_normalize"));
     EXPECT_THAT(elements(call_op("my::rms_normalize", {x, 0.0})), ::testing::Each(1.0f));
   }
 }

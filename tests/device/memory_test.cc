@@ -40,7 +40,8 @@ TEST_P(DeviceMemoryUse, ABlockIsNotReusedBeforeTheStreamThatItWasLentToIsDone) {
   side.get().add_callback([&] { release.wait(false); });
   x.record_stream(side.get());
   x = {};
-  EXPECT_NE(empty({1000}, here()).data(), address);
+  const Tensor meanwhile = empty({1000}, here());
+  EXPECT_NE(meanwhile.data(), address);
   release = true;
   release.notify_all();
   side.get().synchronize();

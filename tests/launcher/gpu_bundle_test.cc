@@ -1,9 +1,12 @@
-// What `./dev gpu-bundle` makes, on machines without a GPU.
+// What `./dev gpu-bundle` makes, on machines without a GPU: its script, with the programs of this
+// build in the places where the bundle has its own.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/launcher/program.h"
@@ -11,16 +14,52 @@
 namespace lockstep::launcher {
 namespace {
 
+using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class GpuBundle : public Program {
  protected:
-  static constexpr const char* kScript = LOCKSTEP_SOURCE_DIR "/benchmarks/gpu/run.sh";
+  static constexpr const char* kScripts = LOCKSTEP_SOURCE_DIR "/benchmarks/gpu";
+  static constexpr const char* kEmulation = LOCKSTEP_BIN_DIR "/../lib/libcuda_emulation.so";
+
+  void SetUp() override {
+    std::filesystem::create_directories(bundle_ / "bin");
+    std::filesystem::create_directories(bundle_ / "data");
+    for (const char* name : {"run.sh", "checks.sh"}) {
+      std::filesystem::copy_file(std::filesystem::path(kScripts) / name, bundle_ / name);
+    }
+    std::filesystem::create_directory_symlink(LOCKSTEP_SOURCE_DIR "/configs", bundle_ / "configs");
+    std::string text;
+    for (int i = 0; i < 600; ++i) text += fmt::format("{} and {}. ", i, i % 7);
+    put_file(bundle_ / "data/kjv.txt", text);
+    put_file(bundle_ / "version", "lockstep of a test\n");
+    put_program("");
+  }
+
+  /// The bundle's program is this build's, begun with `variables`.
+  void put_program(const std::string& variables) const {
+    const std::filesystem::path program = bundle_ / "bin/lockstep";
+    put_file(program, fmt::format("#!/bin/sh\nexec env {} '{}/lockstep' \"$@\"\n", variables,
+                                  LOCKSTEP_BIN_DIR));
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  void use_emulated_gpu() const { put_program(fmt::format("LD_PRELOAD='{}'", kEmulation)); }
+
+  Result run_script(const std::string& arguments) const {
+    // Without the variables of this machine's CUDA; HOME is looked through for libraries.
+    return shell(fmt::format("env -u LOCKSTEP_CUDA_LIBRARIES HOME=. CUDA_VISIBLE_DEVICES= '{}' {}",
+                             (bundle_ / "run.sh").string(), arguments));
+  }
+  json report() const { return json::parse(file_content(folder_ / "out/report.json")); }
+
+  std::filesystem::path bundle_ = folder_ / "bundle";
 };
 
 TEST_F(GpuBundle, OptionsThatCannotBeAreRefused) {
   const auto refused = [&](const std::string& arguments) {
-    const Result result = shell(fmt::format("'{}' {}", kScript, arguments));
+    const Result result = run_script(arguments);
     EXPECT_EQ(result.status, 2) << arguments;
     return result.errors;
   };
@@ -31,15 +70,62 @@ TEST_F(GpuBundle, OptionsThatCannotBeAreRefused) {
 }
 
 TEST_F(GpuBundle, WithoutADeviceItsChecksAreListed) {
-  const std::string script = LOCKSTEP_SOURCE_DIR "/build/gpu/run.sh";
-  if (!std::filesystem::exists(script)) GTEST_SKIP() << "`./dev gpu-bundle` was not called";
-  const Result result =
-      shell(fmt::format("env -i PATH=\"$PATH\" HOME=. CUDA_VISIBLE_DEVICES= '{}' --out .", script));
-  EXPECT_EQ(result.status, 3) << result.errors;
+  const Result result = run_script("--out out");
+  if (result.status != 3) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(result.output, HasSubstr("no CUDA device: "));
   EXPECT_THAT(result.output, HasSubstr("\n  conformance "));
-  EXPECT_EQ(file_content(folder_ / "report.txt"), result.output);
-  EXPECT_THAT(file_content(folder_ / "report.json"), HasSubstr("\"device\": null"));
+  EXPECT_THAT(result.output, HasSubstr("\n  torch_step "));
+  EXPECT_EQ(file_content(folder_ / "out/report.txt"), result.output);
+  EXPECT_TRUE(report()["device"].is_null());
+  EXPECT_TRUE(report()["checks"].empty());
+}
+
+TEST_F(GpuBundle, ChecksRunOnTheEmulatedGpuAndLeaveAReport) {
+  if (!std::filesystem::exists(kEmulation)) GTEST_SKIP() << "no emulated GPU in this build";
+  use_emulated_gpu();
+  const Result result = run_script(
+      "--out out --small --torch no_python --only "
+      "machine,conformance,cuda_tests,train,step_bf16,steady_memory,overlap,matmul,"
+      "stress_streams,torch_step");
+  EXPECT_EQ(result.status, 0) << result.output << file_content(folder_ / "out/report.txt");
+  const json found = report();
+  EXPECT_EQ(found["version"], "lockstep of a test");
+  EXPECT_THAT(found["device"].get<std::string>(), HasSubstr("Emulated 0"));
+  std::map<std::string, json> checks;
+  for (const json& each : found["checks"]) checks[each["name"]] = each;
+  EXPECT_EQ(checks.size(), 10U);
+  for (const auto& [name, check] : checks) {
+    const bool needs_more = name == "conformance" || name == "cuda_tests" || name == "torch_step";
+    EXPECT_EQ(check["status"], needs_more ? "skipped" : "passed") << name;
+    EXPECT_NE(check["summary"], "") << name;
+  }
+  EXPECT_EQ(checks["conformance"]["summary"], "no --conformance");
+  const json step = checks["step_bf16"]["figures"].at(0);
+  EXPECT_GT(step["tokens_per_s"], 0);
+  EXPECT_GT(step["peak_memory_bytes"], 0);
+  EXPECT_FALSE(step.contains("mfu")) << "the peak of an emulated GPU is not known";
+  EXPECT_EQ(checks["steady_memory"]["figures"].at(0)["driver_calls"], 0);
+  const json overlap = checks["overlap"]["figures"].at(0);
+  EXPECT_EQ(overlap["ranks"], 2);
+  EXPECT_GT(overlap["buckets"].at(0)["done_ms"], overlap["buckets"].at(0)["ready_ms"]);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/overlap.svg"));
+  EXPECT_EQ(checks["matmul"]["figures"].size(), 3U * (15 + 4));
+  EXPECT_THAT(file_content(folder_ / "out/report.txt"),
+              AllOf(HasSubstr("=== train"), HasSubstr("verdict")));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/logs.tar.gz"));
+}
+
+TEST_F(GpuBundle, ACheckThatFailsIsReportedAndTheOthersGoOn) {
+  if (!std::filesystem::exists(kEmulation)) GTEST_SKIP() << "no emulated GPU in this build";
+  use_emulated_gpu();
+  std::filesystem::remove(bundle_ / "configs");
+  const Result result = run_script("--out out --small --only step_f32,stress_streams");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.errors, Not(HasSubstr("Terminated")));
+  const json checks = report()["checks"];
+  EXPECT_EQ(checks.at(0)["status"], "failed");
+  EXPECT_THAT(checks.at(0)["summary"].get<std::string>(), HasSubstr("exit status"));
+  EXPECT_EQ(checks.at(1)["status"], "passed");
 }
 
 }  // namespace

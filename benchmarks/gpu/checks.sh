@@ -1,0 +1,201 @@
+# shellcheck shell=bash
+# What run.sh runs: a check is a line of `checks` (name, seconds at most, what it shows), in order of
+# worth, and a function check_NAME, which may `skip`. From run.sh: bin, here, work, out, device,
+# folders, and the options.
+# shellcheck disable=SC2154 # they are set there
+# shellcheck disable=SC2317 # check_NAME is called by its name
+
+# Read by run.sh.
+# shellcheck disable=SC2034
+checks='machine|60|driver, GPU, processor, libraries found
+device_tests|180|streams, events, memory, autograd and training on cuda:0 (tests/device)
+conformance|180|recorded calls of operators on cuda:0, and how many ran on the cpu instead
+cuda_tests|180|kernels against the cpu (tests/cuda)
+graphs|60|CUDA graphs (tests/cuda)
+plugin|60|the plug-in of examples/custom_cuda_op (tests/cuda)
+parity_gpt2|60|GPT-2 trained beside a recorded run
+parity_llama|60|Llama trained beside a recorded run
+train|60|the default training run on cuda:0
+step_f32|60|GPT-2 124M, 8 x 1024 tokens a step, f32: tokens/s, MFU, memory
+step_bf16|60|the same in bf16
+step_f16|60|the same in f16 with a loss scale
+step_bf16_large|90|64 x 1024 tokens a step in bf16
+steady_memory|60|steps after the third ask the driver for no memory
+torch_step|300|64 x 1024 tokens a step in bf16, beside PyTorch eager and compile
+overlap|90|two ranks on one GPU: how much of the sums hides behind backward
+ddp_2_ranks|90|two ranks on one GPU beside a recorded run
+nccl_1_rank|60|NCCL with a single rank (tests/device)
+stress_allocator|60|random programs over the allocator
+stress_streams|60|random programs over streams
+sanitizer|90|a short training run under the stream sanitizer
+kernels|90|bandwidth and FLOP/s of single operators
+matmul|120|FLOP/s of matrix products
+calls|60|what small operators cost the host
+streams|60|time of launches, events and copies
+torch_kernels|180|single operators beside PyTorch
+torch_matmul|240|matrix products beside PyTorch
+torch_calls|180|small operators beside PyTorch from C++
+gradcheck|300|first and second derivatives on cuda:0 against central differences'
+
+skip() {
+  echo "$*"
+  exit 77
+}
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+batch=8 large_batch=64 steps=10 rounds=3 training_steps=300 stress_seconds=10
+context=1024 layers=12 heads=12 width=768 vocabulary=50304
+pass_sizes=() product_sizes=() call_rounds=() cases=() training=() cuda_filter='*'
+held_out_bytes=65536
+if [ -n "$small" ]; then
+  batch=2 large_batch=4 steps=2 rounds=1 training_steps=2 stress_seconds=1
+  context=16 layers=2 heads=2 width=16 vocabulary=64
+  pass_sizes=(--elements 4096 --side 16 --seconds 0)
+  product_sizes=(--tokens 16 --width 16 --vocabulary 32 --side 32 --seconds 0)
+  call_rounds=(--rounds 1) cases=(--op add.Tensor) held_out_bytes=256
+  training=(--set model.gpt2.context_length=16 --set model.gpt2.layers=1 --set model.gpt2.heads=2
+    --set model.gpt2.width=16 --set train.batch_size=2)
+  cuda_filter='CudaCopy*:CudaPointwise*'
+fi
+model=(--set "model.gpt2.vocab_size=$vocabulary" --set "model.gpt2.context_length=$context"
+  --set "model.gpt2.layers=$layers" --set "model.gpt2.heads=$heads" --set "model.gpt2.width=$width")
+
+# peak PRECISION: dense TFLOP/s by NVIDIA's data sheets, where those of 16 bits and TF32 count
+# sparsity and are halved here; nothing for other GPUs.
+peak() {
+  case "$device:$1" in
+    *"NVIDIA H200,"*:F32 | *"NVIDIA H100 80GB HBM3,"*:F32)
+      if [ "${LOCKSTEP_ALLOW_TF32:-0}" = 1 ]; then echo 494; else echo 67; fi
+      ;;
+    *"NVIDIA H200,"* | *"NVIDIA H100 80GB HBM3,"*) echo 989 ;;
+    *"NVIDIA A100-SXM4"*:F32)
+      if [ "${LOCKSTEP_ALLOW_TF32:-0}" = 1 ]; then echo 156; else echo 19.5; fi
+      ;;
+    *"NVIDIA A100-SXM4"*) echo 312 ;;
+  esac
+}
+
+# --- machine and tests ---------------------------------------------------------------------------
+
+check_machine() {
+  nvidia-smi 2>&1 || echo "nvidia-smi: not there"
+  uname -srm
+  getconf GNU_LIBC_VERSION
+  grep -m1 'model name' /proc/cpuinfo
+  nproc
+  echo "CUDA libraries in: ${folders:-no folder that was looked into}"
+  "$bin/lockstep" doctor --run-dir "$work/runs"
+}
+
+# tests PROGRAM FILTER: passes where some passed and none failed; skipped where all were.
+tests() {
+  local status=0
+  [ -x "$bin/$1" ] || skip "no $1 in this bundle"
+  LOCKSTEP_TEST_PLUGINS=$here/plugins "$bin/$1" --gtest_filter="$2" >tests 2>&1 || status=$?
+  grep -avE '^\[ (RUN  |      OK) ' tests
+  [ "$status" = 0 ] || return "$status"
+  # Of those that are skipped googletest says so, and that 0 tests passed where there are no others.
+  if grep -aqE '^\[  PASSED  \] 0 tests' tests; then
+    skip "skipped: $(grep -aE -A 1 'Skipped$' tests | grep -avE 'Skipped$|^--$' | head -n 1)"
+  fi
+}
+
+check_device_tests() {
+  if [ -n "$small" ]; then tests test_device 'Devices/Streams*cuda'; else tests test_device '-Nccl*:*/cpu:*/host'; fi
+}
+check_conformance() {
+  [ -n "$conformance" ] || skip "no --conformance"
+  "$bin/ops_conformance" "$conformance" --device cuda:0 "${cases[@]}"
+}
+check_gradcheck() {
+  [ -n "$conformance" ] || skip "no --conformance"
+  "$bin/ops_conformance" "$conformance" --device cuda:0 --double-backward "${cases[@]}"
+}
+# What is left out asks a made-up cuBLASLt.
+check_cuda_tests() { tests test_cuda "$cuda_filter-*CublasLt*:CudaGraph*:CudaPlugin*"; }
+check_graphs() { tests test_cuda 'CudaGraph*'; }
+check_plugin() { tests test_cuda 'CudaPlugin*'; }
+check_nccl_1_rank() { tests test_device 'Nccl*'; }
+
+# --- training ------------------------------------------------------------------------------------
+
+parity_of() {
+  [ -n "$parity" ] || skip "no --parity"
+  "$bin/parity" "$parity/$1" --device cuda:0 "${@:2}"
+}
+check_parity_gpt2() { parity_of gpt2; }
+check_parity_llama() { parity_of llama; }
+check_ddp_2_ranks() { parity_of gpt2 --ranks 2; }
+
+train() {
+  local text=$here/data/kjv.txt
+  [ -f "$text" ] || skip "no data/kjv.txt in this bundle"
+  "$bin/lockstep" train "$here/configs/gpt_kjv.txtpb" --set device=cuda:0 --set data.text.path="$text" \
+    --set data.text.held_out_bytes="$held_out_bytes" "${training[@]}" "$@"
+}
+check_train() {
+  train --steps "$training_steps" --set train.eval_every="$training_steps" --run-dir "$work/train"
+}
+check_sanitizer() {
+  LOCKSTEP_STREAM_SANITIZER=1 train --steps 5 --set train.eval_every=5 --run-dir "$work/sanitizer"
+}
+
+# step PRECISION BATCH
+step() {
+  local peak_tflops
+  peak_tflops=$(peak "$1")
+  "$bin/lockstep" bench step "$here/configs/bench_gpt2.txtpb" --json --precision "$1" \
+    --steps "$steps" --set device=cuda:0 "${model[@]}" --set train.batch_size="$2" \
+    --set train.micro_batch_size="$2" --set train.peak_tflops="${peak_tflops:-0}"
+}
+check_step_f32() { step F32 "$batch"; }
+check_step_bf16() { step BF16_MIXED "$batch"; }
+check_step_f16() { step F16_MIXED "$batch"; }
+check_step_bf16_large() { step BF16_MIXED "$large_batch"; }
+check_steady_memory() {
+  local figures
+  figures=$(step BF16_MIXED "$batch") || return
+  echo "$figures"
+  if [[ $figures != *'"driver_calls":0,'* ]]; then
+    echo "the driver was asked for memory, or given some back, in steps after the third"
+    return 1
+  fi
+  echo "no driver call in $steps steps after the third"
+}
+check_overlap() {
+  "$bin/lockstep" bench overlap "$here/configs/bench_gpt2.txtpb" --thread-ranks 2 --json \
+    --svg "$out/overlap.svg" --steps "$steps" --set device=cuda:0 --set precision=BF16_MIXED \
+    "${model[@]}" --set train.batch_size="$batch" --set train.micro_batch_size=$((batch / 2))
+}
+
+# --- operators, memory, streams ------------------------------------------------------------------
+
+check_kernels() { "$bin/lockstep" bench kernels --device cuda:0 --json "${pass_sizes[@]}"; }
+check_matmul() { "$bin/lockstep" bench matmul --device cuda:0 --json "${product_sizes[@]}"; }
+check_calls() { "$bin/lockstep" bench calls --device cuda:0 --json "${call_rounds[@]}"; }
+check_streams() { "$bin/lockstep" bench streams --device cuda:0 --json; }
+check_stress_allocator() {
+  "$bin/lockstep" stress allocator --device cuda:0 --seconds "$stress_seconds"
+}
+check_stress_streams() {
+  "$bin/lockstep" stress streams --device cuda:0 --seconds "$stress_seconds"
+}
+
+# --- beside PyTorch ------------------------------------------------------------------------------
+
+# beside_torch TABLE [OPTION...]: skipped where Python has no PyTorch that can use the device.
+beside_torch() {
+  "$torch" -c "import torch; torch.ones(1, device='$torch_device')" >/dev/null 2>&1 ||
+    skip "no $torch with a PyTorch that can use $torch_device"
+  "$torch" "$here/beside_torch.py" --lockstep "$bin/lockstep" --rounds "$rounds" \
+    --torch-device "$torch_device" "$@"
+}
+check_torch_step() {
+  beside_torch step --config "$here/configs/bench_gpt2.txtpb" --precision BF16_MIXED \
+    --batch "$large_batch" --steps "$steps" --vocabulary "$vocabulary" --context "$context" \
+    --layers "$layers" --heads "$heads" --width "$width"
+}
+check_torch_kernels() { beside_torch kernels "${pass_sizes[@]}"; }
+check_torch_matmul() { beside_torch matmul "${product_sizes[@]}"; }
+check_torch_calls() { beside_torch calls; }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace lockstep {
+
+/// A plug-in of the tests: in the folder that LOCKSTEP_TEST_PLUGINS names in the environment, or
+/// where it was built.
+inline std::filesystem::path built_plugin(const std::string& name) {
+  const char* const folder = std::getenv("LOCKSTEP_TEST_PLUGINS");
+  return std::filesystem::path(folder != nullptr ? folder : LOCKSTEP_TEST_PLUGINS) /
+         ("lib" + name + ".so");
+}
+
+}  // namespace lockstep
