@@ -53,8 +53,8 @@ TEST_P(TrainingDevice, LossesAndNormsAreTheCpus) {
     const Trace expected = trace(run_on_cpu(change), steps);
     const bool is_mixed = std::string(change).starts_with("precision");
     for (size_t i = 0; i < expected.losses.size(); ++i) {
-      expect_like_the_cpu(here.losses[i], expected.losses[i], is_mixed ? 1e-2 : 1e-5);
-      expect_like_the_cpu(here.norms[i], expected.norms[i], is_mixed ? 3e-2 : 1e-4);
+      expect_like_the_cpu(here.losses[i], expected.losses[i], is_mixed ? 1e-2 : 1e-4);
+      expect_like_the_cpu(here.norms[i], expected.norms[i], is_mixed ? 3e-2 : 1e-3);
     }
     EXPECT_TRUE(!has_bits_of_the_cpu() || here.weights == expected.weights);
   }
@@ -141,7 +141,7 @@ TEST_P(TrainingDevice, ACheckpointMovesToTheCpu) {
   restore(cpu, saved, verify_checkpoint(saved));
   const Trace there = trace(cpu, 2);
   const Trace gone_on = trace(here, 2);
-  for (size_t i = 0; i < 2; ++i) expect_like_the_cpu(gone_on.losses[i], there.losses[i], 1e-5);
+  for (size_t i = 0; i < 2; ++i) expect_like_the_cpu(gone_on.losses[i], there.losses[i], 1e-4);
   EXPECT_TRUE(!has_bits_of_the_cpu() || gone_on.weights == there.weights);
 }
 
