@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "core/cpu_fallback.h"
 #include "core/device_runtime.h"
 #include "core/ops/attention.h"
 #include "core/ops/copy.h"
@@ -135,12 +134,6 @@ void show(const Options& options, const Case& one, DType dtype, double seconds, 
   std::fflush(stdout);
 }
 
-int64_t all_fallbacks() {
-  int64_t calls = 0;
-  for (const auto& [op, of_it] : cpu_fallback_calls()) calls += of_it;
-  return calls;
-}
-
 void run_kernels(const Options& options) {
   const Device device = parse_device(options.device);
   (void)find_runtime(device);  // throws where there is no such device
@@ -149,9 +142,9 @@ void run_kernels(const Options& options) {
     add_passes(cases, {dtype, device}, options.elements);
     add_products(cases, {dtype, device}, options.side);
     for (const Case& one : cases) {
-      const int64_t before = all_fallbacks();
+      const int64_t before = all_cpu_fallbacks();
       const double seconds = call_seconds(device, options.seconds, one.call);
-      show(options, one, dtype, seconds, all_fallbacks() - before);
+      show(options, one, dtype, seconds, all_cpu_fallbacks() - before);
     }
   }
 }

@@ -17,6 +17,7 @@
 #include "launcher/bench_matmul.h"
 #include "launcher/bench_overlap.h"
 #include "launcher/bench_streams.h"
+#include "launcher/call_time.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
 #include "train/step_line.h"
@@ -39,6 +40,7 @@ struct StepTimes {
   double median_ms = 0;
   double min_ms = 0;
   int64_t driver_calls = 0;  ///< of the allocator, for memory, in all timed steps
+  int64_t calls_on_cpu = 0;  ///< of operators without a kernel for the device, in all of them
   double loss = 0;           ///< of the last
 };
 
@@ -49,6 +51,7 @@ StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
   for (int i = 0; i < 3; ++i) trainer.step(true);
   const Allocator& memory = allocator(trainer.device());
   result.driver_calls = -memory.stats().system_calls;
+  result.calls_on_cpu = -all_cpu_fallbacks();
   std::vector<double> times;
   for (int64_t i = 0; i < steps; ++i) {
     const train::StepResult step = trainer.step(i + 1 < steps);
@@ -56,6 +59,7 @@ StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
     result.loss = step.loss;
   }
   result.driver_calls += memory.stats().system_calls;
+  result.calls_on_cpu += all_cpu_fallbacks();
   std::ranges::sort(times);
   result.median_ms = times[times.size() / 2];
   result.min_ms = times.front();
@@ -92,6 +96,7 @@ void run_step(const StepOptions& options) {
         .add("peak_memory_bytes", memory.peak_allocated)
         .add("reserved_bytes", memory.reserved)
         .add("driver_calls", times.driver_calls)
+        .add("calls_on_cpu", times.calls_on_cpu)
         .add("loss", times.loss);
     if (mfu >= 0) line.add("mfu", mfu);
     fmt::print("{}\n", line.text());

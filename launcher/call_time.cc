@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "core/cpu_fallback.h"
 #include "core/stream.h"
 
 namespace lockstep::launcher {
@@ -47,6 +48,12 @@ double queue_seconds(Device device, int rounds, FunctionRef<void()> call) {
   }
   std::ranges::sort(times);
   return times[times.size() / 2];
+}
+
+int64_t all_cpu_fallbacks() {
+  int64_t calls = 0;
+  for (const auto& [op, of_it] : cpu_fallback_calls()) calls += of_it;
+  return calls;
 }
 
 }  // namespace lockstep::launcher

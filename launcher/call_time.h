@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/device.h"
 #include "core/function_ref.h"
 
@@ -13,5 +15,8 @@ double call_seconds(Device device, double seconds, FunctionRef<void()> call);
 /// Seconds that the calling thread is busy with a call: the median of `rounds` rounds, each of few
 /// enough calls that the device's queue never holds them up, and waited for outside of the time.
 double queue_seconds(Device device, int rounds, FunctionRef<void()> call);
+
+/// Calls of operators so far that ran on the cpu, as their device has no kernel for them.
+int64_t all_cpu_fallbacks();
 
 }  // namespace lockstep::launcher

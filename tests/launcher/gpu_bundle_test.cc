@@ -103,6 +103,7 @@ TEST_F(GpuBundle, ChecksRunOnTheEmulatedGpuAndLeaveAReport) {
   const json step = checks["step_bf16"]["figures"].at(0);
   EXPECT_GT(step["tokens_per_s"], 0);
   EXPECT_GT(step["peak_memory_bytes"], 0);
+  EXPECT_EQ(step["calls_on_cpu"], 0);
   EXPECT_FALSE(step.contains("mfu")) << "the peak of an emulated GPU is not known";
   EXPECT_EQ(checks["steady_memory"]["figures"].at(0)["driver_calls"], 0);
   const json overlap = checks["overlap"]["figures"].at(0);
