@@ -7,6 +7,7 @@
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "core/ops/shape.h"
 #include "core/ops/view.h"
 
 namespace lockstep {
@@ -24,6 +25,15 @@ TEST(Large, BytesBeyondTheReachOf32BitsAreComputedReadAndWritten) {
   EXPECT_EQ(x.select(0, kCount / 2).item<int>(), 2);
   const Tensor index = full({1}, kCount - 1, DType::kI64);
   EXPECT_EQ(index_select(x, 0, index).item<int>(), 14);
+}
+
+TEST(Large, WhatIsChosenAndJoinedReachesBeyond32Bits) {
+  const Tensor x = zeros({kCount}, DType::kU8);
+  x.slice(0, kCount - 1, kCount).fill_(7);
+  const Tensor last = full({1}, kCount - 1, DType::kI64);
+  EXPECT_TRUE(equal(nonzero(x), last.view({1, 1})));
+  EXPECT_EQ(gather(x, 0, last).item<int>(), 7);
+  EXPECT_EQ(cat({x, last.to(DType::kU8)}).select(0, kCount - 1).item<int>(), 7);
 }
 
 TEST(Large, PlacesBeyondTheReachOf32BitsAreFoundAcrossRows) {
