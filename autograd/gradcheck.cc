@@ -1,6 +1,8 @@
 #include "autograd/gradcheck.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
@@ -53,19 +55,30 @@ std::vector<double> values(const std::vector<Tensor>& tensors) {
   return all;
 }
 
-/// d(every output element)/d(element `index` of `input`), by a central difference.
-std::vector<double> difference(const TensorsFunction& function, TensorList inputs,
-                               const Tensor& input, int64_t index, double step) {
+/// A derivative by a central difference, and how far the outputs' rounding may have moved it.
+struct Slope {
+  double value = 0;
+  double rounding = 0;
+};
+
+/// d(every output element)/d(element `index` of `input`).
+std::vector<Slope> difference(const TensorsFunction& function, TensorList inputs,
+                              const Tensor& input, int64_t index, double step) {
   const NoGradGuard guard;
   double& place = element(input, index);
   const double original = place;
   place = original + step;
-  std::vector<double> above = values(differentiable(function(inputs)));
+  const std::vector<double> above = values(differentiable(function(inputs)));
   place = original - step;
   const std::vector<double> below = values(differentiable(function(inputs)));
   place = original;
-  for (size_t i = 0; i < above.size(); ++i) above[i] = (above[i] - below[i]) / (2 * step);
-  return above;
+  std::vector<Slope> slopes;
+  for (size_t i = 0; i < above.size(); ++i) {
+    const double size = std::max(std::abs(above[i]), std::abs(below[i]));
+    slopes.push_back(
+        {(above[i] - below[i]) / (2 * step), size * std::numeric_limits<double>::epsilon() / step});
+  }
+  return slopes;
 }
 
 Tensor one_hot(const Tensor& like, int64_t index) {
@@ -127,7 +140,7 @@ bool gradcheck(const TensorsFunction& function, TensorList inputs, GradcheckOpti
   const std::vector<std::vector<Tensor>> again = jacobian_rows(outputs, leaves);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     for (int64_t i = 0; i < leaves[leaf].numel(); ++i) {
-      const std::vector<double> numerical =
+      const std::vector<Slope> numerical =
           difference(function, inputs, leaves[leaf], i, options.step);
       LS_ASSERT(numerical.size() == rows.size());
       for (size_t row = 0; row < rows.size(); ++row) {
@@ -138,11 +151,12 @@ bool gradcheck(const TensorsFunction& function, TensorList inputs, GradcheckOpti
                  "[gradcheck] backward is not deterministic: the derivative of {} with respect to "
                  "input {} element {} was {:.17g} and then {:.17g}.",
                  output_name(outputs, row), checked[leaf], i, found, second);
-        const double allowed = options.absolute + options.relative * std::abs(numerical[row]);
-        LS_CHECK(std::abs(found - numerical[row]) <= allowed, AutogradError,
+        const auto [wanted, rounding] = numerical[row];
+        const double allowed = options.absolute + options.relative * std::abs(wanted) + rounding;
+        LS_CHECK(std::abs(found - wanted) <= allowed, AutogradError,
                  "[gradcheck] the derivative of {} with respect to input {} element {} differs: "
                  "numerical {:.8g}, from backward {:.8g}.",
-                 output_name(outputs, row), checked[leaf], i, numerical[row], found);
+                 output_name(outputs, row), checked[leaf], i, wanted, found);
       }
     }
   }

@@ -45,27 +45,34 @@ struct Pair {
   Tensor src;
 };
 
-/// Products: the one zero among the factors of a place gets the product of the others, and where
-/// there are more all gradients are zero.
+/// Products: each factor gets the product of the others, found without dividing by zero: that of
+/// those that are not zero, times the others that are. Of these only one can matter to this
+/// derivative and the next, so that a sum stands for their product.
 Pair product_gradients(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index,
                        const Tensor& src, bool include_self) {
   const Tensor self_zero = eq(self, 0);
   const Tensor src_zero = eq(src, 0);
+  const Tensor self_zeros = masked_fill(self, logical_not(self_zero), 0);
+  const Tensor src_zeros = masked_fill(src, logical_not(src_zero), 0);
   const Tensor nothing = zeros_like(self, {self.dtype(), self.device()});
-  Tensor zero_count = scatter_add(nothing, dim, index, as_dtype_of(src_zero, src));
-  if (include_self) zero_count = zero_count + as_dtype_of(self_zero, self);
-  // Products of the factors that are not zero.
-  const Tensor others = scatter_reduce(masked_fill(self, self_zero, 1), dim, index,
-                                       masked_fill(src, src_zero, 1), "prod", include_self);
-  const auto share = [&](const Tensor& weighted, const Tensor& count, const Tensor& zero,
-                         const Tensor& factor) {
-    // Without a zero: product / factor; the only zero: the others' product.
-    const Tensor used = masked_fill(weighted, ne(count, as_dtype_of(zero, count)), 0);
-    return used / masked_fill(factor, zero, 1);
+  const Tensor own_count = include_self ? as_dtype_of(self_zero, self) : nothing;
+  const Tensor own_sum = include_self ? self_zeros : nothing;
+  const Tensor zero_count = scatter_add(own_count, dim, index, as_dtype_of(src_zero, src));
+  const Tensor zero_sum = scatter_add(own_sum, dim, index, src_zeros);
+  const Tensor weighted =
+      grad * scatter_reduce(masked_fill(self, self_zero, 1), dim, index,
+                            masked_fill(src, src_zero, 1), "prod", include_self);
+  const auto share = [](const Tensor& product, const Tensor& count, const Tensor& sum,
+                        const Tensor& zero, const Tensor& own_zero, const Tensor& factor) {
+    const Tensor others = count - as_dtype_of(zero, count);
+    const Tensor rest =
+        masked_fill(sum - own_zero, ne(others, 1), 0) + as_dtype_of(eq(others, 0), sum);
+    return product * rest / masked_fill(factor, zero, 1);
   };
-  const Tensor weighted = grad * others;
-  return {share(weighted, zero_count, self_zero, self),
-          share(gather(weighted, dim, index), gather(zero_count, dim, index), src_zero, src)};
+  const auto at_index = [&](const Tensor& tensor) { return gather(tensor, dim, index); };
+  return {share(weighted, zero_count, zero_sum, self_zero, self_zeros, self),
+          share(at_index(weighted), at_index(zero_count), at_index(zero_sum), src_zero, src_zeros,
+                src)};
 }
 
 Pair extremum_gradients(const Tensor& grad, const Tensor& result, const Tensor& self, int64_t dim,

@@ -95,6 +95,12 @@ TEST(Gradcheck, NamesInputElementAndBothValuesOfAWrongDerivative) {
                 "output 0 element 0", "input 1 element 0", "numerical 2", "backward 3");
 }
 
+TEST(Gradcheck, RoundingOfLargeOutputsIsNoWrongDerivative) {
+  const Tensor x = leaf({0.3, 0.7});
+  EXPECT_TRUE(gradcheck([](TensorList in) { return in[0] * 3 + 1e10; }, {x}));
+  EXPECT_THROW(gradcheck([](TensorList in) { return in[0].detach() * 3 + 1e4; }, {x}), Error);
+}
+
 TEST(Gradcheck, AMissingGradientIsWrongToo) {
   const auto f = [](TensorList in) { return in[0].detach() * in[0]; };
   EXPECT_THROWS(gradcheck(f, {leaf({3})}), AutogradError, "numerical 6", "backward 3");

@@ -48,6 +48,17 @@ void add_scatter_samples(SampleTable& table) {
       call("larger source", floats({3, 4}), -1, few, floats({3, 5}, 2), "sum"));
   reductions.calls.push_back(
       call("no index", floats({3, 4}), 1, longs({}), floats({3, 4}, 2), "mean"));
+  // One zero, two and three among the factors of a place, in self and in the source.
+  const auto zero_at = [](const Tensor& tensor, std::initializer_list<int64_t> places) {
+    for (const int64_t place : places) tensor.view({-1}).select(0, place).fill_(0);
+    return tensor;
+  };
+  for (const bool include_self : {true, false}) {
+    reductions.calls.push_back(call("products of zeros", zero_at(floats({2, 3}), {0, 5}), 1,
+                                    integers({2, 5}, 0, 2),
+                                    zero_at(floats({2, 5}, 2), {0, 2, 4, 7}), "prod")
+                                   .with("include_self", include_self));
+  }
   table["scatter_reduce.two"] = reductions;
   table["scatter_reduce.two"].differs[DType::kU8] = "a mean divides what is left of 256s";
   table["scatter.reduce"] = {
