@@ -1,9 +1,13 @@
 #include "core/ops/index.h"
 
+#include "core/ops/advanced_index.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/pointwise_logic.h"
 #include "core/ops/reduce.h"
+#include "core/ops/shape.h"
 #include "core/ops/view.h"
+#include "core/parallel.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 
@@ -145,6 +149,32 @@ TEST(Index, MaskedSelectAndScatterBroadcast) {
   const Tensor source = arange(10, 15);
   EXPECT_EQ(values(masked_scatter(x, mask, source)), (std::vector<double>{10, 1, 11, 12, 4, 13}));
   expect_error<ShapeError>([&] { masked_scatter(x, mask, arange(3)); }, "[masked_scatter]", "3");
+}
+
+TEST(Index, MasksOfManyBlocksGiveTheSameInAnyLayoutAndOnAnyNumberOfThreads) {
+  const Tensor x = random_tensor({300, 5, 101});
+  const Tensor mask = gt(random_tensor({300, 1, 101}, DType::kF32, 2), 0);
+  std::vector<double> wanted;
+  const std::vector<double> elements = values(x);
+  const std::vector<double> flags = values(mask.expand({300, 5, 101}).contiguous());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (flags[i] != 0) wanted.push_back(elements[i]);
+  }
+  const Tensor turned = x.transpose(0, 2).contiguous().transpose(0, 2);
+  const int threads = num_threads();
+  for (const int count : {1, 4}) {
+    set_num_threads(count);
+    for (const Tensor& self : {x, turned}) {
+      const Tensor chosen = masked_select(self, mask);
+      EXPECT_EQ(values(chosen), wanted);
+      EXPECT_TRUE(
+          equal(masked_scatter(zeros_like(x), mask, chosen), masked_fill(x, logical_not(mask), 0)));
+      const Tensor kept = masked_fill(self, logical_not(mask), 0);
+      const std::vector<Tensor> found = unbind(nonzero(kept), 1);
+      EXPECT_EQ(values(index(kept, OptionalTensorList(found.data(), found.size()))), wanted);
+    }
+  }
+  set_num_threads(threads);
 }
 
 TEST(Index, TrianglesCutAtTheDiagonal) {
