@@ -29,21 +29,22 @@ LS_HOST_DEVICE inline float reciprocal(float x) {
   return 1.0F / x;
 #endif
 }
-/// 2^n for n in [-126, 127].
-LS_HOST_DEVICE inline float power_of_two(int32_t n) {
-  return std::bit_cast<float>(static_cast<uint32_t>(n + 127) << 23);
+/// 2^n for n in [-126, 127], from bits that end in the nine of n + 127: what is above does not
+/// count.
+LS_HOST_DEVICE inline float power_of_two(uint32_t biased) {
+  return std::bit_cast<float>(biased << 23);
 }
 }  // namespace detail
 
 /// e^x = 2^n (1 + q) for x in [-104, 89], with |q| < 0.42.
 struct ExpParts {
   float q;
-  int32_t n;
+  uint32_t biased;  ///< ends in the nine bits of n + bias
 };
-LS_HOST_DEVICE inline ExpParts exp_parts_f32(float x) {
-  const float shifted = std::fma(x, 0x1.715476p0F, detail::kRound);
-  const float k = shifted - detail::kRound;
-  const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(detail::kRound);
+LS_HOST_DEVICE inline ExpParts exp_parts_f32(float x, int32_t bias) {
+  const float round = detail::kRound + static_cast<float>(bias);
+  const float shifted = std::fma(x, 0x1.715476p0F, round);
+  const float k = shifted - round;
   // x = k ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts.
   float r = std::fma(k, -0x1.62e430p-1F, x);
   r = std::fma(k, 0x1.05c610p-29F, r);
@@ -52,13 +53,18 @@ LS_HOST_DEVICE inline ExpParts exp_parts_f32(float x) {
   p = std::fma(p, r, 4.1668393e-02F);
   p = std::fma(p, r, 1.666652e-01F);
   p = std::fma(p, r, 4.9999994e-01F);
-  return {std::fma(p, r * r, r), n};
+  return {std::fma(p, r * r, r), std::bit_cast<uint32_t>(shifted)};
 }
-/// p 2^n for n in [-252, 254]: two factors, since 2^n alone may be out of range where the product
-/// is not.
-LS_HOST_DEVICE inline float scaled_f32(float p, int32_t n) {
-  const int32_t half = n >> 1;
-  return p * detail::power_of_two(half) * detail::power_of_two(n - half);
+/// p 2^n for n in [-252, 254], where `biased` ends in the nine bits of n + 254: two factors, since
+/// 2^n alone may be out of range where the product is not.
+LS_HOST_DEVICE inline float scaled_f32(float p, uint32_t biased) {
+  const uint32_t half = biased >> 1;
+  return p * detail::power_of_two(half) * detail::power_of_two(biased - half);
+}
+/// `inside`, computed for a < x < b, or 0 below and infinity above. A NaN passes through.
+LS_HOST_DEVICE inline float between_f32(float x, float a, float b, float inside) {
+  const float above = x < a ? 0.0F : inside;
+  return x > b ? std::numeric_limits<float>::infinity() : above;
 }
 
 /// e^x; 1.1 ulp, on a GPU 2: it has an instruction for 2^x, which halves the work.
@@ -66,11 +72,8 @@ LS_HOST_DEVICE inline float exp_f32(float x) {
 #if defined(__CUDA_ARCH__)
   return ::expf(x);
 #endif
-  // Past these the result is infinite or zero. A NaN fails both tests and passes through.
-  x = x > 89.0F ? 89.0F : x;
-  x = x < -104.0F ? -104.0F : x;
-  const ExpParts parts = exp_parts_f32(x);
-  return scaled_f32(parts.q + 1.0F, parts.n);
+  const ExpParts parts = exp_parts_f32(x, 254);
+  return between_f32(x, -104.0F, 89.0F, scaled_f32(parts.q + 1.0F, parts.biased));
 }
 
 /// A positive finite x as 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) is
@@ -125,7 +128,13 @@ LS_HOST_DEVICE inline float tanh_f32(float x) {
   p = std::fma(p, square, 1.3331491e-01F);
   p = std::fma(p, square, -3.3333284e-01F);
   const float near_zero = std::fma(p * square, a, a);
+#if defined(__CUDA_ARCH__)
   const float far = 1.0F - 2.0F * detail::reciprocal(exp_f32(2.0F * a) + 1.0F);
+#else
+  const ExpParts parts = exp_parts_f32(2.0F * a, 127);
+  const float e = (parts.q + 1.0F) * detail::power_of_two(parts.biased);
+  const float far = a > 10.0F ? 1.0F : 1.0F - 2.0F / (e + 1.0F);
+#endif
   return std::copysign(a < 0.625F ? near_zero : far, x);
 }
 
@@ -207,8 +216,8 @@ LS_HOST_DEVICE inline NormalDistribution<float> normal_distribution(float x) {
   const float square = a * a;
   const float rest = std::fma(a, a, -square);  // what rounding the square lost
   // e^(-square / 2) with one factor, since 2^n is in range here.
-  const ExpParts parts = exp_parts_f32(-0.5F * square);
-  const float e = (parts.q + 1.0F) * detail::power_of_two(parts.n);
+  const ExpParts parts = exp_parts_f32(-0.5F * square, 127);
+  const float e = (parts.q + 1.0F) * detail::power_of_two(parts.biased);
   const float bell = far ? 0.0F : std::fma(-0.5F * rest, e, e);
   // P(X > a) = bell * erfcx(a / sqrt 2) / 2.
   const float p = detail::erfcx_polynomial(detail::reciprocal(std::fma(a, 0.212132034F, 1.0F)));

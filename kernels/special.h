@@ -10,27 +10,26 @@ namespace lockstep {
 
 /// 2^x; 1.1 ulp.
 LS_HOST_DEVICE inline float exp2_f32(float x) {
-  x = x > 129.0F ? 129.0F : x;
-  x = x < -151.0F ? -151.0F : x;
-  const float shifted = x + detail::kRound;
-  const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(detail::kRound);
-  const float r = x - (shifted - detail::kRound);  // exact, in [-1/2, 1/2]
+  constexpr float kRound = detail::kRound + 254;
+  const float shifted = x + kRound;
+  const float r = x - (shifted - kRound);  // exact, in [-1/2, 1/2]
   float p = 1.3814465e-03F;
   const float y = r * 0x1.62e430p-1F;
   p = std::fma(p, y, 8.368781e-03F);
   p = std::fma(p, y, 4.1668393e-02F);
   p = std::fma(p, y, 1.666652e-01F);
   p = std::fma(p, y, 4.9999994e-01F);
-  return scaled_f32(std::fma(p, y * y, y) + 1.0F, n);
+  p = std::fma(p, y * y, y) + 1.0F;
+  return between_f32(x, -151.0F, 129.0F, scaled_f32(p, std::bit_cast<uint32_t>(shifted)));
 }
 
 /// e^x - 1; 1.5 ulp.
 LS_HOST_DEVICE inline float expm1_f32(float x) {
   float t = x > 89.0F ? 89.0F : x;
   t = t < -20.0F ? -20.0F : t;
-  const ExpParts parts = exp_parts_f32(t);
+  const ExpParts parts = exp_parts_f32(t, 126);
   // 2^n (1 + q) - 1 with half the power, which is in range.
-  const float half = detail::power_of_two(parts.n - 1);
+  const float half = detail::power_of_two(parts.biased);
   const float result = 2.0F * std::fma(half, parts.q, half - 0.5F);
   return x == 0.0F ? x : result;  // -0 stays
 }

@@ -19,9 +19,8 @@ void exp_row(C* y, const C* x, int64_t n, C shift) {
 /// e^x for x <= 0, no NaN, with exp's bits but 0 where the result would be subnormal: half the
 /// work.
 inline float exp_of_negative(float x) {
-  const ExpParts parts = exp_parts_f32(x);
-  const uint32_t one = std::bit_cast<uint32_t>(parts.q + 1.0F);
-  const float result = std::bit_cast<float>(one + (static_cast<uint32_t>(parts.n) << 23));
+  const ExpParts parts = exp_parts_f32(x, 127);
+  const float result = (parts.q + 1.0F) * detail::power_of_two(parts.biased);
   return x < -87.3F ? 0.0F : result;
 }
 
@@ -50,16 +49,18 @@ inline float largest_of_row(const BFloat16* x, int64_t n) {
 template <class C>
 class LogSumExp {
  public:
+  /// `kPairs` as in Lanes.
+  template <bool kPairs = false>
   void add(const C* x, int64_t n) {
     constexpr int64_t kBlock = 1024;
     alignas(32) C buffer[kBlock];
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t length = std::min(kBlock, n - i);
       const C before = shift();
-      largest_ = LargestOf<C>::join(largest_, join_row<LargestOf<C>>(x + i, length));
+      largest_ = LargestOf<C>::join(largest_, join_row<LargestOf<C>, kPairs>(x + i, length));
       if (sum_ != 0) sum_ *= static_cast<double>(elementary::exp(before - shift()));
       exp_row(buffer, x + i, length, shift());
-      sum_ += static_cast<double>(join_row<SumOf<C>>(buffer, length));
+      sum_ += static_cast<double>(join_row<SumOf<C>, kPairs>(buffer, length));
     }
   }
   /// The largest element, or 0 where all are -inf: then any shift does, and this one gives no NaN.
