@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/parallel.h"
+#include "kernels/cpu/streaming.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/strided_plan.h"
 
@@ -20,10 +21,14 @@ constexpr int64_t kShortRow = 16;
 /// brings into the cache, the next ones use.
 constexpr int64_t kBlockRows = 16;
 constexpr int64_t kBlockColumns = 64;
-/// The same of a block that is transposed: bytes of each of its columns, which are pages apart, and
-/// columns, many enough that the other operands' rows are read in long runs.
-constexpr int64_t kTileBytes = 128;
+/// The same of a block that is transposed: its columns are pages apart, and each is read in a run.
+/// Where the cache holds all, long rows of the other operands count for more; where it does not,
+/// and what is read next is fetched, rows and columns alike.
+constexpr int64_t kTileBytes = 32768;
 constexpr int64_t kTileColumns = 256;
+constexpr int64_t kStreamedTileRows = 128;
+/// Bytes of the output that are computed at a time where inputs are fetched ahead.
+constexpr int64_t kPieceBytes = 1024;
 
 /// True when no operand needs a plan or a buffer: the tensors are plain arrays of their lanes.
 bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
@@ -35,6 +40,22 @@ bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec&
     }
   }
   return true;
+}
+
+/// Bytes that are read and written where the result may be streamed: it is large, and in no
+/// operand's place; else 0.
+int64_t streamable_bytes(const Out& out, std::span<const In* const> inputs) {
+  constexpr int64_t kSmall = int64_t{1} << 20;
+  if (out.numel < kSmall) return 0;
+  const auto bytes = [](const TensorArg& x) {
+    return x.numel * static_cast<int64_t>(lockstep::size_of(x.dtype));
+  };
+  int64_t all = bytes(out);
+  for (const In* in : inputs) {
+    if (in->address == out.address) return 0;
+    all += bytes(*in);
+  }
+  return all;
 }
 
 bool all_bf16(const Out& out, std::span<const In* const> inputs) {
@@ -52,10 +73,10 @@ void run_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec
     char* to = static_cast<char*>(out.address) + first * size_of(spec.lanes[0]);
     spec.loop(last - first, to, from.data(), spec.functor);
   };
-  if (out.numel <= spec.grain) {
+  if (out.numel <= spec.grain()) {
     run(0, out.numel);
   } else {
-    parallel_for(0, out.numel, spec.grain, run);
+    parallel_for(0, out.numel, spec.grain(), run);
   }
 }
 
@@ -77,9 +98,15 @@ bool contiguous_across(const StridedPlan& plan, int o, int i, int64_t element) {
 class Walk {
  public:
   Walk(const StridedPlan& plan, const LoopSpec& spec, std::span<const Access> access,
-       StoreFunction store)
-      : plan_(plan), spec_(spec), store_(store) {
+       StoreFunction store, bool streamed)
+      : plan_(plan), spec_(spec), store_(store), ahead_(streamed || spec.heavy) {
     std::copy(access.begin(), access.end(), access_);
+    streamed_ = streamed && access_[0].direct;
+  }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+  ~Walk() {
+    if (streamed_) finish_streaming();
   }
 
   /// Pieces [first, last) of the rows, cut into `per_row` pieces of `length` columns.
@@ -121,16 +148,18 @@ class Walk {
   /// The same for rows that follow each other along dimension 1, where some inputs are contiguous:
   /// their part of a block is transposed first, so that rows then read it in order.
   void transposed_blocks(int64_t first, int64_t last) {
-    alignas(64) char tiles[StridedPlan::kMaxOperands - 1][kTileBytes * kTileColumns];
-    int64_t height = kTileBytes;  // of a tile
+    alignas(64) char tiles[StridedPlan::kMaxOperands - 1][kTileBytes];
+    int64_t element = 1;  // the largest
     Access original[StridedPlan::kMaxOperands];
     std::copy_n(access_, plan_.operands, original);
     for (int o = 1; o < plan_.operands; ++o) {
       if (!crosses(o)) continue;
-      access_[o].stride = plan_.strides[o][1];  // the element's size
-      height = std::min(height, kTileBytes / access_[o].element);
+      access_[o].stride = access_[o].element;
+      element = std::max(element, access_[o].element);
       access_[o].direct = access_[o].in_lane;
     }
+    const int64_t columns = streamed_ ? kTileBytes / (kStreamedTileRows * element) : kTileColumns;
+    const int64_t height = kTileBytes / (columns * element);
     RowWalker row(plan_, first);
     for (int64_t begin = first; begin < last;) {
       const int64_t along = plan_.sizes[1] - begin % plan_.sizes[1];
@@ -139,17 +168,18 @@ class Walk {
       std::copy_n(row.addresses(), plan_.operands, start);
       for (int64_t r = 0; r < rows; ++r) row.next();
       begin += rows;
-      for (int64_t column = 0; column < plan_.inner(); column += kTileColumns) {
-        const int64_t count = std::min(kTileColumns, plan_.inner() - column);
+      for (int64_t column = 0; column < plan_.inner(); column += columns) {
+        const int64_t count = std::min(columns, plan_.inner() - column);
         char* at[StridedPlan::kMaxOperands];
         int64_t step[StridedPlan::kMaxOperands];  // from row to row
         for (int o = 0; o < plan_.operands; ++o) {
-          at[o] = start[o] + column * original[o].stride;
+          const int64_t stride = original[o].stride;
+          at[o] = start[o] + column * stride;
           step[o] = plan_.strides[o][1];
           if (o == 0 || !crosses(o)) continue;
-          const int64_t element = plan_.strides[o][1];
-          step[o] = kTileColumns * element;
-          transpose_block(element)(tiles[o - 1], step[o], at[o], original[o].stride, rows, count);
+          if (streamed_) fetch_columns(at[o] + columns * stride, stride, count, rows * step[o]);
+          step[o] *= columns;
+          transpose_block(access_[o].element)(tiles[o - 1], step[o], at[o], stride, rows, count);
           at[o] = tiles[o - 1];
         }
         for (int64_t r = 0; r < rows; ++r) {
@@ -169,9 +199,17 @@ class Walk {
   void one_piece(char* const* at, int64_t count) {
     const void* in[3];
     for (int o = 1; o < plan_.operands; ++o) {
+      const Access& access = access_[o];
+      if (ahead_ && access.stride == access.element) {
+        const int64_t bytes = count * access.element;
+        fetch_ahead(at[o] + 2 * bytes, bytes);
+      }
       in[o - 1] = access_[o].direct ? at[o] : loaded(o, at[o], count);
     }
-    if (access_[0].direct) {
+    if (streamed_) {
+      spec_.loop(count, buffers_[0], in, spec_.functor);
+      stream(at[0], buffers_[0], count * access_[0].stride);
+    } else if (access_[0].direct) {
       spec_.loop(count, at[0], in, spec_.functor);
     } else {
       spec_.loop(count, buffers_[0], in, spec_.functor);
@@ -196,6 +234,8 @@ class Walk {
   const LoopSpec& spec_;
   Access access_[StridedPlan::kMaxOperands];
   StoreFunction store_;
+  bool ahead_;
+  bool streamed_;
   const char* held_[StridedPlan::kMaxOperands] = {};
   int64_t held_count_[StridedPlan::kMaxOperands] = {};
   alignas(64) char buffers_[StridedPlan::kMaxOperands][kChunk * sizeof(double)];
@@ -214,7 +254,10 @@ bool crosses_rows(const StridedPlan& plan, std::span<const Access> access, int f
 }  // namespace
 
 void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
-  if (is_plain(out, inputs, spec)) [[likely]] {
+  const int64_t streamable = streamable_bytes(out, inputs);
+  const bool streamed = worth_streaming(streamable);
+  const bool ahead = streamed || (spec.heavy && out.numel > spec.grain());
+  if (!ahead && is_plain(out, inputs, spec)) [[likely]] {
     run_plain(out, inputs, spec);
     return;
   }
@@ -245,25 +288,28 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   const std::span<const Access> each(access, static_cast<size_t>(plan.operands));
   const bool crossing = crosses_rows(plan, each, 1, plan.rank);
   if (crossing && !short_rows && crosses_rows(plan, each, 1, 2)) {
-    const int64_t grain = std::max<int64_t>(kTileBytes, spec.grain / plan.inner());
+    // Plain stores are dear here: they read the output in short runs, pages apart.
+    const int64_t grain = std::max<int64_t>(kStreamedTileRows, spec.grain() / plan.inner());
     parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
-      Walk(plan, spec, each, store).transposed_blocks(first, last);
+      Walk(plan, spec, each, store, worth_streaming(2 * streamable)).transposed_blocks(first, last);
     });
     return;
   }
   if (plan.rank > 1 && (short_rows || crossing)) {
     const int64_t length = crossing && !short_rows ? kBlockColumns : kChunk;
-    const int64_t grain = std::max<int64_t>(kBlockRows, spec.grain / plan.inner());
+    const int64_t grain = std::max<int64_t>(kBlockRows, spec.grain() / plan.inner());
     parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
-      Walk(plan, spec, each, store).blocks(first, last, length);
+      Walk(plan, spec, each, store, streamed).blocks(first, last, length);
     });
     return;
   }
-  const int64_t length = std::min(plan.inner(), all_direct ? spec.grain : kChunk);
+  int64_t length = std::min(plan.inner(), all_direct ? spec.grain() : kChunk);
+  if (ahead) length = std::min(length, kPieceBytes / access[0].element);
   const int64_t per_row = (plan.inner() + length - 1) / length;
-  parallel_for(
-      0, plan.rows() * per_row, std::max<int64_t>(1, spec.grain / length),
-      [&](int64_t a, int64_t b) { Walk(plan, spec, each, store).pieces(a, b, per_row, length); });
+  parallel_for(0, plan.rows() * per_row, std::max<int64_t>(1, spec.grain() / length),
+               [&](int64_t a, int64_t b) {
+                 Walk(plan, spec, each, store, streamed).pieces(a, b, per_row, length);
+               });
 }
 
 }  // namespace lockstep::cpu

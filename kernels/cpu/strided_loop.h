@@ -19,10 +19,13 @@ using InnerLoop = void (*)(int64_t n, void* out, const void* const* in, const vo
 struct LoopSpec {
   InnerLoop loop;
   const void* functor;
-  int64_t grain;  ///< elements that are worth a thread
+  bool heavy;     ///< it does much with each element
   Lane lanes[4];  ///< of the output, then of each input
   /// The same on bf16 elements, for lanes of f32; null where going through buffers is as good.
   InnerLoop bf16_loop = nullptr;
+
+  /// Elements that are worth a thread.
+  int64_t grain() const { return heavy ? 8192 : 32768; }
 };
 
 /// Runs an elementwise operator over tensors of any strides and dtypes: inputs broadcast to out's
@@ -133,7 +136,7 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
   strided_loop(out, list,
                {detail::chosen_loop<F, R, A...>(),
                 &functor,
-                detail::Heavy<F> ? 8192 : 32768,
+                detail::Heavy<F>,
                 {lane_of<R>, lane_of<A>...},
                 detail::chosen_bf16_loop<F, R, A...>()});
 }

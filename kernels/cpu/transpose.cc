@@ -3,14 +3,26 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "kernels/cpu/streaming.h"
 
 namespace lockstep::cpu {
 
 namespace {
 
-// A block of 16 KB at most stays in the first cache while cache lines on both sides fill up.
-constexpr int64_t kColumns = 64;
-constexpr int64_t kRowBytes = 256;  // of a column of the output, next to each other in the input
+/// A block that stays in the first cache while cache lines on both sides fill up.
+struct BlockShape {
+  int64_t columns;
+  int64_t column_bytes;  ///< of a column of the output, next to each other in the input
+};
+constexpr int64_t kBlockBytes = 32768;
+constexpr BlockShape kPlain = {64, 256};
+
+/// Where no cache holds the tensors: rows of two cache lines, and columns as long as the block
+/// allows.
+constexpr BlockShape streamed_shape(int64_t element_size) {
+  const int64_t columns = std::min(128 / element_size, kPlain.columns);
+  return {columns, std::min<int64_t>(512, kBlockBytes / columns)};
+}
 
 template <class T>
 using Words __attribute__((vector_size(32))) = T;
@@ -152,11 +164,14 @@ void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size
   const int64_t columns = plan.sizes[0];
   const int64_t to_stride = plan.strides[0][dimension];
   const int64_t from_stride = plan.strides[1][0];
-  const int64_t height = kRowBytes / element_size;  // rows of a block
+  // Plain stores are dear here: they would read the output in short runs, pages apart.
+  const bool streamed = worth_streaming(2 * (2 * plan.numel * element_size));
+  const BlockShape shape = streamed ? streamed_shape(element_size) : kPlain;
+  const int64_t height = shape.column_bytes / element_size;  // rows of a block
   const int64_t bands = (rows + height - 1) / height;
   const int64_t grain = std::max<int64_t>(1, 32768 / (height * columns));
   parallel_for(0, outer.numel * bands, grain, [&](int64_t first, int64_t last) {
-    alignas(64) char whole[kRowBytes * kColumns];
+    alignas(64) char whole[kBlockBytes];
     RowWalker walker(outer, first / bands);
     int64_t band = first % bands;
     for (int64_t i = first; i < last; ++i) {
@@ -164,24 +179,34 @@ void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size
       char* to = walker.address(0) + row * to_stride;
       const char* from = walker.address(1) + row * element_size;
       const int64_t count = std::min(height, rows - row);
-      for (int64_t c = 0; c < columns; c += kColumns) {
+      for (int64_t c = 0; c < columns; c += shape.columns) {
         char* const block_to = to + c * element_size;
         const char* const block_from = from + c * from_stride;
-        if (columns - c < kColumns) {
+        if (columns - c < shape.columns) {
           block(block_to, to_stride, block_from, from_stride, count, columns - c);
           break;
         }
         // Through a block without gaps: the output's rows may all fall into one set of the cache,
         // which would lose each line before it is full.
-        const int64_t width = kColumns * element_size;
-        block(whole, width, block_from, from_stride, count, kColumns);
-        copy_rows(block_to, to_stride, whole, width, count, width);
+        const int64_t width = shape.columns * element_size;
+        if (streamed) {
+          fetch_columns(block_from + shape.columns * from_stride, from_stride, shape.columns,
+                        count * element_size);
+        }
+        block(whole, width, block_from, from_stride, count, shape.columns);
+        if (streamed) {
+          for (int64_t r = 0; r < count; ++r)
+            stream(block_to + r * to_stride, whole + r * width, width);
+        } else {
+          copy_rows(block_to, to_stride, whole, width, count, width);
+        }
       }
       if (++band == bands) {
         band = 0;
         walker.next();
       }
     }
+    if (streamed) finish_streaming();
   });
 }
 
