@@ -92,7 +92,7 @@ class ReduceEngine {
     for (int64_t i = 0; i < n; i += kBuffer) {
       const int64_t length = std::min(kBuffer, n - i);
       source.read(at + i * stride * static_cast<int64_t>(source.element), stride, buffer, length);
-      lanes.add(buffer, length);
+      lanes.template add<kPairs>(buffer, length);
     }
   }
 
@@ -173,28 +173,50 @@ class ReduceEngine {
 
   // Columns: neighbours in memory belong to neighbouring results.
 
-  /// joined[i] = join(joined[i], element(i)), a vector at a time.
-  template <class VectorAt, class ScalarAt>
-  static void join_each(C* joined, int64_t n, VectorAt vector, ScalarAt scalar) {
+  // What is read in the type to compute in, or bf16 on the way to it.
+
+  static Vector<C> vector_at(const C* x) { return load_vector(x); }
+  static C scalar_at(const C* x) { return *x; }
+  static Vector<float> vector_at(const BFloat16* x) { return load_widened(x); }
+  static float scalar_at(const BFloat16* x) { return static_cast<float>(*x); }
+
+  /// joined[i] = with(joined[i], at) for i in [0, n), a vector at a time: at(x) is element i of x.
+  template <class With>
+  static void join_each(C* joined, int64_t n, With with) {
     constexpr int64_t kWidth = VectorOf<C>::kWidth;
     int64_t i = 0;
     for (; i + kWidth <= n; i += kWidth) {
-      store_vector(joined + i, Op::join(load_vector(joined + i), vector(i)));
+      store_vector<C>(joined + i, with(load_vector(joined + i), [i](const auto* x) -> Vector<C> {
+                        return vector_at(x + i);
+                      }));
     }
-    for (; i < n; ++i) joined[i] = Op::join(joined[i], scalar(i));
+    for (; i < n; ++i) {
+      joined[i] = with(joined[i], [i](const auto* x) -> C { return scalar_at(x + i); });
+    }
   }
-  static void join_rows(C* joined, const C* a, const C* b, const C* c, const C* d, int64_t n) {
-    const auto all = [&](auto at) {
-      return Op::join(Op::join(at(a), at(b)), Op::join(at(c), at(d)));
-    };
-    join_each(
-        joined, n,
-        [&](int64_t i) -> Vector<C> { return all([i](const C* x) { return load_vector(x + i); }); },
-        [&](int64_t i) -> C { return all([i](const C* x) { return x[i]; }); });
+  template <class T>
+  static void join_row(C* joined, const T* a, int64_t n) {
+    join_each(joined, n, [a](auto sum, auto at) -> decltype(sum) { return Op::join(sum, at(a)); });
   }
-  static void join_row(C* joined, const C* a, int64_t n) {
-    join_each(
-        joined, n, [a](int64_t i) { return load_vector(a + i); }, [a](int64_t i) { return a[i]; });
+  /// The same for four rows. Those of C are joined in pairs first, others one after the other.
+  template <class T>
+  static void join_rows(C* joined, const T* a, const T* b, const T* c, const T* d, int64_t n) {
+    join_each(joined, n, [a, b, c, d](auto sum, auto at) -> decltype(sum) {
+      if constexpr (std::is_same_v<T, C>) {
+        return Op::join(sum, Op::join(Op::join(at(a), at(b)), Op::join(at(c), at(d))));
+      } else {
+        return Op::join(Op::join(Op::join(Op::join(sum, at(a)), at(b)), at(c)), at(d));
+      }
+    });
+  }
+
+  /// Joins rows [first, last) of T, n columns of them: row(i) is where row i starts.
+  template <class T, class Row>
+  static void join_columns(C* joined, Row row, int64_t first, int64_t last, int64_t n) {
+    const auto at = [&](int64_t i) { return reinterpret_cast<const T*>(row(i)); };
+    int64_t i = first;
+    for (; i + 4 <= last; i += 4) join_rows(joined, at(i), at(i + 1), at(i + 2), at(i + 3), n);
+    for (; i < last; ++i) join_row(joined, at(i), n);
   }
 
   /// Joins rows [first, last) of the columns at `base`, n of them.
@@ -205,14 +227,9 @@ class ReduceEngine {
     const auto row = [&](int64_t i) {
       return source.data + (base + offset_at(i, plan.reduced)) * element;
     };
-    if (source.direct) {
-      const auto direct = [&](int64_t i) { return reinterpret_cast<const C*>(row(i)); };
-      int64_t i = first;
-      for (; i + 4 <= last; i += 4) {
-        join_rows(joined, direct(i), direct(i + 1), direct(i + 2), direct(i + 3), n);
-      }
-      for (; i < last; ++i) join_row(joined, direct(i), n);
-      return;
+    if (source.direct) return join_columns<C>(joined, row, first, last, n);
+    if constexpr (std::is_same_v<C, float>) {
+      if (source.dtype == DType::kBF16) return join_columns<BFloat16>(joined, row, first, last, n);
     }
     alignas(32) C buffer[kTile];
     for (int64_t i = first; i < last; ++i) {

@@ -71,7 +71,7 @@ class Lanes {
   template <bool kPairs = false>
   void add(const T* x, int64_t n) {
     int64_t done = 0;
-    if constexpr (kPairs && std::is_same_v<Op, SumOf<T>>) done = add_pairs(x, n);
+    if constexpr (kPairs) done = add_pairs(x, n);
     add_each(
         n, [x](int64_t i) { return load_vector(x + i); }, [x](int64_t i) { return x[i]; }, done);
   }
@@ -79,7 +79,7 @@ class Lanes {
   template <bool kPairs = false>
   void add(const BFloat16* x, int64_t n) requires(std::is_same_v<T, float>) {
     int64_t done = 0;
-    if constexpr (kPairs && std::is_same_v<Op, SumOf<T>>) done = add_pairs(x, n);
+    if constexpr (kPairs) done = add_pairs(x, n);
     add_each(
         n, [x](int64_t i) { return load_widened(x + i); },
         [x](int64_t i) { return static_cast<float>(x[i]); }, done);
@@ -140,6 +140,19 @@ class Lanes {
     for (int k = 0; k < 16; ++k) to[k] = static_cast<float>(x[k]);
 #endif
   }
+  /// Op::join, compiled for such vectors: it is itself for any processor.
+  LS_WIDE_VECTORS_PART static void join_pair(VectorPair<T>& a, const VectorPair<T>& b) {
+    if constexpr (std::is_same_v<Op, SumOf<T>>) {
+      a += b;
+    } else if constexpr (std::is_same_v<Op, ProductOf<T>>) {
+      a *= b;
+    } else if constexpr (std::is_same_v<Op, LargestOf<T>>) {
+      a = ((b > a) | (b != b)) ? b : a;
+    } else {
+      static_assert(std::is_same_v<Op, SmallestOf<T>>);
+      a = ((b < a) | (b != b)) ? b : a;
+    }
+  }
   /// As many of the n elements as fill all lanes; returns their number.
   template <class From>
   LS_WIDE_VECTORS_PART int64_t add_pairs(const From* x, int64_t n) {
@@ -149,9 +162,9 @@ class Lanes {
     int64_t i = 0;
     for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
       load_pair(next, x + i);
-      low += next;
+      join_pair(low, next);
       load_pair(next, x + i + 2 * kWidth);
-      high += next;
+      join_pair(high, next);
     }
     std::memcpy(&vectors_[0], &low, sizeof(low));
     std::memcpy(&vectors_[2], &high, sizeof(high));

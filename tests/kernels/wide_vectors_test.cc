@@ -75,11 +75,14 @@ TEST_F(WideVectors, ChangeNoBitOfADerivative) {
   expect_same_bits<functors::SiluBackward>("silu", grad, x);
 }
 
+template <class Op, class T>
+double joined(const std::vector<T>& x, bool wide) {
+  const auto n = static_cast<int64_t>(x.size());
+  return static_cast<double>(wide ? join_row<Op, true>(x.data(), n) : join_row<Op>(x.data(), n));
+}
 template <class T>
 double row_sum(const std::vector<T>& x, bool wide) {
-  const auto n = static_cast<int64_t>(x.size());
-  return static_cast<double>(wide ? join_row<SumOf<T>, true>(x.data(), n)
-                                  : join_row<SumOf<T>>(x.data(), n));
+  return joined<SumOf<T>>(x, wide);
 }
 
 TEST_F(WideVectors, ChangeNoBitOfASum) {
@@ -106,6 +109,31 @@ TEST_F(WideVectors, ChangeNoBitOfASum) {
     of_floats.add(converted.data(), static_cast<int64_t>(n));
     EXPECT_EQ(wide.total(), narrow.total()) << n;
     EXPECT_EQ(wide.total(), of_floats.total()) << n;
+  }
+}
+
+template <class Op>
+void expect_same_join(const std::vector<typename Op::Element>& x) {
+  const auto bits = [&](bool wide) { return std::bit_cast<uint64_t>(joined<Op>(x, wide)); };
+  EXPECT_EQ(bits(true), bits(false)) << x.size();
+}
+
+TEST_F(WideVectors, ChangeNoBitOfTheLargestTheSmallestAndAProduct) {
+  const std::vector<float> all = numbers();
+  for (size_t n = 1; n < all.size(); n += n < 200 ? 1 : 251) {
+    // NaN, infinities and zeros of both signs are in the longest alone.
+    const std::vector<float> x(all.rbegin(), all.rbegin() + static_cast<int64_t>(n));
+    expect_same_join<LargestOf<float>>(x);
+    expect_same_join<SmallestOf<float>>(x);
+    expect_same_join<ProductOf<float>>(x);
+    const std::vector<int64_t> integers(x.begin(), x.end());
+    expect_same_join<LargestOf<int64_t>>(integers);
+    expect_same_join<SmallestOf<int64_t>>(integers);
+  }
+  for (size_t first = 0; first < 7; ++first) {
+    const std::vector<float> x(all.begin() + static_cast<int64_t>(first), all.end());
+    expect_same_join<LargestOf<float>>(x);
+    expect_same_join<SmallestOf<float>>(x);
   }
 }
 
