@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "core/library.h"
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
+#include "kernels/cpu/streaming.h"
+#include "kernels/cpu/wide_vectors.h"
 #include "kernels/norm_rows.h"
 
 namespace lockstep::cpu {
@@ -22,10 +25,10 @@ struct Statistics {
   C rstd;
 };
 
-/// kCentre: layer norm, else root mean square norm.
-template <bool kCentre, class C>
+/// kCentre: layer norm, else root mean square norm. kPairs as in Lanes.
+template <bool kCentre, bool kPairs = false, class C>
 Statistics<C> statistics_of(const C* x, int64_t n, double eps) {
-  const C mean = kCentre && n > 0 ? join_row<SumOf<C>>(x, n) / static_cast<C>(n) : C(0);
+  const C mean = kCentre && n > 0 ? join_row<SumOf<C>, kPairs>(x, n) / static_cast<C>(n) : C(0);
   double squares = 0;
   for (int64_t i = 0; i < n; i += kLaneBlock) {
     Lanes<SumOf<C>> lanes;
@@ -101,28 +104,61 @@ void write_statistic(const Out& to, int64_t row, ComputeType<T> value) {
   }
 }
 
+/// What the threads share out: rows of n elements.
+template <class T>
+struct ForwardRows {
+  T* y;
+  const T* x;
+  const ComputeType<T>* weight;  ///< null when absent, as bias
+  const ComputeType<T>* bias;
+  const Out* mean;  ///< may be null
+  const Out* rstd;
+  int64_t n;
+  double eps;
+  bool streamed;
+};
+
+template <bool kCentre, bool kPairs, class T>
+void some_rows(const ForwardRows<T>& all, int64_t first, int64_t last) {
+  using C = ComputeType<T>;
+  const int64_t n = all.n;
+  const auto x_buffer = row_buffer<T>(n), y_buffer = row_buffer<T>(n);
+  std::vector<T> target(all.streamed ? static_cast<size_t>(n) : 0);
+  for (int64_t row = first; row < last; ++row) {
+    const T* from = all.x + row * n;
+    T* to = all.streamed ? target.data() : all.y + row * n;
+    const C* x = read_row(from, n, x_buffer.get());
+    C* y = row_target<T>(to, y_buffer.get());
+    const Statistics<C> s = statistics_of<kCentre, kPairs>(x, n, all.eps);
+    if (all.mean != nullptr) write_statistic<T>(*all.mean, row, s.mean);
+    write_statistic<T>(*all.rstd, row, s.rstd);
+    fetching_next_row(from, n, [&](int64_t i, int64_t count) {
+      normalise<kCentre>(y + i, x + i, all.weight != nullptr ? all.weight + i : nullptr,
+                         all.bias != nullptr ? all.bias + i : nullptr, count, s);
+    });
+    finish_row<T>(to, y, n);
+    if (all.streamed) stream(all.y + row * n, to, n * static_cast<int64_t>(sizeof(T)));
+  }
+  if (all.streamed) finish_streaming();
+}
+template <bool kCentre, class T>
+LS_WIDE_VECTORS void wide_some_rows(const ForwardRows<T>& all, int64_t first, int64_t last) {
+  some_rows<kCentre, LS_HAVE_WIDE_VECTORS != 0>(all, first, last);
+}
+
 template <bool kCentre>
 void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
              IntList normalized_shape, const In& weight, const In& bias, double eps) {
   const int64_t n = norm_row_length(input, normalized_shape);
   with_floating_type(input.dtype, [&]<class T>() {
-    using C = ComputeType<T>;
     const Parameter<T> scale(weight), shift(bias);
-    const int64_t rows = rstd.numel;
-    parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)),
-                 [&](int64_t first, int64_t last) {
-                   const auto x_buffer = row_buffer<T>(n), y_buffer = row_buffer<T>(n);
-                   for (int64_t row = first; row < last; ++row) {
-                     const C* x = read_row(input.data<T>() + row * n, n, x_buffer.get());
-                     T* to = out.data<T>() + row * n;
-                     C* y = row_target<T>(to, y_buffer.get());
-                     const Statistics<C> s = statistics_of<kCentre>(x, n, eps);
-                     if (mean != nullptr) write_statistic<T>(*mean, row, s.mean);
-                     write_statistic<T>(rstd, row, s.rstd);
-                     normalise<kCentre>(y, x, scale.data(), shift.data(), n, s);
-                     finish_row<T>(to, y, n);
-                   }
-                 });
+    const bool streamed = out.address != input.address &&
+                          worth_streaming(2 * out.numel * static_cast<int64_t>(sizeof(T)));
+    const ForwardRows<T> all{
+        out.data<T>(), input.data<T>(), scale.data(), shift.data(), mean, &rstd, n, eps, streamed};
+    const auto some = for_this_cpu(&wide_some_rows<kCentre, T>, &some_rows<kCentre, false, T>);
+    parallel_for(0, rstd.numel, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)),
+                 [&](int64_t first, int64_t last) { some(all, first, last); });
   });
 }
 

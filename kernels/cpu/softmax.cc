@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/exp_row.h"
+#include "kernels/cpu/streaming.h"
 #include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kGrain = 8192;   // elements worth a thread
 constexpr int64_t kColumns = 128;  // lines worked on together where they lie side by side
+constexpr int64_t kTile = 262144;  // elements of such lines that stay in the second cache
 
 /// A contiguous tensor seen as [outer, n, inner] around the dimension that is normalised.
 struct Lines {
@@ -30,7 +32,7 @@ struct Lines {
   int64_t inner = 1;
 };
 
-/// `width` lines side by side in memory, `stride` apart from one element to the next.
+/// `width` lines side by side in memory, `stride` apart from one element to the next. y may be a.
 template <class C>
 struct Columns {
   C* y;
@@ -83,16 +85,20 @@ struct Softmax {
   static void bf16_row(BFloat16* y, const BFloat16* x, float* buffer, int64_t n) {
     const float largest = largest_of_row(x, n);
     if (fill_unless_finite(y, n, largest)) return;
-    for (int64_t i = 0; i < n; ++i) {
-      buffer[i] = exp_of_negative(static_cast<float>(x[i]) - largest);
-    }
+    fetching_next_row(x, n, [&](int64_t first, int64_t count) {
+      for (int64_t i = first; i < first + count; ++i) {
+        buffer[i] = exp_of_negative(static_cast<float>(x[i]) - largest);
+      }
+    });
     const float scale = 1.0F / join_row<SumOf<float>, kPairs>(buffer, n);
     for (int64_t i = 0; i < n; ++i) y[i] = BFloat16(buffer[i] * scale);
   }
-  template <class C>
+  template <bool kPairs, class C>
   static void row(C* y, const C* x, const C*, int64_t n) {
-    exp_row(y, x, n, join_row<LargestOf<C>>(x, n));
-    const C scale = C(1) / join_row<SumOf<C>>(y, n);
+    const C largest = join_row<LargestOf<C>, kPairs>(x, n);
+    fetching_next_row(
+        x, n, [&](int64_t first, int64_t count) { exp_row(y + first, x + first, count, largest); });
+    const C scale = C(1) / join_row<SumOf<C>, kPairs>(y, n);
     for (int64_t i = 0; i < n; ++i) y[i] *= scale;
   }
   template <class C>
@@ -129,19 +135,23 @@ struct LogSoftmax {
       sum += static_cast<double>(join_row<SumOf<float>, kPairs>(buffer, length));
     }
     const float rest = elementary::log(static_cast<float>(sum));
+    fetching_next_row(x, n, [&](int64_t first, int64_t count) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      y[i] = BFloat16((static_cast<float>(x[i]) - largest) - rest);
-    }
+      for (int64_t i = first; i < first + count; ++i) {
+        y[i] = BFloat16((static_cast<float>(x[i]) - largest) - rest);
+      }
+    });
   }
-  template <class C>
+  template <bool kPairs, class C>
   static void row(C* y, const C* x, const C*, int64_t n) {
     LogSumExp<C> total;
-    total.add(x, n);
+    total.template add<kPairs>(x, n);
     // In two steps: their sum would lose digits where it is large beside the spread of x.
     const C shift = total.shift(), rest = total.log_rest();
+    fetching_next_row(x, n, [&](int64_t first, int64_t count) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - rest;
+      for (int64_t i = first; i < first + count; ++i) y[i] = (x[i] - shift) - rest;
+    });
   }
   template <class C>
   static void columns(const Columns<C>& c) {
@@ -161,7 +171,7 @@ struct LogSoftmax {
 };
 
 struct SoftmaxBackward {
-  template <class C>
+  template <bool kPairs, class C>
   static void row(C* dx, const C* g, const C* y, int64_t n) {
     double along = 0;
     for (int64_t i = 0; i < n; i += kLaneBlock) {
@@ -191,9 +201,9 @@ struct SoftmaxBackward {
 };
 
 struct LogSoftmaxBackward {
-  template <class C>
+  template <bool kPairs, class C>
   static void row(C* dx, const C* g, const C* y, int64_t n) {
-    const C total = join_row<SumOf<C>>(g, n);
+    const C total = join_row<SumOf<C>, kPairs>(g, n);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) dx[i] = g[i] - elementary::exp(y[i]) * total;
   }
@@ -235,6 +245,7 @@ struct LineRange {
   To* y;
   const From* a;
   const From* b;  ///< null for a forward
+  bool streamed;
 };
 
 template <class Work>
@@ -242,41 +253,69 @@ concept ReadsBFloat16 = requires(BFloat16* y, const BFloat16* x, float* buffer, 
   Work::template bf16_row<false>(y, x, buffer, n);
 };
 
+template <class To, class From>
+inline constexpr bool kDirect =
+    std::is_same_v<To, ComputeType<From>>&& std::is_same_v<From, ComputeType<From>>;
+
+template <class Work, class To, class From, bool kPairs>
+void some_rows(const LineRange<To, From>& all, int64_t first, int64_t last) {
+  using C = ComputeType<From>;
+  const int64_t n = all.lines.n;
+  std::vector<C> buffers(kDirect<To, From> ? 0 : static_cast<size_t>(3 * n));
+  std::vector<To> target(all.streamed ? static_cast<size_t>(n) : 0);
+  for (int64_t i = first; i < last; ++i) {
+    const From* a = all.a + i * n;
+    const From* b = all.b != nullptr ? all.b + i * n : nullptr;
+    To* const y = all.streamed ? target.data() : all.y + i * n;
+    if constexpr (kDirect<To, From>) {
+      Work::template row<kPairs>(y, a, b, n);
+    } else if constexpr (ReadsBFloat16<Work> && std::is_same_v<To, BFloat16>) {
+      Work::template bf16_row<kPairs>(y, a, buffers.data(), n);
+    } else {
+      C* const wide_y = buffers.data() + 2 * n;
+      const C* const wide_b = b != nullptr ? read_row(b, n, buffers.data() + n) : nullptr;
+      Work::template row<kPairs>(wide_y, read_row(a, n, buffers.data()), wide_b, n);
+      for (int64_t k = 0; k < n; ++k) y[k] = convert<To>(wide_y[k]);
+    }
+    if (all.streamed) stream(all.y + i * n, y, n * static_cast<int64_t>(sizeof(To)));
+  }
+}
+
+/// Copies tiles to where they lie densely: the rows of a tile may all fall into a few sets of the
+/// cache.
+template <class Work, class To, class From>
+void some_tiles(const LineRange<To, From>& all, int64_t first, int64_t last) {
+  using C = ComputeType<From>;
+  const int64_t n = all.lines.n, stride = all.lines.inner, width = all.width;
+  std::vector<C> buffers(static_cast<size_t>((all.b != nullptr ? 2 : 1) * n * width));
+  C* const a = buffers.data();
+  C* const b = a + n * width;
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t column = i % all.tiles * width;
+    const int64_t at = i / all.tiles * n * stride + column;
+    const int64_t count = std::min(width, stride - column);
+    convert_tile(a, width, all.a + at, stride, n, count);
+    if (all.b != nullptr) convert_tile(b, width, all.b + at, stride, n, count);
+    Work::columns(Columns<C>{a, a, b, n, count, width});
+    if (std::is_same_v<To, C> && all.streamed) {
+      for (int64_t k = 0; k < n; ++k) {
+        stream(all.y + at + k * stride, a + k * width, count * static_cast<int64_t>(sizeof(To)));
+      }
+    } else {
+      convert_tile(all.y + at, stride, a, width, n, count);
+    }
+  }
+}
+
 /// `kPairs`: compiled for wide vectors, see Lanes.
 template <class Work, class To, class From, bool kPairs>
 void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
-  using C = ComputeType<From>;
-  constexpr bool kDirect = std::is_same_v<To, C> && std::is_same_v<From, C>;
-  const auto& [lines, width, tiles, y, a, b] = all;
-  const int64_t n = lines.n;
-  const auto work = [&](const Columns<C>& c) {
-    lines.inner == 1 ? Work::row(c.y, c.a, c.b, n) : Work::columns(c);
-  };
-  std::vector<C> buffers(kDirect ? 0 : static_cast<size_t>(3 * n * width));
-  if constexpr (ReadsBFloat16<Work> && std::is_same_v<To, BFloat16>) {
-    if (lines.inner == 1) {
-      for (int64_t i = first; i < last; ++i) {
-        Work::template bf16_row<kPairs>(y + i * n, a + i * n, buffers.data(), n);
-      }
-      return;
-    }
+  if (all.lines.inner == 1) {
+    some_rows<Work, To, From, kPairs>(all, first, last);
+  } else {
+    some_tiles<Work>(all, first, last);
   }
-  for (int64_t i = first; i < last; ++i) {
-    const int64_t column = i % tiles * width;
-    const int64_t at = i / tiles * n * lines.inner + column;
-    const int64_t count = std::min(width, lines.inner - column);
-    if constexpr (kDirect) {
-      work({y + at, a + at, b != nullptr ? b + at : nullptr, n, count, lines.inner});
-    } else {
-      C* const a_tile = buffers.data();
-      C* const b_tile = a_tile + n * width;
-      C* const y_tile = b_tile + n * width;
-      convert_tile(a_tile, width, a + at, lines.inner, n, count);
-      if (b != nullptr) convert_tile(b_tile, width, b + at, lines.inner, n, count);
-      work({y_tile, a_tile, b_tile, n, count, width});
-      convert_tile(y + at, lines.inner, y_tile, width, n, count);
-    }
-  }
+  if (all.streamed) finish_streaming();
 }
 template <class Work, class To, class From>
 LS_WIDE_VECTORS void some_lines_wide(const LineRange<To, From>& all, int64_t first, int64_t last) {
@@ -291,9 +330,20 @@ void each_line(const Out& out, const In& first_in, const In* second_in, int64_t 
   const From* b = second_in != nullptr ? second_in->data<From>() : nullptr;
   To* y = out.data<To>();
   const int64_t n = lines.n;
-  const int64_t width = std::min(kColumns, lines.inner);
+  constexpr int64_t kLeast = 16;
+  const int64_t most =
+      std::clamp(kTile / std::max<int64_t>(n, 1) / kLeast * kLeast, kLeast, kColumns);
+  const int64_t width = std::min(most, lines.inner);
   const int64_t tiles = (lines.inner + width - 1) / width;
-  const LineRange<To, From> all{lines, width, tiles, y, a, b};
+  const auto bytes = [](const TensorArg& x) {
+    return x.numel * static_cast<int64_t>(lockstep::size_of(x.dtype));
+  };
+  const bool in_place = out.address == first_in.address ||
+                        (second_in != nullptr && out.address == second_in->address);
+  const bool streamed =
+      !in_place && worth_streaming(bytes(out) + bytes(first_in) +
+                                   (second_in != nullptr ? bytes(*second_in) : 0));
+  const LineRange<To, From> all{lines, width, tiles, y, a, b, streamed};
   const auto work =
       for_this_cpu(&some_lines_wide<Work, To, From>, &some_lines<Work, To, From, false>);
   parallel_for(0, lines.outer * tiles, std::max<int64_t>(1, kGrain / (n * width)),
