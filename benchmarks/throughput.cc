@@ -44,11 +44,13 @@ struct Row {
 
 class Bench {
  public:
-  Bench(DType dtype, int rounds) : dtype_(dtype), rounds_(rounds) {}
+  Bench(DType dtype, int rounds, std::string only)
+      : dtype_(dtype), rounds_(rounds), only_(std::move(only)) {}
 
   /// Calls an operator with arguments in schema order; those left out take their defaults.
   void add(const std::string& row, std::string_view op_name, std::vector<Value> arguments,
            int64_t elements_moved) {
+    if (row.find(only_) == std::string::npos) return;
     const Operator& op = dispatcher().find(op_name);
     const std::vector<Argument>& schema = op.schema().arguments;
     const bool has_out = op.form() == OpForm::kOut;
@@ -75,6 +77,7 @@ class Bench {
  private:
   DType dtype_;
   int rounds_;
+  std::string only_;
   std::vector<Row> rows_;
 };
 
@@ -92,8 +95,8 @@ double plain_sum_seconds(int rounds, int64_t bytes) {
   });
 }
 
-std::vector<Row> measure(DType dtype, int rounds) {
-  Bench bench(dtype, rounds);
+std::vector<Row> measure(DType dtype, int rounds, const std::string& only) {
+  Bench bench(dtype, rounds, only);
   const int64_t n = kSide * kSide;
   const int64_t bytes = n * static_cast<int64_t>(size_of(dtype));
   bench.push("plain a + b", plain_sum_seconds(rounds, bytes), 3 * bytes);
@@ -133,16 +136,18 @@ int run(int argc, char** argv) {
   int rounds = 9;
   int threads = num_threads();
   bool json = false;
+  std::string only;
   app.add_option("--rounds", rounds, "Rounds, of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--threads", threads, "Kernel threads")->check(CLI::Range(1, 4096));
+  app.add_option("--only", only, "Only rows whose name contains this");
   app.add_flag("--json", json, "Print an object of milliseconds instead of lines");
   CLI11_PARSE(app, argc, argv);
   set_num_threads(threads);
   nlohmann::ordered_json result = nlohmann::ordered_json::object();
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const std::vector<Row> rows = measure(dtype, rounds);
+    const std::vector<Row> rows = measure(dtype, rounds, only);
     for (const Row& row : rows) {
       result[to_string(dtype)][row.name] = row.ms;
       if (json) continue;

@@ -128,15 +128,15 @@ void some_rows(const ForwardRows<T>& all, int64_t first, int64_t last) {
     const T* from = all.x + row * n;
     T* to = all.streamed ? target.data() : all.y + row * n;
     const C* x = read_row(from, n, x_buffer.get());
-    C* y = row_target<T>(to, y_buffer.get());
     const Statistics<C> s = statistics_of<kCentre, kPairs>(x, n, all.eps);
     if (all.mean != nullptr) write_statistic<T>(*all.mean, row, s.mean);
     write_statistic<T>(*all.rstd, row, s.rstd);
     fetching_next_row(from, n, [&](int64_t i, int64_t count) {
-      normalise<kCentre>(y + i, x + i, all.weight != nullptr ? all.weight + i : nullptr,
+      C* y = row_target<T>(to + i, y_buffer.get());
+      normalise<kCentre>(y, x + i, all.weight != nullptr ? all.weight + i : nullptr,
                          all.bias != nullptr ? all.bias + i : nullptr, count, s);
+      finish_row<T>(to + i, y, count);
     });
-    finish_row<T>(to, y, n);
     if (all.streamed) stream(all.y + row * n, to, n * static_cast<int64_t>(sizeof(T)));
   }
   if (all.streamed) finish_streaming();
