@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "core/dtype.h"
 #include "kernels/cpu/wide_vectors.h"
@@ -110,9 +111,7 @@ class Lanes {
       d = Op::join(
           d, numbered() >= static_cast<Integer>(kWidth - (n - i)) ? vector(n - kWidth) : none);
     } else if (i < n) {
-      alignas(32) T few[kWidth];
-      for (int64_t k = 0; k < kWidth; ++k) few[k] = k < n ? scalar(k) : Op::identity();
-      d = Op::join(d, load_vector(few));
+      d = Op::join(d, few(n, scalar, std::make_index_sequence<kWidth>()));
     }
     vectors_[0] = a, vectors_[1] = b, vectors_[2] = c, vectors_[3] = d;
   }
@@ -156,6 +155,7 @@ class Lanes {
   /// As many of the n elements as fill all lanes; returns their number.
   template <class From>
   LS_WIDE_VECTORS_PART int64_t add_pairs(const From* x, int64_t n) {
+    if (n < 4 * kWidth) return 0;
     VectorPair<T> low, high, next;
     load_pair(low, reinterpret_cast<const T*>(&vectors_[0]));
     load_pair(high, reinterpret_cast<const T*>(&vectors_[2]));
@@ -174,6 +174,12 @@ class Lanes {
   static constexpr int64_t kWidth = VectorOf<T>::kWidth;
   using Integer = typename VectorOf<T>::Integer;
 
+  /// Elements [0, n) of less than a vector. Not through memory: a vector that is read right after
+  /// its parts were written waits for them.
+  template <class ScalarAt, size_t... k>
+  static Vector<T> few(int64_t n, ScalarAt scalar, std::index_sequence<k...>) {
+    return Vector<T>{(static_cast<int64_t>(k) < n ? scalar(k) : Op::identity())...};
+  }
   /// 0, 1, 2, ...
   static typename VectorOf<T>::integers numbered() {
     typename VectorOf<T>::integers numbers{};
