@@ -128,6 +128,11 @@ Tensor attention_body(const Tensor& query, const Tensor& key, const Tensor& valu
   LS_CHECK(!(attn_mask && is_causal), ShapeError,
            "[scaled_dot_product_attention] attn_mask and is_causal exclude each other: expected "
            "one. Write the causal part into the mask.");
+  LS_CHECK(!attn_mask || is_floating(attn_mask->dtype()) || attn_mask->dtype() == DType::kBool,
+           DTypeError,
+           "[scaled_dot_product_attention] expected an attn_mask of bool or floating numbers, got "
+           "{}. Cast it with to(dtype).",
+           to_string(attn_mask->dtype()));
   if (!is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)) {
     return std::get<0>(_scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p,
                                                           is_causal, {}, scale, enable_gqa));

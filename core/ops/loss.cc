@@ -74,7 +74,13 @@ Tensor with_probabilities(const Tensor& self, const Tensor& target, OptionalTens
   LS_CHECK(same(self.sizes(), target.sizes()), ShapeError,
            "[cross_entropy_loss] probabilities need the shape of the scores: expected {}, got {}.",
            self.shape(), target.shape());
+  LS_CHECK(reduction >= 0 && reduction <= 2, ShapeError,
+           "[cross_entropy_loss] expected reduction 0 (none), 1 (mean) or 2 (sum), got {}.",
+           reduction);
   const int64_t dim = class_dim(self);
+  LS_CHECK(!weight || (weight->dim() == 1 && weight->size(0) == self.size(dim)), ShapeError,
+           "[cross_entropy_loss] expected a weight for each of {} classes, got shape {}.",
+           self.size(dim), weight->shape());
   const double classes = static_cast<double>(self.size(dim));
   Tensor terms = log_softmax(self, dim);
   terms = terms * (label_smoothing > 0 ? target * (1 - label_smoothing) + label_smoothing / classes

@@ -101,6 +101,12 @@ TEST_F(Attention, PartsOfAJointProjectionAreReadInPlace) {
                math(parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), {}, true));
 }
 
+TEST_F(Attention, AMaskOfIntegersIsRefused) {
+  const Tensor x = random({2, 3, 8});
+  const Tensor mask = ones({3, 3}, {DType::kI64});
+  EXPECT_THROW(scaled_dot_product_attention(x, x, x, mask), DTypeError);
+}
+
 TEST_F(Attention, BatchesAndHeadsMayBeEmpty) {
   for (const bool causal : {false, true}) {
     const Tensor none = random({0, 3, 8});

@@ -194,6 +194,11 @@ TEST(CrossEntropy, MistakesAreNamed) {
   expect_error<ShapeError>(
       [&] { cross_entropy_loss(x, targets({2}, 3), {}, Reduction::kMean, -100, 1.5); },
       "label_smoothing", "1.5");
+  expect_error<ShapeError>([&] { cross_entropy_loss(x, softmax(x, 1), ones({2})); },
+                           "a weight for each of 3 classes", "[2]");
+  expect_error<ShapeError>(
+      [&] { cross_entropy_loss(x, softmax(x, 1), {}, static_cast<Reduction>(3)); },
+      "expected reduction 0", "got 3");
 }
 
 TEST(L1Loss, OfIntegersIsOneAndHasNoMean) {
