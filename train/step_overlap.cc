@@ -28,12 +28,13 @@ StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds) {
   step.backward_end = seconds_between(start, times.backward_ended());
   step.exposed = times.exposed_seconds();
   // One that was begun while the host waited for the step before has longer been under way.
-  step.seconds = std::max(seconds, step.backward_end + step.exposed);
+  step.seconds = std::max(seconds, step.backward_end);
   for (const dist::BucketTimes& bucket : times.buckets()) {
     step.bytes.push_back(bucket.bytes);
     step.ready.push_back(seconds_between(start, bucket.ready));
     step.launched.push_back(seconds_between(start, bucket.launched));
     step.done.push_back(seconds_between(start, bucket.done));
+    step.seconds = std::max(step.seconds, step.done.back());
   }
   return step;
 }
