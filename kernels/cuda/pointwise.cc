@@ -66,54 +66,52 @@ std::optional<DType> dense_dtype(const PointwiseKernel& kernel, const PointwiseO
   return element;
 }
 
-/// Whether operand `o` can be read in packs, `count` elements each, along dimension 0: its rows, or
-/// its only one, begin where a pack may.
-bool lies_in_packs(const StridedPlan& plan, int o, int64_t element, int64_t count) {
-  const auto fits = [&](int64_t bytes) { return bytes % (element * count) == 0; };
-  return plan.strides[o][0] == element &&
-         fits(static_cast<int64_t>(reinterpret_cast<uintptr_t>(plan.address[o]))) &&
-         std::all_of(plan.strides[o] + 1, plan.strides[o] + plan.rank, fits);
+/// Whether operand `o` can be read in packs of `bytes`, a power of two, along dimension 0: its
+/// rows, or its only one, begin where a pack may.
+bool lies_in_packs(const StridedPlan& plan, int o, int64_t element, int64_t bytes) {
+  if (plan.strides[o][0] != element) return false;
+  auto bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(plan.address[o]));
+  for (int d = 1; d < plan.rank; ++d) bits |= plan.strides[o][d];
+  return (bits & (bytes - 1)) == 0;
 }
 
-/// How the dense kernels take the plan, and which of them; nothing where they do not.
-struct DenseLaunch {
-  Kernel kernel;
-  DType dtype;
-  DensePointwise params;
-};
-std::optional<DenseLaunch> dense_launch(const PointwiseKernel& kernel, const StridedPlan& plan,
-                                        const PointwiseOperands& operands) {
-  if (!kernel.has_dense) return std::nullopt;
-  DensePointwise params{};
-  params.operands = operands;
+/// Fills in how the dense kernels take the plan, and says which of them; none where they do not.
+/// Sets the elements that a block makes at a time.
+Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DensePointwise& params,
+                  int64_t& per_block) {
+  if (!kernel.has_dense) return {};
+  const PointwiseOperands& operands = params.operands;
   params.numel = plan.numel;
-  for (int o = 1; o < plan.operands; ++o) {
-    params.is_single[o] = std::all_of(plan.strides[o], plan.strides[o] + plan.rank,
-                                      [](int64_t stride) { return stride == 0; });
+  for (int o = 0; o < plan.operands; ++o) {
+    int64_t bits = o == 0 ? 1 : 0;
+    for (int d = 0; d < plan.rank; ++d) bits |= plan.strides[o][d];
+    params.is_single[o] = bits == 0;
+    params.repeats[o] = plan.strides[o][0] == 0;
   }
   const std::optional<DType> dtype = dense_dtype(kernel, operands, params.is_single, plan.operands);
   const Kernel chosen = dtype == DType::kF32    ? kernel.dense_f32
                         : dtype == DType::kBF16 ? kernel.dense_bf16
                         : dtype == DType::kF16  ? kernel.dense_f16
                                                 : Kernel();
-  if (chosen.number() == 0) return std::nullopt;
-  const int64_t count = 16 / static_cast<int64_t>(size_of(*dtype));
+  if (chosen.number() == 0) return {};
+  const int64_t count = *dtype == DType::kF32 ? 4 : 8;  // 16 bytes
   for (int o = 0; o < plan.operands; ++o) {
-    if (params.is_single[o]) continue;
-    params.repeats[o] = plan.strides[o][0] == 0;
     const auto element = static_cast<int64_t>(size_of(operands.dtype[o]));
-    if (!params.repeats[o] && !lies_in_packs(plan, o, element, count)) return std::nullopt;
+    const bool packs = !params.is_single[o] && !params.repeats[o];
+    if (packs && !lies_in_packs(plan, o, element, element * count)) return {};
   }
+  if (params.repeats[0]) return {};
+  per_block = kThreads * dense_elements_of_thread(*dtype);
   params.rank = plan.rank - 1;
-  if (params.rank == 0) return DenseLaunch{chosen, *dtype, params};
+  if (params.rank == 0) return chosen;
   const bool in_packs = plan.sizes[0] % count == 0 && plan.numel / count < kMostElements;
-  if (params.rank > DensePointwise::kMaxRank || !in_packs) return std::nullopt;
+  if (params.rank > DensePointwise::kMaxRank || !in_packs) return {};
   params.row = Divider(static_cast<uint32_t>(plan.sizes[0] / count));
   for (int d = 0; d < params.rank; ++d) {
     params.sizes[d] = Divider(static_cast<uint32_t>(plan.sizes[d + 1]));
     for (int o = 0; o < plan.operands; ++o) params.strides[o][d] = plan.strides[o][d + 1];
   }
-  return DenseLaunch{chosen, *dtype, params};
+  return chosen;
 }
 
 void launch_strided(Kernel kernel, const StridedPlan& plan, const PointwiseOperands& operands) {
@@ -201,14 +199,14 @@ void pointwise(const PointwiseKernel& kernel, const Out& out,
   std::ranges::transform(inputs, tensors.begin(), &PointwiseInput::tensor);
   StridedPlan plan;
   make_plan(plan, out, std::span(tensors.data(), inputs.size()));
-  const PointwiseOperands operands = operands_of(plan, out, inputs, functor);
-  if (const std::optional<DenseLaunch> dense = dense_launch(kernel, plan, operands)) {
-    const int64_t per_block = kThreads * dense_elements_of_thread(dense->dtype);
-    launch(dense->kernel,
-           {.blocks = {blocks_for(plan.numel, per_block), 1, 1}, .threads = kThreads},
-           dense->params);
+  DensePointwise params;
+  params.operands = operands_of(plan, out, inputs, functor);
+  int64_t per_block = 0;
+  if (const Kernel dense = plan_dense(kernel, plan, params, per_block); dense.number() != 0) {
+    launch(dense, {.blocks = {blocks_for(plan.numel, per_block), 1, 1}, .threads = kThreads},
+           params);
   } else {
-    launch_parts(kernel.strided, plan, operands);
+    launch_parts(kernel.strided, plan, params.operands);
   }
 }
 
