@@ -15,6 +15,7 @@
 #include "core/memory/counts.h"
 #include "core/memory/heap.h"
 #include "core/memory/history.h"
+#include "core/memory/poison.h"
 
 namespace lockstep {
 
@@ -84,6 +85,10 @@ struct CachingAllocator::State {
     chunk->module = current_module().empty() ? nullptr : current_module_interned();
     chunk->phase = current_phase();
     chunk->handle += Chunk::kLoan;
+    if (poisons) {
+      unpoison(chunk->address, bytes);
+      poison(chunk->address + bytes, chunk->size - bytes);
+    }
     heap.counts.add(chunk->size, bytes, small);
     publish_if_due(heap);
     return block_of(chunk);
@@ -102,6 +107,14 @@ struct CachingAllocator::State {
   }
   Block allocate_slowly(Heap& heap, size_t bytes);
   void free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept;
+  /// Nobody may touch a chunk that was given back, unless a graph may replay on it.
+  void close(const Heap& heap, const Chunk* chunk) const noexcept {
+    if (poisons && heap.pool == 0) poison(chunk->address, chunk->size);
+  }
+  /// Before memory leaves for the driver: others may get the addresses.
+  void open(uintptr_t address, size_t bytes) const noexcept {
+    if (poisons) unpoison(address, bytes);
+  }
   /// The chunk may serve its stream again.
   void complete(Heap& heap, Chunk* chunk) noexcept;
   /// The record that `block` names, which may be on loan to another by now; null if there is none.
@@ -190,6 +203,7 @@ struct CachingAllocator::State {
   DeviceMemory& memory;
   const bool synchronous;  ///< streams are done when a call returns
   const bool addressless;  ///< blocks have no addresses
+  const bool poisons;      ///< see poison.h; only where work is done when it has been queued
   std::atomic<const AllocatorOptions*> options;
   std::atomic<uint32_t> watches = 0;
   std::atomic<bool> has_several_heaps = false;

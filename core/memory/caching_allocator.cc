@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/device_runtime.h"
+#include "core/environment_flag.h"
 #include "core/memory/allocator_state.h"
 #include "core/operator.h"
 #include "core/stream_sanitizer.h"
@@ -47,7 +48,10 @@ CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMem
       device(device),
       memory(memory),
       synchronous(device_runtime(device.type) == nullptr),
-      addressless(device.type == DeviceType::kMeta) {
+      addressless(device.type == DeviceType::kMeta),
+      poisons(kCanPoison && !addressless &&
+              (synchronous || (device.type == DeviceType::kCUDA &&
+                               environment_flag("CUDA_LAUNCH_BLOCKING")))) {
   check_allocator_options(wanted, "options");
   all_options.push_back(std::make_unique<const AllocatorOptions>(std::move(wanted)));
   options = all_options.back().get();
@@ -59,9 +63,11 @@ CachingAllocator::State::~State() {
     for (const auto& segment : heap->segments()) {
       void* const address = reinterpret_cast<void*>(segment->address);
       if (!segment->is_range()) {
+        open(segment->address, segment->size);
         memory.release(address, segment->size);
         continue;
       }
+      open(segment->address, segment->granules.size() * segment->granularity);
       std::vector<Granule> granules;
       for (size_t i = 0; i < segment->granules.size(); ++i) {
         if (!segment->is_mapped(i)) continue;
@@ -215,6 +221,7 @@ void CachingAllocator::free(const Block& block) noexcept {
   }
   heap.counts.remove(chunk->size, chunk->requested, chunk->small);
   state.publish_if_due(heap);
+  state.close(heap, chunk);
   heap.put(chunk);
   heap.lock.unlock();
 }
@@ -263,6 +270,7 @@ void CachingAllocator::State::complete(Heap& heap, Chunk* chunk) noexcept {
   chunk->watched = false;
   const StepPlanner::Ticket ticket = std::exchange(chunk->ticket, {});
   if (ticket.index >= 0 && heap.planner != nullptr) heap.planner->free(ticket);
+  close(heap, chunk);
   if (chunk->planned) {
     chunk->planned = false;
     std::erase(heap.planned, chunk);

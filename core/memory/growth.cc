@@ -176,7 +176,8 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
     if (moved > 0) wait_for(heap.stream, "memory that it used is moved");
     for (const Chunk* chunk : emptied) {
       ++driver_frees;
-      memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
+      open(chunk->address, chunk->size);
+    memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
       note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap);
     }
     mapped = map_runs(range, runs, granules);
@@ -268,6 +269,7 @@ size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
   size_t released = 0;
   for (const Chunk* chunk : chunks) {
     ++driver_frees;
+    open(chunk->address, chunk->size);
     memory.release(reinterpret_cast<void*>(chunk->address), chunk->size);
     discharge(chunk->size);
     released += chunk->size;
@@ -302,6 +304,7 @@ size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock, size_
   wait_for(heap.stream, "memory that it used goes back");
   for (const Chunk* chunk : emptied) {
     ++driver_frees;
+    open(chunk->address, chunk->size);
     memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
     note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap);
   }

@@ -243,6 +243,7 @@ void FakeDriver::run_until_done(Stream& stream, const Mark* last) {
 void FakeDriver::put(Stream& stream, std::function<void()> work) {
   if (stream.capture == nullptr) {
     stream.tasks.push_back({std::move(work), nullptr});
+    if (the_one_->runs_at_once_) the_one_->run_until_done(stream);
     return;
   }
   stream.capture->work.push_back(std::move(work));

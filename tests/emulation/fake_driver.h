@@ -44,7 +44,7 @@ class FakeDriver {
   void set_version(int version) { version_ = version; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
   /// For programs that do not know that this is not a GPU: memory begins as NaN, whatever is
-  /// refused is printed, CUDA_LAUNCH_BLOCKING=1 runs kernels when they are launched, and events
+  /// refused is printed, with CUDA_LAUNCH_BLOCKING=1 all work is done when it is queued, and events
   /// keep the cpu's time, not the number of tasks that were run.
   void stand_in();
 

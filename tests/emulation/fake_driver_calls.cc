@@ -370,7 +370,6 @@ struct FakeDriver::Calls {
       launch.parameters = parameters.data();
       fake.run_kernel(launch);
     });
-    if (fake.runs_at_once_) fake.run_until_done(*stream);
     return CUDA_SUCCESS;
   }
 

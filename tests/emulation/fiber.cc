@@ -7,6 +7,7 @@
 #include <new>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -89,6 +90,8 @@ void Fiber::start() {
   top_of_stack_ = top;
 #if defined(__SANITIZE_ADDRESS__)
   fake_stack_ = nullptr;
+  // Functions that never returned have left their marks.
+  __asan_unpoison_memory_region(bottom_, bytes_);
 #endif
 #if defined(__SANITIZE_THREAD__)
   if (thread_ != nullptr) __tsan_destroy_fiber(thread_);
