@@ -10,9 +10,10 @@
 
 namespace lockstep::dist {
 
-/// When one step of a Reducer, and its buckets, were where. Where the parameters are on a device with
-/// streams, its times count (dist/step_clock.h), and whoever asks blocks until it has come that far;
-/// so a step's times can be taken from the reducer and read while it runs the next. Not thread-safe.
+/// When one step of a Reducer, and its buckets, were where. Where the parameters are on a device
+/// with streams, its times count (dist/step_clock.h), and whoever asks blocks until it has come
+/// that far; so a step's times can be taken from the reducer and read while it runs the next. Not
+/// thread-safe.
 class StepTimes {
  public:
   using TimePoint = BucketTimes::TimePoint;

@@ -50,8 +50,8 @@ CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMem
       synchronous(device_runtime(device.type) == nullptr),
       addressless(device.type == DeviceType::kMeta),
       poisons(kCanPoison && !addressless &&
-              (synchronous || (device.type == DeviceType::kCUDA &&
-                               environment_flag("CUDA_LAUNCH_BLOCKING")))) {
+              (synchronous ||
+               (device.type == DeviceType::kCUDA && environment_flag("CUDA_LAUNCH_BLOCKING")))) {
   check_allocator_options(wanted, "options");
   all_options.push_back(std::make_unique<const AllocatorOptions>(std::move(wanted)));
   options = all_options.back().get();

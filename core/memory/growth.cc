@@ -177,7 +177,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
     for (const Chunk* chunk : emptied) {
       ++driver_frees;
       open(chunk->address, chunk->size);
-    memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
+      memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
       note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap);
     }
     mapped = map_runs(range, runs, granules);

@@ -7,8 +7,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// Under AddressSanitizer a caching allocator says which of its bytes nobody may touch: what is not on
-// loan, and what a request was rounded up by. Otherwise these do nothing.
+// Under AddressSanitizer a caching allocator says which of its bytes nobody may touch: what is not
+// on loan, and what a request was rounded up by. Otherwise these do nothing.
 
 namespace lockstep {
 

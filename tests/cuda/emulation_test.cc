@@ -370,7 +370,7 @@ TEST_F(EmulatedGpu, LaunchesThatNoGpuTakesAreRefused) {
   refused({0}, {1}, "blocks in each direction, at least 1");
   refused({1, 65536}, {1}, "blocks in y and z of at most 65535");
   refused({1, 1, 65536}, {1}, "blocks in y and z of at most 65535");
-  EXPECT_EQ(launch("emulation_turn_round", {1}, {1025}, none), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch("emulation_turn_round", {1}, {1025}, Sum{}), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(EmulatedGpu, MoreThan48KilobytesOfSharedMemoryMustBeAskedFor) {

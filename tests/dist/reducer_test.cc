@@ -250,7 +250,8 @@ TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
     EXPECT_GE(reducer.times().backward_ended() - times[0].ready, kBusy);
     EXPECT_GE(times.back().done, reducer.times().backward_ended());
     EXPECT_EQ(reducer.times().exposed_seconds(),
-              std::chrono::duration<double>(times.back().done - reducer.times().backward_ended()).count());
+              std::chrono::duration<double>(times.back().done - reducer.times().backward_ended())
+                  .count());
     for (const BucketTimes& each : times) {
       EXPECT_LE(each.ready, each.launched);
       EXPECT_LT(each.launched, each.done);
