@@ -32,7 +32,7 @@ constexpr Device kGpu{DeviceType::kCUDA, 0};
 std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
 TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
-  const Plugin plugin = load_library(library("by_values"));
+  const Plugin plugin = load_library(built_plugin("by_values"));
   const auto result = [](const char* op, const Tensor& x) {
     return call_values(dispatcher().find(op), std::vector<Value>{x})[0];
   };
