@@ -7,8 +7,7 @@ namespace lockstep {
 // Products with what stands before and behind them in a block of a transformer. On cuda that is
 // done by cuBLASLt's epilogues, on the way of the result to memory, and rounded once with it; on
 // the cpu all have the bits of the operators that they stand for. Gelu is that of the tanh form.
-// Inputs are
-// [..., in], weights [out, in], biases [out] or undefined.
+// Inputs are [..., in], weights [out, in], biases [out] or undefined.
 
 /// gelu(of, "tanh"), and what it was taken of.
 struct Gelu {
