@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/device_runtime.h"
+#include "core/environment_flag.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/cpu_memory.h"
 #include "core/memory/null_memory.h"
@@ -58,13 +59,23 @@ DeviceMemory& memory_of(Device device) {
   return require_runtime(device).memory(device.index);
 }
 
+/// Whether work with a tensor is over when its call returns.
+bool is_done_at_once(Device device) {
+  return device.type == DeviceType::kCPU ||
+         (device.type == DeviceType::kCUDA && environment_flag("CUDA_LAUNCH_BLOCKING"));
+}
+
 CachingAllocator& make_caching_allocator(Device device) {
   // Outside the lock: a runtime may ask for other devices' memory while it makes its own.
   DeviceMemory& memory = memory_of(device);
   const AllocatorOptions& options = allocator_options_from_environment();
   const std::lock_guard guard(g_making);
   std::atomic<CachingAllocator*>& made = slot(device);
-  if (made.load() == nullptr) made = new CachingAllocator(device, memory, options);
+  if (made.load() == nullptr) {
+    auto* const fresh = new CachingAllocator(device, memory, options);
+    if (is_done_at_once(device)) fresh->forbid_idle_memory();
+    made = fresh;
+  }
   return *made;
 }
 

@@ -85,7 +85,7 @@ struct CachingAllocator::State {
     chunk->module = current_module().empty() ? nullptr : current_module_interned();
     chunk->phase = current_phase();
     chunk->handle += Chunk::kLoan;
-    if (poisons) {
+    if (kCanPoison && poisons) {
       unpoison(chunk->address, bytes);
       poison(chunk->address + bytes, chunk->size - bytes);
     }
@@ -94,7 +94,8 @@ struct CachingAllocator::State {
     return block_of(chunk);
   }
   Block block_of(const Chunk* chunk) const noexcept {
-    return {addressless ? nullptr : reinterpret_cast<void*>(chunk->address), chunk->size,
+    return {addressless ? nullptr : reinterpret_cast<void*>(chunk->address),
+            kCanPoison && poisons ? chunk->requested : chunk->size,
             reinterpret_cast<void*>(chunk->handle), &owner};
   }
   void publish_if_due(Heap& heap) noexcept {
@@ -109,11 +110,11 @@ struct CachingAllocator::State {
   void free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept;
   /// Nobody may touch a chunk that was given back, unless a graph may replay on it.
   void close(const Heap& heap, const Chunk* chunk) const noexcept {
-    if (poisons && heap.pool == 0) poison(chunk->address, chunk->size);
+    if (kCanPoison && poisons && heap.pool == 0) poison(chunk->address, chunk->size);
   }
   /// Before memory leaves for the driver: others may get the addresses.
   void open(uintptr_t address, size_t bytes) const noexcept {
-    if (poisons) unpoison(address, bytes);
+    if (kCanPoison && poisons) unpoison(address, bytes);
   }
   /// The chunk may serve its stream again.
   void complete(Heap& heap, Chunk* chunk) noexcept;
@@ -203,7 +204,7 @@ struct CachingAllocator::State {
   DeviceMemory& memory;
   const bool synchronous;  ///< streams are done when a call returns
   const bool addressless;  ///< blocks have no addresses
-  const bool poisons;      ///< see poison.h; only where work is done when it has been queued
+  bool poisons = false;    ///< forbid_idle_memory was called
   std::atomic<const AllocatorOptions*> options;
   std::atomic<uint32_t> watches = 0;
   std::atomic<bool> has_several_heaps = false;

@@ -7,7 +7,6 @@
 
 #include "core/check.h"
 #include "core/device_runtime.h"
-#include "core/environment_flag.h"
 #include "core/memory/allocator_state.h"
 #include "core/operator.h"
 #include "core/stream_sanitizer.h"
@@ -48,10 +47,7 @@ CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMem
       device(device),
       memory(memory),
       synchronous(device_runtime(device.type) == nullptr),
-      addressless(device.type == DeviceType::kMeta),
-      poisons(kCanPoison && !addressless &&
-              (synchronous ||
-               (device.type == DeviceType::kCUDA && environment_flag("CUDA_LAUNCH_BLOCKING")))) {
+      addressless(device.type == DeviceType::kMeta) {
   check_allocator_options(wanted, "options");
   all_options.push_back(std::make_unique<const AllocatorOptions>(std::move(wanted)));
   options = all_options.back().get();
@@ -87,6 +83,8 @@ CachingAllocator::CachingAllocator(Device device, DeviceMemory& memory, Allocato
 }
 
 CachingAllocator::~CachingAllocator() = default;
+
+void CachingAllocator::forbid_idle_memory() { state_->poisons = !state_->addressless; }
 
 Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
   LS_CHECK(stream >= 0, DeviceError, "[allocator] {} is no stream: it was moved from.",

@@ -41,6 +41,11 @@ class CachingAllocator final : public Allocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
+  /// Under AddressSanitizer: from now on nobody may touch bytes that are not on loan, and blocks
+  /// are no larger than what was asked for (poison.h). For devices whose work with a block is over
+  /// when it is given back; before the first request. In other builds without effect.
+  void forbid_idle_memory();
+
   /// Throws OutOfMemoryError after everything that could help was tried; the message has budget,
   /// live, cached and fragmented bytes, the largest holders and what would help.
   Block allocate(size_t bytes, const Stream& stream) override;
