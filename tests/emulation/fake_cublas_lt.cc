@@ -521,16 +521,17 @@ struct Calls {
     queued->d = d;
     queued->workspace = workspace;
     queued->workspace_bytes = workspace_bytes;
-    if (driver().cuLaunchHostFunc(stream, &run_queued, queued.get()) != CUDA_SUCCESS) {
-      refuse("matmul: the stream takes no work");
-      return CUBLAS_STATUS_EXECUTION_FAILED;
-    }
-    const double queued_beta = queued->beta;
-    (void)queued.release();  // run_queued's now
     FakeCublasLtBooks& books = fake_cublas_lt_books();
     ++books.products;
     books.epilogue = problem.operation.epilogue;
-    books.beta = queued_beta;
+    books.beta = queued->beta;
+    // run_queued's from here on, which may have run when this returns.
+    Queued* const running = queued.release();
+    if (driver().cuLaunchHostFunc(stream, &run_queued, running) != CUDA_SUCCESS) {
+      delete running;
+      refuse("matmul: the stream takes no work");
+      return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
     return CUBLAS_STATUS_SUCCESS;
   }
 };
