@@ -92,7 +92,9 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
       EXPECT_TRUE(reducer.is_settled());
       EXPECT_EQ(reducer.plan().buckets.size(), reducer.choice()->buckets);
       EXPECT_EQ(reducer.times().buckets()[0].bytes, reducer.choice()->first_bytes);
-      EXPECT_GT(reducer.choice()->link.latency + reducer.choice()->link.per_operation, 0);
+      // Which of its parts the time is put down to depends on how busy the machine was.
+      const LinkCost& link = reducer.choice()->link;
+      EXPECT_GT(link.latency + link.seconds(1), 0);
       if (reducer.plan().buckets.size() > 1) {
         EXPECT_LT(reducer.times().buckets()[0].launched, last);
       }
