@@ -1,13 +1,12 @@
 // What one small operation costs the host before a device has it, in nanoseconds: calls return when
 // their work is queued. With --null-gpu there is no device to wait for, and nothing else is left.
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "autograd/grad_mode.h"
+#include "benchmarks/figures.h"
 #include "benchmarks/heap/heap_calls.h"
 #include "benchmarks/null_gpu/null_gpu.h"
 #include "benchmarks/timer.h"
@@ -26,12 +25,6 @@
 
 namespace lockstep {
 namespace {
-
-/// Keeps the compiler from dropping a call.
-template <class T>
-void keep(const T& value) {
-  asm volatile("" : : "g"(&value) : "memory");
-}
 
 /// Times calls whose work is done now and then, so that no queue fills.
 class Report {
@@ -120,13 +113,7 @@ int run(int argc, char** argv) {
   set_num_threads(1);
   Report report(parse_device(device), rounds, only);
   measure(report, parse_device(device));
-  if (json) {
-    fmt::print("{}\n", report.values().dump());
-    return 0;
-  }
-  for (const auto& [name, value] : report.values().items()) {
-    fmt::print("{:<36} {:8.1f}\n", name, value.get<double>());
-  }
+  print_figures(report.values(), json);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
+#include "benchmarks/figures.h"
 #include "benchmarks/heap/heap_calls.h"
 #include "benchmarks/timer.h"
 #include "core/library.h"
@@ -46,12 +47,6 @@ struct Silent : CallObserver {
 struct Passing : DispatchMode {
   void call(const Operator& op, KeySet keys, Stack& stack) override { pass_on(op, keys, stack); }
 };
-
-/// Keeps the compiler from dropping a call.
-template <class T>
-void keep(const T& value) {
-  asm volatile("" : : "g"(&value) : "memory");
-}
 
 /// Results by name, in the order in which they were taken.
 class Report {
@@ -251,13 +246,7 @@ int run(int argc, char** argv) {
   measure_perceptron(report, timer);
   measure_backward(report);
   measure_engine(report);
-  if (json) {
-    fmt::print("{}\n", report.values().dump());
-    return 0;
-  }
-  for (const auto& [name, ns] : report.values().items()) {
-    fmt::print("{:<36} {:8.1f}\n", name, ns.get<double>());
-  }
+  print_figures(report.values(), json);
   return 0;
 }
 

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep {
+
+/// Keeps the compiler from dropping a call.
+template <class T>
+void keep(const T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+/// Numbers by name: as one object of JSON, or a line each.
+inline void print_figures(const nlohmann::ordered_json& figures, bool json) {
+  if (json) {
+    fmt::print("{}\n", figures.dump());
+    return;
+  }
+  for (const auto& [name, value] : figures.items()) {
+    fmt::print("{:<36} {:8.1f}\n", name, value.get<double>());
+  }
+}
+
+}  // namespace lockstep
