@@ -58,6 +58,18 @@ std::optional<int64_t> default_end(DType dtype) {
   throw InternalError("[internal] unknown dtype.");
 }
 
+int64_t bound_of(const Tensor& high) {
+  LS_CHECK(high.dim() == 0, ShapeError,
+           "[randint_like] high must be one number: expected a 0-d tensor, got shape {}.",
+           high.shape());
+  return high.item_scalar().to_int();
+}
+
+/// `like` filled with integers in [0, high).
+Tensor drawn(const Tensor& like, const Tensor& high, Generator* generator = nullptr) {
+  return Tensor(random_(like, 0, bound_of(high), generator));
+}
+
 }  // namespace
 
 LS_OP(random_from, Tensor(const Tensor&, int64_t, std::optional<int64_t>, Generator*),
@@ -277,6 +289,48 @@ LS_OP(randint_like_low_generator,
                   DTypeOption dtype, LayoutOption, DeviceOption device, Flag, Format) {
       const Tensor result = empty_like(self, options_of(dtype, device));
       return Tensor(random_(result, low, high, generator));
+    });
+
+LS_OP(randint_like_tensor,
+      Tensor(const Tensor&, const Tensor&, DTypeOption, LayoutOption, DeviceOption, Flag, Format),
+      "randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+      "memory_format=None) -> Tensor")
+    .doc("Integers uniform in [0, high), in self's shape and dtype. high is 0-d.")
+    .tag("nondeterministic_seeded")
+    .composite([](const Tensor& self, const Tensor& high, DTypeOption dtype, LayoutOption,
+                  DeviceOption device, Flag,
+                  Format) { return drawn(empty_like(self, options_of(dtype, device)), high); });
+
+LS_OP(randint_like_tensor_generator,
+      Tensor(const Tensor&, const Tensor&, Generator*, DTypeOption, LayoutOption, DeviceOption,
+             Flag, Format),
+      "randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, "
+      "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+      "MemoryFormat? memory_format=None) -> Tensor")
+    .doc("Integers uniform in [0, high), in self's shape and dtype. high is 0-d.")
+    .composite([](const Tensor& self, const Tensor& high, Generator* generator, DTypeOption dtype,
+                  LayoutOption, DeviceOption device, Flag, Format) {
+      return drawn(empty_like(self, options_of(dtype, device)), high, generator);
+    });
+
+LS_OP(randint_like_tensor_out, const Tensor&(const Tensor&, const Tensor&, Format, const Tensor&),
+      "randint_like.Tensor_out(Tensor self, Tensor high, *, MemoryFormat? memory_format=None, "
+      "Tensor(a!) out) -> Tensor(a!)")
+    .doc("Integers uniform in [0, high), in self's shape, written into out.")
+    .composite([](const Tensor& self, const Tensor& high, Format,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, drawn(empty(self.sizes(), out.options()), high));
+    });
+
+LS_OP(randint_like_tensor_generator_out,
+      const Tensor&(const Tensor&, const Tensor&, Generator*, Format, const Tensor&),
+      "randint_like.Tensor_generator_out(Tensor self, Tensor high, *, Generator? generator, "
+      "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)")
+    .doc("Integers uniform in [0, high), in self's shape, written into out.")
+    .composite([](const Tensor& self, const Tensor& high, Generator* generator, Format,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, drawn(empty(self.sizes(), out.options()), high, generator));
     });
 
 }  // namespace lockstep
