@@ -263,7 +263,8 @@ void Trainer::give_up_next() {
   if (!begun_) return;
   const NoGradGuard no_grad;
   const std::vector<nn::NamedParameter> buffers = task_->model().named_buffers();
-  for (size_t i = 0; i < buffers.size(); ++i) {
+  // Fewer where it failed before it had kept them all.
+  for (size_t i = 0; i < begun_->running_statistics.size(); ++i) {
     buffers[i].tensor.copy_(begun_->running_statistics[i]);
   }
   default_generator().set_state(begun_->random_state);
