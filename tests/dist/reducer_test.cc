@@ -248,10 +248,10 @@ TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
     constexpr std::chrono::milliseconds kBusy(29);
     EXPECT_GE(times.back().ready - times[0].ready, kBusy);
     EXPECT_GE(reducer.times().backward_ended() - times[0].ready, kBusy);
-    EXPECT_GE(times.back().done, reducer.times().backward_ended());
-    EXPECT_EQ(reducer.times().exposed_seconds(),
-              std::chrono::duration<double>(times.back().done - reducer.times().backward_ended())
-                  .count());
+    // The host may be slower than the device: then the last bucket is through before backward ends.
+    const std::chrono::duration<double> after =
+        times.back().done - reducer.times().backward_ended();
+    EXPECT_EQ(reducer.times().exposed_seconds(), std::max(0.0, after.count()));
     for (const BucketTimes& each : times) {
       EXPECT_LE(each.ready, each.launched);
       EXPECT_LT(each.launched, each.done);
