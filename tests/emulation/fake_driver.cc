@@ -227,7 +227,36 @@ void FakeDriver::run_kernel(const emulation::Launch& launch) {
   }
 }
 
+int FakeDriver::reach() const {
+  return stands_in_ && running_ == 0 ? PROT_NONE : PROT_READ | PROT_WRITE;
+}
+
+void FakeDriver::set_reach() const {
+  if (!stands_in_) return;
+  for (auto mapping = mapped_.begin(); mapping != mapped_.end();) {
+    const CUdeviceptr begin = mapping->first;
+    CUdeviceptr end = begin;
+    // Those that lie side by side at once.
+    while (mapping != mapped_.end() && mapping->first == end && mapping->second.second) {
+      end += kGranule;
+      ++mapping;
+    }
+    if (end == begin) {
+      ++mapping;
+    } else {
+      mprotect(pointer_to(begin), end - begin, reach());
+    }
+  }
+  for (const auto& [address, bytes] : plain_) mprotect(pointer_to(address), bytes, reach());
+}
+
 void FakeDriver::run_until_done(Stream& stream, const Mark* last) {
+  if (running_++ == 0) set_reach();
+  run_tasks(stream, last);
+  if (--running_ == 0) set_reach();
+}
+
+void FakeDriver::run_tasks(Stream& stream, const Mark* last) {
   while (!stream.tasks.empty() && (last == nullptr || !last->done)) {
     const Task task = std::move(stream.tasks.front());
     stream.tasks.pop_front();

@@ -43,9 +43,10 @@ class FakeDriver {
   /// Of CUDA, as cuda.h counts: 12040 is 12.4.
   void set_version(int version) { version_ = version; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
-  /// For programs that do not know that this is not a GPU: memory begins as NaN, whatever is
-  /// refused is printed, with CUDA_LAUNCH_BLOCKING=1 all work is done when it is queued, and events
-  /// keep the cpu's time, not the number of tasks that were run.
+  /// For programs that do not know that this is not a GPU: memory begins as NaN and is out of the
+  /// cpu's reach while no work runs, whatever is refused is printed, with CUDA_LAUNCH_BLOCKING=1
+  /// all work is done when it is queued, and events keep the cpu's time, not the number of tasks
+  /// that were run.
   void stand_in();
 
   /// Names of the functions called since the last time, but for those that only ask.
@@ -131,6 +132,10 @@ class FakeDriver {
   void unwrite(size_t place) const;
   void run_kernel(const emulation::Launch& launch);
   void run_until_done(Stream& stream, const Mark* last = nullptr);
+  void run_tasks(Stream& stream, const Mark* last);
+  /// How the cpu may use the memory of the devices: not, while no work runs.
+  int reach() const;
+  void set_reach() const;
   /// Queues work, or records it.
   static void put(Stream& stream, std::function<void()> work);
   /// A call that nothing that is recorded may make: the capture is lost.
@@ -148,6 +153,7 @@ class FakeDriver {
   bool has_granules_ = true;
   bool stands_in_ = false;
   bool runs_at_once_ = false;
+  int running_ = 0;  ///< calls of `run_until_done`, one in the other
   size_t pointer_offset_ = 0;
   CUresult poison_ = CUDA_SUCCESS;
   static constexpr int kPatience = 16;

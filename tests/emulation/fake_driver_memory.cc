@@ -28,9 +28,12 @@ struct FakeDriver::MemoryCalls {
   static CUresult allocate(CUdeviceptr* address, size_t bytes) {
     LS_FAKE_DEVICE("cuMemAlloc");
     if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
-    void* const made = std::aligned_alloc(512, (bytes + 1024) / 512 * 512);
+    void* const made = std::aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
     *address = reinterpret_cast<CUdeviceptr>(made) + fake.pointer_offset_;
-    if (fake.stands_in_) std::memset(pointer_to(*address), emulation::kUnwritten, bytes);
+    if (fake.stands_in_) {
+      std::memset(pointer_to(*address), emulation::kUnwritten, bytes);
+      mprotect(made, bytes, fake.reach());
+    }
     fake.plain_[*address] = bytes;
     fake.used_ += bytes;
     return CUDA_SUCCESS;
@@ -39,6 +42,7 @@ struct FakeDriver::MemoryCalls {
     LS_FAKE_DEVICE("cuMemFree");
     const auto found = fake.plain_.find(address);
     if (found == fake.plain_.end()) return fake.refuse("frees what it was not given");
+    if (fake.stands_in_) mprotect(pointer_to(address), found->second, PROT_READ | PROT_WRITE);
     fake.used_ -= found->second;
     fake.plain_.erase(found);
     std::free(pointer_to(address - fake.pointer_offset_));
@@ -151,7 +155,7 @@ struct FakeDriver::MemoryCalls {
       if (found == fake.mapped_.end()) return fake.refuse("gives access to a range without memory");
       found->second.second = true;
     }
-    mprotect(pointer_to(address), bytes, PROT_READ | PROT_WRITE);
+    mprotect(pointer_to(address), bytes, fake.reach());
     return CUDA_SUCCESS;
   }
   static CUresult unmap(CUdeviceptr address, size_t bytes) {

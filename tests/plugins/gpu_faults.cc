@@ -1,16 +1,14 @@
-// A plug-in whose GPU kernels do what they must not, and one that says where it runs. The module is
-// one for the emulated GPU alone, which takes any that begins as a fatbin does.
+// A plug-in whose GPU kernels do what they must not, and some that say where they run. The module
+// is that of examples/custom_cuda_op.
 
 #include <cstdint>
-#include <cstring>
 
 #include "core/plugin_wrapper.h"
+#include "rms_normalize.fatbin.h"
 
 using namespace lockstep::plugin;
 
 namespace {
-
-const uint64_t kImage[] = {0xba55ed50u, 0};
 
 struct Small {
   int32_t number;
@@ -29,10 +27,8 @@ void takes_and_throws(Gpu gpu, Result, View) {
   throw Failure("changed its mind");
 }
 
-void where(Gpu gpu, Result out, View) {
-  const int64_t found[] = {gpu.device(), reinterpret_cast<int64_t>(gpu.stream())};
-  std::memcpy(out.raw(), found, sizeof(found));
-}
+int64_t device(Gpu gpu, View) { return gpu.device(); }
+int64_t stream(Gpu gpu, View) { return reinterpret_cast<int64_t>(gpu.stream()); }
 
 }  // namespace
 
@@ -48,7 +44,8 @@ LS_PLUGIN(library) {
   define("gpu::takes_and_throws(Tensor self) -> Tensor")
       .kernel(&takes_and_throws, Strides::kAny, Backend::kCUDA)
       .kernel(&takes_and_throws);
-  library.define("gpu::where(Tensor self) -> Tensor", "The device's index and the stream.")
-      .rule([](Rule& rule, View) { rule.result({2}, DType::kI64); })
-      .kernel(&where, Strides::kAny, Backend::kCUDA);
+  library.define("gpu::device(Tensor self) -> int", "The device's index.")
+      .kernel(&device, Strides::kAny, Backend::kCUDA);
+  library.define("gpu::stream(Tensor self) -> int", "The call's CUstream, as a number.")
+      .kernel(&stream, Strides::kAny, Backend::kCUDA);
 }
