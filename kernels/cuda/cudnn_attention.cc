@@ -141,10 +141,12 @@ constexpr int64_t kPartBytes = int64_t{2} << 30;
 /// Until then the engines of the backward pass take unmasked keys in whole tiles only.
 constexpr size_t kTakesAnyKeys = 91501;
 
+bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
+
 /// Strides as they matter, or nothing where rows do not lie in pieces of 16 bytes.
 std::optional<CudnnAttention::Strides> aligned(const HeadTensor& tensor, const Sizes& sizes) {
   constexpr int64_t kElements = 8;
-  if (reinterpret_cast<uintptr_t>(tensor.data) % 16 != 0) return std::nullopt;
+  if (!is_aligned(tensor.data)) return std::nullopt;
   CudnnAttention::Strides strides;
   int64_t whole = 1;
   for (size_t d = 0; d < 4; ++d) {
@@ -230,7 +232,8 @@ std::optional<CudnnAttention> cudnn_attention(const AttentionParams& params, DTy
                      params.mask.data == nullptr && params.width % 8 == 0 &&
                      params.width <= kWidest && batch > 0 && params.heads > 0 && params.width > 0 &&
                      params.rows > 0 && params.keys > 0 && params.rows * params.keys > 1 &&
-                     is_packed(params.logsumexp, batch, params.heads, params.rows);
+                     is_packed(params.logsumexp, batch, params.heads, params.rows) &&
+                     is_aligned(params.logsumexp.data);
   if (!takes) return std::nullopt;
   CudnnAttention p;
   p.dtype = dtype;
@@ -291,6 +294,9 @@ bool attention_backward_by_cudnn(const AttentionParams& params, DType dtype, int
   if (call.capability != kHopper) return false;
   const ContextGuard guard(call.context);
   const AttentionPart size = part_of_backward(*problem);
+  const bool is_whole = size.samples >= batch && size.key_heads >= params.key_heads;
+  // cuDNN counts on 16 bytes where the rows of logsumexp begin, of each part.
+  if (!is_whole && params.rows % 4 != 0) return false;
   const int64_t group = problem->heads / problem->key_heads;
   for (int64_t batch_at = 0; batch_at < batch; batch_at += size.samples) {
     for (int64_t head_at = 0; head_at < params.key_heads; head_at += size.key_heads) {

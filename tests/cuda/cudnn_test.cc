@@ -82,6 +82,9 @@ TEST(CudnnAttentionProblem, IsOfHalvesInPiecesOfSixteenBytes) {
   odd = good;
   odd.value.data = reinterpret_cast<void*>(8);
   EXPECT_FALSE(cudnn_attention(odd, DType::kBF16, 2, false).has_value());
+  odd = good;
+  odd.logsumexp.data = reinterpret_cast<void*>(4);
+  EXPECT_FALSE(cudnn_attention(odd, DType::kBF16, 2, true).has_value());
   float mask = 0;
   odd = good;
   odd.mask.data = &mask;
