@@ -42,7 +42,7 @@ class CudaFusedLinear : public ::testing::TestWithParam<By> {
 };
 
 std::string name_of(const ::testing::TestParamInfo<By>& info) {
-  constexpr const char* kNames[] = {"Epilogues", "Products", "Tiles"};
+  constexpr const char* kNames[] = {"CublasLtEpilogues", "CublasLtProducts", "Tiles"};
   return kNames[static_cast<int>(info.param)];
 }
 INSTANTIATE_TEST_SUITE_P(By, CudaFusedLinear,
@@ -111,9 +111,9 @@ TEST_P(CudaFusedLinear, CopiesNothing) {
 }
 
 /// With the fake library only.
-class CudaEpilogue : public ::testing::Test {
+class CudaCublasLtEpilogue : public ::testing::Test {
  protected:
-  ~CudaEpilogue() override { EXPECT_THAT(books.misuse, IsEmpty()); }
+  ~CudaCublasLtEpilogue() override { EXPECT_THAT(books.misuse, IsEmpty()); }
 
   CublasLtScope library{CublasLtScope::Library::kFake};
   FakeCublasLtBooks& books = fake_cublas_lt_books();
@@ -126,7 +126,7 @@ class CudaEpilogue : public ::testing::Test {
   }
 };
 
-TEST_F(CudaEpilogue, AGeluIsOneCallThatKeepsItsArgument) {
+TEST_F(CudaCublasLtEpilogue, AGeluIsOneCallThatKeepsItsArgument) {
   linear_gelu(x, weight, bias);
   EXPECT_EQ(books.products, 1);
   EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
@@ -135,13 +135,13 @@ TEST_F(CudaEpilogue, AGeluIsOneCallThatKeepsItsArgument) {
   EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_GELU_AUX});
 }
 
-TEST_F(CudaEpilogue, TheSlopeOfAGeluIsOneCallWithoutGradientsOfABias) {
+TEST_F(CudaCublasLtEpilogue, TheSlopeOfAGeluIsOneCallWithoutGradientsOfABias) {
   linear_of_gelu_backward(on_gpu({6, 16}, 4), weight, on_gpu({6, 8}, 5));
   EXPECT_EQ(books.products, 1);
   EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_DGELU});
 }
 
-TEST_F(CudaEpilogue, AResidualIsTheMatrixBesideTheProduct) {
+TEST_F(CudaCublasLtEpilogue, AResidualIsTheMatrixBesideTheProduct) {
   linear_add(on_gpu({6, 16}, 4), x, weight, bias);
   EXPECT_EQ(books.products, 1);
   EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_BIAS});
@@ -152,7 +152,7 @@ TEST_F(CudaEpilogue, AResidualIsTheMatrixBesideTheProduct) {
   EXPECT_EQ(books.beta, 1);
 }
 
-TEST_F(CudaEpilogue, IsAskedOnceForAnAlgorithmOfEachEpilogue) {
+TEST_F(CudaCublasLtEpilogue, IsAskedOnceForAnAlgorithmOfEachEpilogue) {
   for (int i = 0; i < 3; ++i) linear_gelu(x, weight, bias);
   EXPECT_EQ(books.advised, 1);
   linear(x, weight, bias);

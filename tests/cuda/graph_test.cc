@@ -33,7 +33,6 @@ TEST(CudaGraph, ReplaysComputeWithWhatTheInputsHoldThen) {
   CudaGraph graph(kGpu);
   graph.capture([&] { out = exp(in * 2) + in; });
   EXPECT_TRUE(graph.is_captured());
-  EXPECT_THAT(elements(out), Each(::testing::IsNan())) << "nothing runs before replay";
   for (const int seed : {1, 2}) {
     manual_seed(static_cast<uint64_t>(seed));
     const Tensor values = randn({64});
@@ -49,7 +48,7 @@ TEST(CudaGraph, WhatIsChangedInPlaceIsChangedByEachReplay) {
   const Tensor one = of(1);
   CudaGraph graph(kGpu);
   graph.capture([&] { count.add_(one); });
-  EXPECT_THAT(elements(count), Each(0.0f));
+  EXPECT_THAT(elements(count), Each(0.0f)) << "nothing runs before replay";
   for (int i = 0; i < 3; ++i) graph.replay();
   EXPECT_THAT(elements(count), Each(3.0f));
 }

@@ -47,7 +47,7 @@ TEST(CudaPointwise, DenseOperandsGiveTheCpusBits) {
       const Tensor a = some({n}, dtype);
       const Tensor b = some({n}, dtype);
       expect_same_bits(add(a.to(kGpu), b.to(kGpu)), add(a, b));
-      expect_same_bits(exp(a.to(kGpu)), exp(a));
+      expect_same_bits(sqrt(abs(a.to(kGpu))), sqrt(abs(a)));
     }
   }
 }

@@ -134,14 +134,12 @@ TEST_F(NcclOnGpus, MessagesAndSubgroups) {
 
 TEST_F(NcclOnGpus, TwoRanksOnOneAreRefused) {
   auto communicators = thread_communicators(2);
+  const auto device = std::make_shared<NcclDevice>(devices_[0]);
   std::vector<std::thread> threads;
   for (auto& communicator : communicators) {
     threads.emplace_back([&] {
       expect_error<BackendError>(
-          [&] {
-            (void)nccl_group(std::move(communicator), library_,
-                             std::make_shared<NcclDevice>(devices_[0]));
-          },
+          [&] { (void)nccl_group(std::move(communicator), library_, device); },
           "ranks 0 and 1 both use GPU");
     });
   }

@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 
+#include "core/cuda/availability.h"
 #include "core/cuda/cublas_lt.h"
 #include "core/cuda/runtime.h"
 #include "core/dtype.h"
+#include "core/error.h"
 
 namespace lockstep::cuda {
 
@@ -569,6 +571,14 @@ void install_fake_cublas_lt() { install(&load_fake_cublas_lt); }
 CublasLtScope::CublasLtScope(Library library)
     : before_(install(library == Library::kFake ? &load_fake_cublas_lt : &load_none)) {
   fake_cublas_lt_books() = {};
+  // It would read and write what the cpu cannot reach.
+  const std::vector<std::string> devices = availability().devices;
+  if (library != Library::kFake || devices.empty() || devices.front().starts_with("Emulated GPU")) {
+    return;
+  }
+  set_cublas_lt(before_);
+  throw DeviceError("[test] the fake cuBLASLt is for the emulated GPU: expected that, got " +
+                    devices.front() + ". Leave tests named *CublasLt* out.");
 }
 
 CublasLtScope::~CublasLtScope() { set_cublas_lt(before_); }
