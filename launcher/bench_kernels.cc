@@ -124,6 +124,7 @@ void show(const Options& options, const Case& one, DType dtype, double seconds, 
         .add("tflop_per_s", tflops)
         .add("calls_on_cpu", fallbacks);
     fmt::print("{}\n", line.text());
+    std::fflush(stdout);
     return;
   }
   fmt::print("{:<22} {:<8} {:>11.1f} us {:>8.1f} GB/s", one.name, name(dtype), seconds * 1e6,

@@ -68,7 +68,8 @@ cuda_folders() {
 }
 folders=$(cuda_folders)
 export LOCKSTEP_CUDA_LIBRARIES=${LOCKSTEP_CUDA_LIBRARIES:-$folders}
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$LOCKSTEP_CUDA_LIBRARIES
+# In the same order: parts of cuDNN of two versions do not work together.
+export LD_LIBRARY_PATH=$LOCKSTEP_CUDA_LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 # "cuda  CUDA 13.0: NVIDIA H200, 139.8 GiB ..." where there is a device, else why there is none.
 device=$("$bin/lockstep" doctor --run-dir "$work/runs" 2>&1 | grep -E '^[a-z]+ +CUDA ')
@@ -78,9 +79,9 @@ device=$("$bin/lockstep" doctor --run-dir "$work/runs" 2>&1 | grep -E '^[a-z]+ +
 
 # --- running them --------------------------------------------------------------------------------
 
-# "text" as JSON has it.
+# "text" as JSON has it, in ASCII: a line that was cut may end within a character.
 quoted() {
-  printf '"%s"' "$(printf '%s' "$1" | tr -d '\000-\010\013-\037' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
+  printf '"%s"' "$(printf '%s' "$1" | tr -d '\000-\010\013-\037\177-\377' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
     -e 's/\t/\\t/g' | sed -e ':a' -e 'N' -e '$!ba' -e 's/\n/\\n/g')"
 }
 
@@ -99,10 +100,19 @@ json_entries=()
 failed=0
 begun=$(date +%s)
 
+# A log's objects of JSON, but for one that a program could not finish.
+figures_of() {
+  local line quotes opened closed
+  grep -aE '^\{.*\}$' "$1" | while IFS= read -r line; do
+    quotes=${line//[^\"]/} opened=${line//[^\{]/} closed=${line//[^\}]/}
+    [ ${#opened} != ${#closed} ] || [ $((${#quotes} % 2)) = 1 ] || printf '%s\n' "$line"
+  done | paste -sd, -
+}
+
 # record NAME STATUS SECONDS LOG: what a log has in JSON are the check's figures.
 record() {
   local name=$1 status=$2 seconds=$3 log=$4 summary figures
-  figures=$(grep -aE '^\{.*\}$' "$log" | paste -sd, -)
+  figures=$(figures_of "$log")
   summary=$(last_line "$log")
   printf '%-10s %-17s %4s s  %s\n' "$status" "$name" "$seconds" "$summary" |
     tee -a "$work/table"

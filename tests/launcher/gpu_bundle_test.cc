@@ -38,14 +38,16 @@ class GpuBundle : public Program {
     put_program("");
   }
 
-  /// The bundle's program is this build's, begun with `variables`.
-  void put_program(const std::string& variables) const {
+  /// The bundle's program is this build's, begun with `variables`, after what `first` does.
+  void put_program(const std::string& variables, const std::string& first = "") const {
     const std::filesystem::path program = bundle_ / "bin/lockstep";
-    put_file(program, fmt::format("#!/bin/sh\nexec env {} '{}/lockstep' \"$@\"\n", variables,
-                                  LOCKSTEP_BIN_DIR));
+    put_file(program, fmt::format("#!/bin/sh\n{}\nexec env {} '{}/lockstep' \"$@\"\n", first,
+                                  variables, LOCKSTEP_BIN_DIR));
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   }
-  void use_emulated_gpu() const { put_program(fmt::format("LD_PRELOAD='{}'", kEmulation)); }
+  void use_emulated_gpu(const std::string& first = "") const {
+    put_program(fmt::format("LD_PRELOAD='{}'", kEmulation), first);
+  }
 
   Result run_script(const std::string& arguments) const {
     // Without the variables of this machine's CUDA; HOME is looked through for libraries.
@@ -127,6 +129,16 @@ TEST_F(GpuBundle, ACheckThatFailsIsReportedAndTheOthersGoOn) {
   EXPECT_EQ(checks.at(0)["status"], "failed");
   EXPECT_THAT(checks.at(0)["summary"].get<std::string>(), HasSubstr("exit status"));
   EXPECT_EQ(checks.at(1)["status"], "passed");
+}
+
+TEST_F(GpuBundle, FiguresThatAProgramCouldNotFinishAreLeftOutOfTheReport) {
+  if (!std::filesystem::exists(kEmulation)) GTEST_SKIP() << "no emulated GPU in this build";
+  use_emulated_gpu(
+      R"([ "$1" != bench ] || { printf '{"us": 1}\n\377 {"a": {"b": 2}\n{"a": {"b": 2}'; exit 1; })");
+  EXPECT_EQ(run_script("--out out --only matmul").status, 1);
+  const json check = report()["checks"].at(0);
+  EXPECT_EQ(check["status"], "failed");
+  EXPECT_EQ(check["figures"], json::array({{{"us", 1}}}));
 }
 
 }  // namespace
