@@ -52,17 +52,25 @@ class ReduceEngine {
   static constexpr int64_t kBuffer = 512;     // elements converted at a time
   static constexpr int64_t kTile = 1024;      // columns joined at a time: stays in the first cache
   static constexpr int64_t kBlockRows = 128;  // rows joined before the totals are widened
+  static constexpr int64_t kAhead = 2048;     // bytes of a long run asked for before their turn
 
   // Rows: the elements of one result are next to each other, or nothing is.
 
   /// The elements of one result, cut into blocks: whole runs of the last axis, or parts of one.
   struct RowBlocks {
-    explicit RowBlocks(const ReducePlan& plan)
+    RowBlocks(const ReducePlan& plan, size_t element)
         : axis(plan.reduced.back()), outer(plan.reduced), runs(plan.count / axis.size) {
       outer.pop_back();
       parts = (axis.size + kLaneBlock - 1) / kLaneBlock;
       group = parts > 1 ? 1 : kLaneBlock / axis.size;
       count = parts > 1 ? runs * parts : (runs + group - 1) / group;
+      // The processor's own look-ahead ends with each page of 4 KiB, as long as a block of bf16.
+      // What is asked for past the end of a stretch of memory is lost: only long stretches do.
+      const bool rows_touch =
+          outer.empty() && !plan.kept.empty() && plan.kept.back().stride == axis.size;
+      const int64_t stretch = axis.size * (rows_touch ? plan.kept.back().size : 1);
+      const bool is_long = stretch * static_cast<int64_t>(element) >= 8 * kAhead;
+      ahead = axis.stride == 1 && is_long ? kAhead : 0;
     }
     Axis axis;
     Axes outer;
@@ -70,21 +78,22 @@ class ReduceEngine {
     int64_t parts;  ///< blocks that one run is cut into
     int64_t group;  ///< runs in one block
     int64_t count;  ///< of blocks
+    int64_t ahead;  ///< bytes, as in Lanes::add
   };
 
   // `kPairs`: in a loop compiled for wide vectors, see Lanes.
 
   template <bool kPairs>
   static void add_run(Lanes<Op>& lanes, const Source& source, int64_t offset, int64_t stride,
-                      int64_t n) {
+                      int64_t n, int64_t ahead) {
     const std::byte* at = source.data + offset * static_cast<int64_t>(source.element);
     if (source.direct && stride == 1) {
-      lanes.template add<kPairs>(reinterpret_cast<const C*>(at), n);
+      lanes.template add<kPairs>(reinterpret_cast<const C*>(at), n, ahead);
       return;
     }
     if constexpr (std::is_same_v<C, float>) {
       if (source.dtype == DType::kBF16 && stride == 1) {  // converted on the way
-        lanes.template add<kPairs>(reinterpret_cast<const BFloat16*>(at), n);
+        lanes.template add<kPairs>(reinterpret_cast<const BFloat16*>(at), n, ahead);
         return;
       }
     }
@@ -105,11 +114,12 @@ class ReduceEngine {
       const int64_t first = block % blocks.parts * kLaneBlock;
       const int64_t run = base + offset_at(block / blocks.parts, blocks.outer);
       add_run<kPairs>(lanes, source, run + first * stride, stride,
-                      std::min(kLaneBlock, size - first));
+                      std::min(kLaneBlock, size - first), blocks.ahead);
     } else {
       const int64_t last = std::min(blocks.runs, (block + 1) * blocks.group);
       for (int64_t run = block * blocks.group; run < last; ++run) {
-        add_run<kPairs>(lanes, source, base + offset_at(run, blocks.outer), stride, size);
+        add_run<kPairs>(lanes, source, base + offset_at(run, blocks.outer), stride, size,
+                        blocks.ahead);
       }
     }
     return static_cast<Total>(lanes.total());
@@ -134,7 +144,7 @@ class ReduceEngine {
   }
 
   static void run_rows(const ReducePlan& plan, const Source& source, Store store) {
-    const RowBlocks blocks(plan);
+    const RowBlocks blocks(plan, source.element);
     const auto some = for_this_cpu(&wide_some_blocks, &some_blocks<false>);
     const auto joined = [](const Total* totals, int64_t n) {
       Total total = Op::identity();

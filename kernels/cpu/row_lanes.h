@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -69,18 +70,20 @@ class Lanes {
     for (Vector<T>& vector : vectors_) vector = Vector<T>{} + Op::identity();
   }
   /// `kPairs`: two vectors at a time, where they are one instruction; the bits are the same.
+  /// `ahead`: how many bytes further on memory is asked for meanwhile, where a caller knows that it
+  /// reads there next; with pairs only.
   template <bool kPairs = false>
-  void add(const T* x, int64_t n) {
+  void add(const T* x, int64_t n, int64_t ahead = 0) {
     int64_t done = 0;
-    if constexpr (kPairs) done = add_pairs(x, n);
+    if constexpr (kPairs) done = add_pairs(x, n, ahead);
     add_each(
         n, [x](int64_t i) { return load_vector(x + i); }, [x](int64_t i) { return x[i]; }, done);
   }
   /// The same over bf16, converted on the way.
   template <bool kPairs = false>
-  void add(const BFloat16* x, int64_t n) requires(std::is_same_v<T, float>) {
+  void add(const BFloat16* x, int64_t n, int64_t ahead = 0) requires(std::is_same_v<T, float>) {
     int64_t done = 0;
-    if constexpr (kPairs) done = add_pairs(x, n);
+    if constexpr (kPairs) done = add_pairs(x, n, ahead);
     add_each(
         n, [x](int64_t i) { return load_widened(x + i); },
         [x](int64_t i) { return static_cast<float>(x[i]); }, done);
@@ -154,13 +157,18 @@ class Lanes {
   }
   /// As many of the n elements as fill all lanes; returns their number.
   template <class From>
-  LS_WIDE_VECTORS_PART int64_t add_pairs(const From* x, int64_t n) {
+  LS_WIDE_VECTORS_PART int64_t add_pairs(const From* x, int64_t n, int64_t ahead) {
+    constexpr int64_t kLine = 64;  // bytes that memory is fetched in
+    constexpr int64_t kStep = 4 * kWidth * static_cast<int64_t>(sizeof(From));
     if (n < 4 * kWidth) return 0;
     VectorPair<T> low, high, next;
     load_pair(low, reinterpret_cast<const T*>(&vectors_[0]));
     load_pair(high, reinterpret_cast<const T*>(&vectors_[2]));
     int64_t i = 0;
     for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+      for (int64_t line = 0; line < kStep; line += kLine) {
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(x + i) + ahead + line);
+      }
       load_pair(next, x + i);
       join_pair(low, next);
       load_pair(next, x + i + 2 * kWidth);

@@ -113,6 +113,21 @@ TEST(Reduce, BitsDoNotDependOnThreads) {
   }
 }
 
+TEST(Reduce, BitsDoNotDependOnWhatLiesBetweenRows) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+    for (const int64_t length : {100, 3000, 20000}) {
+      const Tensor apart = random_tensor({12, length + 40}, dtype).slice(1, 0, length);
+      const Tensor together = apart.contiguous();
+      EXPECT_TRUE(equal(apart.sum({1}), together.sum({1}))) << to_string(dtype) << ' ' << length;
+      for (int64_t row = 0; row < 12; ++row) {
+        const Tensor alone = apart.select(0, row).contiguous();
+        EXPECT_TRUE(equal(alone.sum(), together.sum({1}).select(0, row)))
+            << to_string(dtype) << ' ' << length << ' ' << row;
+      }
+    }
+  }
+}
+
 TEST(Reduce, NothingSumsToZeroAndHasNoMeanOrMaximum) {
   const Tensor nothing = zeros({0, 3});
   EXPECT_EQ(values(sum(nothing, {0})), (std::vector<double>{0, 0, 0}));
