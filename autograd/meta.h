@@ -2,12 +2,15 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/node.h"
+#include "core/object_pool.h"
 
 namespace lockstep {
 
 /// What autograd keeps about one tensor. Not thread-safe, except that `grad` of a leaf is guarded
 /// by its accumulator while a backward runs.
-struct Meta final : AutogradMeta {
+struct Meta final : AutogradMeta, Pooled<Meta> {
+  using Node = lockstep::Node;  // not the pool's
+
   Tensor grad;                      ///< of a leaf; undefined before the first backward
   Ref<Node> grad_fn;                ///< empty for a leaf
   Ref<AccumulateGrad> accumulator;  ///< of a leaf that requires grad; made once, kept for its life

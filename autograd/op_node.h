@@ -2,14 +2,17 @@
 
 #include "autograd/node.h"
 #include "autograd/saved_tensor.h"
+#include "core/object_pool.h"
 #include "core/operator.h"
 
 namespace lockstep {
 
 /// The node of an operator that declares a derivative in its block: it keeps what the derivative
 /// reads, and calls it. The building functions are for the tape.
-class OpNode final : public Node {
+class OpNode final : public Node, public Pooled<OpNode> {
  public:
+  using Node = lockstep::Node;  // not the pool's
+
   /// `op` is the functional form.
   explicit OpNode(const Operator& op) : op_(op) {}
 

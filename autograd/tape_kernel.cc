@@ -95,21 +95,27 @@ PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
   return pending;
 }
 
-/// Hangs the node on every result, numbers too. A list counts as several results.
-void attach(const Derivative& derivative, std::span<const Value> results, const Ref<OpNode>& node) {
+/// Hangs the node on every result, numbers too. A list counts as several results. The last that
+/// carries a gradient takes the caller's reference: to count one up and down again is atomic twice.
+void attach(const Derivative& derivative, std::span<const Value> results, Ref<OpNode>&& node) {
   const uint64_t mask = differentiable_outputs(derivative);
+  TensorImpl* carrier = nullptr;
+  uint32_t carrier_nr = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     const bool differentiable = ((mask >> i) & 1) != 0;
     if (!results[i].is_tensor() && !results[i].is_tensor_list()) node->add_output();
     each_tensor(results[i], [&](const Tensor& tensor) {
       const bool carries = differentiable && tensor.defined() && is_floating(tensor.dtype());
-      if (carries) {
-        set_history(*tensor.impl(), node, node->add_output(*tensor.impl()));
-      } else {
+      if (!carries) {
         node->add_output();
+        return;
       }
+      if (carrier != nullptr) set_history(*carrier, node, carrier_nr);
+      carrier = tensor.impl();
+      carrier_nr = node->add_output(*carrier);
     });
   }
+  if (carrier != nullptr) set_history(*carrier, std::move(node), carrier_nr);
 }
 
 void record(const Operator& op, KeySet below, Stack& stack) {
@@ -131,8 +137,9 @@ void record(const Operator& op, KeySet below, Stack& stack) {
   const PendingSaves pending = save_arguments(derivative, needed, values, self, *node);
   op.redispatch_boxed(below, stack);
   if (needed == 0) return;
+  OpNode& kept = *node;  // by a result, or still by this function
   if (self == nullptr) {
-    attach(derivative, stack.results(), node);
+    attach(derivative, stack.results(), std::move(node));
   } else if (op.kind() == OpKind::kView) {
     reshape_history(*self, node);
   } else if (is_floating(self->dtype())) {
@@ -141,8 +148,8 @@ void record(const Operator& op, KeySet below, Stack& stack) {
   for (const PendingSave& save : pending) {
     const Value& result = stack.results()[save.output];
     if (result.is_none()) continue;
-    node->set_saved(save.place,
-                    SavedTensor::result(result.tensor(), static_cast<uint32_t>(save.output)));
+    kept.set_saved(save.place,
+                   SavedTensor::result(result.tensor(), static_cast<uint32_t>(save.output)));
   }
 }
 

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+#include <vector>
+
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/error.h"
@@ -96,6 +100,28 @@ TEST(Backward, PartsOfASplitGoBackToTheirPlaces) {
   const std::vector<Tensor> parts = x.split(2);
   (parts[0].sum() * 2 + parts[2].sum() * 7).backward();
   EXPECT_THAT(elements(x.grad()), ElementsAre(2, 2, 0, 0, 7));
+}
+
+TEST(Backward, OneOfSeveralResultsKeepsWhatAllWereMadeFrom) {
+  for (const size_t kept : {size_t{0}, size_t{1}, size_t{2}}) {
+    const Tensor x = leaf({1, 2, 3, 4, 5});
+    const Tensor part = [&] { return x.split(2)[kept]; }();
+    part.sum().backward();
+    std::vector<double> expected(5, 0.0);
+    for (size_t i = 2 * kept; i < std::min<size_t>(5, 2 * kept + 2); ++i) expected[i] = 1;
+    EXPECT_EQ(elements(x.grad()), expected) << kept;
+  }
+}
+
+TEST(Backward, AGraphMayBeFreedByAnotherThread) {
+  const Tensor x = leaf({1, 2});
+  for (int round = 0; round < 3; ++round) {
+    Tensor y = x;
+    for (int i = 0; i < 200; ++i) y = y * x;
+    std::thread([graph = std::move(y)]() mutable { graph = Tensor(); }).join();
+  }
+  (x * 3).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(3, 3));
 }
 
 TEST(Backward, ViewsPassGradientsToTheirBase) {
