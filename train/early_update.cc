@@ -4,6 +4,8 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/optimizer.h"
+#include "core/ops/shape.h"
+#include "core/ops/view.h"
 
 namespace lockstep::train {
 
@@ -24,10 +26,23 @@ void EarlyUpdate::finish(const std::vector<Tensor>& gradients) {
   if (waiting_.empty()) return;
   const NoGradGuard no_grad;
   targets_sum_.wait();
-  square_sums_.resize(gradients.size());
-  for (const uint32_t each : waiting_) square_sums_[each] = _block_square_sums(gradients[each]);
+  add_square_sums(gradients);
   optimizer_.step_part(waiting_, gradients, learning_rate_, 1.0 / *targets_.data<double>());
   waiting_.clear();
 }
+
+void EarlyUpdate::add_square_sums(const std::vector<Tensor>& gradients) {
+  std::vector<Tensor> complete;
+  std::vector<int64_t> blocks;
+  for (const uint32_t each : waiting_) {
+    complete.push_back(gradients[each]);
+    blocks.push_back((gradients[each].numel() + kNormBlock - 1) / kNormBlock);
+  }
+  const std::vector<Tensor> sums = split_with_sizes(_block_square_sums(complete), blocks);
+  square_sums_.resize(gradients.size());
+  for (size_t i = 0; i < waiting_.size(); ++i) square_sums_[waiting_[i]] = sums[i];
+}
+
+Tensor EarlyUpdate::square_sums() const { return cat(square_sums_); }
 
 }  // namespace lockstep::train

@@ -28,17 +28,20 @@ class EarlyUpdate {
   /// After the step's last `update`: what is left of it.
   void finish(const std::vector<Tensor>& gradients);
 
-  /// After `finish`: `_block_square_sums` of every gradient, which were in the processor's caches
+  /// After `finish`: `_block_square_sums` of all gradients, which were in the processor's caches
   /// for the update anyway.
-  const std::vector<Tensor>& square_sums() const { return square_sums_; }
+  Tensor square_sums() const;
 
  private:
+  /// Of those that wait.
+  void add_square_sums(const std::vector<Tensor>& gradients);
+
   Optimizer& optimizer_;
   double learning_rate_ = 0;
   Tensor targets_;
   dist::Work targets_sum_;
-  std::vector<uint32_t> waiting_;  ///< parameters
-  std::vector<Tensor> square_sums_;
+  std::vector<uint32_t> waiting_;    ///< parameters
+  std::vector<Tensor> square_sums_;  ///< of each gradient
 };
 
 }  // namespace lockstep::train

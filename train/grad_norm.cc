@@ -1,27 +1,21 @@
 #include "train/grad_norm.h"
 
-#include <vector>
-
 #include "autograd/grad_mode.h"
 #include "core/ops/factory.h"
 #include "core/ops/optimizer.h"
 #include "core/ops/pointwise.h"
-#include "core/ops/shape.h"
 
 namespace lockstep::train {
 
 Tensor grad_norm(std::span<const Tensor> gradients) {
   const NoGradGuard no_grad;
-  std::vector<Tensor> sums;
-  sums.reserve(gradients.size());
-  for (const Tensor& gradient : gradients) sums.push_back(_block_square_sums(gradient));
-  return norm_of_square_sums(sums);
+  if (gradients.empty()) return zeros({}, DType::kF64);
+  return norm_of_square_sums(_block_square_sums(gradients));
 }
 
-Tensor norm_of_square_sums(TensorList sums) {
+Tensor norm_of_square_sums(const Tensor& sums) {
   const NoGradGuard no_grad;
-  if (sums.empty()) return zeros({}, DType::kF64);
-  return sqrt(_ordered_sum(cat(sums)));
+  return sqrt(_ordered_sum(sums));
 }
 
 Tensor clip_factor(const Tensor& norm, double limit) {

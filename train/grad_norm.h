@@ -13,7 +13,7 @@ namespace lockstep::train {
 /// neither threads nor on how gradients are bucketed or sharded.
 Tensor grad_norm(std::span<const Tensor> gradients);
 /// The same of gradients whose `_block_square_sums` these are.
-Tensor norm_of_square_sums(TensorList sums);
+Tensor norm_of_square_sums(const Tensor& sums);
 
 /// What gradients are multiplied by so that their norm is at most `limit`, above 0; `norm` is
 /// theirs.

@@ -43,11 +43,11 @@ void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList mom
                decayed, grad_factor, found_inf);
 }
 
-LS_OP(block_square_sums, Tensor(const Tensor&), "_block_square_sums(Tensor self) -> Tensor")
-    .doc("Sums of squares of each 4096 elements, f64, each in one fixed order.")
+LS_OP(block_square_sums, Tensor(TensorList), "_block_square_sums(Tensor[] self) -> Tensor")
+    .doc("Sums of squares of each 4096 elements of each tensor, f64, each in one fixed order.")
     .structured(rules::block_square_sums)
     .not_differentiable("norms are taken of gradients, after backward");
-Tensor _block_square_sums(const Tensor& self) { return op_block_square_sums(self); }
+Tensor _block_square_sums(TensorList self) { return op_block_square_sums(self); }
 
 LS_OP(ordered_sum, Tensor(const Tensor&), "_ordered_sum(Tensor self) -> Tensor")
     .doc("The sum of all elements in f64, added one after the other.")

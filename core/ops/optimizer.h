@@ -36,11 +36,12 @@ void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList mom
 /// Elements that one partial sum of `_block_square_sums` covers, and the unit in which shards are
 /// cut.
 inline constexpr int64_t kNormBlock = 4096;
-/// Sums of squares of blocks of kNormBlock consecutive elements (row by row; the last block may be
-/// shorter), f64 [ceil(numel / kNormBlock)], each added in one fixed order. Norms that add these in
-/// (parameter, block) order are independent of how parameters were split between ranks.
-/// self is f32 or f64.
-Tensor _block_square_sums(const Tensor& self);
+/// Sums of squares of blocks of kNormBlock consecutive elements (row by row; a tensor's last block
+/// may be shorter), each added in one fixed order: f64, those of the first tensor,
+/// ceil(numel / kNormBlock) of them, then those of the second, and so on. Norms that add these one
+/// after the other are independent of how parameters were split between ranks. All tensors are f32
+/// or all f64.
+Tensor _block_square_sums(TensorList self);
 
 /// The sum of all elements, f64, 0-d: to 0 the first is added, to that the second, and so on, so
 /// that the bits are those of a plain loop on every device. self is f32 or f64.

@@ -13,7 +13,7 @@ Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList 
 Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                   double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,
                   IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf);
-Outputs block_square_sums(const Tensor& self);
+Outputs block_square_sums(TensorList self);
 Outputs ordered_sum(const Tensor& self);
 
 }  // namespace lockstep::rules

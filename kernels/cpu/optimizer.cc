@@ -16,21 +16,29 @@ namespace {
 /// Elements that one task updates at a time.
 constexpr int64_t kPart = 16384;
 
-/// Calls `update(i, first, count)` for parts of every tensor of the list, all in one parallel loop,
-/// so that many small parameters cost no more than one large.
-template <class Update>
-void for_each_part(OutList list, Update update) {
+/// Some elements of a tensor of a list.
+struct Part {
+  size_t tensor;
+  int64_t number;  ///< of the list's parts, in their order
+  int64_t first;
+  int64_t count;
+};
+
+/// Calls `work(part)` for parts of `size` elements of every tensor of the list, all in one parallel
+/// loop, so that many small tensors cost no more than one large.
+template <class List, class Work>
+void for_each_part(const List& list, int64_t size, Work work) {
   std::vector<int64_t> starts{0};  // of each tensor, in parts
-  for (const Out& tensor : list) {
-    starts.push_back(starts.back() + (tensor.numel + kPart - 1) / kPart);
+  for (const auto& tensor : list) {
+    starts.push_back(starts.back() + (tensor.numel + size - 1) / size);
   }
   parallel_for(0, starts.back(), 4, [&](int64_t begin, int64_t end) {
     auto tensor = std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin() - 1;
     for (int64_t part = begin; part < end; ++part) {
       while (part >= starts[static_cast<size_t>(tensor) + 1]) ++tensor;
       const auto i = static_cast<size_t>(tensor);
-      const int64_t first = (part - starts[i]) * kPart;
-      update(i, first, std::min(kPart, list[i].numel - first));
+      const int64_t first = (part - starts[i]) * size;
+      work(Part{i, part, first, std::min(size, list[i].numel - first)});
     }
   });
 }
@@ -81,10 +89,12 @@ void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, do
                                 static_cast<T>(lr / correction1),
                                 static_cast<T>(1 / std::sqrt(correction2)),
                                 static_cast<T>(eps)};
-  for_each_part(self, [&](size_t i, int64_t first, int64_t count) {
+  for_each_part(self, kPart, [&](const Part& part) {
+    const size_t i = part.tensor;
     const T keep = static_cast<T>(1 - lr * decay_of(weight_decay, decayed, i));
-    adamw_part(self[i].data<T>() + first, grads[i].data<T>() + first, exp_avgs[i].data<T>() + first,
-               exp_avg_sqs[i].data<T>() + first, count, factors, keep);
+    adamw_part(self[i].data<T>() + part.first, grads[i].data<T>() + part.first,
+               exp_avgs[i].data<T>() + part.first, exp_avg_sqs[i].data<T>() + part.first,
+               part.count, factors, keep);
   });
 }
 
@@ -129,14 +139,15 @@ void sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double
          bool nesterov, double weight_decay, double grad_scale, IntList decayed) {
   const SgdFactors<T> factors{static_cast<T>(grad_scale), static_cast<T>(momentum),
                               static_cast<T>(lr)};
-  for_each_part(self, [&](size_t i, int64_t first, int64_t count) {
+  for_each_part(self, kPart, [&](const Part& part) {
+    const size_t i = part.tensor;
     const T decay = static_cast<T>(decay_of(weight_decay, decayed, i));
-    T* p = self[i].data<T>() + first;
-    const T* grad = grads[i].data<T>() + first;
+    T* p = self[i].data<T>() + part.first;
+    const T* grad = grads[i].data<T>() + part.first;
     if (momentum == 0) {
-      sgd_part(p, grad, count, factors, decay);
+      sgd_part(p, grad, part.count, factors, decay);
     } else {
-      momentum_part(p, grad, momentum_buffers[i].data<T>() + first, count, factors, decay,
+      momentum_part(p, grad, momentum_buffers[i].data<T>() + part.first, part.count, factors, decay,
                     nesterov);
     }
   });
@@ -169,18 +180,15 @@ double square_sum(const T* x, int64_t n) {
 }
 
 template <class T>
-void square_sums(const Out& out, const In& self) {
-  parallel_for(0, out.numel, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t first = block * kNormBlock;
-      out.data<double>()[block] =
-          square_sum(self.data<T>() + first, std::min(kNormBlock, self.numel - first));
-    }
+void square_sums(const Out& out, InList self) {
+  for_each_part(self, kNormBlock, [&](const Part& block) {
+    out.data<double>()[block.number] =
+        square_sum(self[block.tensor].data<T>() + block.first, block.count);
   });
 }
 
-void block_square_sums(const Out& out, const In& self) {
-  self.dtype == DType::kF64 ? square_sums<double>(out, self) : square_sums<float>(out, self);
+void block_square_sums(const Out& out, InList self) {
+  self[0].dtype == DType::kF64 ? square_sums<double>(out, self) : square_sums<float>(out, self);
 }
 
 template <class T>

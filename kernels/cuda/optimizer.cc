@@ -1,6 +1,7 @@
 #include "kernels/cuda/optimizer.h"
 
 #include <cmath>
+#include <utility>
 
 #include "core/library.h"
 #include "core/ops/optimizer.h"
@@ -19,7 +20,31 @@ const DTypeKernels kSgd(kImage, "optimizer_sgd", {DType::kF32, DType::kF64});
 const DTypeKernels kSquareSums(kImage, "optimizer_square_sums", {DType::kF32, DType::kF64});
 const DTypeKernels kOrderedSum(kImage, "optimizer_ordered_sum", {DType::kF32, DType::kF64});
 
-/// Launches `kernel` over all tensors, as many of them at a time as its parameters have room for.
+int64_t parts_of(int64_t count) { return (count + kOptimizerPart - 1) / kOptimizerPart; }
+
+/// Launches `kernel` over the `count` tensors that `tensor_at(i)` describes, but for their first
+/// parts, as many of them at a time as `params.over` has room for.
+template <class Params, class TensorAt>
+void launch_over(Kernel kernel, Params params, size_t count, TensorAt tensor_at) {
+  auto& over = params.over;
+  over.tensors = over.parts = 0;
+  const auto flush = [&] {
+    if (over.parts != 0) {
+      launch(kernel, {.blocks = {over.parts, 1, 1}, .threads = kThreads}, params);
+    }
+    over.tensors = over.parts = 0;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    auto tensor = tensor_at(i);
+    if (tensor.count == 0) continue;
+    tensor.first_part = over.parts;
+    over.list[over.tensors++] = tensor;
+    over.parts += static_cast<uint32_t>(parts_of(tensor.count));
+    if (over.tensors == over.kMostTensors) flush();
+  }
+  flush();
+}
+
 /// Tensor i's states are those of `states[0][i]`, ...; a list may be empty.
 template <class Factors>
 void launch_steps(Kernel kernel, const Factors& factors, const StepControl& control, OutList self,
@@ -27,27 +52,16 @@ void launch_steps(Kernel kernel, const Factors& factors, const StepControl& cont
   OptimizerStep<Factors> step{};
   step.factors = factors;
   step.control = control;
-  const auto flush = [&] {
-    if (step.parts != 0) {
-      launch(kernel, {.blocks = {step.parts, 1, 1}, .threads = kThreads}, step);
-    }
-    step.tensors = step.parts = 0;
-  };
-  for (size_t i = 0; i < self.size(); ++i) {
-    if (self[i].numel == 0) continue;
+  launch_over(kernel, step, self.size(), [&](size_t i) {
     const auto state = [&](const OutList& list) {
       return list.empty() ? nullptr : list[i].address;
     };
-    step.list[step.tensors++] = {.parameter = self[i].address,
-                                 .gradient = grads[i].address,
-                                 .state = {state(states[0]), state(states[1])},
-                                 .count = self[i].numel,
-                                 .first_part = step.parts,
-                                 .decays = decayed.empty() || decayed[i] != 0 ? 1U : 0U};
-    step.parts += static_cast<uint32_t>((self[i].numel + kOptimizerPart - 1) / kOptimizerPart);
-    if (step.tensors == OptimizerStep<Factors>::kMost) flush();
-  }
-  flush();
+    return OptimizerTensor{.parameter = self[i].address,
+                           .gradient = grads[i].address,
+                           .state = {state(states[0]), state(states[1])},
+                           .count = self[i].numel,
+                           .decays = decayed.empty() || decayed[i] != 0 ? 1U : 0U};
+  });
 }
 
 StepControl control_of(double grad_scale, const In& grad_factor, const In& found_inf) {
@@ -103,10 +117,14 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
                                : run.template operator()<float>();
 }
 
-void block_square_sums(const Out& out, const In& self) {
-  if (out.numel == 0) return;
-  launch(kSquareSums[self.dtype], {.blocks = {blocks_for(out.numel, 1), 1, 1}, .threads = kThreads},
-         BlockSquareSums{self.address, out.data<double>(), self.numel, out.numel});
+void block_square_sums(const Out& out, InList self) {
+  static_assert(kOptimizerPart == kNormBlock);
+  double* place = out.data<double>();
+  launch_over(kSquareSums[self[0].dtype], BlockSquareSums{}, self.size(), [&](size_t i) {
+    const int64_t count = self[i].numel;
+    return SquaredTensor{
+        .x = self[i].address, .out = std::exchange(place, place + parts_of(count)), .count = count};
+  });
 }
 
 void ordered_sum(const Out& out, const In& self) {

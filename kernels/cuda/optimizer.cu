@@ -7,7 +7,27 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kNormBlock = 4096;  // as in core/ops/optimizer.h
+
+/// A part of a tensor: elements [first, end).
+template <class Tensor>
+struct Part {
+  const Tensor& tensor;
+  int64_t first, end;
+};
+
+template <class Tensor, uint32_t kMost>
+__device__ Part<Tensor> part_at(const PartList<Tensor, kMost>& over, uint32_t part) {
+  uint32_t low = 0,
+           high = over.tensors;  // the tensor is the last that begins at or before the part
+  while (high - low > 1) {
+    const uint32_t middle = (low + high) / 2;
+    (over.list[middle].first_part <= part ? low : high) = middle;
+  }
+  const Tensor& tensor = over.list[low];
+  const int64_t first = static_cast<int64_t>(part - tensor.first_part) * kOptimizerPart;
+  const int64_t end = first + kOptimizerPart;
+  return {tensor, first, end < tensor.count ? end : tensor.count};
+}
 
 template <class T>
 struct AdamW {
@@ -89,17 +109,9 @@ __device__ void optimizer_step(const Step& p) {
   const T gradient =
       static_cast<T>(control.grad_factor != nullptr ? control.grad_scale * *control.grad_factor
                                                     : control.grad_scale);
-  for (uint32_t part = blockIdx.x; part < p.parts; part += gridDim.x) {
-    uint32_t low = 0, high = p.tensors;  // the tensor is the last that begins at or before the part
-    while (high - low > 1) {
-      const uint32_t middle = (low + high) / 2;
-      (p.list[middle].first_part <= part ? low : high) = middle;
-    }
-    const OptimizerTensor& tensor = p.list[low];
+  for (uint32_t part = blockIdx.x; part < p.over.parts; part += gridDim.x) {
+    const auto [tensor, first, end] = part_at(p.over, part);
     const Rule rule(p.factors, gradient, tensor.decays != 0);
-    const int64_t first = static_cast<int64_t>(part - tensor.first_part) * kOptimizerPart;
-    const int64_t end =
-        first + kOptimizerPart < tensor.count ? first + kOptimizerPart : tensor.count;
     const bool aligned = is_aligned(tensor.parameter) && is_aligned(tensor.gradient) &&
                          is_aligned(tensor.state[0]) && is_aligned(tensor.state[1]);
     const int64_t wide_end = aligned ? end / kWidth * kWidth : first;
@@ -113,10 +125,10 @@ template <class T>
 __device__ void block_square_sums(const BlockSquareSums& p) {
   constexpr int kWidth = 4;
   using Elements = Pack<T, kWidth>;
-  for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
-    const T* const x = static_cast<const T*>(p.x) + block * kNormBlock;
-    const int64_t rest = p.count - block * kNormBlock;
-    const int64_t count = rest < kNormBlock ? rest : kNormBlock;
+  for (uint32_t part = blockIdx.x; part < p.over.parts; part += gridDim.x) {
+    const auto [tensor, first, end] = part_at(p.over, part);
+    const T* const x = static_cast<const T*>(tensor.x) + first;
+    const int64_t count = end - first;
     const bool aligned = reinterpret_cast<uintptr_t>(x) % sizeof(Elements) == 0;
     double sum = 0;
     for (int64_t i = threadIdx.x * kWidth; i < count; i += kThreads * kWidth) {
@@ -132,7 +144,7 @@ __device__ void block_square_sums(const BlockSquareSums& p) {
       }
     }
     sum = block_sum(sum);
-    if (threadIdx.x == 0) p.out[block] = sum;
+    if (threadIdx.x == 0) tensor.out[part - tensor.first_part] = sum;
   }
 }
 

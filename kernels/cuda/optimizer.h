@@ -4,8 +4,20 @@
 
 namespace lockstep::cuda {
 
-/// Elements that a block updates.
+/// Elements that a block updates, or adds up: as kNormBlock of core/ops/optimizer.h.
 inline constexpr int64_t kOptimizerPart = 4096;
+
+/// The tensors that one launch goes over, kMost of them at most, a block of threads for each part.
+/// `Tensor` says its `count` of elements and its `first_part` of the launch's parts, which count
+/// through all tensors.
+template <class Tensor, uint32_t kMost>
+struct PartList {
+  static constexpr uint32_t kMostTensors = kMost;
+
+  uint32_t tensors;
+  uint32_t parts;
+  Tensor list[kMost];
+};
 
 /// A parameter and what belongs to it.
 struct OptimizerTensor {
@@ -13,8 +25,8 @@ struct OptimizerTensor {
   const void* gradient;
   void* state[2];
   int64_t count;
-  uint32_t first_part;  ///< of the launch's parts, which count through all tensors
-  uint32_t decays;      ///< 1: weight decay is taken of it, else 0
+  uint32_t first_part;
+  uint32_t decays;  ///< 1: weight decay is taken of it, else 0
 };
 
 /// What decides on the step beside its factors: `grad_scale` and, where they are not null, two
@@ -25,16 +37,11 @@ struct StepControl {
   const float* found_inf;
 };
 
-/// One launch updates up to kMost tensors, a block for each part.
 template <class Factors>
 struct OptimizerStep {
-  static constexpr uint32_t kMost = 80;
-
   Factors factors;
   StepControl control;
-  uint32_t tensors;
-  uint32_t parts;
-  OptimizerTensor list[kMost];
+  PartList<OptimizerTensor, 80> over;
 };
 
 /// What a step multiplies by, the same for all elements, beside the gradients' factor. Those of two
@@ -52,12 +59,15 @@ struct SgdFactors {
   bool has_momentum;
 };
 
-/// Sums of squares of blocks of kNormBlock elements.
-struct BlockSquareSums {
+/// A tensor and where the sums of squares of its parts go.
+struct SquaredTensor {
   const void* x;
   double* out;
-  int64_t count;  ///< of x
-  int64_t blocks;
+  int64_t count;
+  uint32_t first_part;
+};
+struct BlockSquareSums {
+  PartList<SquaredTensor, 120> over;
 };
 
 /// One block of threads adds `count` elements in their order.

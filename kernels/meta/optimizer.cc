@@ -92,9 +92,17 @@ Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList mo
   return {};
 }
 
-Outputs block_square_sums(const Tensor& self) {
-  check_single_or_double("_block_square_sums", self);
-  return one({(self.numel() + kNormBlock - 1) / kNormBlock}, DType::kF64);
+Outputs block_square_sums(TensorList self) {
+  constexpr std::string_view kOp = "_block_square_sums";
+  int64_t blocks = 0;
+  for (const Tensor& each : self) {
+    check_single_or_double(kOp, each);
+    LS_CHECK(each.dtype() == self[0].dtype(), DTypeError,
+             "[{}] expected all tensors to be of one dtype, got {} and {}.", kOp,
+             to_string(self[0].dtype()), to_string(each.dtype()));
+    blocks += (each.numel() + kNormBlock - 1) / kNormBlock;
+  }
+  return one({blocks}, DType::kF64);
 }
 
 Outputs ordered_sum(const Tensor& self) {

@@ -4,6 +4,7 @@
 
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/shape.h"
 #include "core/ops/view.h"
 #include "kernels/cuda/optimizer.h"
 #include "tests/cuda/same_bits.h"
@@ -102,29 +103,44 @@ TEST(CudaOrderedSum, HasTheBitsOfTheCpu) {
   }
 }
 
+/// More than one launch takes, some of more than one part.
+std::vector<Tensor> many_tensors(DType dtype) {
+  std::vector<Tensor> list;
+  for (const int64_t size : {1, 5, 0, 4096, 10007}) list.push_back(random_tensor({size}, dtype));
+  for (int64_t i = 0; i < 120; ++i) list.push_back(random_tensor({i % 7}, dtype));
+  list.push_back(random_tensor({4097}, dtype));
+  return list;
+}
+
 TEST(CudaBlockSquareSums, AreThoseOfTheCpuUpToF64Rounding) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
-    for (const int64_t count : {1, 5, 4096, 10007}) {
-      expect_agreement(
-          {random_tensor({count}, dtype)},
-          [](const std::vector<Tensor>& t) {
-            return std::vector<Tensor>{_block_square_sums(t[0])};
-          },
-          1e-14);
-    }
+    expect_agreement(
+        many_tensors(dtype),
+        [](const std::vector<Tensor>& t) { return std::vector<Tensor>{_block_square_sums(t)}; },
+        1e-14);
   }
+}
+
+TEST(CudaBlockSquareSums, HaveTheBitsOfEachTensorAlone) {
+  std::vector<Tensor> list, alone;
+  for (const Tensor& each : many_tensors(DType::kF32)) {
+    list.push_back(each.to(kEmulatedGpu));
+    alone.push_back(_block_square_sums({list.back()}));
+  }
+  expect_equal_bits(_block_square_sums(list), cat(alone));
 }
 
 TEST(CudaBlockSquareSums, HaveTheSameBitsWhereverTheTensorLies) {
   const Tensor x = random_tensor({9003}).to(kEmulatedGpu);
   const Tensor elsewhere = empty_tensor({9004}, DType::kF32, kEmulatedGpu).slice(0, 1);
   elsewhere.copy_(x);
-  expect_equal_bits(_block_square_sums(elsewhere), _block_square_sums(x));
+  expect_equal_bits(_block_square_sums({elsewhere}), _block_square_sums({x}));
 }
 
 TEST(CudaOptimizerStep, FitsIntoTheParametersOfALaunch) {
   EXPECT_LE(sizeof(cuda::OptimizerStep<cuda::AdamWFactors<double>>), 4096U);
   EXPECT_LE(sizeof(cuda::OptimizerStep<cuda::SgdFactors<double>>), 4096U);
+  EXPECT_LE(sizeof(cuda::BlockSquareSums), 4096U);
 }
 
 }  // namespace

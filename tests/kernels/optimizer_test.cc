@@ -174,25 +174,35 @@ TEST(FusedOptimizers, WritingCountsAsAChangeInPlace) {
   EXPECT_GT(p.values[2].version(), before);
 }
 
-TEST(BlockSquareSums, AddUpToTheSquaredNorm) {
+TEST(BlockSquareSums, AreThoseOfEachTensorsBlocksInTheirOrder) {
   Generator generator(5);
-  for (int64_t count : {0, 1, 4095, 4096, 4097, 20000}) {
-    const Tensor x = randn({count}, {}, &generator);
-    const Tensor sums = _block_square_sums(x);
-    ASSERT_EQ(sums.numel(), (count + kNormBlock - 1) / kNormBlock);
-    for (int64_t block = 0; block < sums.numel(); ++block) {
-      double want = 0;
-      for (int64_t i = block * kNormBlock; i < std::min(count, (block + 1) * kNormBlock); ++i) {
-        want += std::pow(static_cast<double>(element<float>(x, i)), 2);
+  std::vector<Tensor> list;
+  std::vector<double> want;
+  for (int64_t count : {0, 1, 4095, 4096, 4097, 0, 20000}) {
+    const Tensor x = list.emplace_back(randn({count}, {}, &generator));
+    for (int64_t first = 0; first < count; first += kNormBlock) {
+      double sum = 0;
+      for (int64_t i = first; i < std::min(count, first + kNormBlock); ++i) {
+        sum += std::pow(static_cast<double>(element<float>(x, i)), 2);
       }
-      EXPECT_NEAR(element<double>(sums, block), want, 1e-9);
+      want.push_back(sum);
     }
+  }
+  const Tensor sums = _block_square_sums(list);
+  ASSERT_EQ(sums.numel(), static_cast<int64_t>(want.size()));
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_NEAR(element<double>(sums, static_cast<int64_t>(i)), want[i], 1e-9) << i;
   }
 }
 
 TEST(BlockSquareSums, LargeElementsDoNotOverflow) {
   const Tensor x = full({10}, 1e30F);
-  EXPECT_NEAR(element<double>(_block_square_sums(x), 0), 1e61, 1e55);
+  EXPECT_NEAR(element<double>(_block_square_sums({x}), 0), 1e61, 1e55);
+}
+
+TEST(BlockSquareSums, AreOfTensorsOfOneDType) {
+  EXPECT_THROW(_block_square_sums({zeros({2}), zeros({2}, DType::kF64)}), DTypeError);
+  EXPECT_THROW(_block_square_sums({zeros({2}, DType::kI64)}), DTypeError);
 }
 
 TEST(OrderedSum, IsThatOfAPlainLoop) {
@@ -219,7 +229,7 @@ TEST(FusedOptimizers, BitsDoNotDependOnTheNumberOfThreads) {
     Parameters p;
     _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.99, 0.1, 1e-8, 1);
     _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, true, 0.1);
-    p.values.push_back(_block_square_sums(p.values[2]));
+    p.values.push_back(_block_square_sums(p.values));
     if (first.empty()) first = p.values;
     for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(equal(p.values[i], first[i]));
   }

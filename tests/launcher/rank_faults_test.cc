@@ -110,8 +110,8 @@ TEST_F(RankFaults, OneThatIsKilledInAnyPhaseOfAStepIsNamedAndTheOthersEnd) {
         // While it waits for the other's last buckets, all of its own being under way.
         fmt::format("{}:threshold_backward:24:sleep:800,{}:threshold_backward:24:kill:400",
                     1 - rank, rank),
-        // Between the sums over ranks and the update: a norm for each of ten parameters.
-        fmt::format("{}:_block_square_sums:55:kill", rank),
+        // Between the sums over ranks and the update: the norm of all gradients.
+        fmt::format("{}:_block_square_sums:6:kill", rank),
     };
     for (const std::string& fault : faults) {
       Launched launched = start_with_faults(fault, layers);

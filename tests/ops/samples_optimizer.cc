@@ -26,9 +26,9 @@ void add_optimizer_samples(SampleTable& table) {
       .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), 0.1, 0.9, false, 0.01)},
       .reads_strides = true};
   table["_block_square_sums"] = {
-      .calls = {call("one block", floats({3, 5})), call("nothing", floats({0})),
-                call("transposed", with_gaps(floats({4, 3})))},
-      .large = {call("large", floats({67, 1031}))}};
+      .calls = {call("one block each", two(1)), call("no elements", Tensors{floats({0})}),
+                call("transposed", Tensors{with_gaps(floats({4, 3})), floats({2})})},
+      .large = {call("large", Tensors{floats({67, 1031}), floats({7}), floats({9001})})}};
   table["_ordered_sum"] = {
       .calls = {call("matrix", floats({3, 5})), call("nothing", floats({0})),
                 call("0-d", floats({})), call("transposed", with_gaps(floats({4, 3})))},

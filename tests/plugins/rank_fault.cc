@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/plugin_wrapper.h"
 
@@ -103,17 +104,19 @@ void threshold_backward(Result out, View gradient, View self, Number threshold) 
                  });
 }
 
-void block_square_sums(Result out, View self) {
+void block_square_sums(Result out, const std::vector<View>& self) {
   static Calls calls("_block_square_sums");
   calls.count();
   constexpr int64_t kBlock = 4096;
-  for (int64_t block = 0; block < out.numel(); ++block) {
-    double sum = 0;
-    for (int64_t i = block * kBlock; i < std::min(self.numel(), (block + 1) * kBlock); ++i) {
-      const double value = self.data<float>()[i];
-      sum += value * value;
+  auto* sum = out.data<double>();
+  for (const View& each : self) {
+    for (int64_t first = 0; first < each.numel(); first += kBlock, ++sum) {
+      *sum = 0;
+      for (int64_t i = first; i < std::min(each.numel(), first + kBlock); ++i) {
+        const double value = each.data<float>()[i];
+        *sum += value * value;
+      }
     }
-    out.data<double>()[block] = sum;
   }
 }
 
