@@ -86,12 +86,13 @@ void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t 
   // A quarter each of parameters, gradients and the two moments.
   const int64_t quarter = std::max<int64_t>(elements / 4, 1);
   const Tensor moments = zeros({2, quarter}, options);
+  const Tensor step = ones({}, {DType::kF64, moments.device()});
   const Tensor values = x.view({-1}).slice(0, 0, quarter);
   const Tensor gradients = y.view({-1}).slice(0, 0, quarter);
   cases.push_back({"adamw",
-                   [values, gradients, moments] {
+                   [values, gradients, moments, step] {
                      _fused_adamw_({values}, {gradients}, {moments.select(0, 0)},
-                                   {moments.select(0, 1)}, 1e-5, 0.9, 0.95, 0.1, 1e-8, 1);
+                                   {moments.select(0, 1)}, 1e-5, 0.9, 0.95, 0.1, 1e-8, step);
                    },
                    7.0 / 4.0 * one});
 }

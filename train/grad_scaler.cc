@@ -47,13 +47,6 @@ void check_options(const GradScalerState& state) {
   LS_CHECK(problem.empty(), ConfigError, "[grad_scaler] {}", problem);
 }
 
-double value_of(const Tensor& number) {
-  ReadBack values;
-  values.add(number);
-  values.wait();
-  return values.values(0)[0];
-}
-
 }  // namespace
 
 GradScaler::GradScaler(const GradScalerOptions& options)
@@ -96,7 +89,7 @@ void GradScaler::unscale_(std::span<const Tensor> gradients) {
   for (const Tensor& gradient : gradients) mul_(gradient, narrow.to(gradient.dtype()));
 }
 
-bool GradScaler::found_inf() const { return found_inf_.defined() && value_of(found_inf_) != 0; }
+bool GradScaler::found_inf() const { return found_inf_.defined() && read_number(found_inf_) != 0; }
 
 void GradScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients,
                       double learning_rate, double grad_scale) {
@@ -145,8 +138,8 @@ GradScaler::Numbers GradScaler::followed() const {
 
 GradScalerState GradScaler::state() const {
   GradScalerState state = options_;
-  state.scale = value_of(numbers_.scale);
-  state.growth_tracker = static_cast<int64_t>(value_of(numbers_.growth_tracker));
+  state.scale = read_number(numbers_.scale);
+  state.growth_tracker = static_cast<int64_t>(read_number(numbers_.growth_tracker));
   return state;
 }
 

@@ -3,7 +3,10 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/factory.h"
 #include "core/ops/optimizer.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/pointwise_logic.h"
 #include "core/phase.h"
+#include "train/read_back.h"
 
 namespace lockstep::train {
 
@@ -50,11 +53,16 @@ void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
 
 }  // namespace
 
+Optimizer::Optimizer(const std::vector<nn::NamedParameter>& parameters)
+    : step_count_(
+          zeros({}, {DType::kF64, parameters.empty() ? kCPU : parameters[0].tensor.device()})) {}
+
 void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
                      const KnownThere& known_there) {
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
-  update({gradients, learning_rate, grad_scale, count_step(known_there.found_inf), known_there});
+  count_step(known_there.found_inf);
+  update({gradients, learning_rate, grad_scale, known_there});
 }
 
 void Optimizer::step_part(std::span<const uint32_t> parameters,
@@ -62,31 +70,25 @@ void Optimizer::step_part(std::span<const uint32_t> parameters,
                           double grad_scale) {
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
-  update(parameters, {gradients, learning_rate, grad_scale, steps_, {}});
+  update(parameters, {gradients, learning_rate, grad_scale, {}});
 }
 
-int64_t Optimizer::count_step(const Tensor& found_inf) {
-  steps_ = steps() + 1;
-  if (found_inf.defined()) found_inf_.emplace().add(found_inf);
-  return steps_;
-}
-
-int64_t Optimizer::steps() const {
-  if (found_inf_) {
-    found_inf_->wait();
-    if (found_inf_->values(0)[0] != 0) --steps_;
-    found_inf_.reset();
+void Optimizer::count_step(const Tensor& found_inf) {
+  const NoGradGuard no_grad;
+  if (found_inf.defined()) {
+    add_(step_count_, eq(found_inf, 0));
+  } else {
+    add_(step_count_, 1);
   }
-  return steps_;
 }
 
-void Optimizer::set_steps(int64_t steps) {
-  found_inf_.reset();
-  steps_ = steps;
-}
+int64_t Optimizer::steps() const { return static_cast<int64_t>(read_number(step_count_)); }
+
+void Optimizer::set_steps(int64_t steps) { step_count_.fill_(steps); }
 
 AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
-    : options_(options),
+    : Optimizer(parameters),
+      options_(options),
       names_(names_of(parameters)),
       parameters_(tensors_of(parameters)),
       means_(zeros_for(parameters_)),
@@ -96,7 +98,7 @@ AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions opt
 void AdamW::update(const Update& update) {
   _fused_adamw_(parameters_, update.gradients, means_, squares_, update.learning_rate,
                 options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon,
-                update.step, update.grad_scale, decayed_, update.known_there.grad_factor,
+                step_count(), update.grad_scale, decayed_, update.known_there.grad_factor,
                 update.known_there.found_inf);
 }
 
@@ -104,7 +106,7 @@ void AdamW::update(std::span<const uint32_t> parameters, const Update& update) {
   _fused_adamw_(chosen(parameters_, parameters), chosen(update.gradients, parameters),
                 chosen(means_, parameters), chosen(squares_, parameters), update.learning_rate,
                 options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon,
-                update.step, update.grad_scale, chosen(decayed_, parameters));
+                step_count(), update.grad_scale, chosen(decayed_, parameters));
 }
 
 std::vector<nn::StoredParameter> AdamW::state() const {
@@ -115,7 +117,8 @@ std::vector<nn::StoredParameter> AdamW::state() const {
 }
 
 Sgd::Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options)
-    : options_(options),
+    : Optimizer(parameters),
+      options_(options),
       names_(names_of(parameters)),
       parameters_(tensors_of(parameters)),
       buffers_(options.momentum > 0 ? zeros_for(parameters_) : std::vector<Tensor>()),

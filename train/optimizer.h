@@ -1,17 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "nn/module.h"
-#include "train/read_back.h"
 
 namespace lockstep::train {
 
-/// What the device alone knows when a step is queued: tensors of one element there, or undefined.
+/// What the device alone knows when a step is queued: numbers there, 0-d, or undefined.
 struct KnownThere {
   Tensor grad_factor;  ///< f64: gradients are multiplied by this as well
   Tensor found_inf;    ///< f32: where it is not 0, the step is left out
@@ -19,6 +17,9 @@ struct KnownThere {
 
 /// Changes parameters by their gradients. Weight decay is decoupled from the gradient for AdamW
 /// and acts only on tensors of two or more dimensions: norms and biases are not decayed.
+///
+/// How many steps were taken is known where the parameters are, and nothing here waits for it but
+/// `steps`: work queued for one step, or recorded to be replayed, fits every other.
 /// Not thread-safe.
 class Optimizer {
  public:
@@ -39,18 +40,21 @@ class Optimizer {
   /// What the rule remembers between steps, beside their number; named "exp_avg.h.0.ln_1.bias".
   /// Filling these tensors and the number of steps makes another optimizer go on from here.
   virtual std::vector<nn::StoredParameter> state() const = 0;
-  /// Steps taken so far. Waits until the device has decided on the last one, where that was left to
-  /// it; so does the next `step`, which must know its number.
+  /// Steps taken so far, without those that were left out: f64, 0-d, where the parameters are.
+  const Tensor& step_count() const { return step_count_; }
+  /// The same number. Waits for what was queued there.
   int64_t steps() const;
   void set_steps(int64_t steps);
 
  protected:
+  /// For parameters on one device.
+  explicit Optimizer(const std::vector<nn::NamedParameter>& parameters);
+
   /// Of one step.
   struct Update {
     const std::vector<Tensor>& gradients;
     double learning_rate;
     double grad_scale;
-    int64_t step;  ///< counts from 1
     KnownThere known_there;
   };
 
@@ -58,10 +62,9 @@ class Optimizer {
   virtual void update(const Update& update) = 0;
   /// Of these parameters alone.
   virtual void update(std::span<const uint32_t> parameters, const Update& update) = 0;
-  int64_t count_step(const Tensor& found_inf);
+  void count_step(const Tensor& found_inf);
 
-  mutable int64_t steps_ = 0;
-  mutable std::optional<ReadBack> found_inf_;  ///< of the last of them, while it is not known
+  Tensor step_count_;
 };
 
 struct AdamWOptions {

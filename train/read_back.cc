@@ -46,4 +46,11 @@ void ReadBack::wait() {
   pending_.clear();
 }
 
+double read_number(const Tensor& number) {
+  ReadBack values;
+  values.add(number);
+  values.wait();
+  return values.values(0)[0];
+}
+
 }  // namespace lockstep::train

@@ -31,4 +31,7 @@ class ReadBack {
   std::vector<Event> copied_;  ///< of each stream, behind its last copy
 };
 
+/// The one element of such a tensor. Waits for it.
+double read_number(const Tensor& number);
+
 }  // namespace lockstep::train

@@ -115,7 +115,10 @@ SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
 }
 
 // A step that updates nothing moves no schedule either.
-double Trainer::learning_rate() const { return schedule_.learning_rate(optimizer_->steps()); }
+double Trainer::learning_rate() {
+  if (!updates_) updates_ = optimizer_->steps();
+  return schedule_.learning_rate(*updates_);
+}
 
 void Trainer::run_leaf(int64_t leaf, Underway& step, int64_t& targets) {
   const int64_t count = share_.micro_batches / share_.leaves;
@@ -190,9 +193,6 @@ void Trainer::update(Underway& step) {
   const double mean = 1.0 / *step.targets.data<double>();
   const Tensor loss = _ordered_sum(step.losses.slice(0, 0, micro_batches)) * mean;
   const Tensor norm = norm_of_sums * mean;
-  std::vector<Tensor> told = {loss, norm, stop};
-  if (scale.defined()) told.push_back(scale);
-  step.numbers.add(stack(told));
   if (!early_update_) {
     step.result.learning_rate = learning_rate();
     const Tensor loss_is_finite = isfinite(loss), norm_is_finite = isfinite(norm);
@@ -208,18 +208,23 @@ void Trainer::update(Underway& step) {
           logical_not(logical_and(loss_is_finite, logical_or(norm_is_finite, can_back_off))));
     }
   }
+  updates_.reset();
+  std::vector<Tensor> told = {loss, norm, stop, optimizer_->step_count()};
+  if (scale.defined()) told.push_back(scale);
+  step.numbers.add(stack(told));
   ++position_.step;
   ++position_.batch;
 }
 
-void Trainer::read(Underway& step) const {
+void Trainer::read(Underway& step) {
   step.numbers.wait();
   const std::span<const double> told = step.numbers.values(0);
   StepResult& result = step.result;
   result.loss = told[0];
   result.grad_norm = told[1];
   result.stop = told[2] != 0;
-  if (scaler_.is_enabled()) result.loss_scale = told[3];
+  updates_ = static_cast<int64_t>(told[3]);
+  if (scaler_.is_enabled()) result.loss_scale = told[4];
   // What overflows even so is not the scale's fault.
   const bool can_back_off = scaler_.is_enabled() && result.loss_scale > smallest_loss_scale_;
   result.overflowed =

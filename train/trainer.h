@@ -127,6 +127,7 @@ class Trainer {
   void set_position(Position position) {
     give_up_next();
     position_ = position;
+    updates_.reset();
   }
 
   /// Task::evaluate in the run's precision, by all ranks together, until one of them is asked to
@@ -152,7 +153,7 @@ class Trainer {
     Tensor losses;           ///< f64, on the device: of each micro-batch of all ranks, then `stop`
     Tensor targets;          ///< f64 [1], on the cpu
     dist::Work targets_sum;  ///< over the ranks
-    ReadBack numbers;        ///< loss, norm, stop; the loss scale where there is one
+    ReadBack numbers;        ///< loss, norm, stop, updates; the loss scale where there is one
     // What it has changed besides gradients, as it was before.
     std::vector<Tensor> running_statistics;
     RandomKey random_state;
@@ -165,8 +166,8 @@ class Trainer {
   /// Queues what comes after backward.
   void update(Underway& step);
   /// Waits for what there is to tell.
-  void read(Underway& step) const;
-  double learning_rate() const;
+  void read(Underway& step);
+  double learning_rate();
 
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const Underway& step);
@@ -181,6 +182,7 @@ class Trainer {
   std::unique_ptr<Task> task_;
   Schedule schedule_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<int64_t> updates_;  ///< the optimizer's steps, where they are known here
   double smallest_loss_scale_;
   GradScaler scaler_;
   std::optional<EarlyUpdate> early_update_;  ///< where the config wants it

@@ -5,23 +5,23 @@
 
 namespace lockstep {
 
-// ATen's operators of these names take one decay for all tensors, and steps that are tensors. Ours
-// have a flag per tensor, so that one pass covers all parameters; and the step is a number, since
-// powers of beta have other bits where a GPU computes them.
+// ATen's operators of these names take one decay for all tensors, and a count of steps for each.
+// Ours have a flag per tensor, so that one pass covers all parameters, and one count, which they
+// leave to their caller to advance: a step may be taken in parts.
 LS_OP(
     fused_adamw,
     void(MutableTensorList, TensorList, MutableTensorList, MutableTensorList, double, double,
-         double, double, double, int64_t, double, IntList, OptionalTensor, OptionalTensor),
+         double, double, double, const Tensor&, double, IntList, OptionalTensor, OptionalTensor),
     "_fused_adamw_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
     "Tensor(c!)[] exp_avg_sqs, float lr, float beta1, float beta2, float weight_decay, float eps, "
-    "int step, float grad_scale=1., int[] decayed=[], Tensor? grad_factor=None, "
+    "Tensor step, float grad_scale=1., int[] decayed=[], Tensor? grad_factor=None, "
     "Tensor? found_inf=None) -> ()")
     .doc("One step of AdamW on all parameters in one pass.")
     .structured(rules::fused_adamw)
     .not_differentiable("it is an optimizer's step");
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
-                   double weight_decay, double eps, int64_t step, double grad_scale,
+                   double weight_decay, double eps, const Tensor& step, double grad_scale,
                    IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf) {
   op_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step,
                  grad_scale, decayed, grad_factor, found_inf);

@@ -12,15 +12,17 @@ namespace lockstep {
 /// g = grad_scale * grad:
 ///   p *= 1 - lr * weight_decay;  m += (1 - beta1) (g - m);  v = beta2 v + (1 - beta2) g^2
 ///   p -= lr / (1 - beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) + eps)
-/// `step` counts from 1. `grad_scale` is the factor by which clipping shrinks all gradients; the
-/// gradients themselves are only read. `decayed` holds 0 or 1 per tensor: weight_decay is taken as
-/// 0 where it is 0. Empty means 1 everywhere.
+/// `step`, f64, counts from 1: a tensor of one element, so that what is queued, or recorded to be
+/// replayed, need not know which step it is. A number below 1 is an error, which an asynchronous
+/// device throws at its next synchronisation. `grad_scale` is the factor by which clipping shrinks
+/// all gradients; the gradients themselves are only read. `decayed` holds 0 or 1 per tensor:
+/// weight_decay is taken as 0 where it is 0. Empty means 1 everywhere.
 ///
 /// What only the device knows when the step is queued comes as a tensor of one element there:
 /// `grad_factor`, f64, multiplies grad_scale; where `found_inf`, f32, is not 0 nothing is changed.
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
-                   double weight_decay, double eps, int64_t step, double grad_scale = 1.0,
+                   double weight_decay, double eps, const Tensor& step, double grad_scale = 1.0,
                    IntList decayed = {}, OptionalTensor grad_factor = {},
                    OptionalTensor found_inf = {});
 

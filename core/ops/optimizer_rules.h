@@ -8,7 +8,7 @@ namespace lockstep::rules {
 
 Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                     MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
-                    double weight_decay, double eps, int64_t step, double grad_scale,
+                    double weight_decay, double eps, const Tensor& step, double grad_scale,
                     IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf);
 Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                   double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,

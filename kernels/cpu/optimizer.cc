@@ -5,8 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "core/check.h"
 #include "core/library.h"
 #include "core/parallel.h"
+#include "kernels/bias_correction.h"
 #include "kernels/cpu/row_lanes.h"
 
 namespace lockstep::cpu {
@@ -77,17 +79,14 @@ void adamw_part(T* __restrict p, const T* __restrict grad, T* __restrict m, T* _
 
 template <class T>
 void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
-           double beta1, double beta2, double weight_decay, double eps, int64_t step,
+           double beta1, double beta2, double weight_decay, double eps, double step,
            double grad_scale, IntList decayed) {
-  const double steps = static_cast<double>(step);
-  const double correction1 = 1 - std::pow(beta1, steps);
-  const double correction2 = 1 - std::pow(beta2, steps);
   const AdamWFactors<T> factors{static_cast<T>(grad_scale),
                                 static_cast<T>(1 - beta1),
                                 static_cast<T>(beta2),
                                 static_cast<T>(1 - beta2),
-                                static_cast<T>(lr / correction1),
-                                static_cast<T>(1 / std::sqrt(correction2)),
+                                static_cast<T>(lr / bias_correction(beta1, step)),
+                                static_cast<T>(1 / std::sqrt(bias_correction(beta2, step))),
                                 static_cast<T>(eps)};
   for_each_part(self, kPart, [&](const Part& part) {
     const size_t i = part.tensor;
@@ -99,11 +98,14 @@ void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, do
 }
 
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
-                 double beta1, double beta2, double weight_decay, double eps, int64_t step,
+                 double beta1, double beta2, double weight_decay, double eps, const In& step,
                  double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf) {
   if (self.empty() || is_left_out(found_inf)) return;
+  const double number = *step.data<double>();
+  LS_CHECK(number >= 1 && number < 0x1p63, IndexError,
+           "[_fused_adamw_] step out of range: expected at least 1, got {}.", number);
   const auto run = self[0].dtype == DType::kF64 ? adamw<double> : adamw<float>;
-  run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step,
+  run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, number,
       factor_of(grad_scale, grad_factor), decayed);
 }
 

@@ -1,6 +1,5 @@
 #include "kernels/cuda/optimizer.h"
 
-#include <cmath>
 #include <utility>
 
 #include "core/library.h"
@@ -64,6 +63,8 @@ void launch_steps(Kernel kernel, const Factors& factors, const StepControl& cont
   });
 }
 
+const FaultKind kOfStep("_fused_adamw_", "step out of range");
+
 StepControl control_of(double grad_scale, const In& grad_factor, const In& found_inf) {
   return {.grad_scale = grad_scale,
           .grad_factor = grad_factor.defined() ? grad_factor.data<double>() : nullptr,
@@ -72,27 +73,27 @@ StepControl control_of(double grad_scale, const In& grad_factor, const In& found
 
 template <class T>
 AdamWFactors<T> adamw_factors(double lr, double beta1, double beta2, double weight_decay,
-                              double eps, int64_t step) {
-  const double steps = static_cast<double>(step);
-  const double correction1 = 1 - std::pow(beta1, steps);
-  const double correction2 = 1 - std::pow(beta2, steps);
-  return {.first = static_cast<T>(1 - beta1),
+                              double eps) {
+  return {.lr = lr,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .first = static_cast<T>(1 - beta1),
           .second = static_cast<T>(beta2),
           .second_new = static_cast<T>(1 - beta2),
-          .step_size = static_cast<T>(lr / correction1),
-          .inverse_root = static_cast<T>(1 / std::sqrt(correction2)),
           .eps = static_cast<T>(eps),
           .keep = {T(1), static_cast<T>(1 - lr * weight_decay)}};
 }
 
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
-                 double beta1, double beta2, double weight_decay, double eps, int64_t step,
+                 double beta1, double beta2, double weight_decay, double eps, const In& step,
                  double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf) {
   if (self.empty()) return;
+  StepControl control = control_of(grad_scale, grad_factor, found_inf);
+  control.step = step.data<double>();
+  control.fault = fault_place(kOfStep);
   const auto run = [&]<class T>() {
-    launch_steps(kAdamW[self[0].dtype], adamw_factors<T>(lr, beta1, beta2, weight_decay, eps, step),
-                 control_of(grad_scale, grad_factor, found_inf), self, grads,
-                 {exp_avgs, exp_avg_sqs}, decayed);
+    launch_steps(kAdamW[self[0].dtype], adamw_factors<T>(lr, beta1, beta2, weight_decay, eps),
+                 control, self, grads, {exp_avgs, exp_avg_sqs}, decayed);
   };
   self[0].dtype == DType::kF64 ? run.template operator()<double>()
                                : run.template operator()<float>();

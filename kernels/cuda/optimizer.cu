@@ -1,5 +1,7 @@
+#include "kernels/bias_correction.h"
 #include "kernels/cuda/block_reduce.cuh"
 #include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/optimizer.h"
 
 namespace lockstep::cuda {
@@ -17,8 +19,8 @@ struct Part {
 
 template <class Tensor, uint32_t kMost>
 __device__ Part<Tensor> part_at(const PartList<Tensor, kMost>& over, uint32_t part) {
-  uint32_t low = 0,
-           high = over.tensors;  // the tensor is the last that begins at or before the part
+  // The tensor is the last that begins at or before the part.
+  uint32_t low = 0, high = over.tensors;
   while (high - low > 1) {
     const uint32_t middle = (low + high) / 2;
     (over.list[middle].first_part <= part ? low : high) = middle;
@@ -29,23 +31,52 @@ __device__ Part<Tensor> part_at(const PartList<Tensor, kMost>& over, uint32_t pa
   return {tensor, first, end < tensor.count ? end : tensor.count};
 }
 
+__device__ bool is_left_out(const StepControl& control) {
+  if (control.found_inf != nullptr && *control.found_inf != 0) return true;
+  if (control.step == nullptr || (*control.step >= 1 && *control.step < 0x1p63)) return false;
+  note_fault(control.fault, static_cast<int64_t>(*control.step), 1, INT64_MAX);
+  return true;
+}
+
+template <class T>
+__device__ T grad_factor(const StepControl& control) {
+  return static_cast<T>(control.grad_factor != nullptr ? control.grad_scale * *control.grad_factor
+                                                       : control.grad_scale);
+}
+
+// A rule is made for a launch, and begins with each of its tensors.
+
 template <class T>
 struct AdamW {
   static constexpr int kStates = 2;
   const AdamWFactors<T>& f;
   T gradient;  ///< what gradients are multiplied by
-  T keep;
-  __device__ AdamW(const AdamWFactors<T>& factors, T grad_factor, bool decays)
-      : f(factors), gradient(grad_factor), keep(factors.keep[decays ? 1 : 0]) {}
+  T step_size, inverse_root;
+  T keep = T(1);
+  /// By all threads of a block together.
+  __device__ AdamW(const AdamWFactors<T>& factors, const StepControl& control)
+      : f(factors), gradient(grad_factor<T>(control)) {
+    __shared__ T corrected[2];
+    if (threadIdx.x < 2) {  // both powers at once, by one warp
+      const bool first = threadIdx.x == 0;
+      const double correction = bias_correction(first ? f.beta1 : f.beta2, *control.step);
+      corrected[threadIdx.x] =
+          static_cast<T>(first ? f.lr / correction : 1 / std::sqrt(correction));
+    }
+    __syncthreads();
+    step_size = corrected[0];
+    inverse_root = corrected[1];
+  }
+  __device__ void begin(bool decays) { keep = f.keep[decays ? 1 : 0]; }
   __device__ bool uses(int) const { return true; }
   __device__ void operator()(T& p, T grad, T* state) const {
     const T g = gradient * grad;
     const T first = std::fma(f.first, g - state[0], state[0]);
     const T second = std::fma(f.second_new * g, g, f.second * state[1]);
-    const T root = std::fma(std::sqrt(second), f.inverse_root, f.eps);
+    const T root = std::fma(std::sqrt(second), inverse_root, f.eps);
     state[0] = first;
     state[1] = second;
-    p = std::fma(p, keep, -(f.step_size * first / root));
+    p = std::fma(p, keep, -(step_size * first / root));
   }
 };
 
@@ -54,9 +85,10 @@ struct Sgd {
   static constexpr int kStates = 1;
   const SgdFactors<T>& f;
   T gradient;
-  T decay;
-  __device__ Sgd(const SgdFactors<T>& factors, T grad_factor, bool decays)
-      : f(factors), gradient(grad_factor), decay(factors.decay[decays ? 1 : 0]) {}
+  T decay = T(0);
+  __device__ Sgd(const SgdFactors<T>& factors, const StepControl& control)
+      : f(factors), gradient(grad_factor<T>(control)) {}
+  __device__ void begin(bool decays) { decay = f.decay[decays ? 1 : 0]; }
   __device__ bool uses(int) const { return f.has_momentum; }
   __device__ void operator()(T& p, T grad, T* state) const {
     const T g = std::fma(decay, p, gradient * grad);
@@ -104,14 +136,11 @@ __device__ bool is_aligned(const void* address) {
 template <class T, class Rule, class Step>
 __device__ void optimizer_step(const Step& p) {
   constexpr int kWidth = 16 / sizeof(T);
-  const StepControl& control = p.control;
-  if (control.found_inf != nullptr && *control.found_inf != 0) return;
-  const T gradient =
-      static_cast<T>(control.grad_factor != nullptr ? control.grad_scale * *control.grad_factor
-                                                    : control.grad_scale);
+  if (is_left_out(p.control)) return;
+  Rule rule(p.factors, p.control);
   for (uint32_t part = blockIdx.x; part < p.over.parts; part += gridDim.x) {
     const auto [tensor, first, end] = part_at(p.over, part);
-    const Rule rule(p.factors, gradient, tensor.decays != 0);
+    rule.begin(tensor.decays != 0);
     const bool aligned = is_aligned(tensor.parameter) && is_aligned(tensor.gradient) &&
                          is_aligned(tensor.state[0]) && is_aligned(tensor.state[1]);
     const int64_t wide_end = aligned ? end / kWidth * kWidth : first;

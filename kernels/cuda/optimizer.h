@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/cuda/fault.h"
+
 namespace lockstep::cuda {
 
 /// Elements that a block updates, or adds up: as kNormBlock of core/ops/optimizer.h.
@@ -29,12 +31,14 @@ struct OptimizerTensor {
   uint32_t decays;  ///< 1: weight decay is taken of it, else 0
 };
 
-/// What decides on the step beside its factors: `grad_scale` and, where they are not null, two
-/// numbers on the device (core/ops/optimizer.h).
+/// What decides on the step beside its factors: `grad_scale` and, where they are not null, numbers
+/// on the device (core/ops/optimizer.h).
 struct StepControl {
   double grad_scale;
   const double* grad_factor;
   const float* found_inf;
+  const double* step;
+  Fault* fault;  ///< where `step` is not null
 };
 
 template <class Factors>
@@ -44,11 +48,12 @@ struct OptimizerStep {
   PartList<OptimizerTensor, 80> over;
 };
 
-/// What a step multiplies by, the same for all elements, beside the gradients' factor. Those of two
-/// are without and with weight decay.
+/// What a step multiplies by, the same for all elements, beside the gradients' factor and what
+/// depends on the number of steps. Those of two are without and with weight decay.
 template <class T>
 struct AdamWFactors {
-  T first, second, second_new, step_size, inverse_root, eps;
+  double lr, beta1, beta2;
+  T first, second, second_new, eps;
   T keep[2];
 };
 template <class T>

@@ -65,7 +65,7 @@ void check_single_or_double(std::string_view op, const Tensor& self) {
 
 Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                     MutableTensorList exp_avg_sqs, double, double, double, double, double,
-                    int64_t step, double, IntList decayed, OptionalTensor grad_factor,
+                    const Tensor& step, double, IntList decayed, OptionalTensor grad_factor,
                     OptionalTensor found_inf) {
   constexpr std::string_view kOp = "_fused_adamw_";
   check_list(kOp, self, {"self", self}, true);
@@ -74,7 +74,7 @@ Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList 
   check_list(kOp, self, {"exp_avg_sqs", exp_avg_sqs}, true);
   check_decayed(kOp, self, decayed);
   check_control(kOp, grad_factor, found_inf);
-  LS_CHECK(step >= 1, ShapeError, "[{}] step counts from 1, got {}.", kOp, step);
+  check_number(kOp, "step", step, DType::kF64);
   return {};
 }
 

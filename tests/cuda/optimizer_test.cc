@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "core/cuda/graph.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
 #include "kernels/cuda/optimizer.h"
+#include "tests/core/expect_error.h"
 #include "tests/cuda/same_bits.h"
 
 namespace lockstep {
@@ -45,14 +47,14 @@ Dims every_second(size_t count) {
   return flags;
 }
 
-/// Two steps leave the same bits on both devices.
+/// Some steps leave the same bits on both devices. Each is told its number, f64.
 template <class Step>
 void expect_the_steps_of_the_cpu(const Step& step) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
     const Parameters here(dtype, kCPU), there(dtype, kEmulatedGpu);
-    for (int64_t i = 1; i <= 2; ++i) {
-      step(here, i);
-      step(there, i);
+    for (const int64_t i : {1, 2, 1000, 123457}) {
+      step(here, full({}, i, DType::kF64));
+      step(there, full({}, i, {DType::kF64, kEmulatedGpu}));
     }
     const std::vector<Tensor> got = there.all(), want = here.all();
     for (size_t i = 0; i < want.size(); ++i) {
@@ -63,26 +65,60 @@ void expect_the_steps_of_the_cpu(const Step& step) {
 }
 
 TEST(CudaAdamW, LeavesTheBitsOfTheCpu) {
-  expect_the_steps_of_the_cpu([](const Parameters& p, int64_t step) {
-    _fused_adamw_(p.values, p.grads, p.first, p.second, 0.01, 0.9, 0.95, 0.1, 1e-8, step, 0.7,
+  expect_the_steps_of_the_cpu([](const Parameters& p, const Tensor& step) {
+    _fused_adamw_(p.values, p.grads, p.first, p.second, 0.01, 0.9, 0.9999, 0.1, 1e-8, step, 0.7,
                   every_second(p.values.size()));
   });
 }
 
+/// A step of AdamW behind another.
+void take_step(const Parameters& p, const Tensor& step, const Tensor& found_inf = {}) {
+  add_(step, 1);
+  _fused_adamw_(p.values, p.grads, p.first, p.second, 0.01, 0.9, 0.95, 0.1, 1e-8, step, 1, {}, {},
+                found_inf);
+}
+
+TEST(CudaAdamW, ARecordedStepIsTheNextOneInEachReplay) {
+  const Parameters here(DType::kF32, kCPU), there(DType::kF32, kEmulatedGpu);
+  const Tensor step_here = zeros({}, DType::kF64);
+  const Tensor step_there = zeros({}, {DType::kF64, kEmulatedGpu});
+  CudaGraph graph(kEmulatedGpu);
+  graph.capture([&] { take_step(there, step_there); });
+  for (int i = 0; i < 5; ++i) {
+    take_step(here, step_here);
+    graph.replay();
+  }
+  for (size_t i = 0; i < here.all().size(); ++i) expect_equal_bits(there.all()[i], here.all()[i]);
+}
+
+TEST(CudaAdamW, AStepThatIsNoneIsReportedAndChangesNothing) {
+  const Parameters start(DType::kF32, kCPU), there(DType::kF32, kEmulatedGpu);
+  take_step(there, full({}, -3, {DType::kF64, kEmulatedGpu}));
+  expect_error<Error>([] { synchronize(kEmulatedGpu); },
+                      "[_fused_adamw_] step out of range: expected at least 1", "got -2");
+  for (size_t i = 0; i < start.all().size(); ++i) {
+    expect_equal_bits(there.all()[i], start.all()[i]);
+  }
+  // What is left out needs no number.
+  take_step(there, full({}, -3, {DType::kF64, kEmulatedGpu}),
+            ones({}, {DType::kF32, kEmulatedGpu}));
+  synchronize(kEmulatedGpu);
+}
+
 TEST(CudaSgd, LeavesTheBitsOfTheCpuWithAndWithoutMomentum) {
   for (const bool nesterov : {false, true}) {
-    expect_the_steps_of_the_cpu([nesterov](const Parameters& p, int64_t) {
+    expect_the_steps_of_the_cpu([nesterov](const Parameters& p, const Tensor&) {
       _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, nesterov, 0.05, 0.7);
     });
   }
-  expect_the_steps_of_the_cpu([](const Parameters& p, int64_t) {
+  expect_the_steps_of_the_cpu([](const Parameters& p, const Tensor&) {
     _fused_sgd_(p.values, p.grads, {}, 0.1, 0, false, 0.05, 1, every_second(p.values.size()));
   });
 }
 
 TEST(CudaOptimizers, TakeWhatTheDeviceAloneKnows) {
   for (const float found : {0.0F, 1.0F}) {
-    expect_the_steps_of_the_cpu([found](const Parameters& p, int64_t step) {
+    expect_the_steps_of_the_cpu([found](const Parameters& p, const Tensor& step) {
       const Device device = p.values[0].device();
       const Tensor grad_factor = full({}, 0.3, {DType::kF64, device});
       const Tensor found_inf = full({}, found, {DType::kF32, device});

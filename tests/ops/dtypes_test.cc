@@ -148,17 +148,22 @@ void expect_floating_dtypes(const Results& got, const Results& f32, const Result
   }
 }
 
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 void check_floating(const Operator& op, const OpSamples& samples, const Sample& sample,
                     DType dtype) {
   const Arguments arguments = arguments_of(op, sample);
-  const std::vector<bool> all = chosen(
-      op, arguments, [](const Argument&, const Tensor& t) { return is_floating(t.dtype()); });
+  const auto is_cast = [&](const Argument& argument, const Tensor& tensor) {
+    return is_floating(tensor.dtype()) && !is_among(samples.fixed_dtype, argument.name);
+  };
+  const std::vector<bool> all = chosen(op, arguments, is_cast);
   if (!any(all)) return;
-  const std::vector<std::string>& kept = samples.statistics;
   const std::vector<bool> cast_ones =
       chosen(op, arguments, [&](const Argument& argument, const Tensor& tensor) {
-        const bool statistic = std::find(kept.begin(), kept.end(), argument.name) != kept.end();
-        return is_floating(tensor.dtype()) && !(statistic && is_half(dtype));
+        const bool statistic = is_among(samples.statistics, argument.name);
+        return is_cast(argument, tensor) && !(statistic && is_half(dtype));
       });
   const Arguments in_f32 = cast(op, arguments, all, DType::kF32, DType::kF32);
   const Arguments in_dtype = cast(op, in_f32, cast_ones, DType::kF32, dtype);
@@ -220,9 +225,7 @@ void check_gradients(const Operator& op, const OpSamples& samples, const Sample&
   if (excused || !differentiable || op.schema().is_mutable()) return;
   const Arguments arguments = arguments_of(op, sample);
   const auto is_data = [&](const Argument& argument, const Tensor& tensor) {
-    const std::vector<std::string>& kept = samples.statistics;
-    return is_floating(tensor.dtype()) &&
-           std::find(kept.begin(), kept.end(), argument.name) == kept.end();
+    return is_floating(tensor.dtype()) && !is_among(samples.statistics, argument.name);
   };
   const std::vector<bool> data = chosen(op, arguments, is_data);
   if (!any(data)) return;

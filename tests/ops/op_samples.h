@@ -46,6 +46,8 @@ struct OpSamples {
   std::map<DType, std::string> differs = {};
   /// Why gradients in bfloat16 and float16 are not compared with those in float64; empty: they are.
   std::string no_half_gradients = {};
+  /// Names of arguments whose dtype is always the same.
+  std::vector<std::string> fixed_dtype = {};
   /// Names of arguments that stay float32 beside arguments of bfloat16 and float16.
   std::vector<std::string> statistics = {};
 };

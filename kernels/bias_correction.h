@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/host_device.h"
+
+namespace lockstep {
+
+namespace detail {
+
+/// high + low, where |low| is at most half a unit in the last place of high: some 106 bits.
+struct TwoDoubles {
+  double high, low;
+};
+
+/// Dekker 1971, with the fma that finds what a product's rounding leaves out.
+LS_HOST_DEVICE inline TwoDoubles product(const TwoDoubles& a, const TwoDoubles& b) {
+  const double high = a.high * b.high;
+  const double low = std::fma(a.high, b.high, -high) + (a.high * b.low + a.low * b.high);
+  const double sum = high + low;
+  return {sum, low - (sum - high)};
+}
+
+}  // namespace detail
+
+/// 1 - beta^step: what a mean that began at zero lacks after `step` values (Kingma & Ba 2015,
+/// section 3). beta in [0, 1], step a whole number in [0, 2^63). The power is found by squaring, in
+/// arithmetic that every device rounds alike, which std::pow is not; its relative error, below
+/// step 2^-100, is lost as it is rounded to f64.
+LS_HOST_DEVICE inline double bias_correction(double beta, double step) {
+  detail::TwoDoubles power{1, 0};
+  detail::TwoDoubles square{beta, 0};
+  for (auto left = static_cast<uint64_t>(step); left != 0; left /= 2) {
+    if (left % 2 != 0) power = detail::product(power, square);
+    square = detail::product(square, square);
+  }
+  return 1 - power.high;
+}
+
+}  // namespace lockstep
