@@ -71,22 +71,22 @@ Tensor GradScaler::scale(const Tensor& loss) {
   return enabled_ ? mul(loss, scale_on(loss.device()).to(loss.dtype())) : loss;
 }
 
-void GradScaler::unscale_(std::span<const Tensor> gradients) {
-  if (!enabled_) return;
+Tensor GradScaler::unscale_(std::span<const Tensor> gradients) {
+  if (!enabled_) return {};
   LS_CHECK(!found_inf_.defined(), AutogradError,
            "[grad_scaler] unscale_ was called already: expected once before update().");
   const NoGradGuard no_grad;
-  if (gradients.empty()) {
-    found_inf_ = zeros({}, {DType::kF32, numbers_.scale.device()});
-    return;
-  }
   // A sum of squares in f64: f32 elements cannot make it overflow.
-  const Tensor is_finite = isfinite(grad_norm(gradients));
+  const Tensor norm = grad_norm(gradients);
+  const Tensor is_finite = isfinite(norm);
   found_inf_ = logical_not(is_finite).to(DType::kF32);
-  const Tensor& scale = scale_on(gradients[0].device());
+  const Tensor& scale = scale_on(norm.device());
   const Tensor factor = where(is_finite, reciprocal(scale), ones_like(scale));
-  const Tensor narrow = factor.to(gradients[0].dtype());
-  for (const Tensor& gradient : gradients) mul_(gradient, narrow.to(gradient.dtype()));
+  if (!gradients.empty()) {
+    const Tensor narrow = factor.to(gradients[0].dtype());
+    for (const Tensor& gradient : gradients) mul_(gradient, narrow);
+  }
+  return norm * factor;
 }
 
 bool GradScaler::found_inf() const { return found_inf_.defined() && read_number(found_inf_) != 0; }

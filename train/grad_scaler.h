@@ -31,7 +31,7 @@ struct GradScalerOptions {
 /// what overflows.
 ///
 ///   scaler.scale(loss).backward();
-///   scaler.unscale_(gradients);                       // optional: to clip or look at them
+///   scaler.unscale_(gradients);                       // optional: their norm, to clip by
 ///   scaler.step(optimizer, gradients, learning_rate);  // left out where a gradient is not finite
 ///   scaler.update();
 ///
@@ -56,7 +56,8 @@ class GradScaler {
   Tensor scale(const Tensor& loss);
   /// Divides gradients by the scale, in place, unless one of them is not finite: then they stay,
   /// and `found_inf` says so. Once between two updates; throws AutogradError on a second call.
-  void unscale_(std::span<const Tensor> gradients);
+  /// Returns their norm (train/grad_norm.h) after that; nothing when disabled.
+  Tensor unscale_(std::span<const Tensor> gradients);
   /// Whether gradients seen since the last update were not finite. Waits.
   bool found_inf() const;
   /// One step of the optimizer, which the device leaves out where a gradient is not finite;

@@ -180,9 +180,9 @@ void Trainer::update(Underway& step) {
   const NoGradGuard no_grad;
   const std::vector<Tensor>& gradients = reducer_.gradients();
   const Tensor scale = scaler_.is_enabled() ? scaler_.scale_on(device_) : Tensor();
-  scaler_.unscale_(gradients);
-  const Tensor norm_of_sums =
-      early_update_ ? norm_of_square_sums(early_update_->square_sums()) : grad_norm(gradients);
+  const Tensor norm_of_sums = early_update_     ? norm_of_square_sums(early_update_->square_sums())
+                              : scale.defined() ? scaler_.unscale_(gradients)
+                                                : grad_norm(gradients);
   const int64_t micro_batches = step.losses.numel() - 1;
   const Tensor stop = step.losses.select(0, micro_batches);
   if (stop_ && stop_()) stop.fill_(1);

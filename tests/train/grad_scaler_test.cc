@@ -7,8 +7,10 @@
 #include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/random.h"
 #include "core/ops/reduce.h"
 #include "tests/conformance/elements.h"
+#include "train/grad_norm.h"
 
 namespace lockstep::train {
 namespace {
@@ -96,6 +98,22 @@ TEST_F(GradScalerTest, UnscaledGradientsAreSteppedAsTheyAre) {
   EXPECT_EQ(elements_as<double>(gradients[0]), (std::vector<double>{1, 1, 1}));
   scaler.step(optimizer_, gradients, 0.5);
   EXPECT_EQ(values(), (std::vector<double>{0.5, 0.5, 0.5}));
+}
+
+TEST_F(GradScalerTest, TheNormIsThatOfUnscaledGradients) {
+  Generator generator(4);
+  const std::vector<Tensor> gradients = {randn({9000}, DType::kF32, &generator),
+                                         randn({7}, DType::kF32, &generator)};
+  GradScaler scaler;
+  const Tensor norm = scaler.unscale_(gradients);
+  EXPECT_TRUE(equal(norm, grad_norm(gradients)));
+  scaler.update();
+  gradients[1].fill_(kInfinity);
+  EXPECT_EQ(elements_as<double>(scaler.unscale_(gradients))[0], kInfinity);
+  scaler.update();
+  EXPECT_EQ(elements_as<double>(scaler.unscale_({}))[0], 0);
+  EXPECT_FALSE(scaler.found_inf());
+  EXPECT_FALSE(GradScaler({.enabled = false}).unscale_(gradients).defined());
 }
 
 TEST_F(GradScalerTest, MisuseIsRefused) {

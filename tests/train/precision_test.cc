@@ -1,11 +1,13 @@
 #include "train/precision.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
 #include "core/allocator.h"
+#include "core/op_counter.h"
 #include "core/parallel.h"
 #include "tests/train/tiny_run.h"
 #include "train/checkpoint.h"
@@ -138,6 +140,19 @@ TEST(Precision, AnOverflowBacksOffAndTrainingGoesOn) {
   EXPECT_EQ(trainer.position(), (Position{skipped + 1, skipped + 1}));
   EXPECT_EQ(trainer.scaler().get_scale(), std::ldexp(1.0, 28 - skipped));
   EXPECT_NE(state_bytes(trainer), before);
+}
+
+TEST(Precision, ALossScaleTakesNoSecondNorm) {
+  const TemporaryDirectory folder;
+  for (const char* precision : {"BF16_MIXED", "F16_MIXED"}) {
+    Trainer trainer(tiny_run(folder, with(precision)));
+    OpCounter counter;
+    {
+      const ModeGuard on(counter);
+      trainer.step();
+    }
+    EXPECT_THAT(counter.table(), testing::ContainsRegex("_block_square_sums +1 ")) << precision;
+  }
 }
 
 TEST(Precision, ALossThatIsNotFiniteIsNotTheScalersToForgive) {
