@@ -34,9 +34,47 @@ bool suggests_channels_last(IntList sizes, IntList strides) {
   return least != strides[1] && follows(0);
 }
 
+namespace {
+
+/// Above 0 where dimension `a` lies outside `b`, below where inside, 0 where nothing tells.
+int order(IntList sizes, std::span<const IntList> examples, size_t a, size_t b) {
+  for (const IntList strides : examples) {
+    if (strides[a] == 0 || strides[b] == 0) continue;
+    if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
+    if (sizes[a] > sizes[b]) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Dims dense_strides(IntList sizes, std::span<const IntList> examples) {
+  const size_t rank = sizes.size();
+  SmallVector<size_t, 5> inner_first;
+  for (size_t i = 0; i < rank; ++i) inner_first.push_back(rank - 1 - i);
+  // Insertion sort, since the order is not total: what nothing tells apart keeps its place.
+  for (size_t i = 1; i < rank; ++i) {
+    for (size_t moved = i, other = i; other-- > 0;) {
+      const int compared = order(sizes, examples, inner_first[other], inner_first[moved]);
+      if (compared < 0) break;
+      if (compared > 0) {
+        std::swap(inner_first[other], inner_first[moved]);
+        moved = other;
+      }
+    }
+  }
+  Dims strides(rank, 1);
+  int64_t step = 1;
+  for (const size_t d : inner_first) {
+    strides[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  }
+  return strides;
+}
+
 Dims strides_in_format(std::string_view op, MemoryFormat format, IntList sizes, IntList strides) {
   if (format == MemoryFormat::kPreserve) {
-    return is_dense(sizes, strides) ? to_dims(strides) : contiguous_strides(sizes);
+    return is_dense(sizes, strides) ? to_dims(strides) : dense_strides(sizes, {{strides}});
   }
   if (format == MemoryFormat::kContiguous) return contiguous_strides(sizes);
   const size_t rank = format == MemoryFormat::kChannelsLast ? 4 : 5;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "core/options.h"
@@ -7,8 +8,14 @@
 
 namespace lockstep {
 
+/// Strides without gaps that run through a tensor of `sizes` in the order in which `examples` do,
+/// as ATen's element-wise results have them. Each example holds strides for `sizes`; the first that
+/// tells two dimensions apart decides which is the inner one, a stride of 0 tells nothing. Where
+/// none does, the order is row-major.
+Dims dense_strides(IntList sizes, std::span<const IntList> examples);
+
 /// Strides of a fresh tensor like one of (sizes, strides) in `format`. kPreserve keeps strides
-/// that leave no gaps and is row-major otherwise; kChannelsLast takes 4 dimensions (N, C, H, W),
+/// that leave no gaps and closes the gaps of others; kChannelsLast takes 4 dimensions (N, C, H, W),
 /// kChannelsLast3d takes 5. Throws ShapeError naming `op` for other ranks.
 Dims strides_in_format(std::string_view op, MemoryFormat format, IntList sizes, IntList strides);
 

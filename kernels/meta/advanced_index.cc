@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/ops/advanced_index_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -69,7 +70,9 @@ Outputs index_put(const Tensor& self, OptionalTensorList indices, const Tensor& 
   LS_CHECK(fits, ShapeError,
            "[index_put] the values do not broadcast to what is indexed: expected shape {}, got {}.",
            to_string(plan.result_sizes), values.shape());
-  return one(to_dims(self.sizes()), self.dtype());
+  Outputs outputs = one(self.sizes(), self.dtype());
+  keep_layout(outputs.specs[0], self);
+  return outputs;
 }
 
 }  // namespace lockstep::rules

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/batch_norm_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -56,7 +57,8 @@ Outputs fused_batch_norm(const Tensor& input, OptionalTensor weight, OptionalTen
   check_vector(kName, "running mean", running_mean, channels);
   check_vector(kName, "running variance", running_var, channels);
   check_pair(kName, "running", running_mean, running_var);
-  Outputs outputs = one(to_dims(input.sizes()), input.dtype());
+  Outputs outputs = one(input.sizes(), input.dtype());
+  keep_format(outputs.specs[0], input);
   const DType dtype = statistics_dtype(input);
   add_output(outputs, {channels}, dtype);
   add_output(outputs, {channels}, dtype);
@@ -74,7 +76,8 @@ Outputs batch_norm_no_training(const Tensor& input, OptionalTensor weight, Optio
   check_vector(kName, "bias", bias, channels);
   check_vector(kName, "running mean", running_mean, channels);
   check_vector(kName, "running variance", running_var, channels);
-  Outputs outputs = one(to_dims(input.sizes()), input.dtype());
+  Outputs outputs = one(input.sizes(), input.dtype());
+  keep_format(outputs.specs[0], input);
   add_output(outputs, {0}, statistics_dtype(input));
   add_output(outputs, {0}, statistics_dtype(input));
   return outputs;
@@ -105,6 +108,7 @@ Outputs native_batch_norm_backward(const Tensor& grad_out, const Tensor& input,
   const DType parameter = dtype_or(weight, input.dtype());
   Outputs outputs;
   add_output(outputs, input.sizes(), input.dtype(), output_mask[0]);
+  keep_format(outputs.specs[0], input);
   add_output(outputs, {channels}, parameter, output_mask[1]);
   add_output(outputs, {channels}, parameter, output_mask[2]);
   outputs.compute = input.dtype();

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/norm_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -54,7 +55,8 @@ Outputs native_group_norm(const Tensor& input, OptionalTensor weight, OptionalTe
   check_parameter(kName, "weight", weight, channels);
   check_parameter(kName, "bias", bias, channels);
   const DType statistics = input.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-  Outputs outputs = one(to_dims(input.sizes()), input.dtype());
+  Outputs outputs = one(input.sizes(), input.dtype());
+  keep_format(outputs.specs[0], input);
   add_output(outputs, {n, groups}, statistics);
   add_output(outputs, {n, groups}, statistics);
   outputs.compute = input.dtype();
@@ -80,6 +82,7 @@ Outputs native_group_norm_backward(const Tensor& grad_out, const Tensor& input, 
   const DType parameters = weight ? weight->dtype() : input.dtype();
   Outputs outputs;
   add_output(outputs, input.sizes(), input.dtype(), output_mask[0]);
+  keep_format(outputs.specs[0], input);
   add_output(outputs, {channels}, parameters, output_mask[1]);
   add_output(outputs, {channels}, parameters, output_mask[2]);
   outputs.compute = input.dtype();

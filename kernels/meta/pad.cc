@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/pad_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -39,7 +40,9 @@ Dims padded_sizes(std::string_view op, const Tensor& self, IntList padding, int 
 }
 
 Outputs padded(std::string_view op, const Tensor& self, IntList padding, int rank, Border border) {
-  return one(padded_sizes(op, self, padding, rank, border), self.dtype());
+  Outputs outputs = one(padded_sizes(op, self, padding, rank, border), self.dtype());
+  keep_format(outputs.specs[0], self);
+  return outputs;
 }
 
 Outputs unpadded(std::string_view op, const Tensor& grad, const Tensor& self, IntList padding,
@@ -50,7 +53,9 @@ Outputs unpadded(std::string_view op, const Tensor& grad, const Tensor& self, In
            grad.shape());
   LS_CHECK(is_floating(grad.dtype()), DTypeError, "[{}] expected a floating gradient, got {}.", op,
            to_string(grad.dtype()));
-  return one(to_dims(self.sizes()), grad.dtype());
+  Outputs outputs = one(self.sizes(), grad.dtype());
+  keep_format(outputs.specs[0], self);
+  return outputs;
 }
 
 std::string named(std::string_view name, int rank, std::string_view suffix = "") {
@@ -66,14 +71,23 @@ Outputs constant_pad_nd(const Tensor& self, IntList pad, Scalar) {
            "[constant_pad_nd] expected at most one pair for each dimension of {}, got {}.",
            self.shape(), to_string(pad));
   Dims sizes = to_dims(self.sizes());
+  bool cuts_only = true;  // a slice, which ATen clones
   for (size_t i = 0; i < pad.size() / 2; ++i) {
+    cuts_only = cuts_only && pad[2 * i] <= 0 && pad[2 * i + 1] <= 0;
     int64_t& size = sizes[sizes.size() - 1 - i];
     size += pad[2 * i] + pad[2 * i + 1];
     LS_CHECK(size >= 0, ShapeError,
              "[constant_pad_nd] padding shape {} by {} leaves a negative size.", self.shape(),
              to_string(pad));
   }
-  return one(std::move(sizes), self.dtype());
+  Outputs outputs = one(std::move(sizes), self.dtype());
+  if (cuts_only && !self.is_contiguous()) {
+    outputs.specs[0].strides =
+        strides_in_format("", MemoryFormat::kPreserve, outputs.specs[0].sizes, self.strides());
+  } else {
+    keep_format(outputs.specs[0], self);
+  }
+  return outputs;
 }
 
 template <int kRank>

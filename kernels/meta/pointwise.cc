@@ -149,7 +149,7 @@ Outputs masked_fill(const Tensor& self, const Tensor& mask, Scalar) {
   LS_CHECK(mask.dtype() == DType::kBool, DTypeError,
            "[masked_fill] mask must be a bool tensor, got {}. Compare it: ne(mask, 0).",
            to_string(mask));
-  return pointwise_result("masked_fill", self.dtype(), {&self, &mask});
+  return one(broadcast("masked_fill", self.sizes(), mask.sizes()), self.dtype());
 }
 
 }  // namespace lockstep::rules

@@ -2,22 +2,37 @@
 
 #include <span>
 
+#include "core/memory_format.h"
+
 namespace lockstep::rules {
 
 namespace {
 
-/// Row-major unless every operand of the full shape has the same other dense strides.
-void keep_strides(OutputSpec& spec, std::initializer_list<const Tensor*> operands) {
-  const Tensor* example = nullptr;
+/// Whether all operands have the result's shape and the same strides, which leave no gaps.
+bool lie_alike(const OutputSpec& spec, std::initializer_list<const Tensor*> operands) {
+  const Tensor& first = **operands.begin();
   for (const Tensor* operand : operands) {
-    if (!same(operand->sizes(), spec.sizes)) continue;
-    if (operand->is_contiguous()) return;
-    if (example != nullptr && !same(example->strides(), operand->strides())) return;
-    example = operand;
+    if (!same(operand->sizes(), spec.sizes)) return false;
+    if (!same(operand->strides(), first.strides())) return false;
   }
-  if (example != nullptr && is_dense(example->sizes(), example->strides())) {
-    spec.strides = to_dims(example->strides());
+  return is_dense(first.sizes(), first.strides());
+}
+
+void keep_strides(OutputSpec& spec, std::initializer_list<const Tensor*> operands) {
+  bool row_major = true;
+  for (const Tensor* operand : operands) row_major = row_major && operand->is_contiguous();
+  if (row_major) return;
+  if (lie_alike(spec, operands)) {
+    spec.strides = to_dims((*operands.begin())->strides());
+    return;
   }
+  SmallVector<Dims, 3> stretched;
+  SmallVector<IntList, 3> examples;
+  for (const Tensor* operand : operands) {
+    stretched.push_back(broadcast_strides(operand->sizes(), operand->strides(), spec.sizes));
+  }
+  for (const Dims& strides : stretched) examples.push_back(strides);
+  spec.strides = dense_strides(spec.sizes, examples);
 }
 
 }  // namespace

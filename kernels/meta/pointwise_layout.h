@@ -7,8 +7,8 @@
 
 namespace lockstep::rules {
 
-/// The result of a pointwise operator: the operands' common shape, and their strides where all
-/// operands of that shape agree on strides that leave no gaps. Throws ShapeError naming `op`.
+/// The result of a pointwise operator: the operands' common shape, without gaps, in the order of
+/// dimensions that their strides ask for (see dense_strides). Throws ShapeError naming `op`.
 Outputs pointwise_result(std::string_view op, DType dtype,
                          std::initializer_list<const Tensor*> operands);
 

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/pool_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -102,6 +103,14 @@ void check_gradient(std::string_view op, const Tensor& grad_output, const Tensor
            to_string(self.dtype()), to_string(grad_output.dtype()));
 }
 
+/// A result laid out in the input's format; ATen's means over three dimensions are row-major
+/// always.
+Outputs like_input(IntList sizes, const Tensor& self, bool keeps_format = true) {
+  Outputs outputs = one(sizes, self.dtype());
+  if (keeps_format) keep_format(outputs.specs[0], self);
+  return outputs;
+}
+
 void check_divisor(std::string_view op, std::optional<int64_t> divisor_override) {
   LS_CHECK(divisor_override.value_or(1) != 0, ShapeError, "[{}] divisor_override must not be zero.",
            op);
@@ -115,7 +124,7 @@ Outputs avg_pool(const Tensor& self, IntList kernel_size, IntList stride, IntLis
   constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d" : "avg_pool3d";
   check_divisor(kName, divisor_override);
   const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
-  return one(pooled_sizes(kName, self, kSpatial, w, ceil_mode), self.dtype());
+  return like_input(pooled_sizes(kName, self, kSpatial, w, ceil_mode), self, kSpatial == 2);
 }
 
 template <int kSpatial>
@@ -126,7 +135,7 @@ Outputs avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntList
   check_divisor(kName, divisor_override);
   const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
   check_gradient(kName, grad_output, self, pooled_sizes(kName, self, kSpatial, w, ceil_mode));
-  return one(to_dims(self.sizes()), self.dtype());
+  return like_input(self.sizes(), self, kSpatial == 2);
 }
 
 template <int kSpatial>
@@ -135,10 +144,9 @@ Outputs max_pool(const Tensor& self, IntList kernel_size, IntList stride, IntLis
   constexpr std::string_view kName = kSpatial == 2 ? "max_pool2d" : "max_pool3d";
   const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, dilation);
   const Dims sizes = pooled_sizes(kName, self, kSpatial, w, ceil_mode);
-  Outputs outputs = one(sizes, self.dtype());
-  OutputSpec& indices = outputs.specs.emplace_back();
-  indices.sizes = sizes;
-  indices.dtype = DType::kI64;
+  Outputs outputs = like_input(sizes, self);
+  outputs.specs.push_back(outputs.specs[0]);
+  outputs.specs[1].dtype = DType::kI64;
   return outputs;
 }
 
@@ -154,7 +162,7 @@ Outputs max_pool_backward(const Tensor& grad_output, const Tensor& self, IntList
            kName, to_string(sizes), to_string(indices));
   LS_CHECK(indices.dtype() == DType::kI64, DTypeError, "[{}] expected int64 indices, got {}.",
            kName, to_string(indices));
-  return one(to_dims(self.sizes()), self.dtype());
+  return like_input(self.sizes(), self);
 }
 
 template <int kSpatial>
@@ -171,7 +179,7 @@ Outputs adaptive_avg_pool(const Tensor& self, IntList output_size) {
              kName, self.shape());
     size = wanted[i];
   }
-  return one(sizes, self.dtype());
+  return like_input(sizes, self, kSpatial == 2);
 }
 
 template <int kSpatial>
@@ -185,7 +193,7 @@ Outputs adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self
            grad_output.shape(), self.shape());
   for (size_t i = sizes.size() - kSpatial; i < sizes.size(); ++i) sizes[i] = grad_output.sizes()[i];
   check_gradient(kName, grad_output, self, sizes);
-  return one(to_dims(self.sizes()), self.dtype());
+  return like_input(self.sizes(), self, kSpatial == 2);
 }
 
 #define LS_POOL_RULES(spatial)                                                                 \

@@ -1,6 +1,7 @@
 #include "core/check.h"
 #include "core/ops/scatter_rules.h"
 #include "kernels/meta/index_checks.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -78,7 +79,9 @@ Outputs index_copy(const Tensor& self, int64_t dim, const Tensor& index, const T
 Outputs index_fill(const Tensor& self, int64_t dim, const Tensor& index, Scalar) {
   check_vector("index_fill", index);
   wrap_dim("index_fill", dim, self.dim());
-  return like_self(self);
+  Outputs outputs = like_self(self);
+  keep_layout(outputs.specs[0], self);
+  return outputs;
 }
 
 }  // namespace lockstep::rules

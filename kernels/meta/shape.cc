@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/ops/shape_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -9,6 +10,21 @@ namespace {
 
 /// Tensors of shape [0] are left out whatever the others' rank, as in ATen.
 bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.numel() == 0; }
+
+/// A result of the shape and the layout of `self`.
+Outputs copy_of(const Tensor& self) {
+  Outputs outputs = one(self.sizes(), self.dtype());
+  keep_layout(outputs.specs[0], self);
+  return outputs;
+}
+
+/// Channels stay innermost where all tensors have them so.
+void keep_common_format(OutputSpec& spec, TensorList tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (!suggests_channels_last(tensor.sizes(), tensor.strides())) return;
+  }
+  spec.strides = channels_last_strides(spec.sizes);
+}
 
 }  // namespace
 
@@ -38,6 +54,7 @@ Outputs cat(TensorList tensors, int64_t dim) {
     sizes[d] += tensor.sizes()[d];
   }
   Outputs outputs = one(std::move(sizes), dtype);
+  keep_common_format(outputs.specs[0], tensors);
   outputs.compute = dtype;
   return outputs;
 }
@@ -58,7 +75,7 @@ Outputs slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
   LS_CHECK(same(source.sizes(), slice), ShapeError,
            "[slice_scatter] the source does not fit the slice: expected shape {}, got {}.",
            to_string(slice), source.shape());
-  Outputs outputs = one(to_dims(self.sizes()), self.dtype());
+  Outputs outputs = copy_of(self);
   outputs.compute = self.dtype();
   return outputs;
 }
@@ -93,14 +110,14 @@ Outputs diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, 
   LS_CHECK(same(src.sizes(), place.sizes), ShapeError,
            "[diagonal_scatter] src does not fit the diagonal: expected shape {}, got {}.",
            to_string(place.sizes), src.shape());
-  Outputs outputs = one(to_dims(self.sizes()), self.dtype());
+  Outputs outputs = copy_of(self);
   outputs.compute = self.dtype();
   return outputs;
 }
 
 Outputs flip(const Tensor& self, IntList dims) {
   if (!dims.empty()) dim_mask("flip", dims, self.dim());
-  return one(to_dims(self.sizes()), self.dtype());
+  return copy_of(self);
 }
 
 }  // namespace lockstep::rules

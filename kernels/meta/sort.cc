@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/ops/promotion.h"
 #include "core/ops/sort_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -51,7 +52,9 @@ void refuse_bool(std::string_view op, const Tensor& self) {
 
 Outputs sort(const Tensor& self, int64_t dim, bool) {
   wrap_dim("sort", dim, self.dim());
-  return values_and_indices(self, to_dims(self.sizes()));
+  Outputs outputs = values_and_indices(self, to_dims(self.sizes()));
+  for (OutputSpec& spec : outputs.specs) keep_layout(spec, self);
+  return outputs;
 }
 
 Outputs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/upsample_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -27,7 +28,9 @@ Outputs forward(std::string_view op, const Tensor& self, IntList output_size) {
   LS_CHECK(is_floating(self.dtype()) || self.dtype() == DType::kU8, DTypeError,
            "[{}] expected a floating dtype or uint8, got {}. Cast it with to(dtype).", op,
            to_string(self));
-  return one(resampled_sizes(op, self.sizes(), output_size), self.dtype());
+  Outputs outputs = one(resampled_sizes(op, self.sizes(), output_size), self.dtype());
+  keep_format(outputs.specs[0], self);
+  return outputs;
 }
 
 Outputs backward(std::string_view op, const Tensor& grad, IntList output_size, IntList input_size) {
@@ -36,7 +39,9 @@ Outputs backward(std::string_view op, const Tensor& grad, IntList output_size, I
   LS_CHECK(same(grad.sizes(), sizes), ShapeError,
            "[{}] the gradient does not fit: expected shape {}, got {}.", op, to_string(sizes),
            grad.shape());
-  return one(to_dims(input_size), grad.dtype());
+  Outputs outputs = one(input_size, grad.dtype());
+  keep_format(outputs.specs[0], grad);
+  return outputs;
 }
 
 }  // namespace

@@ -243,12 +243,16 @@ TEST(Pointwise, RulesNameShapesAndDTypes) {
   expect_error<Error>([&] { pow(tensor_of({2}, DType::kI64), -1); }, "[pow]");
 }
 
-TEST(Pointwise, ResultsKeepDenseStrides) {
+TEST(Pointwise, ResultsKeepTheOrderOfDimensions) {
   const Tensor transposed = random_tensor({5, 3}).t();
   EXPECT_TRUE(same(exp(transposed).strides(), transposed.strides()));
   EXPECT_TRUE(same(add(transposed, random_tensor({5})).strides(), transposed.strides()));
-  EXPECT_TRUE(add(transposed, random_tensor({3, 5})).is_contiguous());
+  EXPECT_TRUE(same(add(transposed, random_tensor({3, 5})).strides(), transposed.strides()));
+  EXPECT_TRUE(add(random_tensor({3, 5}), transposed).is_contiguous()) << "the first decides";
+  EXPECT_TRUE(same(add(random_tensor({5}), transposed).strides(), transposed.strides()))
+      << "one dimension has no order";
   EXPECT_TRUE(exp(random_tensor({6, 4}).slice(1, 0, 2)).is_contiguous());
+  EXPECT_TRUE(same(exp(transposed.slice(0, 0, 2)).strides(), {1, 2})) << "its gaps are closed";
 }
 
 }  // namespace
