@@ -23,6 +23,7 @@ class Restrided {
   /// Whether a tensor has the wanted strides, where they say anything: not in dimensions of size 1.
   bool is_fit(const TensorArg& tensor) const {
     if (!tensor.defined() || tensor.numel == 0) return true;
+    if (tensor.contiguous && wanted_ == &contiguous_strides) return true;
     const Dims strides = wanted_(tensor.sizes());
     for (size_t d = 0; d < strides.size(); ++d) {
       if (tensor.size_data[d] != 1 && tensor.stride_data[d] != strides[d]) return false;

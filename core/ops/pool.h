@@ -11,7 +11,8 @@ namespace lockstep {
 // missing. Lists hold one number per spatial dimension, or one for all; an empty stride is the
 // kernel's size. A window begins at o * stride - padding for the o-th place of the result; padding
 // is at most half the window. `ceil_mode` keeps windows that begin inside the padded input but end
-// behind it. Results are row-major.
+// behind it. Results have their channels innermost where self has; means over three
+// dimensions are row-major.
 
 /// The mean of each window. It divides by `divisor_override` where given, else by the places of the
 /// window inside the padded input (`count_include_pad`) or inside the input. Integers are divided

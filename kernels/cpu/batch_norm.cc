@@ -5,7 +5,10 @@
 
 #include "core/library.h"
 #include "core/parallel.h"
+#include "kernels/cpu/channel_columns.h"
+#include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/restrided.h"
 
 namespace lockstep::cpu {
 
@@ -13,43 +16,12 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements worth a thread
 
-/// A tensor [batch, channels, places...].
-struct Layout {
-  int64_t batch;
-  int64_t channels;
-  int64_t places;
-
-  explicit Layout(const TensorArg& tensor)
-      : batch(tensor.size(0)),
-        channels(tensor.size(1)),
-        places(count_elements(tensor.sizes().subspan(2))) {}
-  int64_t per_channel() const { return batch * places; }
-};
-
-/// A sum in f64, in an order that depends on the lengths of the runs only.
-class WideSum {
- public:
-  template <class Term>
-  void add(int64_t n, Term term) {
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int64_t k = 0; k < kLanes; ++k) lanes_[k] += static_cast<double>(term(i + k));
-    }
-    for (int64_t k = 0; i + k < n; ++k) lanes_[k] += static_cast<double>(term(i + k));
-  }
-  double total() const {
-    double lanes[kLanes];
-    std::copy_n(lanes_, kLanes, lanes);
-    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-      for (int64_t k = 0; k < half; ++k) lanes[k] += lanes[k + half];
-    }
-    return lanes[0];
-  }
-
- private:
-  static constexpr int64_t kLanes = 16;
-  alignas(64) double lanes_[kLanes] = {};
-};
+/// The tensors of a call on images that lie as the input says: row-major, or with their channels
+/// innermost.
+Restrided images_like(const In& input, const char* op) {
+  return {op, kCPU, &copy_elements,
+          ChannelLayout(input).channels_last ? &channels_last_strides : &contiguous_strides};
+}
 
 /// The elements of one channel: `count` runs of `length`, `stride` apart.
 template <class E>
@@ -71,18 +43,19 @@ class Channels {
   using C = ComputeType<T>;
 
   /// `address` is null when there is nothing to write.
-  Channels(const Layout& layout, void* address) : layout_(layout), data_(static_cast<T*>(address)) {
+  Channels(const ChannelLayout& layout, void* address)
+      : layout_(layout), data_(static_cast<T*>(address)) {
     if (address == nullptr || !is_buffered(layout)) return;
     buffer_ = std::make_unique_for_overwrite<C[]>(
         static_cast<size_t>(group(layout) * layout.per_channel()));
   }
 
-  static bool is_buffered(const Layout& layout) {
+  static bool is_buffered(const ChannelLayout& layout) {
     constexpr int64_t kFew = 8;
     return !std::is_same_v<T, C> || layout.places < kFew;
   }
   /// Channels that are copied together, so that neighbours share the cache lines they are read by.
-  static int64_t group(const Layout& layout) {
+  static int64_t group(const ChannelLayout& layout) {
     return is_buffered(layout) && layout.places < 16 ? 16 : 1;
   }
 
@@ -120,7 +93,7 @@ class Channels {
     }
   }
 
-  Layout layout_;
+  ChannelLayout layout_;
   T* data_;
   std::unique_ptr<C[]> buffer_;
   int64_t first_ = 0;
@@ -130,7 +103,7 @@ class Channels {
 /// Calls body(first, last) for groups of channels, in parallel. `make` makes what each thread
 /// needs.
 template <class T, class Body>
-void for_each_group(const Layout& layout, Body body) {
+void for_each_group(const ChannelLayout& layout, Body body) {
   const int64_t group = Channels<T>::group(layout);
   const int64_t work = std::max<int64_t>(1, group * layout.per_channel());
   parallel_for(0, (layout.channels + group - 1) / group, std::max<int64_t>(1, kGrain / work),
@@ -149,7 +122,7 @@ class Vector64 {
     if (!in.defined()) return;
     with_floating_type(in.dtype, [&]<class T>() {
       for (int64_t i = 0; i < channels; ++i) {
-        values_[static_cast<size_t>(i)] = convert<double>(in.data<T>()[i]);
+        values_[static_cast<size_t>(i)] = convert<double>(in.data<T>()[i * in.stride(0)]);
       }
     });
   }
@@ -201,14 +174,53 @@ void find_statistics(const Runs<C>& x, double count, double& mean, double& varia
   variance = squares / count;
 }
 
+template <class T>
+void find_statistics(const Columns<T>& columns, const T* x, double count, double* means,
+                     double* variances) {
+  const auto sums = columns.sum([&](int64_t at, int64_t) { return convert<double>(x[at]); });
+  for (int64_t k = 0; k < columns.count(); ++k) means[k] = sums[k] / count;
+  std::array<double, Columns<T>::kMost> centres{};
+  std::copy_n(means, columns.count(), centres.begin());
+  const auto squares = columns.sum([&](int64_t at, int64_t k) {
+    const double d = convert<double>(x[at]) - centres[k];
+    return d * d;
+  });
+  for (int64_t k = 0; k < columns.count(); ++k) variances[k] = squares[k] / count;
+}
+
+template <class T>
+void normalise_columns(const Out& out, const In& input, const ChannelLayout& layout,
+                       const Vector64& weights, const Vector64& biases, Vector64& means,
+                       Vector64& variances, bool find, double eps) {
+  using C = ComputeType<T>;
+  const auto count = static_cast<double>(layout.per_channel());
+  for_each_columns<T>(
+      layout, Channels<T>::is_buffered(layout), [&](const Columns<T>& columns, int64_t first) {
+        const T* x = input.data<T>();
+        if (find) find_statistics(columns, x, count, &means[first], &variances[first]);
+        typename Columns<T>::Numbers rstd{};
+        for (int64_t k = 0; k < columns.count(); ++k) {
+          rstd[k] = static_cast<C>(reciprocal_root(variances[first + k], eps));
+        }
+        const auto mean = columns.numbers(means), weight = columns.numbers(weights),
+                   bias = columns.numbers(biases);
+        columns.write(out.data<T>(), [&](int64_t at, int64_t k) {
+          return std::fma((convert<C>(x[at]) - mean[k]) * rstd[k], weight[k], bias[k]);
+        });
+      });
+}
+
 /// Normalises by `means` and `variances`, which are first found when `find` says so.
 void normalise_all(const Out& out, const In& input, const In& weight, const In& bias,
                    Vector64& means, Vector64& variances, bool find, double eps) {
-  const Layout layout(input);
+  const ChannelLayout layout(input);
   const auto count = static_cast<double>(layout.per_channel());
   const Vector64 weights(weight, layout.channels, 1), biases(bias, layout.channels, 0);
   with_floating_type(input.dtype, [&]<class T>() {
     using C = ComputeType<T>;
+    if (layout.channels_last) {
+      return normalise_columns<T>(out, input, layout, weights, biases, means, variances, find, eps);
+    }
     for_each_group<T>(layout, [&](int64_t first, int64_t last, int64_t group) {
       Channels<T> x(layout, input.address), y(layout, out.address);
       for (int64_t start = first; start < last; start += group) {
@@ -227,14 +239,18 @@ void normalise_all(const Out& out, const In& input, const In& weight, const In& 
   });
 }
 
-void fused_batch_norm(const Out& out, const Out& save_mean, const Out& save_invstd,
-                      const Out& new_mean, const Out& new_var, const In& input, const In& weight,
-                      const In& bias, const In& running_mean, const In& running_var,
-                      double momentum, double eps) {
-  const Layout layout(input);
+void fused_batch_norm(const Out& given_out, const Out& save_mean, const Out& save_invstd,
+                      const Out& new_mean, const Out& new_var, const In& given_input,
+                      const In& weight, const In& bias, const In& running_mean,
+                      const In& running_var, double momentum, double eps) {
+  Restrided images = images_like(given_input, "batch_norm");
+  const Out out = images.write(given_out);
+  const In input = images.read(given_input);
+  const ChannelLayout layout(input);
   Vector64 means(layout.channels), variances(layout.channels), roots(layout.channels);
   normalise_all(out, input, weight, bias, means, variances, true, eps);
   for (int64_t c = 0; c < layout.channels; ++c) roots[c] = reciprocal_root(variances[c], eps);
+  images.finish();
   means.store(save_mean);
   roots.store(save_invstd);
   if (!new_mean.defined()) return;
@@ -250,12 +266,16 @@ void fused_batch_norm(const Out& out, const Out& save_mean, const Out& save_invs
   moved_var.store(new_var);
 }
 
-void batch_norm_no_training(const Out& out, const Out&, const Out&, const In& input,
+void batch_norm_no_training(const Out& given_out, const Out&, const Out&, const In& given_input,
                             const In& weight, const In& bias, const In& running_mean,
                             const In& running_var, double, double eps) {
+  Restrided images = images_like(given_input, "batch_norm");
+  const Out out = images.write(given_out);
+  const In input = images.read(given_input);
   const int64_t channels = input.size(1);
   Vector64 means(running_mean, channels, 0), variances(running_var, channels, 0);
   normalise_all(out, input, weight, bias, means, variances, false, eps);
+  images.finish();
 }
 
 /// One channel's gradients. With w the weight and xhat the normalised elements, the input's is
@@ -296,11 +316,52 @@ struct ChannelGradient {
   }
 };
 
-void native_batch_norm_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out,
-                                const In& input, const In& weight, const In& running_mean,
-                                const In& running_var, const In& save_mean, const In& save_invstd,
-                                bool train, double eps, BoolList) {
-  const Layout layout(input);
+/// The same formulas for channels side by side.
+template <class T>
+void columns_backward(const Out& dx, const In& grad_out, const In& input,
+                      const ChannelLayout& layout, const Vector64& means, const Vector64& roots,
+                      const Vector64& weights, bool train, bool sums, Vector64& of_weight,
+                      Vector64& of_bias) {
+  using C = ComputeType<T>;
+  using Numbers = typename Columns<T>::Numbers;
+  const auto count = static_cast<double>(layout.per_channel());
+  for_each_columns<T>(
+      layout, Channels<T>::is_buffered(layout), [&](const Columns<T>& columns, int64_t first) {
+        const T *x = input.data<T>(), *g = grad_out.data<T>();
+        const Numbers mean = columns.numbers(means), rstd = columns.numbers(roots),
+                      weight = columns.numbers(weights);
+        Numbers scale{}, a{}, b{};
+        if (sums) {
+          const auto ones =
+              columns.sum([&](int64_t at, int64_t) { return convert<double>(g[at]); });
+          const auto along = columns.sum([&](int64_t at, int64_t k) {
+            return convert<double>(g[at]) * (convert<double>(x[at]) - static_cast<double>(mean[k]));
+          });
+          for (int64_t k = 0; k < columns.count(); ++k) {
+            of_bias[first + k] = ones[k];
+            of_weight[first + k] = along[k] * static_cast<double>(rstd[k]);
+          }
+        }
+        if (!dx.defined()) return;
+        for (int64_t k = 0; k < columns.count(); ++k) {
+          scale[k] = weight[k] * rstd[k];
+          a[k] = train ? static_cast<C>(of_bias[first + k] / count) : C(0);
+          b[k] = train ? static_cast<C>(of_weight[first + k] / count) * rstd[k] : C(0);
+        }
+        columns.write(dx.data<T>(), [&](int64_t at, int64_t k) {
+          return scale[k] * ((convert<C>(g[at]) - a[k]) - (convert<C>(x[at]) - mean[k]) * b[k]);
+        });
+      });
+}
+
+void native_batch_norm_backward(const Out& given_dx, const Out& dw, const Out& db,
+                                const In& given_grad, const In& given_input, const In& weight,
+                                const In& running_mean, const In& running_var, const In& save_mean,
+                                const In& save_invstd, bool train, double eps, BoolList) {
+  Restrided images = images_like(given_input, "native_batch_norm_backward");
+  const Out dx = images.write(given_dx);
+  const In input = images.read(given_input), grad_out = images.read(given_grad);
+  const ChannelLayout layout(input);
   const auto count = static_cast<double>(layout.per_channel());
   const Vector64 weights(weight, layout.channels, 1);
   const Vector64 means(train ? save_mean : running_mean, layout.channels, 0);
@@ -312,6 +373,10 @@ void native_batch_norm_backward(const Out& dx, const Out& dw, const Out& db, con
   const bool sums = train || dw.defined() || db.defined();
   with_floating_type(input.dtype, [&]<class T>() {
     using C = ComputeType<T>;
+    if (layout.channels_last) {
+      return columns_backward<T>(dx, grad_out, input, layout, means, roots, weights, train, sums,
+                                 of_weight, of_bias);
+    }
     for_each_group<T>(layout, [&](int64_t first, int64_t last, int64_t group) {
       Channels<T> x(layout, input.address), g(layout, grad_out.address), to(layout, dx.address);
       for (int64_t start = first; start < last; start += group) {
@@ -331,15 +396,15 @@ void native_batch_norm_backward(const Out& dx, const Out& dw, const Out& db, con
       }
     });
   });
+  images.finish();
   if (dw.defined()) of_weight.store(dw);
   if (db.defined()) of_bias.store(db);
 }
 
 }  // namespace
 
-LS_KERNEL(CPU, "_fused_batch_norm", fused_batch_norm, Strides::kContiguous);
-LS_KERNEL(CPU, "_native_batch_norm_legit_no_training", batch_norm_no_training,
-          Strides::kContiguous);
-LS_KERNEL(CPU, "native_batch_norm_backward", native_batch_norm_backward, Strides::kContiguous);
+LS_KERNEL(CPU, "_fused_batch_norm", fused_batch_norm, Strides::kAny);
+LS_KERNEL(CPU, "_native_batch_norm_legit_no_training", batch_norm_no_training, Strides::kAny);
+LS_KERNEL(CPU, "native_batch_norm_backward", native_batch_norm_backward, Strides::kAny);
 
 }  // namespace lockstep::cpu

@@ -6,9 +6,13 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/memory_format.h"
 #include "core/parallel.h"
+#include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/workspace.h"
 #include "kernels/pool_windows.h"
+#include "kernels/restrided.h"
 
 namespace lockstep::cpu {
 
@@ -44,13 +48,58 @@ int64_t output_size(const Axes& axes) {
                               axes[2].windows.size());
 }
 
-/// Calls body(plane) for each channel of each sample, in parallel; `elements` are all those of the
-/// larger tensor.
+/// Up to kLanes planes that are worked on together. Those of images whose channels are innermost
+/// lie side by side: element i of lane k is at start + i * step + k. A row-major plane is on its
+/// own.
+template <bool kAlone>
+class Planes {
+ public:
+  static constexpr int64_t kLanes = kAlone ? 1 : 32;
+
+  /// Number `block` of samples with `channels` planes each.
+  Planes(int64_t block, int64_t channels) : channels_(channels) {
+    const int64_t blocks = kAlone ? 1 : (channels + kLanes - 1) / kLanes;
+    sample_ = block / blocks;
+    first_ = block % blocks * kLanes;
+    lanes_ = std::min(kLanes, channels - first_);
+  }
+  int64_t lanes() const { return kAlone ? 1 : lanes_; }
+  int64_t step() const { return kAlone ? 1 : channels_; }
+  /// In a tensor with planes of `size` elements.
+  int64_t start(int64_t size) const { return sample_ * step() * size + first_; }
+
+ private:
+  int64_t sample_;
+  int64_t first_;
+  int64_t lanes_;
+  int64_t channels_;
+};
+
+/// The images of a call: where channels are innermost, a sample holds all of them, else one.
+struct Images {
+  int64_t samples;
+  int64_t channels;
+
+  Images(int64_t planes, const In& input, bool channels_last)
+      : samples(channels_last ? input.size(0) : planes),
+        channels(channels_last ? input.size(1) : 1) {}
+};
+
+/// Calls body(planes) for all of `images` in parallel; `elements` are those of the larger tensor.
 template <class Body>
-void for_each_plane(int64_t planes, int64_t elements, Body body) {
-  if (planes == 0) return;
-  parallel_for(0, planes, std::max<int64_t>(1, kGrain / std::max<int64_t>(elements / planes, 1)),
-               [&](int64_t first, int64_t last) { body(first, last); });
+void for_each_planes(const Images& images, int64_t elements, Body body) {
+  const auto run = [&]<bool kAlone>() {
+    constexpr int64_t kLanes = Planes<kAlone>::kLanes;
+    const int64_t blocks = images.samples * ((images.channels + kLanes - 1) / kLanes);
+    if (blocks == 0) return;
+    parallel_for(0, blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(elements / blocks, 1)),
+                 [&](int64_t first, int64_t last) {
+                   for (int64_t block = first; block < last; ++block) {
+                     body(Planes<kAlone>(block, images.channels));
+                   }
+                 });
+  };
+  images.channels == 1 ? run.template operator()<true>() : run.template operator()<false>();
 }
 
 /// Calls visit(o, window) for each window of a plane in order.
@@ -79,178 +128,271 @@ int64_t divisor_of(const std::array<Span, 3>& window, std::optional<int64_t> div
   return divisor_override.value_or(window[0].counted * window[1].counted * window[2].counted);
 }
 
-void average(const Out& out, const In& self, const Axes& axes,
+/// The tensors of a call, all row-major or, where `input` has them so, all with their channels
+/// innermost.
+class Call {
+ public:
+  Call(const char* op, const In& input, bool keeps_format = true)
+      : channels_last_(keeps_format && suggests_channels_last(input.sizes(), input.strides())),
+        tensors_(op, kCPU, &copy_elements,
+                 channels_last_ ? &channels_last_strides : &contiguous_strides) {}
+
+  In read(const In& in) { return tensors_.read(in); }
+  Out write(const Out& out) { return tensors_.write(out); }
+  void finish() const { tensors_.finish(); }
+  Images images(int64_t planes, const In& input) const { return {planes, input, channels_last_}; }
+
+ private:
+  bool channels_last_;
+  Restrided tensors_;
+};
+
+void average(const Call& call, const Out& out, const In& self, const Axes& axes,
              std::optional<int64_t> divisor_override) {
   const int64_t in = input_size(axes), outs = output_size(axes);
-  const int64_t planes = outs == 0 ? 0 : out.numel / outs;
+  const Images images = call.images(outs == 0 ? 0 : out.numel / outs, self);
   with_type(self.dtype, [&]<class T>() {
     // Integers wrap around as unsigned ones and are divided as signed ones.
     constexpr bool kInteger = std::is_integral_v<T>;
     using Sum = std::conditional_t<kInteger, uint64_t, double>;
-    for_each_plane(planes, std::max(self.numel, out.numel), [&](int64_t first, int64_t last) {
-      for (int64_t plane = first; plane < last; ++plane) {
-        const T* from = self.data<T>() + plane * in;
-        T* to = out.data<T>() + plane * outs;
-        for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
-          Sum sum = 0;
-          for_each_place(axes, window, [&](int64_t i) { sum += convert<Sum>(from[i]); });
-          const int64_t divisor = divisor_of(window, divisor_override);
-          if constexpr (kInteger) {
-            to[o] = static_cast<T>(divisor == 0 ? 0 : static_cast<int64_t>(sum) / divisor);
-          } else {
-            to[o] = divisor == 0 ? T(0) : convert<T>(sum / static_cast<double>(divisor));
-          }
+    for_each_planes(images, std::max(self.numel, out.numel), [&](const auto& planes) {
+      const T* from = self.data<T>() + planes.start(in);
+      T* to = out.data<T>() + planes.start(outs);
+      for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
+        std::array<Sum, std::decay_t<decltype(planes)>::kLanes> sums{};
+        for_each_place(axes, window, [&](int64_t i) {
+          const T* place = from + i * planes.step();
+          for (int64_t k = 0; k < planes.lanes(); ++k) sums[k] += convert<Sum>(place[k]);
         });
-      }
+        const int64_t divisor = divisor_of(window, divisor_override);
+        T* means = to + o * planes.step();
+        for (int64_t k = 0; k < planes.lanes(); ++k) {
+          if constexpr (kInteger) {
+            means[k] = static_cast<T>(divisor == 0 ? 0 : static_cast<int64_t>(sums[k]) / divisor);
+          } else {
+            means[k] = divisor == 0 ? T(0) : convert<T>(sums[k] / static_cast<double>(divisor));
+          }
+        }
+      });
     });
   });
 }
 
-/// Sums of one plane of an input's gradient, in the type to compute in.
-template <class T>
+/// Sums of planes of an input's gradient, in the type to compute in.
+template <class T, class Planes>
 class PlaneSums {
  public:
   using C = ComputeType<T>;
-  explicit PlaneSums(int64_t size)
-      : size_(size), buffer_(std::is_same_v<T, C> ? 0 : static_cast<size_t>(size)) {}
-  C* start(T* plane) {
-    C* sums = row_target(plane, buffer_.data());
-    std::fill_n(sums, size_, C(0));
-    return sums;
+  /// Zeros, for planes of `size` elements of `gradient`.
+  PlaneSums(const Planes& planes, T* gradient, int64_t size)
+      : planes_(planes), size_(size), gradient_(gradient + planes.start(size)) {
+    if constexpr (std::is_same_v<T, C>) {
+      sums_ = gradient_;
+      step_ = planes.step();
+    } else {
+      thread_local Workspace workspace;
+      step_ = planes.lanes();
+      sums_ = static_cast<C*>(workspace.room(static_cast<size_t>(size * step_) * sizeof(C)));
+    }
+    for (int64_t i = 0; i < size; ++i) std::fill_n(at(i), planes.lanes(), C(0));
   }
-  void finish(T* plane) const { finish_row(plane, buffer_.data(), size_); }
+  /// The first lane of an element.
+  C* at(int64_t i) const { return sums_ + i * step_; }
+  void finish() const {
+    if constexpr (std::is_same_v<T, C>) return;
+    for (int64_t i = 0; i < size_; ++i) {
+      T* to = gradient_ + i * planes_.step();
+      for (int64_t k = 0; k < planes_.lanes(); ++k) to[k] = T(at(i)[k]);
+    }
+  }
 
  private:
+  const Planes& planes_;
   int64_t size_;
-  std::vector<C> buffer_;
+  T* gradient_;
+  C* sums_;
+  int64_t step_;
 };
 
-void average_backward(const Out& out, const In& grad, const Axes& axes,
+void average_backward(const Call& call, const Out& out, const In& grad, const Axes& axes,
                       std::optional<int64_t> divisor_override) {
   const int64_t in = input_size(axes), outs = output_size(axes);
-  const int64_t planes = in == 0 ? 0 : out.numel / in;
+  const Images images = call.images(in == 0 ? 0 : out.numel / in, out.as_in());
   with_floating_type(out.dtype, [&]<class T>() {
     using C = ComputeType<T>;
-    for_each_plane(planes, std::max(grad.numel, out.numel), [&](int64_t first, int64_t last) {
-      PlaneSums<T> plane_sums(in);
-      for (int64_t plane = first; plane < last; ++plane) {
-        const T* from = grad.data<T>() + plane * outs;
-        T* to = out.data<T>() + plane * in;
-        C* sums = plane_sums.start(to);
-        for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
-          const C part = convert<C>(from[o]) / static_cast<C>(divisor_of(window, divisor_override));
-          for_each_place(axes, window, [&](int64_t i) { sums[i] += part; });
+    for_each_planes(images, std::max(grad.numel, out.numel), [&](const auto& planes) {
+      const T* from = grad.data<T>() + planes.start(outs);
+      const PlaneSums<T, std::decay_t<decltype(planes)>> sums(planes, out.data<T>(), in);
+      for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
+        std::array<C, std::decay_t<decltype(planes)>::kLanes> parts;
+        const C divisor = static_cast<C>(divisor_of(window, divisor_override));
+        const T* gradients = from + o * planes.step();
+        for (int64_t k = 0; k < planes.lanes(); ++k) parts[k] = convert<C>(gradients[k]) / divisor;
+        for_each_place(axes, window, [&](int64_t i) {
+          C* place = sums.at(i);
+          for (int64_t k = 0; k < planes.lanes(); ++k) place[k] += parts[k];
         });
-        plane_sums.finish(to);
-      }
+      });
+      sums.finish();
     });
   });
 }
 
+constexpr const char* name_of(int spatial, const char* two, const char* three) {
+  return spatial == 2 ? two : three;
+}
+
 template <int kSpatial>
-void avg_pool(const Out& out, const In& self, IntList kernel_size, IntList stride, IntList padding,
-              bool, bool count_include_pad, std::optional<int64_t> divisor_override) {
-  average(out, self,
+void avg_pool(const Out& given_out, const In& given_self, IntList kernel_size, IntList stride,
+              IntList padding, bool, bool count_include_pad,
+              std::optional<int64_t> divisor_override) {
+  Call call(name_of(kSpatial, "avg_pool2d", "avg_pool3d"), given_self, kSpatial == 2);
+  const Out out = call.write(given_out);
+  const In self = call.read(given_self);
+  average(call, out, self,
           found(strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, kOne,
                                   count_include_pad)),
           divisor_override);
+  call.finish();
 }
 
 template <int kSpatial>
-void avg_pool_backward(const Out& out, const In& grad_output, const In& self, IntList kernel_size,
-                       IntList stride, IntList padding, bool, bool count_include_pad,
-                       std::optional<int64_t> divisor_override) {
-  average_backward(out, grad_output,
-                   found(strided_pool_axes(self, grad_output, kSpatial, kernel_size, stride,
-                                           padding, kOne, count_include_pad)),
+void avg_pool_backward(const Out& given_out, const In& given_grad, const In& self,
+                       IntList kernel_size, IntList stride, IntList padding, bool,
+                       bool count_include_pad, std::optional<int64_t> divisor_override) {
+  Call call(name_of(kSpatial, "avg_pool2d_backward", "avg_pool3d_backward"), self, kSpatial == 2);
+  const Out out = call.write(given_out);
+  const In grad = call.read(given_grad);
+  average_backward(call, out, grad,
+                   found(strided_pool_axes(self, grad, kSpatial, kernel_size, stride, padding, kOne,
+                                           count_include_pad)),
                    divisor_override);
+  call.finish();
 }
 
 template <int kSpatial>
-void adaptive_avg_pool(const Out& out, const In& self, IntList) {
-  average(out, self, found(even_pool_axes(self, out, kSpatial)), std::nullopt);
+void adaptive_avg_pool(const Out& given_out, const In& given_self, IntList) {
+  Call call(name_of(kSpatial, "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"), given_self,
+            kSpatial == 2);
+  const Out out = call.write(given_out);
+  const In self = call.read(given_self);
+  average(call, out, self, found(even_pool_axes(self, out, kSpatial)), std::nullopt);
+  call.finish();
 }
 
 template <int kSpatial>
-void adaptive_avg_pool_backward(const Out& out, const In& grad_output, const In& self) {
-  average_backward(out, grad_output, found(even_pool_axes(self, grad_output, kSpatial)),
-                   std::nullopt);
+void adaptive_avg_pool_backward(const Out& given_out, const In& given_grad, const In& self) {
+  Call call(name_of(kSpatial, "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward"),
+            self, kSpatial == 2);
+  const Out out = call.write(given_out);
+  const In grad = call.read(given_grad);
+  average_backward(call, out, grad, found(even_pool_axes(self, grad, kSpatial)), std::nullopt);
+  call.finish();
+}
+
+template <class C>
+constexpr C kLeast = std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity()
+                                                 : std::numeric_limits<C>::lowest();
+
+/// NaN beats all.
+template <class C>
+bool beats(C value, C other) {
+  if constexpr (std::is_floating_point_v<C>) return (value > other) | std::isnan(value);
+  return value > other;
+}
+
+/// Of each lane the first of the largest elements of a window, or the last NaN, and its place.
+template <class T, class Planes>
+void find_largest(const Planes& planes, const Axes& axes, const std::array<Span, 3>& window,
+                  const T* from, T* to, int64_t* places) {
+  using C = std::conditional_t<std::is_integral_v<T>, T, ComputeType<T>>;
+  std::array<int64_t, Planes::kLanes> best;
+  std::array<C, Planes::kLanes> most;
+  best.fill((window[0].first * axes[1].size + window[1].first) * axes[2].size + window[2].first);
+  most.fill(kLeast<C>);
+  for_each_place(axes, window, [&](int64_t i) {
+    const T* place = from + i * planes.step();
+    for (int64_t k = 0; k < planes.lanes(); ++k) {  // without branches
+      const C value = convert<C>(place[k]);
+      const bool better = beats(value, most[k]);
+      best[k] = better ? i : best[k];
+      most[k] = better ? value : most[k];
+    }
+  });
+  for (int64_t k = 0; k < planes.lanes(); ++k) {
+    to[k] = from[best[k] * planes.step() + k];
+    places[k] = best[k];
+  }
 }
 
 template <int kSpatial>
-void max_pool(const Out& out, const Out& indices, const In& self, IntList kernel_size,
-              IntList stride, IntList padding, IntList dilation, bool) {
+void max_pool(const Out& given_out, const Out& given_indices, const In& given_self,
+              IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool) {
+  Call call(name_of(kSpatial, "max_pool2d_with_indices", "max_pool3d_with_indices"), given_self);
+  const Out out = call.write(given_out), indices = call.write(given_indices);
+  const In self = call.read(given_self);
   const Axes axes =
       found(strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, dilation, false));
   const int64_t in = input_size(axes), outs = output_size(axes);
   with_type(self.dtype, [&]<class T>() {
-    using C = std::conditional_t<std::is_integral_v<T>, T, ComputeType<T>>;
-    for_each_plane(out.numel / outs, std::max(self.numel, out.numel),
-                   [&](int64_t first, int64_t last) {
-                     for (int64_t plane = first; plane < last; ++plane) {
-                       const T* from = self.data<T>() + plane * in;
-                       T* to = out.data<T>() + plane * outs;
-                       int64_t* places = indices.data<int64_t>() + plane * outs;
-                       for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
-                         int64_t best = -1;
-                         C most{};
-                         for_each_place(axes, window, [&](int64_t i) {
-                           const C value = convert<C>(from[i]);
-                           if (best < 0 || value > most || value != value) {
-                             best = i;
-                             most = value;
-                           }
-                         });
-                         to[o] = from[best];
-                         places[o] = best;
-                       });
-                     }
-                   });
+    for_each_planes(call.images(out.numel / outs, self), std::max(self.numel, out.numel),
+                    [&](const auto& planes) {
+                      const T* from = self.data<T>() + planes.start(in);
+                      for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
+                        const int64_t at = planes.start(outs) + o * planes.step();
+                        find_largest(planes, axes, window, from, out.data<T>() + at,
+                                     indices.data<int64_t>() + at);
+                      });
+                    });
   });
+  call.finish();
 }
 
 template <int kSpatial>
-void max_pool_backward(const Out& out, const In& grad_output, const In& self, IntList, IntList,
-                       IntList, IntList, bool, const In& indices) {
+void max_pool_backward(const Out& given_out, const In& given_grad, const In& self, IntList, IntList,
+                       IntList, IntList, bool, const In& given_indices) {
+  Call call(
+      name_of(kSpatial, "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward"),
+      self);
+  const Out out = call.write(given_out);
+  const In grad = call.read(given_grad), indices = call.read(given_indices);
   int64_t in = 1, outs = 1;
-  for (int i = 1; i <= kSpatial; ++i) in *= self.size(-i), outs *= grad_output.size(-i);
-  const int64_t planes = in == 0 ? 0 : out.numel / in;
+  for (int i = 1; i <= kSpatial; ++i) in *= self.size(-i), outs *= grad.size(-i);
   with_floating_type(out.dtype, [&]<class T>() {
     using C = ComputeType<T>;
-    for_each_plane(
-        planes, std::max(grad_output.numel, out.numel), [&](int64_t first, int64_t last) {
-          PlaneSums<T> plane_sums(in);
-          for (int64_t plane = first; plane < last; ++plane) {
-            T* to = out.data<T>() + plane * in;
-            C* sums = plane_sums.start(to);
-            for (int64_t o = plane * outs; o < (plane + 1) * outs; ++o) {
-              const int64_t place = indices.data<int64_t>()[o];
+    for_each_planes(
+        call.images(in == 0 ? 0 : out.numel / in, self), std::max(grad.numel, out.numel),
+        [&](const auto& planes) {
+          const PlaneSums<T, std::decay_t<decltype(planes)>> sums(planes, out.data<T>(), in);
+          for (int64_t o = 0; o < outs; ++o) {
+            const int64_t at = planes.start(outs) + o * planes.step();
+            for (int64_t k = 0; k < planes.lanes(); ++k) {
+              const int64_t place = indices.data<int64_t>()[at + k];
               LS_CHECK(place >= 0 && place < in, IndexError,
                        "[max_pool{}d_backward] index out of range: expected 0 to {}, got {} at {}.",
-                       kSpatial, in - 1, place, o);
-              sums[place] += convert<C>(grad_output.data<T>()[o]);
+                       kSpatial, in - 1, place, at + k);
+              sums.at(place)[k] += convert<C>(grad.data<T>()[at + k]);
             }
-            plane_sums.finish(to);
           }
+          sums.finish();
         });
   });
+  call.finish();
 }
 
 }  // namespace
 
-LS_KERNEL(CPU, "avg_pool2d", avg_pool<2>, Strides::kContiguous);
-LS_KERNEL(CPU, "avg_pool3d", avg_pool<3>, Strides::kContiguous);
-LS_KERNEL(CPU, "avg_pool2d_backward", avg_pool_backward<2>, Strides::kContiguous);
-LS_KERNEL(CPU, "avg_pool3d_backward", avg_pool_backward<3>, Strides::kContiguous);
-LS_KERNEL(CPU, "_adaptive_avg_pool2d", adaptive_avg_pool<2>, Strides::kContiguous);
-LS_KERNEL(CPU, "_adaptive_avg_pool3d", adaptive_avg_pool<3>, Strides::kContiguous);
-LS_KERNEL(CPU, "_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward<2>,
-          Strides::kContiguous);
-LS_KERNEL(CPU, "_adaptive_avg_pool3d_backward", adaptive_avg_pool_backward<3>,
-          Strides::kContiguous);
-LS_KERNEL(CPU, "max_pool2d_with_indices", max_pool<2>, Strides::kContiguous);
-LS_KERNEL(CPU, "max_pool3d_with_indices", max_pool<3>, Strides::kContiguous);
-LS_KERNEL(CPU, "max_pool2d_with_indices_backward", max_pool_backward<2>, Strides::kContiguous);
-LS_KERNEL(CPU, "max_pool3d_with_indices_backward", max_pool_backward<3>, Strides::kContiguous);
+LS_KERNEL(CPU, "avg_pool2d", avg_pool<2>, Strides::kAny);
+LS_KERNEL(CPU, "avg_pool3d", avg_pool<3>, Strides::kAny);
+LS_KERNEL(CPU, "avg_pool2d_backward", avg_pool_backward<2>, Strides::kAny);
+LS_KERNEL(CPU, "avg_pool3d_backward", avg_pool_backward<3>, Strides::kAny);
+LS_KERNEL(CPU, "_adaptive_avg_pool2d", adaptive_avg_pool<2>, Strides::kAny);
+LS_KERNEL(CPU, "_adaptive_avg_pool3d", adaptive_avg_pool<3>, Strides::kAny);
+LS_KERNEL(CPU, "_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward<2>, Strides::kAny);
+LS_KERNEL(CPU, "_adaptive_avg_pool3d_backward", adaptive_avg_pool_backward<3>, Strides::kAny);
+LS_KERNEL(CPU, "max_pool2d_with_indices", max_pool<2>, Strides::kAny);
+LS_KERNEL(CPU, "max_pool3d_with_indices", max_pool<3>, Strides::kAny);
+LS_KERNEL(CPU, "max_pool2d_with_indices_backward", max_pool_backward<2>, Strides::kAny);
+LS_KERNEL(CPU, "max_pool3d_with_indices_backward", max_pool_backward<3>, Strides::kAny);
 
 }  // namespace lockstep::cpu

@@ -1,7 +1,6 @@
 #include "core/memory_format.h"
 
 #include <gtest/gtest.h>
-
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>

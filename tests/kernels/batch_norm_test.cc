@@ -129,10 +129,36 @@ TEST(BatchNorm, AnOffsetFarFromZeroCostsNoDigits) {
 }
 
 TEST(BatchNorm, StridedInputGivesTheSameBits) {
-  const Tensor x = random_tensor({6, 8, 9, 5});
-  const Tensor turned = x.permute({0, 3, 1, 2});
-  EXPECT_TRUE(equal(batch_norm(turned, {}, {}, {}, {}, true),
-                    batch_norm(turned.contiguous(), {}, {}, {}, {}, true)));
+  for (const Dims& shape : {Dims{6, 8, 9, 5}, Dims{5, 2, 3, 17}, Dims{3, 2, 5, 4, 100}}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+      const auto turned = [&](uint64_t seed) {
+        const Tensor last = random_tensor(shape, dtype, seed);
+        return last.dim() == 4 ? last.permute({0, 3, 1, 2}) : last.permute({0, 4, 1, 2, 3});
+      };
+      const Tensor x = turned(1), g = turned(2);
+      const Tensor w = random_tensor({x.size(1)}),
+                   mean = random_tensor({x.size(1)}, DType::kF32, 3);
+      const auto all = [&](const Tensor& input, const Tensor& grad) {
+        const auto [out, save_mean, rstd] =
+            native_batch_norm(input, w, mean, {}, {}, true, 0.1, kEps);
+        const auto [dx, dw, db] = native_batch_norm_backward(grad, input, w, {}, {}, save_mean,
+                                                             rstd, true, kEps, {true, true, true});
+        const auto [fixed, none, nothing] =
+            native_batch_norm(input, {}, w, mean, square(mean), false, 0.1, kEps);
+        return std::vector<Tensor>{out, save_mean, rstd, dx, dw, db, fixed};
+      };
+      const std::vector<Tensor> got = all(x, g), want = all(x.contiguous(), g.contiguous());
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(equal(got[i], want[i])) << i;
+    }
+  }
+}
+
+TEST(BatchNorm, TakesVectorsOfAnyStride) {
+  const Tensor x = random_tensor({4, 3, 5}), w = random_tensor({3}), wide = random_tensor({3, 2});
+  const Tensor b = wide.select(1, 0);
+  EXPECT_TRUE(equal(batch_norm(x, w, b, b, square(wide).select(1, 1), false),
+                    batch_norm(x, w, b.contiguous(), b.contiguous(),
+                               square(wide).select(1, 1).contiguous(), false)));
 }
 
 TEST(BatchNorm, EmptyInputsLeaveRunningStatisticsAlone) {
@@ -149,8 +175,12 @@ TEST(BatchNorm, EmptyInputsLeaveRunningStatisticsAlone) {
 
 TEST(BatchNorm, BitsDoNotDependOnThreads) {
   for (const Dims& shape : {Dims{64, 100, 7, 9}, Dims{500, 131}, Dims{100, 67, 5}}) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
-      const Tensor x = random_tensor(shape, dtype), g = random_tensor(shape, dtype, 2);
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+      // f64 images with their channels innermost.
+      const auto format = dtype == DType::kF64 && shape.size() == 4 ? MemoryFormat::kChannelsLast
+                                                                    : MemoryFormat::kContiguous;
+      const Tensor x = clone(random_tensor(shape, dtype), format);
+      const Tensor g = clone(random_tensor(shape, dtype, 2), format);
       const Tensor w = random_tensor({shape[1]}, DType::kF32, 3);
       expect_same_bits_for_any_threads([&] {
         const Tensor mean = zeros({shape[1]}), var = ones({shape[1]});

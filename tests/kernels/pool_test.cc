@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "autograd/autograd.h"
+#include "core/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
@@ -121,6 +123,35 @@ TEST(Pool, BitsDoNotDependOnThreads) {
           avg_pool2d_backward(mean, x, {3}, {2}, {1}, false, true, std::nullopt),
           adaptive_avg_pool2d_backward(even, x)};
     });
+  }
+}
+
+TEST(Pool, ChannelsInnermostGiveTheSameBitsWithoutACopy) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kI32}) {
+    const Tensor x = (random_tensor({2, 70, 9, 7}) * 100).to(dtype);
+    const auto all = [&](const Tensor& x, MemoryFormat format) {
+      const auto [out, indices] = max_pool2d_with_indices(x, {3}, {2}, {1}, {2});
+      std::vector<Tensor> results{out, indices, avg_pool2d(x, {3, 2}, {2}, {1})};
+      if (is_floating(dtype)) {
+        const auto grad = [&](const Tensor& like) {
+          return clone((random_tensor(like.sizes(), DType::kF32, 2)).to(dtype), format);
+        };
+        const Tensor even = adaptive_avg_pool2d(x, {5, 4});
+        results.push_back(even);
+        results.push_back(adaptive_avg_pool2d_backward(grad(even), x));
+        results.push_back(
+            avg_pool2d_backward(grad(results[2]), x, {3, 2}, {2}, {1}, false, true, std::nullopt));
+        results.push_back(max_pool2d_with_indices_backward(grad(out), x, {3}, {2}, {1}, {2}, false,
+                                                           clone(indices, format)));
+      }
+      return results;
+    };
+    const std::vector<Tensor> want = all(x, MemoryFormat::kContiguous);
+    const Tensor turned = clone(x, MemoryFormat::kChannelsLast);
+    const int64_t before = hidden_copies().copies;
+    const std::vector<Tensor> got = all(turned, MemoryFormat::kChannelsLast);
+    EXPECT_EQ(hidden_copies().copies, before);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(equal(got[i], want[i])) << i;
   }
 }
 
