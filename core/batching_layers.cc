@@ -111,10 +111,10 @@ void fused_rms_norm(const Operator& op, uint64_t batched, Stack& stack) {
   call.give(rstd);
 }
 
-void native_group_norm(const Operator& op, uint64_t batched, Stack& stack) {
+void group_norm(const Operator& op, uint64_t batched, Stack& stack) {
   BatchedCall call(op, batched, stack);
   const int64_t batch = call.batch();
-  const auto [out, mean, rstd] = lockstep::native_group_norm(
+  const auto [out, mean, rstd] = lockstep::fused_group_norm(
       rows_of(call.front(0)), {}, {}, batch * call.get<int64_t>(3), call.get<int64_t>(4),
       call.get<int64_t>(5), call.get<int64_t>(6), call.get<double>(7));
   Tensor result = of_rows(out, batch);

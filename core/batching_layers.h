@@ -8,7 +8,7 @@ namespace lockstep::batching {
 
 void native_layer_norm(const Operator& op, uint64_t batched, Stack& stack);
 void fused_rms_norm(const Operator& op, uint64_t batched, Stack& stack);
-void native_group_norm(const Operator& op, uint64_t batched, Stack& stack);
+void group_norm(const Operator& op, uint64_t batched, Stack& stack);
 /// Batch norms, whose channels do not see each other: those of all samples lie side by side.
 void channels(const Operator& op, uint64_t batched, Stack& stack);
 

@@ -6,6 +6,7 @@
 #include "core/ops/batch_norm_rules.h"
 #include "core/ops/copy.h"
 #include "core/ops/norm_projection.h"
+#include "core/ops/statistics_dtype.h"
 #include "core/ops/view.h"
 #include "core/ops/write_results.h"
 
@@ -193,6 +194,18 @@ ThreeTensors with_running(const Tensor& input, OptionalTensor weight, OptionalTe
   return {out, mean, rstd};
 }
 
+/// with_running as ATen returns it.
+ThreeTensors native(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
+                    OptionalTensor running_mean, OptionalTensor running_var, bool training,
+                    double momentum, double eps) {
+  auto [out, mean, rstd] =
+      with_running(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  const DType dtype =
+      returned_batch_statistics_dtype(input, {weight, bias, running_mean, running_var});
+  if (mean.dtype() == dtype) return {out, mean, rstd};
+  return {out, mean.to(dtype), rstd.to(dtype)};
+}
+
 }  // namespace
 
 LS_OP(native_batch_norm_legit,
@@ -205,7 +218,7 @@ LS_OP(native_batch_norm_legit,
     .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias,
                   const Tensor& running_mean, const Tensor& running_var, bool training,
                   double momentum, double eps) {
-      return with_running(input, weight, bias, running_mean, running_var, training, momentum, eps);
+      return native(input, weight, bias, running_mean, running_var, training, momentum, eps);
     });
 
 LS_OP(native_batch_norm_legit_no_stats,
@@ -215,7 +228,7 @@ LS_OP(native_batch_norm_legit_no_stats,
     .doc("Batch norm without running statistics, with the statistics it used.")
     .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias, bool training,
                   double momentum, double eps) {
-      return with_running(input, weight, bias, {}, {}, training, momentum, eps);
+      return native(input, weight, bias, {}, {}, training, momentum, eps);
     });
 
 LS_OP(native_batch_norm_legit_no_stats_out,
@@ -239,7 +252,7 @@ LS_OP(native_batch_norm,
       "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
       "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .doc("Batch norm with the statistics it used; in training running ones are written in place.")
-    .composite(with_running);
+    .composite(native);
 ThreeTensors native_batch_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
                                OptionalTensor running_mean, OptionalTensor running_var,
                                bool training, double momentum, double eps) {

@@ -9,7 +9,8 @@ namespace lockstep {
 // Batch norm (Ioffe & Szegedy 2015): (input - mean) / sqrt(var + eps) * weight + bias, with one
 // mean and variance for each channel of input [batch, channels, ...]. Weight, bias and the running
 // statistics are [channels]; weight and bias may be missing. Statistics are summed in f64 and kept
-// in f32 (f64 for f64 input). All results have the same bits for any number of threads.
+// in f32 (f64 for f64 input). All results have the same bits for any number of threads, and on the
+// cpu for row-major images and those with their channels innermost.
 //
 // In training the batch's own statistics are used (the biased variance), and the running ones,
 // where given, move towards them in place: r = (1 - momentum) r + momentum s, with the unbiased
@@ -20,7 +21,7 @@ Tensor batch_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bia
                   OptionalTensor running_mean, OptionalTensor running_var, bool training,
                   double momentum = 0.1, double eps = 1e-5);
 /// The same with what backward needs: the batch's mean and 1 / sqrt(var + eps) in training, empty
-/// otherwise.
+/// otherwise; in halves where all arguments are and the device is no GPU, as in ATen.
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, OptionalTensor weight,
                                                      OptionalTensor bias,
                                                      OptionalTensor running_mean,

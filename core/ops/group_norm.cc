@@ -8,6 +8,7 @@
 #include "core/ops/norm_rules.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "core/ops/statistics_dtype.h"
 #include "core/ops/write_results.h"
 
 namespace lockstep {
@@ -20,7 +21,7 @@ Tensor as_dtype(const Tensor& tensor, DType dtype) {
   return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
 }
 
-/// The sizes that native_group_norm is told, from argument `first` of a call on.
+/// The sizes that a group norm is told, from argument `first` of a call on.
 struct Groups {
   Groups(const VjpContext& ctx, size_t first)
       : n(ctx.argument<int64_t>(first)),
@@ -79,14 +80,14 @@ bool records() { return !detail::thread_keys.excluded.has(Key::kAutograd); }
 
 }  // namespace
 
-LS_OP(native_group_norm,
+LS_OP(fused_group_norm,
       ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, int64_t, int64_t, int64_t,
                    int64_t, double),
-      "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt "
+      "_fused_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt "
       "HxW, int group, float eps) -> (Tensor, Tensor, Tensor)")
-    .doc("Group norm, with each group's mean and 1 / sqrt(var + eps).")
-    .structured(rules::native_group_norm)
-    .batching(batching::native_group_norm)
+    .doc("Group norm, with each group's mean and 1 / sqrt(var + eps), f32 for halves.")
+    .structured(rules::fused_group_norm)
+    .batching(batching::group_norm)
     .autocast(Autocast::kF32)
     .saves({"input", "weight", "output1", "output2"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
@@ -101,6 +102,27 @@ LS_OP(native_group_norm,
         return gradient.defined() ? as_dtype(gradient, ctx.input(i).dtype) : gradient;
       };
       return Gradients{dx, as_input(dw, 1), as_input(db, 2)};
+    });
+std::tuple<Tensor, Tensor, Tensor> fused_group_norm(const Tensor& input, OptionalTensor weight,
+                                                    OptionalTensor bias, int64_t n,
+                                                    int64_t channels, int64_t positions,
+                                                    int64_t groups, double eps) {
+  return op_fused_group_norm(input, weight, bias, n, channels, positions, groups, eps);
+}
+
+LS_OP(native_group_norm,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, int64_t, int64_t, int64_t,
+                   int64_t, double),
+      "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt "
+      "HxW, int group, float eps) -> (Tensor, Tensor, Tensor)")
+    .doc("Group norm, with each group's mean and 1 / sqrt(var + eps) in ATen's dtype.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias, int64_t n,
+                  int64_t channels, int64_t positions, int64_t groups, double eps) {
+      const auto [out, mean, rstd] =
+          fused_group_norm(input, weight, bias, n, channels, positions, groups, eps);
+      const DType dtype = returned_statistics_dtype(input, {weight, bias});
+      return ThreeTensors(out, as_dtype(mean, dtype), as_dtype(rstd, dtype));
     });
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, OptionalTensor weight,
                                                      OptionalTensor bias, int64_t n,
@@ -168,8 +190,8 @@ LS_OP(group_norm, Tensor(const Tensor&, int64_t, OptionalTensor, OptionalTensor,
       LS_CHECK(input.dim() >= 2, ShapeError,
                "[group_norm] expected input [n, channels, ...], got shape {}.", input.shape());
       const int64_t positions = count_elements(input.sizes().subspan(2));
-      return std::get<0>(native_group_norm(input, weight, bias, input.size(0), input.size(1),
-                                           positions, num_groups, eps));
+      return std::get<0>(fused_group_norm(input, weight, bias, input.size(0), input.size(1),
+                                          positions, num_groups, eps));
     });
 Tensor group_norm(const Tensor& input, int64_t num_groups, OptionalTensor weight,
                   OptionalTensor bias, double eps) {

@@ -116,7 +116,7 @@ LS_OP(huber_loss, Tensor(const Tensor&, const Tensor&, int64_t, double),
       const Tensor size = abs(self - target);
       const Tensor far = gt(size, delta);
       const Tensor losses = where(far, (size - 0.5 * delta) * delta, near_square(size, far) * 0.5);
-      return reduced(losses, reduction);
+      return reduced(losses.to(self.dtype()), reduction);
     });
 Tensor huber_loss(const Tensor& self, const Tensor& target, Reduction reduction, double delta) {
   return op_huber_loss(self, target, static_cast<int64_t>(reduction), delta);
@@ -232,7 +232,8 @@ LS_OP(binary_cross_entropy_with_logits,
       if (pos_weight) gain = gain * ((*pos_weight - 1) * target + 1);
       Tensor losses = (1 - target) * self - gain;
       if (weight) losses = losses * *weight;
-      return reduced(losses, reduction);
+      const bool keeps = is_floating(target.dtype());
+      return reduced(keeps ? losses.to(target.dtype()) : losses, reduction);
     });
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
                                         OptionalTensor weight, OptionalTensor pos_weight,

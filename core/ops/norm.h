@@ -42,7 +42,13 @@ std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad_out, const
 Tensor group_norm(const Tensor& input, int64_t num_groups, OptionalTensor weight = {},
                   OptionalTensor bias = {}, double eps = 1e-5);
 /// The fused kernel behind group_norm, for input of n * channels * positions elements: result, mean
-/// and 1 / sqrt(var + eps), both [n, groups].
+/// and 1 / sqrt(var + eps), both [n, groups], f64 for f64 and f32 for all others.
+std::tuple<Tensor, Tensor, Tensor> fused_group_norm(const Tensor& input, OptionalTensor weight,
+                                                    OptionalTensor bias, int64_t n,
+                                                    int64_t channels, int64_t positions,
+                                                    int64_t groups, double eps);
+/// The same with mean and 1 / sqrt(var + eps) in ATen's dtype: the input's, but f32 for halves with
+/// f32 parameters.
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, OptionalTensor weight,
                                                      OptionalTensor bias, int64_t n,
                                                      int64_t channels, int64_t positions,

@@ -21,9 +21,8 @@ Outputs fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
                                 IntList normalized_shape, const Tensor& rstd, OptionalTensor weight,
                                 BoolList output_mask);
 
-Outputs native_group_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
-                          int64_t n, int64_t channels, int64_t positions, int64_t groups,
-                          double eps);
+Outputs fused_group_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias, int64_t n,
+                         int64_t channels, int64_t positions, int64_t groups, double eps);
 Outputs native_group_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean,
                                    const Tensor& rstd, OptionalTensor weight, int64_t n,
                                    int64_t channels, int64_t positions, int64_t groups,

@@ -10,7 +10,7 @@ namespace lockstep {
 // Pooling: each window of self [batch, channels, spatial...] becomes one element. The batch may be
 // missing. Lists hold one number per spatial dimension, or one for all; an empty stride is the
 // kernel's size. A window begins at o * stride - padding for the o-th place of the result; padding
-// is at most half the window. `ceil_mode` keeps windows that begin inside the padded input but end
+// is at most half the kernel. `ceil_mode` keeps windows that begin inside the padded input but end
 // behind it. Results have their channels innermost where self has; means over three
 // dimensions are row-major.
 

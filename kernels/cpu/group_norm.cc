@@ -32,9 +32,9 @@ int64_t grain_of(int64_t elements) {
   return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1));
 }
 
-void native_group_norm(const Out& out, const Out& mean, const Out& rstd, const In& input,
-                       const In& weight, const In& bias, int64_t n, int64_t channels,
-                       int64_t positions, int64_t groups, double eps) {
+void fused_group_norm(const Out& out, const Out& mean, const Out& rstd, const In& input,
+                      const In& weight, const In& bias, int64_t n, int64_t channels,
+                      int64_t positions, int64_t groups, double eps) {
   const int64_t width = channels / groups, count = width * positions;
   with_floating_type(input.dtype, [&]<class T>() {
     using C = ComputeType<T>;
@@ -164,7 +164,7 @@ void native_group_norm_backward(const Out& dx, const Out& dw, const Out& db, con
 
 }  // namespace
 
-LS_KERNEL(CPU, "native_group_norm", native_group_norm, Strides::kContiguous);
+LS_KERNEL(CPU, "_fused_group_norm", fused_group_norm, Strides::kContiguous);
 LS_KERNEL(CPU, "native_group_norm_backward", native_group_norm_backward, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

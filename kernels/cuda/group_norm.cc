@@ -41,9 +41,9 @@ void run(Kernel kernel, int64_t pieces, int64_t per_block, const GroupNorm& p) {
          p);
 }
 
-void native_group_norm(const Out& out, const Out& mean, const Out& rstd, const In& input,
-                       const In& weight, const In& bias, int64_t n, int64_t channels,
-                       int64_t positions, int64_t groups, double eps) {
+void fused_group_norm(const Out& out, const Out& mean, const Out& rstd, const In& input,
+                      const In& weight, const In& bias, int64_t n, int64_t channels,
+                      int64_t positions, int64_t groups, double eps) {
   GroupNorm p = params_of(input, weight, n, channels, positions, groups);
   p.result = out.address;
   p.mean = numbers_of(mean);
@@ -73,7 +73,7 @@ void native_group_norm_backward(const Out& dx, const Out& dw, const Out& db, con
 
 }  // namespace
 
-LS_KERNEL(CUDA, "native_group_norm", native_group_norm, Strides::kContiguous);
+LS_KERNEL(CUDA, "_fused_group_norm", fused_group_norm, Strides::kContiguous);
 LS_KERNEL(CUDA, "native_group_norm_backward", native_group_norm_backward, Strides::kContiguous);
 
 }  // namespace lockstep::cuda

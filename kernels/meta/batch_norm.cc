@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/batch_norm_rules.h"
+#include "core/ops/statistics_dtype.h"
 #include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
@@ -31,10 +32,6 @@ void check_pair(std::string_view op, std::string_view name, OptionalTensor mean,
            "[{}] expected both {} mean and variance or neither, got one.", op, name);
 }
 
-DType statistics_dtype(const Tensor& input) {
-  return input.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-}
-
 void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = true) {
   OutputSpec& spec = outputs.specs.emplace_back();
   spec.sizes = to_dims(sizes);
@@ -59,7 +56,7 @@ Outputs fused_batch_norm(const Tensor& input, OptionalTensor weight, OptionalTen
   check_pair(kName, "running", running_mean, running_var);
   Outputs outputs = one(input.sizes(), input.dtype());
   keep_format(outputs.specs[0], input);
-  const DType dtype = statistics_dtype(input);
+  const DType dtype = kept_statistics_dtype(input);
   add_output(outputs, {channels}, dtype);
   add_output(outputs, {channels}, dtype);
   add_output(outputs, {channels}, dtype_or(running_mean, dtype), running_mean.has_value());
@@ -78,8 +75,10 @@ Outputs batch_norm_no_training(const Tensor& input, OptionalTensor weight, Optio
   check_vector(kName, "running variance", running_var, channels);
   Outputs outputs = one(input.sizes(), input.dtype());
   keep_format(outputs.specs[0], input);
-  add_output(outputs, {0}, statistics_dtype(input));
-  add_output(outputs, {0}, statistics_dtype(input));
+  const DType dtype =
+      returned_batch_statistics_dtype(input, {weight, bias, running_mean, running_var});
+  add_output(outputs, {0}, dtype);
+  add_output(outputs, {0}, dtype);
   return outputs;
 }
 

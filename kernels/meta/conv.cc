@@ -50,6 +50,9 @@ Dims result_shape(std::string_view op, const Tensor& input, const Tensor& weight
            "[{}] expected a number of groups that divides the weight's first size, got {} groups "
            "and weight {}.",
            op, groups, weight.shape());
+  LS_CHECK(weight.size(0) > 0 && (!transposed || weight.size(1) > 0), ShapeError,
+           "[{}] a convolution has at least one output channel, got weight {}.", op,
+           weight.shape());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
   LS_CHECK(input.size(1) == channels, ShapeError,
            "[{}] weight {} with {} groups belongs to {} channels, got input {}.", op,

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/norm_rules.h"
+#include "core/ops/statistics_dtype.h"
 #include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
@@ -48,13 +49,13 @@ constexpr uint64_t kBackward = 0b10011;  // all but mean and rstd
 
 }  // namespace
 
-Outputs native_group_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
-                          int64_t n, int64_t channels, int64_t positions, int64_t groups, double) {
+Outputs fused_group_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias, int64_t n,
+                         int64_t channels, int64_t positions, int64_t groups, double) {
   constexpr std::string_view kName = "group_norm";
   check_groups(kName, input, n, channels, positions, groups);
   check_parameter(kName, "weight", weight, channels);
   check_parameter(kName, "bias", bias, channels);
-  const DType statistics = input.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  const DType statistics = kept_statistics_dtype(input);
   Outputs outputs = one(input.sizes(), input.dtype());
   keep_format(outputs.specs[0], input);
   add_output(outputs, {n, groups}, statistics);

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/norm_rules.h"
+#include "core/ops/statistics_dtype.h"
 
 namespace lockstep::rules {
 
@@ -31,16 +32,6 @@ Dims statistics_shape(std::string_view op, const Tensor& input, IntList shape,
   return sizes;
 }
 
-DType statistics_dtype(const Tensor& input) {
-  return input.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-}
-
-/// As ATen's on the cpu: halves keep them in their own dtype unless a parameter is of another.
-DType layer_norm_statistics_dtype(const Tensor& input, OptionalTensor weight, OptionalTensor bias) {
-  const auto mixed = [&](OptionalTensor p) { return p && p->dtype() != input.dtype(); };
-  return mixed(weight) || mixed(bias) ? statistics_dtype(input) : input.dtype();
-}
-
 void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = true) {
   OutputSpec& spec = outputs.specs.emplace_back();
   spec.sizes = to_dims(sizes);
@@ -60,9 +51,9 @@ void check_statistic(std::string_view op, std::string_view name, const Tensor& s
   LS_CHECK(same(statistic.sizes(), wanted), ShapeError,
            "[{}] {} has the wrong shape: expected {}, got {}.", op, name, to_string(wanted),
            statistic.shape());
-  LS_CHECK(statistic.dtype() == statistics_dtype(input) || statistic.dtype() == input.dtype(),
+  LS_CHECK(statistic.dtype() == kept_statistics_dtype(input) || statistic.dtype() == input.dtype(),
            DTypeError, "[{}] {} of {} input must be {}, got {}.", op, name,
-           to_string(input.dtype()), to_string(statistics_dtype(input)),
+           to_string(input.dtype()), to_string(kept_statistics_dtype(input)),
            to_string(statistic.dtype()));
 }
 
@@ -81,7 +72,7 @@ Outputs native_layer_norm(const Tensor& input, IntList normalized_shape, Optiona
                           OptionalTensor bias, double) {
   const Dims statistics = statistics_shape("layer_norm", input, normalized_shape, weight, bias);
   Outputs outputs = one(to_dims(input.sizes()), input.dtype());
-  const DType dtype = layer_norm_statistics_dtype(input, weight, bias);
+  const DType dtype = returned_statistics_dtype(input, {weight, bias});
   add_output(outputs, statistics, dtype);
   add_output(outputs, statistics, dtype);
   outputs.compute = input.dtype();
@@ -111,7 +102,7 @@ Outputs fused_rms_norm(const Tensor& input, IntList normalized_shape, OptionalTe
                        std::optional<double>) {
   const Dims statistics = statistics_shape("rms_norm", input, normalized_shape, weight, {});
   Outputs outputs = one(to_dims(input.sizes()), input.dtype());
-  add_output(outputs, statistics, statistics_dtype(input));
+  add_output(outputs, statistics, kept_statistics_dtype(input));
   outputs.compute = input.dtype();
   return outputs;
 }

@@ -33,8 +33,8 @@ Windows windows(std::string_view op, size_t spatial, IntList kernel_size, IntLis
   w.padding = each(op, "padding", padding, spatial, 0);
   w.dilation = each(op, "dilation", dilation, spatial, 1);
   for (size_t i = 0; i < spatial; ++i) {
-    LS_CHECK(2 * w.padding[i] <= w.dilation[i] * (w.kernel[i] - 1) + 1, ShapeError,
-             "[{}] expected padding of at most half the window, got padding {} for kernel_size {}.",
+    LS_CHECK(2 * w.padding[i] <= w.kernel[i], ShapeError,
+             "[{}] expected padding of at most half the kernel, got padding {} for kernel_size {}.",
              op, to_string(padding), to_string(kernel_size));
   }
   return w;
@@ -70,9 +70,19 @@ void check_input(std::string_view op, const Tensor& self, size_t spatial) {
   LS_CHECK(self.dtype() != DType::kBool, DTypeError, "[{}] expected numbers, got bool.", op);
 }
 
+/// Only the batch may be of nothing.
+void check_not_empty(std::string_view op, const Tensor& self, size_t spatial) {
+  for (int64_t d = self.dim() - static_cast<int64_t>(spatial) - 1; d < self.dim(); ++d) {
+    LS_CHECK(self.size(d) > 0, ShapeError,
+             "[{}] expected channels and spatial dimensions that are not empty, got {}.", op,
+             self.shape());
+  }
+}
+
 Dims pooled_sizes(std::string_view op, const Tensor& self, size_t spatial, const Windows& w,
                   bool ceil_mode) {
   check_input(op, self, spatial);
+  check_not_empty(op, self, spatial);
   Dims sizes = to_dims(self.sizes());
   for (size_t i = 0; i < spatial; ++i) {
     int64_t& size = sizes[sizes.size() - spatial + i];
@@ -171,6 +181,7 @@ Outputs adaptive_avg_pool(const Tensor& self, IntList output_size) {
   check_input(kName, self, kSpatial);
   LS_CHECK(is_floating(self.dtype()), DTypeError, "[{}] expected a floating input, got {}.", kName,
            to_string(self.dtype()));
+  if (kSpatial == 3) check_not_empty(kName, self, kSpatial);
   const Dims wanted = each(kName, "output_size", output_size, kSpatial, 0);
   Dims sizes = to_dims(self.sizes());
   for (size_t i = 0; i < kSpatial; ++i) {

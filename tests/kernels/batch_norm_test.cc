@@ -122,6 +122,28 @@ TEST(BatchNorm, HalvesKeepTheirDtypeAndF32Statistics) {
   }
 }
 
+TEST(BatchNorm, StatisticsOfHalvesAreHalvesWhereNoParameterIsWider) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    const Tensor x = random_tensor({4, 3, 5}, dtype), w = random_tensor({3}, dtype);
+    const Tensor f32 = random_tensor({3});
+    EXPECT_EQ(std::get<1>(native_batch_norm(x, {}, {}, {}, {}, true, 0.1, kEps)).dtype(), dtype);
+    EXPECT_EQ(std::get<1>(native_batch_norm(x, w, w, w, square(w), true, 0.1, kEps)).dtype(),
+              dtype);
+    EXPECT_EQ(std::get<2>(native_batch_norm(x, {}, {}, w, square(w), false, 0.1, kEps)).dtype(),
+              dtype);
+    EXPECT_EQ(std::get<2>(native_batch_norm(x, {}, f32, {}, {}, true, 0.1, kEps)).dtype(),
+              DType::kF32);
+    // Backward has the statistics in f32 all the same.
+    const Tensor leaf = x.clone().set_requires_grad();
+    const Tensor out = std::get<0>(native_batch_norm(leaf, {}, {}, {}, {}, true, 0.1, kEps));
+    const auto [unused, mean, rstd, none, nothing] = fused_batch_norm(x, {}, {}, {}, {}, 0.1, kEps);
+    const Tensor g = random_tensor({4, 3, 5}, dtype, 3);
+    EXPECT_TRUE(equal(grad({out}, {leaf}, {g})[0],
+                      std::get<0>(native_batch_norm_backward(g, x, {}, {}, {}, mean, rstd, true,
+                                                             kEps, {true, false, false}))));
+  }
+}
+
 TEST(BatchNorm, AnOffsetFarFromZeroCostsNoDigits) {
   const Tensor x = (random_tensor({16, 3, 64}, DType::kF64) + 1000.0).to(DType::kF32);
   expect_near(batch_norm(x, {}, {}, {}, {}, true), batch_norm_reference(x.to(DType::kF64)), 1e-4,

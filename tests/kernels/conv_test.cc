@@ -329,6 +329,8 @@ TEST(Convolution, MistakesAreNamed) {
         conv2d(x, zeros({4, 3, 7, 7}));
       },
       "[convolution]", "nothing is left of spatial dimension 0");
+  expect_error<ShapeError>([&] { conv2d(x, zeros({0, 3, 3, 3})); }, "one output channel");
+  EXPECT_EQ(conv2d(zeros({1, 0, 5, 5}), zeros({4, 0, 3, 3})).shape(), "[1, 4, 3, 3]");
   expect_error<ShapeError>([&] { conv2d(x, w, zeros({3})); }, "[convolution]", "bias", "[4]",
                            "[3]");
   expect_error<ShapeError>([&] { conv2d(x, w, {}, {0}); }, "stride", "at least 1");

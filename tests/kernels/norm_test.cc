@@ -164,5 +164,22 @@ TEST(Norm, MistakesAreNamed) {
   expect_error<DTypeError>([&] { layer_norm(x.to(DType::kI64), {3}); }, "[layer_norm]", "int64");
 }
 
+TEST(GroupNorm, StatisticsOfHalvesAreHalvesWhereNoParameterIsWider) {
+  const Tensor x = random_tensor({2, 4, 5}, DType::kBF16), half = random_tensor({4}, DType::kBF16);
+  const Tensor wide = random_tensor({4});
+  const auto statistics = [&](OptionalTensor weight, OptionalTensor bias) {
+    const auto [out, mean, rstd] = native_group_norm(x, weight, bias, 2, 4, 5, 2, 1e-5);
+    EXPECT_EQ(out.dtype(), DType::kBF16);
+    EXPECT_EQ(mean.dtype(), rstd.dtype());
+    return mean.dtype();
+  };
+  EXPECT_EQ(statistics({}, {}), DType::kBF16);
+  EXPECT_EQ(statistics(half, half), DType::kBF16);
+  EXPECT_EQ(statistics(wide, {}), DType::kF32);
+  EXPECT_EQ(statistics({}, wide), DType::kF32);
+  const auto [out, mean, rstd] = fused_group_norm(x, half, half, 2, 4, 5, 2, 1e-5);
+  EXPECT_EQ(mean.dtype(), DType::kF32);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -159,7 +159,11 @@ TEST(Pool, MistakesAreNamed) {
   const Tensor x = zeros({1, 2, 4, 4});
   expect_error<ShapeError>([&] { max_pool2d(x, {5}); }, "[max_pool2d]",
                            "no window fits into spatial dimension 0");
-  expect_error<ShapeError>([&] { max_pool2d(x, {2}, {1}, {2}); }, "half the window");
+  expect_error<ShapeError>([&] { max_pool2d(x, {2}, {1}, {2}); }, "half the kernel");
+  expect_error<ShapeError>([&] { max_pool2d(x, {3}, {1}, {2}, {2}); }, "half the kernel");
+  expect_error<ShapeError>([&] { avg_pool2d(zeros({1, 0, 4, 4}), {2}); }, "not empty");
+  expect_error<ShapeError>([&] { adaptive_avg_pool3d(zeros({1, 0, 4, 4, 4}), {2}); }, "not empty");
+  EXPECT_EQ(max_pool2d(zeros({0, 2, 4, 4}), {2}).shape(), "[0, 2, 2, 2]");
   expect_error<ShapeError>(
       [&] {
         max_pool2d(zeros({1, 1, 1}), {2}, {1}, {1}, {2});

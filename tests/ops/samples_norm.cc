@@ -25,13 +25,15 @@ void add_group_norm_samples(SampleTable& table) {
       .calls = {call("images", floats({2, 4, 2, 3}), 2, positives({4}), floats({4}, 2)),
                 call("without weight", floats({2, 4, 3}), 4), call("rows", floats({3, 4}), 2),
                 call("transposed", with_gaps(floats({2, 4, 3})), 2, positives({4}))}};
-  table["native_group_norm"] = {
+  table["_fused_group_norm"] = {
       .calls =
           {call("parameters", floats({2, 4, 3}), positives({4}), floats({4}, 2), 2, 4, 3, 2, kEps),
            call("without weight", floats({2, 4, 3}), std::nullopt, std::nullopt, 2, 4, 3, 1, kEps),
            call("nothing", floats({0, 4, 3}), positives({4}), floats({4}, 2), 0, 4, 3, 2, kEps)},
       .large = {call("large", floats({7, 12, 1031}), positives({12}), floats({12}, 2), 7, 12, 1031,
                      3, kEps)}};
+  table["native_group_norm"] = {.calls = {call("parameters", floats({2, 4, 3}), positives({4}),
+                                               floats({4}, 2), 2, 4, 3, 2, kEps)}};
   table["native_group_norm_backward"] = {
       .calls = {group_norm_backward("all", {2, 4, 3}, 2, {true, true, true}),
                 group_norm_backward("input only", {2, 4, 3}, 1, {true, false, false}),

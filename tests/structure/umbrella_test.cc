@@ -19,9 +19,9 @@ using ::testing::ElementsAre;
 /// Headers of the operators' blocks that users have no need of.
 bool is_internal(const std::string& path) {
   static const std::set<std::string> kInternal = {
-      "core/ops/activation_curvature.h", "core/ops/choice.h",    "core/ops/norm_projection.h",
-      "core/ops/number_tensor.h",        "core/ops/promotion.h", "core/ops/reduced_dims.h",
-      "core/ops/write_results.h"};
+      "core/ops/activation_curvature.h", "core/ops/choice.h",       "core/ops/norm_projection.h",
+      "core/ops/number_tensor.h",        "core/ops/promotion.h",    "core/ops/reduced_dims.h",
+      "core/ops/statistics_dtype.h",     "core/ops/write_results.h"};
   return path.ends_with("_rules.h") || kInternal.contains(path);
 }
 
