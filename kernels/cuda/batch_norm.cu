@@ -9,40 +9,78 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Calls visit(offset) for each element of this block's part of its channel: blockIdx.x is the
-/// channel, blockIdx.y the part.
-template <class Visit>
-__device__ int64_t for_each_of_part(const BatchNorm& p, Visit visit) {
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * p.part;
-  const int64_t end = first + p.part < p.per_channel ? first + p.part : p.per_channel;
-  const int64_t channel = blockIdx.x;
-  for (int64_t i = first + threadIdx.x; i < end; i += blockDim.x) {
-    int64_t place;
-    const int64_t sample = p.places.cut(i, place);
-    visit((sample * p.channels + channel) * p.places.size + place);
+/// What this thread adds up: elements of one part of a channel. A block has a part, blockIdx.y, of
+/// one channel, or where channels are innermost of kColumns side by side.
+struct Part {
+  int64_t channel;
+  int64_t count;       ///< elements of the whole part
+  int64_t begin, end;  ///< of the thread's own, `step` apart
+  int64_t step;
+  bool is_first;  ///< of the threads of its channel
+
+  __device__ explicit Part(const BatchNorm& p) {
+    const int64_t first = static_cast<int64_t>(blockIdx.y) * p.part;
+    end = first + p.part < p.per_channel ? first + p.part : p.per_channel;
+    count = end - first;
+    if (!p.channels_last) {
+      channel = blockIdx.x;
+      begin = first + threadIdx.x;
+      step = blockDim.x;
+      is_first = threadIdx.x == 0;
+      return;
+    }
+    constexpr unsigned kColumns = BatchNorm::kColumns;
+    channel = static_cast<int64_t>(blockIdx.x) * kColumns + threadIdx.x % kColumns;
+    step = blockDim.x / kColumns;
+    const bool has_channel = channel < p.channels;
+    begin = has_channel ? first + threadIdx.x / kColumns : end;
+    is_first = has_channel && threadIdx.x < kColumns;
   }
-  return end - first;
-}
-__device__ double* part_sums(const BatchNorm& p) {
-  return p.part_sums + 2 * (static_cast<int64_t>(blockIdx.x) * p.parts + blockIdx.y);
-}
+  /// Calls visit(offset) for each of the thread's elements.
+  template <class Visit>
+  __device__ void for_each(const BatchNorm& p, Visit visit) const {
+    for (int64_t i = begin; i < end; i += step) {
+      int64_t place;
+      const int64_t sample = p.places.cut(i, place);
+      visit((sample * p.channels + channel) * p.places.size + place);
+    }
+  }
+  /// The sum over the threads of the channel; each of them gets it.
+  __device__ static double sum(const BatchNorm& p, double value) {
+    if (!p.channels_last) return block_sum(value);
+    constexpr unsigned kColumns = BatchNorm::kColumns;
+    __shared__ double of_rows[kMostThreads];
+    of_rows[threadIdx.x] = value;
+    __syncthreads();
+    double total = 0;
+    for (unsigned i = threadIdx.x % kColumns; i < blockDim.x; i += kColumns) total += of_rows[i];
+    __syncthreads();  // the next call writes there again
+    return total;
+  }
+  __device__ double* sums(const BatchNorm& p) const {
+    return p.part_sums + 2 * (channel * p.parts + blockIdx.y);
+  }
+
+  static constexpr int kMostThreads = 256;
+};
 
 /// Mean, and sum of the squares around it, of one part of a channel.
 template <class T>
 __device__ void batch_norm_statistics(const BatchNorm& p) {
   const T* x = static_cast<const T*>(p.input);
+  const Part part(p);
   double sum = 0;
-  const int64_t count = for_each_of_part(p, [&](int64_t at) { sum += convert<double>(x[at]); });
-  const double mean = block_sum(sum) / static_cast<double>(count);
+  part.for_each(p, [&](int64_t at) { sum += convert<double>(x[at]); });
+  const double mean = Part::sum(p, sum) / static_cast<double>(part.count);
   double squares = 0;
-  for_each_of_part(p, [&](int64_t at) {
+  part.for_each(p, [&](int64_t at) {
     const double distance = convert<double>(x[at]) - mean;
     squares += distance * distance;
   });
-  squares = block_sum(squares);
-  if (threadIdx.x != 0) return;
-  part_sums(p)[0] = mean;
-  part_sums(p)[1] = squares;
+  squares = Part::sum(p, squares);
+  if (!part.is_first) return;
+  part.sums(p)[0] = mean;
+  part.sums(p)[1] = squares;
 }
 
 /// Of one part of a channel: the gradient's sum, and that of its products with the distances from
@@ -52,19 +90,23 @@ __device__ void batch_norm_gradient_sums(const BatchNorm& p) {
   using C = ComputeType<T>;
   const T* x = static_cast<const T*>(p.input);
   const T* g = static_cast<const T*>(p.grad_out);
-  const auto mean = static_cast<double>(
-      static_cast<C>(number_at(p.train ? p.save_mean : p.old_mean, blockIdx.x, 0)));
+  const Part part(p);
+  double mean = 0;
+  if (part.channel < p.channels) {
+    mean = static_cast<double>(
+        static_cast<C>(number_at(p.train ? p.save_mean : p.old_mean, part.channel, 0)));
+  }
   double ones = 0, along = 0;
-  for_each_of_part(p, [&](int64_t at) {
+  part.for_each(p, [&](int64_t at) {
     const auto gradient = convert<double>(g[at]);
     ones += gradient;
     along += gradient * (convert<double>(x[at]) - mean);
   });
-  ones = block_sum(ones);
-  along = block_sum(along);
-  if (threadIdx.x != 0) return;
-  part_sums(p)[0] = ones;
-  part_sums(p)[1] = along;
+  ones = Part::sum(p, ones);
+  along = Part::sum(p, along);
+  if (!part.is_first) return;
+  part.sums(p)[0] = ones;
+  part.sums(p)[1] = along;
 }
 
 __device__ double reciprocal_root(double variance, double eps) {
@@ -90,11 +132,12 @@ __device__ void for_each_element(const BatchNorm& p, Element element) {
   };
   if (p.packed) {
     for (int64_t at = grid_thread(); at < p.numel / kCount; at += grid_threads()) {
-      const auto factors = factors_of(at * kCount);
+      auto factors = factors_of(at * kCount);
       const Elements xs = reinterpret_cast<const Elements*>(x)[at];
       Elements gs{}, ys;
       if (g != nullptr) gs = reinterpret_cast<const Elements*>(g)[at];
       for (int k = 0; k < kCount; ++k) {
+        if (p.channels_last && k > 0) factors = factors_of(at * kCount + k);
         ys.at[k] = convert<T>(element(factors.at, convert<C>(xs.at[k]), convert<C>(gs.at[k])));
       }
       reinterpret_cast<Elements*>(y)[at] = ys;

@@ -7,14 +7,26 @@ namespace lockstep::cuda {
 
 namespace {
 
+/// One of the planes of the tensor that is read.
+struct Plane {
+  int64_t sample;
+  int64_t lane;  ///< among the planes of the sample
+
+  __device__ int64_t number(const Pool& p) const { return sample * p.channels + lane; }
+  __device__ int64_t offset(const Pool& p, int64_t place) const {
+    return (sample * p.from_plane + place) * p.channels + lane;
+  }
+};
+
 /// Element `i` of the tensor that is written: its plane, and its place there.
 struct Element {
-  int64_t plane;
+  Plane plane;
   int64_t at[3];
 
   __device__ Element(const Pool& p, int64_t i) {
     int64_t place, rest;
-    plane = p.plane.cut(i, place);
+    plane = {p.sample.cut(i, place), 0};
+    if (p.channels > 1) place = p.lane.cut(place, plane.lane);
     at[0] = p.slice.cut(place, rest);
     at[1] = p.line.cut(rest, at[2]);
   }
@@ -97,7 +109,7 @@ __device__ void pool_average(const Pool& p) {
     const Window window(p.axes, element.at);
     typename E::Sum sum = 0;
     for_each_place(p, window, [&](int64_t place) {
-      const typename E::Sum value = E::load(p, element.plane * p.from_plane + place);
+      const typename E::Sum value = E::load(p, element.plane.offset(p, place));
       if constexpr (std::is_integral_v<typename E::Sum>) {
         sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(value));
       } else {
@@ -114,10 +126,10 @@ __device__ void pool_average_backward(const Pool& p) {
   using C = ComputeType<T>;
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
     const Element element(p, i);
-    const T* from = static_cast<const T*>(p.from) + element.plane * p.from_plane;
+    const T* from = static_cast<const T*>(p.from);
     C sum = 0;
     for_each_window(p, element.at, [&](int64_t o, const Window& window) {
-      sum += convert<C>(from[o]) / static_cast<C>(window.divisor(p));
+      sum += convert<C>(from[element.plane.offset(p, o)]) / static_cast<C>(window.divisor(p));
     });
     static_cast<T*>(p.to)[i] = convert<T>(sum);
   }
@@ -131,7 +143,7 @@ __device__ void pool_max(const Pool& p) {
     int64_t best = -1;
     typename E::Sum most{};
     for_each_place(p, Window(p.axes, element.at), [&](int64_t place) {
-      const typename E::Sum value = E::load(p, element.plane * p.from_plane + place);
+      const typename E::Sum value = E::load(p, element.plane.offset(p, place));
       if (best < 0 || value > most || value != value) {
         best = place;
         most = value;
@@ -151,12 +163,12 @@ __device__ void pool_max_backward(const Pool& p) {
     const Element element(p, i);
     const int64_t own =
         (element.at[0] * p.axes[1].size + element.at[1]) * p.axes[2].size + element.at[2];
-    const int64_t start = element.plane * p.from_plane;
     C sum = 0;
     const auto add = [&](int64_t o) {
-      if (p.indices[start + o] == own) sum += convert<C>(static_cast<const T*>(p.from)[start + o]);
+      const int64_t at = element.plane.offset(p, o);
+      if (p.indices[at] == own) sum += convert<C>(static_cast<const T*>(p.from)[at]);
     };
-    if (p.strays[element.plane] != 0) {
+    if (p.strays[element.plane.number(p)] != 0) {
       for (int64_t o = 0; o < p.from_plane; ++o) add(o);
     } else {
       for_each_window(p, element.at, [&](int64_t o, const Window&) { add(o); });
@@ -167,12 +179,12 @@ __device__ void pool_max_backward(const Pool& p) {
 
 /// A block for each plane finds out whether every index is of a place of its window.
 __device__ void find_strays(const Pool& p) {
-  const int64_t plane = blockIdx.x;
+  const Plane plane{blockIdx.x / p.channels, blockIdx.x % p.channels};
   const int64_t line = p.axes[2].size, slice = p.axes[1].size * line;
   const int64_t places = p.axes[0].size * slice;
   int stray = 0;
   for (int64_t o = threadIdx.x; o < p.from_plane; o += blockDim.x) {
-    const int64_t index = p.indices[plane * p.from_plane + o];
+    const int64_t index = p.indices[plane.offset(p, o)];
     if (index < 0 || index >= places) {
       note_fault(p.fault, index, 0, places);
       stray = 1;
@@ -186,7 +198,7 @@ __device__ void find_strays(const Pool& p) {
     }
   }
   stray = __syncthreads_or(stray);
-  if (threadIdx.x == 0) p.strays[plane] = stray;
+  if (threadIdx.x == 0) p.strays[blockIdx.x] = stray;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/copies.h"
 #include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
@@ -85,6 +86,31 @@ TEST(CudaPool, IndicesOfOtherWindowsAreFoundAndBadOnesAreReported) {
       backward({gradient.to(kEmulatedGpu), x.to(kEmulatedGpu), indices.to(kEmulatedGpu)})[0].to(
           kCPU),
       Error);
+}
+
+TEST(CudaPool, ChannelsInnermostNeedNoCopies) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Tensor x = clone(random_tensor({2, 5, 9, 8}, dtype), MemoryFormat::kChannelsLast);
+    const Compute pools[] = {[](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+                               return {avg_pool2d(t[0], Dims{3, 2}, Dims{2, 1}, Dims{1, 0})};
+                             },
+                             [](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+                               return {adaptive_avg_pool2d(t[0], Dims{4, 3})};
+                             },
+                             [](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+                               const auto [out, indices] =
+                                   max_pool2d_with_indices(t[0], Dims{3}, Dims{2}, Dims{1});
+                               return {out, indices};
+                             }};
+    for (const Compute& pool : pools) {
+      expect_agreement({x.detach().set_requires_grad()}, pool, rounding_of(dtype));
+      const Tensor leaf = x.to(kEmulatedGpu).set_requires_grad();
+      const int64_t before = hidden_copies().copies;
+      const Tensor out = pool({leaf})[0];
+      grad({out}, {leaf}, {clone(out.detach(), MemoryFormat::kChannelsLast)});
+      EXPECT_EQ(hidden_copies().copies, before);
+    }
+  }
 }
 
 TEST(PoolAxis, NearWindowsAreAllThatHaveAPlace) {
