@@ -18,9 +18,8 @@ namespace lockstep {
 /// a divisor of the query's: neighbouring query heads share one. A row that may see nothing gives
 /// zeros. `dropout_p` drops probabilities and scales the rest by 1 / (1 - dropout_p).
 ///
-/// f32 without dropout takes the fused operator below, which never stores the scores, and whose
-/// result is laid out so that `transpose(1, 2)` of it is contiguous; everything else takes
-/// `_scaled_dot_product_attention_math`.
+/// f32 without dropout takes the fused operator below, which never stores the scores; everything
+/// else takes `_scaled_dot_product_attention_math`.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     OptionalTensor attn_mask = {}, double dropout_p = 0.0,
                                     bool is_causal = false,
@@ -29,14 +28,15 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 
 /// The fused form (Dao 2023, FlashAttention-2): output [B, H, T, D] and the logarithm of each row's
 /// sum of exponentials, f32 [B, H, T]. query, key and value are f32 of four dimensions with one D,
-/// any strides; key and value may have fewer heads, a divisor of H. `attn_mask` is f32, added, and
+/// any strides; key and value may have fewer heads, a divisor of H. The output has the query's order
+/// of dimensions where its rows are contiguous, else it is row-major. `attn_mask` is f32, added, and
 /// gets no gradient. `dropout_p` must be 0.
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
     const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p = 0.0,
     bool is_causal = false, OptionalTensor attn_mask = {},
     std::optional<double> scale = std::nullopt);
 /// Gradients of query, key and value; scores are recomputed block by block. Each has the layout of
-/// its argument where that is dense, and that of `output` otherwise.
+/// its argument where that is dense, and the order of [B, T, H, D] otherwise.
 std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
     const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor& out, const Tensor& logsumexp, double dropout_p, bool is_causal,

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/library.h"
+#include "core/memory_format.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
@@ -194,9 +195,14 @@ LS_OP(pixel_shuffle, Tensor(const Tensor&, int64_t),
           "{}.",
           r * r, self.shape());
       const int64_t c = channels / (r * r);
-      return self.reshape(joined(lead, {c, r, r, height, width}))
-          .permute(behind(lead.size(), {0, 3, 1, 4, 2}))
-          .reshape(joined(lead, {c, height * r, width * r}));
+      const Tensor parts = self.reshape(joined(lead, {c, r, r, height, width}));
+      if (suggests_channels_last(self.sizes(), self.strides()) && lead.size() == 1) {
+        return clone(parts.permute({0, 4, 2, 5, 3, 1}), MemoryFormat::kContiguous)
+            .view({lead[0], height * r, width * r, c})
+            .permute({0, 3, 1, 2});
+      }
+      return clone(parts.permute(behind(lead.size(), {0, 3, 1, 4, 2})), MemoryFormat::kContiguous)
+          .view(joined(lead, {c, height * r, width * r}));
     });
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   return op_pixel_shuffle(self, upscale_factor);
@@ -219,9 +225,14 @@ LS_OP(pixel_unshuffle, Tensor(const Tensor&, int64_t),
                "[pixel_unshuffle] height and width must be multiples of downscale_factor {}, got "
                "shape {}.",
                r, self.shape());
-      return self.reshape(joined(lead, {c, height / r, r, width / r, r}))
-          .permute(behind(lead.size(), {0, 2, 4, 1, 3}))
-          .reshape(joined(lead, {c * r * r, height / r, width / r}));
+      const Tensor parts = self.reshape(joined(lead, {c, height / r, r, width / r, r}));
+      if (suggests_channels_last(self.sizes(), self.strides()) && lead.size() == 1) {
+        return clone(parts.permute({0, 2, 4, 1, 3, 5}), MemoryFormat::kContiguous)
+            .view({lead[0], height / r, width / r, c * r * r})
+            .permute({0, 3, 1, 2});
+      }
+      return clone(parts.permute(behind(lead.size(), {0, 2, 4, 1, 3})), MemoryFormat::kContiguous)
+          .view(joined(lead, {c * r * r, height / r, width / r}));
     });
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   return op_pixel_unshuffle(self, downscale_factor);
@@ -312,7 +323,7 @@ LS_OP(one_hot, Tensor(const Tensor&, int64_t), "one_hot(Tensor self, int num_cla
                  least < 0 ? least : most);
       }
       const Tensor each = arange(Scalar(classes), TensorOptions{DType::kI64, self.device()});
-      return eq(self.unsqueeze(-1), each).to(DType::kI64);
+      return eq(self.contiguous().unsqueeze(-1), each).to(DType::kI64);
     });
 Tensor one_hot(const Tensor& self, int64_t num_classes) { return op_one_hot(self, num_classes); }
 

@@ -313,7 +313,7 @@ LS_OP(masked_fill_tensor, Tensor(const Tensor&, const Tensor&, const Tensor&),
       LS_CHECK(mask.dtype() == DType::kBool, DTypeError,
                "[masked_fill] mask must be a bool tensor, got {}. Compare it: ne(mask, 0).",
                to_string(mask));
-      return where(mask, value.to(self.dtype()), self);
+      return where(mask, value.to(self.dtype()), self).contiguous();
     });
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   return op_masked_fill_tensor(self, mask, value);

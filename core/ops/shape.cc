@@ -232,7 +232,7 @@ LS_OP(repeat_interleave,
       const Tensor repeated = input.unsqueeze(d + 1).expand(sizes);
       sizes.erase(d + 1);
       sizes[d] = length;
-      return repeated.reshape(sizes);
+      return clone(repeated, MemoryFormat::kContiguous).view(sizes);  // never a view of self
     });
 Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int64_t> dim) {
   return op_repeat_interleave(self, repeats, dim, std::nullopt);

@@ -1,5 +1,6 @@
 #include "core/check.h"
 #include "core/ops/attention_rules.h"
+#include "kernels/meta/kept_layout.h"
 
 namespace lockstep::rules {
 
@@ -64,7 +65,7 @@ Outputs flash_attention(const Tensor& query, const Tensor& key, const Tensor& va
                         std::optional<double>) {
   check_arguments(query, key, value, dropout_p, is_causal, attn_mask);
   Outputs outputs = one(to_dims(query.sizes()), query.dtype());
-  outputs.specs[0].strides = heads_inside(query.sizes());
+  if (query.stride(-1) == 1) keep_layout(outputs.specs[0], query);
   OutputSpec& logsumexp = outputs.specs.emplace_back();
   logsumexp.sizes = {query.size(0), query.size(1), query.size(2)};
   return outputs;

@@ -280,7 +280,7 @@ Outputs pow_tensors(const Tensor& self, const Tensor& exponent) {
   return numbers("pow", self, exponent);
 }
 Outputs pow_of_number(Scalar self, const Tensor& exponent) {
-  return unary(not_bool("pow", result_type(exponent, self)), exponent);
+  return one(exponent.sizes(), not_bool("pow", result_type(exponent, self)));
 }
 
 }  // namespace lockstep::rules

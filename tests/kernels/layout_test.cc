@@ -6,14 +6,14 @@
 #include <functional>
 
 #include "core/memory_format.h"
-#include "core/ops/advanced_index.h"
+#include "core/ops/attention.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/copy.h"
 #include "core/ops/norm.h"
 #include "core/ops/pad.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pool.h"
-#include "core/ops/scatter.h"
+#include "core/ops/rearrange.h"
 #include "core/ops/shape.h"
 #include "core/ops/sort.h"
 #include "core/ops/upsample.h"
@@ -52,7 +52,6 @@ void expect_kept(const Functions& functions, const Tensor& images) {
 
 TEST(Layout, ImagesKeepTheirChannelsInnermost) {
   const Tensor two = random_tensor({3}), other = random_tensor({2, 3, 6, 8});
-  const Tensor small = random_tensor({2, 3, 3, 4});
   const Functions functions = {
       {"avg_pool2d", [](const Tensor& x) { return avg_pool2d(x, {2}, {2}, {1}); }},
       {"max_pool2d", [](const Tensor& x) { return max_pool2d(x, {3}, {2}, {1}); }},
@@ -69,6 +68,15 @@ TEST(Layout, ImagesKeepTheirChannelsInnermost) {
          return std::get<0>(native_batch_norm_backward(other, x, two, {}, {}, two, two, true, 1e-5,
                                                        {true, true, true}));
        }},
+      {"group_norm", [](const Tensor& x) { return group_norm(x, 3); }},
+      {"upsample",
+       [](const Tensor& x) {
+         return upsample_bilinear2d(x, {9, 5}, false);
+       }},
+      {"reflection_pad",
+       [](const Tensor& x) {
+         return reflection_pad(x, {1, 2, 0, 1});
+       }},
       {"cat",
        [](const Tensor& x) {
          return cat({x, x}, 1);
@@ -77,6 +85,11 @@ TEST(Layout, ImagesKeepTheirChannelsInnermost) {
        [](const Tensor& x) {
          return constant_pad_nd(x, {1, 2, -1, 1}, 1);
        }},
+      {"pixel_shuffle",
+       [](const Tensor& x) {
+         return pixel_shuffle(cat({x, x, x, x}, 1), 2);
+       }},
+      {"pixel_unshuffle", [](const Tensor& x) { return pixel_unshuffle(x, 2); }},
       {"exp", [](const Tensor& x) { return exp(x); }},
       {"flip",
        [](const Tensor& x) {
@@ -85,6 +98,21 @@ TEST(Layout, ImagesKeepTheirChannelsInnermost) {
       {"sort", [](const Tensor& x) { return std::get<0>(sort(x, 1)); }},
   };
   expect_kept(functions, random_tensor({2, 3, 6, 8}));
+}
+
+TEST(Layout, AttentionLiesAsItsQuery) {
+  const Tensor heads = random_tensor({2, 5, 3, 8}).transpose(1, 2);
+  const Tensor joint = random_tensor({2, 5, 3, 24}).transpose(1, 2).slice(3, 0, 8);
+  const Tensor rows = heads.contiguous(), turned = random_tensor({2, 3, 8, 5}).transpose(2, 3);
+  const auto strides = [&](const Tensor& query) {
+    return to_dims(scaled_dot_product_attention(query, heads, rows).strides());
+  };
+  EXPECT_EQ(strides(heads), to_dims(heads.strides()));
+  EXPECT_EQ(strides(joint), to_dims(heads.strides())) << "gaps are closed";
+  EXPECT_EQ(strides(rows), to_dims(rows.strides()));
+  EXPECT_EQ(strides(turned), to_dims(rows.strides()));
+  expect_near(scaled_dot_product_attention(rows, heads, rows),
+              scaled_dot_product_attention(heads, heads, rows), 0, 0);
 }
 
 }  // namespace

@@ -83,6 +83,9 @@ TEST(Shape, RepeatInterleaveRepeatsEachPart) {
   EXPECT_EQ(values(repeat_interleave(x, 2, 0)), (std::vector<double>{0, 1, 0, 1, 2, 3, 2, 3}));
   EXPECT_EQ(repeat_interleave(x, 0, 1).shape(), "[2, 0]");
   EXPECT_EQ(repeat_interleave(full({}, 1), 3).shape(), "[3]");
+  for (const int64_t dim : {0, 1}) {
+    EXPECT_NE(repeat_interleave(x, 1, dim).storage().get(), x.storage().get()) << "no view";
+  }
 }
 
 TEST(Shape, NarrowUnbindAndChunkAreViews) {
