@@ -1,77 +1,36 @@
 #include "tests/emulation/fake_cublas_lt.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/cuda/availability.h"
 #include "core/cuda/cublas_lt.h"
 #include "core/cuda/runtime.h"
 #include "core/dtype.h"
 #include "core/error.h"
+#include "tests/emulation/fake_cublas_lt_problem.h"
 
 namespace lockstep::cuda {
 
 namespace {
 
-constexpr uint32_t kOperation = 0x0b5e7a01;
-constexpr uint32_t kLayout = 0x0b5e7a02;
-constexpr uint32_t kPreference = 0x0b5e7a03;
-constexpr uint32_t kAlgorithm = 0x0b5e7a04;
-
-// What the library keeps in its opaque structs is its own; this is ours.
-struct Operation {
-  uint32_t kind = kOperation;
-  int32_t compute = 0;
-  int32_t scale = 0;
-  int32_t transpose_a = CUBLAS_OP_N;
-  int32_t transpose_b = CUBLAS_OP_N;
-  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  int32_t bias_type = -1;
-  const void* bias = nullptr;
-  int64_t bias_stride = 0;
-  void* aux = nullptr;
-  int64_t aux_ld = 0;
-};
-struct Layout {
-  uint32_t kind = kLayout;
-  int32_t type = 0;
-  uint64_t rows = 0;
-  uint64_t columns = 0;
-  int64_t ld = 0;
-  int64_t stride = 0;
-  int32_t batch = 1;
-};
-struct Preference {
-  uint32_t kind = kPreference;
-  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
-  uint64_t workspace = 0;
-  std::array<uint32_t, 4> alignments = {256, 256, 256, 256};
-};
-struct Algorithm {
-  uint32_t kind = kAlgorithm;
-  uint32_t bias_alignment = 0;
-  uint32_t aux_alignment = 0;
-  uint64_t problem = 0;
-  uint64_t workspace = 0;
-  std::array<uint32_t, 4> alignments = {};
-};
-static_assert(sizeof(Operation) <= sizeof(cublasLtMatmulDescOpaque_t));
-static_assert(sizeof(Layout) <= sizeof(cublasLtMatrixLayoutOpaque_t));
-static_assert(sizeof(Preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
-static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
-
-template <class T>
-T read(const void* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
+using fake_lt::Algorithm;
+using fake_lt::kAlgorithm;
+using fake_lt::kPreference;
+using fake_lt::Layout;
+using fake_lt::Operation;
+using fake_lt::Preference;
+using fake_lt::Problem;
+using fake_lt::problem_of;
+using fake_lt::read;
 
 cublasStatus_t refuse(const std::string& why) {
   fake_cublas_lt_books().misuse.push_back(why);
@@ -86,39 +45,49 @@ cublasStatus_t begin(const char* function, Opaque* to, size_t bytes, const T& de
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// Changes one with `take(descriptor)`, which says whether there is such an attribute.
-template <class T, class Opaque, class Take>
-cublasStatus_t change(const char* function, Opaque* to, int which, const Take& take) {
+/// The member that holds an attribute.
+using Slot = std::span<std::byte>;
+using Attributes = std::vector<std::pair<int, Slot>>;
+template <class M>
+Slot slot_of(M& member) {
+  return std::as_writable_bytes(std::span(&member, 1));
+}
+Attributes attributes(Operation& operation) {
+  return {{CUBLASLT_MATMUL_DESC_TRANSA, slot_of(operation.transpose_a)},
+          {CUBLASLT_MATMUL_DESC_TRANSB, slot_of(operation.transpose_b)},
+          {CUBLASLT_MATMUL_DESC_EPILOGUE, slot_of(operation.epilogue)},
+          {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, slot_of(operation.bias_type)},
+          {CUBLASLT_MATMUL_DESC_BIAS_POINTER, slot_of(operation.bias)},
+          {CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, slot_of(operation.bias_stride)},
+          {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, slot_of(operation.aux)},
+          {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, slot_of(operation.aux_ld)}};
+}
+Attributes attributes(Layout& layout) {
+  return {{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, slot_of(layout.batch)},
+          {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, slot_of(layout.stride)}};
+}
+Attributes attributes(Preference& preference) {
+  return {{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, slot_of(preference.workspace)},
+          {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, slot_of(preference.reductions)},
+          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, slot_of(preference.alignments[0])},
+          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, slot_of(preference.alignments[1])},
+          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, slot_of(preference.alignments[2])},
+          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, slot_of(preference.alignments[3])}};
+}
+
+/// Sets an attribute of the descriptor T in the caller's memory. The value has the member's size.
+template <class T, class Opaque>
+cublasStatus_t set(const char* function, Opaque* to, int which, const void* value, size_t bytes) {
   auto descriptor = read<T>(to);
   if (descriptor.kind != T().kind) return refuse(std::string(function) + ": not initialised");
-  if (!take(descriptor)) return refuse(std::string(function) + " " + std::to_string(which));
-  std::memcpy(to, &descriptor, sizeof(descriptor));
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-/// Puts an attribute's value into a member, when it has the attribute's size.
-template <class M>
-bool put(M& member, const void* value, size_t bytes) {
-  if (value == nullptr || bytes != sizeof(M)) return false;
-  std::memcpy(&member, value, bytes);
-  return true;
-}
-
-size_t bytes_of(int32_t type) {
-  switch (type) {
-    case CUDA_R_64F:
-      return 8;
-    case CUDA_R_32F:
-      return 4;
-    case CUDA_R_16F:
-    case CUDA_R_16BF:
-      return 2;
-    default:
-      return 0;
+  for (const auto& [attribute, slot] : attributes(descriptor)) {
+    if (attribute != which || value == nullptr || bytes != slot.size()) continue;
+    std::memcpy(slot.data(), value, bytes);
+    std::memcpy(to, &descriptor, sizeof(descriptor));
+    return CUBLAS_STATUS_SUCCESS;
   }
+  return refuse(std::string(function) + " " + std::to_string(which));
 }
-
-bool is_half(int32_t type) { return type == CUDA_R_16F || type == CUDA_R_16BF; }
 
 uint32_t alignment_of(const void* address) {
   const auto bits = std::bit_cast<uintptr_t>(address) | 256;
@@ -139,102 +108,6 @@ double gelu(double x) { return 0.5 * x * (1 + GeluTerm(x).tanh); }
 double gelu_slope(double x) {
   const GeluTerm term(x);
   return 0.5 * (1 + term.tanh) + 0.5 * x * (1 - term.tanh * term.tanh) * term.slope;
-}
-
-/// One call of cublasLtMatmul, but for its addresses.
-struct Problem {
-  Operation operation;
-  Layout a;
-  Layout b;
-  Layout c;
-  Layout d;
-
-  bool has_bias() const { return (operation.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
-  bool has_gelu() const { return (operation.epilogue & CUBLASLT_EPILOGUE_GELU) != 0; }
-  bool has_gelu_backward() const { return operation.epilogue == CUBLASLT_EPILOGUE_DGELU; }
-  bool has_aux() const { return has_gelu() || has_gelu_backward(); }
-
-  /// What the epilogue is not, or "".
-  std::string epilogue_fault() const {
-    switch (operation.epilogue) {
-      case CUBLASLT_EPILOGUE_DEFAULT:
-        return "";
-      case CUBLASLT_EPILOGUE_BIAS:
-      case CUBLASLT_EPILOGUE_GELU_AUX:
-      case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
-      case CUBLASLT_EPILOGUE_DGELU:
-        break;
-      default:
-        return "unknown epilogue";
-    }
-    if (operation.compute == CUBLAS_COMPUTE_64F) return "no epilogue in double";
-    if (has_bias() && operation.bias == nullptr) return "no bias";
-    if (has_bias() && operation.bias_type != d.type) return "bias has another type than d";
-    if (!has_aux()) return "";
-    if (operation.aux == nullptr) return "no auxiliary matrix";
-    if (operation.aux_ld % 8 != 0) return "the auxiliary matrix' ld is no multiple of 8";
-    if (operation.aux_ld < static_cast<int64_t>(d.rows)) return "the auxiliary matrix: ld < rows";
-    if (d.batch != 1) return "an auxiliary matrix for a batch";
-    return "";
-  }
-
-  uint64_t hash() const {
-    uint64_t sum = 1469598103934665603u;
-    const auto add = [&](auto value) {
-      sum = (sum ^ static_cast<uint64_t>(value)) * 1099511628211u;
-    };
-    add(operation.compute), add(operation.transpose_a), add(operation.transpose_b);
-    add(operation.epilogue), add(operation.bias_stride), add(operation.aux_ld);
-    for (const Layout* layout : {&a, &b, &c, &d}) {
-      add(layout->type), add(layout->rows), add(layout->columns);
-      add(layout->ld), add(layout->stride), add(layout->batch);
-    }
-    return sum;
-  }
-
-  /// Why the library would not take it, or "".
-  std::string fault() const {
-    for (const auto& [name, layout] : {std::pair("a", a), {"b", b}, {"c", c}, {"d", d}}) {
-      const std::string matrix(name);
-      if (layout.kind != kLayout) return matrix + " has no layout";
-      if (layout.type != (matrix < "c" ? a.type : d.type)) {
-        return matrix + " has another type than its fellow";
-      }
-      if (layout.rows == 0 || layout.columns == 0) return matrix + " is empty";
-      if (layout.rows > INT32_MAX || layout.columns > INT32_MAX) return matrix + " is too large";
-      if (layout.ld < static_cast<int64_t>(layout.rows)) return matrix + ": ld < rows";
-      if (layout.batch < 1 || layout.batch != d.batch) return matrix + ": another batch count";
-      if (layout.stride < 0) return matrix + ": a negative batch stride";
-    }
-    if (d.batch > 1 &&
-        d.stride < d.ld * static_cast<int64_t>(d.columns - 1) + static_cast<int64_t>(d.rows)) {
-      return "the matrices of d overlap";
-    }
-    if (operation.kind != kOperation) return "no operation";
-    const bool wide = operation.compute == CUBLAS_COMPUTE_64F;
-    if (a.type != d.type && !(is_half(a.type) && d.type == CUDA_R_32F)) {
-      return "factors of this type have no result of that";
-    }
-    if (bytes_of(d.type) == 0 || wide != (d.type == CUDA_R_64F) ||
-        operation.scale != (wide ? CUDA_R_64F : CUDA_R_32F) ||
-        (!wide && operation.compute != CUBLAS_COMPUTE_32F &&
-         !(operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && d.type == CUDA_R_32F))) {
-      return "compute type and types do not go together";
-    }
-    const bool ta = operation.transpose_a == CUBLAS_OP_T;
-    const bool tb = operation.transpose_b == CUBLAS_OP_T;
-    if ((ta ? a.columns : a.rows) != d.rows) return "a and d: other rows";
-    if ((tb ? b.rows : b.columns) != d.columns) return "b and d: other columns";
-    if ((ta ? a.rows : a.columns) != (tb ? b.columns : b.rows)) return "a and b: other inner sizes";
-    if (c.rows != d.rows || c.columns != d.columns) return "c and d: other sizes";
-    return epilogue_fault();
-  }
-};
-
-Problem problem_of(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a,
-                   cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d) {
-  return {read<Operation>(operation), read<Layout>(a), read<Layout>(b), read<Layout>(c),
-          read<Layout>(d)};
 }
 
 /// A product on its way through the stream.
@@ -356,28 +229,7 @@ struct Calls {
   static cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to,
                                                        cublasLtMatmulDescAttributes_t which,
                                                        const void* value, size_t bytes) {
-    return change<Operation>("cublasLtMatmulDescSetAttribute", to, which, [&](Operation& o) {
-      switch (which) {
-        case CUBLASLT_MATMUL_DESC_TRANSA:
-          return put(o.transpose_a, value, bytes);
-        case CUBLASLT_MATMUL_DESC_TRANSB:
-          return put(o.transpose_b, value, bytes);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE:
-          return put(o.epilogue, value, bytes);
-        case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-          return put(o.bias_type, value, bytes);
-        case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-          return put(o.bias, value, bytes);
-        case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
-          return put(o.bias_stride, value, bytes);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-          return put(o.aux, value, bytes);
-        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-          return put(o.aux_ld, value, bytes);
-        default:
-          return false;
-      }
-    });
+    return set<Operation>("cublasLtMatmulDescSetAttribute", to, which, value, bytes);
   }
 
   static cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t to, size_t bytes,
@@ -393,16 +245,7 @@ struct Calls {
   static cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t to,
                                                          cublasLtMatrixLayoutAttribute_t which,
                                                          const void* value, size_t bytes) {
-    return change<Layout>("cublasLtMatrixLayoutSetAttribute", to, which, [&](Layout& layout) {
-      switch (which) {
-        case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-          return put(layout.batch, value, bytes);
-        case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
-          return put(layout.stride, value, bytes);
-        default:
-          return false;
-      }
-    });
+    return set<Layout>("cublasLtMatrixLayoutSetAttribute", to, which, value, bytes);
   }
 
   static cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t to,
@@ -412,25 +255,7 @@ struct Calls {
   static cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
       cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const void* value,
       size_t bytes) {
-    return change<Preference>("cublasLtMatmulPreferenceSetAttribute", to, which,
-                              [&](Preference& preference) {
-                                switch (which) {
-                                  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-                                    return put(preference.workspace, value, bytes);
-                                  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-                                    return put(preference.reductions, value, bytes);
-                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
-                                    return put(preference.alignments[0], value, bytes);
-                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
-                                    return put(preference.alignments[1], value, bytes);
-                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
-                                    return put(preference.alignments[2], value, bytes);
-                                  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
-                                    return put(preference.alignments[3], value, bytes);
-                                  default:
-                                    return false;
-                                }
-                              });
+    return set<Preference>("cublasLtMatmulPreferenceSetAttribute", to, which, value, bytes);
   }
 
   static cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
