@@ -2,12 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "core/cuda/availability.h"
 #include "core/device_runtime.h"
 
 namespace lockstep {
+
+/// A device as a test's parameter. A type of its own, so that it has one way of being printed in
+/// all of a test program; ctest puts what is printed into the test's name: "cpu", "host", "cuda".
+struct DeviceParameter {
+  Device device;
+
+  friend void PrintTo(const DeviceParameter& parameter, std::ostream* out) {
+    const std::string name = to_string(parameter.device);
+    *out << name.substr(0, name.find(':'));
+  }
+};
 
 /// Of a claim that holds on each kind of device: on the cpu, on its kernels behind streams, on a
 /// GPU. Without one the test is skipped and says why; the emulated GPU is cuda:0 where
@@ -16,7 +28,7 @@ namespace lockstep {
 ///     class Streams : public EveryDevice {};
 ///     INSTANTIATE_TEST_SUITE_P(Devices, Streams, kEveryDevice, name_of_device);
 ///     TEST_P(Streams, ...) { ... device() ... }
-class EveryDevice : public ::testing::TestWithParam<Device> {
+class EveryDevice : public ::testing::TestWithParam<DeviceParameter> {
  protected:
   void SetUp() override {
     if (device().type != DeviceType::kCUDA) return;
@@ -24,18 +36,18 @@ class EveryDevice : public ::testing::TestWithParam<Device> {
     if (!reason.empty()) GTEST_SKIP() << "no GPU: " << reason;
   }
 
-  Device device() const { return GetParam(); }
+  Device device() const { return GetParam().device; }
   /// Whether its kernels are the cpu's, and results have the same bits.
   bool has_bits_of_the_cpu() const { return device().type != DeviceType::kCUDA; }
 };
 
 inline const auto kEveryDevice =
-    ::testing::Values(kCPU, Device{DeviceType::kHost, 0}, Device{DeviceType::kCUDA, 0});
+    ::testing::Values(DeviceParameter{kCPU}, DeviceParameter{{DeviceType::kHost, 0}},
+                      DeviceParameter{{DeviceType::kCUDA, 0}});
 
-/// "cpu", "host", "cuda".
-inline std::string name_of_device(const ::testing::TestParamInfo<Device>& device) {
-  const std::string name = to_string(device.param);
-  return name.substr(0, name.find(':'));
+/// As it is printed.
+inline std::string name_of_device(const ::testing::TestParamInfo<DeviceParameter>& info) {
+  return ::testing::PrintToString(info.param);
 }
 
 }  // namespace lockstep
