@@ -9,8 +9,6 @@ namespace lockstep {
 /// What autograd keeps about one tensor. Not thread-safe, except that `grad` of a leaf is guarded
 /// by its accumulator while a backward runs.
 struct Meta final : AutogradMeta, Pooled<Meta> {
-  using Node = lockstep::Node;  // not the pool's
-
   Tensor grad;                      ///< of a leaf; undefined before the first backward
   Ref<Node> grad_fn;                ///< empty for a leaf
   Ref<AccumulateGrad> accumulator;  ///< of a leaf that requires grad; made once, kept for its life

@@ -11,8 +11,6 @@ namespace lockstep {
 /// reads, and calls it. The building functions are for the tape.
 class OpNode final : public Node, public Pooled<OpNode> {
  public:
-  using Node = lockstep::Node;  // not the pool's
-
   /// `op` is the functional form.
   explicit OpNode(const Operator& op) : op_(op) {}
 

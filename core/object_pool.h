@@ -16,15 +16,15 @@ class Pooled {
   static void* operator new(size_t bytes) {
     Pool& pool = t_pool;
     if (pool.first == nullptr) return ::operator new(bytes);
-    Node* node = pool.first;
-    pool.first = node->next;
+    Idle* idle = pool.first;
+    pool.first = idle->next;
     --pool.count;
-    return node;
+    return idle;
   }
   static void operator delete(void* memory) noexcept {
     Pool& pool = t_pool;
     if (pool.count >= kMost || !pool.open()) return ::operator delete(memory);
-    pool.first = ::new (memory) Node{pool.first};
+    pool.first = ::new (memory) Idle{pool.first};
     ++pool.count;
   }
 
@@ -35,13 +35,13 @@ class Pooled {
   static constexpr size_t kMost = 64;
 #endif
 
-  struct Node {
-    Node* next;
+  struct Idle {
+    Idle* next;
   };
   /// Trivially destructible, because objects may be deleted by destructors that run when a thread
   /// has left its other thread-local objects behind; `Emptier` ends it.
   struct Pool {
-    Node* first = nullptr;
+    Idle* first = nullptr;
     size_t count = 0;
     enum : uint8_t { kFresh, kOpen, kClosed } state = kFresh;
 
@@ -58,9 +58,9 @@ class Pooled {
     ~Emptier() {
       Pool& pool = t_pool;
       while (pool.first != nullptr) {
-        Node* node = pool.first;
-        pool.first = node->next;
-        ::operator delete(node);
+        Idle* idle = pool.first;
+        pool.first = idle->next;
+        ::operator delete(idle);
       }
       pool.count = 0;
       pool.state = Pool::kClosed;
