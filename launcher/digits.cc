@@ -6,7 +6,7 @@ std::string grouped(int64_t value) {
   std::string digits = std::to_string(value);
   const int64_t first = value < 0 ? 1 : 0;
   for (int64_t at = std::ssize(digits) - 3; at > first; at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
+    digits.insert(digits.begin() + at, ',');
   }
   return digits;
 }
