@@ -15,8 +15,8 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "core/check.h"
+#include "core/file_descriptor.h"
 #include "train/checkpoint.h"
-#include "train/file_descriptor.h"
 #include "train/json_line.h"
 #include "train/trainer.h"
 
@@ -25,7 +25,6 @@ namespace lockstep::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using train::FileDescriptor;
 
 struct Options {
   std::string file;

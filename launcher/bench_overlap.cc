@@ -14,6 +14,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/ops/factory.h"
 #include "core/parallel.h"
@@ -25,7 +26,6 @@
 #include "launcher/busy_time.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
-#include "train/atomic_file.h"
 #include "train/build.h"
 #include "train/overlap_report.h"
 #include "train/step_overlap.h"
@@ -198,7 +198,7 @@ void run_rank(const Options& options, const config::RunConfig& config, ProcessGr
     print_table(report);
   }
   if (!options.svg.empty()) {
-    train::write_text(options.svg, train::overlap_chart(overlap_timeline(report.overlap)));
+    write_text(options.svg, train::overlap_chart(overlap_timeline(report.overlap)));
   }
 }
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "launcher/verbs.h"
-#include "train/atomic_file.h"
 #include "train/bpe_tokenizer.h"
 #include "train/byte_tokenizer.h"
 #include "train/mapped_file.h"
@@ -64,8 +64,7 @@ std::unique_ptr<train::Tokenizer> sentencepiece(const TokenizerOptions& options,
            "write the one that is trained.");
   if (documents != nullptr && !std::filesystem::exists(options.model)) {
     documents->check_is_text();
-    train::write_text(options.model,
-                      train::train_sentencepiece(documents->joined(), options.vocab_size));
+    write_text(options.model, train::train_sentencepiece(documents->joined(), options.vocab_size));
   }
   return std::make_unique<train::SentencePieceTokenizer>(options.model);
 }

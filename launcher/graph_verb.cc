@@ -10,9 +10,9 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "launcher/verbs.h"
-#include "train/atomic_file.h"
 #include "train/run_graph.h"
 
 namespace lockstep::launcher {
@@ -53,7 +53,7 @@ void run_graph(const GraphOptions& options) {
   if (options.output.empty()) {
     fmt::print("{}", dot);
   } else if (options.output.extension() == ".dot") {
-    train::write_text(options.output, dot);
+    write_text(options.output, dot);
   } else {
     LS_CHECK(options.output.has_extension(), ConfigError,
              "[graph] {} has no suffix that says what to write: expected FILE.svg, FILE.png, "
@@ -61,7 +61,7 @@ void run_graph(const GraphOptions& options) {
              options.output.string());
     fs::path text = options.output;
     text += ".dot";
-    train::write_text(text, dot);
+    write_text(text, dot);
     draw(text, options.output);
     fs::remove(text);
   }

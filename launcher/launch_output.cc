@@ -124,7 +124,7 @@ void LaunchOutput::show(const OutputLine& line) const {
 
 void LaunchOutput::write_file(const OutputLine& line) {
   const bool is_error = line.is_error && !options_.merge_stderr;
-  std::unique_ptr<train::FileDescriptor>& file = files_[{line.rank, is_error}];
+  std::unique_ptr<FileDescriptor>& file = files_[{line.rank, is_error}];
   if (file == nullptr) {
     const std::filesystem::path folder =
         std::filesystem::path(options_.output_folder) / "1" / fmt::format("rank.{}", line.rank);
@@ -132,9 +132,9 @@ void LaunchOutput::write_file(const OutputLine& line) {
     std::filesystem::create_directories(folder, problem);
     LS_CHECK(!problem, DataError, "[launch] the folder {} for a rank's output cannot be made: {}.",
              folder.string(), problem.message());
-    file = std::make_unique<train::FileDescriptor>(
-        folder / (is_error ? "stderr" : "stdout"),
-        O_WRONLY | O_CREAT | O_APPEND | (append_ ? 0 : O_TRUNC));
+    file =
+        std::make_unique<FileDescriptor>(folder / (is_error ? "stderr" : "stdout"),
+                                         O_WRONLY | O_CREAT | O_APPEND | (append_ ? 0 : O_TRUNC));
   }
   const std::string text = line.text + "\n";
   file->write(std::as_bytes(std::span(text)));

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "launcher/launch_failure.h"
 #include "launcher/launch_options.h"
 #include "launcher/output_splitter.h"
-#include "train/file_descriptor.h"
 
 namespace lockstep::launcher {
 
@@ -40,7 +40,7 @@ class LaunchOutput {
   int first_complaint() const { return first_complaint_; }
 
  private:
-  using Files = std::map<std::pair<int, bool>, std::unique_ptr<train::FileDescriptor>>;
+  using Files = std::map<std::pair<int, bool>, std::unique_ptr<FileDescriptor>>;
 
   void take_launcher_line(const std::string& text);
   void end_block();

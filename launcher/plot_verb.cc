@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "launcher/verbs.h"
-#include "train/atomic_file.h"
 #include "train/braille_chart.h"
 #include "train/memory_chart.h"
 #include "train/progress.h"
@@ -43,7 +43,7 @@ void run_plot(const PlotOptions& options) {
   }
   if (curves.empty()) throw DataError("[plot] these runs hold no finite loss.");
   if (!options.output.empty()) {
-    train::write_text(options.output, train::svg_chart(curves, options.log_x));
+    write_text(options.output, train::svg_chart(curves, options.log_x));
     fmt::print("wrote {}\n", options.output);
     return;
   }
@@ -62,7 +62,7 @@ void run_memory_plot(const PlotOptions& options) {
       options.runs[0], train::parse_memory_grouping(options.by), kGroups);
   fmt::print("{}", train::peak_table(timeline));
   if (options.output.empty()) return;
-  train::write_text(options.output, train::memory_chart(timeline));
+  write_text(options.output, train::memory_chart(timeline));
   fmt::print("wrote {}\n", options.output);
 }
 

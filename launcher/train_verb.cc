@@ -11,6 +11,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/memory/caching_allocator.h"
 #include "core/parallel.h"
@@ -22,7 +23,6 @@
 #include "launcher/stop_signals.h"
 #include "launcher/verbs.h"
 #include "train/allocation_recorder.h"
-#include "train/atomic_file.h"
 #include "train/build.h"
 #include "train/compression.h"
 #include "train/environment.h"
@@ -188,8 +188,7 @@ void run_train(TrainOptions options) {
   train::TrainingRun run(config, open_directory(options, config), environment, nullptr,
                          ranks.group.get());
   const train::RunDirectory& directory = run.directory();
-  train::write_text(directory.path() / "config_origins.txtpb",
-                    config::annotated_text(config, origins));
+  write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
   print_banner(run, config, ranks.environment.size);
   const train::LogFormat format = train::parse_log_format(options.log_format);
   // Other formats are for programs, which read them from standard output and nothing else there.

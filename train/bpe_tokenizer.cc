@@ -2,8 +2,8 @@
 
 #include <unordered_map>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
-#include "train/atomic_file.h"
 #include "train/pre_tokenizer.h"
 #include "train/text_files.h"
 #include "train/token_memo.h"

@@ -8,9 +8,9 @@
 #include <set>
 #include <system_error>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
-#include "train/atomic_file.h"
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 #include "train/machine.h"
 #include "train/weights.h"
 

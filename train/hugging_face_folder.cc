@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
-#include "train/atomic_file.h"
 #include "train/safetensors.h"
 
 namespace lockstep::train {

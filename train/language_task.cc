@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
-#include "train/atomic_file.h"
 #include "train/generate.h"
 #include "train/tokenizer.h"
 

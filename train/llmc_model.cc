@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/ops/copy.h"
-#include "train/atomic_file.h"
 #include "train/mapped_file.h"
 
 namespace lockstep::train {

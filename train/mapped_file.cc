@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/check.h"
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace lockstep::train {
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 #include "train/json_line.h"
 
 namespace lockstep::train {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 #include "train/run_directory.h"
 
 namespace lockstep::train {

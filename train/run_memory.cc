@@ -4,9 +4,9 @@
 
 #include "configs/memory.pb.h"
 #include "configs/memory_options.h"
+#include "core/atomic_file.h"
 #include "core/memory/attribution.h"
 #include "core/memory/snapshot.h"
-#include "train/atomic_file.h"
 
 namespace lockstep::train {
 

@@ -14,7 +14,7 @@
 #include <unordered_set>
 
 #include "core/check.h"
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 namespace lockstep::train {
 namespace {

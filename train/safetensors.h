@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/dtype.h"
-#include "train/atomic_file.h"
 #include "train/safetensors_header.h"
 
 namespace lockstep::train {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "core/file_descriptor.h"
 #include "train/epoch_order.h"
-#include "train/file_descriptor.h"
 #include "train/gzip.h"
 #include "train/random_draw.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/check.h"
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 #include "train/random_draw.h"
 
 namespace lockstep::train {

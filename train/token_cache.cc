@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
-#include "train/atomic_file.h"
 #include "train/mapped_file.h"
 
 namespace lockstep::train {

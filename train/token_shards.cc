@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
-#include "train/atomic_file.h"
 #include "train/mapped_file.h"
 
 namespace lockstep::train {

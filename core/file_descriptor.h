@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// An open file whose every operation is checked: failures throw DataError naming the path and the
 /// system's reason. Owns the descriptor; the destructor closes without reporting, so writers that
@@ -42,4 +42,4 @@ class FileDescriptor {
   uint64_t started_ = 0;  ///< of written_, handed to the disk
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep

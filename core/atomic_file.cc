@@ -1,4 +1,4 @@
-#include "train/atomic_file.h"
+#include "core/atomic_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "core/check.h"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 std::filesystem::path temporary_beside(const std::filesystem::path& destination) {
@@ -57,4 +57,4 @@ void write_text(const std::filesystem::path& path, std::string_view content) {
   file.publish();
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

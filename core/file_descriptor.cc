@@ -1,4 +1,4 @@
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 #include "core/check.h"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 [[noreturn]] void throw_errno(const char* operation, const std::filesystem::path& path) {
@@ -87,4 +87,4 @@ void FileDescriptor::close() {
   if (::close(std::exchange(fd_, -1)) != 0) throw_errno("close", path_);
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "train/atomic_file.h"
+#include "core/atomic_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,8 +8,14 @@
 #include "core/error.h"
 #include "tests/train/temporary_directory.h"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
+
+using train::file_content;
+using train::message_of;
+using train::put_file;
+using train::says;
+using train::TemporaryDirectory;
 
 size_t entries(const std::filesystem::path& folder) {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
@@ -59,4 +65,4 @@ TEST(AtomicFile, ADestinationThatIsAFolderIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::train
+}  // namespace lockstep

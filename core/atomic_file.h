@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "train/file_descriptor.h"
+#include "core/file_descriptor.h"
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// A file that appears under its name whole or not at all, even if the machine stops in between.
 /// It is written beside its destination, synced, renamed over it, and the folder is synced.
@@ -34,4 +34,4 @@ class AtomicFile {
 /// Replaces the contents of `path` by `content` as AtomicFile does.
 void write_text(const std::filesystem::path& path, std::string_view content);
 
-}  // namespace lockstep::train
+}  // namespace lockstep
