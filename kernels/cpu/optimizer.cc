@@ -190,7 +190,6 @@ void square_sums(const Out& out, InList self) {
 }
 
 void block_square_sums(const Out& out, InList self) {
-  if (self.empty()) return;
   self[0].dtype == DType::kF64 ? square_sums<double>(out, self) : square_sums<float>(out, self);
 }
 

@@ -209,8 +209,6 @@ TEST(BlockSquareSums, AreThoseOfEachTensorsBlocksInTheirOrder) {
   }
 }
 
-TEST(BlockSquareSums, OfNoTensorAreNone) { EXPECT_EQ(_block_square_sums({}).numel(), 0); }
-
 TEST(BlockSquareSums, LargeElementsDoNotOverflow) {
   const Tensor x = full({10}, 1e30F);
   EXPECT_NEAR(element<double>(_block_square_sums({x}), 0), 1e61, 1e55);
