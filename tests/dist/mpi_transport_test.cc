@@ -85,6 +85,9 @@ class MpiTransportTest : public testing::Test {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("LSAN_OPTIONS", "detect_leaks=0", 1);  // MPI's own
+    // Ranks run their test whichever part of the tests this process runs.
+    unsetenv("GTEST_TOTAL_SHARDS");
+    unsetenv("GTEST_SHARD_INDEX");
     const Ended version = run({"mpirun", "--version"});
     if (version.status != 0 || version.output.find("Open MPI") == std::string::npos) {
       GTEST_SKIP() << "there is no mpirun of Open MPI";
@@ -218,6 +221,7 @@ TEST(MpiRanks, DISABLED_OneIsKilled) {
 TEST_F(MpiTransportTest, RanksOfOneNodeCommunicateThroughSharedMemory) {
   const Ended job = run(mpirun(3, {}, "MpiRanks.DISABLED_Communicate"));
   EXPECT_EQ(job.status, 0) << job.output;
+  EXPECT_THAT(job.output, HasSubstr("1 test from 1 test suite ran"));
 }
 
 TEST_F(MpiTransportTest, RanksThatOnlyTcpConnectsCommunicateThroughMpi) {
@@ -225,12 +229,14 @@ TEST_F(MpiTransportTest, RanksThatOnlyTcpConnectsCommunicateThroughMpi) {
       3, {"-x", "LOCKSTEP_SHM=0", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"},
       "MpiRanks.DISABLED_Communicate"));
   EXPECT_EQ(job.status, 0) << job.output;
+  EXPECT_THAT(job.output, HasSubstr("1 test from 1 test suite ran"));
 }
 
 TEST_F(MpiTransportTest, RanksOfOneNodeCommunicateThroughMpisOwnSharedMemory) {
   const Ended job = run(mpirun(3, {"-x", "LOCKSTEP_SHM=0", "--mca", "btl", "vader,self"},
                                "MpiRanks.DISABLED_Communicate"));
   EXPECT_EQ(job.status, 0) << job.output;
+  EXPECT_THAT(job.output, HasSubstr("1 test from 1 test suite ran"));
 }
 
 TEST_F(MpiTransportTest, WaitingForAMessageOverTcpUsesLittleTime) {
@@ -238,12 +244,14 @@ TEST_F(MpiTransportTest, WaitingForAMessageOverTcpUsesLittleTime) {
       2, {"-x", "LOCKSTEP_SHM=0", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"},
       "MpiRanks.DISABLED_Wait"));
   EXPECT_EQ(job.status, 0) << job.output;
+  EXPECT_THAT(job.output, HasSubstr("1 test from 1 test suite ran"));
 }
 
 TEST_F(MpiTransportTest, MessagesThatMpiCannotSendFailAtOnce) {
   const Ended job =
       run(mpirun(2, {"-x", "LOCKSTEP_SHM=0"}, "MpiRanks.DISABLED_RefuseWhatMpiCannotSend"));
   EXPECT_EQ(job.status, 0) << job.output;
+  EXPECT_THAT(job.output, HasSubstr("1 test from 1 test suite ran"));
 }
 
 TEST_F(MpiTransportTest, AnAbandonedJobEndsWithoutWaitingAndWithAnError) {
