@@ -28,9 +28,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 
 /// The fused form (Dao 2023, FlashAttention-2): output [B, H, T, D] and the logarithm of each row's
 /// sum of exponentials, f32 [B, H, T]. query, key and value are f32 of four dimensions with one D,
-/// any strides; key and value may have fewer heads, a divisor of H. The output has the query's order
-/// of dimensions where its rows are contiguous, else it is row-major. `attn_mask` is f32, added, and
-/// gets no gradient. `dropout_p` must be 0.
+/// any strides; key and value may have fewer heads, a divisor of H. The output has the query's
+/// order of dimensions where its rows are contiguous, else it is row-major. `attn_mask` is f32,
+/// added, and gets no gradient. `dropout_p` must be 0.
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
     const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p = 0.0,
     bool is_causal = false, OptionalTensor attn_mask = {},
