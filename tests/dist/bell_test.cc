@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "dist/shared_memory.h"
+#include "tests/core/child_process.h"
 
 namespace lockstep::dist {
 namespace {
@@ -76,7 +77,7 @@ TEST_P(BellTest, WakesAnotherProcess) {
   auto* const shared = new (memory.data()) Shared;
   Bell bell;
   bell.attach(shared->bell);
-  const pid_t child = fork();
+  const pid_t child = fork_when_idle();
   if (child == 0) {
     alarm(20);
     const std::string path =

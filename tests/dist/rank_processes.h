@@ -18,6 +18,7 @@
 
 #include "dist/socket.h"
 #include "dist/store_control.h"
+#include "tests/core/child_process.h"
 #include "tests/dist/store_job.h"
 
 namespace lockstep::dist {
@@ -97,7 +98,7 @@ class RankProcesses {
     int report[2] = {-1, -1};
     EXPECT_EQ(pipe(command), 0);
     EXPECT_EQ(pipe(report), 0);
-    const pid_t pid = fork();
+    const pid_t pid = fork_when_idle();
     if (pid == 0) {
       alarm(30);
       (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/core/child_process.h"
+
 namespace lockstep::dist {
 
 using AllGatherText = std::function<std::vector<std::string>(std::string)>;
@@ -60,7 +62,7 @@ std::vector<int> run_as_processes(int size, Body body) {
   for (int rank = 0; rank < size; ++rank) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
       alarm(30);
       for (const int other : sockets) close(other);

@@ -83,7 +83,7 @@ constexpr int kNoNamespace = 77;
 /// In a child with a network that can be cut; its exit status.
 template <class Body>
 int with_network_of_its_own(const Body& body) {
-  const pid_t child = fork();
+  const pid_t child = fork_when_idle();
   if (child == 0) {
     alarm(20);
     if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {

@@ -362,6 +362,7 @@ TEST(HostStream, MayBeForkedWhileOtherThreadsUseIt) {
 
 TEST(HostStreamDeathTest, AProcessMayEndWithQueuedWork) {
   if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer refuses threads after a fork";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         for (int s = 0; s < 4; ++s) {
