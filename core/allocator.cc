@@ -112,6 +112,15 @@ CachingAllocator& caching_allocator(Device device) {
   return *caching;
 }
 
+void announce_destroyed(const Stream& stream) noexcept {
+  const Device device = stream.device;
+  if (Allocator* const chosen = g_allocators[static_cast<size_t>(device.type)].load()) {
+    chosen->stream_destroyed(stream);
+  } else if (CachingAllocator* const made = slot(device).load()) {
+    made->stream_destroyed(stream);
+  }
+}
+
 Allocator* set_allocator(DeviceType type, Allocator* allocator) {
   return g_allocators[static_cast<size_t>(type)].exchange(allocator, std::memory_order_acq_rel);
 }

@@ -48,6 +48,9 @@ class Allocator {
   virtual void record_use(const Block& block, const Stream& stream) {
     record_stream(block, stream);
   }
+  /// Says that a stream is destroyed, and what was queued there done. Blocks that were made for it
+  /// stay on loan.
+  virtual void stream_destroyed(const Stream& /*stream*/) noexcept {}
   /// Copies bytes that do not overlap, after the work queued on the memory; done when it returns.
   /// The default suits memory that the cpu can address.
   virtual void copy(void* to, const void* from, size_t bytes, Transfer direction);
@@ -59,6 +62,8 @@ class Allocator {
 /// The allocator of a device: that of its type, or the one over its runtime's memory
 /// (core/device_runtime.h), made when first asked for. Throws DeviceError when there is neither.
 Allocator& allocator(Device device);
+/// Tells the allocator of the stream's device, where there is one by now, that it is destroyed.
+void announce_destroyed(const Stream& stream) noexcept;
 /// Makes `allocator` serve every device of `type`; it must live as long as the process.
 /// Returns the one that served it before, or null. Call before any tensor of that type exists.
 Allocator* set_allocator(DeviceType type, Allocator* allocator);

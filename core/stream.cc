@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/allocator.h"
 #include "core/check.h"
 #include "core/device_runtime.h"
 #include "core/event.h"
@@ -131,6 +132,7 @@ OwnedStream::~OwnedStream() {
   if (stream_.id < 0 || runtime == nullptr) return;
   const StreamDone done{stream_};
   runtime->destroy_stream(stream_);
+  announce_destroyed(stream_);
 }
 
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept

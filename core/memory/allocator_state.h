@@ -167,7 +167,8 @@ struct CachingAllocator::State {
   /// Of the range, after granules were mapped or unmapped.
   void note_reserved(Heap& heap, int64_t bytes);
   size_t release_segments(Heap& heap, HeapLock& lock, const std::vector<Chunk*>& chunks);
-  void note_segment(TraceEntry::Action action, uintptr_t address, size_t size, const Heap& heap);
+  void note_segment(TraceEntry::Action action, uintptr_t address, size_t size,
+                    const Stream& stream);
 
   // Shortage, ladder.cc and out_of_memory.cc.
   /// Tries everything. Returns with the lock held, or throws OutOfMemoryError.

@@ -91,6 +91,16 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
            to_string(Stream{device, stream}));
   const std::lock_guard guard(heaps_lock);
   Heap*& heap = heap_map[{pool, stream}];
+  // What was queued on a stream that is gone is done, so that its memory may serve a new one.
+  if (heap == nullptr && pool == 0) {
+    const auto orphan = std::ranges::find_if(heap_list, [](const auto& h) { return h->orphaned; });
+    if (orphan != heap_list.end()) {
+      heap = orphan->get();
+      heap->orphaned = false;
+      const std::lock_guard heap_guard(heap->lock);
+      heap->stream = {device, stream};
+    }
+  }
   if (heap == nullptr) {
     if (unused_heaps.empty()) {
       heap_list.push_back(std::make_unique<Heap>(table, Stream{device, stream}, pool));
@@ -114,6 +124,20 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
     heaps[static_cast<uint32_t>(stream)].store(heap, std::memory_order_release);
   }
   return *heap;
+}
+
+void CachingAllocator::stream_destroyed(const Stream& stream) noexcept {
+  const std::lock_guard guard(state_->heaps_lock);
+  const auto found = state_->heap_map.find({0, stream.id});
+  if (found == state_->heap_map.end()) return;
+  Heap& heap = *found->second;
+  heap.orphaned = true;
+  state_->heap_map.erase(found);
+  if (static_cast<uint32_t>(stream.id) < State::kDirectHeaps) {
+    state_->heaps[static_cast<uint32_t>(stream.id)].store(nullptr, std::memory_order_release);
+  }
+  const std::lock_guard heap_guard(heap.lock);
+  heap.stream.id = -1;  // a runtime may give the number to another stream
 }
 
 std::vector<Heap*> CachingAllocator::State::all_heaps() const {

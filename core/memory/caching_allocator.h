@@ -54,6 +54,9 @@ class CachingAllocator final : public Allocator {
   void free(const Block& block) noexcept override;
   void record_stream(const Block& block, const Stream& stream) override;
   void record_use(const Block& block, const Stream& stream) override;
+  /// The stream's cached memory, and its blocks that are still on loan, are those of the next new
+  /// stream.
+  void stream_destroyed(const Stream& stream) noexcept override;
   MemoryStats stats() const override;
   void reset_peak() override;
 

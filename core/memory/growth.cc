@@ -33,9 +33,9 @@ bool CachingAllocator::State::charge(size_t bytes) noexcept {
 }
 
 void CachingAllocator::State::note_segment(TraceEntry::Action action, uintptr_t address,
-                                           size_t size, const Heap& heap) {
+                                           size_t size, const Stream& stream) {
   if ((watches.load(std::memory_order_relaxed) & kWatchHistory) == 0) return;
-  history.add(action, address, size, heap.stream);
+  history.add(action, address, size, stream);
 }
 
 void CachingAllocator::State::note_reserved(Heap& heap, int64_t bytes) {
@@ -126,6 +126,7 @@ bool CachingAllocator::State::map_runs(Segment& range,
 Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& lock, Growth how,
                                            const Heap::Place& place) {
   Heap& heap = request.heap;
+  const Stream stream = heap.stream;
   Segment& range = *heap.range();
   const size_t granularity = range.granularity;
 
@@ -173,12 +174,12 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   }
   bool mapped = false;
   if (created) {
-    if (moved > 0) wait_for(heap.stream, "memory that it used is moved");
+    if (moved > 0) wait_for(stream, "memory that it used is moved");
     for (const Chunk* chunk : emptied) {
       ++driver_frees;
       open(chunk->address, chunk->size);
       memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
-      note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap);
+      note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, stream);
     }
     mapped = map_runs(range, runs, granules);
     if (!mapped) {
@@ -208,7 +209,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
                 range.granules.begin() + static_cast<std::ptrdiff_t>(begin));
     used += count;
     note_segment(TraceEntry::Action::kSegmentMap, range.address + begin * granularity,
-                 count * granularity, heap);
+                 count * granularity, stream);
   }
   const auto grown = static_cast<int64_t>(fresh.size() * granularity);
   note_reserved(heap, grown);
@@ -228,6 +229,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
 
 Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& lock, Growth how) {
   Heap& heap = request.heap;
+  const Stream stream = heap.stream;
   const size_t least = request.small ? kSmallSegment : round_up(request.size, kSegmentUnit);
   size_t bytes = least;
   if (!request.small && request.size < kMiddleSized) {
@@ -254,7 +256,7 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
                                          .small = request.small},
                                         ChunkState::kHeld)
                            .first;
-  note_segment(TraceEntry::Action::kSegmentAlloc, chunk->address, bytes, heap);
+  note_segment(TraceEntry::Action::kSegmentAlloc, chunk->address, bytes, stream);
   if (heap.splits(bytes - request.size, request.size, request.small, request.options)) {
     heap.join(heap.split(chunk, request.size));
   }
@@ -264,8 +266,9 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
 size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
                                                  const std::vector<Chunk*>& chunks) {
   if (chunks.empty()) return 0;
+  const Stream stream = heap.stream;
   lock.unlock();
-  wait_for(heap.stream, "memory that it used goes back");
+  wait_for(stream, "memory that it used goes back");
   size_t released = 0;
   for (const Chunk* chunk : chunks) {
     ++driver_frees;
@@ -273,7 +276,7 @@ size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
     memory.release(reinterpret_cast<void*>(chunk->address), chunk->size);
     discharge(chunk->size);
     released += chunk->size;
-    note_segment(TraceEntry::Action::kSegmentFree, chunk->address, chunk->size, heap);
+    note_segment(TraceEntry::Action::kSegmentFree, chunk->address, chunk->size, stream);
   }
   lock.lock();
   for (const Chunk* chunk : chunks) {
@@ -300,13 +303,14 @@ size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock, size_
     granules.insert(granules.end(), begin,
                     begin + static_cast<std::ptrdiff_t>(chunk->size / granularity));
   }
+  const Stream stream = heap.stream;
   lock.unlock();
-  wait_for(heap.stream, "memory that it used goes back");
+  wait_for(stream, "memory that it used goes back");
   for (const Chunk* chunk : emptied) {
     ++driver_frees;
     open(chunk->address, chunk->size);
     memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
-    note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap);
+    note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, stream);
   }
   ++driver_frees;
   memory.destroy(granules);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/allocator.h"
 #include "core/device_runtime.h"
 #include "core/event.h"
 #include "core/waits.h"
@@ -99,6 +100,17 @@ TEST(OwnedStream, MovesWithoutBeingDestroyed) {
   EXPECT_EQ(third.get(), stream);
   EXPECT_TRUE(stream.query());
   EXPECT_THROW((void)replaced.query(), DeviceError);
+}
+
+TEST(OwnedStream, LeavesItsMemoryToTheNext) {
+  const auto address_on_a_new_stream = [] {
+    const OwnedStream stream(kHost0);
+    const Block block = allocator(kHost0).allocate(3 << 20, stream.get());
+    allocator(kHost0).free(block);
+    return block.data;
+  };
+  void* const first = address_on_a_new_stream();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(address_on_a_new_stream(), first);
 }
 
 TEST(Stream, AnEmptyCallbackIsRefused) {

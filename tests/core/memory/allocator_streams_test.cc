@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "core/memory/caching_allocator.h"
 #include "core/waits.h"
@@ -166,6 +168,39 @@ TEST_F(AllocatorStreams, MemoryOfADestroyedStreamIsNotLost) {
   EXPECT_NO_THROW(allocator.free(allocator.allocate(60 * kMiB, kMain)));
 }
 
+TEST_F(AllocatorStreams, MemoryOfADestroyedStreamServesTheNextNewOne) {
+  const Block kept = allocator.allocate(kMiB, kSide);
+  allocator.free(allocator.allocate(2 * kMiB, kSide));
+  const DeviceMemoryStats before = allocator.memory_stats();
+  std::vector<const void*> addresses;
+  Stream stream = kSide;
+  for (int i = 0; i < 300; ++i) {
+    runtime.destroy_stream(stream);
+    allocator.stream_destroyed(stream);
+    stream = runtime.create_stream(0, 0);
+    const Block block = allocator.allocate(2 * kMiB, stream);
+    addresses.push_back(block.data);
+    allocator.free(block);
+  }
+  EXPECT_EQ(std::ranges::count(addresses, addresses[0]), 300);
+  EXPECT_EQ(allocator.memory_stats().num_device_alloc, before.num_device_alloc);
+  EXPECT_EQ(runtime.memory().reservations, 1);
+
+  // A block that outlives its stream is the new one's: others' use of it must be told.
+  allocator.record_stream(kept, kMain);
+  runtime.launch(kMain, [] {});
+  allocator.free(kept);
+  EXPECT_EQ(allocator.memory_stats().active_bytes.all.current, static_cast<int64_t>(kMiB));
+}
+
+TEST_F(AllocatorStreams, AStreamThatAllocatedNothingMayBeDestroyed) {
+  allocator.stream_destroyed(kSide);
+  const Block block = allocator.allocate(kMiB, kMain);
+  allocator.stream_destroyed(kSide);
+  allocator.free(block);
+  EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
+}
+
 /// A block with the programs that use it.
 struct Live {
   Block block;
@@ -173,11 +208,13 @@ struct Live {
   unsigned char pattern;
 };
 
-/// Kernels write a block on its stream and read it on others, streams run as the choices say, and
-/// no kernel may find another's bytes.
+/// Kernels write a block on its stream and read it on others, streams run, and others come in their
+/// place, as the choices say; no kernel may find another's bytes.
 void check_random_program(const AllocatorOptions& options) {
   FakeRuntime runtime(256 * kMiB);
   CachingAllocator allocator(FakeRuntime::kDevice, runtime.memory(), options);
+  std::vector<Stream> streams{FakeRuntime::stream(0), FakeRuntime::stream(1),
+                              FakeRuntime::stream(2)};
   std::vector<Live> alive;
   int overwritten = 0;
   const auto steps = *rc::gen::container<std::vector<std::pair<uint8_t, uint16_t>>>(
@@ -190,7 +227,12 @@ void check_random_program(const AllocatorOptions& options) {
   };
   unsigned char pattern = 0;
   for (const auto& [choice, number] : steps) {
-    const Stream stream = FakeRuntime::stream(number % 3);
+    Stream& stream = streams[number % 3];
+    const auto uses = [&](const Live& live, bool as_whole) {
+      runtime.launch(stream, reads(live));
+      as_whole ? allocator.record_stream(live.block, stream)
+               : allocator.record_use(live.block, stream);
+    };
     switch (choice % 8) {
       case 0:
       case 1:
@@ -206,20 +248,31 @@ void check_random_program(const AllocatorOptions& options) {
       case 4: {
         if (alive.empty()) break;
         const Live& live = alive[number % alive.size()];
-        stream.wait_stream(live.owner);  // after the kernel that wrote it
-        runtime.launch(stream, reads(live));
-        choice % 2 == 0 ? allocator.record_stream(live.block, stream)
-                        : allocator.record_use(live.block, stream);
+        // After the kernel that wrote it.
+        if (std::ranges::find(streams, live.owner) != streams.end()) stream.wait_stream(live.owner);
+        uses(live, choice % 2 == 0);
         break;
       }
       case 5:
         runtime.run_one(stream);
         runtime.run_one(stream);
         break;
+      case 6:
+        if (number % 4 == 0) {
+          runtime.destroy_stream(stream);
+          allocator.stream_destroyed(stream);
+          stream = runtime.create_stream(0, 0);
+          break;
+        }
+        [[fallthrough]];
       default: {
         if (alive.empty()) break;
         const auto at = alive.begin() + static_cast<long>(number % alive.size());
-        runtime.launch(at->owner, reads(*at));
+        if (std::ranges::find(streams, at->owner) != streams.end()) {
+          runtime.launch(at->owner, reads(*at));
+        } else {
+          uses(*at, true);
+        }
         allocator.free(at->block);
         alive.erase(at);
       }

@@ -53,6 +53,7 @@ class FakeMemory final : public DeviceMemory {
   size_t granularity() const override { return has_granules_ ? kGranule : 0; }
   void* reserve(size_t bytes) noexcept override {
     const std::lock_guard guard(mutex_);
+    ++reservations;
     void* const raw = mmap(nullptr, bytes + kGranule, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const auto begin = (reinterpret_cast<uintptr_t>(raw) + kGranule - 1) & ~(kGranule - 1);
@@ -135,6 +136,7 @@ class FakeMemory final : public DeviceMemory {
   int allocations = 0;
   int creations = 0;
   int maps = 0;
+  int reservations = 0;
   int unmaps = 0;
   int wrong_calls = 0;  ///< against the contract
   const char* wrong_call = "";

@@ -20,7 +20,7 @@ namespace lockstep {
 class FakeRuntime final : public DeviceRuntime {
  public:
   static constexpr Device kDevice{DeviceType::kPrivate1, 0};
-  static constexpr int32_t kStreams = 16;
+  static constexpr int32_t kStreams = 16;  ///< that are there from the beginning
 
   explicit FakeRuntime(size_t memory_bytes, bool has_granules = true)
       : memory_(memory_bytes, has_granules) {
@@ -60,9 +60,13 @@ class FakeRuntime final : public DeviceRuntime {
 
   int device_count() override { return 1; }
   DeviceMemory& memory(int) override { return memory_; }
-  Stream create_stream(int, int) override { return stream(kStreams - 1); }
+  Stream create_stream(int, int) override { return stream(made_++); }
   Stream adopt_stream(int, void*) override { throw DeviceError("[fake] no such thing"); }
-  void destroy_stream(const Stream& stream) noexcept override { forget(stream); }
+  void destroy_stream(const Stream& stream) noexcept override {
+    if (is_gone(stream.id)) return;
+    run(stream);
+    forget(stream);
+  }
   int priority(const Stream&) override { return 0; }
   void* native(const Stream&) override { return nullptr; }
   bool query(const Stream& stream) override {
@@ -71,7 +75,9 @@ class FakeRuntime final : public DeviceRuntime {
   }
   void synchronize(const Stream& stream) override { run(stream); }
   void synchronize(int) override {
-    for (int32_t id = 0; id < kStreams; ++id) run(stream(id));
+    for (int32_t id = 0; id < made_; ++id) {
+      if (!is_gone(id)) run(stream(id));
+    }
   }
   void* create_event(int, bool) override {
     events_.push_back(std::make_unique<Mark>());
@@ -109,10 +115,9 @@ class FakeRuntime final : public DeviceRuntime {
     Mark reached;
   };
 
+  bool is_gone(int32_t id) const { return id < 0 || std::ranges::find(gone_, id) != gone_.end(); }
   std::deque<Task>& queue(const Stream& stream) {
-    if (std::ranges::find(gone_, stream.id) != gone_.end()) {
-      throw DeviceError("[fake] the stream was destroyed");
-    }
+    if (is_gone(stream.id)) throw DeviceError("[fake] the stream was destroyed");
     return queues_[stream.id];
   }
   /// Whoever asks again and again, and does nothing else, waits: then time goes on.
@@ -120,8 +125,8 @@ class FakeRuntime final : public DeviceRuntime {
   void run_until(const Mark& mark) {
     const Mark wanted = mark;  // the task that holds it goes
     while (!*wanted) {
-      for (int32_t id = 0; id < kStreams && !*wanted; ++id) {
-        if (std::ranges::find(gone_, id) == gone_.end()) run_one(stream(id));
+      for (int32_t id = 0; id < made_ && !*wanted; ++id) {
+        if (!is_gone(id)) run_one(stream(id));
       }
     }
   }
@@ -130,6 +135,7 @@ class FakeRuntime final : public DeviceRuntime {
   int questions_ = 0;
   std::map<int32_t, std::deque<Task>> queues_;
   std::vector<std::unique_ptr<Mark>> events_;
+  int32_t made_ = kStreams;
   std::vector<int32_t> gone_;
 };
 

@@ -96,6 +96,18 @@ TEST_F(SanitizedTensors, AnEventOrdersTheUseOfAnotherStream) {
   x.record_stream(b_);
 }
 
+TEST_F(SanitizedTensors, MemoryOfAStreamThatIsGoneServesTheNextInOrder) {
+  const void* address = nullptr;
+  {
+    const OwnedStream gone(kHost0);
+    const StreamGuard on_gone(gone.get());
+    address = exp(ones_there(1000)).data();
+  }
+  const OwnedStream next(kHost0);
+  const StreamGuard on_next(next.get());
+  EXPECT_NO_THROW(again_at(address, 1000).fill_(2));
+}
+
 TEST_F(SanitizedTensors, AMissingRecordStreamIsReportedWhenTheBlockIsUsedAgain) {
   for (const bool recorded : {false, true}) {
     SCOPED_TRACE(recorded);
