@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/library.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/pointwise_round.h"
 #include "tests/conformance/run.h"
 #include "tests/train/temporary_directory.h"
 #include "train/safetensors.h"
@@ -135,6 +136,11 @@ LS_OP(stiff, Tensor(const Tensor&), "conformance_test_stiff(Tensor self) -> Tens
       return self + (self - fixed) * (fixed * 2 - 1);
     });
 
+/// A function whose gradient has a step each 1e-6.
+LS_OP(stairs, Tensor(const Tensor&), "conformance_test_stairs(Tensor self) -> Tensor")
+    .doc("For tests.")
+    .composite([](const Tensor& self) { return self * floor(self.detach() * 1e6 + 0.5); });
+
 LS_OP(unlike, Tensor(const Tensor&), "conformance_test_unlike(Tensor self) -> Tensor")
     .doc("For tests: the shape on meta is another one.")
     .composite([](const Tensor& self) {
@@ -163,6 +169,13 @@ TEST(DoubleBackward, ChecksBesideAKinkAndSaysSo) {
   ASSERT_EQ(report.reasons.size(), 1u);
   EXPECT_THAT(report.reasons.begin()->first, HasSubstr("at a kink"));
   EXPECT_EQ(report.reasons.begin()->second.at("abs"), 1u);
+}
+
+TEST(DoubleBackward, TakesStairsForKinksWhateverTheirWidth) {
+  const Cases cases("conformance_test_stairs", case_with_gradient(kZero, kZero, kZero));
+  const Report report = run_directory(cases.path(), kTwice);
+  EXPECT_EQ(report.failed, 0u);
+  EXPECT_EQ(report.skipped, 1u);
 }
 
 TEST(DoubleBackward, ChecksLargeCasesAlongLinesAndSaysSo) {

@@ -156,7 +156,8 @@ std::vector<double> gradients(const Problem& problem) {
 enum class Smoothness : uint8_t { kSmooth, kKink, kNotFinite };
 
 /// How the gradients behave around the inputs, seen from both sides of each element: a function
-/// with a derivative there rises alike on both sides and over both widths.
+/// with a derivative there rises alike on both sides and over all widths. Stairs may rise alike over
+/// two of them.
 Smoothness smoothness(const Problem& problem) {
   constexpr double kWidth = 1e-6;
   const std::vector<double> here = gradients(problem);
@@ -165,7 +166,8 @@ Smoothness smoothness(const Problem& problem) {
     const std::vector<double> original = elements_as<double>(input);
     for (size_t i = 0; i < original.size(); ++i) {
       std::vector<std::vector<double>> slopes;
-      for (const double step : {-2 * kWidth, -kWidth, kWidth, 2 * kWidth}) {
+      for (const double widths : {-2.0, -1.0, -0.25, 0.25, 1.0, 2.0}) {
+        const double step = widths * kWidth;
         std::vector<double> moved = original;
         moved[i] += step;
         set_elements(input, moved);
