@@ -1,0 +1,239 @@
+#include "launcher/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launcher/exit_code.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Parsed {
+  std::optional<int> status;
+  std::string output;
+  std::string errors;
+};
+
+Parsed parse(CommandLine& line, std::vector<const char*> words) {
+  words.insert(words.begin(), "program");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Parsed parsed;
+  std::exception_ptr thrown;
+  try {
+    parsed.status = line.parse(static_cast<int>(words.size()), words.data());
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  parsed.output = testing::internal::GetCapturedStdout();
+  parsed.errors = testing::internal::GetCapturedStderr();
+  if (thrown) std::rethrow_exception(thrown);
+  return parsed;
+}
+
+void expect_refused(CommandLine& line, const std::vector<const char*>& words,
+                    const std::string& why) {
+  const Parsed parsed = parse(line, words);
+  EXPECT_EQ(parsed.status, kUsage) << why;
+  EXPECT_THAT(parsed.errors, HasSubstr(why));
+  EXPECT_THAT(parsed.errors, HasSubstr("Run with --help for more information."));
+  EXPECT_EQ(parsed.output, "");
+}
+
+TEST(CommandLine, ValuesOfEveryTypeArriveAndOthersStayAsTheyWere) {
+  CommandLine line("Test.");
+  int small = 0;
+  int64_t large = 0;
+  uint64_t seed = 0;
+  double seconds = 0;
+  std::string text;
+  std::string untouched = "default";
+  std::vector<std::string> list;
+  bool flag = false;
+  bool other_flag = false;
+  line.option("--small", small, "");
+  line.option("--large", large, "");
+  line.option("--seed", seed, "");
+  line.option("-s,--seconds", seconds, "");
+  line.option("text", text, "");
+  line.option("--untouched", untouched, "");
+  line.option("--list", list, "");
+  line.flag("--flag", flag, "");
+  line.flag("--other-flag", other_flag, "");
+  EXPECT_EQ(parse(line, {"words", "--small", "-3", "--large=9007199254740993", "--seed",
+                         "18446744073709551615", "-s", "0.5", "--flag", "--list", "a", "b"})
+                .status,
+            std::nullopt);
+  EXPECT_EQ(small, -3);
+  EXPECT_EQ(large, 9007199254740993);
+  EXPECT_EQ(seed, UINT64_MAX);
+  EXPECT_EQ(seconds, 0.5);
+  EXPECT_EQ(text, "words");
+  EXPECT_EQ(untouched, "default");
+  EXPECT_THAT(list, ElementsAre("a", "b"));
+  EXPECT_TRUE(flag);
+  EXPECT_FALSE(other_flag);
+}
+
+TEST(CommandLine, TextThatIsNoValueOfTheTypeIsRefused) {
+  CommandLine line("Test.");
+  int steps = 7;
+  uint64_t seed = 7;
+  line.option("--steps", steps, "");
+  line.option("--seed", seed, "");
+  expect_refused(line, {"--steps", "many"}, "Could not convert: --steps = many");
+  expect_refused(line, {"--steps", "99999999999"}, "Could not convert: --steps = 99999999999");
+  expect_refused(line, {"--seed", "x"}, "Could not convert: --seed = x");
+  expect_refused(line, {"--unknown"}, "--unknown");
+}
+
+TEST(CommandLine, NumbersOutsideTheirRangeAreRefused) {
+  CommandLine line("Test.");
+  int above = 1;
+  double least = 1;
+  int64_t between = 5;
+  line.option("--above", above, "").positive();
+  line.option("--least", least, "").not_negative();
+  line.option("--between", between, "").between(2, int64_t{1} << 32);
+  expect_refused(line, {"--above", "0"}, "--above");
+  expect_refused(line, {"--least", "-0.1"}, "--least");
+  expect_refused(line, {"--between", "1"}, "--between: Value 1 not in range 2 to 4294967296");
+  expect_refused(line, {"--between", "4294967297"}, "not in range 2 to 4294967296");
+  EXPECT_EQ(parse(line, {"--above", "1", "--least", "0", "--between", "4294967296"}).status,
+            std::nullopt);
+  EXPECT_EQ(between, int64_t{1} << 32);
+}
+
+TEST(CommandLine, ChoicesChecksAndFoldersAreKept) {
+  CommandLine line("Test.");
+  std::string kind;
+  std::string even;
+  std::string folder;
+  line.option("--kind", kind, "").one_of({"a", "b"});
+  line.option("--even", even, "").check([](const std::string& text) {
+    return text.size() % 2 == 0 ? "" : "expected an even length";
+  });
+  line.option("--folder", folder, "").existing_folder();
+  expect_refused(line, {"--kind", "c"}, "--kind: c not in {a,b}");
+  expect_refused(line, {"--even", "abc"}, "--even: expected an even length");
+  expect_refused(line, {"--folder", "/no/such"}, "Directory does not exist: /no/such");
+  EXPECT_EQ(parse(line, {"--kind", "b", "--even", "ab", "--folder", "/"}).status, std::nullopt);
+}
+
+TEST(CommandLine, SizesMayHaveUnits) {
+  CommandLine line("Test.");
+  int64_t binary = 0;
+  int64_t decimal = 0;
+  line.option("--binary", binary, "").binary_size().positive();
+  line.option("--decimal", decimal, "").positive().decimal_size();
+  EXPECT_EQ(parse(line, {"--binary", "64KB", "--decimal", "64KB"}).status, std::nullopt);
+  EXPECT_EQ(binary, 65536);
+  EXPECT_EQ(decimal, 64000);
+  EXPECT_EQ(parse(line, {"--binary", "3", "--decimal", "2GiB"}).status, std::nullopt);
+  EXPECT_EQ(binary, 3);
+  EXPECT_EQ(decimal, int64_t{2} << 30);
+  expect_refused(line, {"--binary", "0"}, "--binary");
+  expect_refused(line, {"--decimal", "1Q"}, "--decimal");
+}
+
+TEST(CommandLine, WhatIsMissingIsNamed) {
+  CommandLine line("Test.");
+  std::string file;
+  bool fresh = false;
+  std::string folder;
+  line.option("file", file, "").required();
+  const Option where = line.option("--folder", folder, "");
+  line.flag("--fresh", fresh, "").needs(where);
+  expect_refused(line, {}, "file is required");
+  expect_refused(line, {"a", "--fresh"}, "--fresh requires --folder");
+  EXPECT_FALSE(where.given());
+  EXPECT_EQ(parse(line, {"a", "--fresh", "--folder", "b"}).status, std::nullopt);
+  EXPECT_TRUE(where.given());
+}
+
+TEST(CommandLine, ListsEndWhereTheyAreToldTo) {
+  CommandLine line("Test.");
+  std::vector<std::string> files;
+  std::vector<std::string> fields;
+  std::vector<std::string> operations;
+  line.option("file", files, "");
+  line.option("--set", fields, "").one_value_each();
+  line.option("--op", operations, "").separated_by(',');
+  EXPECT_EQ(parse(line, {"--set", "a=1", "one", "--set", "b=2", "two", "--op", "x,y"}).status,
+            std::nullopt);
+  EXPECT_THAT(files, ElementsAre("one", "two"));
+  EXPECT_THAT(fields, ElementsAre("a=1", "b=2"));
+  EXPECT_THAT(operations, ElementsAre("x", "y"));
+}
+
+TEST(CommandLine, RunsTheVerbThatIsGivenAndNoOther) {
+  CommandLine line("Test.");
+  line.requires_verb();
+  std::vector<std::string> ran;
+  std::string name;
+  const Verb first = line.verb("first", "");
+  first.option("name", name, "");
+  first.runs([&] { ran.push_back("first " + name); });
+  line.verb("second", "").runs([&] { ran.emplace_back("second"); });
+  EXPECT_EQ(parse(line, {"first", "x"}).status, std::nullopt);
+  EXPECT_THAT(ran, ElementsAre("first x"));
+  expect_refused(line, {}, "A subcommand is required");
+  EXPECT_THAT(ran, ElementsAre("first x"));
+}
+
+TEST(CommandLine, AVerbMayEndTheProgramOrRefuseAnArgument) {
+  CommandLine line("Test.");
+  line.verb("answer", "").runs([] { throw ExitStatus(75); });
+  line.verb("refuse", "").runs([] { throw UsageError("name: no such thing"); });
+  line.verb("fail", "").runs([] { throw std::logic_error("broken"); });
+  const Parsed answer = parse(line, {"answer"});
+  EXPECT_EQ(answer.status, 75);
+  EXPECT_EQ(answer.output + answer.errors, "");
+  expect_refused(line, {"refuse"}, "name: no such thing\n");
+  EXPECT_THROW(parse(line, {"fail"}), std::logic_error);
+}
+
+TEST(CommandLine, HelpAndVersionEndTheProgramWell) {
+  CommandLine line("What it is for.", "name");
+  line.version("1.2.3");
+  int rounds = 9;
+  line.option("--rounds", rounds, "How many").shows_default().between(1, 10);
+  line.footer("The end.");
+  const Parsed help = parse(line, {"--help"});
+  EXPECT_EQ(help.status, kSuccess);
+  EXPECT_EQ(help.output, line.help());
+  EXPECT_THAT(help.output, HasSubstr("What it is for.\nUsage: name [OPTIONS]"));
+  EXPECT_THAT(help.output, HasSubstr("--rounds INT:INT in [1 - 10]=9"));
+  EXPECT_THAT(help.output, HasSubstr("The end."));
+  const Parsed version = parse(line, {"--version"});
+  EXPECT_EQ(version.status, kSuccess);
+  EXPECT_EQ(version.output, "1.2.3\n");
+}
+
+TEST(CommandLine, WhatWasAddedIsListedForCompletion) {
+  CommandLine line("Test.", "name");
+  std::string kind;
+  std::string file;
+  const Verb verb = line.verb("verb", "");
+  verb.without_help_flag();
+  verb.option("file", file, "");
+  verb.option("-k,--kind", kind, "").one_of({"a", "b"});
+  verb.mention("-n,--np", "N", "Ranks");
+  EXPECT_EQ(line.name(), "name");
+  ASSERT_EQ(line.verbs().size(), 1U);
+  EXPECT_EQ(line.verbs()[0].name(), "verb");
+  const std::vector<Verb::Words> options = line.verbs()[0].options();
+  ASSERT_EQ(options.size(), 3U);
+  EXPECT_THAT(options[0].names, IsEmpty());
+  EXPECT_THAT(options[1].names, ElementsAre("--kind", "-k"));
+  EXPECT_THAT(options[1].choices, ElementsAre("a", "b"));
+  EXPECT_THAT(options[2].names, ElementsAre("--np", "-n"));
+  EXPECT_THAT(options[2].choices, IsEmpty());
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
