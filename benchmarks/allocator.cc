@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -19,6 +18,7 @@
 
 #include "core/memory/caching_allocator.h"
 #include "core/memory/trace_replay.h"
+#include "launcher/command_line.h"
 #include "tests/core/memory/book_memory.h"
 #include "tests/core/memory/native_allocator.h"
 
@@ -137,20 +137,20 @@ class Comparison {
 };
 
 int run(int argc, char** argv) {
-  CLI::App app{"Times requests that the cache serves, beside a model of PyTorch's allocator."};
+  launcher::CommandLine line(
+      "Times requests that the cache serves, beside a model of PyTorch's allocator.");
   int rounds = 9;
   int threads = 8;
   int pairs = 200'000;
   std::string trace_file;
   bool json = false;
-  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--threads", threads, "Threads of the second part, each on its own stream")
-      ->check(CLI::Range(1, kPoolStreams));
-  app.add_option("--pairs", pairs, "Pairs of a round")->check(CLI::Range(100, 100'000'000));
-  app.add_option("--trace", trace_file, "Also replay this trace (../shared/traces)");
-  app.add_flag("--json", json, "Print an object instead of a table");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--rounds", rounds, "Rounds, of which the median counts").between(1, 1000);
+  line.option("--threads", threads, "Threads of the second part, each on its own stream")
+      .between(1, kPoolStreams);
+  line.option("--pairs", pairs, "Pairs of a round").between(100, 100'000'000);
+  line.option("--trace", trace_file, "Also replay this trace (../shared/traces)");
+  line.flag("--json", json, "Print an object instead of a table");
+  if (const auto status = line.parse(argc, argv)) return *status;
 
   const Stream stream{kDevice, 1};
   Comparison comparison(rounds);

@@ -1,7 +1,6 @@
 // What one small operation costs the host before a device has it, in nanoseconds: calls return when
 // their work is queued. With --null-gpu there is no device to wait for, and nothing else is left.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -22,6 +21,7 @@
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 
 namespace lockstep {
 namespace {
@@ -95,20 +95,20 @@ void measure(Report& report, Device device) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Times what the host does for small operations of a device."};
+  launcher::CommandLine line("Times what the host does for small operations of a device.");
   std::string device = "cuda:0";
   int rounds = 7;
   bool null_gpu = false;
   bool json = false;
   std::string only;
-  app.add_option("--device", device, "Device of the operations")->capture_default_str();
-  app.add_flag("--null-gpu", null_gpu, "Have a cuda:0 that accepts everything and does nothing");
-  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--only", only, "Only figures whose name contains this");
-  app.add_flag("--json", json, "Print an object instead of lines");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--device", device, "Device of the operations").shows_default();
+  line.flag("--null-gpu", null_gpu, "Have a cuda:0 that accepts everything and does nothing");
+  line.option("--rounds", rounds, "Rounds, of which the median counts")
+      .between(1, 1000)
+      .shows_default();
+  line.option("--only", only, "Only figures whose name contains this");
+  line.flag("--json", json, "Print an object instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   if (null_gpu) install_null_gpu();
   set_num_threads(1);
   Report report(parse_device(device), rounds, only);

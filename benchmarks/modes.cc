@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 
 namespace lockstep {
 namespace {
@@ -67,15 +67,14 @@ void in_mode(const std::string& mode, Body body) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Times small operators under each grad mode, and one large product."};
+  launcher::CommandLine line("Times small operators under each grad mode, and one large product.");
   int rounds = 7;
   int64_t side = 4096;
   bool json = false;
-  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--side", side, "Of the large product's matrices")->check(CLI::Range(1, 16384));
-  app.add_flag("--json", json, "Print an object instead of lines");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--rounds", rounds, "Rounds, of which the median counts").between(1, 1000);
+  line.option("--side", side, "Of the large product's matrices").between(1, 16384);
+  line.flag("--json", json, "Print an object instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   set_num_threads(1);
   const Timer time(rounds);
   nlohmann::ordered_json report;

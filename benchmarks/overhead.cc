@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 
 namespace lockstep {
 namespace {
@@ -227,16 +227,16 @@ void measure_engine(Report& report) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Times small operations on one thread."};
+  launcher::CommandLine line("Times small operations on one thread.");
   int rounds = 7;
   bool json = false;
   std::string only;
-  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--only", only, "Only figures whose name contains this");
-  app.add_flag("--json", json, "Print an object instead of lines");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--rounds", rounds, "Rounds, of which the median counts")
+      .between(1, 1000)
+      .shows_default();
+  line.option("--only", only, "Only figures whose name contains this");
+  line.flag("--json", json, "Print an object instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   set_num_threads(1);
   const Timer timer(rounds);
   Report report(timer, only);

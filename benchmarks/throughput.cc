@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 
 namespace lockstep {
 namespace {
@@ -132,18 +132,18 @@ std::vector<Row> measure(DType dtype, int rounds, const std::string& only) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Times large operators on 16 Mi elements."};
+  launcher::CommandLine line("Times large operators on 16 Mi elements.");
   int rounds = 9;
   int threads = num_threads();
   bool json = false;
   std::string only;
-  app.add_option("--rounds", rounds, "Rounds, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--threads", threads, "Kernel threads")->check(CLI::Range(1, 4096));
-  app.add_option("--only", only, "Only rows whose name contains this");
-  app.add_flag("--json", json, "Print an object of milliseconds instead of lines");
-  CLI11_PARSE(app, argc, argv);
+  line.option("--rounds", rounds, "Rounds, of which the median counts")
+      .between(1, 1000)
+      .shows_default();
+  line.option("--threads", threads, "Kernel threads").between(1, 4096);
+  line.option("--only", only, "Only rows whose name contains this");
+  line.flag("--json", json, "Print an object of milliseconds instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   set_num_threads(threads);
   nlohmann::ordered_json result = nlohmann::ordered_json::object();
   for (const DType dtype : {DType::kF32, DType::kBF16}) {

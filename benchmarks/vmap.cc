@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -22,6 +21,7 @@
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 
 namespace lockstep {
 namespace {
@@ -96,15 +96,13 @@ int run(int argc, char** argv) {
   int threads = 0;
   bool json = false;
   std::string only;
-  CLI::App app("Per-sample gradients of an MLP: vmap against a loop");
-  app.add_option("--batch", problem.batch, "Samples")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", rounds, "Rounds on end in each of four turns")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--threads", threads, "Threads (default: all cores)");
-  app.add_option("--only", only, "Time one way alone, for a profiler")
-      ->check(CLI::IsMember({"vmap", "loop"}));
-  app.add_flag("--json", json, "Print an object instead of lines");
-  CLI11_PARSE(app, argc, argv);
+  launcher::CommandLine line("Per-sample gradients of an MLP: vmap against a loop");
+  line.option("--batch", problem.batch, "Samples").positive();
+  line.option("--rounds", rounds, "Rounds on end in each of four turns").positive();
+  line.option("--threads", threads, "Threads (default: all cores)");
+  line.option("--only", only, "Time one way alone, for a profiler").one_of({"vmap", "loop"});
+  line.flag("--json", json, "Print an object instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   if (threads > 0) set_num_threads(threads);
 
   manual_seed(1);

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 #include <vector>
+
+#include "launcher/command_line.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -57,29 +58,16 @@ struct Tables {
   std::string choices;
 };
 
-/// The values in "TEXT:{a,b,c}", as CLI11 describes an option with fixed choices.
-std::vector<std::string> choices_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const size_t begin = type.find('{');
-  const size_t end = type.find('}', begin);
-  if (begin == type.npos || end == type.npos) return {};
-  return CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',');
-}
-
-void collect(const CLI::App& app, const std::string& path, Tables& tables) {
+void collect(const Verb& verb, const std::string& path, Tables& tables) {
   std::vector<std::string> words;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    const std::string verb_path = path.empty() ? verb->get_name() : path + " " + verb->get_name();
-    words.push_back(verb->get_name());
-    tables.verbs.push_back(fmt::format("\"{}\"", verb_path));
-    collect(*verb, verb_path, tables);
+  for (const Verb& below : verb.verbs()) {
+    const std::string path_below = path.empty() ? below.name() : path + " " + below.name();
+    words.push_back(below.name());
+    tables.verbs.push_back(fmt::format("\"{}\"", path_below));
+    collect(below, path_below, tables);
   }
-  for (const CLI::Option* option : app.get_options()) {
-    std::vector<std::string> names;
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  for (const auto& [names, choices] : verb.options()) {
     words.insert(words.end(), names.begin(), names.end());
-    const std::vector<std::string> choices = choices_of(*option);
     if (names.empty() || choices.empty()) continue;
     const std::string entry =
         fmt::format("    {}) words=\"{}\" ;;\n", fmt::join(names, " | "), fmt::join(choices, " "));
@@ -91,10 +79,10 @@ void collect(const CLI::App& app, const std::string& path, Tables& tables) {
 
 }  // namespace
 
-std::string bash_completion(const CLI::App& app) {
+std::string bash_completion(const Verb& program) {
   Tables tables;
-  collect(app, "", tables);
-  return fmt::format(kScript, app.get_name(), fmt::join(tables.verbs, " | "), tables.words,
+  collect(program, "", tables);
+  return fmt::format(kScript, program.name(), fmt::join(tables.verbs, " | "), tables.words,
                      tables.choices);
 }
 

@@ -2,13 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
 
 #include "core/memory/caching_allocator.h"
 #include "core/memory/trace_replay.h"
+#include "launcher/command_line.h"
 #include "launcher/driver_memory.h"
 #include "train/json_line.h"
 
@@ -68,20 +68,19 @@ void run_bench(const Options& options) {
 
 }  // namespace
 
-void add_bench_allocator(CLI::App& bench) {
+void add_bench_allocator(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = bench.add_subcommand(
-      "allocator", "Replay a run's allocations: bytes reserved, driver calls, time");
-  verb->add_option("--trace", options->trace,
-                   "File that `lockstep train --record-allocations` wrote")
-      ->required();
-  verb->add_option("--device", options->device, "Whose memory is used (default host:0)");
-  verb->add_option("--policy", options->policy,
-                   "Plain segments, expandable ones, or expandable ones and a plan of each step "
-                   "(default expandable)")
-      ->check(CLI::IsMember({"native", "expandable", "planned"}));
-  verb->add_flag("--json", options->json, "One JSON object instead of a table");
-  verb->callback([options] { run_bench(*options); });
+  const Verb verb =
+      bench.verb("allocator", "Replay a run's allocations: bytes reserved, driver calls, time");
+  verb.option("--trace", options->trace, "File that `lockstep train --record-allocations` wrote")
+      .required();
+  verb.option("--device", options->device, "Whose memory is used (default host:0)");
+  verb.option("--policy", options->policy,
+              "Plain segments, expandable ones, or expandable ones and a plan of each step "
+              "(default expandable)")
+      .one_of({"native", "expandable", "planned"});
+  verb.flag("--json", options->json, "One JSON object instead of a table");
+  verb.runs([options] { run_bench(*options); });
 }
 
 }  // namespace lockstep::launcher

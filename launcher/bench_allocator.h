@@ -1,13 +1,11 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace lockstep::launcher {
+
+class Verb;
 
 /// Adds `allocator --trace FILE` to `lockstep bench`: what the caching allocator reserves, how
 /// often it asks the driver and how long it takes, on the allocations of a run.
-void add_bench_allocator(CLI::App& bench);
+void add_bench_allocator(const Verb& bench);
 
 }  // namespace lockstep::launcher

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -14,6 +13,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
 #include "launcher/call_time.h"
+#include "launcher/command_line.h"
 #include "train/json_line.h"
 
 namespace lockstep::launcher {
@@ -63,15 +63,14 @@ void run_calls(const Options& options) {
 
 }  // namespace
 
-void add_bench_calls(CLI::App& bench) {
+void add_bench_calls(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      bench.add_subcommand("calls", "What small operators cost the thread that calls them");
-  verb->add_option("--device", options->device, "Device (default cpu)");
-  verb->add_option("--rounds", options->rounds, "Rounds, of which the median counts (default 25)")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
-  verb->callback([options] { run_calls(*options); });
+  const Verb verb = bench.verb("calls", "What small operators cost the thread that calls them");
+  verb.option("--device", options->device, "Device (default cpu)");
+  verb.option("--rounds", options->rounds, "Rounds, of which the median counts (default 25)")
+      .positive();
+  verb.flag("--json", options->json, "One JSON object instead of lines of text");
+  verb.runs([options] { run_calls(*options); });
 }
 
 }  // namespace lockstep::launcher

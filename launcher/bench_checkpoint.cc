@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "configs/variables.h"
 #include "core/check.h"
 #include "core/file_descriptor.h"
+#include "launcher/command_line.h"
 #include "train/checkpoint.h"
 #include "train/json_line.h"
 #include "train/trainer.h"
@@ -154,17 +154,15 @@ void run_bench(const Options& options) {
 
 }  // namespace
 
-void add_bench_checkpoint(CLI::App& bench) {
+void add_bench_checkpoint(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = bench.add_subcommand(
-      "checkpoint", "Time saving and loading a config's checkpoint, beside plain files");
-  verb->add_option("config", options->file, "Config file (.txtpb)")->required();
-  verb->add_option("--folder", options->folder, "Where to write (default: here)")
-      ->check(CLI::ExistingDirectory);
-  verb->add_option("--rounds", options->rounds, "Alternating rounds (default 5)")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
-  verb->callback([options] { run_bench(*options); });
+  const Verb verb =
+      bench.verb("checkpoint", "Time saving and loading a config's checkpoint, beside plain files");
+  verb.option("config", options->file, "Config file (.txtpb)").required();
+  verb.option("--folder", options->folder, "Where to write (default: here)").existing_folder();
+  verb.option("--rounds", options->rounds, "Alternating rounds (default 5)").positive();
+  verb.flag("--json", options->json, "One JSON object instead of lines of text");
+  verb.runs([options] { run_bench(*options); });
 }
 
 }  // namespace lockstep::launcher

@@ -1,13 +1,11 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace lockstep::launcher {
+
+class Verb;
 
 /// Adds `checkpoint CONFIG` to `lockstep bench`: how fast a checkpoint is written and read, beside
 /// plain files of the same size that are written with fsync and read.
-void add_bench_checkpoint(CLI::App& bench);
+void add_bench_checkpoint(const Verb& bench);
 
 }  // namespace lockstep::launcher

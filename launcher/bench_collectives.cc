@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,6 +19,7 @@
 #include "dist/agreement.h"
 #include "dist/thread_group.h"
 #include "launcher/busy_time.h"
+#include "launcher/command_line.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
@@ -276,33 +276,31 @@ void run_bench(const Options& options) {
 
 }  // namespace
 
-void add_bench_collectives(CLI::App& bench) {
+void add_bench_collectives(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = bench.add_subcommand(
+  const Verb verb = bench.verb(
       "collectives", "How fast ranks exchange data: started by mpirun, or ranks that are threads");
-  verb->add_option("--op", options->operations, "Which (default all_reduce); all of them: --op all")
-      ->delimiter(',')
-      ->check([names = kind_names()](const std::string& text) {
+  verb.option("--op", options->operations, "Which (default all_reduce); all of them: --op all")
+      .separated_by(',')
+      .check([names = kind_names()](const std::string& text) {
         if (text == "all" || std::ranges::find(names, text) != names.end()) return std::string();
         return fmt::format("expected all, {}", fmt::join(names, ", "));
       });
-  verb->add_option("--dtype", options->dtype, "Element type (default float32)")
-      ->check(CLI::IsMember({"float32", "float64", "bfloat16", "float16", "int32", "int64"}));
-  verb->add_option("-b,--smallest", options->smallest, "Bytes to begin with (default 1024)")
-      ->check(CLI::PositiveNumber)
-      ->transform(CLI::AsSizeValue(false));
-  verb->add_option("-e,--largest", options->largest, "Bytes to end with (default 64 MiB)")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
-  verb->add_option("-f,--factor", options->factor, "From one size to the next (default 4)")
-      ->check(CLI::Range(2, 1 << 20));
-  verb->add_option("--seconds", options->seconds, "For each size (default 0.3)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--ranks", options->ranks,
-                   "Threads, where no launcher started ranks (default 2)")
-      ->check(CLI::Range(1, 64));
-  verb->add_flag("--json", options->json, "One JSON object a line");
-  verb->callback([options] {
+  verb.option("--dtype", options->dtype, "Element type (default float32)")
+      .one_of({"float32", "float64", "bfloat16", "float16", "int32", "int64"});
+  verb.option("-b,--smallest", options->smallest, "Bytes to begin with (default 1024)")
+      .positive()
+      .binary_size();
+  verb.option("-e,--largest", options->largest, "Bytes to end with (default 64 MiB)")
+      .binary_size()
+      .positive();
+  verb.option("-f,--factor", options->factor, "From one size to the next (default 4)")
+      .between(2, 1 << 20);
+  verb.option("--seconds", options->seconds, "For each size (default 0.3)").positive();
+  verb.option("--ranks", options->ranks, "Threads, where no launcher started ranks (default 2)")
+      .between(1, 64);
+  verb.flag("--json", options->json, "One JSON object a line");
+  verb.runs([options] {
     Options chosen = *options;
     if (std::ranges::find(chosen.operations, "all") != chosen.operations.end()) {
       chosen.operations = kind_names();

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
 #include "launcher/call_time.h"
+#include "launcher/command_line.h"
 #include "train/json_line.h"
 
 namespace lockstep::launcher {
@@ -153,20 +153,19 @@ void run_kernels(const Options& options) {
 
 }  // namespace
 
-void add_bench_kernels(CLI::App& bench) {
+void add_bench_kernels(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      bench.add_subcommand("kernels", "Time single operators: bandwidth and operations a second");
-  verb->add_option("--device", options->device, "Device (default cpu)");
-  verb->add_option("--elements", options->elements,
-                   "Elements of the tensors that are passed over (default 67108864)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
-  verb->add_option("--side", options->side, "Rows and columns of factors (default 4096)")
-      ->check(CLI::Range(1, 1 << 16));
-  verb->add_option("--seconds", options->seconds, "For each operator (default 0.2)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--json", options->json, "A JSON object for each instead of a line of text");
-  verb->callback([options] { run_kernels(*options); });
+  const Verb verb =
+      bench.verb("kernels", "Time single operators: bandwidth and operations a second");
+  verb.option("--device", options->device, "Device (default cpu)");
+  verb.option("--elements", options->elements,
+              "Elements of the tensors that are passed over (default 67108864)")
+      .between(int64_t{1}, int64_t{1} << 32);
+  verb.option("--side", options->side, "Rows and columns of factors (default 4096)")
+      .between(1, 1 << 16);
+  verb.option("--seconds", options->seconds, "For each operator (default 0.2)").not_negative();
+  verb.flag("--json", options->json, "A JSON object for each instead of a line of text");
+  verb.runs([options] { run_kernels(*options); });
 }
 
 }  // namespace lockstep::launcher

@@ -1,13 +1,11 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace lockstep::launcher {
+
+class Verb;
 
 /// Adds `kernels` to `lockstep bench`: how much of a device's memory bandwidth and arithmetic
 /// single operators use.
-void add_bench_kernels(CLI::App& bench);
+void add_bench_kernels(const Verb& bench);
 
 }  // namespace lockstep::launcher

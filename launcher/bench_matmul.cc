@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/random.h"
 #include "launcher/call_time.h"
+#include "launcher/command_line.h"
 #include "train/json_line.h"
 
 namespace lockstep::launcher {
@@ -109,22 +109,20 @@ void run_matmul(const Options& options) {
 
 }  // namespace
 
-void add_bench_matmul(CLI::App& bench) {
+void add_bench_matmul(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = bench.add_subcommand("matmul", "Time the matrix products of GPT-2's layers");
+  const Verb verb = bench.verb("matmul", "Time the matrix products of GPT-2's layers");
   const auto size = [&](const char* flag, int64_t& value, const std::string& text) {
-    verb->add_option(flag, value, fmt::format("{} (default {})", text, value))
-        ->check(CLI::Range(1, 1 << 20));
+    verb.option(flag, value, fmt::format("{} (default {})", text, value)).between(1, 1 << 20);
   };
-  verb->add_option("--device", options->device, "Device (default cpu)");
+  verb.option("--device", options->device, "Device (default cpu)");
   size("--tokens", options->tokens, "Rows of activations");
   size("--width", options->width, "Of the model");
   size("--vocabulary", options->vocabulary, "Of the model");
   size("--side", options->side, "Of the largest square product; then halves, down to an eighth");
-  verb->add_option("--seconds", options->seconds, "For each product (default 0.2)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--json", options->json, "A JSON object for each instead of a line of text");
-  verb->callback([options] { run_matmul(*options); });
+  verb.option("--seconds", options->seconds, "For each product (default 0.2)").not_negative();
+  verb.flag("--json", options->json, "A JSON object for each instead of a line of text");
+  verb.runs([options] { run_matmul(*options); });
 }
 
 }  // namespace lockstep::launcher

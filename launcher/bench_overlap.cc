@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -24,6 +23,7 @@
 #include "dist/overlap.h"
 #include "dist/thread_group.h"
 #include "launcher/busy_time.h"
+#include "launcher/command_line.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
@@ -244,20 +244,19 @@ void run_overlap(const Options& options) {
 
 }  // namespace
 
-void add_bench_overlap(CLI::App& bench) {
+void add_bench_overlap(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = bench.add_subcommand(
+  const Verb verb = bench.verb(
       "overlap", "How much of the communication of ranks hides behind their computation");
-  verb->add_option("config", options->files, "Config files (.txtpb)")->required();
-  verb->add_option("--set", options->overrides, "FIELD=VALUE over the files");
-  verb->add_option("--steps", options->steps, "Timed steps of each kind (default 8)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--thread-ranks", options->thread_ranks,
-                   "Ranks that are threads of this process, instead of those that were started")
-      ->check(CLI::Range(2, 64));
-  verb->add_flag("--json", options->json, "One JSON object instead of a table");
-  verb->add_option("--svg", options->svg, "Also draw the step's timeline to this file");
-  verb->callback([options] { run_overlap(*options); });
+  verb.option("config", options->files, "Config files (.txtpb)").required();
+  verb.option("--set", options->overrides, "FIELD=VALUE over the files");
+  verb.option("--steps", options->steps, "Timed steps of each kind (default 8)").positive();
+  verb.option("--thread-ranks", options->thread_ranks,
+              "Ranks that are threads of this process, instead of those that were started")
+      .between(2, 64);
+  verb.flag("--json", options->json, "One JSON object instead of a table");
+  verb.option("--svg", options->svg, "Also draw the step's timeline to this file");
+  verb.runs([options] { run_overlap(*options); });
 }
 
 }  // namespace lockstep::launcher

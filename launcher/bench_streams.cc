@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "core/event.h"
 #include "core/ops/factory.h"
+#include "launcher/command_line.h"
 #include "train/json_line.h"
 
 namespace lockstep::launcher {
@@ -194,15 +194,15 @@ void run_streams(const Options& options) {
 
 }  // namespace
 
-void add_bench_streams(CLI::App& bench) {
+void add_bench_streams(const Verb& bench) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      bench.add_subcommand("streams", "Time launches, events and copies on a device with streams");
-  verb->add_option("--device", options->device, "Device (default host:0)");
-  verb->add_option("--rounds", options->rounds, "Rounds, of which the median counts (default 9)")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
-  verb->callback([options] { run_streams(*options); });
+  const Verb verb =
+      bench.verb("streams", "Time launches, events and copies on a device with streams");
+  verb.option("--device", options->device, "Device (default host:0)");
+  verb.option("--rounds", options->rounds, "Rounds, of which the median counts (default 9)")
+      .positive();
+  verb.flag("--json", options->json, "One JSON object instead of lines of text");
+  verb.runs([options] { run_streams(*options); });
 }
 
 }  // namespace lockstep::launcher

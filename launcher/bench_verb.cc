@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -18,6 +17,7 @@
 #include "launcher/bench_overlap.h"
 #include "launcher/bench_streams.h"
 #include "launcher/call_time.h"
+#include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
 #include "train/step_line.h"
@@ -113,29 +113,27 @@ void run_step(const StepOptions& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure this machine");
-  bench->require_subcommand(1);
+void add_bench(const Verb& app) {
+  const Verb bench = app.verb("bench", "Measure this machine");
+  bench.requires_verb();
   auto options = std::make_shared<StepOptions>();
-  CLI::App* step = bench->add_subcommand("step", "Time one training step of a config");
-  step->add_option("config", options->file, "Config file (.txtpb)")->required();
-  step->add_option("--set", options->overrides, "Override one field: train.batch_size=8")
-      ->allow_extra_args(false);
-  step->add_option("--precision", options->precision, "Arithmetic (default F32)");
-  step->add_option("--threads", options->threads, "Kernel threads (default: the config's)")
-      ->check(CLI::PositiveNumber);
-  step->add_option("--steps", options->steps, "Timed steps (default: train.steps)")
-      ->check(CLI::PositiveNumber);
-  step->add_flag("--json", options->json, "One JSON object instead of a line of text");
-  step->callback([options] { run_step(*options); });
-  add_bench_checkpoint(*bench);
-  add_bench_allocator(*bench);
-  add_bench_streams(*bench);
-  add_bench_calls(*bench);
-  add_bench_kernels(*bench);
-  add_bench_matmul(*bench);
-  add_bench_collectives(*bench);
-  add_bench_overlap(*bench);
+  const Verb step = bench.verb("step", "Time one training step of a config");
+  step.option("config", options->file, "Config file (.txtpb)").required();
+  step.option("--set", options->overrides, "Override one field: train.batch_size=8")
+      .one_value_each();
+  step.option("--precision", options->precision, "Arithmetic (default F32)");
+  step.option("--threads", options->threads, "Kernel threads (default: the config's)").positive();
+  step.option("--steps", options->steps, "Timed steps (default: train.steps)").positive();
+  step.flag("--json", options->json, "One JSON object instead of a line of text");
+  step.runs([options] { run_step(*options); });
+  add_bench_checkpoint(bench);
+  add_bench_allocator(bench);
+  add_bench_streams(bench);
+  add_bench_calls(bench);
+  add_bench_kernels(bench);
+  add_bench_matmul(bench);
+  add_bench_collectives(bench);
+  add_bench_overlap(bench);
 }
 
 }  // namespace lockstep::launcher

@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "core/check.h"
+#include "launcher/command_line.h"
 #include "nn/models/gpt2.h"
 #include "train/hugging_face_folder.h"
 #include "train/llmc_model.h"
@@ -65,29 +65,28 @@ void run_convert(const ConvertOptions& options) {
 
 }  // namespace
 
-void add_checkpoint_convert(CLI::App& parent) {
+void add_checkpoint_convert(const Verb& parent) {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* verb =
-      parent.add_subcommand("convert", "Write a model's weights in another program's format");
-  verb->add_option("source", options->source,
-                   "Run directory, Hugging Face folder (config.json and safetensors), or model "
-                   "file of llm.c")
-      ->required();
-  verb->add_option("destination", options->destination,
-                   "What to write: a folder for hf, a file for llmc. Must not exist")
-      ->required();
-  verb->add_option("--to", options->to, "hf (Hugging Face folder) or llmc (GPT-2 only)")
-      ->required()
-      ->check(CLI::IsMember({"hf", "llmc"}));
-  verb->add_option("--dtype", options->dtype, "Elements to write: f32 or bf16 (default f32)")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  const CLI::Option* shard_size =
-      verb->add_option("--max-shard-size", options->max_shard_bytes,
-                       "hf: bytes of tensors in one file, as 500MB or 2GiB (default 5GB)")
-          ->transform(CLI::AsSizeValue(true))
-          ->check(CLI::PositiveNumber);
-  verb->callback([options, shard_size] {
-    LS_CHECK(shard_size->count() == 0 || options->to == "hf", ConfigError,
+  const Verb verb = parent.verb("convert", "Write a model's weights in another program's format");
+  verb.option("source", options->source,
+              "Run directory, Hugging Face folder (config.json and safetensors), or model "
+              "file of llm.c")
+      .required();
+  verb.option("destination", options->destination,
+              "What to write: a folder for hf, a file for llmc. Must not exist")
+      .required();
+  verb.option("--to", options->to, "hf (Hugging Face folder) or llmc (GPT-2 only)")
+      .required()
+      .one_of({"hf", "llmc"});
+  verb.option("--dtype", options->dtype, "Elements to write: f32 or bf16 (default f32)")
+      .one_of({"f32", "bf16"});
+  const Option shard_size =
+      verb.option("--max-shard-size", options->max_shard_bytes,
+                  "hf: bytes of tensors in one file, as 500MB or 2GiB (default 5GB)")
+          .decimal_size()
+          .positive();
+  verb.runs([options, shard_size] {
+    LS_CHECK(!shard_size.given() || options->to == "hf", ConfigError,
              "[convert] --max-shard-size cuts Hugging Face folders: a file of llm.c is whole.");
     run_convert(*options);
   });

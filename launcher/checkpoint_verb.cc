@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "core/check.h"
 #include "launcher/checkpoint_convert.h"
+#include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 #include "train/checkpoint.h"
@@ -71,33 +71,33 @@ void verify(const std::string& path) {
       fmt::print("{}  DAMAGED: {}\n", entry.path.string(), error.what());
     }
   }
-  if (!whole) throw CLI::RuntimeError(kCheckpoint);
+  if (!whole) throw ExitStatus(kCheckpoint);
 }
 
 }  // namespace
 
-void add_checkpoint(CLI::App& app) {
+void add_checkpoint(const Verb& app) {
   struct Options {
     std::string path;
     bool json = false;
   };
-  CLI::App* checkpoint = app.add_subcommand("checkpoint", "List, check and convert checkpoints");
-  checkpoint->require_subcommand(1);
+  const Verb checkpoint = app.verb("checkpoint", "List, check and convert checkpoints");
+  checkpoint.requires_verb();
   const char* what = "Run directory, or one checkpoint";
 
   auto list_options = std::make_shared<Options>();
-  CLI::App* ls = checkpoint->add_subcommand("ls", "The checkpoints of a run");
-  ls->add_option("path", list_options->path, what)->required();
-  ls->add_flag("--json", list_options->json, "One JSON object a line");
-  ls->callback([list_options] { list(list_options->path, list_options->json); });
+  const Verb ls = checkpoint.verb("ls", "The checkpoints of a run");
+  ls.option("path", list_options->path, what).required();
+  ls.flag("--json", list_options->json, "One JSON object a line");
+  ls.runs([list_options] { list(list_options->path, list_options->json); });
 
   auto verify_options = std::make_shared<Options>();
-  CLI::App* check = checkpoint->add_subcommand(
+  const Verb check = checkpoint.verb(
       "verify", "Read every byte and compare hashes. Exit status 0: whole, 4: damaged");
-  check->add_option("path", verify_options->path, what)->required();
-  check->callback([verify_options] { verify(verify_options->path); });
+  check.option("path", verify_options->path, what).required();
+  check.runs([verify_options] { verify(verify_options->path); });
 
-  add_checkpoint_convert(*checkpoint);
+  add_checkpoint_convert(checkpoint);
 }
 
 }  // namespace lockstep::launcher

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 
@@ -21,11 +21,11 @@ struct Sources {
   std::vector<std::string> overrides;
 };
 
-void add_sources(CLI::App& verb, Sources& sources) {
-  verb.add_option("config", sources.files, "Config files (.txtpb); later ones win field by field")
-      ->required();
-  verb.add_option("--set", sources.overrides, "Override one field: optimizer.learning_rate=3e-4")
-      ->allow_extra_args(false);
+void add_sources(const Verb& verb, Sources& sources) {
+  verb.option("config", sources.files, "Config files (.txtpb); later ones win field by field")
+      .required();
+  verb.option("--set", sources.overrides, "Override one field: optimizer.learning_rate=3e-4")
+      .one_value_each();
 }
 
 config::RunConfig load(const Sources& sources, config::Origins& origins) {
@@ -72,34 +72,32 @@ void diff_configs(const std::string& a, const std::string& b) {
     fmt::print("{:<{}}  {} -> {}\n", difference.path, width, shown(difference.a),
                shown(difference.b));
   }
-  if (!found.empty()) throw CLI::RuntimeError(kFailure);
+  if (!found.empty()) throw ExitStatus(kFailure);
 }
 
 }  // namespace
 
-void add_config(CLI::App& app) {
-  CLI::App* config = app.add_subcommand("config", "Print, check or compare run configs");
-  config->require_subcommand(1);
+void add_config(const Verb& app) {
+  const Verb config = app.verb("config", "Print, check or compare run configs");
+  config.requires_verb();
 
   auto printed = std::make_shared<Sources>();
-  CLI::App* print =
-      config->add_subcommand("print", "The whole config, with the origin of every value");
-  add_sources(*print, *printed);
-  print->callback([printed] { print_config(*printed); });
+  const Verb print = config.verb("print", "The whole config, with the origin of every value");
+  add_sources(print, *printed);
+  print.runs([printed] { print_config(*printed); });
 
   auto checked = std::make_shared<Sources>();
-  CLI::App* check =
-      config->add_subcommand("check", "Exit status 0 if training would accept it, 2 if not");
-  add_sources(*check, *checked);
-  check->callback([checked] { check_config(*checked); });
+  const Verb check = config.verb("check", "Exit status 0 if training would accept it, 2 if not");
+  add_sources(check, *checked);
+  check.runs([checked] { check_config(*checked); });
 
   auto a = std::make_shared<std::string>();
   auto b = std::make_shared<std::string>();
-  CLI::App* diff = config->add_subcommand(
-      "diff", "Values that differ, defaults filled in. Exit status 0: none, 1: some");
-  diff->add_option("a", *a, "Config file or run directory")->required();
-  diff->add_option("b", *b, "Config file or run directory")->required();
-  diff->callback([a, b] { diff_configs(*a, *b); });
+  const Verb diff =
+      config.verb("diff", "Values that differ, defaults filled in. Exit status 0: none, 1: some");
+  diff.option("a", *a, "Config file or run directory").required();
+  diff.option("b", *b, "Config file or run directory").required();
+  diff.runs([a, b] { diff_configs(*a, *b); });
 }
 
 }  // namespace lockstep::launcher

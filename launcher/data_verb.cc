@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "core/atomic_file.h"
 #include "core/check.h"
+#include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/bpe_tokenizer.h"
 #include "train/byte_tokenizer.h"
@@ -51,9 +51,8 @@ ShardFormat format_named(const std::string& wanted) {
   return wanted == name(ShardFormat::kNanogpt) ? ShardFormat::kNanogpt : ShardFormat::kLlmc;
 }
 
-CLI::IsMember is_format() {
-  return CLI::IsMember(
-      std::vector<std::string>{name(ShardFormat::kLlmc), name(ShardFormat::kNanogpt)});
+std::vector<std::string> formats() {
+  return {name(ShardFormat::kLlmc), name(ShardFormat::kNanogpt)};
 }
 
 /// A model that is there is used; else one is trained on the documents and written there.
@@ -148,54 +147,52 @@ void run_inspect(const InspectOptions& options) {
   if (tokenizer) fmt::print("text       {:?}\n", train::decode(*tokenizer, first));
 }
 
-void add_tokenizer_options(CLI::App* verb, TokenizerOptions& options) {
-  verb->add_option("--tokenizer", options.kind, "byte, bpe or sentencepiece")
-      ->check(CLI::IsMember({"byte", "bpe", "sentencepiece"}));
-  verb->add_option("--vocab", options.vocab, "bpe: vocab.json or encoder.json");
-  verb->add_option("--merges", options.merges, "bpe: merges.txt or vocab.bpe");
-  verb->add_option("--model", options.model, "sentencepiece: tokenizer.model");
+void add_tokenizer_options(const Verb& verb, TokenizerOptions& options) {
+  verb.option("--tokenizer", options.kind, "byte, bpe or sentencepiece")
+      .one_of({"byte", "bpe", "sentencepiece"});
+  verb.option("--vocab", options.vocab, "bpe: vocab.json or encoder.json");
+  verb.option("--merges", options.merges, "bpe: merges.txt or vocab.bpe");
+  verb.option("--model", options.model, "sentencepiece: tokenizer.model");
 }
 
-void add_tokenize(CLI::App* data) {
+void add_tokenize(const Verb& data) {
   auto options = std::make_shared<TokenizeOptions>();
   options->tokenizer.kind = "byte";
-  CLI::App* verb = data->add_subcommand("tokenize", "Turn text into a file of tokens");
-  verb->add_option("input", options->inputs, "Text files, folders or patterns")->required();
+  const Verb verb = data.verb("tokenize", "Turn text into a file of tokens");
+  verb.option("input", options->inputs, "Text files, folders or patterns").required();
   add_tokenizer_options(verb, options->tokenizer);
-  verb->add_option("--vocab-size", options->tokenizer.vocab_size,
-                   "sentencepiece: train a model of at most this many tokens and write it to "
-                   "--model, unless that is there (default 8000)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("-o,--output", options->output, "Token file to write")->required();
-  verb->add_option("--format", options->format, "llmc or nanogpt (default llmc)")
-      ->check(is_format());
-  verb->add_option("--held-out-bytes", options->held_out_bytes,
-                   "Bytes at the end of the text that go to --held-out-output instead")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--held-out-output", options->held_out_output, "Token file for validation");
-  verb->callback([options] { run_tokenize(*options); });
+  verb.option("--vocab-size", options->tokenizer.vocab_size,
+              "sentencepiece: train a model of at most this many tokens and write it to "
+              "--model, unless that is there (default 8000)")
+      .positive();
+  verb.option("-o,--output", options->output, "Token file to write").required();
+  verb.option("--format", options->format, "llmc or nanogpt (default llmc)").one_of(formats());
+  verb.option("--held-out-bytes", options->held_out_bytes,
+              "Bytes at the end of the text that go to --held-out-output instead")
+      .not_negative();
+  verb.option("--held-out-output", options->held_out_output, "Token file for validation");
+  verb.runs([options] { run_tokenize(*options); });
 }
 
-void add_inspect(CLI::App* data) {
+void add_inspect(const Verb& data) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* verb = data->add_subcommand("inspect", "Check a file of tokens and show its start");
-  verb->add_option("file", options->file, "Token file")->required();
+  const Verb verb = data.verb("inspect", "Check a file of tokens and show its start");
+  verb.option("file", options->file, "Token file").required();
   add_tokenizer_options(verb, options->tokenizer);
-  verb->add_option("--format", options->format, "llmc or nanogpt (default: as the file starts)")
-      ->check(is_format());
-  verb->add_option("--vocabulary", options->vocabulary,
-                   "Refuse ids from here on (default: the tokenizer's vocabulary, if one is given)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--count", options->count, "How many tokens to show (default 16)")
-      ->check(CLI::NonNegativeNumber);
-  verb->callback([options] { run_inspect(*options); });
+  verb.option("--format", options->format, "llmc or nanogpt (default: as the file starts)")
+      .one_of(formats());
+  verb.option("--vocabulary", options->vocabulary,
+              "Refuse ids from here on (default: the tokenizer's vocabulary, if one is given)")
+      .positive();
+  verb.option("--count", options->count, "How many tokens to show (default 16)").not_negative();
+  verb.runs([options] { run_inspect(*options); });
 }
 
 }  // namespace
 
-void add_data(CLI::App& app) {
-  CLI::App* data = app.add_subcommand("data", "Token files: make and check them");
-  data->require_subcommand(1);
+void add_data(const Verb& app) {
+  const Verb data = app.verb("data", "Token files: make and check them");
+  data.requires_verb();
   add_tokenize(data);
   add_inspect(data);
 }

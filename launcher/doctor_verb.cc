@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "core/cuda/availability.h"
 #include "core/dispatcher.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 #include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
@@ -157,22 +157,22 @@ void run_doctor(const std::string& run_folder, bool json) {
       if (fails(check)) fmt::print("training would fail: {}: {}\n", check.subject, check.advice);
     }
   }
-  if (!ok) throw CLI::RuntimeError(kFailure);
+  if (!ok) throw ExitStatus(kFailure);
 }
 
 }  // namespace
 
-void add_doctor(CLI::App& app) {
+void add_doctor(const Verb& app) {
   struct Options {
     std::string run_folder = "runs";
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "doctor", "Would training work here? Exit status 1 with the reason if not");
-  verb->add_option("--run-dir", options->run_folder, "Where runs would be written (default: runs)");
-  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
-  verb->callback([options] { run_doctor(options->run_folder, options->json); });
+  const Verb verb =
+      app.verb("doctor", "Would training work here? Exit status 1 with the reason if not");
+  verb.option("--run-dir", options->run_folder, "Where runs would be written (default: runs)");
+  verb.flag("--json", options->json, "One JSON object instead of lines of text");
+  verb.runs([options] { run_doctor(options->run_folder, options->json); });
 }
 
 }  // namespace lockstep::launcher

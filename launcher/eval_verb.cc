@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "configs/variables.h"
 #include "core/check.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
@@ -86,21 +86,21 @@ void run_eval(const EvalOptions& options) {
 
 }  // namespace
 
-void add_eval(CLI::App& app) {
+void add_eval(const Verb& app) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App* verb = app.add_subcommand("eval", "How well a run's model predicts held-out data");
-  verb->add_option("run", options->run, "Run directory, finished or not")->required();
-  verb->add_option("--weights", options->weights,
-                   "Safetensors file or folder (default: the run's, else its newest checkpoint's)");
-  verb->add_option("--set", options->overrides,
-                   "Override one field of the run's config: data.text.path=other.txt")
-      ->allow_extra_args(false);
-  add_load_option(*verb, options->plugins);
-  verb->add_option("--max-batches", options->max_batches,
-                   "Micro-batches, spread evenly over the data (default: all of it)")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
-  verb->callback([options] { run_eval(*options); });
+  const Verb verb = app.verb("eval", "How well a run's model predicts held-out data");
+  verb.option("run", options->run, "Run directory, finished or not").required();
+  verb.option("--weights", options->weights,
+              "Safetensors file or folder (default: the run's, else its newest checkpoint's)");
+  verb.option("--set", options->overrides,
+              "Override one field of the run's config: data.text.path=other.txt")
+      .one_value_each();
+  add_load_option(verb, options->plugins);
+  verb.option("--max-batches", options->max_batches,
+              "Micro-batches, spread evenly over the data (default: all of it)")
+      .positive();
+  verb.flag("--json", options->json, "One JSON object instead of lines of text");
+  verb.runs([options] { run_eval(*options); });
 }
 
 }  // namespace lockstep::launcher

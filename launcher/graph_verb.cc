@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "configs/variables.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
+#include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/run_graph.h"
 
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 struct GraphOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
-  fs::path output;
+  std::string output;
 };
 
 /// Has Graphviz's program draw `dot` into `picture`.
@@ -52,37 +52,37 @@ void run_graph(const GraphOptions& options) {
   const std::string dot = train::run_graph_dot(config);
   if (options.output.empty()) {
     fmt::print("{}", dot);
-  } else if (options.output.extension() == ".dot") {
+  } else if (const fs::path output = options.output; output.extension() == ".dot") {
     write_text(options.output, dot);
   } else {
-    LS_CHECK(options.output.has_extension(), ConfigError,
+    LS_CHECK(output.has_extension(), ConfigError,
              "[graph] {} has no suffix that says what to write: expected FILE.svg, FILE.png, "
              "FILE.pdf or FILE.dot.",
-             options.output.string());
-    fs::path text = options.output;
+             options.output);
+    fs::path text = output;
     text += ".dot";
     write_text(text, dot);
-    draw(text, options.output);
+    draw(text, output);
     fs::remove(text);
   }
 }
 
 }  // namespace
 
-void add_graph(CLI::App& app) {
+void add_graph(const Verb& app) {
   auto options = std::make_shared<GraphOptions>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "graph",
       "What a run's loss records for backward, as a picture: nodes, the tensors that they keep, "
       "parameters by name. Reads neither data nor weights");
-  verb->add_option("config", options->files, "Config files (.txtpb); later ones win field by field")
-      ->required();
-  verb->add_option("--set", options->overrides, "Override one field: model.gpt2.layers=1")
-      ->allow_extra_args(false);
-  verb->add_option("-o,--output", options->output,
-                   "FILE.svg, .png or .pdf, drawn by Graphviz's dot, or FILE.dot. Without it the "
-                   "DOT text is printed");
-  verb->callback([options] { run_graph(*options); });
+  verb.option("config", options->files, "Config files (.txtpb); later ones win field by field")
+      .required();
+  verb.option("--set", options->overrides, "Override one field: model.gpt2.layers=1")
+      .one_value_each();
+  verb.option("-o,--output", options->output,
+              "FILE.svg, .png or .pdf, drawn by Graphviz's dot, or FILE.dot. Without it the "
+              "DOT text is printed");
+  verb.runs([options] { run_graph(*options); });
 }
 
 }  // namespace lockstep::launcher

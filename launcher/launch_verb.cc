@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "core/check.h"
+#include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch_config.h"
 #include "launcher/launch_facts.h"
@@ -73,7 +73,7 @@ class NewRunDirectory {
       fmt::format("[launch] {} cannot be started: {}.", plan.command[0], std::strerror(errno)));
 }
 
-void run_launch(const CLI::App& verb, const std::vector<std::string>& arguments) {
+void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
   LaunchOptions options = parse_launch_options(arguments);
   if (options.help) {
     fmt::print("{}", verb.help());
@@ -104,29 +104,25 @@ void run_launch(const CLI::App& verb, const std::vector<std::string>& arguments)
     facts.restart = restart;
     return plan_launch(options, facts);
   });
-  if (status != kSuccess) throw CLI::RuntimeError(status);
+  if (status != kSuccess) throw ExitStatus(status);
 }
 
 }  // namespace
 
-void add_launch(CLI::App& app, std::vector<std::string> arguments) {
-  CLI::App* verb = app.add_subcommand(
-      "launch", "Start a run or any program on many ranks, with mpirun's options");
-  verb->footer(
+void add_launch(const Verb& app, std::vector<std::string> arguments) {
+  const Verb verb =
+      app.verb("launch", "Start a run or any program on many ranks, with mpirun's options");
+  verb.footer(
       "RUN.txtpb or PROGRAM follows the options, then its own options and arguments; \":\" begins "
       "another\nprogram of the same job:\n"
       "  lockstep launch -np 4 RUN.txtpb --set train.steps=100\n"
       "  lockstep launch -np 1 ./master : -np 3 ./worker --flag");
-  verb->set_help_flag();
+  verb.without_help_flag();
   // For help and completion; parse_launch_options reads them, by mpirun's grammar.
   for (const LaunchOptionHelp& option : launch_option_help()) {
-    if (option.value.empty()) {
-      verb->add_flag(option.names, option.text);
-    } else {
-      verb->add_option(option.names, option.text)->type_name(option.value);
-    }
+    verb.mention(option.names, option.value, option.text);
   }
-  verb->callback([verb, arguments = std::move(arguments)] { run_launch(*verb, arguments); });
+  verb.runs([verb, arguments = std::move(arguments)] { run_launch(verb, arguments); });
 }
 
 }  // namespace lockstep::launcher

@@ -1,12 +1,12 @@
 #include "launcher/load_option.h"
 
-#include <CLI/CLI.hpp>
+#include "launcher/command_line.h"
 
 namespace lockstep::launcher {
 
-void add_load_option(CLI::App& verb, std::vector<std::string>& files) {
-  verb.add_option("--load", files, "Shared library with operators or kernels of your own")
-      ->allow_extra_args(false);
+void add_load_option(const Verb& verb, std::vector<std::string>& files) {
+  verb.option("--load", files, "Shared library with operators or kernels of your own")
+      .one_value_each();
 }
 
 std::vector<Plugin> load_plugins(const std::vector<std::string>& files) {

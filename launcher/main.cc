@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "configs/load.h"
 #include "core/error.h"
+#include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 
@@ -37,11 +37,12 @@ void let_the_cause_end_first(const std::exception& error) {
 
 int main(int argc, char** argv) {
   using namespace lockstep::launcher;
-  CLI::App app("Lockstep trains neural networks: the same config gives the same bits.", "lockstep");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", LOCKSTEP_VERSION);
+  CommandLine app("Lockstep trains neural networks: the same config gives the same bits.",
+                  "lockstep");
+  app.requires_verb();
+  app.version(LOCKSTEP_VERSION);
   add_train(app, {argv, argv + argc});
-  // Its options are mpirun's, which CLI11 cannot read.
+  // Its options are mpirun's, which CommandLine cannot read.
   const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
   add_launch(
       app, launches ? std::vector<std::string>(argv + 2, argv + argc) : std::vector<std::string>());
@@ -61,15 +62,7 @@ int main(int argc, char** argv) {
   add_completion(app);
   add_doctor(app);
   try {
-    app.parse(launches ? 2 : argc, argv);
-    return kSuccess;
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::RuntimeError& status) {
-    return status.get_exit_code();  // a verb whose answer is its exit status has said why
-  } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return kUsage;
+    return app.parse(launches ? 2 : argc, argv).value_or(kSuccess);
   } catch (const std::exception& error) {
     report(error);
     let_the_cause_end_first(error);

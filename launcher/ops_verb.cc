@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "launcher/command_line.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"
 
@@ -90,13 +90,13 @@ const Operator& operator_named(const std::string& name) {
   try {
     return dispatcher().find(name);
   } catch (const DispatchError& error) {
-    throw CLI::ValidationError("name", error.what());
+    throw UsageError(fmt::format("name: {}", error.what()));
   }
 }
 
 }  // namespace
 
-void add_ops(CLI::App& app) {
+void add_ops(const Verb& app) {
   struct Options {
     std::string name;
     std::vector<std::string> plugins;
@@ -104,13 +104,13 @@ void add_ops(CLI::App& app) {
     bool synchronising = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("ops", "List the operators, or show one's table");
-  verb->add_option("name", options->name, "Operator, such as add.Tensor");
-  add_load_option(*verb, options->plugins);
-  verb->add_flag("--synchronising", options->synchronising,
-                 "List those alone that wait for an asynchronous device");
-  verb->add_flag("--json", options->json, "A list of one JSON object an operator");
-  verb->callback([options] {
+  const Verb verb = app.verb("ops", "List the operators, or show one's table");
+  verb.option("name", options->name, "Operator, such as add.Tensor");
+  add_load_option(verb, options->plugins);
+  verb.flag("--synchronising", options->synchronising,
+            "List those alone that wait for an asynchronous device");
+  verb.flag("--json", options->json, "A list of one JSON object an operator");
+  verb.runs([options] {
     const std::vector<Plugin> plugins = load_plugins(options->plugins);
     const Operator* one = options->name.empty() ? nullptr : &operator_named(options->name);
     std::vector<const Operator*> operators =

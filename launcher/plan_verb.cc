@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <iterator>
 #include <memory>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "launcher/command_line.h"
 #include "launcher/digits.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
@@ -106,23 +106,23 @@ void run_plan(const PlanOptions& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& app) {
+void add_plan(const Verb& app) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "plan",
       "What a run needs, before it starts: operations, memory and disk, from a step on tensors "
       "that have shapes only. Reads neither data nor weights");
-  verb->add_option("config", options->files, "Config files (.txtpb); later ones win field by field")
-      ->required();
-  verb->add_option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
-      ->allow_extra_args(false);
-  verb->add_option("--ranks", options->ranks,
-                   "Processes that share each step (default 1). Each holds all parameters, "
-                   "gradients and optimizer state: sharding them is not planned yet, nor are "
-                   "buffers for communication")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "One JSON object; bytes are those of one rank");
-  verb->callback([options] { run_plan(*options); });
+  verb.option("config", options->files, "Config files (.txtpb); later ones win field by field")
+      .required();
+  verb.option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
+      .one_value_each();
+  verb.option("--ranks", options->ranks,
+              "Processes that share each step (default 1). Each holds all parameters, "
+              "gradients and optimizer state: sharding them is not planned yet, nor are "
+              "buffers for communication")
+      .positive();
+  verb.flag("--json", options->json, "One JSON object; bytes are those of one rank");
+  verb.runs([options] { run_plan(*options); });
 }
 
 }  // namespace lockstep::launcher

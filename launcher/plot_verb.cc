@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/braille_chart.h"
 #include "train/memory_chart.h"
@@ -68,21 +68,21 @@ void run_memory_plot(const PlotOptions& options) {
 
 }  // namespace
 
-void add_plot(CLI::App& app) {
+void add_plot(const Verb& app) {
   auto options = std::make_shared<PlotOptions>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "plot", "Draw the loss curves of runs, or a run's memory, in the terminal or to an SVG file");
-  verb->add_option("run", options->runs, "Run directories, or metrics.jsonl files")->required();
-  verb->add_option("-o,--output", options->output, "Write an SVG image to this file instead");
-  verb->add_flag("--log-x", options->log_x, "Logarithmic step axis");
-  CLI::Option* memory = verb->add_flag(
+  verb.option("run", options->runs, "Run directories, or metrics.jsonl files").required();
+  verb.option("-o,--output", options->output, "Write an SVG image to this file instead");
+  verb.flag("--log-x", options->log_x, "Logarithmic step axis");
+  const Option memory = verb.flag(
       "--memory", options->memory,
       "What held memory in the step that the run recorded (memory.snapshot_step); RUN may be the "
       "run's memory.json");
-  verb->add_option("--by", options->by, "Tell memory apart by this (default operator)")
-      ->check(CLI::IsMember({"operator", "module", "phase"}))
-      ->needs(memory);
-  verb->callback([options] { options->memory ? run_memory_plot(*options) : run_plot(*options); });
+  verb.option("--by", options->by, "Tell memory apart by this (default operator)")
+      .one_of({"operator", "module", "phase"})
+      .needs(memory);
+  verb.runs([options] { options->memory ? run_memory_plot(*options) : run_plot(*options); });
 }
 
 }  // namespace lockstep::launcher

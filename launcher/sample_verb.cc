@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
 
 #include "core/error.h"
+#include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/generate.h"
 #include "train/tokenizer.h"
@@ -57,27 +57,24 @@ void run_sample(const SampleOptions& options) {
 
 }  // namespace
 
-void add_sample(CLI::App& app) {
+void add_sample(const Verb& app) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "sample",
       "Generate text with the model of a run, finished or not, or of a Hugging Face folder");
-  verb->add_option("run", options->run_directory, "Run directory or model folder")->required();
-  verb->add_option("--start", options->start, "Prompt, or FILE:path (default: a line end)");
-  verb->add_option("--num_samples", options->samples, "How many texts (default 10)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--max_new_tokens", options->generate.max_new_tokens,
-                   "Tokens in each (default 500)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--temperature", options->generate.temperature,
-                   "Below 1 is more certain; 0 always takes the likeliest (default 0.8)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--top_k", options->generate.top_k,
-                   "Draw from the k likeliest only; 0 is all (default 200)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--seed", options->generate.seed,
-                   "The same seed gives the same text (default 1337)");
-  verb->callback([options] { run_sample(*options); });
+  verb.option("run", options->run_directory, "Run directory or model folder").required();
+  verb.option("--start", options->start, "Prompt, or FILE:path (default: a line end)");
+  verb.option("--num_samples", options->samples, "How many texts (default 10)").positive();
+  verb.option("--max_new_tokens", options->generate.max_new_tokens, "Tokens in each (default 500)")
+      .positive();
+  verb.option("--temperature", options->generate.temperature,
+              "Below 1 is more certain; 0 always takes the likeliest (default 0.8)")
+      .not_negative();
+  verb.option("--top_k", options->generate.top_k,
+              "Draw from the k likeliest only; 0 is all (default 200)")
+      .not_negative();
+  verb.option("--seed", options->generate.seed, "The same seed gives the same text (default 1337)");
+  verb.runs([options] { run_sample(*options); });
 }
 
 }  // namespace lockstep::launcher

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "core/memory/caching_allocator.h"
 #include "core/stress/stress.h"
 #include "core/stress/stress_scenarios.h"
+#include "launcher/command_line.h"
 #include "launcher/digits.h"
 #include "launcher/driver_memory.h"
 #include "launcher/exit_code.h"
@@ -125,49 +125,47 @@ bool run_scenarios(const Options& options, const Target& target) {
   return passed;
 }
 
-/// Throws CLI::RuntimeError when something was found.
+/// Throws ExitStatus when something was found.
 void run_verb(const Options& options) {
   const Target target = target_of(options);
   const bool passed =
       options.scenario.empty() ? run_programs(options, target) : run_scenarios(options, target);
-  if (!passed) throw CLI::RuntimeError(kFailure);
+  if (!passed) throw ExitStatus(kFailure);
 }
 
-void add_kind(CLI::App& stress, const char* name, StressKind kind, const char* description) {
+void add_kind(const Verb& stress, const char* name, StressKind kind, const char* description) {
   auto options = std::make_shared<Options>();
   options->verb = name;
   options->kind = kind;
-  CLI::App* verb = stress.add_subcommand(name, description);
+  const Verb verb = stress.verb(name, description);
   std::vector<std::string> scenarios = {"all"};
   for (const StressScenario& each : stress_scenarios()) {
     scenarios.emplace_back(each.name);
   }
-  verb->add_option("--device", options->device,
-                   "Device to work on: cpu, host:N or cuda:N (default: the config's, or host:0)");
-  verb->add_option("--threads", options->threads, "Threads (default 4)")->check(CLI::Range(1, 256));
-  verb->add_option("--streams", options->streams, "Streams that the threads share (default 4)")
-      ->check(CLI::Range(1, kMostStressStreams));
-  verb->add_option("--seconds", options->seconds,
-                   "Time after which no new program starts (default 10)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--seed", options->seed, "Of the first program (default 0)");
-  verb->add_option("--scenario", options->scenario,
-                   "A known failure of allocators, scaled down, instead of random programs; or all")
-      ->check(CLI::IsMember(scenarios));
-  verb->add_option("--config", options->config,
-                   "Config file (.txtpb) with the device and the allocator's options (memory)");
-  verb->callback([options] { run_verb(*options); });
+  verb.option("--device", options->device,
+              "Device to work on: cpu, host:N or cuda:N (default: the config's, or host:0)");
+  verb.option("--threads", options->threads, "Threads (default 4)").between(1, 256);
+  verb.option("--streams", options->streams, "Streams that the threads share (default 4)")
+      .between(1, kMostStressStreams);
+  verb.option("--seconds", options->seconds, "Time after which no new program starts (default 10)")
+      .not_negative();
+  verb.option("--seed", options->seed, "Of the first program (default 0)");
+  verb.option("--scenario", options->scenario,
+              "A known failure of allocators, scaled down, instead of random programs; or all")
+      .one_of(scenarios);
+  verb.option("--config", options->config,
+              "Config file (.txtpb) with the device and the allocator's options (memory)");
+  verb.runs([options] { run_verb(*options); });
 }
 
 }  // namespace
 
-void add_stress(CLI::App& app) {
-  CLI::App* stress =
-      app.add_subcommand("stress", "Try to break memory and streams with random programs");
-  stress->require_subcommand(1);
-  add_kind(*stress, "allocator", StressKind::kAllocator,
+void add_stress(const Verb& app) {
+  const Verb stress = app.verb("stress", "Try to break memory and streams with random programs");
+  stress.requires_verb();
+  add_kind(stress, "allocator", StressKind::kAllocator,
            "Blocks of all sizes come, are used on several streams, and go");
-  add_kind(*stress, "streams", StressKind::kStreams,
+  add_kind(stress, "streams", StressKind::kStreams,
            "Blocks stay, and kernels, copies and events go from stream to stream");
 }
 

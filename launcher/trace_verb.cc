@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "core/check.h"
 #include "dist/flight_analysis.h"
+#include "launcher/command_line.h"
 #include "launcher/verbs.h"
 
 namespace lockstep::launcher {
@@ -122,19 +122,19 @@ Json as_json(const dist::FlightAnalysis& analysis) {
 
 }  // namespace
 
-void add_trace(CLI::App& app) {
+void add_trace(const Verb& app) {
   struct Options {
     std::vector<std::string> paths;
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "trace", "Explain why a distributed job stopped, from its ranks' flight logs");
-  verb->add_option("log", options->paths,
-                   "Files flight.rank<R>.json, folders with such, or run directories")
-      ->required();
-  verb->add_flag("--json", options->json, "One JSON object instead of lines of text");
-  verb->callback([options] {
+  const Verb verb =
+      app.verb("trace", "Explain why a distributed job stopped, from its ranks' flight logs");
+  verb.option("log", options->paths,
+              "Files flight.rank<R>.json, folders with such, or run directories")
+      .required();
+  verb.flag("--json", options->json, "One JSON object instead of lines of text");
+  verb.runs([options] {
     const std::vector<dist::FlightLog> logs = read_logs(options->paths);
     if (options->json) {
       fmt::print("{}\n",

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "core/check.h"
 #include "core/memory/caching_allocator.h"
 #include "core/parallel.h"
+#include "launcher/command_line.h"
 #include "launcher/digits.h"
 #include "launcher/duration.h"
 #include "launcher/exit_code.h"
@@ -152,7 +152,7 @@ std::string lines_of(const config::RunConfig& config) {
   return text;
 }
 
-/// Throws CLI::RuntimeError when the run was stopped.
+/// Throws ExitStatus when the run was stopped.
 void run_train(TrainOptions options) {
   if (options.steps != 0) {
     options.overrides.push_back(fmt::format("train.steps={}", options.steps));
@@ -204,7 +204,7 @@ void run_train(TrainOptions options) {
   if (summary.end == train::RunEnd::kStopped) {
     fmt::print(stderr, "stopped after step {}; everything is saved. To go on:\n  {}\n",
                summary.steps, command_to_continue(options, directory));
-    throw CLI::RuntimeError(kStopped);
+    throw ExitStatus(kStopped);
   }
   if (!is_text) return;
   print_summary(summary, directory, unit_of(run.trainer().task()));
@@ -226,39 +226,37 @@ void run_train(TrainOptions options) {
 
 }  // namespace
 
-void add_train(CLI::App& app, std::vector<std::string> command_line) {
+void add_train(const Verb& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<TrainOptions>();
   options->command_line = std::move(command_line);
-  CLI::App* verb = app.add_subcommand("train", "Train the model that a config describes");
-  verb->add_option("config", options->files, "Config files (.txtpb); later ones win field by field")
-      ->required();
-  verb->add_option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
-      ->allow_extra_args(false);
-  add_load_option(*verb, options->plugins);
-  verb->add_option("--steps", options->steps, "Train this many steps (train.steps)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--log-format", options->log_format,
-                   "How steps are shown (default text); other formats go to standard output")
-      ->check(CLI::IsMember({"text", "json", "nanogpt", "llmc"}));
-  CLI::Option* directory =
-      verb->add_option("--run-dir", options->run_directory,
-                       "Folder for everything the run writes (default: runs/NAME-DATE-TIME). One "
-                       "that holds checkpoints is gone on with");
-  verb->add_flag("--fresh", options->fresh, "Refuse a --run-dir that is not empty")
-      ->needs(directory);
-  verb->add_option("--time-limit", options->time_limit,
-                   "Save and stop in time (seconds, or H:MM:SS); exit status 75: start again to go "
-                   "on")
-      ->check([](const std::string& text) {
+  const Verb verb = app.verb("train", "Train the model that a config describes");
+  verb.option("config", options->files, "Config files (.txtpb); later ones win field by field")
+      .required();
+  verb.option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
+      .one_value_each();
+  add_load_option(verb, options->plugins);
+  verb.option("--steps", options->steps, "Train this many steps (train.steps)").positive();
+  verb.option("--log-format", options->log_format,
+              "How steps are shown (default text); other formats go to standard output")
+      .one_of({"text", "json", "nanogpt", "llmc"});
+  const Option directory =
+      verb.option("--run-dir", options->run_directory,
+                  "Folder for everything the run writes (default: runs/NAME-DATE-TIME). One "
+                  "that holds checkpoints is gone on with");
+  verb.flag("--fresh", options->fresh, "Refuse a --run-dir that is not empty").needs(directory);
+  verb.option("--time-limit", options->time_limit,
+              "Save and stop in time (seconds, or H:MM:SS); exit status 75: start again to go "
+              "on")
+      .check([](const std::string& text) {
         return parse_duration(text) > 0 ? "" : "expected seconds or H:MM:SS, above 0";
       });
-  verb->add_option("--record-allocations", options->allocations_file,
-                   "Write the requests for the device's memory to this file, for `lockstep bench "
-                   "allocator --trace`");
-  verb->add_flag("--overfit-one-batch", options->overfit_one_batch,
-                 "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
-                 "all drives its loss towards 0");
-  verb->callback([options] { run_train(*options); });
+  verb.option("--record-allocations", options->allocations_file,
+              "Write the requests for the device's memory to this file, for `lockstep bench "
+              "allocator --trace`");
+  verb.flag("--overfit-one-batch", options->overfit_one_batch,
+            "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
+            "all drives its loss towards 0");
+  verb.runs([options] { run_train(*options); });
 }
 
 }  // namespace lockstep::launcher

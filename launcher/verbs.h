@@ -3,33 +3,31 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
-/// The program's verbs. Each function adds one subcommand whose callback does the work and throws
+/// The program's verbs. Each function adds one verb, which does the work and throws
 /// lockstep::Error on failure; main turns that into a message and an exit status. A verb whose exit
-/// status is its answer throws CLI::RuntimeError(status) after printing why.
+/// status is its answer throws ExitStatus(status) after printing why.
 namespace lockstep::launcher {
 
+class Verb;
+
 /// `command_line` goes into the run's environment.json.
-void add_train(CLI::App& app, std::vector<std::string> command_line);
+void add_train(const Verb& app, std::vector<std::string> command_line);
 /// `arguments` is what follows the verb.
-void add_launch(CLI::App& app, std::vector<std::string> arguments);
-void add_sample(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_checkpoint(CLI::App& app);
-void add_plan(CLI::App& app);
-void add_graph(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_stress(CLI::App& app);
-void add_ops(CLI::App& app);
-void add_data(CLI::App& app);
-void add_compare(CLI::App& app);
-void add_plot(CLI::App& app);
-void add_trace(CLI::App& app);
-void add_config(CLI::App& app);
-void add_completion(CLI::App& app);
-void add_doctor(CLI::App& app);
+void add_launch(const Verb& app, std::vector<std::string> arguments);
+void add_sample(const Verb& app);
+void add_eval(const Verb& app);
+void add_checkpoint(const Verb& app);
+void add_plan(const Verb& app);
+void add_graph(const Verb& app);
+void add_bench(const Verb& app);
+void add_stress(const Verb& app);
+void add_ops(const Verb& app);
+void add_data(const Verb& app);
+void add_compare(const Verb& app);
+void add_plot(const Verb& app);
+void add_trace(const Verb& app);
+void add_config(const Verb& app);
+void add_completion(const Verb& app);
+void add_doctor(const Verb& app);
 
 }  // namespace lockstep::launcher

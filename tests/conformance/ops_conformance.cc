@@ -3,11 +3,11 @@
 
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
 #include "core/error.h"
+#include "launcher/command_line.h"
 #include "tests/conformance/run.h"
 
 namespace {
@@ -61,23 +61,20 @@ void print_json(const Report& report) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs recorded operator calls and compares the answers.", "ops_conformance");
+  lockstep::launcher::CommandLine line("Runs recorded operator calls and compares the answers.",
+                                       "ops_conformance");
   std::string directory;
   RunOptions options;
   std::string device = "cpu";
   bool json = false;
-  app.add_option("DIR", directory, "Folder of <op>.json and <op>.safetensors")->required();
-  app.add_option("--op", options.only, "Only this operator, such as add.Tensor");
-  app.add_option("--device", device,
-                 "cpu, host:0, cuda:0, ...; meta: shapes, strides and dtypes alone");
-  app.add_flag("--double-backward", options.double_backward,
-               "Check second derivatives in float64 too");
-  app.add_flag("--json", json, "Print an object instead of lines");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
+  line.option("DIR", directory, "Folder of <op>.json and <op>.safetensors").required();
+  line.option("--op", options.only, "Only this operator, such as add.Tensor");
+  line.option("--device", device,
+              "cpu, host:0, cuda:0, ...; meta: shapes, strides and dtypes alone");
+  line.flag("--double-backward", options.double_backward,
+            "Check second derivatives in float64 too");
+  line.flag("--json", json, "Print an object instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   try {
     options.device = lockstep::parse_device(device);
     const Report report = lockstep::conformance::run_directory(directory, options);

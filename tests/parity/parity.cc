@@ -6,11 +6,11 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
 
 #include "core/cpu_fallback.h"
+#include "launcher/command_line.h"
 #include "tests/parity/parity_run.h"
 
 namespace {
@@ -36,19 +36,16 @@ int compare(const std::string& folder, int ranks, const std::string& device) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Trains a model beside PyTorch's recorded run and reports where they part.");
+  lockstep::launcher::CommandLine line(
+      "Trains a model beside PyTorch's recorded run and reports where they part.");
   std::string folder;
   int ranks = 1;
   std::string device = "cpu";
-  app.add_option("DIR", folder, "What PyTorch's run left")->required();
-  app.add_option("--ranks", ranks, "Data-parallel ranks, threads of this process (default 1)")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--device", device, "Where the model is (default cpu)");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  line.option("DIR", folder, "What PyTorch's run left").required();
+  line.option("--ranks", ranks, "Data-parallel ranks, threads of this process (default 1)")
+      .between(1, 64);
+  line.option("--device", device, "Where the model is (default cpu)");
+  if (const auto status = line.parse(argc, argv)) return *status;
   try {
     return compare(folder, ranks, device);
   } catch (const std::exception& error) {
