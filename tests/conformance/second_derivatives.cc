@@ -156,8 +156,8 @@ std::vector<double> gradients(const Problem& problem) {
 enum class Smoothness : uint8_t { kSmooth, kKink, kNotFinite };
 
 /// How the gradients behave around the inputs, seen from both sides of each element: a function
-/// with a derivative there rises alike on both sides and over all widths. Stairs may rise alike over
-/// two of them.
+/// with a derivative there rises alike on both sides and over all widths. Stairs may rise alike
+/// over two of them.
 Smoothness smoothness(const Problem& problem) {
   constexpr double kWidth = 1e-6;
   const std::vector<double> here = gradients(problem);
