@@ -93,10 +93,10 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
   Heap*& heap = heap_map[{pool, stream}];
   // What was queued on a stream that is gone is done, so that its memory may serve a new one.
   if (heap == nullptr && pool == 0) {
-    const auto orphan = std::ranges::find_if(heap_list, [](const auto& h) { return h->orphaned; });
+    const auto orphan =
+        std::ranges::find_if(heap_list, [](const auto& h) { return h->stream.id < 0; });
     if (orphan != heap_list.end()) {
       heap = orphan->get();
-      heap->orphaned = false;
       const std::lock_guard heap_guard(heap->lock);
       heap->stream = {device, stream};
     }
@@ -131,7 +131,6 @@ void CachingAllocator::stream_destroyed(const Stream& stream) noexcept {
   const auto found = state_->heap_map.find({0, stream.id});
   if (found == state_->heap_map.end()) return;
   Heap& heap = *found->second;
-  heap.orphaned = true;
   state_->heap_map.erase(found);
   if (static_cast<uint32_t>(stream.id) < State::kDirectHeaps) {
     state_->heaps[static_cast<uint32_t>(stream.id)].store(nullptr, std::memory_order_release);

@@ -126,7 +126,6 @@ bool CachingAllocator::State::map_runs(Segment& range,
 Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& lock, Growth how,
                                            const Heap::Place& place) {
   Heap& heap = request.heap;
-  const Stream stream = heap.stream;
   Segment& range = *heap.range();
   const size_t granularity = range.granularity;
 
@@ -174,12 +173,12 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   }
   bool mapped = false;
   if (created) {
-    if (moved > 0) wait_for(stream, "memory that it used is moved");
+    if (moved > 0) wait_for(heap.stream, "memory that it used is moved");
     for (const Chunk* chunk : emptied) {
       ++driver_frees;
       open(chunk->address, chunk->size);
       memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
-      note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, stream);
+      note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap.stream);
     }
     mapped = map_runs(range, runs, granules);
     if (!mapped) {
@@ -209,7 +208,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
                 range.granules.begin() + static_cast<std::ptrdiff_t>(begin));
     used += count;
     note_segment(TraceEntry::Action::kSegmentMap, range.address + begin * granularity,
-                 count * granularity, stream);
+                 count * granularity, heap.stream);
   }
   const auto grown = static_cast<int64_t>(fresh.size() * granularity);
   note_reserved(heap, grown);
@@ -229,7 +228,6 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
 
 Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& lock, Growth how) {
   Heap& heap = request.heap;
-  const Stream stream = heap.stream;
   const size_t least = request.small ? kSmallSegment : round_up(request.size, kSegmentUnit);
   size_t bytes = least;
   if (!request.small && request.size < kMiddleSized) {
@@ -256,7 +254,7 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
                                          .small = request.small},
                                         ChunkState::kHeld)
                            .first;
-  note_segment(TraceEntry::Action::kSegmentAlloc, chunk->address, bytes, stream);
+  note_segment(TraceEntry::Action::kSegmentAlloc, chunk->address, bytes, heap.stream);
   if (heap.splits(bytes - request.size, request.size, request.small, request.options)) {
     heap.join(heap.split(chunk, request.size));
   }
@@ -266,7 +264,7 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
 size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
                                                  const std::vector<Chunk*>& chunks) {
   if (chunks.empty()) return 0;
-  const Stream stream = heap.stream;
+  const Stream stream = heap.stream;  // it may go meanwhile
   lock.unlock();
   wait_for(stream, "memory that it used goes back");
   size_t released = 0;
@@ -303,7 +301,7 @@ size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock, size_
     granules.insert(granules.end(), begin,
                     begin + static_cast<std::ptrdiff_t>(chunk->size / granularity));
   }
-  const Stream stream = heap.stream;
+  const Stream stream = heap.stream;  // it may go meanwhile
   lock.unlock();
   wait_for(stream, "memory that it used goes back");
   for (const Chunk* chunk : emptied) {

@@ -18,7 +18,8 @@ namespace lockstep {
 
 /// The cached memory of one stream in one pool: which bytes are on loan, free or without memory.
 /// Books alone; it never calls the driver or waits. All of it under `lock`, but that whoever uses
-/// the stream may read the first three members: they change when that is gone.
+/// the stream may read the first three members: they change, under the lock of the list of heaps
+/// too, when that is gone.
 ///
 /// A small block that is given back waits, as it is, for the next request of its size. Whoever
 /// misses ends all waits first, so that free neighbours join: the fewer small blocks lie about
@@ -33,10 +34,9 @@ class alignas(64) Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  Stream stream;
+  Stream stream;  ///< its number is negative when it is gone
   PoolId pool;
   bool keeps_layout = false;  ///< free memory stays where it is: a graph may replay on it
-  bool orphaned = false;      ///< its stream is gone; under the lock of the list of heaps
   mutable SpinLock lock;
 
   /// A free chunk of exactly `size` (a multiple of 512, at most kLargestWaiting); null if none

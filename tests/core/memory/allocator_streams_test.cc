@@ -225,6 +225,9 @@ void check_random_program(const AllocatorOptions& options) {
       for (size_t i = 0; i < live.block.bytes; i += 509) overwritten += data[i] != live.pattern;
     };
   };
+  const auto is_there = [&](const Stream& stream) {
+    return std::ranges::find(streams, stream) != streams.end();
+  };
   unsigned char pattern = 0;
   for (const auto& [choice, number] : steps) {
     Stream& stream = streams[number % 3];
@@ -249,7 +252,7 @@ void check_random_program(const AllocatorOptions& options) {
         if (alive.empty()) break;
         const Live& live = alive[number % alive.size()];
         // After the kernel that wrote it.
-        if (std::ranges::find(streams, live.owner) != streams.end()) stream.wait_stream(live.owner);
+        if (is_there(live.owner)) stream.wait_stream(live.owner);
         uses(live, choice % 2 == 0);
         break;
       }
@@ -268,7 +271,7 @@ void check_random_program(const AllocatorOptions& options) {
       default: {
         if (alive.empty()) break;
         const auto at = alive.begin() + static_cast<long>(number % alive.size());
-        if (std::ranges::find(streams, at->owner) != streams.end()) {
+        if (is_there(at->owner)) {
           runtime.launch(at->owner, reads(*at));
         } else {
           uses(*at, true);
