@@ -9,6 +9,7 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 
@@ -20,13 +21,6 @@ struct Sources {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
 };
-
-void add_sources(const Verb& verb, Sources& sources) {
-  verb.option("config", sources.files, "Config files (.txtpb); later ones win field by field")
-      .required();
-  verb.option("--set", sources.overrides, "Override one field: optimizer.learning_rate=3e-4")
-      .one_value_each();
-}
 
 config::RunConfig load(const Sources& sources, config::Origins& origins) {
   return config::load(sources.files, sources.overrides, &origins, config::process_variables());
@@ -83,12 +77,12 @@ void add_config(const Verb& app) {
 
   auto printed = std::make_shared<Sources>();
   const Verb print = config.verb("print", "The whole config, with the origin of every value");
-  add_sources(print, *printed);
+  add_config_options(print, printed->files, printed->overrides);
   print.runs([printed] { print_config(*printed); });
 
   auto checked = std::make_shared<Sources>();
   const Verb check = config.verb("check", "Exit status 0 if training would accept it, 2 if not");
-  add_sources(check, *checked);
+  add_config_options(check, checked->files, checked->overrides);
   check.runs([checked] { check_config(*checked); });
 
   auto a = std::make_shared<std::string>();

@@ -12,6 +12,7 @@
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/verbs.h"
 #include "train/run_graph.h"
 
@@ -75,10 +76,7 @@ void add_graph(const Verb& app) {
       "graph",
       "What a run's loss records for backward, as a picture: nodes, the tensors that they keep, "
       "parameters by name. Reads neither data nor weights");
-  verb.option("config", options->files, "Config files (.txtpb); later ones win field by field")
-      .required();
-  verb.option("--set", options->overrides, "Override one field: model.gpt2.layers=1")
-      .one_value_each();
+  add_config_options(verb, options->files, options->overrides, "model.gpt2.layers=1");
   verb.option("-o,--output", options->output,
               "FILE.svg, .png or .pdf, drawn by Graphviz's dot, or FILE.dot. Without it the "
               "DOT text is printed");

@@ -7,6 +7,7 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/digits.h"
 #include "launcher/verbs.h"
 #include "train/json_line.h"
@@ -112,10 +113,7 @@ void add_plan(const Verb& app) {
       "plan",
       "What a run needs, before it starts: operations, memory and disk, from a step on tensors "
       "that have shapes only. Reads neither data nor weights");
-  verb.option("config", options->files, "Config files (.txtpb); later ones win field by field")
-      .required();
-  verb.option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
-      .one_value_each();
+  add_config_options(verb, options->files, options->overrides);
   verb.option("--ranks", options->ranks,
               "Processes that share each step (default 1). Each holds all parameters, "
               "gradients and optimizer state: sharding them is not planned yet, nor are "

@@ -15,6 +15,7 @@
 #include "core/memory/caching_allocator.h"
 #include "core/parallel.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/digits.h"
 #include "launcher/duration.h"
 #include "launcher/exit_code.h"
@@ -230,10 +231,7 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<TrainOptions>();
   options->command_line = std::move(command_line);
   const Verb verb = app.verb("train", "Train the model that a config describes");
-  verb.option("config", options->files, "Config files (.txtpb); later ones win field by field")
-      .required();
-  verb.option("--set", options->overrides, "Override one field: optimizer.learning_rate=3e-4")
-      .one_value_each();
+  add_config_options(verb, options->files, options->overrides);
   add_load_option(verb, options->plugins);
   verb.option("--steps", options->steps, "Train this many steps (train.steps)").positive();
   verb.option("--log-format", options->log_format,
