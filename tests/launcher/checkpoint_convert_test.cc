@@ -31,27 +31,35 @@ class CheckpointConvert : public testing::Test {
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Runs `convert SOURCE DESTINATION more...` with both in the test's folder. The result says
-  /// that the command line was refused.
-  bool convert(const std::string& source, const std::string& destination,
-               std::vector<std::string> more) const {
+  /// Runs `convert SOURCE DESTINATION more...` with both in the test's folder.
+  void convert(const std::string& source, const std::string& destination,
+               const std::vector<std::string>& more) const {
+    testing::internal::CaptureStdout();
+    std::optional<int> status;
+    try {
+      status = parse(source, destination, more);
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    EXPECT_EQ(status, std::nullopt);
+    EXPECT_TRUE(says(testing::internal::GetCapturedStdout(), destination + ": "));
+  }
+  /// What is written where that is wrong usage.
+  std::string refusal(const std::string& source, const std::string& destination,
+                      const std::vector<std::string>& more) const {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(parse(source, destination, more), kUsage);
+    return testing::internal::GetCapturedStderr();
+  }
+  std::optional<int> parse(const std::string& source, const std::string& destination,
+                           std::vector<std::string> more) const {
     CommandLine line("");
     add_checkpoint_convert(line);
     more.insert(more.begin(), {"lockstep", "convert", path(source), path(destination)});
     std::vector<const char*> words;
     for (const std::string& word : more) words.push_back(word.c_str());
-    testing::internal::CaptureStdout();
-    std::optional<int> status;
-    try {
-      status = line.parse(static_cast<int>(words.size()), words.data());
-    } catch (...) {
-      testing::internal::GetCapturedStdout();
-      throw;
-    }
-    const std::string output = testing::internal::GetCapturedStdout();
-    if (status) return *status == kUsage;
-    EXPECT_TRUE(says(output, destination + ": "));
-    return false;
+    return line.parse(static_cast<int>(words.size()), words.data());
   }
 
   train::TemporaryDirectory folder_;
@@ -110,10 +118,12 @@ TEST_F(CheckpointConvert, SourcesThatHoldNoModelAreRefused) {
 }
 
 TEST_F(CheckpointConvert, OptionsThatMakeNoSenseAreRefused) {
-  EXPECT_TRUE(convert("gpt2", "out", {}));
-  EXPECT_TRUE(convert("gpt2", "out", {"--to", "onnx"}));
-  EXPECT_TRUE(convert("gpt2", "out", {"--to", "hf", "--dtype", "int8"}));
-  EXPECT_TRUE(convert("gpt2", "out", {"--to", "hf", "--max-shard-size", "0"}));
+  EXPECT_TRUE(says(refusal("gpt2", "out", {}), "--to is required"));
+  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "onnx"}), "--to: onnx not in {hf,llmc}"));
+  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "hf", "--dtype", "int8"}),
+                   "--dtype: int8 not in {f32,bf16}"));
+  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "hf", "--max-shard-size", "0"}),
+                   "--max-shard-size: Value 0 not in range"));
   EXPECT_THROW(convert("gpt2", "out", {"--to", "llmc", "--max-shard-size", "1GB"}), ConfigError);
 }
 
