@@ -28,15 +28,16 @@ list(TRANSFORM LOCKSTEP_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE machine
 list(JOIN machines "," machines)
 set(lockstep_cuda_code "arch=compute_${intermediate},code=[compute_${intermediate},${machines}]")
 
-# lockstep_cuda_modules(TARGET FOLDER): compiles the .cu files of FOLDER, and gives TARGET the header
-# "FOLDER/NAME.fatbin.h" for each, in which kImage is the module. Warnings are errors.
-function(lockstep_cuda_modules target folder)
+# lockstep_cuda_modules(TARGET SOURCE...): compiles .cu files, and gives TARGET the header
+# "FOLDER/NAME.fatbin.h" for each FOLDER/NAME.cu, in which kImage is the module. Warnings are errors.
+function(lockstep_cuda_modules target)
   set(generated "${CMAKE_BINARY_DIR}/generated")
-  file(MAKE_DIRECTORY "${generated}/${folder}")
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cu")
-  foreach(source IN LISTS sources)
-    get_filename_component(name "${source}" NAME_WE)
-    set(image "${generated}/${folder}/${name}.fatbin")
+  foreach(source IN LISTS ARGN)
+    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${source}")
+    string(REGEX REPLACE "\\.cu$" ".fatbin" name "${name}")
+    set(image "${generated}/${name}")
+    get_filename_component(folder "${image}" DIRECTORY)
+    file(MAKE_DIRECTORY "${folder}")
     # Only device code is kept, so the host compiler's version does not matter.
     add_custom_command(
         OUTPUT "${image}.h"
@@ -50,7 +51,7 @@ function(lockstep_cuda_modules target folder)
                 > "${image}.h"
         DEPENDS "${source}"
         DEPFILE "${image}.d"
-        COMMENT "nvcc ${folder}/${name}.cu"
+        COMMENT "nvcc ${name}"
         VERBATIM)
     target_sources(${target} PRIVATE "${image}.h")
   endforeach()

@@ -1,16 +1,17 @@
-# Compiles configs/*.proto. Imports and includes are written from the repository root:
+# Compiles the schemas of configs, and those of formats that data reads. Imports and includes are written from the repository root:
 # `import "configs/model.proto"`, `#include "configs/model.pb.h"`.
 
 file(GLOB protos CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-     "${PROJECT_SOURCE_DIR}/configs/*.proto")
+     "${PROJECT_SOURCE_DIR}/configs/*.proto" "${PROJECT_SOURCE_DIR}/data/*/*.proto")
 if(NOT protos OR NOT "configs" IN_LIST LOCKSTEP_FOLDERS)
   return()
 endif()
 find_package(Protobuf 3.21 REQUIRED)
 
 set(generated "${CMAKE_BINARY_DIR}/generated")
-file(MAKE_DIRECTORY "${generated}")
 foreach(proto IN LISTS protos)
+  get_filename_component(folder "${generated}/${proto}" DIRECTORY)
+  file(MAKE_DIRECTORY "${folder}")
   string(REGEX REPLACE "\\.proto$" ".pb" stem "${proto}")
   # Schemas import each other and there are few: any change recompiles them all.
   add_custom_command(
