@@ -3,7 +3,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/ownership.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/copies.h"
 
 namespace lockstep {

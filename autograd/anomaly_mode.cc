@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "autograd/graph_run.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

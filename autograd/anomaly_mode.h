@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autograd/node.h"
-#include "core/call_stack.h"
+#include "core/base/call_stack.h"
 
 namespace lockstep {
 

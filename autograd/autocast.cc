@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/dispatcher.h"
 #include "core/ops/copy.h"
 

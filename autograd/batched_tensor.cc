@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/view.h"
 
 namespace lockstep {

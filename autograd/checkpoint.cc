@@ -7,7 +7,7 @@
 #include "autograd/graph_run.h"
 #include "autograd/hooks.h"
 #include "autograd/saved_tensor.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/generator.h"
 #include "core/thread_state.h"
 

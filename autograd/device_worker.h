@@ -5,8 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/device.h"
-#include "core/function_ref.h"
 
 namespace lockstep {
 

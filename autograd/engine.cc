@@ -8,8 +8,8 @@
 #include "autograd/grad_mode.h"
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
+#include "core/base/check.h"
 #include "core/capture_scope.h"
-#include "core/check.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/function_node.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::detail {
 

@@ -5,7 +5,7 @@
 #include "autograd/function_node.h"
 #include "autograd/in_place.h"
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

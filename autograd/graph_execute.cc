@@ -8,8 +8,8 @@
 #include "autograd/graph_run.h"
 #include "autograd/graph_run_lock.h"
 #include "autograd/meta.h"
+#include "core/base/check.h"
 #include "core/capture_scope.h"
-#include "core/check.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 

@@ -10,11 +10,11 @@
 #include "autograd/grad_mode.h"
 #include "autograd/graph_run_lock.h"
 #include "autograd/ownership.h"
+#include "core/base/check.h"
+#include "core/base/phase.h"
 #include "core/capture_scope.h"
-#include "core/check.h"
 #include "core/event.h"
 #include "core/ops/reduce.h"
-#include "core/phase.h"
 
 namespace lockstep {
 

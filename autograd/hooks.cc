@@ -5,7 +5,7 @@
 
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

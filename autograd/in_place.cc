@@ -1,7 +1,7 @@
 #include "autograd/in_place.h"
 
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/dispatcher.h"
 
 namespace lockstep {

@@ -1,7 +1,7 @@
 #include "autograd/meta.h"
 
 #include "autograd/copy_slices.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

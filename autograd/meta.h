@@ -2,7 +2,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/node.h"
-#include "core/object_pool.h"
+#include "core/base/object_pool.h"
 
 namespace lockstep {
 

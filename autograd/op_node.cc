@@ -1,7 +1,7 @@
 #include "autograd/op_node.h"
 
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include "autograd/node.h"
 #include "autograd/saved_tensor.h"
-#include "core/object_pool.h"
+#include "core/base/object_pool.h"
 #include "core/operator.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include "autograd/copy_slices.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include "autograd/batched_tensor.h"
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 #include "core/ops/view.h"
 

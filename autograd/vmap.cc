@@ -1,6 +1,6 @@
 #include "autograd/vmap.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/view.h"
 
 namespace lockstep {

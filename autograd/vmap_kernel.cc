@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "autograd/batched_tensor.h"
+#include "core/base/check.h"
 #include "core/batching.h"
-#include "core/check.h"
 #include "core/dispatcher.h"
 #include "core/generator.h"
 #include "core/ops/copy.h"

@@ -9,6 +9,7 @@
 #include "benchmarks/heap/heap_calls.h"
 #include "benchmarks/null_gpu/null_gpu.h"
 #include "benchmarks/timer.h"
+#include "core/base/parallel.h"
 #include "core/ops/advanced_index.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -20,7 +21,6 @@
 #include "core/ops/reduce.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
-#include "core/parallel.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

@@ -9,11 +9,11 @@
 
 #include "autograd/grad_mode.h"
 #include "benchmarks/timer.h"
+#include "core/base/parallel.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
-#include "core/parallel.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

@@ -13,6 +13,7 @@
 #include "benchmarks/figures.h"
 #include "benchmarks/heap/heap_calls.h"
 #include "benchmarks/timer.h"
+#include "core/base/parallel.h"
 #include "core/library.h"
 #include "core/mode.h"
 #include "core/observer.h"
@@ -22,7 +23,6 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
-#include "core/parallel.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
-#include "core/parallel.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

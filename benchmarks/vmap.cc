@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autograd/transforms.h"
+#include "core/base/parallel.h"
 #include "core/ops/factory.h"
 #include "core/ops/loss.h"
 #include "core/ops/matmul.h"
@@ -20,7 +21,6 @@
 #include "core/ops/reduce.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
-#include "core/parallel.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

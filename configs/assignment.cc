@@ -11,7 +11,7 @@
 #include "configs/options.pb.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::config {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "configs/options.pb.h"
-#include "core/nearest.h"
+#include "core/base/nearest.h"
 
 namespace lockstep::config {
 namespace {

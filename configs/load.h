@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 /// Run configs: text files of the schema in configs/run.proto. To use the returned messages,
 /// include "configs/run.pb.h" in the .cc file.

@@ -16,7 +16,7 @@
 #include "configs/optimizer_checks.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::config {
 namespace {

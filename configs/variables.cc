@@ -9,7 +9,7 @@
 
 #include "configs/field_list.h"
 #include "configs/run.pb.h"
-#include "core/nearest.h"
+#include "core/base/nearest.h"
 
 namespace lockstep::config {
 namespace {

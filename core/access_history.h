@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/call_stack.h"
-#include "core/function_ref.h"
+#include "core/base/call_stack.h"
+#include "core/base/function_ref.h"
 #include "core/overlap.h"
 
 namespace lockstep {

@@ -7,13 +7,13 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
+#include "core/base/spin_lock.h"
 #include "core/device_runtime.h"
-#include "core/environment_flag.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/cpu_memory.h"
 #include "core/memory/null_memory.h"
-#include "core/spin_lock.h"
 
 namespace lockstep {
 

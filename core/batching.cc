@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/call_op.h"
-#include "core/check.h"
 #include "core/ops/promotion.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/function_ref.h"
+#include "core/base/function_ref.h"
 #include "core/operator.h"
 
 namespace lockstep {

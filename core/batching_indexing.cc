@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/call_op.h"
-#include "core/check.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"

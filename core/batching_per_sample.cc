@@ -2,9 +2,9 @@
 #include <mutex>
 #include <set>
 
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "core/batching.h"
-#include "core/check.h"
-#include "core/environment_flag.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
 

@@ -1,6 +1,6 @@
 #include "core/batching_products.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/conv.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

@@ -1,6 +1,6 @@
 #include "core/batching_views.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/view.h"
 
 namespace lockstep::batching {

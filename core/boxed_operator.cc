@@ -1,6 +1,6 @@
 #include "core/boxed_operator.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/copies.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/function_ref.h"
+#include "core/base/function_ref.h"
 #include "core/structured.h"
 
 namespace lockstep {

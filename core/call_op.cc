@@ -1,7 +1,7 @@
 #include "core/call_op.h"
 
-#include "core/check.h"
-#include "core/nearest.h"
+#include "core/base/check.h"
+#include "core/base/nearest.h"
 
 namespace lockstep {
 

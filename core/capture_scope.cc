@@ -1,7 +1,7 @@
 #include "core/capture_scope.h"
 
-#include "core/check.h"
-#include "core/current_scope.h"
+#include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/operator.h"
 
 namespace lockstep {

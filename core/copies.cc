@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdio>
 
-#include "core/check.h"
-#include "core/environment_flag.h"
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
 
 namespace lockstep {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/copies.h"
-#include "core/current_scope.h"
 #include "core/device_runtime.h"
 #include "core/structured.h"
 #include "core/transfer.h"

@@ -1,6 +1,6 @@
 #include "core/decompositions.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/dispatcher.h"
 
 namespace lockstep {

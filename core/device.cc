@@ -7,7 +7,7 @@
 #include <mutex>
 #include <optional>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cuda/availability.h"
 #include "core/stream_sanitizer.h"
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "core/check.h"
-#include "core/environment_flag.h"
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
 
 namespace lockstep {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/nearest.h"
 #include "core/dispatch_trace.h"
-#include "core/nearest.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/stream_sanitizer.h"
 

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 /// What the elements of one random call are drawn with: element i is a function of these bits and
-/// of i alone (core/philox.h), so it can be drawn without drawing the elements before it.
+/// of i alone (core/base/philox.h), so it can be drawn without drawing the elements before it.
 ///
 /// The Philox key is the seed. The 128-bit counter holds, from the lowest bit,
 ///   [ group: 46 bits | call: 24 | micro-batch: 18 | step: 40 ]

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
+#include "core/base/phase.h"
 #include "core/mode.h"
-#include "core/phase.h"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 #include "core/operator.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/dispatch_trace.h"
 
 namespace lockstep {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "core/base/small_vector.h"
 #include "core/kernel_arguments.h"
-#include "core/small_vector.h"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 #include "core/pinned.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/memory/pinned_allocator.h"
 #include "core/ops/copy.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/plugin_call.h"
 

@@ -1,7 +1,7 @@
 // The functions that plug-ins call in ls_plugin_init: they note what is to be defined, and check it
 // as far as one part can be checked alone.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/plugin_call.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cuda/launch.h"
 #include "core/device_runtime.h"
 #include "core/kernel_scope.h"

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/call_op.h"
-#include "core/check.h"
-#include "core/parallel.h"
 #include "core/plugin_call.h"
 
 namespace lockstep {

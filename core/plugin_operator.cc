@@ -1,6 +1,6 @@
 #include "core/plugin_operator.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/plugin_call.h"
 
 namespace lockstep {

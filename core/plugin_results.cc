@@ -1,7 +1,7 @@
 // The functions for results that no shape rule describes: those that a kernel makes, and numbers.
 
+#include "core/base/check.h"
 #include "core/call_op.h"
-#include "core/check.h"
 #include "core/plugin_call.h"
 #include "core/transfer.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/function_ref.h"
+#include "core/base/function_ref.h"
 #include "core/generator.h"
 #include "core/kernel_arguments.h"
 #include "core/stream.h"

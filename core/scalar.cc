@@ -1,6 +1,6 @@
 #include "core/scalar.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

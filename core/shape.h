@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/small_vector.h"
+#include "core/base/small_vector.h"
 
 namespace lockstep {
 

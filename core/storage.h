@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #include "core/allocator.h"
+#include "core/base/object_pool.h"
+#include "core/base/ref.h"
 #include "core/device.h"
-#include "core/object_pool.h"
-#include "core/ref.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/allocator.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/event.h"
 #include "core/stream_sanitizer.h"

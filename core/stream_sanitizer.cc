@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/access_history.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/operator.h"
 
 namespace lockstep::stream_sanitizer {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/copies.h"
 #include "core/dispatcher.h"
-#include "core/parallel.h"
 #include "core/transfer.h"
 
 namespace lockstep::structured {

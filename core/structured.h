@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/adapters.h"
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/kernel_scope.h"
 #include "core/queued_call.h"
 #include "core/stream_sanitizer.h"

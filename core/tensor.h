@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/object_pool.h"
+#include "core/base/ref.h"
 #include "core/dispatch_key.h"
-#include "core/object_pool.h"
 #include "core/options.h"
-#include "core/ref.h"
 #include "core/scalar.h"
 #include "core/shape.h"
 #include "core/storage.h"

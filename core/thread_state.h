@@ -1,8 +1,8 @@
 #pragma once
 
+#include "core/base/phase.h"
 #include "core/mode.h"
 #include "core/observer.h"
-#include "core/phase.h"
 #include "core/tensor.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/allocator.h"
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/device_runtime.h"
 #include "core/memory/pinned_allocator.h"
 #include "core/operator.h"

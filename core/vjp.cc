@@ -1,6 +1,6 @@
 #include "core/vjp.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/reduce.h"
 
 namespace lockstep {

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstdio>
 
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "core/capture_scope.h"
-#include "core/check.h"
 #include "core/device_runtime.h"
-#include "core/environment_flag.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 
 namespace lockstep::dist {

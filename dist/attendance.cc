@@ -1,6 +1,6 @@
 #include "dist/attendance.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 
 namespace lockstep::dist {

@@ -12,7 +12,7 @@
 #include <ctime>
 #include <system_error>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::dist {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dist/owned_fd.h"
+#include "core/base/owned_fd.h"
 
 namespace lockstep::dist {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/overlap.h"
 
 namespace lockstep::dist {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/blocked_signals.h"
-#include "core/check.h"
+#include "core/base/blocked_signals.h"
+#include "core/base/check.h"
 #include "dist/failure.h"
 #include "dist/operation_run.h"
 #include "dist/short_slices.h"

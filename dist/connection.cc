@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/socket.h"
 
 namespace lockstep::dist {

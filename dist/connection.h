@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "dist/descriptor.h"
+#include "core/base/descriptor.h"
 #include "dist/store_message.h"
 
 namespace lockstep::dist {

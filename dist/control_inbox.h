@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/service_thread.h"
 #include "dist/job_control.h"
-#include "dist/service_thread.h"
 
 namespace lockstep::dist {
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <thread>
 
-#include "core/check.h"
-#include "core/control_groups.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/control_groups.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::dist {
 namespace {

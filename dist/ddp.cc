@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/hash_words.h"
 #include "dist/agreement.h"
-#include "dist/hash_words.h"
 
 namespace lockstep::dist {
 

@@ -3,7 +3,7 @@
 #include <exception>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "dist/job_control.h"
 
 namespace lockstep::dist {

@@ -2,7 +2,7 @@
 #include <map>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/flight_analysis.h"
 #include "dist/flight_log.h"
 #include "dist/rank_list.h"

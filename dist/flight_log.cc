@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::dist {
 namespace {

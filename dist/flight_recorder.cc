@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/check.h"
-#include "core/spin_lock.h"
+#include "core/base/check.h"
+#include "core/base/spin_lock.h"
+#include "core/base/whole_file.h"
 #include "dist/flight_log.h"
-#include "dist/whole_file.h"
 
 namespace lockstep::dist {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/ops/pointwise.h"
-#include "core/parallel.h"
 #include "dist/failure.h"
 #include "dist/rank_list.h"
 #include "dist/work_state.h"

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "core/base/service_thread.h"
 #include "core/event.h"
 #include "core/stream.h"
 #include "dist/communication_hook.h"
-#include "dist/service_thread.h"
 #include "dist/work.h"
 
 namespace lockstep::dist {

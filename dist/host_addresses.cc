@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::dist {
 namespace {

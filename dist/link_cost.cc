@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 
 namespace lockstep::dist {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/schedule_builder.h"
 
 namespace lockstep::dist {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/host_addresses.h"
 #include "dist/mpi_transport.h"
 #include "dist/secret.h"

@@ -1,8 +1,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 #include "dist/mpi_transport.h"
 
 namespace lockstep::dist {

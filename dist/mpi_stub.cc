@@ -1,6 +1,6 @@
 // In place of mpi_transport.cc where MPI is not found, or not wanted.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/mpi_transport.h"
 
 namespace lockstep::dist {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/event_queues.h"
 #include "dist/pacing.h"
 #include "dist/shm_transport.h"

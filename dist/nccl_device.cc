@@ -6,7 +6,7 @@
 #include <array>
 #include <fstream>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 
 namespace lockstep::dist {

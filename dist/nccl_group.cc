@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/hash_words.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/stream_sanitizer.h"
-#include "dist/hash_words.h"
 #include "dist/nccl_calls.h"
 #include "dist/nccl_job.h"
 #include "dist/nccl_messages.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "dist/communicator.h"
 #include "dist/nccl_group.h"
 #include "dist/nccl_watch.h"

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::dist {
 namespace {

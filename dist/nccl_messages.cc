@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
 #include "dist/nccl_calls.h"

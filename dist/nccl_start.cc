@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 
 namespace lockstep::dist {

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/failure.h"
 
 namespace lockstep::dist {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/base/service_thread.h"
 #include "dist/communicator.h"
-#include "dist/service_thread.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

@@ -3,8 +3,8 @@
 #include <array>
 #include <bit>
 
-#include "core/check.h"
-#include "dist/hash_words.h"
+#include "core/base/check.h"
+#include "core/base/hash_words.h"
 
 namespace lockstep::dist {
 

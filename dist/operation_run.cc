@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "dist/hash_words.h"
+#include "core/base/hash_words.h"
 
 namespace lockstep::dist {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/generator.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"

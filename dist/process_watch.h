@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/function_ref.h"
-#include "dist/owned_fd.h"
+#include "core/base/function_ref.h"
+#include "core/base/owned_fd.h"
 
 namespace lockstep::dist {
 

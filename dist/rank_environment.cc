@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 #include "dist/slurm_lists.h"
 
 namespace lockstep::dist {

@@ -8,7 +8,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "dist/agreement.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/pointwise.h"
 #include "dist/hook_runner.h"
 #include "dist/reducer.h"

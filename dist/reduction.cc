@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/reduction.h"
 
 namespace lockstep::dist {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "dist/owned_fd.h"
+#include "core/base/owned_fd.h"
 
 namespace lockstep::dist {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::dist {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dist/descriptor.h"
+#include "core/base/descriptor.h"
 
 namespace lockstep::dist {
 

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/service_thread.h"
 #include "core/stream.h"
 #include "dist/operation.h"
-#include "dist/service_thread.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

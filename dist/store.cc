@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::dist {
 

@@ -1,6 +1,6 @@
 #include "dist/store_admission.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/secret.h"
 
 namespace lockstep::dist {

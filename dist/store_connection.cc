@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/service_thread.h"
 #include "dist/connection.h"
-#include "dist/service_thread.h"
 #include "dist/socket.h"
 
 namespace lockstep::dist {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::dist {
 

@@ -11,8 +11,8 @@
 #include <mutex>
 #include <utility>
 
-#include "core/check.h"
-#include "dist/service_thread.h"
+#include "core/base/check.h"
+#include "core/base/service_thread.h"
 #include "dist/socket.h"
 #include "dist/store_admission.h"
 #include "dist/store_clients.h"

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/rank_list.h"
 
 namespace lockstep::dist {

@@ -5,7 +5,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/function.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/control_inbox.h"
 
 namespace lockstep::dist {

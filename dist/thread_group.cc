@@ -3,7 +3,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/thread_control.h"
 #include "dist/thread_transport.h"
 #include "dist/transport_group.h"

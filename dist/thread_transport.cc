@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::dist {
 namespace {

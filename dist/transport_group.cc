@@ -10,11 +10,11 @@
 #include <tuple>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/hash_words.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/stream_sanitizer.h"
-#include "dist/hash_words.h"
 #include "dist/leaf_tree.h"
 #include "dist/rank_list.h"
 #include "dist/staging.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 
 namespace lockstep {
 

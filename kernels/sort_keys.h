@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 
 namespace lockstep {
 

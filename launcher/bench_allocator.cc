@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "core/base/json_line.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/trace_replay.h"
 #include "launcher/command_line.h"
 #include "launcher/driver_memory.h"
-#include "train/json_line.h"
 
 namespace lockstep::launcher {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autograd/grad_mode.h"
+#include "core/base/json_line.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
@@ -14,7 +15,6 @@
 #include "core/ops/view.h"
 #include "launcher/call_time.h"
 #include "launcher/command_line.h"
-#include "train/json_line.h"
 
 namespace lockstep::launcher {
 

@@ -13,11 +13,11 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
-#include "core/check.h"
-#include "core/file_descriptor.h"
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/json_line.h"
 #include "launcher/command_line.h"
 #include "train/checkpoint.h"
-#include "train/json_line.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {

@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/json_line.h"
 #include "core/ops/factory.h"
 #include "dist/agreement.h"
 #include "dist/thread_group.h"
@@ -22,7 +23,6 @@
 #include "launcher/command_line.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
-#include "train/json_line.h"
 
 namespace lockstep::launcher {
 

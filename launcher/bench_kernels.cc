@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/json_line.h"
 #include "core/device_runtime.h"
 #include "core/ops/attention.h"
 #include "core/ops/copy.h"
@@ -23,7 +24,6 @@
 #include "core/ops/view.h"
 #include "launcher/call_time.h"
 #include "launcher/command_line.h"
-#include "train/json_line.h"
 
 namespace lockstep::launcher {
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
+#include "core/base/json_line.h"
 #include "core/device_runtime.h"
 #include "core/ops/matmul.h"
 #include "core/ops/random.h"
 #include "launcher/call_time.h"
 #include "launcher/command_line.h"
-#include "train/json_line.h"
 
 namespace lockstep::launcher {
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
+#include "core/base/json_line.h"
 #include "core/device_runtime.h"
 #include "core/dispatcher.h"
-#include "core/error.h"
 #include "core/event.h"
 #include "core/ops/factory.h"
 #include "launcher/command_line.h"
-#include "train/json_line.h"
 
 namespace lockstep::launcher {
 

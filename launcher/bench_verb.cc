@@ -7,7 +7,8 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "core/allocator.h"
-#include "core/parallel.h"
+#include "core/base/json_line.h"
+#include "core/base/parallel.h"
 #include "launcher/bench_allocator.h"
 #include "launcher/bench_calls.h"
 #include "launcher/bench_checkpoint.h"
@@ -19,7 +20,6 @@
 #include "launcher/call_time.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
-#include "train/json_line.h"
 #include "train/step_line.h"
 #include "train/trainer.h"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::launcher {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "core/base/function_ref.h"
 #include "core/device.h"
-#include "core/function_ref.h"
 
 namespace lockstep::launcher {
 

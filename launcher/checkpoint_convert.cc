@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "launcher/command_line.h"
 #include "nn/models/gpt2.h"
 #include "train/hugging_face_folder.h"

@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/json_line.h"
 #include "launcher/checkpoint_convert.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 #include "train/checkpoint.h"
-#include "train/json_line.h"
 #include "train/run_directory.h"
 #include "train/step_line.h"
 

@@ -17,8 +17,8 @@
 #include <iterator>
 #include <thread>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::launcher {
 namespace {

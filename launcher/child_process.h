@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/owned_fd.h"
+#include "core/base/owned_fd.h"
 
 namespace lockstep::launcher {
 

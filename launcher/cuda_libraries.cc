@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "core/cuda_library_files.h"
+#include "core/base/cuda_library_files.h"
 #include "dist/nccl_library.h"
 
 namespace lockstep::launcher {

@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/atomic_file.h"
-#include "core/check.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/mapped_file.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/bpe_tokenizer.h"
 #include "train/byte_tokenizer.h"
-#include "train/mapped_file.h"
 #include "train/sentencepiece_tokenizer.h"
 #include "train/sentencepiece_training.h"
 #include "train/token_shards.h"

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/nearest.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/nearest.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch_leftovers.h"
 

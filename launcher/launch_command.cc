@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -19,8 +19,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -6,10 +6,10 @@
 #include <functional>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/nearest.h"
-#include "core/parse_number.h"
-#include "launcher/duration.h"
+#include "core/base/check.h"
+#include "core/base/duration.h"
+#include "core/base/nearest.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep::launcher {
 namespace {

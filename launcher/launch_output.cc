@@ -9,7 +9,7 @@
 #include <span>
 #include <system_error>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::launcher {
 namespace {

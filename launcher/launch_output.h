@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 #include "launcher/launch_failure.h"
 #include "launcher/launch_options.h"
 #include "launcher/output_splitter.h"

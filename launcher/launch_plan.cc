@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "launcher/hostfile.h"
 #include "launcher/launch_command.h"
 

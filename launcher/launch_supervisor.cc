@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "launcher/launch_attempt.h"
 #include "launcher/signal_queue.h"
 #include "train/checkpoint.h"

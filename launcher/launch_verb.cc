@@ -12,7 +12,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch_config.h"

@@ -13,7 +13,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "launcher/launch_leftovers.h"
 
 namespace lockstep::launcher {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/owned_fd.h"
+#include "core/base/owned_fd.h"
 #include "launcher/child_process.h"
 
 namespace lockstep::launcher {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "configs/load.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "core/dispatcher.h"
-#include "core/error.h"
 #include "launcher/command_line.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"

@@ -6,11 +6,11 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/base/digits.h"
+#include "core/base/json_line.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
-#include "launcher/digits.h"
 #include "launcher/verbs.h"
-#include "train/json_line.h"
 #include "train/plan.h"
 
 namespace lockstep::launcher {

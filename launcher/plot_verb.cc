@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/atomic_file.h"
-#include "core/error.h"
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/braille_chart.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/device_runtime.h"
-#include "core/parallel.h"
 #include "dist/agreement.h"
 #include "dist/core_budget.h"
 #include "dist/mpi_group.h"

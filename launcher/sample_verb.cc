@@ -5,7 +5,7 @@
 #include <iterator>
 #include <memory>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/generate.h"

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::launcher {
 

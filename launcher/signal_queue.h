@@ -4,7 +4,7 @@
 #include <csignal>
 #include <optional>
 
-#include "dist/owned_fd.h"
+#include "core/base/owned_fd.h"
 
 namespace lockstep::launcher {
 

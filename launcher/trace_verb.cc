@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/flight_analysis.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"

@@ -1,6 +1,6 @@
 #include "nn/classifier.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/loss.h"
 #include "core/ops/view.h"
 

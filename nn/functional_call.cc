@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/mode.h"
 
 namespace lockstep::nn {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/conv.h"
 #include "core/ops/factory.h"

@@ -1,6 +1,6 @@
 #include "nn/kv_cache.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 #include "core/ops/view.h"
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/loss.h"
 #include "core/ops/view.h"
 #include "nn/models/gpt2.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/matmul.h"

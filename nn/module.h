@@ -39,7 +39,7 @@ class Module {
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Tensor> parameters() const;
   /// Where it is in the module that it belongs to: "h.3.attn.c_proj"; "" for the outermost. What
-  /// `forward` allocates is attributed to it (core/current_scope.h).
+  /// `forward` allocates is attributed to it (core/base/current_scope.h).
   const std::string& path() const { return path_; }
   /// Where the first parameter is; default_device() without any.
   Device device() const;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/factory.h"
 
 namespace lockstep::nn {

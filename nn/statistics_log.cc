@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {

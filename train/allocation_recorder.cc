@@ -1,6 +1,6 @@
 #include "train/allocation_recorder.h"
 
-#include "core/atomic_file.h"
+#include "core/base/atomic_file.h"
 
 namespace lockstep::train {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/agreement.h"
 #include "dist/rank_list.h"
 

@@ -2,10 +2,10 @@
 
 #include <unordered_map>
 
-#include "core/atomic_file.h"
-#include "core/check.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/text_files.h"
 #include "train/pre_tokenizer.h"
-#include "train/text_files.h"
 #include "train/token_memo.h"
 
 namespace lockstep::train {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/utf8.h"
 #include "train/tokenizer.h"
-#include "train/utf8.h"
 
 namespace lockstep::train {
 namespace {

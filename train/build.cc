@@ -1,7 +1,7 @@
 #include "train/build.h"
 
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/generator.h"
 #include "nn/models/gpt2.h"

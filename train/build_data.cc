@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "configs/data.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/text_files.h"
 #include "train/bpe_tokenizer.h"
 #include "train/byte_tokenizer.h"
 #include "train/sentencepiece_tokenizer.h"
 #include "train/sentencepiece_training.h"
 #include "train/text_data.h"
-#include "train/text_files.h"
 #include "train/token_cache.h"
 #include "train/token_data.h"
 #include "train/token_shards.h"

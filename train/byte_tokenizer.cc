@@ -1,6 +1,6 @@
 #include "train/byte_tokenizer.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <system_error>
 
-#include "core/atomic_file.h"
-#include "core/check.h"
-#include "core/file_descriptor.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
 #include "train/machine.h"
 #include "train/weights.h"
 

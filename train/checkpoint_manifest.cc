@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/arithmetic_facts.h"
+#include "core/base/content_hash.h"
 #include "core/generator.h"
-#include "train/content_hash.h"
 #include "train/tensor_file.h"
 #include "train/trainer.h"
 

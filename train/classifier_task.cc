@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/loss.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"

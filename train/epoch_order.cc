@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/check.h"
-#include "train/random_draw.h"
+#include "core/base/check.h"
+#include "core/base/random_draw.h"
 
 namespace lockstep::train {
 

@@ -10,7 +10,7 @@
 #include <climits>
 #include <cstring>
 
-#include "core/crc32c.h"
+#include "core/base/crc32c.h"
 
 namespace lockstep::train {
 namespace {

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/philox.h"
 #include "core/ops/factory.h"
-#include "core/philox.h"
 
 namespace lockstep::train {
 

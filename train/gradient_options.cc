@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/power_sgd.h"
 #include "nn/module.h"
 

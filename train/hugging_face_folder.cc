@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/atomic_file.h"
-#include "core/check.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "train/safetensors.h"

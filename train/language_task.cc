@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/atomic_file.h"
-#include "core/check.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
 #include "train/generate.h"
 #include "train/tokenizer.h"
 

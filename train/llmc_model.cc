@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/atomic_file.h"
-#include "core/check.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/mapped_file.h"
 #include "core/ops/copy.h"
-#include "train/mapped_file.h"
 
 namespace lockstep::train {
 

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/control_groups.h"
+#include "core/base/control_groups.h"
 
 namespace lockstep::train {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "train/step_line.h"
 
 namespace lockstep::train {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "train/mapped_file.h"
+#include "core/base/mapped_file.h"
 
 namespace lockstep::train {
 

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "core/file_descriptor.h"
-#include "train/json_line.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/json_line.h"
 
 namespace lockstep::train {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/file_descriptor.h"
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
 
 namespace lockstep::train {
 namespace {

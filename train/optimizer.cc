@@ -1,11 +1,11 @@
 #include "train/optimizer.h"
 
 #include "autograd/grad_mode.h"
+#include "core/base/phase.h"
 #include "core/ops/factory.h"
 #include "core/ops/optimizer.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_logic.h"
-#include "core/phase.h"
 #include "train/read_back.h"
 
 namespace lockstep::train {

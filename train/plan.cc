@@ -5,7 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
 #include "core/allocator.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/generator.h"
 #include "core/ops/factory.h"
 #include "train/build.h"

@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "core/base/utf8.h"
 #include "train/unicode_classes.h"
-#include "train/utf8.h"
 
 namespace lockstep::train {
 namespace {

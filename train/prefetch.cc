@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 

@@ -7,7 +7,7 @@
 #include "configs/annotated_text.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "train/arithmetic.h"
 #include "train/checkpoint.h"
 #include "train/machine.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 namespace {

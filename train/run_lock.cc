@@ -8,7 +8,7 @@
 #include <climits>
 #include <system_error>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/file_descriptor.h"
+#include "core/base/file_descriptor.h"
 #include "train/run_directory.h"
 
 namespace lockstep::train {

@@ -4,7 +4,7 @@
 
 #include "configs/memory.pb.h"
 #include "configs/memory_options.h"
-#include "core/atomic_file.h"
+#include "core/base/atomic_file.h"
 #include "core/memory/attribution.h"
 #include "core/memory/snapshot.h"
 

@@ -13,8 +13,8 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "core/check.h"
-#include "core/file_descriptor.h"
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
 
 namespace lockstep::train {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/atomic_file.h"
+#include "core/base/atomic_file.h"
 #include "core/dtype.h"
 #include "train/safetensors_header.h"
 

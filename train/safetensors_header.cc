@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 namespace {

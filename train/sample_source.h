@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "train/content_hash.h"
+#include "core/base/content_hash.h"
 
 namespace lockstep::train {
 

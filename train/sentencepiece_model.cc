@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "configs/sentencepiece_model.pb.h"
-#include "core/check.h"
-#include "train/utf8.h"
+#include "core/base/check.h"
+#include "core/base/utf8.h"
 
 namespace lockstep::train {
 namespace {

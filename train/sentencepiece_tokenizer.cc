@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "core/atomic_file.h"
-#include "core/check.h"
-#include "train/text_files.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/text_files.h"
+#include "core/base/utf8.h"
 #include "train/token_memo.h"
-#include "train/utf8.h"
 
 namespace lockstep::train {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "configs/sentencepiece_model.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/utf8.h"
 #include "train/pre_tokenizer.h"
 #include "train/sentencepiece_model.h"
-#include "train/utf8.h"
 
 namespace lockstep::train {
 namespace {

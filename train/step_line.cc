@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "core/check.h"
-#include "core/nearest.h"
+#include "core/base/check.h"
+#include "core/base/nearest.h"
 
 namespace lockstep::train {
 namespace {

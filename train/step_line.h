@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "train/json_line.h"
+#include "core/base/json_line.h"
 
 namespace lockstep::train {
 

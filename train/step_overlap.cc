@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/agreement.h"
 
 namespace lockstep::train {

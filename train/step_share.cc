@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "configs/train.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/leaf_tree.h"
 #include "dist/process_group.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "dist/rank_list.h"
 #include "dist/sync_batch_norm.h"
 #include "nn/image_layers.h"

@@ -9,11 +9,11 @@
 #include <optional>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/file_descriptor.h"
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/gzip.h"
+#include "core/base/random_draw.h"
 #include "train/epoch_order.h"
-#include "train/gzip.h"
-#include "train/random_draw.h"
 
 namespace lockstep::train {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "core/base/content_hash.h"
 #include "nn/module.h"
-#include "train/content_hash.h"
 #include "train/evaluate.h"
 
 namespace lockstep::train {

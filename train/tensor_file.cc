@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "core/transfer.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/content_hash.h"
 #include "nn/module.h"
-#include "train/content_hash.h"
 #include "train/safetensors.h"
 
 namespace lockstep::train {

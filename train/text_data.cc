@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/check.h"
-#include "core/file_descriptor.h"
-#include "train/random_draw.h"
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/random_draw.h"
 
 namespace lockstep::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::train {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "core/atomic_file.h"
-#include "core/check.h"
-#include "train/mapped_file.h"
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/mapped_file.h"
 
 namespace lockstep::train {
 namespace {

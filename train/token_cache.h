@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "train/content_hash.h"
+#include "core/base/content_hash.h"
 
 namespace lockstep::train {
 

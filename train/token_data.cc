@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/random_draw.h"
 #include "train/epoch_order.h"
-#include "train/random_draw.h"
 
 namespace lockstep::train {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/check.h"
-#include "train/text_files.h"
+#include "core/base/check.h"
+#include "core/base/text_files.h"
 
 namespace lockstep::train {
 namespace {

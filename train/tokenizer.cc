@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "train/bpe_tokenizer.h"
 #include "train/byte_tokenizer.h"
 #include "train/sentencepiece_tokenizer.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/content_hash.h"
+#include "core/base/content_hash.h"
 
 namespace lockstep::train {
 

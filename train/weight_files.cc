@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/check.h"
-#include "train/mapped_file.h"
+#include "core/base/check.h"
+#include "core/base/mapped_file.h"
 
 namespace lockstep::train {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/grad_mode.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "train/checkpoint.h"

@@ -1,5 +1,5 @@
 #include "benchmarks/null_gpu/null_gpu.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace lockstep {
 

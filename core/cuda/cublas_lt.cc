@@ -1,7 +1,7 @@
 #include "core/cuda/cublas_lt.h"
 
 #include "core/arithmetic_facts.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::cuda {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/arithmetic_facts.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::cuda {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::cuda {
 

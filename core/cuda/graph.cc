@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/capture_scope.h"
-#include "core/check.h"
 #include "core/cuda/runtime.h"
 #include "core/event.h"
 #include "core/stream_sanitizer.h"

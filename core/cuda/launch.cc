@@ -1,6 +1,6 @@
 #include "core/cuda/launch.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cuda/runtime.h"
 
 namespace lockstep::cuda {

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cuda/error.h"
 
 /// Calls a function of the driver with the device's context; whether it did what it should.

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "core/cuda_library_files.h"
+#include "core/base/cuda_library_files.h"
 
 namespace lockstep::cuda {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cuda/launch.h"
 #include "core/cuda/pattern.fatbin.h"
 #include "core/cuda/pattern_word.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/mix_bits.h"
+#include "core/base/mix_bits.h"
 
 namespace lockstep::cuda {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/arithmetic_facts.h"
+#include "core/base/check.h"
 #include "core/capture_scope.h"
-#include "core/check.h"
 #include "core/cuda/error.h"
 #include "core/cuda/events.h"
 #include "core/cuda/memory.h"

@@ -1,6 +1,6 @@
 #include "core/cuda/streams.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {

@@ -1,10 +1,10 @@
 // Compiled in place of the other files where the CUDA toolkit is not found or not wanted.
 
+#include "core/base/error.h"
 #include "core/cuda/availability.h"
 #include "core/cuda/graph.h"
 #include "core/cuda/launch.h"
 #include "core/cuda/pattern.h"
-#include "core/error.h"
 
 namespace lockstep::cuda {
 

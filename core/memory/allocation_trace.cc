@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

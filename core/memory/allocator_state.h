@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/counts.h"
 #include "core/memory/heap.h"

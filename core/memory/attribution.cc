@@ -4,8 +4,8 @@
 #include <map>
 #include <string_view>
 
-#include "core/check.h"
-#include "core/function_ref.h"
+#include "core/base/check.h"
+#include "core/base/function_ref.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/memory/allocator_state.h"
 #include "core/operator.h"

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "core/call_stack.h"
+#include "core/base/call_stack.h"
+#include "core/base/phase.h"
+#include "core/base/spin_lock.h"
 #include "core/device_memory.h"
 #include "core/event.h"
 #include "core/memory/plan.h"
-#include "core/phase.h"
-#include "core/spin_lock.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "core/base/spin_lock.h"
 #include "core/memory/stats.h"
-#include "core/spin_lock.h"
 
 namespace lockstep {
 

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "core/base/spin_lock.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/chunk.h"
 #include "core/memory/counts.h"
 #include "core/memory/place_bins.h"
 #include "core/memory/plan.h"
 #include "core/memory/size_bins.h"
-#include "core/spin_lock.h"
 
 namespace lockstep {
 

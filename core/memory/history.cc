@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/operator.h"
 
 namespace lockstep {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/spin_lock.h"
 #include "core/memory/chunk.h"
 #include "core/memory/snapshot.h"
-#include "core/spin_lock.h"
 
 namespace lockstep {
 

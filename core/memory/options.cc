@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 
-#include "core/check.h"
-#include "core/nearest.h"
-#include "core/parse_number.h"
+#include "core/base/check.h"
+#include "core/base/nearest.h"
+#include "core/base/parse_number.h"
 
 namespace lockstep {
 

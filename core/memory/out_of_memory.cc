@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/memory/allocator_state.h"
 #include "core/operator.h"
 

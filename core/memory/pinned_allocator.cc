@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/event.h"
 

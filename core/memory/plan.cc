@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/memory/pickle.h"
 
 namespace lockstep {

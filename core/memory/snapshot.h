@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/call_stack.h"
+#include "core/base/call_stack.h"
+#include "core/base/phase.h"
 #include "core/device.h"
 #include "core/memory/options.h"
-#include "core/phase.h"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 #include "core/ops/advanced_index.h"
 
+#include "core/base/check.h"
 #include "core/batching_indexing.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/advanced_index_rules.h"
 #include "core/ops/copy.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/check.h"
 #include "core/batching_layers.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/attention_rules.h"
 #include "core/ops/factory.h"

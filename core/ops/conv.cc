@@ -1,7 +1,7 @@
 #include "core/ops/conv.h"
 
+#include "core/base/check.h"
 #include "core/batching_products.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/conv_rules.h"
 #include "core/ops/pad.h"

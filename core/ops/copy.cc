@@ -1,7 +1,7 @@
 #include "core/ops/copy.h"
 
+#include "core/base/check.h"
 #include "core/batching.h"
-#include "core/check.h"
 #include "core/copies.h"
 #include "core/device_runtime.h"
 #include "core/dispatch_trace.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/distance_rules.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/linalg.h"
 #include "core/ops/matmul.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/batching_views.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
 

@@ -1,6 +1,6 @@
 // The out= forms of factories: the tensor given says the dtype and the device.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

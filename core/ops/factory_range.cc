@@ -1,6 +1,6 @@
 // Evenly spaced numbers and identity matrices.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -1,6 +1,6 @@
 // The gated linear unit; declared in pointwise.h.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"

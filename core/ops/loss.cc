@@ -1,7 +1,7 @@
 #include "core/ops/loss.h"
 
+#include "core/base/check.h"
 #include "core/batching_layers.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

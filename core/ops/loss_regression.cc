@@ -1,6 +1,6 @@
 // Losses between tensors of one shape; declared in loss.h.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/loss.h"

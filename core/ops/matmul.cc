@@ -1,7 +1,7 @@
 #include "core/ops/matmul.h"
 
+#include "core/base/check.h"
 #include "core/batching_products.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul_rules.h"

@@ -1,7 +1,7 @@
 #include "core/ops/norm.h"
 
+#include "core/base/check.h"
 #include "core/batching_layers.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/norm_projection.h"
 #include "core/ops/norm_rules.h"

@@ -1,7 +1,7 @@
 #include "core/ops/pool.h"
 
+#include "core/base/check.h"
 #include "core/batching.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/index.h"

@@ -1,6 +1,6 @@
 // Random tensors of a size, or like another tensor.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -1,6 +1,6 @@
 // Random numbers whose distributions are given by tensors, element by element.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

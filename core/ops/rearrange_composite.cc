@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/rearrange.h"

@@ -1,7 +1,7 @@
 #include "core/ops/reduce.h"
 
+#include "core/base/check.h"
 #include "core/batching.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"

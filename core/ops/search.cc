@@ -1,6 +1,6 @@
 // Places in sorted sequences and counts of integers; declared in sort.h.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

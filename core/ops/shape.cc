@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/batching.h"
 #include "core/batching_indexing.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

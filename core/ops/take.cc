@@ -1,6 +1,6 @@
 // Elements by their row-major place in a tensor, and places of elements.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/advanced_index.h"
 #include "core/ops/copy.h"

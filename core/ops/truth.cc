@@ -1,7 +1,7 @@
 // The reductions to a truth, to a count and to a value on the host; declared in reduce.h.
 
+#include "core/base/check.h"
 #include "core/batching.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"

@@ -1,6 +1,6 @@
 // Different elements, or different parts of a tensor, each once.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/base/check.h"
 #include "core/batching.h"
-#include "core/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -1,6 +1,6 @@
 // Views that are made of other views, and the derivatives of views that need memory.
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/memory/caching_allocator.h"
 
 namespace lockstep {

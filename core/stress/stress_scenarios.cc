@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/event.h"
 #include "core/memory/caching_allocator.h"
 #include "core/stress/budgeted_memory.h"

@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/mix_bits.h"
 #include "core/device_runtime.h"
 #include "core/dispatcher.h"
-#include "core/mix_bits.h"
 #include "core/queued_kernel.h"
 
 namespace lockstep {

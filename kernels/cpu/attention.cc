@@ -3,8 +3,8 @@
 #include <limits>
 #include <memory>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/exp_row.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head_rows.h"

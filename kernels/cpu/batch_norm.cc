@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/channel_columns.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"

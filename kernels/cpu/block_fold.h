@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/reduce_plan.h"
 

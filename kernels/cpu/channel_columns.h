@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/parallel.h"
 #include "core/kernel_arguments.h"
 #include "core/memory_format.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/wide_sum.h"
 

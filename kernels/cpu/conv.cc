@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/conv_loop.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"

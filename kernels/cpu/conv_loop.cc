@@ -3,8 +3,8 @@
 #include <array>
 #include <memory>
 
-#include "core/check.h"
-#include "core/parallel.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/gemm_loop.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/strided_plan.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/p_distance.h"
 #include "kernels/reduce_plan.h"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/base/error.h"
 #include "core/dtype.h"
-#include "core/error.h"
 
 namespace lockstep::cpu {
 

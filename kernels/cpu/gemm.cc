@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/check.h"
-#include "core/parallel.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/gemm_loop.h"
 #include "kernels/cpu/onednn.h"

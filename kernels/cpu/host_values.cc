@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/promotion.h"
 #include "kernels/cpu/elements.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_lines.h"
 #include "kernels/cpu/index_reader.h"

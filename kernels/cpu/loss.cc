@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/exp_row.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
 #include "kernels/cpu/streaming.h"

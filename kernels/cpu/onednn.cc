@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/arithmetic_facts.h"
-#include "core/check.h"
-#include "core/parallel.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 
 namespace lockstep::cpu::onednn {
 

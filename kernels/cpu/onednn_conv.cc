@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
-#include "core/parallel.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/tensor.h"
 #include "kernels/cpu/workspace.h"
 

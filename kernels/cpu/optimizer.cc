@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/bias_correction.h"
 #include "kernels/cpu/row_lanes.h"
 

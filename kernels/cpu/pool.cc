@@ -4,10 +4,10 @@
 #include <limits>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/library.h"
 #include "core/memory_format.h"
-#include "core/parallel.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/workspace.h"

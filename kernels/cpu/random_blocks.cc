@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/parallel.h"
-#include "core/philox.h"
+#include "core/base/parallel.h"
+#include "core/base/philox.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -29,7 +29,7 @@ inline Products multiply(__m256i a, __m256i factor) {
 
 inline __m256i broadcast(uint32_t value) { return _mm256_set1_epi32(static_cast<int>(value)); }
 
-/// philox() of core/philox.h for 8 counters at once.
+/// philox() of core/base/philox.h for 8 counters at once.
 inline void philox_of_eight(__m256i (&counter)[4], std::array<uint32_t, 2> key) {
   const __m256i factor0 = broadcast(0xD2511F53);
   const __m256i factor1 = broadcast(0xCD9E8D57);

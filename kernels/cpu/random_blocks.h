@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/function_ref.h"
+#include "core/base/function_ref.h"
 #include "core/generator.h"
 
 namespace lockstep::cpu {

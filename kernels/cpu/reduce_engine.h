@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
 #include "kernels/reduce_plan.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 
 namespace lockstep::cpu {

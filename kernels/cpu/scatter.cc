@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
 #include "core/ops/scatter_rules.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_lines.h"
 #include "kernels/cpu/index_reader.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_reader.h"
 #include "kernels/sorted_place.h"

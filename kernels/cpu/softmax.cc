@@ -3,8 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/exp_row.h"
 #include "kernels/cpu/streaming.h"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/parallel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/select_rank.h"
 #include "kernels/sort_lines.h"

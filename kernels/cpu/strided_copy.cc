@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 
 namespace lockstep::cpu {
 

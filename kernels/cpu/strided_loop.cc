@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/strided_plan.h"

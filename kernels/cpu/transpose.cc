@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "kernels/cpu/streaming.h"
 
 namespace lockstep::cpu {

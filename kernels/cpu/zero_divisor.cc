@@ -1,6 +1,6 @@
 #include "kernels/cpu/zero_divisor.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::cpu {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/library.h"
 #include "kernels/cuda/copy_tiles.h"

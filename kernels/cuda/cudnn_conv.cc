@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/environment_flag.h"
+#include "core/base/environment_flag.h"
 #include "core/memory_format.h"
 #include "kernels/cuda/cudnn_plans.h"
 #include "kernels/cuda/workspace.h"

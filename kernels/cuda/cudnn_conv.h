@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/function_ref.h"
+#include "core/base/function_ref.h"
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/cudnn_graph.h"
 

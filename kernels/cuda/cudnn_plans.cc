@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <set>
 
+#include "core/base/environment_flag.h"
 #include "core/cuda/runtime.h"
-#include "core/environment_flag.h"
 #include "core/kernel_scope.h"
 
 namespace lockstep::cuda {

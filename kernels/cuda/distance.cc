@@ -1,6 +1,6 @@
 #include "kernels/cuda/distance.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "kernels/cuda/distance.fatbin.h"
 #include "kernels/cuda/kernel_tables.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/host_device.h"
 #include "core/dtype.h"
-#include "core/host_device.h"
 
 namespace lockstep::cuda {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "kernels/cuda/grouping.fatbin.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/walk_plan.h"

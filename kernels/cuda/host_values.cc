@@ -1,6 +1,6 @@
 #include <cstddef>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/transfer.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/cuda/matmul.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "core/kernel_scope.h"
 #include "core/library.h"

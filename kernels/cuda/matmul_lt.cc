@@ -5,9 +5,9 @@
 #include <limits>
 #include <memory>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "core/cuda/runtime.h"
-#include "core/environment_flag.h"
 #include "core/kernel_scope.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/matmul_lt_plan.h"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/mix_bits.h"
+#include "core/base/mix_bits.h"
 
 namespace lockstep::cuda {
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/elementary.h"
 #include "kernels/joins.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "kernels/cuda/pointwise_images.h"
 #include "kernels/cuda/pointwise_params.h"
 #include "kernels/strided_plan.h"

@@ -1,4 +1,4 @@
-#include "core/philox.h"
+#include "core/base/philox.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/random.h"

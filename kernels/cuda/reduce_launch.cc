@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/walk_plan.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::cuda {
 

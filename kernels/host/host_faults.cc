@@ -4,7 +4,7 @@
 #include <atomic>
 #include <limits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep {
 

@@ -9,11 +9,11 @@
 #include <optional>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/nearest.h"
+#include "core/base/parse_number.h"
+#include "core/base/thread_pool.h"
 #include "core/device.h"
-#include "core/nearest.h"
-#include "core/parse_number.h"
-#include "core/thread_pool.h"
 
 namespace lockstep {
 

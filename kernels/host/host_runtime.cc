@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
-#include "core/current_scope.h"
+#include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "kernels/host/host_faults.h"
 #include "kernels/host/host_options.h"
 

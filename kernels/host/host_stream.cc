@@ -10,11 +10,11 @@
 #include <thread>
 #include <utility>
 
-#include "core/adaptive_wait.h"
-#include "core/blocked_signals.h"
-#include "core/check.h"
+#include "core/base/adaptive_wait.h"
+#include "core/base/blocked_signals.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
 #include "core/operator.h"
-#include "core/parallel.h"
 #include "kernels/host/host_runtime.h"
 
 namespace lockstep::host {

@@ -10,10 +10,10 @@
 #include <string>
 #include <variant>
 
-#include "core/call_stack.h"
+#include "core/base/call_stack.h"
+#include "core/base/ref.h"
+#include "core/base/spin_lock.h"
 #include "core/queued_kernel.h"
-#include "core/ref.h"
-#include "core/spin_lock.h"
 #include "core/stream.h"
 #include "kernels/host/kernel_gate.h"
 
@@ -62,7 +62,7 @@ using Task =
 /// numbered from 1; a task is done when the tasks before it are. Thread-safe.
 ///
 /// The thread has the state of a fresh one, takes no signals but those of its own faults, and polls
-/// for a while before it sleeps (core/adaptive_wait.h). It is never joined: it ends after
+/// for a while before it sleeps (core/base/adaptive_wait.h). It is never joined: it ends after
 /// `stop`, and stops where it is when the process ends.
 class HostStream : public RefCounted {
  public:

@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/advanced_index_rules.h"
 #include "kernels/meta/kept_layout.h"
 

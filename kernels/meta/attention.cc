@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/attention_rules.h"
 #include "kernels/meta/kept_layout.h"
 

@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/batch_norm_rules.h"
 #include "core/ops/statistics_dtype.h"
 #include "kernels/meta/kept_layout.h"

@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/memory_format.h"
 #include "core/ops/conv_rules.h"
 

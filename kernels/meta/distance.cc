@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/distance_rules.h"
 
 namespace lockstep::rules {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/memory_format.h"
 #include "core/ops/factory_rules.h"
 

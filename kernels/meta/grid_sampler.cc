@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/grid_sampler_rules.h"
 
 namespace lockstep::rules {

@@ -1,6 +1,6 @@
 #include "core/ops/optimizer.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/optimizer_rules.h"
 
 namespace lockstep::rules {

@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/pointwise_rules.h"
 #include "core/ops/promotion.h"
 #include "kernels/meta/pointwise_checks.h"

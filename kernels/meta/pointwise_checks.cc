@@ -1,6 +1,6 @@
 #include "kernels/meta/pointwise_checks.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::rules {
 

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/promotion.h"
 #include "core/ops/random_rules.h"
 #include "kernels/meta/pointwise_layout.h"

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/reduce_rules.h"
 
 namespace lockstep::rules {

@@ -1,4 +1,4 @@
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/scatter_rules.h"
 #include "kernels/meta/index_checks.h"
 #include "kernels/meta/kept_layout.h"

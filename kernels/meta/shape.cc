@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/shape_rules.h"
 #include "kernels/meta/kept_layout.h"
 

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/promotion.h"
 #include "core/ops/sort_rules.h"
 #include "kernels/meta/kept_layout.h"

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/check.h"
-#include "core/current_scope.h"
+#include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/ops/attention.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

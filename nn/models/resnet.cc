@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/check.h"
-#include "core/current_scope.h"
+#include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pool.h"
 #include "core/ops/view.h"

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "autograd/autograd.h"
+#include "core/base/error.h"
 #include "core/copies.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

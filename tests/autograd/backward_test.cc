@@ -7,7 +7,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"

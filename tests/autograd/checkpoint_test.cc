@@ -14,7 +14,7 @@
 #include "autograd/transforms.h"
 #include "autograd/vmap.h"
 #include "core/allocator.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -4,7 +4,7 @@
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
 #include "autograd/hooks.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "tests/autograd/sample_operators.h"

@@ -11,13 +11,13 @@
 #include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
+#include "core/base/error.h"
 #include "core/cpu_fallback.h"
-#include "core/error.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/far_memory.h"
 
 namespace lockstep {

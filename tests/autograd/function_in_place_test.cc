@@ -7,7 +7,7 @@
 #include "autograd/function.h"
 #include "autograd/gradcheck.h"
 #include "core/allocator.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"

@@ -13,7 +13,7 @@
 #include "autograd/transforms.h"
 #include "autograd/vmap.h"
 #include "core/allocator.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "tests/autograd/sample_operators.h"

@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"

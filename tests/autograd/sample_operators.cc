@@ -1,6 +1,6 @@
 #include "tests/autograd/sample_operators.h"
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/library.h"
 #include "core/ops/pointwise.h"
 

@@ -4,7 +4,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/vmap.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/matmul.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace lockstep::conformance {
 

@@ -3,12 +3,12 @@
 
 #include <fstream>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/library.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_round.h"
 #include "tests/conformance/run.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 #include "train/safetensors.h"
 
 namespace lockstep::conformance {

@@ -1,7 +1,7 @@
 #include "tests/conformance/meta_geometry.h"
 
 #include "autograd/autograd.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/conformance/call_arguments.h"
 #include "tests/conformance/recorded_call.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "launcher/command_line.h"
 #include "tests/conformance/run.h"
 

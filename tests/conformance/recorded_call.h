@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/dispatcher.h"
-#include "core/error.h"
 
 namespace lockstep::conformance {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "autograd/autograd.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/cpu_fallback.h"
 #include "core/device_runtime.h"
 #include "core/dispatcher.h"

@@ -6,7 +6,7 @@
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "tests/conformance/call_arguments.h"

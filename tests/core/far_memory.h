@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/allocator.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace lockstep {
 

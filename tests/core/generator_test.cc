@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace lockstep {
 namespace {

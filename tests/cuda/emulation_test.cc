@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/arithmetic_facts.h"
+#include "core/base/error.h"
 #include "core/cuda/runtime.h"
-#include "core/error.h"
-#include "tests/core/environment_variable.h"
+#include "tests/core/base/environment_variable.h"
 #include "tests/emulation/device.h"
 #include "tests/emulation/fake_driver.h"
 // After device.h, which brings what it would define.

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/allocator.h"
+#include "core/base/environment_flag.h"
 #include "core/call_op.h"
 #include "core/copies.h"
 #include "core/cuda/runtime.h"
-#include "core/environment_flag.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/copies.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "kernels/pool_axis.h"

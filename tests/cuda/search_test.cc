@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/sort.h"
 #include "tests/cuda/agreement.h"

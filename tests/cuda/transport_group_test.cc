@@ -7,8 +7,8 @@
 #include <chrono>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/stream.h"

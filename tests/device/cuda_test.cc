@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/cuda/availability.h"
 #include "core/cuda/pattern.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/event.h"
 #include "tests/core/expect_error.h"
 #include "tests/device/block_stress.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/allocator.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/cuda/availability.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/stream.h"
 #include "dist/nccl_group.h"

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "dist/shared_memory.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 
 namespace lockstep::dist {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {

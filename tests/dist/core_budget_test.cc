@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
-#include "tests/train/temporary_directory.h"
 
 namespace lockstep::dist {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/hooks.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "dist/ddp.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"

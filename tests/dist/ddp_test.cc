@@ -8,7 +8,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"
 #include "tests/dist/recomputed_product.h"

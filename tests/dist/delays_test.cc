@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "dist/communicator.h"
 #include "dist/thread_control.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "dist/flight_log.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
-#include "tests/train/temporary_directory.h"
 
 namespace lockstep::dist {
 namespace {

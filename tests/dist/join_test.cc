@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "dist/ddp.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"

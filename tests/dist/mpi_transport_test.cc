@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "tests/core/child_process.h"
+#include "core/base/error.h"
+#include "tests/core/base/child_process.h"
 #include "tests/dist/messages.h"
 
 namespace lockstep::dist {

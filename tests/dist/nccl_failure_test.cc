@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/stream.h"
 #include "dist/flight_log.h"

@@ -15,14 +15,14 @@
 #include <string>
 #include <thread>
 
+#include "core/base/error.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/view.h"
 #include "core/stream.h"
 #include "core/stream_sanitizer.h"
 #include "dist/leaf_tree.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_job.h"
 #include "tests/dist/fake_nccl_staging.h"

@@ -4,7 +4,7 @@
 
 #include <exception>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl.h"
 

@@ -13,8 +13,8 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
+#include "core/base/error.h"
 #include "core/copies.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

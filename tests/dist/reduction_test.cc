@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/naive_reduction.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "core/error.h"
-#include "tests/core/child_process.h"
+#include "core/base/error.h"
+#include "tests/core/base/child_process.h"
 
 namespace lockstep::dist {
 namespace {

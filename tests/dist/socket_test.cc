@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {

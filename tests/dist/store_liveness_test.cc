@@ -19,7 +19,7 @@
 
 #include "dist/socket.h"
 #include "dist/store_control.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 #include "tests/dist/rank_processes.h"
 #include "tests/dist/store_job.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group_conformance.h"

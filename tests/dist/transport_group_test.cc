@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/stream.h"

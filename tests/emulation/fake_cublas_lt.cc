@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/cuda/availability.h"
 #include "core/cuda/cublas_lt.h"
 #include "core/cuda/runtime.h"
 #include "core/dtype.h"
-#include "core/error.h"
 #include "tests/emulation/fake_cublas_lt_problem.h"
 
 namespace lockstep::cuda {

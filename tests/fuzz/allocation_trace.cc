@@ -1,6 +1,6 @@
 #include "core/memory/allocation_trace.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/fuzz/targets.h"
 
 namespace lockstep::fuzz {

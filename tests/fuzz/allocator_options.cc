@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/memory/options.h"
 #include "tests/fuzz/targets.h"
 

@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/fuzz/targets.h"
 #include "tests/train/tiny_tokenizers.h"
 #include "train/bpe_vocabulary.h"

@@ -1,6 +1,6 @@
 #include "train/checkpoint_manifest.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/fuzz/targets.h"
 
 namespace lockstep::fuzz {

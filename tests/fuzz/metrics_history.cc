@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/fuzz/targets.h"
 
 namespace lockstep::fuzz {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "configs/sentencepiece_model.pb.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/fuzz/targets.h"
 #include "train/sentencepiece_tokenizer.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/fuzz/targets.h"
 #include "train/token_shards.h"
 

@@ -6,15 +6,15 @@
 #include <cstring>
 
 #include "autograd/autograd.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "core/copies.h"
-#include "core/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/ops/reduce.h"
-#include "core/parallel.h"
 
 namespace lockstep {
 namespace {

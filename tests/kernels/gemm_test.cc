@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "core/parallel.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
 
 namespace lockstep::cpu {
 namespace {

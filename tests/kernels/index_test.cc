@@ -1,5 +1,6 @@
 #include "core/ops/index.h"
 
+#include "core/base/parallel.h"
 #include "core/ops/advanced_index.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
@@ -7,7 +8,6 @@
 #include "core/ops/reduce.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
-#include "core/parallel.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

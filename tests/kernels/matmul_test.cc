@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
+#include "core/base/error.h"
 #include "core/copies.h"
-#include "core/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

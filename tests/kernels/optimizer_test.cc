@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
 #include "core/ops/reduce.h"
-#include "core/parallel.h"
 
 namespace lockstep {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/philox.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
-#include "core/philox.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

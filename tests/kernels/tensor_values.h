@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
-#include "core/parallel.h"
 #include "core/tensor.h"
 
 namespace lockstep {

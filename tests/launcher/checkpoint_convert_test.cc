@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 #include "train/hugging_face_folder.h"
 #include "train/llmc_model.h"

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "core/base/content_hash.h"
 #include "tests/launcher/program.h"
-#include "train/content_hash.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "configs/launch.pb.h"
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "launcher/hostfile.h"
 #include "tests/launcher/words.h"
 

@@ -12,7 +12,7 @@
 #include "launcher/launch_failure.h"
 #include "launcher/launch_leftovers.h"
 #include "launcher/output_splitter.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::launcher {
 namespace {

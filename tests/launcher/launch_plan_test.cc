@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "launcher/launch_facts.h"
 #include "launcher/launch_options.h"
 #include "tests/launcher/words.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "launcher/child_process.h"
 #include "launcher/launch_facts.h"
 #include "tests/launcher/launched.h"

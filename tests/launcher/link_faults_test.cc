@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/owned_fd.h"
+#include "core/base/owned_fd.h"
 #include "tests/launcher/faulty_job.h"
 
 namespace lockstep::launcher {

@@ -5,8 +5,8 @@
 
 #include "autograd/transforms.h"
 #include "autograd/vmap.h"
+#include "core/base/error.h"
 #include "core/batching.h"
-#include "core/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
 #include "core/ops/factory.h"
 #include "core/ops/reduce.h"

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "autograd/autograd.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/conformance/elements.h"
 #include "tests/ops/operator_call.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/ops/operator_forms.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/ops/operator_call.h"
 
 namespace lockstep {

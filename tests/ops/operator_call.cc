@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/generator.h"
 #include "tests/conformance/elements.h"
 

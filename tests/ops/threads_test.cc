@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "tests/ops/operator_call.h"
 
 namespace lockstep {

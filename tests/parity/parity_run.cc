@@ -17,7 +17,7 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device_runtime.h"
 #include "dist/thread_group.h"
 #include "nn/language_model.h"

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
 #include "tests/parity/parity_run.h"
-#include "tests/train/temporary_directory.h"
 
 namespace lockstep {
 namespace {

@@ -98,9 +98,9 @@ const std::vector<Wrapping>& wrappings() {
       {"CLI/", [](auto& path) { return path == "launcher/command_line.cc"; },
        "launcher/command_line.cc", /*everywhere=*/true},
       {"nlohmann/", not_a_header, ".cc files"},
-      {"fmt/", [](auto& path) { return not_a_header(path) || path == "core/check.h"; },
-       ".cc files and core/check.h"},
-      {"core/check.h", not_a_header, ".cc files: it brings fmt along"},
+      {"fmt/", [](auto& path) { return not_a_header(path) || path == "core/base/check.h"; },
+       ".cc files and core/base/check.h"},
+      {"core/base/check.h", not_a_header, ".cc files: it brings fmt along"},
   };
   return kWrappings;
 }

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/train/tiny_tokenizers.h"
 
 namespace lockstep::train {

@@ -5,7 +5,7 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/train/sequences.h"
 #include "tests/train/tiny_tokenizers.h"
 #include "train/text_data.h"

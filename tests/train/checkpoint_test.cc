@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "configs/load.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/train/tiny_run.h"
 #include "train/resume.h"
 

@@ -6,8 +6,8 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/error.h"
-#include "core/parallel.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "nn/models/mlp.h"
 #include "tests/train/table_file.h"
 #include "tests/train/tiny_run.h"

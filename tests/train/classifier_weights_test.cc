@@ -3,8 +3,8 @@
 #include "autograd/grad_mode.h"
 #include "core/generator.h"
 #include "nn/models/resnet.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/kernels/tensor_values.h"
-#include "tests/train/temporary_directory.h"
 #include "train/weights.h"
 
 namespace lockstep::train {

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/train/python.h"
 
 namespace lockstep::train {

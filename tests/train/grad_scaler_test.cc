@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 #include "train/weight_files.h"
 #include "train/weights.h"

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 
 namespace lockstep::train {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/memory/snapshot.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
-#include "tests/train/temporary_directory.h"
 #include "tests/train/well_formed_xml.h"
 #include "train/memory_chart.h"
 

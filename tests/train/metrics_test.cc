@@ -7,9 +7,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
-#include "core/philox.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "core/base/philox.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

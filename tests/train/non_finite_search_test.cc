@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"

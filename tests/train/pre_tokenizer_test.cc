@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/utf8.h"
 #include "train/unicode_classes.h"
-#include "train/utf8.h"
 
 namespace lockstep::train {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "core/allocator.h"
+#include "core/base/parallel.h"
 #include "core/op_counter.h"
-#include "core/parallel.h"
 #include "tests/train/tiny_run.h"
 #include "train/checkpoint.h"
 

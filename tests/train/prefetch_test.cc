@@ -5,9 +5,9 @@
 #include <atomic>
 #include <chrono>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/train/sequences.h"
-#include "tests/train/temporary_directory.h"
 #include "train/text_data.h"
 
 namespace lockstep::train {

@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

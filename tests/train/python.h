@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 

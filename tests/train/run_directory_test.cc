@@ -5,8 +5,8 @@
 #include <ctime>
 #include <set>
 
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 #include "train/metrics_history.h"
 
 namespace lockstep::train {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/generator.h"
 #include "core/ops/factory.h"
 #include "tests/train/python.h"

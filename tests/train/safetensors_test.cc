@@ -6,8 +6,8 @@
 #include <cstring>
 #include <set>
 
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

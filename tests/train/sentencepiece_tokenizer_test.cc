@@ -5,8 +5,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "configs/sentencepiece_model.pb.h"
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 #include "train/sentencepiece_training.h"
 
 namespace lockstep::train {

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 #include "train/token_source.h"
 
 namespace lockstep::train {

@@ -1,10 +1,10 @@
-#include "train/text_files.h"
+#include "core/base/text_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

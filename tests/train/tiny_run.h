@@ -7,7 +7,7 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {

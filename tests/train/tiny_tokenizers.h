@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/train/temporary_directory.h"
+#include "core/base/utf8.h"
+#include "tests/core/base/temporary_directory.h"
 #include "train/bpe_tokenizer.h"
-#include "train/utf8.h"
 
 namespace lockstep::train {
 

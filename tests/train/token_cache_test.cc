@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "tests/train/temporary_directory.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/train/sequences.h"
-#include "tests/train/temporary_directory.h"
 #include "train/byte_tokenizer.h"
 
 namespace lockstep::train {

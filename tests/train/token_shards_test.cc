@@ -7,8 +7,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/error.h"
-#include "tests/train/temporary_directory.h"
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
 namespace {

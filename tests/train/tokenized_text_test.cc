@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/train/tiny_tokenizers.h"
 #include "train/byte_tokenizer.h"
 

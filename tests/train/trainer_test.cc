@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/allocator.h"
-#include "core/parallel.h"
+#include "core/base/parallel.h"
 #include "tests/train/tiny_run.h"
 
 namespace lockstep::train {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "tests/core/expect_error.h"

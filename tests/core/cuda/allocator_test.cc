@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/cuda/fake_gpu.h"
 #include "tests/device/block_stress.h"
 

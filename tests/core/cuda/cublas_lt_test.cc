@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/core/environment_variable.h"
+#include "tests/core/base/environment_variable.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::cuda {

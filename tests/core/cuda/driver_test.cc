@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/cuda/error.h"
-#include "tests/core/environment_variable.h"
+#include "tests/core/base/environment_variable.h"
 #include "tests/core/expect_error.h"
 #include "tests/emulation/fake_driver.h"
 

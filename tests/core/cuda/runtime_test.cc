@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "tests/core/child_process.h"
+#include "core/base/error.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/cuda/runtime_fixture.h"
 #include "tests/core/expect_error.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/cuda/runtime_fixture.h"
 #include "tests/core/expect_error.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {

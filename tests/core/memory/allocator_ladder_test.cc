@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/memory/caching_allocator.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/memory/fake_memory.h"

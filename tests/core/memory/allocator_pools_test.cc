@@ -6,9 +6,9 @@
 #include <cstring>
 #include <thread>
 
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
 #include "core/memory/caching_allocator.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/memory/fake_memory.h"
 

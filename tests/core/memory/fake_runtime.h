@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/allocator.h"
+#include "core/base/error.h"
 #include "core/device_memory.h"
-#include "core/error.h"
 
 namespace lockstep {
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "kernels/host/host_memory.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/core/base/temporary_directory.h"
 #include "tests/core/memory/unpickle.h"
-#include "tests/train/temporary_directory.h"
 
 namespace lockstep {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "core/base/error.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/memory/cpu_memory.h"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/host/host_device.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 
 namespace lockstep::host {
 namespace {

@@ -8,14 +8,14 @@
 #include <thread>
 #include <vector>
 
-#include "core/current_scope.h"
+#include "core/base/current_scope.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "core/device_runtime.h"
-#include "core/error.h"
 #include "core/event.h"
 #include "core/generator.h"
-#include "core/parallel.h"
 #include "kernels/host/kernel_gate.h"
-#include "tests/core/child_process.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

@@ -1,0 +1,44 @@
+#include "core/base/content_hash.h"
+
+#include <xxhash.h>
+
+#include <new>
+
+#include "core/base/check.h"
+
+namespace lockstep::train {
+
+// The deleter of the library's own allocation: the state must be aligned to 64 bytes.
+struct ContentHasher::State {
+  XXH3_state_t* xxh = XXH3_createState();
+  State() {
+    if (xxh == nullptr) throw std::bad_alloc();
+    XXH3_128bits_reset(xxh);
+  }
+  ~State() { XXH3_freeState(xxh); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+std::string ContentHash::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+
+ContentHasher::ContentHasher() : state_(std::make_unique<State>()) {}
+ContentHasher::~ContentHasher() = default;
+
+ContentHasher& ContentHasher::add(std::span<const std::byte> bytes) {
+  add(uint64_t{bytes.size()});
+  XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());
+  return *this;
+}
+
+ContentHasher& ContentHasher::add(uint64_t number) {
+  XXH3_128bits_update(state_->xxh, &number, sizeof number);
+  return *this;
+}
+
+ContentHash ContentHasher::result() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(state_->xxh);
+  return {hash.low64, hash.high64};
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,76 @@
+#include "core/base/descriptor.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <utility>
+
+namespace lockstep::dist {
+
+struct Descriptor::Entry {
+  int fd = -1;
+  Entry* previous = nullptr;
+  Entry* next = nullptr;
+};
+
+/// All that are open, for the child of a fork to close.
+struct OpenDescriptors {
+  static void add(Descriptor::Entry* entry) {
+    const std::lock_guard lock(mutex);
+    entry->next = first;
+    if (first != nullptr) first->previous = entry;
+    first = entry;
+  }
+  static void remove(Descriptor::Entry* entry) {
+    const std::lock_guard lock(mutex);
+    (entry->previous != nullptr ? entry->previous->next : first) = entry->next;
+    if (entry->next != nullptr) entry->next->previous = entry->previous;
+  }
+  /// Before main() begins: a fork while another thread opens the first must know of it.
+  static bool prepare_for_fork() {
+    return pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
+                          [] {
+                            for (auto* entry = first; entry != nullptr; entry = entry->next) {
+                              (void)::close(std::exchange(entry->fd, -1));
+                            }
+                            mutex.unlock();
+                          }) == 0;
+  }
+
+  static constinit std::mutex mutex;
+  static constinit Descriptor::Entry* first;
+};
+
+constinit std::mutex OpenDescriptors::mutex;
+constinit Descriptor::Entry* OpenDescriptors::first = nullptr;
+
+namespace {
+[[maybe_unused]] const bool prepared_for_fork = OpenDescriptors::prepare_for_fork();
+}  // namespace
+
+Descriptor::Descriptor(int fd) {
+  if (fd < 0) return;
+  entry_ = new Entry{.fd = fd};
+  OpenDescriptors::add(entry_);
+}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    reset();
+    entry_ = std::exchange(other.entry_, nullptr);
+  }
+  return *this;
+}
+
+int Descriptor::get() const noexcept { return entry_ == nullptr ? -1 : entry_->fd; }
+
+void Descriptor::reset() noexcept {
+  if (entry_ == nullptr) return;
+  OpenDescriptors::remove(entry_);
+  // The descriptor is gone whatever close() says, and nothing of ours waits in it.
+  if (entry_->fd >= 0) (void)::close(entry_->fd);
+  delete std::exchange(entry_, nullptr);
+}
+
+}  // namespace lockstep::dist

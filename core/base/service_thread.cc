@@ -1,0 +1,39 @@
+#include "core/base/service_thread.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <system_error>
+#include <utility>
+
+#include "core/base/blocked_signals.h"
+#include "core/base/check.h"
+
+namespace lockstep::dist {
+
+void ServiceThread::start(const char* name, std::function<void()> body) {
+  const BlockedSignals signals;
+  try {
+    thread_ = std::thread([name, body = std::move(body)] {
+      (void)pthread_setname_np(pthread_self(), name);
+      body();
+    });
+  } catch (const std::system_error& error) {
+    throw BackendError(fmt::format("[dist] cannot start thread {}: {}.", name, error.what()));
+  }
+  process_ = getpid();
+}
+
+bool ServiceThread::left_behind() const { return started() && getpid() != process_; }
+
+void ServiceThread::join() noexcept {
+  if (!started()) return;
+  if (!left_behind()) {
+    thread_.join();
+  } else {
+    // A thread that a fork left behind can be neither joined nor detached.
+    (void)new std::thread(std::move(thread_));
+  }
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,279 @@
+#include "core/base/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cfenv>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include "core/base/adaptive_wait.h"
+#include "core/base/blocked_signals.h"
+#include "core/base/parallel.h"
+
+namespace lockstep::thread_pool {
+
+namespace {
+
+/// One call of `run`, on its caller's stack.
+class Job {
+ public:
+  Job(int64_t parts, FunctionRef<void(int64_t)> body)
+      : body_(body), parts_(parts), working_(static_cast<uint32_t>(helpers())) {
+    for (int64_t word = 0; word < words(); ++word) {
+      const int64_t left = parts - word * 64;
+      untaken_[static_cast<size_t>(word)].store(
+          left < 64 ? (uint64_t{1} << left) - 1 : ~uint64_t{0}, std::memory_order_relaxed);
+    }
+  }
+
+  /// Workers that find a part each.
+  int64_t helpers() const { return parts_ - 1; }
+
+  /// Runs `part`, then others, as long as there are some that nobody has taken.
+  void work(int64_t part) {
+    if (take(part)) run(part);
+    for (int64_t i = 0; i < words(); ++i) {
+      const int64_t word = (part / 64 + i) % words();
+      while (const uint64_t untaken = at(word).load(std::memory_order_relaxed)) {
+        const int64_t other = word * 64 + std::countr_zero(untaken);
+        if (take(other)) run(other);
+      }
+    }
+  }
+
+  /// Called by a worker when it will take no more parts: after it the job may be gone.
+  void leave() {
+    if (working_.fetch_sub(1, std::memory_order_acq_rel) == (kAsleep | 1)) wake_one(working_);
+  }
+
+  /// Called by the caller: waits for the workers, but for those that never came or were called off.
+  void wait(int64_t absent, AdaptiveWait& wait) {
+    const auto gone = static_cast<uint32_t>(absent);
+    if (working_.fetch_sub(gone, std::memory_order_acq_rel) == gone) return;
+    wait.until([&] { return (working_.load(std::memory_order_acquire) & ~kAsleep) == 0; },
+               [&] {
+                 const uint32_t before = working_.fetch_or(kAsleep, std::memory_order_acq_rel);
+                 if ((before & ~kAsleep) != 0) sleep_while(working_, before | kAsleep);
+               });
+  }
+
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  static constexpr uint32_t kAsleep = uint32_t{1} << 31;
+
+  int64_t words() const { return (parts_ + 63) / 64; }
+  std::atomic<uint64_t>& at(int64_t word) { return untaken_[static_cast<size_t>(word)]; }
+
+  bool take(int64_t part) {
+    const uint64_t bit = uint64_t{1} << (part % 64);
+    return (at(part / 64).fetch_and(~bit, std::memory_order_relaxed) & bit) != 0;
+  }
+
+  void run(int64_t part) {
+    try {
+      body_(part);
+    } catch (...) {
+      if (!failed_.test_and_set(std::memory_order_relaxed)) first_ = std::current_exception();
+    }
+  }
+
+  FunctionRef<void(int64_t)> body_;
+  int64_t parts_;
+  std::atomic<uint32_t> working_;  ///< workers that may still touch the job;
+                                   ///< kAsleep: caller sleeps
+  std::atomic_flag failed_;
+  std::exception_ptr first_;
+  std::array<std::atomic<uint64_t>, kMostParts / 64> untaken_;  ///< a bit for each part
+};
+
+thread_local bool t_in_part = false;
+
+/// A thread and the place where callers leave jobs for it. Aligned so that no two share a pair of
+/// cache lines, which processors fetch together.
+class alignas(128) Worker {
+ public:
+  /// Starts the thread; false where the system refuses.
+  bool start(int index);
+
+  /// Gives it the job if it has none, and wakes it.
+  bool offer(Job* job) {
+    Job* none = nullptr;
+    if (job_.load(std::memory_order_relaxed) != nullptr ||
+        !job_.compare_exchange_strong(none, job, std::memory_order_seq_cst)) {
+      return false;
+    }
+    if (asleep_.load(std::memory_order_seq_cst) != 0 && asleep_.exchange(0) != 0) wake_one(asleep_);
+    return true;
+  }
+  /// Takes an offered job back if the thread has not come for it.
+  bool call_off(Job* job) {
+    Job* expected = job;
+    return job_.load(std::memory_order_relaxed) == job &&
+           job_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
+  }
+  /// Ends and joins the thread unless it has a job.
+  void stop() {
+    if (offer(stop_mark())) (void)pthread_join(thread_, nullptr);
+  }
+  /// As before `start`; for a thread that a fork left behind.
+  void forget() {
+    job_ = nullptr;
+    asleep_ = 0;
+  }
+
+ private:
+  // Values of job_ that are no job.
+  static Job* taken_mark() { return reinterpret_cast<Job*>(1); }
+  static Job* stop_mark() { return reinterpret_cast<Job*>(2); }
+
+  static void* main(void* worker);
+  void work();
+
+  std::atomic<Job*> job_ = nullptr;
+  std::atomic<uint32_t> asleep_ = 0;
+  int index_ = 0;
+  pthread_t thread_{};
+};
+
+// Never destroyed, since threads may still wait here when the process ends.
+constinit std::array<Worker, kMostParts> g_workers;
+constinit std::atomic<int> g_count = 0;  ///< workers started, from the first on
+constinit std::atomic<int> g_most = kMostParts;
+constinit std::mutex g_mutex;  ///< held where g_count or g_most change
+static_assert(std::is_trivially_destructible_v<Worker> &&
+              std::is_trivially_destructible_v<std::mutex>);
+
+Worker& worker(int index) { return g_workers[static_cast<size_t>(index)]; }
+
+bool Worker::start(int index) {
+  index_ = index;
+  const BlockedSignals signals;
+  return signals.blocked() && pthread_create(&thread_, nullptr, main, this) == 0;
+}
+
+void* Worker::main(void* worker) {
+  auto* const self = static_cast<Worker*>(worker);
+  (void)pthread_setname_np(pthread_self(), ("ls-worker-" + std::to_string(self->index_)).c_str());
+  (void)std::fesetenv(FE_DFL_ENV);
+  const LibraryOnOneThread one_thread;
+  t_in_part = true;
+  self->work();
+  return nullptr;
+}
+
+void Worker::work() {
+  AdaptiveWait wait;
+  while (true) {
+    wait.until([&] { return job_.load(std::memory_order_relaxed) != nullptr; },
+               [&] {
+                 // Either this sees the offer, or the caller sees that there is one to wake.
+                 asleep_.store(1, std::memory_order_seq_cst);
+                 if (job_.load(std::memory_order_seq_cst) == nullptr) sleep_while(asleep_, 1);
+                 asleep_.store(0, std::memory_order_relaxed);
+               });
+    Job* job = job_.load(std::memory_order_relaxed);
+    if (job == stop_mark()) return;
+    if (job == nullptr ||
+        !job_.compare_exchange_strong(job, taken_mark(), std::memory_order_acquire)) {
+      continue;  // called off
+    }
+    job->work(1 + index_ % job->helpers());
+    // First, so that the caller finds it free in its next call.
+    job_.store(nullptr, std::memory_order_release);
+    job->leave();
+  }
+}
+
+/// Fork: the child has the calling thread only, and g_mutex must not be held by another. Done
+/// before main() begins: a fork while another thread starts the first worker would not know of it.
+bool prepare_for_fork() {
+  static const bool prepared = pthread_atfork([] { g_mutex.lock(); }, [] { g_mutex.unlock(); },
+                                              [] {
+                                                for (int i = 0; i < g_count; ++i) {
+                                                  worker(i).forget();
+                                                }
+                                                g_count = 0;
+                                                g_mutex.unlock();
+                                              }) == 0;
+  return prepared;
+}
+[[maybe_unused]] const bool prepared_for_fork = prepare_for_fork();
+
+/// Whether there is a worker `index`, started if need be; `most`: as many may be started.
+bool has_worker(int index, int most) {
+  if (index < g_count.load(std::memory_order_acquire)) return true;
+  if (index >= std::min(most, g_most.load(std::memory_order_relaxed))) return false;
+  const std::lock_guard lock(g_mutex);
+  if (index < g_count) return true;
+  if (index >= g_most) return false;
+  if (!prepare_for_fork() || !worker(index).start(index)) {
+    g_most = index;  // not asked again in every call
+    return false;
+  }
+  g_count.store(index + 1, std::memory_order_release);
+  return true;
+}
+
+/// Joins the workers when the thread that runs main() ends the process: its thread-local objects go
+/// before all static ones, which workers' own thread-local objects may need until they are joined.
+struct JoinAtExit {
+  ~JoinAtExit() {
+    const std::lock_guard lock(g_mutex);
+    g_most = 0;
+    for (int i = 0; i < g_count; ++i) worker(i).stop();
+  }
+};
+bool join_when_this_thread_ends() {
+  thread_local const JoinAtExit join;
+  return true;
+}
+[[maybe_unused]] const bool joins = getpid() == gettid() && join_when_this_thread_ends();
+
+}  // namespace
+
+int allowed_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+bool in_part() { return t_in_part; }
+
+int workers() { return g_count.load(std::memory_order_acquire); }
+
+void run(int64_t parts, FunctionRef<void(int64_t)> body) {
+  // Not a static local: a fork while another thread computes that leaves its guard locked.
+  static constinit std::atomic<int> cores = 0;
+  if (cores.load(std::memory_order_relaxed) == 0) cores = allowed_cores();
+  const int most_for_cores = cores.load(std::memory_order_relaxed) - 1;
+  thread_local AdaptiveWait wait;
+  Job job(parts, body);
+  const int most = std::max(static_cast<int>(job.helpers()), most_for_cores);
+  int64_t absent = job.helpers();
+  int asked = 0;
+  for (; absent > 0 && has_worker(asked, most); ++asked) {
+    if (worker(asked).offer(&job)) --absent;
+  }
+  t_in_part = true;
+  job.work(0);
+  t_in_part = false;
+  for (int i = 0; i < asked; ++i) {
+    if (worker(i).call_off(&job)) ++absent;
+  }
+  job.wait(absent, wait);
+  job.rethrow();
+}
+
+}  // namespace lockstep::thread_pool
