@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "core/dtype.h"
-#include "core/tensor.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "autograd/node.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

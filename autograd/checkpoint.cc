@@ -8,7 +8,7 @@
 #include "autograd/hooks.h"
 #include "autograd/saved_tensor.h"
 #include "core/base/check.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "core/thread_state.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/saved_tensor_hooks.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

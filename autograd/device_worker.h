@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/function_ref.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep {
 

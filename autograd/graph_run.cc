@@ -13,8 +13,8 @@
 #include "core/base/check.h"
 #include "core/base/phase.h"
 #include "core/capture_scope.h"
-#include "core/event.h"
 #include "core/ops/reduce.h"
+#include "core/tensor/event.h"
 
 namespace lockstep {
 

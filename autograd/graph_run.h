@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/node.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "core/thread_state.h"
 
 namespace lockstep {

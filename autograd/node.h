@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/node_hooks.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "core/vjp.h"
 
 namespace lockstep {

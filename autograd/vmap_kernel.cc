@@ -7,9 +7,9 @@
 #include "core/base/check.h"
 #include "core/batching.h"
 #include "core/dispatcher.h"
-#include "core/generator.h"
 #include "core/ops/copy.h"
 #include "core/ops/shape.h"
+#include "core/tensor/generator.h"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 # What `cmake --install` puts under the prefix: liblockstep, the program, the public headers and the
 # package that find_package(Lockstep) reads. Headers name each other from the repository's root
-# ("core/tensor.h"), so include/lockstep stands for it; <lockstep/lockstep.h> is all of them.
+# ("core/tensor/tensor.h"), so include/lockstep stands for it; <lockstep/lockstep.h> is all of them.
 #
 # A static library would have to find its dependencies again wherever it is linked, and a part of the
 # library is of no use to others: neither is installed.

@@ -8,7 +8,7 @@
 #include "core/dispatch.h"
 #include "core/dispatch_trace.h"
 #include "core/observer.h"
-#include "core/outputs.h"
+#include "core/tensor/outputs.h"
 
 namespace lockstep {
 

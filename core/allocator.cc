@@ -1,4 +1,4 @@
-#include "core/allocator.h"
+#include "core/tensor/allocator.h"
 
 #include <pthread.h>
 

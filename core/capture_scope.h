@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/memory/caching_allocator.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

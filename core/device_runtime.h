@@ -4,10 +4,10 @@
 #include <functional>
 #include <memory>
 
-#include "core/allocator.h"
 #include "core/device_memory.h"
 #include "core/queued_kernel.h"
-#include "core/stream.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 
@@ -24,7 +24,7 @@ class DeviceRuntime {
   virtual int device_count() = 0;
   virtual DeviceMemory& memory(int device) = 0;
 
-  // Streams; see core/stream.h.
+  // Streams; see core/tensor/stream.h.
   virtual Stream create_stream(int device, int priority) = 0;
   virtual Stream adopt_stream(int device, void* native) = 0;
   /// Waits for the work on it. Does nothing to one that is gone already.
@@ -37,7 +37,8 @@ class DeviceRuntime {
   virtual void synchronize(const Stream& stream) = 0;
   virtual void synchronize(int device) = 0;
 
-  // Events; see core/event.h. A handle is made for one device and may be recorded many times.
+  // Events; see core/tensor/event.h. A handle is made for one device and may be recorded many
+  // times.
   virtual void* create_event(int device, bool timing) = 0;
   /// At any time; marks that others wait for stay.
   virtual void destroy_event(void* event) noexcept = 0;

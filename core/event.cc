@@ -1,4 +1,4 @@
-#include "core/event.h"
+#include "core/tensor/event.h"
 
 #include <chrono>
 #include <utility>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

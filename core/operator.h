@@ -6,9 +6,9 @@
 #include <typeinfo>
 #include <vector>
 
-#include "core/dispatch_key.h"
 #include "core/packed_kernel.h"
 #include "core/schema.h"
+#include "core/tensor/dispatch_key.h"
 #include "core/vjp.h"
 
 namespace lockstep {

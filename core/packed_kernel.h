@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/dispatch_key.h"
-#include "core/kernel_arguments.h"
+#include "core/tensor/dispatch_key.h"
+#include "core/tensor/kernel_arguments.h"
 #include "core/value.h"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/plugin_operator.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 

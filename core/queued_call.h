@@ -10,7 +10,7 @@
 #include "core/operator.h"
 #include "core/packed_kernel.h"
 #include "core/queued_kernel.h"
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 
 namespace lockstep {
 

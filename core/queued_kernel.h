@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "core/base/function_ref.h"
-#include "core/generator.h"
-#include "core/kernel_arguments.h"
-#include "core/stream.h"
+#include "core/tensor/generator.h"
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

@@ -1,13 +1,13 @@
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 #include <atomic>
 #include <utility>
 
-#include "core/allocator.h"
 #include "core/base/check.h"
 #include "core/device_runtime.h"
-#include "core/event.h"
 #include "core/stream_sanitizer.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/event.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/queued_kernel.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::stream_sanitizer {
 

@@ -3,7 +3,7 @@
 #include "core/base/phase.h"
 #include "core/mode.h"
 #include "core/observer.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

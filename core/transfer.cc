@@ -3,11 +3,11 @@
 #include <cstring>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/base/current_scope.h"
 #include "core/device_runtime.h"
 #include "core/memory/pinned_allocator.h"
 #include "core/operator.h"
+#include "core/tensor/allocator.h"
 #include "core/waits.h"
 
 namespace lockstep {

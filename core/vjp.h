@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/schema.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

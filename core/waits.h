@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

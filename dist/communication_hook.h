@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "dist/process_group.h"
 
 namespace lockstep::dist {

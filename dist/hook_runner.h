@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "core/base/service_thread.h"
-#include "core/event.h"
-#include "core/stream.h"
+#include "core/tensor/event.h"
+#include "core/tensor/stream.h"
 #include "dist/communication_hook.h"
 #include "dist/work.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "dist/nccl_communicator.h"
 
 namespace lockstep::dist {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::dist {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/event.h"
+#include "core/tensor/event.h"
 #include "dist/nccl_communicator.h"
 #include "dist/nccl_device.h"
 #include "dist/nccl_watch.h"

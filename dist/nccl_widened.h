@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "dist/operation.h"
 
 namespace lockstep::dist {

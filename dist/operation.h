@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "dist/reduction.h"
 
 namespace lockstep::dist {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/generator.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/ops/reduce.h"
 #include "core/ops/shape.h"
+#include "core/tensor/generator.h"
 
 namespace lockstep::dist {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "dist/operation.h"
 #include "dist/reduction.h"
 #include "dist/work.h"

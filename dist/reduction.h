@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::dist {
 

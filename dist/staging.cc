@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/event.h"
 #include "core/pinned.h"
+#include "core/tensor/event.h"
 #include "core/transfer.h"
 #include "dist/leaf_tree.h"
 

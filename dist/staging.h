@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/service_thread.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/operation.h"
 #include "dist/work_state.h"
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/event.h"
+#include "core/tensor/event.h"
 #include "dist/work.h"
 
 namespace lockstep::dist {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/event.h"
+#include "core/tensor/event.h"
 
 namespace lockstep::dist {
 

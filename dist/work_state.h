@@ -5,8 +5,8 @@
 #include <exception>
 #include <vector>
 
-#include "core/event.h"
-#include "core/tensor.h"
+#include "core/tensor/event.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::dist {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/kernel_arguments.h"
-#include "core/shape.h"
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/shape.h"
 
 namespace lockstep {
 

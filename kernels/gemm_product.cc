@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 
 namespace lockstep {
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "core/dtype.h"
-#include "core/kernel_arguments.h"
-#include "core/scalar.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/scalar.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/pool_axis.h"
 
 namespace lockstep {

@@ -8,9 +8,10 @@
 
 namespace lockstep {
 
-// Numbers from random words, the same on every backend. One group of a call (core/generator.h) is
-// four words, which make four elements, or two where an element takes 64 bits: element i of a call
-// comes from group i / 4 (i / 2), and there from word i % 4 (words 2 (i % 2) and the next).
+// Numbers from random words, the same on every backend. One group of a call
+// (core/tensor/generator.h) is four words, which make four elements, or two where an element takes
+// 64 bits: element i of a call comes from group i / 4 (i / 2), and there from word i % 4 (words 2
+// (i % 2) and the next).
 
 /// The 64 bits of two words.
 LS_HOST_DEVICE inline uint64_t joined_words(uint32_t low, uint32_t high) {

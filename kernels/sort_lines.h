@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/kernel_arguments.h"
-#include "core/shape.h"
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/shape.h"
 #include "kernels/sort_keys.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 
 namespace lockstep {
 

@@ -17,7 +17,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/ops/factory.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/agreement.h"
 #include "dist/core_budget.h"
 #include "dist/overlap.h"

@@ -12,8 +12,8 @@
 #include "core/base/json_line.h"
 #include "core/device_runtime.h"
 #include "core/dispatcher.h"
-#include "core/event.h"
 #include "core/ops/factory.h"
+#include "core/tensor/event.h"
 #include "launcher/command_line.h"
 
 namespace lockstep::launcher {

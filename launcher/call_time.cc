@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/cpu_fallback.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::launcher {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/base/function_ref.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::launcher {
 

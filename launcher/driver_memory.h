@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/device.h"
 #include "core/device_memory.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::launcher {
 

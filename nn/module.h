@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::nn {
 

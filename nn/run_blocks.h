@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "autograd/checkpoint.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::nn {
 

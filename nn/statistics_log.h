@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::nn {
 

@@ -9,7 +9,7 @@
 
 #include "core/arithmetic_facts.h"
 #include "core/base/content_hash.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "train/tensor_file.h"
 #include "train/trainer.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::train {
 

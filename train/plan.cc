@@ -4,10 +4,10 @@
 
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
-#include "core/allocator.h"
 #include "core/base/check.h"
-#include "core/generator.h"
 #include "core/ops/factory.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/generator.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
 #include "train/precision.h"

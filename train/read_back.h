@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/event.h"
-#include "core/tensor.h"
+#include "core/tensor/event.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::train {
 

@@ -2,7 +2,7 @@
 
 #include "autograd/graph.h"
 #include "configs/run.pb.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 #include "train/plan.h"
 #include "train/precision.h"
 

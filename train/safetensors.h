@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/atomic_file.h"
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "train/safetensors_header.h"
 
 namespace lockstep::train {

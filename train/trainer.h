@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "dist/reducer.h"
 #include "train/early_update.h"
 #include "train/grad_scaler.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/cuda/opened_library.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::cuda {
 

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "core/cuda/opened_library.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::cuda {
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "core/cuda/error.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::cuda {
 

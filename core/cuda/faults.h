@@ -9,8 +9,8 @@
 
 #include "core/cuda/fault.h"
 #include "core/cuda/fault_kind.h"
-#include "core/device.h"
 #include "core/device_memory.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::cuda {
 

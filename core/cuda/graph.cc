@@ -7,8 +7,8 @@
 #include "core/base/check.h"
 #include "core/capture_scope.h"
 #include "core/cuda/runtime.h"
-#include "core/event.h"
 #include "core/stream_sanitizer.h"
+#include "core/tensor/event.h"
 
 namespace lockstep {
 

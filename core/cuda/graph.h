@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/memory/caching_allocator.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/cuda/kernel.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::cuda {
 

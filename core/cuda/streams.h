@@ -7,13 +7,13 @@
 #include <mutex>
 
 #include "core/cuda/context.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::cuda {
 
-/// The streams of one device by their numbers in core/stream.h. None of ours waits for the driver's
-/// null stream. Functions throw DeviceError for a stream that there is not, or not any more, and
-/// for what the driver refuses. Thread-safe.
+/// The streams of one device by their numbers in core/tensor/stream.h. None of ours waits for the
+/// driver's null stream. Functions throw DeviceError for a stream that there is not, or not any
+/// more, and for what the driver refuses. Thread-safe.
 class Streams {
  public:
   /// `context` must outlive it.

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/device_memory.h"
 #include "core/memory/options.h"
 #include "core/memory/snapshot.h"
 #include "core/memory/stats.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 

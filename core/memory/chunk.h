@@ -13,8 +13,8 @@
 #include "core/base/phase.h"
 #include "core/base/spin_lock.h"
 #include "core/device_memory.h"
-#include "core/event.h"
 #include "core/memory/plan.h"
+#include "core/tensor/event.h"
 
 namespace lockstep {
 

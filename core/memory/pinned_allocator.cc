@@ -16,7 +16,7 @@
 
 #include "core/base/check.h"
 #include "core/device_runtime.h"
-#include "core/event.h"
+#include "core/tensor/event.h"
 
 namespace lockstep {
 

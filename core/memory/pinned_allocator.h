@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "core/allocator.h"
 #include "core/device_memory.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 
 #include "core/base/call_stack.h"
 #include "core/base/phase.h"
-#include "core/device.h"
 #include "core/memory/options.h"
+#include "core/tensor/device.h"
 
 namespace lockstep {
 

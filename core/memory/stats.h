@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep {
 

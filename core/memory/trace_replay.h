@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "core/allocator.h"
 #include "core/memory/allocation_trace.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

@@ -6,9 +6,9 @@
 #include "core/device_runtime.h"
 #include "core/dispatch_trace.h"
 #include "core/library.h"
-#include "core/memory_format.h"
 #include "core/ops/copy_rules.h"
 #include "core/ops/factory.h"
+#include "core/tensor/memory_format.h"
 #include "core/transfer.h"
 
 namespace lockstep {

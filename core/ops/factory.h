@@ -3,7 +3,7 @@
 #include <span>
 #include <type_traits>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

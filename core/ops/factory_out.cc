@@ -4,7 +4,7 @@
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 
 namespace lockstep {
 

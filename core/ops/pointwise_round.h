@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

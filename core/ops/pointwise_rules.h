@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "core/outputs.h"
+#include "core/tensor/outputs.h"
 
 namespace lockstep::rules {
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "core/outputs.h"
-#include "core/tensor.h"
+#include "core/tensor/outputs.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

@@ -2,8 +2,8 @@
 
 #include <tuple>
 
-#include "core/generator.h"
-#include "core/tensor.h"
+#include "core/tensor/generator.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

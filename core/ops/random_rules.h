@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/outputs.h"
+#include "core/tensor/outputs.h"
 
 namespace lockstep {
 

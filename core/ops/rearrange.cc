@@ -4,13 +4,13 @@
 
 #include "core/base/check.h"
 #include "core/library.h"
-#include "core/memory_format.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
+#include "core/tensor/memory_format.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/outputs.h"
+#include "core/tensor/outputs.h"
 
 namespace lockstep::rules {
 

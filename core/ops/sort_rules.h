@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/outputs.h"
+#include "core/tensor/outputs.h"
 
 namespace lockstep::rules {
 

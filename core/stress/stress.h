@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/stress/stress_program.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core/allocator.h"
-#include "core/event.h"
-#include "core/stream.h"
 #include "core/stress/stress_work.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/event.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

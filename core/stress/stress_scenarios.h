@@ -8,7 +8,7 @@
 
 #include "core/device_memory.h"
 #include "core/memory/options.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

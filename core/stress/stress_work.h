@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/base/parallel.h"
-#include "core/kernel_arguments.h"
-#include "core/memory_format.h"
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/memory_format.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/wide_sum.h"
 

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "core/base/error.h"
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::cpu {
 

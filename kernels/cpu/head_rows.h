@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/cpu/convert.h"
 
 namespace lockstep::cpu {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 
 namespace lockstep::cpu {
 

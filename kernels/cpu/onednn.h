@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 /// oneDNN's products; onednn_conv.h has its convolutions, and no other file knows the library.
 /// Every call runs on the calling thread alone: the library cuts a product differently for each

@@ -12,7 +12,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {

@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/library.h"
-#include "core/memory_format.h"
+#include "core/tensor/memory_format.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/workspace.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/base/function_ref.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 
 namespace lockstep::cpu {
 

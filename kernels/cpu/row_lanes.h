@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/cpu/wide_vectors.h"
 #include "kernels/joins.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/wide_vectors.h"
 #include "kernels/number_operand.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/batch_norm.h"
 
 #include "core/library.h"
-#include "core/memory_format.h"
+#include "core/tensor/memory_format.h"
 #include "kernels/cuda/batch_norm.fatbin.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"

@@ -5,7 +5,7 @@
 
 #include "core/kernel_scope.h"
 #include "core/library.h"
-#include "core/memory_format.h"
+#include "core/tensor/memory_format.h"
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/conv.fatbin.h"
 #include "kernels/cuda/copy.h"

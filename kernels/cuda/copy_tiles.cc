@@ -1,6 +1,6 @@
 #include "kernels/cuda/copy_tiles.h"
 
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 #include "kernels/cuda/walk_plan.h"
 #include "kernels/strided_plan.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/cudnn_graph.h"
 

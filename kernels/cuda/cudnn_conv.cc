@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/environment_flag.h"
-#include "core/memory_format.h"
+#include "core/tensor/memory_format.h"
 #include "kernels/cuda/cudnn_plans.h"
 #include "kernels/cuda/workspace.h"
 

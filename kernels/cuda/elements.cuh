@@ -5,12 +5,12 @@
 #include <type_traits>
 
 #include "core/base/host_device.h"
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::cuda {
 
-// Elements of tensors in device code, where the constructors and conversions of core/dtype.h are
-// not to be had.
+// Elements of tensors in device code, where the constructors and conversions of core/tensor/dtype.h
+// are not to be had.
 
 __device__ inline float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);

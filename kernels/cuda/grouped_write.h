@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/kernel_arguments.h"
-#include "core/scalar.h"
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/scalar.h"
 #include "kernels/cuda/grouping.h"
 #include "kernels/cuda/scatter.h"
 

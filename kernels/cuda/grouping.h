@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/cuda/fault_kind.h"
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/cuda/grouping_params.h"
 #include "kernels/cuda/workspace.h"
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/cuda/index_list.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/cuda/workspace.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/cuda/kernel.h"
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::cuda {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/library.h"
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 #include "kernels/cuda/moments.fatbin.h"
 #include "kernels/cuda/reduce_launch.h"
 

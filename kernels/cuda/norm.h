@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::cuda {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "core/cuda/kernel.h"
-#include "core/kernel_arguments.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/integer_division.h"
 #include "kernels/lanes.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/cuda/divider.h"
 
 namespace lockstep::cuda {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/library.h"
-#include "core/memory_format.h"
+#include "core/tensor/memory_format.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

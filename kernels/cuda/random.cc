@@ -1,7 +1,7 @@
 #include "kernels/cuda/random.h"
 
-#include "core/generator.h"
 #include "core/library.h"
+#include "core/tensor/generator.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pointwise.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/random_numbers.h"
 
 namespace lockstep::cuda {

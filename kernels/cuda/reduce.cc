@@ -1,5 +1,5 @@
 #include "core/library.h"
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 #include "kernels/cuda/reduce_launch.h"
 
 // Each header defines a kImage.

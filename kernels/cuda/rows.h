@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace lockstep::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/cuda/index_list.h"
 #include "kernels/cuda/walk.h"
 

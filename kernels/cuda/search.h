@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/cuda/fault.h"
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/cuda/cutter.h"
 
 namespace lockstep::cuda {

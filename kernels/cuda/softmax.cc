@@ -1,7 +1,7 @@
 #include "kernels/cuda/softmax.h"
 
 #include "core/library.h"
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"
 

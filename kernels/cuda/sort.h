@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/sort_keys.h"
 
 namespace lockstep::cuda {

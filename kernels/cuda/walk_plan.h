@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 #include "kernels/cuda/walk.h"
 
 namespace lockstep::cuda {

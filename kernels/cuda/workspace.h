@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/allocator.h"
 #include "core/kernel_scope.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep::cuda {
 

@@ -13,7 +13,7 @@
 #include "core/base/nearest.h"
 #include "core/base/parse_number.h"
 #include "core/base/thread_pool.h"
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep {
 

@@ -14,7 +14,7 @@
 #include "core/base/ref.h"
 #include "core/base/spin_lock.h"
 #include "core/queued_kernel.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "kernels/host/kernel_gate.h"
 
 namespace lockstep::host {

@@ -1,6 +1,6 @@
 #include "core/base/check.h"
-#include "core/memory_format.h"
 #include "core/ops/conv_rules.h"
+#include "core/tensor/memory_format.h"
 
 namespace lockstep::rules {
 

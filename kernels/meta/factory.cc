@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "core/memory_format.h"
 #include "core/ops/factory_rules.h"
+#include "core/tensor/memory_format.h"
 
 namespace lockstep::rules {
 

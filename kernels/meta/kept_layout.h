@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/memory_format.h"
-#include "core/outputs.h"
+#include "core/tensor/memory_format.h"
+#include "core/tensor/outputs.h"
 
 namespace lockstep::rules {
 

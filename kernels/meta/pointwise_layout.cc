@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "core/memory_format.h"
+#include "core/tensor/memory_format.h"
 
 namespace lockstep::rules {
 

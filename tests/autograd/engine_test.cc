@@ -18,7 +18,7 @@
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 #include "tests/core/base/child_process.h"
-#include "tests/core/far_memory.h"
+#include "tests/core/tensor/far_memory.h"
 
 namespace lockstep {
 namespace {

@@ -6,11 +6,11 @@
 #include "autograd/autograd.h"
 #include "autograd/function.h"
 #include "autograd/gradcheck.h"
-#include "core/allocator.h"
 #include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
+#include "core/tensor/allocator.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

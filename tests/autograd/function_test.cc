@@ -12,11 +12,11 @@
 #include "autograd/gradcheck.h"
 #include "autograd/transforms.h"
 #include "autograd/vmap.h"
-#include "core/allocator.h"
 #include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
+#include "core/tensor/allocator.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::sample {
 

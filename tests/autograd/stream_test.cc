@@ -6,13 +6,13 @@
 
 #include "autograd/hooks.h"
 #include "autograd/node.h"
-#include "core/event.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/ops/reduce.h"
+#include "core/tensor/event.h"
 #include "tests/device/every_device.h"
 
 namespace lockstep {

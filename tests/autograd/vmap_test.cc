@@ -12,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/batching.h"
 #include "core/call_op.h"
-#include "core/generator.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
@@ -23,6 +22,7 @@
 #include "core/ops/shape.h"
 #include "core/ops/view.h"
 #include "core/plugin.h"
+#include "core/tensor/generator.h"
 #include "tests/autograd/throws.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 #include "tests/conformance/recorded_call.h"
 
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "core/transfer.h"
 #include "tests/conformance/elements.h"
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "core/allocator.h"
 #include "core/library.h"
 #include "core/ops/view.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "autograd/autograd.h"
 #include "core/copies.h"
-#include "core/generator.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -20,8 +19,9 @@
 #include "core/ops/shape.h"
 #include "core/ops/sort.h"
 #include "core/ops/view.h"
+#include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
-#include "tests/core/far_memory.h"
+#include "tests/core/tensor/far_memory.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/library.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"
-#include "tests/core/places.h"
+#include "tests/core/tensor/places.h"
 
 // What the structured wrapper does about destinations that share memory.
 

@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/base/environment_flag.h"
 #include "core/call_op.h"
 #include "core/copies.h"
@@ -17,6 +16,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/stream_sanitizer.h"
+#include "core/tensor/allocator.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
 #include "tests/plugins/built_plugin.h"

@@ -5,13 +5,13 @@
 
 #include <cstring>
 
-#include "core/generator.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_division.h"
 #include "core/ops/random.h"
 #include "core/ops/view.h"
+#include "core/tensor/generator.h"
 #include "kernels/cuda/divider.h"
 #include "tests/core/expect_error.h"
 

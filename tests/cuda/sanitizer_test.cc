@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/event.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/stream_sanitizer.h"
+#include "core/tensor/event.h"
 
 namespace lockstep {
 namespace {

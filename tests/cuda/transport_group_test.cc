@@ -11,7 +11,7 @@
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_staging.h"
 #include "tests/dist/group_conformance.h"

@@ -7,8 +7,8 @@
 
 #include "core/cuda/pattern.h"
 #include "core/device_runtime.h"
-#include "core/event.h"
 #include "core/memory/caching_allocator.h"
+#include "core/tensor/event.h"
 
 namespace lockstep::cuda {
 

@@ -14,7 +14,7 @@
 #include "core/cuda/availability.h"
 #include "core/cuda/pattern.h"
 #include "core/device_runtime.h"
-#include "core/event.h"
+#include "core/tensor/event.h"
 #include "tests/core/expect_error.h"
 #include "tests/device/block_stress.h"
 

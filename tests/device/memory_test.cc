@@ -6,12 +6,12 @@
 #include <atomic>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
-#include "core/stream.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/stream.h"
 #include "tests/device/every_device.h"
 
 namespace lockstep {

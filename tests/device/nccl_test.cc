@@ -15,7 +15,7 @@
 #include "core/cuda/availability.h"
 #include "core/device_runtime.h"
 #include "core/ops/factory.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/nccl_group.h"
 #include "dist/thread_group.h"
 #include "tests/core/expect_error.h"

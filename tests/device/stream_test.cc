@@ -1,6 +1,6 @@
 // What streams and events promise on every device.
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <chrono>
 #include <thread>
 
-#include "core/event.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
+#include "core/tensor/event.h"
 #include "tests/device/every_device.h"
 
 namespace lockstep {

@@ -14,7 +14,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/ddp.h"
 #include "dist/reducer.h"
 #include "tests/dist/on_ranks.h"

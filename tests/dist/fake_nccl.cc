@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "tests/dist/fake_nccl_state.h"
 
 namespace lockstep::dist {

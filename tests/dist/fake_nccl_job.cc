@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "kernels/host/host_stream.h"
 
 namespace lockstep::dist {

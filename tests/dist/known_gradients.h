@@ -11,7 +11,7 @@
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/reducer.h"
 
 namespace lockstep::dist {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "dist/reduction.h"
 
 namespace lockstep::dist {

@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/factory.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/flight_log.h"
 #include "dist/nccl_group.h"
 #include "tests/core/expect_error.h"

@@ -19,7 +19,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"
 

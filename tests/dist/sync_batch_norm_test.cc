@@ -15,7 +15,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/shape.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/on_ranks.h"
 #include "tests/kernels/tensor_values.h"

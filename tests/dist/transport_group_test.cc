@@ -13,8 +13,8 @@
 #include "core/base/error.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
-#include "core/stream.h"
 #include "core/stream_sanitizer.h"
+#include "core/tensor/stream.h"
 #include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {

@@ -15,7 +15,7 @@
 #include "core/cuda/availability.h"
 #include "core/cuda/cublas_lt.h"
 #include "core/cuda/runtime.h"
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "tests/emulation/fake_cublas_lt_problem.h"
 
 namespace lockstep::cuda {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/ops/pointwise.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "kernels/activation_functors.h"
 
 namespace lockstep {

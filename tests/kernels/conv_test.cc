@@ -4,11 +4,11 @@
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
-#include "core/memory_format.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/tensor/memory_format.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

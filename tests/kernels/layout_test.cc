@@ -5,7 +5,6 @@
 
 #include <functional>
 
-#include "core/memory_format.h"
 #include "core/ops/attention.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/copy.h"
@@ -18,6 +17,7 @@
 #include "core/ops/sort.h"
 #include "core/ops/upsample.h"
 #include "core/ops/view.h"
+#include "core/tensor/memory_format.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "tests/core/base/temporary_directory.h"

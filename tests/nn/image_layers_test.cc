@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "core/generator.h"
 #include "core/ops/batch_norm.h"
 #include "core/ops/conv.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "core/tensor/generator.h"
 #include "nn/statistics_log.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -6,10 +6,10 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
-#include "core/generator.h"
 #include "core/ops/factory.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 

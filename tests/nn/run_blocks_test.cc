@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
-#include "core/allocator.h"
 #include "core/ops/pointwise.h"
+#include "core/tensor/allocator.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep::nn {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/far_memory.h"
+#include "tests/core/tensor/far_memory.h"
 #include "tests/ops/device_agreement.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/device.h"
+#include "core/tensor/device.h"
 
 namespace lockstep {
 

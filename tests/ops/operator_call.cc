@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "tests/conformance/elements.h"
 
 namespace lockstep {

@@ -175,12 +175,13 @@ TEST(IncludeDirections, NoFileIncludesItselfThroughOthers) {
 
 TEST(IncludeDirections, ALayerThatReachesUpIsNamedWithItsLine) {
   const auto found = wrong_directions({
-      parse_source("core/tensor.cc", "#include \"core/tensor.h\"\n#include \"autograd/tape.h\"\n"),
+      parse_source("core/tensor/tensor.cc",
+                   "#include \"core/tensor/tensor.h\"\n#include \"autograd/tape.h\"\n"),
       parse_source("nn/linear.cc",
-                   "#include \"core/tensor.h\"\n  # include \"kernels/cpu/gemm.h\"\n"),
+                   "#include \"core/tensor/tensor.h\"\n  # include \"kernels/cpu/gemm.h\"\n"),
       parse_source("tests/nn/linear_test.cc", "#include \"kernels/cpu/gemm.h\"\n"),
   });
-  EXPECT_THAT(found, ElementsAre(HasSubstr("core/tensor.cc:2 includes autograd/tape.h"),
+  EXPECT_THAT(found, ElementsAre(HasSubstr("core/tensor/tensor.cc:2 includes autograd/tape.h"),
                                  HasSubstr("nn/linear.cc:2 includes kernels/cpu/gemm.h")));
 }
 
@@ -188,8 +189,9 @@ TEST(IncludeDirections, AVendorHeaderOutsideItsWrapperIsNamed) {
   EXPECT_THAT(
       escaped_vendor_headers({parse_source("nn/gpt2.cc", "#include \"configs/run.pb.h\"\n")}),
       ElementsAre(HasSubstr("nn/gpt2.cc:1 includes configs/run.pb.h")));
-  EXPECT_THAT(escaped_vendor_headers({parse_source("core/shape.h", "#include <fmt/format.h>\n")}),
-              ElementsAre(HasSubstr("core/shape.h:1")));
+  EXPECT_THAT(
+      escaped_vendor_headers({parse_source("core/tensor/shape.h", "#include <fmt/format.h>\n")}),
+      ElementsAre(HasSubstr("core/tensor/shape.h:1")));
   EXPECT_THAT(escaped_vendor_headers(
                   {parse_source("launcher/plan_verb.cc", "#include <CLI/CLI.hpp>\n"),
                    parse_source("benchmarks/vmap.cc", "#include <CLI/App.hpp>\n"),

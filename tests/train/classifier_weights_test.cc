@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/grad_mode.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "nn/models/resnet.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/kernels/tensor_values.h"

@@ -8,8 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/allocator.h"
 #include "core/ops/copy.h"
+#include "core/tensor/allocator.h"
 #include "core/waits.h"
 #include "tests/device/every_device.h"
 #include "tests/train/rank_runs.h"

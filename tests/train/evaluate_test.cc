@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/thread_group.h"
 #include "tests/train/table_file.h"
 #include "tests/train/tiny_run.h"

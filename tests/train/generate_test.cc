@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
 
 namespace lockstep::train {

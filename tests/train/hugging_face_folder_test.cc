@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 #include "train/weight_files.h"

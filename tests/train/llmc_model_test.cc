@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/generator.h"
+#include "core/tensor/generator.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/generator.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
+#include "core/tensor/generator.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/table_file.h"

@@ -11,7 +11,7 @@
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
 #include "core/ops/reduce.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "train/grad_scaler.h"
 
 namespace lockstep::train {

@@ -2,11 +2,11 @@
 
 #include <optional>
 
-#include "core/allocator.h"
-#include "core/generator.h"
 #include "core/ops/factory.h"
 #include "core/ops/loss.h"
 #include "core/ops/pointwise.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/generator.h"
 #include "nn/layers.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/tiny_run.h"

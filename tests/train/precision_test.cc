@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/allocator.h"
 #include "core/base/parallel.h"
 #include "core/op_counter.h"
+#include "core/tensor/allocator.h"
 #include "tests/train/tiny_run.h"
 #include "train/checkpoint.h"
 

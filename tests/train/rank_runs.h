@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "dist/thread_group.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
-#include "core/generator.h"
 #include "core/ops/factory.h"
+#include "core/tensor/generator.h"
 #include "tests/train/python.h"
 #include "tests/train/tiny_models.h"
 #include "train/hugging_face_folder.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "autograd/hooks.h"
-#include "core/generator.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
+#include "core/tensor/generator.h"
 #include "core/waits.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/forwarding_task.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 #include "train/safetensors.h"

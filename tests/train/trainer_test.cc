@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "core/allocator.h"
 #include "core/base/parallel.h"
+#include "core/tensor/allocator.h"
 #include "tests/train/tiny_run.h"
 
 namespace lockstep::train {

@@ -10,9 +10,9 @@
 #include <tuple>
 #include <vector>
 
-#include "core/allocator.h"
 #include "core/base/error.h"
 #include "core/device_memory.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/allocator.h"
 #include "core/ops/factory.h"
+#include "core/tensor/allocator.h"
 
 namespace lockstep {
 namespace {

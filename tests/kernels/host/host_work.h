@@ -8,7 +8,7 @@
 
 #include "core/dispatcher.h"
 #include "core/queued_kernel.h"
-#include "core/stream.h"
+#include "core/tensor/stream.h"
 #include "kernels/host/host_device.h"
 
 namespace lockstep {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/event.h"
 #include "core/memory/caching_allocator.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
@@ -15,7 +14,8 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
 #include "core/stream_sanitizer.h"
-#include "core/tensor.h"
+#include "core/tensor/event.h"
+#include "core/tensor/tensor.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+
+#include "core/tensor/shape.h"
+#include "core/tensor/tensor.h"
+
+namespace lockstep {
+
+/// One result as a shape rule promises it.
+struct OutputSpec {
+  Dims sizes;
+  DType dtype = DType::kF32;
+  std::optional<Dims> strides;  ///< row-major when absent
+  bool present = true;  ///< false: the result is an undefined tensor (an `output_mask` said so)
+
+  OutputSpec() noexcept {}  // not defaulted: making one must not clear the room for sizes first
+};
+
+/// What a shape rule returns: the results, and the dtype in which the kernel computes.
+struct Outputs {
+  SmallVector<OutputSpec, 3> specs;
+  /// Tensor arguments of another dtype are cast to this before the kernel sees them, and results
+  /// are cast from it to their own dtype. Absent: the kernel takes the arguments as they are.
+  std::optional<DType> compute;
+  /// Which tensor arguments `compute` casts: bit i is the i-th of type Tensor or Tensor?.
+  uint64_t cast_mask = ~uint64_t{0};
+};
+
+/// One result, row-major.
+inline Outputs one(IntList sizes, DType dtype) {
+  Outputs outputs;
+  OutputSpec& spec = outputs.specs.emplace_back();
+  spec.sizes.assign(sizes);
+  spec.dtype = dtype;
+  return outputs;
+}
+
+/// Where a view lies in its base's storage.
+struct ViewSpec {
+  Dims sizes;
+  Dims strides;
+  int64_t offset = 0;          ///< in elements of the result's dtype, from the storage's start
+  std::optional<DType> dtype;  ///< the base's when absent
+
+  ViewSpec() noexcept {}  // as above
+  ViewSpec(Dims sizes, Dims strides, int64_t offset, std::optional<DType> dtype = std::nullopt)
+      : sizes(std::move(sizes)), strides(std::move(strides)), offset(offset), dtype(dtype) {}
+};
+
+}  // namespace lockstep

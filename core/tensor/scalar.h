@@ -1,0 +1,51 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+#include "core/tensor/dtype.h"
+
+namespace lockstep {
+
+/// A number given to an operator: it remembers whether it was a bool, an integer or a float,
+/// because that decides promotion (`int_tensor + 1` stays integral, `int_tensor + 1.5` does not).
+class Scalar {
+ public:
+  Scalar() : Scalar(int64_t{0}) {}
+  template <std::integral T>
+  Scalar(T value) : integer_(value), kind_(std::same_as<T, bool> ? DType::kBool : DType::kI64) {}
+  template <std::floating_point T>
+  Scalar(T value) : real_(value), kind_(DType::kF64) {}
+
+  /// kBool, kI64 or kF64.
+  DType kind() const { return kind_; }
+  bool is_floating() const { return kind_ == DType::kF64; }
+  double to_double() const { return is_floating() ? real_ : static_cast<double>(integer_); }
+  int64_t to_int() const { return is_floating() ? static_cast<int64_t>(real_) : integer_; }
+  bool to_bool() const { return is_floating() ? real_ != 0 : integer_ != 0; }
+  template <class T>
+  T to() const {
+    if constexpr (std::same_as<T, bool>) {
+      return to_bool();
+    } else if constexpr (std::integral<T>) {
+      return static_cast<T>(to_int());
+    } else if constexpr (std::same_as<T, double>) {
+      return to_double();
+    } else {
+      return T(static_cast<float>(to_double()));
+    }
+  }
+  Scalar operator-() const { return is_floating() ? Scalar(-real_) : Scalar(-integer_); }
+
+ private:
+  union {
+    int64_t integer_;
+    double real_;
+  };
+  DType kind_;
+};
+
+std::string to_string(const Scalar& scalar);
+
+}  // namespace lockstep

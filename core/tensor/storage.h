@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "core/base/object_pool.h"
+#include "core/base/ref.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/device.h"
+
+namespace lockstep {
+
+/// The bytes that a tensor and its views share, and the count of their in-place changes.
+///
+/// Reference counting and the version are thread-safe; the bytes are not guarded. A slot of a
+/// larger arena is a storage of its own that keeps the arena alive, so that its version counts
+/// only its own changes.
+class Storage : public RefCounted, public Pooled<Storage> {
+ public:
+  /// Fresh uninitialised memory for use on the device's current stream.
+  Storage(size_t bytes, Device device)
+      : block_(lockstep::allocator(device).allocate(bytes, current_stream(device))),
+        bytes_(bytes),
+        device_(device) {}
+  /// A window of `bytes` bytes that starts `offset` bytes into `parent`. It cannot be resized.
+  Storage(Ref<Storage> parent, size_t offset, size_t bytes)
+      : block_{parent->place(offset), bytes, nullptr, nullptr},
+        bytes_(bytes),
+        device_(parent->device()),
+        parent_(std::move(parent)) {}
+  /// Memory of somebody else's, which stays his. It cannot be resized.
+  Storage(void* borrowed, size_t bytes, Device device)
+      : block_{borrowed, bytes, nullptr, nullptr}, bytes_(bytes), device_(device) {}
+  /// A block that its owner takes back at the end: pinned memory, for one.
+  Storage(const Block& block, Device device)
+      : block_(block), bytes_(block.bytes), device_(device) {}
+  ~Storage() {
+    if (block_.owner != nullptr) block_.owner->free(block_);
+  }
+
+  void* data() const noexcept { return block_.data; }
+  size_t bytes() const noexcept { return bytes_; }
+  Device device() const noexcept { return device_; }
+  const Block& block() const noexcept { return block_; }
+
+  /// Number of in-place changes so far, through any view.
+  uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Says that `stream`, too, uses the memory: it is not reused before what is queued there when
+  /// the last tensor goes (Allocator::record_stream). Nothing to do for the stream it was made on.
+  void record_stream(const Stream& stream) const;
+  /// The same for what is queued there now (Allocator::record_use).
+  void record_use(const Stream& stream) const;
+
+  /// Changes the size, keeping the common prefix. Throws DeviceError on a window of an arena and on
+  /// borrowed memory.
+  void resize(size_t bytes);
+
+ private:
+  /// Null where there is no memory (meta).
+  void* place(size_t offset) const noexcept {
+    return block_.data == nullptr ? nullptr : static_cast<std::byte*>(block_.data) + offset;
+  }
+
+  Block block_;
+  size_t bytes_;
+  Device device_;
+  std::atomic<uint32_t> version_{0};
+  Ref<Storage> parent_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/tensor/device.h"
+
+namespace lockstep {
+
+class Event;
+
+/// A queue of work on a device; work on one stream runs in order, work on two streams in any order
+/// unless an Event says otherwise. A value: copies name the same queue. `cpu` and `meta` have the
+/// one stream 0, on which every call finishes before it returns.
+///
+/// Stream 0 is the device's default stream, an ordinary queue: it waits for no other. Thread-safe.
+struct Stream {
+  Device device;
+  int32_t id = 0;
+
+  /// Blocks until the work queued so far is done. Throws the first error of a kernel that ran on
+  /// the stream since it was last asked, with operator and call site; later work goes on.
+  void synchronize() const;
+  /// Whether the work queued so far is done. Never blocks.
+  bool query() const;
+  /// Later work on this stream starts after what `event` marks. Does not block the caller.
+  void wait_event(const Event& event) const;
+  /// Later work on this stream starts after all that is queued on `other` now.
+  void wait_stream(const Stream& other) const;
+  /// Calls `callback` on a thread of the runtime once the work queued so far is done; later work
+  /// waits for it. It must not throw, wait for the device or queue work.
+  void add_callback(std::function<void()> callback) const;
+  /// 0, or negative for a stream whose work goes first.
+  int priority() const;
+
+  friend bool operator==(const Stream&, const Stream&) = default;
+};
+
+/// "host:0 stream 3".
+std::string to_string(const Stream& stream);
+
+/// Each device has this many pooled streams of each priority.
+inline constexpr int kPoolStreams = 32;
+
+namespace detail {
+inline thread_local constinit std::array<int32_t, kDeviceTypes * kMaxDevices> thread_streams{};
+
+inline int32_t& thread_stream(Device device) noexcept {
+  return thread_streams[static_cast<size_t>(device.type) * kMaxDevices +
+                        static_cast<size_t>(device.index)];
+}
+}  // namespace detail
+
+/// The stream that this thread's next operator on `device` will use.
+inline Stream current_stream(Device device) noexcept {
+  return {device, detail::thread_stream(device)};
+}
+inline Stream default_stream(Device device) noexcept { return {device, 0}; }
+/// Streams are handed out in turn, so that two callers may get the same one after
+/// `kPoolStreams` calls. A negative priority gives one whose work goes first. The default stream on
+/// devices that have only one. Throws DeviceError when there is no such device.
+Stream get_stream_from_pool(Device device, int priority = 0);
+/// A name for a queue that another library made (on cuda, a CUstream); it must outlive its use
+/// here. Throws DeviceError where the device has no such queues.
+Stream external_stream(Device device, void* native);
+/// Waits for all work of the device; throws as Stream::synchronize.
+void synchronize(Device device);
+
+/// A stream of one owner, outside the pool. Not copyable.
+class OwnedStream {
+ public:
+  /// Throws DeviceError when there is no such device or it has no room for another stream.
+  explicit OwnedStream(Device device, int priority = 0);
+  /// Waits for the work queued on it. Using a copy of the Stream afterwards throws DeviceError.
+  ~OwnedStream();
+  OwnedStream(OwnedStream&& other) noexcept;
+  OwnedStream& operator=(OwnedStream&& other) noexcept;
+
+  const Stream& get() const noexcept { return stream_; }
+
+ private:
+  Stream stream_;  // id < 0: moved from
+};
+
+/// While alive, `stream` is this thread's current stream of its device.
+class StreamGuard {
+ public:
+  explicit StreamGuard(const Stream& stream) noexcept
+      : device_(stream.device), saved_(detail::thread_stream(device_)) {
+    detail::thread_stream(device_) = stream.id;
+  }
+  ~StreamGuard() { detail::thread_stream(device_) = saved_; }
+  StreamGuard(const StreamGuard&) = delete;
+  StreamGuard& operator=(const StreamGuard&) = delete;
+
+ private:
+  Device device_;
+  int32_t saved_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,101 @@
+#include "core/tensor/tensor.h"
+
+#include "core/base/check.h"
+
+namespace lockstep {
+
+namespace {
+
+size_t bytes_for(int64_t elements, DType dtype) {
+  int64_t bytes = 0;
+  LS_CHECK(!__builtin_mul_overflow(elements, static_cast<int64_t>(size_of(dtype)), &bytes),
+           OutOfMemoryError, "[empty] {} elements of {} are more bytes than an address can hold.",
+           elements, to_string(dtype));
+  return static_cast<size_t>(bytes);
+}
+
+}  // namespace
+
+TensorImpl::TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t)
+    : storage(std::move(s)),
+      sizes(std::move(sz)),
+      strides(std::move(st)),
+      offset(off),
+      dtype(t),
+      keys(backend_key(storage->device().type)) {
+  refresh();
+}
+
+TensorImpl::TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t)
+    : storage(std::move(s)),
+      sizes(to_dims(sz)),
+      strides(contiguous_strides(sz)),
+      numel(count),
+      dtype(t),
+      inference(detail::inference_mode),
+      keys(backend_key(storage->device().type)) {}
+
+void TensorImpl::refresh() {
+  int64_t count = 1;
+  bool rows = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    rows = rows && (sizes[i] == 1 || strides[i] == count);
+    count *= sizes[i];
+  }
+  numel = count;
+  contiguous = rows || count == 0;
+}
+
+void Tensor::throw_undefined() {
+  throw DispatchError(
+      "[tensor] an undefined tensor was used: expected one with elements, got a default-made "
+      "Tensor. Assign it first.");
+}
+
+void Tensor::throw_wrong_dtype(DType wanted) const {
+  throw DTypeError(fmt::format("[data] element type differs: expected {}, got {}. Use to(dtype).",
+                               to_string(wanted), to_string(dtype())));
+}
+
+Tensor empty_tensor(IntList sizes, DType dtype, Device device) {
+  const int64_t count = count_elements(sizes);
+  return Tensor(make_ref<TensorImpl>(make_ref<Storage>(bytes_for(count, dtype), device), sizes,
+                                     count, dtype));
+}
+
+Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
+  int64_t reach = count_elements(sizes) == 0 ? 0 : 1;
+  for (size_t i = 0; reach != 0 && i < sizes.size(); ++i) reach += (sizes[i] - 1) * strides[i];
+  const size_t bytes = bytes_for(reach, dtype);
+  Ref<TensorImpl> impl =
+      make_ref<TensorImpl>(make_ref<Storage>(bytes, device), sizes, strides, 0, dtype);
+  impl->inference = detail::inference_mode;
+  return Tensor(std::move(impl));
+}
+
+Tensor alias_tensor(const Tensor& of, IntList sizes, IntList strides, int64_t offset, DType dtype,
+                    bool relate, ViewOrigin origin) {
+  return alias_moved(of, to_dims(sizes), to_dims(strides), offset, dtype, relate, origin);
+}
+
+Tensor alias_moved(const Tensor& of, Dims&& sizes, Dims&& strides, int64_t offset, DType dtype,
+                   bool relate, ViewOrigin origin) {
+  const TensorImpl& source = *of.impl();
+  Ref<TensorImpl> impl =
+      make_ref<TensorImpl>(source.storage, std::move(sizes), std::move(strides), offset, dtype);
+  impl->inference = source.inference;
+  if (relate && !source.inference) {
+    impl->base = source.base ? source.base : Ref<TensorImpl>::share(of.impl());
+    // A view of a view keeps the stricter rule of the two.
+    impl->view_origin = origin == ViewOrigin::kRecorded ? source.view_origin : origin;
+  }
+  return Tensor(std::move(impl));
+}
+
+std::string to_string(const Tensor& tensor) {
+  if (!tensor.defined()) return "undefined tensor";
+  return fmt::format("{}{} on {}", to_string(tensor.dtype()), tensor.shape(),
+                     to_string(tensor.device()));
+}
+
+}  // namespace lockstep

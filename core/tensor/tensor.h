@@ -1,0 +1,274 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/object_pool.h"
+#include "core/base/ref.h"
+#include "core/tensor/dispatch_key.h"
+#include "core/tensor/options.h"
+#include "core/tensor/scalar.h"
+#include "core/tensor/shape.h"
+#include "core/tensor/storage.h"
+
+namespace lockstep {
+
+class Tensor;
+class Node;
+class HookHandle;
+struct TensorImpl;
+
+/// How a view came to be; it decides whether it may be changed in place while autograd records.
+enum class ViewOrigin : uint8_t { kRecorded, kNoGrad, kMultiOutput };
+
+namespace detail {
+/// Set by InferenceModeGuard (autograd/grad_mode.h).
+inline thread_local constinit bool inference_mode = false;
+}  // namespace detail
+
+/// Where autograd keeps what belongs to a tensor; defined in autograd/.
+struct AutogradMeta {
+  virtual ~AutogradMeta() = default;
+};
+/// What stands behind a tensor that is one sample of many to the function that vmap runs; defined
+/// in autograd/.
+struct BatchMeta {
+  virtual ~BatchMeta() = default;
+};
+
+/// What a Tensor points to. One object: geometry, storage, keys, autograd metadata.
+struct TensorImpl : RefCounted, Pooled<TensorImpl> {
+  TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t)
+      : TensorImpl(std::move(s), to_dims(sz), to_dims(st), off, t) {}
+  TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t);
+  /// Row-major from the storage's start; `count` is the product of the sizes.
+  TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t);
+
+  Ref<Storage> storage;
+  Dims sizes;
+  Dims strides;        ///< in elements
+  int64_t offset = 0;  ///< in elements of `dtype`
+  int64_t numel = 0;
+  DType dtype;
+  bool contiguous = true;
+  bool inference = false;  ///< made in inference mode, or a view of such a tensor
+  ViewOrigin view_origin = ViewOrigin::kRecorded;
+  KeySet keys;
+  Ref<TensorImpl> base;  ///< the tensor this is a view of, never itself a view; empty otherwise
+  std::unique_ptr<AutogradMeta> autograd;
+  std::unique_ptr<BatchMeta> batch;  ///< set together with Key::kVmap
+
+  /// Address of the first element; null where there is no memory (meta, no elements).
+  void* data() const noexcept {
+    std::byte* start = static_cast<std::byte*>(storage->data());
+    return start == nullptr ? nullptr : start + offset * static_cast<int64_t>(size_of(dtype));
+  }
+  /// Recomputes `numel` and `contiguous` after sizes or strides changed.
+  void refresh();
+};
+
+/// An n-dimensional array: a reference to a TensorImpl. Copies share elements and metadata, so a
+/// const Tensor's elements can be written. A default-made Tensor is undefined: only `defined()`
+/// and assignment may be used on it, everything else throws.
+///
+/// Reference counts are thread-safe; everything else is as safe as a plain object.
+class Tensor {
+ public:
+  Tensor() noexcept = default;
+  explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
+
+  bool defined() const noexcept { return static_cast<bool>(impl_); }
+  TensorImpl* impl() const noexcept { return impl_.get(); }
+  bool is_same(const Tensor& other) const noexcept { return impl_ == other.impl_; }
+
+  // Geometry.
+  int64_t dim() const { return static_cast<int64_t>(checked().sizes.size()); }
+  IntList sizes() const { return checked().sizes; }
+  IntList strides() const { return checked().strides; }
+  /// Size of one dimension; -1 is the last.
+  int64_t size(int64_t dim) const { return sizes()[wrap_dim("size", dim, this->dim())]; }
+  int64_t stride(int64_t dim) const { return strides()[wrap_dim("stride", dim, this->dim())]; }
+  int64_t numel() const { return checked().numel; }
+  int64_t storage_offset() const { return checked().offset; }
+  bool is_contiguous() const { return checked().contiguous; }
+  std::string shape() const { return to_string(sizes()); }
+
+  // What it holds and where.
+  DType dtype() const { return checked().dtype; }
+  Device device() const { return checked().storage->device(); }
+  TensorOptions options() const { return {dtype(), device()}; }
+  KeySet key_set() const { return checked().keys; }
+  const Ref<Storage>& storage() const { return checked().storage; }
+  size_t nbytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
+  void* data() const { return checked().data(); }
+  /// Address of the first element. Throws DTypeError when T is not the element type.
+  template <class T>
+  T* data() const {
+    require_dtype(dtype_of<T>);
+    return static_cast<T*>(checked().data());
+  }
+  /// Count of in-place changes to the storage, through any view.
+  uint32_t version() const { return storage()->version(); }
+  /// Made in inference mode: outside it, it can be neither changed nor saved for a backward. Its
+  /// views do not know that they are views.
+  bool is_inference() const { return checked().inference; }
+  bool is_view() const { return static_cast<bool>(checked().base); }
+  /// The tensor this is a view of; undefined when it is not a view.
+  Tensor base() const { return Tensor(checked().base); }
+
+  /// Says that work on `stream` uses this tensor's memory, which was allocated for another stream:
+  /// it is not reused before what is queued there when the last tensor over it goes.
+  void record_stream(const Stream& stream) const { storage()->record_stream(stream); }
+  /// The same for what is queued on `stream` now, and no later: the memory can be reused sooner.
+  void record_use(const Stream& stream) const { storage()->record_use(stream); }
+
+  // Autograd; defined in autograd/tensor_methods.cc.
+  bool requires_grad() const { return checked().keys.has(Key::kAutograd); }
+  /// Marks a leaf. Throws AutogradError on a non-leaf (when false) and on integer tensors.
+  const Tensor& set_requires_grad(bool requires_grad = true) const;
+  bool is_leaf() const;
+  /// The accumulated gradient of a leaf; undefined before the first backward.
+  const Tensor& grad() const;
+  void set_grad(const Tensor& grad) const;
+  /// The node that computed this tensor, or null for a leaf.
+  Node* grad_fn() const;
+  /// Keeps the gradient of a computed tensor in its `grad`, too; nothing new for a leaf.
+  /// Throws AutogradError unless it requires grad.
+  void retain_grad() const;
+  bool retains_grad() const;
+  /// Calls `hook` with this tensor's gradient whenever one is complete; a defined result takes its
+  /// place. See autograd/hooks.h.
+  HookHandle register_hook(std::function<Tensor(const Tensor& grad)> hook) const;
+  /// Adds d(this)/d(leaf), weighted by `gradient`, into the grad of every leaf below.
+  /// `gradient` may be left out for a tensor of one element.
+  void backward(const Tensor& gradient = {}, bool retain_graph = false,
+                bool create_graph = false) const;
+
+  // Operators as methods; each is documented and defined in its block under core/ops/.
+  Tensor add(const Tensor& other, const Scalar& alpha = 1) const;
+  Tensor sub(const Tensor& other, const Scalar& alpha = 1) const;
+  Tensor mul(const Tensor& other) const;
+  Tensor div(const Tensor& other) const;
+  const Tensor& add_(const Tensor& other, const Scalar& alpha = 1) const;
+  const Tensor& sub_(const Tensor& other, const Scalar& alpha = 1) const;
+  const Tensor& mul_(const Tensor& other) const;
+  const Tensor& div_(const Tensor& other) const;
+  Tensor neg() const;
+  Tensor exp() const;
+  Tensor log() const;
+  Tensor sqrt() const;
+  Tensor tanh() const;
+  Tensor relu() const;
+  Tensor matmul(const Tensor& other) const;
+  Tensor mm(const Tensor& mat2) const;
+  Tensor sum() const;
+  Tensor sum(IntList dims, bool keepdim = false) const;
+  Tensor mean() const;
+  Tensor mean(IntList dims, bool keepdim = false) const;
+  Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
+  Tensor view(IntList sizes) const;
+  Tensor view(DType dtype) const;
+  Tensor reshape(IntList sizes) const;
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor permute(IntList dims) const;
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor t() const;
+  Tensor expand(IntList sizes) const;
+  Tensor select(int64_t dim, int64_t index) const;
+  Tensor slice(int64_t dim, std::optional<int64_t> start = std::nullopt,
+               std::optional<int64_t> end = std::nullopt, int64_t step = 1) const;
+  std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor as_strided(IntList sizes, IntList strides,
+                    std::optional<int64_t> storage_offset = std::nullopt) const;
+  Tensor contiguous() const;
+  Tensor clone() const;
+  Tensor detach() const;
+  Tensor to(DType dtype) const;
+  Tensor to(Device device) const;
+  const Tensor& copy_(const Tensor& source) const;
+  const Tensor& fill_(const Scalar& value) const;
+  const Tensor& zero_() const;
+  /// The only element as T. Throws ShapeError unless there is exactly one.
+  template <class T>
+  T item() const {
+    return item_scalar().to<T>();
+  }
+  Scalar item_scalar() const;
+
+ private:
+  TensorImpl& checked() const {
+    if (!impl_) [[unlikely]] {
+      throw_undefined();
+    }
+    return *impl_;
+  }
+  [[noreturn]] static void throw_undefined();
+  void require_dtype(DType wanted) const {
+    if (checked().dtype != wanted) [[unlikely]] {
+      throw_wrong_dtype(wanted);
+    }
+  }
+  [[noreturn]] void throw_wrong_dtype(DType wanted) const;
+
+  Ref<TensorImpl> impl_;
+};
+
+/// A borrowed list of tensors, the type of every `Tensor[]` argument.
+class TensorList : public std::span<const Tensor> {
+ public:
+  using std::span<const Tensor>::span;
+  TensorList(std::span<const Tensor> s) : span(s) {}
+  TensorList(const std::vector<Tensor>& v) : span(v.data(), v.size()) {}
+  TensorList(std::initializer_list<Tensor> l) : span(l.begin(), l.size()) {}
+};
+/// The type of a `Tensor(a!)[]` argument: the operator writes into these.
+class MutableTensorList : public TensorList {
+ public:
+  using TensorList::TensorList;
+};
+
+/// The type of a `Tensor?[]` argument: some of these may be undefined, which means absent.
+class OptionalTensorList : public TensorList {
+ public:
+  using TensorList::TensorList;
+};
+
+/// The type of a `Tensor?` argument: a borrowed tensor or nothing. What it was made from must
+/// outlive the call.
+class OptionalTensor {
+ public:
+  OptionalTensor() noexcept = default;
+  OptionalTensor(std::nullopt_t) noexcept {}
+  OptionalTensor(const Tensor& tensor) noexcept : tensor_(tensor.defined() ? &tensor : nullptr) {}
+
+  bool has_value() const noexcept { return tensor_ != nullptr; }
+  explicit operator bool() const noexcept { return has_value(); }
+  const Tensor& operator*() const noexcept { return *tensor_; }
+  const Tensor* operator->() const noexcept { return tensor_; }
+  /// The tensor, or an undefined one.
+  Tensor value_or_undefined() const { return tensor_ != nullptr ? *tensor_ : Tensor(); }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+};
+
+/// Uninitialised memory, contiguous, without going through the dispatcher: for kernels and rules.
+Tensor empty_tensor(IntList sizes, DType dtype, Device device = kCPU);
+/// The same with explicit strides, which must be dense (checked only in size).
+Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device = kCPU);
+/// A second Tensor over the same storage. `base` and origin are recorded when `relate` is true.
+Tensor alias_tensor(const Tensor& of, IntList sizes, IntList strides, int64_t offset, DType dtype,
+                    bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
+/// The same, taking the lists over.
+Tensor alias_moved(const Tensor& of, Dims&& sizes, Dims&& strides, int64_t offset, DType dtype,
+                   bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
+
+/// "float32[2, 3] on cpu"
+std::string to_string(const Tensor& tensor);
+
+}  // namespace lockstep
