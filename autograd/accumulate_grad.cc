@@ -4,7 +4,7 @@
 #include "autograd/meta.h"
 #include "autograd/ownership.h"
 #include "core/base/check.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 
 namespace lockstep {
 

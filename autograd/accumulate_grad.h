@@ -37,9 +37,9 @@ class AccumulateGrad final : public Node {
 /// Makes `destination` the place where the gradient of `leaf` ends, a slot of a communication arena
 /// say; undefined undoes it. While the leaf has no gradient, a backward offers the place to the
 /// derivative that computes it (`VjpContext::destination`) when that is the leaf's only
-/// contribution, and copies the gradient into it otherwise (counted, core/copies.h). Afterwards
-/// `leaf.grad()` is `destination`, and later gradients are added there.
-/// Throws AutogradError unless leaf is a leaf that requires grad, and ShapeError, DTypeError or
+/// contribution, and copies the gradient into it otherwise (counted, core/device/copies.h).
+/// Afterwards `leaf.grad()` is `destination`, and later gradients are added there. Throws
+/// AutogradError unless leaf is a leaf that requires grad, and ShapeError, DTypeError or
 /// DeviceError when the destination does not match it.
 void set_grad_destination(const Tensor& leaf, const Tensor& destination);
 

@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
 #include "core/base/spin_lock.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/cpu_memory.h"
 #include "core/memory/null_memory.h"

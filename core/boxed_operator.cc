@@ -1,7 +1,7 @@
 #include "core/boxed_operator.h"
 
 #include "core/base/check.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 
 namespace lockstep {
 

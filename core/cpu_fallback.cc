@@ -5,11 +5,11 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
-#include "core/copies.h"
-#include "core/device_runtime.h"
+#include "core/device/copies.h"
+#include "core/device/device_runtime.h"
+#include "core/device/transfer.h"
+#include "core/device/waits.h"
 #include "core/structured.h"
-#include "core/transfer.h"
-#include "core/waits.h"
 
 namespace lockstep {
 

@@ -14,10 +14,11 @@ namespace lockstep {
 ///
 /// In-place and out= forms write into the tensors of the call, also where they are views of each
 /// other. Results are on the device that the call names, else on its tensors'. Every copy is
-/// counted as hidden (core/copies.h). Memory moves with transfer_bytes (core/transfer.h). On the
-/// host device, whose memory the cpu can use, nothing but results is copied: it waits for the
-/// current stream (core/waits.h) and works in place. Throws DeviceError when the tensors of the
-/// call are on different devices, and whatever the operator throws on the cpu.
+/// counted as hidden (core/device/copies.h). Memory moves with transfer_bytes
+/// (core/device/transfer.h). On the host device, whose memory the cpu can use, nothing but results
+/// is copied: it waits for the current stream (core/device/waits.h) and works in place. Throws
+/// DeviceError when the tensors of the call are on different devices, and whatever the operator
+/// throws on the cpu.
 void cpu_fallback(const Operator& op, KeySet keys, Stack& stack);
 
 /// Makes `cpu_fallback` run every operator that the backend at `key` has no kernel for, until the

@@ -1,8 +1,8 @@
 #include "core/pinned.h"
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
-#include "core/memory/pinned_allocator.h"
+#include "core/device/device_runtime.h"
+#include "core/device/pinned_allocator.h"
 #include "core/ops/copy.h"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 
 #include "core/base/check.h"
 #include "core/cuda/launch.h"
-#include "core/device_runtime.h"
-#include "core/kernel_scope.h"
+#include "core/device/device_runtime.h"
+#include "core/device/kernel_scope.h"
 #include "core/plugin_call.h"
 
 namespace lockstep {

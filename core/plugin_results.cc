@@ -2,8 +2,8 @@
 
 #include "core/base/check.h"
 #include "core/call_op.h"
+#include "core/device/transfer.h"
 #include "core/plugin_call.h"
-#include "core/transfer.h"
 
 namespace lockstep {
 

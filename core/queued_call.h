@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/queued_kernel.h"
 #include "core/operator.h"
 #include "core/packed_kernel.h"
-#include "core/queued_kernel.h"
 #include "core/tensor/shape.h"
 
 namespace lockstep {

@@ -4,9 +4,9 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
+#include "core/device/transfer.h"
 #include "core/dispatcher.h"
-#include "core/transfer.h"
 
 namespace lockstep::structured {
 

@@ -7,9 +7,9 @@
 
 #include "core/adapters.h"
 #include "core/base/current_scope.h"
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/queued_call.h"
-#include "core/stream_sanitizer.h"
 
 namespace lockstep {
 

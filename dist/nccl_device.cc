@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 
 namespace lockstep::dist {
 namespace {

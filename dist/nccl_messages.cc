@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/factory.h"
 #include "dist/nccl_calls.h"
 

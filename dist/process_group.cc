@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/factory.h"
 #include "dist/leaf_tree.h"
 #include "dist/operation.h"

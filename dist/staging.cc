@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
+#include "core/device/transfer.h"
 #include "core/pinned.h"
 #include "core/tensor/event.h"
-#include "core/transfer.h"
 #include "dist/leaf_tree.h"
 
 namespace lockstep::dist {

@@ -12,9 +12,9 @@
 
 #include "core/base/check.h"
 #include "core/base/hash_words.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/ops/factory.h"
-#include "core/stream_sanitizer.h"
 #include "dist/leaf_tree.h"
 #include "dist/rank_list.h"
 #include "dist/staging.h"

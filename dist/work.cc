@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "core/device_runtime.h"
-#include "core/stream_sanitizer.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

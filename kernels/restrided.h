@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/tensor/kernel_arguments.h"
 #include "core/tensor/shape.h"
 

@@ -7,7 +7,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/json_line.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/norm.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/json_line.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/attention.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

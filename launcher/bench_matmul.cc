@@ -9,7 +9,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/json_line.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/matmul.h"
 #include "core/ops/random.h"
 #include "launcher/call_time.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json_line.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/tensor/event.h"

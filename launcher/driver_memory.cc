@@ -1,6 +1,6 @@
 #include "launcher/driver_memory.h"
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/memory/cpu_memory.h"
 
 namespace lockstep::launcher {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/tensor/device.h"
 
 namespace lockstep::launcher {

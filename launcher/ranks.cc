@@ -13,7 +13,7 @@
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "dist/agreement.h"
 #include "dist/core_budget.h"
 #include "dist/mpi_group.h"

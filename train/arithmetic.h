@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 #include "dist/process_group.h"
 
 namespace lockstep::train {

@@ -2,7 +2,7 @@
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/arithmetic_facts.h"
 #include "core/base/content_hash.h"
+#include "core/device/arithmetic_facts.h"
 #include "core/tensor/generator.h"
 #include "train/tensor_file.h"
 #include "train/trainer.h"

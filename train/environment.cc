@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 #include "train/machine.h"
 
 namespace lockstep::train {

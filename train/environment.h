@@ -20,9 +20,9 @@ struct EnvironmentFacts {
 };
 
 /// The contents of a run's environment.json: one JSON object with version, commit, compiler, cpu,
-/// isa, arithmetic (core/arithmetic_facts.h), cores and memory allowed, threads, host, os, kernel,
-/// start time (local, with offset), working directory, command line and library versions. What the
-/// system does not tell is null.
+/// isa, arithmetic (core/device/arithmetic_facts.h), cores and memory allowed, threads, host, os,
+/// kernel, start time (local, with offset), working directory, command line and library versions.
+/// What the system does not tell is null.
 std::string environment_json(const EnvironmentFacts& facts);
 
 /// The commit checked out in the git working tree that contains `folder`; nothing if there is none.

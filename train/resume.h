@@ -24,7 +24,7 @@ struct Resumption {
 /// Restores `trainer` from the newest checkpoint in `folder` that is whole. Newer ones that are
 /// damaged are renamed to step-%08d.damaged, so that training can write their steps again.
 /// With reproducibility BITWISE a checkpoint is refused, by CheckpointError, whose writer computed
-/// otherwise (core/arithmetic_facts.h); else that is a note.
+/// otherwise (core/device/arithmetic_facts.h); else that is a note.
 /// Throws CheckpointError naming every damage if there are complete checkpoints and none is whole,
 /// or if the one chosen does not fit the trainer.
 Resumption resume(Trainer& trainer, const std::filesystem::path& folder,

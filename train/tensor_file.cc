@@ -5,9 +5,9 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/device/transfer.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
-#include "core/transfer.h"
 
 namespace lockstep::train {
 

@@ -9,7 +9,7 @@
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
 #include "core/base/parallel.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/ops/optimizer.h"
 #include "core/ops/pointwise.h"

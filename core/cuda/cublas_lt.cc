@@ -1,7 +1,7 @@
 #include "core/cuda/cublas_lt.h"
 
-#include "core/arithmetic_facts.h"
 #include "core/base/check.h"
+#include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cuda {
 

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/arithmetic_facts.h"
 #include "core/base/check.h"
+#include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cuda {
 

@@ -9,7 +9,7 @@
 
 #include "core/cuda/fault.h"
 #include "core/cuda/fault_kind.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/tensor/device.h"
 
 namespace lockstep::cuda {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/capture_scope.h"
 #include "core/cuda/runtime.h"
-#include "core/stream_sanitizer.h"
+#include "core/device/capture_scope.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/tensor/event.h"
 
 namespace lockstep {

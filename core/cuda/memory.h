@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/cuda/context.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace lockstep::cuda {
 

@@ -4,14 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/arithmetic_facts.h"
 #include "core/base/check.h"
-#include "core/capture_scope.h"
 #include "core/cuda/error.h"
 #include "core/cuda/events.h"
 #include "core/cuda/memory.h"
 #include "core/cuda/modules.h"
 #include "core/cuda/streams.h"
+#include "core/device/arithmetic_facts.h"
+#include "core/device/capture_scope.h"
 
 namespace lockstep::cuda {
 

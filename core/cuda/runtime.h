@@ -10,7 +10,7 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/faults.h"
 #include "core/cuda/launch.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 
 namespace lockstep::cuda {
 

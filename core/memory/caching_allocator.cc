@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
+#include "core/device/waits.h"
 #include "core/memory/allocator_state.h"
 #include "core/operator.h"
-#include "core/stream_sanitizer.h"
-#include "core/waits.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/memory/options.h"
 #include "core/memory/snapshot.h"
 #include "core/memory/stats.h"

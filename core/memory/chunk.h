@@ -12,7 +12,7 @@
 #include "core/base/call_stack.h"
 #include "core/base/phase.h"
 #include "core/base/spin_lock.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/memory/plan.h"
 #include "core/tensor/event.h"
 

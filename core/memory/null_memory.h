@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace lockstep {
 

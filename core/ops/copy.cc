@@ -2,14 +2,14 @@
 
 #include "core/base/check.h"
 #include "core/batching.h"
-#include "core/copies.h"
-#include "core/device_runtime.h"
+#include "core/device/copies.h"
+#include "core/device/device_runtime.h"
+#include "core/device/transfer.h"
 #include "core/dispatch_trace.h"
 #include "core/library.h"
 #include "core/ops/copy_rules.h"
 #include "core/ops/factory.h"
 #include "core/tensor/memory_format.h"
-#include "core/transfer.h"
 
 namespace lockstep {
 

@@ -19,7 +19,7 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std
 /// Writes self's elements into `out`, which gets self's shape when it has another and is no view.
 /// The out= forms of composite operators end with it.
 const Tensor& clone_out(const Tensor& out, const Tensor& self);
-/// self when it already has the format, else a copy, counted as hidden (core/copies.h).
+/// self when it already has the format, else a copy, counted as hidden (core/device/copies.h).
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format = MemoryFormat::kContiguous);
 /// self with another dtype or on another device: self itself when nothing changes, else a copy.
 ///

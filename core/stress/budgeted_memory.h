@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace lockstep {
 

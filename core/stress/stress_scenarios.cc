@@ -7,11 +7,11 @@
 #include <random>
 
 #include "core/base/check.h"
+#include "core/device/waits.h"
 #include "core/memory/caching_allocator.h"
 #include "core/stress/budgeted_memory.h"
 #include "core/stress/stress_work.h"
 #include "core/tensor/event.h"
-#include "core/waits.h"
 
 namespace lockstep {
 

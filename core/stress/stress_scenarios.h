@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/memory/options.h"
 #include "core/tensor/stream.h"
 

@@ -9,9 +9,9 @@
 
 #include "core/base/check.h"
 #include "core/base/mix_bits.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/queued_kernel.h"
 #include "core/dispatcher.h"
-#include "core/queued_kernel.h"
 
 namespace lockstep {
 

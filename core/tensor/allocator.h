@@ -60,7 +60,8 @@ class Allocator {
 };
 
 /// The allocator of a device: that of its type, or the one over its runtime's memory
-/// (core/device_runtime.h), made when first asked for. Throws DeviceError when there is neither.
+/// (core/device/device_runtime.h), made when first asked for. Throws DeviceError when there is
+/// neither.
 Allocator& allocator(Device device);
 /// Tells the allocator of the stream's device, where there is one by now, that it is destroyed.
 void announce_destroyed(const Stream& stream) noexcept;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/transfer.h"
+#include "core/device/transfer.h"
 
 namespace lockstep {
 

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/arithmetic_facts.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
+#include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cpu::onednn {
 

@@ -1,7 +1,7 @@
 // Compiled in place of onednn.cc and onednn_conv.cc where oneDNN is not found or not wanted: loops
 // of ours compute instead. Their sums have another order, so their bits are others.
 
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 #include "kernels/cpu/gemm_loop.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/onednn_conv.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cpu {
 

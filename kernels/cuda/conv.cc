@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 #include "core/library.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/conv_problem.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/library.h"
 #include "kernels/cuda/copy_tiles.h"
 #include "kernels/cuda/copy_units.h"

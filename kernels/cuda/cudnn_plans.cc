@@ -7,7 +7,7 @@
 
 #include "core/base/environment_flag.h"
 #include "core/cuda/runtime.h"
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 
 namespace lockstep::cuda {
 

@@ -1,8 +1,8 @@
 #include <cstddef>
 
 #include "core/base/check.h"
+#include "core/device/transfer.h"
 #include "core/library.h"
-#include "core/transfer.h"
 
 namespace lockstep::cuda {
 

@@ -1,6 +1,6 @@
 #include "kernels/cuda/index_read.h"
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/library.h"
 #include "kernels/cuda/grouping.h"
 #include "kernels/cuda/index_read.fatbin.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/launch.h"
 
 #include "core/cuda/runtime.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 
 namespace lockstep::cuda {
 

@@ -6,7 +6,7 @@
 #include "core/cuda/fault.h"
 #include "core/cuda/fault_kind.h"
 #include "core/cuda/launch.h"
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 
 namespace lockstep::cuda {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/device/transfer.h"
 #include "core/library.h"
 #include "core/ops/promotion.h"
-#include "core/transfer.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/indexed_tensor.h"

@@ -1,8 +1,8 @@
 #include "kernels/cuda/matmul.h"
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
-#include "core/kernel_scope.h"
+#include "core/device/device_runtime.h"
+#include "core/device/kernel_scope.h"
 #include "core/library.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

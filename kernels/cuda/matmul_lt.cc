@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
 #include "core/cuda/runtime.h"
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/matmul_lt_plan.h"
 #include "kernels/cuda/workspace.h"

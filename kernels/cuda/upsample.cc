@@ -1,6 +1,6 @@
 #include "kernels/cuda/upsample.h"
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/library.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

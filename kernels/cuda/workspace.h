@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep::cuda {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace lockstep::host {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_memory.h"
 #include "kernels/host/host_stream.h"

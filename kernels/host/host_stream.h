@@ -13,7 +13,7 @@
 #include "core/base/call_stack.h"
 #include "core/base/ref.h"
 #include "core/base/spin_lock.h"
-#include "core/queued_kernel.h"
+#include "core/device/queued_kernel.h"
 #include "core/tensor/stream.h"
 #include "kernels/host/kernel_gate.h"
 

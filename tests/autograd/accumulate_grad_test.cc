@@ -7,7 +7,7 @@
 
 #include "autograd/autograd.h"
 #include "core/base/error.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

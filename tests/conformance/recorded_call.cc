@@ -1,7 +1,7 @@
 #include "tests/conformance/recorded_call.h"
 
+#include "core/device/transfer.h"
 #include "core/tensor/generator.h"
-#include "core/transfer.h"
 #include "tests/conformance/elements.h"
 
 namespace lockstep::conformance {

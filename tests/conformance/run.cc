@@ -6,7 +6,7 @@
 #include "autograd/autograd.h"
 #include "core/base/check.h"
 #include "core/cpu_fallback.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/dispatcher.h"
 #include "tests/conformance/agreement.h"
 #include "tests/conformance/call_arguments.h"

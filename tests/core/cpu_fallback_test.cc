@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/autograd.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"

@@ -7,7 +7,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/node.h"
 #include "core/call_op.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/mode.h"
 #include "core/observer.h"
 #include "core/ops/factory.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/pointwise.h"
 #include "kernels/cuda/batch_norm.h"
 #include "tests/cuda/agreement.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/shape.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "core/arithmetic_facts.h"
 #include "core/base/error.h"
 #include "core/cuda/runtime.h"
+#include "core/device/arithmetic_facts.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/emulation/device.h"
 #include "tests/emulation/fake_driver.h"

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/matmul.h"
 #include "kernels/cuda/matmul_lt.h"
 #include "tests/cuda/agreement.h"

@@ -5,12 +5,12 @@
 
 #include "autograd/autograd.h"
 #include "core/call_op.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/random.h"
 #include "core/plugin.h"
-#include "core/stream_sanitizer.h"
 #include "core/tensor/event.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/random.h"
 #include "kernels/cuda/matmul.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "kernels/pool_axis.h"

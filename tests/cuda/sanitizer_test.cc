@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/device/stream_sanitizer.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
-#include "core/stream_sanitizer.h"
 #include "core/tensor/event.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/cuda/pattern.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/memory/caching_allocator.h"
 #include "core/tensor/event.h"
 

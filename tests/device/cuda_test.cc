@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/cuda/availability.h"
 #include "core/cuda/pattern.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/tensor/event.h"
 #include "tests/core/expect_error.h"
 #include "tests/device/block_stress.h"

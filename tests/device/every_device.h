@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/cuda/availability.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 
 namespace lockstep {
 

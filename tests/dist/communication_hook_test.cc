@@ -17,7 +17,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
-#include "core/stream_sanitizer.h"
+#include "core/device/stream_sanitizer.h"
 #include "dist/ddp.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/known_gradients.h"

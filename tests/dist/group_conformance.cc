@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/factory.h"
 #include "core/ops/view.h"
 #include "dist/leaf_tree.h"

@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/ops/factory.h"
 #include "core/ops/view.h"
-#include "core/stream_sanitizer.h"
 #include "core/tensor/stream.h"
 #include "dist/leaf_tree.h"
 #include "tests/core/base/child_process.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/device/stream_sanitizer.h"
 #include "core/ops/matmul.h"
-#include "core/stream_sanitizer.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/known_gradients.h"
 #include "tests/dist/on_ranks.h"

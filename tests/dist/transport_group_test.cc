@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
-#include "core/stream_sanitizer.h"
 #include "core/tensor/stream.h"
 #include "tests/dist/on_ranks.h"
 

@@ -8,7 +8,7 @@
 #include "autograd/autograd.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"

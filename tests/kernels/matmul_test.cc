@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "core/base/error.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/call_op.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"

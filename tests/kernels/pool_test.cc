@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "autograd/autograd.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "autograd/autograd.h"
-#include "core/copies.h"
+#include "core/device/copies.h"
 #include "core/dispatcher.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 #include "tests/launcher/faulty_job.h"
 
 namespace lockstep::launcher {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/transfer.h"
+#include "core/device/transfer.h"
 #include "tests/ops/operator_forms.h"
 
 namespace lockstep {

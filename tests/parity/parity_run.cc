@@ -18,7 +18,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "dist/thread_group.h"
 #include "nn/language_model.h"
 #include "train/language_task.h"

@@ -8,9 +8,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/device/waits.h"
 #include "core/ops/copy.h"
 #include "core/tensor/allocator.h"
-#include "core/waits.h"
 #include "tests/device/every_device.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/tiny_run.h"

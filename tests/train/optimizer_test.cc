@@ -6,7 +6,7 @@
 #include <future>
 #include <memory>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "autograd/hooks.h"
+#include "core/device/waits.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/tensor/generator.h"
-#include "core/waits.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/cuda/runtime.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "tests/emulation/fake_driver.h"
 
 namespace lockstep::cuda {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/device/waits.h"
 #include "core/memory/caching_allocator.h"
-#include "core/waits.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/memory/fake_runtime.h"
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace lockstep {
 

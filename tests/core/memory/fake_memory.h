@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 
 namespace lockstep {
 

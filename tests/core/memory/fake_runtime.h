@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/memory/cpu_memory.h"
 
 namespace lockstep {

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/cpu_memory.h"
-#include "core/stream_sanitizer.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {

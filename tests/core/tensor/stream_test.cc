@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/waits.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/event.h"
-#include "core/waits.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

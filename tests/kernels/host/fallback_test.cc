@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "core/copies.h"
+#include "core/device/copies.h"
+#include "core/device/waits.h"
 #include "core/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
@@ -11,7 +12,6 @@
 #include "core/ops/reduce.h"
 #include "core/ops/sort.h"
 #include "core/ops/view.h"
-#include "core/waits.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

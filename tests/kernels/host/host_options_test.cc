@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

@@ -11,7 +11,7 @@
 #include "core/base/current_scope.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/tensor/event.h"
 #include "core/tensor/generator.h"
 #include "kernels/host/kernel_gate.h"

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/device/queued_kernel.h"
 #include "core/dispatcher.h"
-#include "core/queued_kernel.h"
 #include "core/tensor/stream.h"
 #include "kernels/host/host_device.h"
 

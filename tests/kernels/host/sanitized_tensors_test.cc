@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "core/device/stream_sanitizer.h"
 #include "core/memory/caching_allocator.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
-#include "core/stream_sanitizer.h"
 #include "core/tensor/event.h"
 #include "core/tensor/tensor.h"
 #include "tests/core/expect_error.h"

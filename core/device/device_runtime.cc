@@ -1,4 +1,4 @@
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 
 #include <array>
 #include <atomic>
@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/cuda/availability.h"
-#include "core/stream_sanitizer.h"
+#include "core/device/stream_sanitizer.h"
 
 namespace lockstep {
 

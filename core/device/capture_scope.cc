@@ -1,4 +1,4 @@
-#include "core/capture_scope.h"
+#include "core/device/capture_scope.h"
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"

@@ -1,4 +1,4 @@
-#include "core/stream_sanitizer.h"
+#include "core/device/stream_sanitizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "tests/core/stream_program.h"
+#include "tests/core/device/stream_program.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/stream_sanitizer.h"
+#include "core/device/stream_sanitizer.h"
 
 #include <pthread.h>
 
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/access_history.h"
 #include "core/base/check.h"
+#include "core/device/access_history.h"
 #include "core/operator.h"
 
 namespace lockstep::stream_sanitizer {

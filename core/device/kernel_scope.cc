@@ -1,8 +1,8 @@
-#include "core/kernel_scope.h"
+#include "core/device/kernel_scope.h"
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
-#include "core/capture_scope.h"
+#include "core/device/capture_scope.h"
 #include "core/operator.h"
 
 namespace lockstep {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
-#include "core/stream_sanitizer.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/event.h"
 

@@ -1,14 +1,14 @@
-#include "core/transfer.h"
+#include "core/device/transfer.h"
 
 #include <cstring>
 #include <vector>
 
 #include "core/base/current_scope.h"
-#include "core/device_runtime.h"
-#include "core/memory/pinned_allocator.h"
+#include "core/device/device_runtime.h"
+#include "core/device/pinned_allocator.h"
+#include "core/device/waits.h"
 #include "core/operator.h"
 #include "core/tensor/allocator.h"
-#include "core/waits.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "core/memory/pinned_allocator.h"
+#include "core/device/pinned_allocator.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/tensor/event.h"
 
 namespace lockstep {

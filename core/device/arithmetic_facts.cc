@@ -1,4 +1,4 @@
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>

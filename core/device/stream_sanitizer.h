@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/queued_kernel.h"
+#include "core/device/queued_kernel.h"
 #include "core/tensor/stream.h"
 
 namespace lockstep::stream_sanitizer {

@@ -1,4 +1,4 @@
-#include "core/copies.h"
+#include "core/device/copies.h"
 
 #include <atomic>
 #include <cstdio>

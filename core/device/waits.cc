@@ -1,12 +1,12 @@
-#include "core/waits.h"
+#include "core/device/waits.h"
 
 #include <atomic>
 #include <cstdio>
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
-#include "core/capture_scope.h"
-#include "core/device_runtime.h"
+#include "core/device/capture_scope.h"
+#include "core/device/device_runtime.h"
 
 namespace lockstep {
 

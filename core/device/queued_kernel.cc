@@ -1,10 +1,10 @@
-#include "core/queued_kernel.h"
+#include "core/device/queued_kernel.h"
 
 #include <utility>
 
-#include "core/device_runtime.h"
-#include "core/kernel_scope.h"
-#include "core/stream_sanitizer.h"
+#include "core/device/device_runtime.h"
+#include "core/device/kernel_scope.h"
+#include "core/device/stream_sanitizer.h"
 
 namespace lockstep {
 

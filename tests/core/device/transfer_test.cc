@@ -1,4 +1,4 @@
-#include "core/transfer.h"
+#include "core/device/transfer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,13 +7,13 @@
 #include <numeric>
 #include <vector>
 
-#include "core/memory/pinned_allocator.h"
+#include "core/device/pinned_allocator.h"
+#include "core/device/waits.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/view.h"
 #include "core/pinned.h"
-#include "core/waits.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

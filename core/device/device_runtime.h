@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "core/device_memory.h"
-#include "core/queued_kernel.h"
+#include "core/device/device_memory.h"
+#include "core/device/queued_kernel.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/stream.h"
 

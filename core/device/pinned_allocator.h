@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/device_memory.h"
+#include "core/device/device_memory.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "core/access_history.h"
+#include "core/device/access_history.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/arithmetic_facts.h"
+#include "core/device/arithmetic_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

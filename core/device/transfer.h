@@ -19,9 +19,9 @@ ByteRange byte_range(const Tensor& tensor);
 ///
 /// Between devices with streams the copy is queued. From the cpu it is, too, after the bytes were
 /// read: large ones that are not pinned are waited for. To the cpu it is waited for. With
-/// `non_blocking`, what is pinned on the cpu (core/memory/pinned_allocator.h) is left to the
+/// `non_blocking`, what is pinned on the cpu (core/device/pinned_allocator.h) is left to the
 /// device: it must not be changed, or not be read, before the copy is done. Waits are counted
-/// (core/waits.h).
+/// (core/device/waits.h).
 void transfer_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                     bool non_blocking = false);
 

@@ -1,4 +1,4 @@
-#include "core/memory/pinned_allocator.h"
+#include "core/device/pinned_allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "kernels/host/host_memory.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
