@@ -5,7 +5,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/copy.h"
 
 namespace lockstep {

@@ -8,8 +8,8 @@
 #include "autograd/hooks.h"
 #include "autograd/saved_tensor.h"
 #include "core/base/check.h"
+#include "core/dispatch/thread_state.h"
 #include "core/tensor/generator.h"
-#include "core/thread_state.h"
 
 namespace lockstep {
 

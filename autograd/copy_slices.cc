@@ -2,7 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "core/dispatch/thread_state.h"
 #include "core/tensor/stream.h"
-#include "core/thread_state.h"
 
 namespace lockstep {
 

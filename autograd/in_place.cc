@@ -2,7 +2,7 @@
 
 #include "autograd/meta.h"
 #include "core/base/check.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 namespace lockstep {
 

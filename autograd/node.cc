@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cctype>
 
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 namespace lockstep {
 

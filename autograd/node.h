@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autograd/node_hooks.h"
+#include "core/dispatch/vjp.h"
 #include "core/tensor/tensor.h"
-#include "core/vjp.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include "autograd/node.h"
 #include "autograd/saved_tensor.h"
 #include "core/base/object_pool.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 
 namespace lockstep {
 

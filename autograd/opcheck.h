@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autograd/gradcheck.h"
-#include "core/call_op.h"
+#include "core/dispatch/call_op.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include "autograd/in_place.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 namespace lockstep {
 

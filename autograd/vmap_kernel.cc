@@ -6,7 +6,7 @@
 #include "autograd/batched_tensor.h"
 #include "core/base/check.h"
 #include "core/batching.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/copy.h"
 #include "core/ops/shape.h"
 #include "core/tensor/generator.h"

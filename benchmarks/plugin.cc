@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/call_op.h"
-#include "core/library.h"
+#include "core/dispatch/call_op.h"
+#include "core/dispatch/library.h"
 #include "core/ops/factory.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"
 #include "launcher/command_line.h"

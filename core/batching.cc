@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/call_op.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/promotion.h"
 #include "core/ops/shape.h"
 #include "core/ops/view.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/function_ref.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/call_op.h"
+#include "core/dispatch/call_op.h"
 #include "core/plugin_call.h"
 
 namespace lockstep {

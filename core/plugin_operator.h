@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/boxed_operator.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/boxed_operator.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/plugin_abi.h"
 
 namespace lockstep {

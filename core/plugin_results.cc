@@ -1,8 +1,8 @@
 // The functions for results that no shape rule describes: those that a kernel makes, and numbers.
 
 #include "core/base/check.h"
-#include "core/call_op.h"
 #include "core/device/transfer.h"
+#include "core/dispatch/call_op.h"
 #include "core/plugin_call.h"
 
 namespace lockstep {

@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/json_line.h"
 #include "core/device/device_runtime.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/tensor/event.h"
 #include "launcher/command_line.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "core/cpu_fallback.h"
+#include "core/dispatch/cpu_fallback.h"
 #include "core/tensor/stream.h"
 
 namespace lockstep::launcher {

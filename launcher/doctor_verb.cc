@@ -10,7 +10,7 @@
 #include "configs/variables.h"
 #include "core/base/parallel.h"
 #include "core/cuda/availability.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "launcher/command_line.h"
 #include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"

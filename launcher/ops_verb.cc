@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "launcher/command_line.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "core/base/check.h"
-#include "core/mode.h"
+#include "core/dispatch/mode.h"
 
 namespace lockstep::nn {
 

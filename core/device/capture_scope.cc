@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 
 namespace lockstep {
 

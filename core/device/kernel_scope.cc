@@ -3,7 +3,7 @@
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
 #include "core/device/capture_scope.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 
 namespace lockstep {
 

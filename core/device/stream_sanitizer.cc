@@ -15,7 +15,7 @@
 
 #include "core/base/check.h"
 #include "core/device/access_history.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 
 namespace lockstep::stream_sanitizer {
 

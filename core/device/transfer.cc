@@ -7,7 +7,7 @@
 #include "core/device/device_runtime.h"
 #include "core/device/pinned_allocator.h"
 #include "core/device/waits.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {

@@ -9,8 +9,8 @@
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
+#include "core/dispatch/operator.h"
 #include "core/memory/allocator_state.h"
-#include "core/operator.h"
 
 namespace lockstep {
 

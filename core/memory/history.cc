@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/current_scope.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "core/base/check.h"
+#include "core/dispatch/operator.h"
 #include "core/memory/allocator_state.h"
-#include "core/operator.h"
 
 namespace lockstep {
 

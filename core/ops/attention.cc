@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/batching_layers.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/attention_rules.h"
 #include "core/ops/factory.h"
 #include "core/ops/loss.h"

@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/batching_products.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/conv_rules.h"
 #include "core/ops/pad.h"
 #include "core/ops/pointwise.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/distance_rules.h"
 #include "core/ops/factory.h"

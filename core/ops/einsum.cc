@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/linalg.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/embedding_bag_rules.h"
 #include "core/ops/factory.h"

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/batching_views.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/factory.h"
 
 namespace lockstep {

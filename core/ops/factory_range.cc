@@ -1,7 +1,7 @@
 // Evenly spaced numbers and identity matrices.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

@@ -1,7 +1,7 @@
 #include "core/ops/fused_linear.h"
 
 #include "core/batching_fused_linear.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/activation_curvature.h"
 #include "core/ops/fused_linear_rules.h"
 #include "core/ops/matmul.h"

@@ -1,7 +1,7 @@
 // The gated linear unit; declared in pointwise.h.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/shape.h"

@@ -1,7 +1,7 @@
 #include "core/ops/im2col.h"
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/im2col_rules.h"
 
 namespace lockstep {

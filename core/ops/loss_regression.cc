@@ -1,7 +1,7 @@
 // Losses between tensors of one shape; declared in loss.h.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/loss.h"
 #include "core/ops/pointwise.h"

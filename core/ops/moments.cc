@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/batching_layers.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/norm_projection.h"
 #include "core/ops/norm_rules.h"
 #include "core/ops/pointwise.h"

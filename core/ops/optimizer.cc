@@ -1,6 +1,6 @@
 #include "core/ops/optimizer.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/optimizer_rules.h"
 
 namespace lockstep {

@@ -1,7 +1,7 @@
 #include "core/ops/pointwise.h"
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/choice.h"
 #include "core/ops/number_tensor.h"
 #include "core/ops/pointwise_rules.h"

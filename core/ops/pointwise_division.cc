@@ -1,7 +1,7 @@
 #include "core/ops/pointwise_division.h"
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_math_rules.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/number_tensor.h"

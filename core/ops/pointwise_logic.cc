@@ -1,7 +1,7 @@
 #include "core/ops/pointwise_logic.h"
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/number_tensor.h"
 #include "core/ops/pointwise_math_rules.h"
 #include "core/ops/pointwise_rules.h"

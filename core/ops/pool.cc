@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/index.h"
 #include "core/ops/pool_rules.h"

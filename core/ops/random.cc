@@ -1,7 +1,7 @@
 #include "core/ops/random.h"
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/random_rules.h"

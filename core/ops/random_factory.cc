@@ -1,7 +1,7 @@
 // Random tensors of a size, or like another tensor.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"

@@ -1,6 +1,6 @@
 // The out= forms of random factories: the tensor given says the dtype and the device.
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/random.h"

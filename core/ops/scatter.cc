@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/batching_indexing.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"

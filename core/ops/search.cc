@@ -1,7 +1,7 @@
 // Places in sorted sequences and counts of integers; declared in sort.h.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/promotion.h"

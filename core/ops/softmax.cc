@@ -1,7 +1,7 @@
 // softmax and log_softmax; declared in loss.h.
 
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/copy.h"
 #include "core/ops/loss.h"
 #include "core/ops/loss_rules.h"

@@ -1,7 +1,7 @@
 // Elements by their row-major place in a tensor, and places of elements.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/advanced_index.h"
 #include "core/ops/copy.h"
 #include "core/ops/index.h"

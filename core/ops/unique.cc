@@ -1,7 +1,7 @@
 // Different elements, or different parts of a tensor, each once.
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/batching.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/upsample_rules.h"
 
 namespace lockstep {

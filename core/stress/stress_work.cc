@@ -11,7 +11,7 @@
 #include "core/base/mix_bits.h"
 #include "core/device/device_runtime.h"
 #include "core/device/queued_kernel.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "core/observer.h"
+#include "core/dispatch/observer.h"
 
 using namespace lockstep;
 

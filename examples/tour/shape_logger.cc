@@ -1,6 +1,6 @@
 // A mode sees every call of a thread, with its arguments and results, and may change them. This one
 // prints shapes. As a dispatch mode it would see what reaches kernels instead: `linear` as `t` and
-// `addmm`, and the operators of backward (core/dispatch_logger.h has both, ready-made).
+// `addmm`, and the operators of backward (core/dispatch/dispatch_logger.h has both, ready-made).
 
 #include <lockstep/lockstep.h>
 

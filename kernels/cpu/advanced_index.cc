@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/advanced_index_rules.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_lines.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/exp_row.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head_rows.h"

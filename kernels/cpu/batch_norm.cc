@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/channel_columns.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/conv_loop.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/strided_plan.h"

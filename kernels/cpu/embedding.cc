@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_reader.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/lanes.h"

@@ -1,4 +1,4 @@
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/strided_loop.h"

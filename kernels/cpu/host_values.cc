@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/promotion.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/reduce_plan.h"

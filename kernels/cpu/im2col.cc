@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/elements.h"
 
 namespace lockstep::cpu {

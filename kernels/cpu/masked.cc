@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/reduce_plan.h"
 

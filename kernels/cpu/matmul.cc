@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/gemm.h"
 
 namespace lockstep::cpu {

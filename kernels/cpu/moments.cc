@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/block_fold.h"
 
 namespace lockstep::cpu {

@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/random_blocks.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/functors.h"

@@ -1,4 +1,4 @@
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/reduce_engine.h"
 #include "kernels/cpu/wide_vectors.h"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/shape_rules.h"
 #include "kernels/cpu/strided_copy.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/exp_row.h"
 #include "kernels/cpu/streaming.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/select_rank.h"
 #include "kernels/sort_lines.h"

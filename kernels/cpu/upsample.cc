@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/resample_taps.h"
 

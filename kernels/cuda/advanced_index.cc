@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/advanced_index_rules.h"
 #include "kernels/cuda/grouped_write.h"
 #include "kernels/cuda/indexed_tensor.h"

@@ -1,4 +1,4 @@
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/reduce_launch.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/attention.fatbin.h"
 #include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/kernel_tables.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/batch_norm.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/cuda/batch_norm.fatbin.h"
 #include "kernels/cuda/copy.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/device/kernel_scope.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/conv_problem.h"
 #include "kernels/cuda/conv.fatbin.h"

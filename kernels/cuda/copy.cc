@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/copy_tiles.h"
 #include "kernels/cuda/copy_units.h"
 #include "kernels/cuda/fill.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/distance.h"
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/distance.fatbin.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/embedding.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/embedding.fatbin.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/grouping.h"

@@ -1,7 +1,7 @@
 // What has no kernel here runs on the cpu: operators that no model needs on a GPU, and what
 // plug-ins bring for the cpu alone. Each such call waits, and its copies are counted.
 
-#include "core/cpu_fallback.h"
+#include "core/dispatch/cpu_fallback.h"
 
 namespace lockstep::cuda {
 

@@ -1,4 +1,4 @@
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/matmul_lt.h"

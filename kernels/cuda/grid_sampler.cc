@@ -1,6 +1,6 @@
 #include "kernels/cuda/grid_sampler.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/grid_sampler.fatbin.h"
 #include "kernels/cuda/grouping.h"

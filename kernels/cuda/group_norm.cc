@@ -1,6 +1,6 @@
 #include "kernels/cuda/group_norm.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/group_norm.fatbin.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/im2col.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/im2col.fatbin.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

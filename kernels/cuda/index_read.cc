@@ -1,7 +1,7 @@
 #include "kernels/cuda/index_read.h"
 
 #include "core/device/device_runtime.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/grouping.h"
 #include "kernels/cuda/index_read.fatbin.h"
 #include "kernels/cuda/indexed_tensor.h"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/loss.h"
 #include "kernels/cuda/grouping.h"
 #include "kernels/cuda/kernel_tables.h"

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/device/transfer.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/promotion.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/fill.h"

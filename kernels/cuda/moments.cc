@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/moments.fatbin.h"
 #include "kernels/cuda/reduce_launch.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/norm.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"
 #include "kernels/cuda/workspace.h"

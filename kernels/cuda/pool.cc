@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"

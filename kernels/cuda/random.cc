@@ -1,6 +1,6 @@
 #include "kernels/cuda/random.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/generator.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/scan.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan.fatbin.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/scatter_rules.h"
 #include "kernels/cuda/grouped_write.h"
 #include "kernels/cuda/indexed_tensor.h"

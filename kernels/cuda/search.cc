@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/search.h"
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/search.fatbin.h"
 

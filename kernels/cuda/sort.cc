@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/upsample.h"
 
 #include "core/device/device_runtime.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/upsample.fatbin.h"

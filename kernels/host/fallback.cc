@@ -1,7 +1,7 @@
 // What no stream can run: operators whose results' sizes depend on elements, and those that return
 // C++ values.
 
-#include "core/cpu_fallback.h"
+#include "core/dispatch/cpu_fallback.h"
 
 namespace lockstep::host {
 

@@ -14,7 +14,7 @@
 #include "core/base/blocked_signals.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/operator.h"
+#include "core/dispatch/operator.h"
 #include "kernels/host/host_runtime.h"
 
 namespace lockstep::host {

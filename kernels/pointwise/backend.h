@@ -5,7 +5,7 @@
 // `elementwise`, `copy_elements` and
 // `fill_elements` how tensors are walked.
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "kernels/lanes.h"
 #include "kernels/number_operand.h"
 

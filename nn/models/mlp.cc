@@ -1,7 +1,7 @@
 #include "nn/models/mlp.h"
 
 #include "core/base/check.h"
-#include "core/call_op.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/pointwise.h"
 #include "nn/run_blocks.h"
 

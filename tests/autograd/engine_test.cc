@@ -12,7 +12,7 @@
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "core/base/error.h"
-#include "core/cpu_fallback.h"
+#include "core/dispatch/cpu_fallback.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "tests/autograd/sample_operators.h"

@@ -1,7 +1,7 @@
 #include "tests/autograd/sample_operators.h"
 
 #include "core/base/check.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/pointwise.h"
 
 namespace lockstep::sample {

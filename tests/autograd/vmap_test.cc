@@ -11,7 +11,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
 #include "core/batching.h"
-#include "core/call_op.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/value.h"
+#include "core/dispatch/value.h"
 
 namespace lockstep::conformance {
 

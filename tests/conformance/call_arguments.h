@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schema.h"
+#include "core/dispatch/schema.h"
 #include "tests/conformance/case_file.h"
 
 namespace lockstep::conformance {

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_round.h"
 #include "tests/conformance/run.h"

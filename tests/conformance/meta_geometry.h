@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "tests/conformance/case_file.h"
 
 namespace lockstep::conformance {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 namespace lockstep::conformance {
 

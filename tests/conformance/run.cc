@@ -5,9 +5,9 @@
 
 #include "autograd/autograd.h"
 #include "core/base/check.h"
-#include "core/cpu_fallback.h"
 #include "core/device/device_runtime.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/cpu_fallback.h"
+#include "core/dispatch/dispatcher.h"
 #include "tests/conformance/agreement.h"
 #include "tests/conformance/call_arguments.h"
 #include "tests/conformance/elements.h"

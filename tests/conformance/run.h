@@ -27,7 +27,7 @@ struct Report {
   std::vector<Failure> failures;  ///< one an operator, by name
   /// Why cases were checked in part or skipped: by reason, cases by operator.
   std::map<std::string, std::map<std::string, size_t>> reasons;
-  /// Calls that ran on the cpu instead of the device, by operator (core/cpu_fallback.h).
+  /// Calls that ran on the cpu instead of the device, by operator (core/dispatch/cpu_fallback.h).
   std::map<std::string, int64_t> fallbacks;
 };
 

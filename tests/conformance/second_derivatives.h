@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "tests/conformance/case_file.h"
 
 namespace lockstep::conformance {

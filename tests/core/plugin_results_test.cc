@@ -4,7 +4,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/opcheck.h"
 #include "autograd/vmap.h"
-#include "core/call_op.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/factory.h"
 #include "core/plugin.h"
 #include "tests/conformance/elements.h"

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "autograd/autograd.h"
-#include "core/call_op.h"
 #include "core/device/stream_sanitizer.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/base/environment_flag.h"
-#include "core/call_op.h"
 #include "core/cuda/runtime.h"
 #include "core/device/copies.h"
 #include "core/device/stream_sanitizer.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/copy.h"
 #include "core/ops/factory.h"
 #include "core/ops/pointwise.h"

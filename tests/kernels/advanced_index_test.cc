@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "autograd/autograd.h"
-#include "core/call_op.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/call_op.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/rearrange.h"

@@ -2,7 +2,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/call_op.h"
 #include "core/device/copies.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"

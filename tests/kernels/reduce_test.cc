@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "core/device/copies.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"

@@ -1,7 +1,7 @@
 // A device without a kernel of its own gives what the cpu gives, for every operator. Its memory is
 // out of the cpu's reach, so whatever bypasses the dispatcher or Allocator::copy ends the program.
 
-#include "core/cpu_fallback.h"
+#include "core/dispatch/cpu_fallback.h"
 
 #include <gtest/gtest.h>
 

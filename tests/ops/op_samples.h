@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/value.h"
+#include "core/dispatch/value.h"
 
 namespace lockstep {
 

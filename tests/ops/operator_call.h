@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include <exception>
 #include <string>
 
-#include "core/cpu_fallback.h"
+#include "core/dispatch/cpu_fallback.h"
 #include "launcher/command_line.h"
 #include "tests/parity/parity_run.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
-#include "core/op_counter.h"
+#include "core/dispatch/op_counter.h"
 #include "core/tensor/allocator.h"
 #include "tests/train/tiny_run.h"
 #include "train/checkpoint.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "core/library.h"
+#include "core/dispatch/library.h"
 #include "core/ops/view.h"
 #include "core/tensor/allocator.h"
 

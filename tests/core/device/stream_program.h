@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/device/stream_sanitizer.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 
 // Programs of streams, events and blocks for tests of the stream sanitizer. They are calls of its
 // on_* functions alone: nothing runs, and nothing is read at the addresses.

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "core/value.h"
+#include "core/dispatch/value.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/device/copies.h"
 #include "core/device/waits.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/factory.h"
 #include "core/ops/index.h"
 #include "core/ops/pointwise.h"

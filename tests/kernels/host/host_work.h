@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/device/queued_kernel.h"
-#include "core/dispatcher.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/tensor/stream.h"
 #include "kernels/host/host_device.h"
 

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "core/dispatch/operator.h"
+
+namespace lockstep {
+
+namespace detail {
+
+// What one argument adds to a call's key set.
+inline KeySet keys_from(const Operator& op, const Tensor& tensor) {
+  if (!tensor.defined()) [[unlikely]] {
+    op.throw_undefined_argument();
+  }
+  return tensor.impl()->keys;
+}
+inline KeySet keys_from(const Operator&, const OptionalTensor& tensor) {
+  return tensor ? tensor->impl()->keys : KeySet();
+}
+inline KeySet keys_from(const Operator& op, const TensorList& list) {
+  KeySet keys;
+  for (const Tensor& tensor : list) keys |= keys_from(op, tensor);
+  return keys;
+}
+// Without this the template below would be the better match, and the list would have no keys.
+inline KeySet keys_from(const Operator& op, const MutableTensorList& list) {
+  return keys_from(op, static_cast<const TensorList&>(list));
+}
+inline KeySet keys_from(const Operator&, const OptionalTensorList& list) {
+  KeySet keys;
+  for (const Tensor& tensor : list) keys |= tensor.defined() ? tensor.impl()->keys : KeySet();
+  return keys;
+}
+inline KeySet keys_from(const Operator&, const std::optional<Device>& device) {
+  return device ? KeySet(backend_key(device->type)) : KeySet();
+}
+template <class T>
+KeySet keys_from(const Operator&, const T&) {
+  return {};
+}
+
+template <class T>
+inline constexpr bool is_device_option =
+    std::is_same_v<std::remove_cvref_t<T>, std::optional<Device>>;
+
+/// A device option decides over the tensors' backends: `zeros_like(x, device)` runs on `device`.
+template <class... A>
+KeySet argument_keys(const Operator& op, const A&... arguments) {
+  KeySet keys = (KeySet() | ... | keys_from(op, arguments));
+  if constexpr ((is_device_option<A> || ...)) {
+    const KeySet chosen = (KeySet() | ... | [&]<class T>(const T& argument) {
+      if constexpr (is_device_option<T>) return keys_from(op, argument);
+      return KeySet();
+    }(arguments));
+    if (!chosen.empty()) keys = (keys - KeySet::backends()) | chosen;
+    if ((keys & KeySet::backends()).empty()) keys |= backend_key(default_device().type);
+  }
+  return keys;
+}
+
+}  // namespace detail
+
+/// A typed way to call one operator. A small value; copies name the same operator.
+template <class Signature>
+class TypedOp;
+
+template <class R, class... A>
+class TypedOp<R(A...)> {
+ public:
+  using Entry = R (*)(const Operator&, KeySet, A...);
+
+  TypedOp() = default;
+  explicit TypedOp(const Operator* op) : op_(op) {}
+
+  /// Runs what the highest key of the call asks for.
+  R operator()(A... arguments) const {
+    const detail::ThreadKeys& thread = detail::thread_keys;
+    const KeySet keys =
+        ((detail::argument_keys(*op_, arguments...) | thread.included) - thread.excluded) &
+        op_->mask();
+    return redispatch(keys, static_cast<A>(arguments)...);
+  }
+  /// Runs what the highest key of `keys` asks for: how a handler passes a call on.
+  R redispatch(KeySet keys, A... arguments) const {
+    if (keys.empty()) [[unlikely]] {
+      op_->throw_missing(keys);
+    }
+    return reinterpret_cast<Entry>(op_->entry(keys.highest()))(*op_, keys,
+                                                               static_cast<A>(arguments)...);
+  }
+  const Operator& info() const { return *op_; }
+
+ private:
+  const Operator* op_ = nullptr;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+#include "core/dispatch/dispatch_trace.h"
+
+#include <cstdio>
+
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
+
+namespace lockstep {
+
+namespace {
+
+thread_local constinit int t_depth = 0;
+
+}  // namespace
+
+bool traces_dispatch() {
+  static const bool on = environment_flag("LOCKSTEP_DISPATCH_TRACE");
+  return on;
+}
+
+TracedCall::TracedCall(const Operator& op, KeySet keys) {
+  fmt::print(stderr, "dispatch: {:{}}{} at {}, keys {}\n", "", 2 * t_depth, op.name(),
+             name(keys.highest()), to_string(keys));
+  ++t_depth;
+}
+
+TracedCall::~TracedCall() { --t_depth; }
+
+}  // namespace lockstep

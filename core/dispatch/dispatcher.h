@@ -1,0 +1,98 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/dispatch/operator.h"
+
+namespace lockstep {
+
+/// Undoes one registration (a kernel, a fallback, an operator's definition) when it is destroyed.
+/// Move-only.
+class Registration {
+ public:
+  Registration() = default;
+  Registration(Operator* op, uint64_t id) : op_(op), id_(id) {}
+  explicit Registration(Operator* definition) : op_(definition), id_(kDefinition) {}
+  Registration(Key fallback, uint64_t id) : fallback_(fallback), id_(id) {}
+  Registration(Registration&& other) noexcept { swap(other); }
+  Registration& operator=(Registration&& other) noexcept {
+    Registration taken(std::move(other));  // undoes at the end what this one stood for
+    swap(taken);
+    return *this;
+  }
+  ~Registration();
+
+ private:
+  void swap(Registration& other) noexcept {
+    std::swap(op_, other.op_);
+    std::swap(fallback_, other.fallback_);
+    std::swap(id_, other.id_);
+  }
+
+  static constexpr uint64_t kDefinition = ~uint64_t{0};
+
+  Operator* op_ = nullptr;
+  Key fallback_ = Key::kCPU;
+  uint64_t id_ = 0;  ///< 0: nothing to undo
+};
+
+/// What a key does with operators that have no kernel of their own there.
+struct Fallback {
+  BoxedKernel kernel = nullptr;  ///< null: the key is skipped (fallthrough)
+  Site site;
+};
+
+/// The table of all operators. One per process. Look-up and registration are thread-safe;
+/// registering must not overlap with calls of the same operator.
+class Dispatcher {
+ public:
+  /// The operator called "mm", "add.Tensor", "add_.Tensor", "mm.out", with or without "aten::".
+  /// Throws DispatchError naming the nearest names.
+  const Operator& find(std::string_view name) const;
+  const Operator* find_or_null(std::string_view name) const;
+  /// Every defined operator by name.
+  std::vector<const Operator*> operators() const;
+
+  /// Adds a kernel for an operator, which may be defined later. The newest wins; destroying the
+  /// registration brings the one before back. Throws DispatchError when the function's type
+  /// contradicts the operator's.
+  Registration register_kernel(std::string_view op, KernelRecord record);
+  /// Sets what `key` does for every operator without a kernel there. Throws DispatchError when
+  /// the key already has a fallback, naming both sites.
+  Registration register_fallback(Key key, Fallback fallback);
+
+  /// One operator's table in words, a key a line, with the reason of each cell.
+  std::string dump(const Operator& op) const;
+
+ private:
+  friend class Registration;
+  friend class OpDefinition;
+
+  Operator& entry(std::string_view name);
+  /// Fills in the tables of an operator and of its other forms.
+  void resolve_family(Operator& op);
+  void resolve(Operator& op);
+  void check_kernel_type(const Operator& op, const KernelRecord& record) const;
+  void remove_kernel(Operator* op, uint64_t id);
+  void remove_fallback(Key key);
+  /// Forgets a definition and its other forms. References to them stay valid; calls through them
+  /// throw. Kernels that others registered wait for the next definition of the name.
+  void undefine(Operator& op);
+  void retire(Operator& op);
+
+  mutable std::recursive_mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Operator>> operators_;
+  std::vector<std::unique_ptr<Operator>> retired_;
+  Fallback fallbacks_[kKeyCount];
+  bool has_fallback_[kKeyCount] = {};
+  uint64_t next_id_ = 1;
+};
+
+Dispatcher& dispatcher();
+
+}  // namespace lockstep

@@ -1,0 +1,97 @@
+#include "core/dispatch/mode.h"
+
+#include <utility>
+
+#include "core/dispatch/dispatcher.h"
+
+namespace lockstep {
+
+struct ModeStacks {
+  static void call_function_mode(const Operator& op, KeySet keys, Stack& stack);
+  static void call_dispatch_mode(const Operator& op, KeySet keys, Stack& stack);
+};
+
+namespace {
+
+/// Those that calls of this thread reach now.
+thread_local constinit ActiveModes t_modes{};
+
+void include(Key key, bool on) {
+  KeySet& included = detail::thread_keys.included;
+  included = on ? included | key : included - key;
+}
+
+/// While alive, calls reach the modes outside `guard` only.
+class Outside {
+ public:
+  Outside(const ModeGuard*& top, Key key, const ModeGuard* outer)
+      : top_(top), key_(key), saved_(std::exchange(top, outer)) {
+    include(key_, outer != nullptr);
+  }
+  ~Outside() {
+    top_ = saved_;
+    include(key_, true);
+  }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  const ModeGuard*& top_;
+  Key key_;
+  const ModeGuard* saved_;
+};
+
+}  // namespace
+
+void ModeStacks::call_function_mode(const Operator& op, KeySet keys, Stack& stack) {
+  if (t_modes.function == nullptr) {  // somebody included the key without a mode
+    return op.redispatch_boxed(keys & KeySet::below(Key::kFunctionMode), stack);
+  }
+  const ModeGuard& top = *t_modes.function;
+  const Outside outside(t_modes.function, Key::kFunctionMode, top.outer_);
+  top.function_->call(op, stack);
+}
+
+void ModeStacks::call_dispatch_mode(const Operator& op, KeySet keys, Stack& stack) {
+  if (t_modes.dispatch == nullptr) {
+    return op.redispatch_boxed(keys & KeySet::below(Key::kDispatchMode), stack);
+  }
+  const ModeGuard& top = *t_modes.dispatch;
+  const Outside outside(t_modes.dispatch, Key::kDispatchMode, top.outer_);
+  top.dispatch_->call(op, keys & KeySet::below(Key::kDispatchMode), stack);
+}
+
+void DispatchMode::pass_on(const Operator& op, KeySet keys, Stack& stack) {
+  if (t_modes.dispatch != nullptr) keys |= Key::kDispatchMode;
+  if (keys.empty()) op.throw_missing(keys);
+  op.redispatch_boxed(keys, stack);
+}
+
+ModeGuard::ModeGuard(FunctionMode& mode) noexcept : function_(&mode), outer_(t_modes.function) {
+  t_modes.function = this;
+  include(Key::kFunctionMode, true);
+}
+
+ModeGuard::ModeGuard(DispatchMode& mode) noexcept : dispatch_(&mode), outer_(t_modes.dispatch) {
+  t_modes.dispatch = this;
+  include(Key::kDispatchMode, true);
+}
+
+ModeGuard::~ModeGuard() {
+  (function_ != nullptr ? t_modes.function : t_modes.dispatch) = outer_;
+  include(function_ != nullptr ? Key::kFunctionMode : Key::kDispatchMode, outer_ != nullptr);
+}
+
+ActiveModes active_modes() noexcept { return t_modes; }
+void set_active_modes(ActiveModes modes) noexcept { t_modes = modes; }
+
+namespace {
+
+const Registration kFunctionModes = dispatcher().register_fallback(
+    Key::kFunctionMode, {&ModeStacks::call_function_mode, {__FILE__, __LINE__}});
+const Registration kDispatchModes = dispatcher().register_fallback(
+    Key::kDispatchMode, {&ModeStacks::call_dispatch_mode, {__FILE__, __LINE__}});
+
+}  // namespace
+
+}  // namespace lockstep

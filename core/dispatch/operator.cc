@@ -1,0 +1,123 @@
+#include "core/dispatch/operator.h"
+
+#include "core/base/check.h"
+#include "core/dispatch/dispatch_trace.h"
+
+namespace lockstep {
+
+std::string_view name(OpKind kind) {
+  static constexpr std::string_view kNames[] = {"structured", "view", "composite", "dynamic",
+                                                "host value"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::string_view name(Autocast autocast) {
+  static constexpr std::string_view kNames[] = {"none", "lower precision", "f32", "promote"};
+  return kNames[static_cast<int>(autocast)];
+}
+
+std::string to_string(Site site) {
+  return site.line == 0 ? std::string(site.file) : fmt::format("{}:{}", site.file, site.line);
+}
+
+KeySet Operator::keys_of(std::span<const Value> arguments) const {
+  KeySet keys;
+  KeySet chosen;
+  bool takes_device = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Value& value = arguments[i];
+    if (value.is_tensor()) {
+      if (!value.tensor().defined()) throw_undefined_argument();
+      keys |= value.tensor().key_set();
+    } else if (value.is_tensor_list()) {
+      const bool may_be_absent = schema_.arguments[i].type.optional_element;
+      for (const Tensor& tensor : value.tensors()) {
+        if (tensor.defined() || !may_be_absent) keys |= tensor.key_set();
+      }
+    } else if (schema_.arguments[i].type.base == BaseType::kDevice) {
+      takes_device = true;
+      if (!value.is_none()) chosen |= backend_key(value.to_device().type);
+    }
+  }
+  if (!chosen.empty()) keys = (keys - KeySet::backends()) | chosen;
+  if (takes_device && (keys & KeySet::backends()).empty()) {
+    keys |= backend_key(default_device().type);
+  }
+  const detail::ThreadKeys& thread = detail::thread_keys;
+  return ((keys | thread.included) - thread.excluded) & mask_;
+}
+
+void Operator::call_boxed(Stack& stack) const {
+  LS_CHECK(stack.arguments().size() == schema_.arguments.size(), DispatchError,
+           "[{}] wrong number of arguments: expected {} ({}), got {}.", name_,
+           schema_.arguments.size(), schema_.to_string(), stack.arguments().size());
+  const KeySet keys = keys_of(stack.arguments());
+  if (keys.empty()) throw_missing(keys);
+  redispatch_boxed(keys, stack);
+}
+
+std::string Operator::explain(Key key) const {
+  const KernelRecord* newest = nullptr;
+  for (const KernelRecord& record : records_) {
+    if (record.key == key) newest = &record;
+  }
+  const bool backend = KeySet::backends().has(key);
+  if (newest == nullptr && form_ != OpForm::kFunctional && backend) return root().explain(key);
+  if (newest != nullptr) {
+    return fmt::format("{}kernel at {}", newest->boxed != nullptr ? "boxed " : "",
+                       to_string(newest->site));
+  }
+  if (key == Key::kObserver) return "tells observers";
+  if (key == Key::kHost && kind_ == OpKind::kStructured &&
+      (kernel(key) != nullptr || packed_kernel(key) != nullptr)) {
+    return "queued: " + explain(Key::kCPU);
+  }
+  const AnyFunction entry = (traces_dispatch() ? traced_ : table_)[static_cast<int>(key)];
+  if (entry == adapters_.boxed) return "fallback of the key";
+  if (kind_ == OpKind::kComposite && entry == adapters_.direct) return "composite: its body";
+  if (kind_ == OpKind::kView && backend) return "view: geometry only";
+  if (kind_ == OpKind::kStructured && key == Key::kMeta) return "shape rule only";
+  if (backend && allocates_only()) return "memory only";
+  return backend ? "missing" : "skipped";
+}
+
+void Operator::throw_missing(KeySet keys) const {
+  LS_CHECK(defined_, DispatchError,
+           "[{}] the operator is defined no longer: the plug-in that brought it was unloaded.",
+           name_);
+  std::string registered;
+  for (int i = 0; i < kKeyCount; ++i) {
+    const std::string reason = explain(static_cast<Key>(i));
+    if (reason == "missing" || reason == "skipped" || reason == "fallback of the key" ||
+        reason == "tells observers") {
+      continue;
+    }
+    registered +=
+        fmt::format("{}{}", registered.empty() ? "" : ", ", lockstep::name(static_cast<Key>(i)));
+  }
+  const bool by_values = kind_ == OpKind::kDynamic || kind_ == OpKind::kHostValue;
+  if (by_values && !keys.empty() && keys.highest() == Key::kMeta) {
+    throw DispatchError(
+        fmt::format("[{}] cannot run on meta: {} depends on elements, and tensors on meta have "
+                    "none: {}. Call it "
+                    "with tensors that have them.",
+                    name_, kind_ == OpKind::kDynamic ? "the size of its result" : "its result",
+                    schema_.to_string()));
+  }
+  if (keys.empty()) {
+    throw DispatchError(fmt::format(
+        "[{}] no kernel: the call has no tensor that says where to run. Registered: {}.", name_,
+        registered));
+  }
+  throw DispatchError(fmt::format(
+      "[{}] no kernel for {} (call keys {}). Registered: {}. `lockstep ops {}` shows the table.",
+      name_, lockstep::name(keys.highest()), to_string(keys), registered, name_));
+}
+
+void Operator::throw_undefined_argument() const {
+  throw DispatchError(fmt::format(
+      "[{}] a tensor argument is undefined: expected tensors for {}. Pass one with elements.",
+      name_, schema_.to_string()));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,309 @@
+#include "core/dispatch/structured.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/parallel.h"
+#include "core/device/copies.h"
+#include "core/device/transfer.h"
+#include "core/dispatch/dispatcher.h"
+
+namespace lockstep::structured {
+
+namespace {
+
+bool is_matrix_layout(const TensorImpl& impl) {
+  const size_t rank = impl.sizes.size();
+  if (rank < 2 || impl.contiguous) return impl.contiguous;
+  const int64_t rows = impl.sizes[rank - 2];
+  const int64_t columns = impl.sizes[rank - 1];
+  const int64_t row = impl.strides[rank - 2];
+  const int64_t column = impl.strides[rank - 1];
+  const bool row_major = (column == 1 || columns == 1) && (row >= columns || rows == 1);
+  const bool column_major = (row == 1 || rows == 1) && (column >= rows || columns == 1);
+  return row_major || column_major;
+}
+
+/// True for memory that the kernel must not touch: only a call with a device option has it. On meta
+/// there is none.
+bool is_elsewhere(const Preparation& preparation, const TensorImpl& impl) {
+  const Device device = impl.storage->device();
+  return device != preparation.device && device != kMeta && preparation.device != kMeta;
+}
+
+/// `count` places, `stride` bytes apart.
+struct Steps {
+  int64_t stride;
+  int64_t count;
+
+  int64_t reach() const { return stride * (count - 1); }
+};
+
+/// True when `target` is a sum of one place of each of `steps`, which are sorted by falling stride.
+/// Gives up after `budget` trials, and then says yes.
+bool reachable(std::span<const Steps> steps, int64_t target, int& budget) {
+  if (steps.empty()) return target == 0;
+  int64_t rest = 0;
+  for (const Steps& inner : steps.subspan(1)) rest += inner.reach();
+  const int64_t stride = steps[0].stride;
+  if (target < 0 || target > rest + steps[0].reach()) return false;
+  const int64_t first = target > rest ? (target - rest + stride - 1) / stride : 0;
+  const int64_t last = std::min(steps[0].count - 1, target / stride);
+  for (int64_t i = first; i <= last; ++i) {
+    if (--budget < 0 || reachable(steps.subspan(1), target - i * stride, budget)) return true;
+  }
+  return false;
+}
+
+/// False only when no byte belongs to an element of both: columns side by side, say.
+bool may_share(const TensorImpl& a, const TensorImpl& b) {
+  // A place of a equals a place of b when a sum of a's strides, less one of b's, is the distance
+  // between their starts. Counting b's places from its far end makes that one sum.
+  SmallVector<Steps, 12> steps;
+  const int64_t a_item = static_cast<int64_t>(size_of(a.dtype));
+  const int64_t b_item = static_cast<int64_t>(size_of(b.dtype));
+  int64_t target = b.offset * b_item - a.offset * a_item + b_item - 1;
+  steps.push_back({1, a_item + b_item - 1});
+  for (size_t i = 0; i < a.sizes.size(); ++i) steps.push_back({a.strides[i] * a_item, a.sizes[i]});
+  for (size_t i = 0; i < b.sizes.size(); ++i) {
+    steps.push_back({b.strides[i] * b_item, b.sizes[i]});
+    target += steps.back().reach();
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const Steps& x, const Steps& y) { return x.stride > y.stride; });
+  SmallVector<Steps, 12> merged;
+  for (const Steps& next : steps) {
+    if (next.stride == 0 || next.count == 1) continue;
+    if (!merged.empty() && merged.back().stride == next.stride) {
+      merged.back().count += next.count - 1;
+    } else {
+      merged.push_back(next);
+    }
+  }
+  int budget = 10000;
+  return reachable(std::span<const Steps>(merged.data(), merged.size()), target, budget);
+}
+
+/// Whether two tensors without gaps are the same bytes in the same order.
+bool is_same_range(const TensorImpl& a, const TensorImpl& b) {
+  const auto bytes = [](const TensorImpl& impl, int64_t elements) {
+    return elements * static_cast<int64_t>(size_of(impl.dtype));
+  };
+  return bytes(a, a.offset) == bytes(b, b.offset) && bytes(a, a.numel) == bytes(b, b.numel) &&
+         a.strides == b.strides;
+}
+
+/// Kernels called on this thread use no other while it lives.
+class OnOneThread {
+ public:
+  OnOneThread() : before_(num_threads()) { set_num_threads(1); }
+  ~OnOneThread() { set_num_threads(before_); }
+  OnOneThread(const OnOneThread&) = delete;
+  OnOneThread& operator=(const OnOneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+void copy_elements(Key backend, const Tensor& destination, const Tensor& source) {
+  static const Operator& op = dispatcher().find("copy");
+  using Kernel = StructuredKernel<Tensor(const Tensor&, const Tensor&, bool)>::type;
+  const AnyFunction kernel = op.kernel(backend);
+  if (kernel == nullptr) {
+    // The backend may have a fallback.
+    using Copy = TypedOp<const Tensor&(const Tensor&, const Tensor&, bool)>;
+    static const Copy in_place(&dispatcher().find("copy_"));
+    in_place.redispatch(backend, destination, source, false);
+    return;
+  }
+  const Out out(*destination.impl());
+  if (backend == Key::kHost) {
+    return queue(destination.device(),
+                 std::make_unique<QueuedCall<Kernel>>(op, backend, destination.device(), kernel,
+                                                      out, out.as_in(), In(*source.impl()), false));
+  }
+  const KernelScope scope(destination.device());
+  reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
+}
+
+void queue(Device device, std::unique_ptr<QueuedKernel> kernel) {
+  queue_kernel(current_stream(device), std::move(kernel));
+}
+
+void run_packed(const Preparation& preparation, std::span<const Out* const> outs,
+                std::span<const PackedArgument> arguments) {
+  const Operator& root = preparation.op.root();
+  const Key backend = preparation.backend;
+  const KernelScope scope(preparation.device);
+  root.packed_kernel(backend)(
+      {preparation.op, backend, preparation.device, outs, arguments, root.kernel_data(backend)});
+}
+
+bool acceptable(const Preparation& preparation, const TensorImpl& impl,
+                std::optional<DType> compute) {
+  if (compute && impl.dtype != *compute) return false;
+  if (is_elsewhere(preparation, impl)) [[unlikely]] {
+    return false;
+  }
+  const Strides strides = preparation.strides;
+  if (strides == Strides::kAny || impl.contiguous) return true;
+  return strides == Strides::kMatrix && is_matrix_layout(impl);
+}
+
+Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast) {
+  if (is_elsewhere(preparation, *tensor.impl())) {
+    const Tensor here = transferred(tensor, preparation.device);
+    const std::optional<DType> compute = cast ? preparation.compute : std::nullopt;
+    return acceptable(preparation, *here.impl(), compute) ? here
+                                                          : converted(preparation, here, cast);
+  }
+  const DType dtype = cast ? preparation.compute.value_or(tensor.dtype()) : tensor.dtype();
+  Tensor copy = empty_tensor(tensor.sizes(), dtype, tensor.device());
+  if (preparation.backend == Key::kMeta) return copy;
+  // A cast of a number or a small vector is not worth a warning.
+  if (tensor.numel() > 1) {
+    count_hidden_copy(preparation.op.name(), tensor,
+                      dtype != tensor.dtype() ? "the kernel computes in another dtype"
+                                              : "the kernel cannot read these strides");
+  }
+  copy_elements(preparation.backend, copy, tensor);
+  return copy;
+}
+
+Tensor allocate(const OutputSpec& spec, Device device) {
+  if (!spec.present) return {};
+  return spec.strides ? empty_strided_tensor(spec.sizes, *spec.strides, spec.dtype, device)
+                      : empty_tensor(spec.sizes, spec.dtype, device);
+}
+
+Target::Target(const Preparation& preparation, const OutputSpec& spec, Device device)
+    : result_(allocate(spec, device)) {
+  if (spec.present) choose_place(preparation, spec.dtype, ReadBack::kNo);
+}
+
+Target::Target(const Preparation& preparation, const OutputSpec& spec, const Tensor& destination,
+               bool resizable, ReadBack read_back)
+    : result_(destination) {
+  const std::string_view op = preparation.op.name();
+  LS_CHECK(!destination.is_inference() || detail::inference_mode, AutogradError,
+           "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.", op,
+           to_string(destination));
+  if (!same(destination.sizes(), spec.sizes)) {
+    LS_CHECK(resizable, ShapeError,
+             "[{}] the result does not fit in place: expected shape {}, got {}. Use the form that "
+             "returns a new tensor.",
+             op, destination.shape(), to_string(spec.sizes));
+    LS_CHECK(read_back == ReadBack::kNo, ShapeError,
+             "[{}] out= is also an input and cannot be resized: expected shape {}, got {}. Give "
+             "another tensor.",
+             op, to_string(spec.sizes), destination.shape());
+    LS_CHECK(!destination.is_view(), ShapeError,
+             "[{}] out= is a view and cannot be resized: expected shape {}, got {}. Give a tensor "
+             "of the right shape.",
+             op, to_string(spec.sizes), destination.shape());
+    TensorImpl& impl = *destination.impl();
+    const size_t bytes = static_cast<size_t>(count_elements(spec.sizes)) * size_of(impl.dtype);
+    if (bytes > impl.storage->bytes()) impl.storage->resize(bytes);
+    impl.sizes = spec.sizes;
+    impl.strides = contiguous_strides(spec.sizes);
+    impl.offset = 0;
+    impl.refresh();
+  }
+  const DType to = destination.dtype();
+  const bool castable =
+      spec.dtype == to || is_floating(to) ||
+      (!is_floating(spec.dtype) && (to != DType::kBool || spec.dtype == DType::kBool));
+  LS_CHECK(castable, DTypeError,
+           "[{}] the result cannot be stored: expected a destination of {}, got {}. Cast it first.",
+           op, to_string(spec.dtype), to_string(to));
+  LS_CHECK(!repeats_elements(*destination.impl()), ShapeError,
+           "[{}] the destination's elements overlap (an expanded tensor?): expected each to have "
+           "its own memory, got shape {} with strides {}. clone() it first.",
+           op, destination.shape(), to_string(destination.strides()));
+  shares_places_ =
+      !destination.is_contiguous() && may_self_overlap(destination.sizes(), destination.strides());
+  choose_place(preparation, spec.dtype, shares_places_ ? ReadBack::kHazard : read_back);
+}
+
+void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack read_back) {
+  const TensorImpl& impl = *result_.impl();
+  const bool fits = impl.dtype == dtype && read_back != ReadBack::kHazard &&
+                    (preparation.strides == Strides::kAny || impl.contiguous);
+  if (fits) [[likely]] {
+    out_.refer_to(impl);
+    return;
+  }
+  temporary_ = empty_tensor(impl.sizes, dtype, result_.device());
+  out_.refer_to(*temporary_.impl());
+  if (preparation.backend == Key::kMeta) return;
+  count_hidden_copy(preparation.op.name(), result_,
+                    impl.dtype != dtype              ? "the result is cast into the destination"
+                    : shares_places_                 ? "the destination's elements may overlap"
+                    : read_back == ReadBack::kHazard ? "the destination is also read"
+                                                     : "the kernel cannot write these strides");
+}
+
+void Target::finish(const Preparation& preparation) {
+  if (!temporary_.defined() || preparation.backend == Key::kMeta) return;
+  if (!shares_places_) return copy_elements(preparation.backend, result_, temporary_);
+  const OnOneThread in_order;  // always keeps the same one of the results that meet
+  copy_elements(preparation.backend, result_, temporary_);
+}
+
+bool repeats_elements(const TensorImpl& impl) {
+  if (impl.contiguous || impl.numel == 0) return false;
+  for (size_t i = 0; i < impl.sizes.size(); ++i) {
+    if (impl.strides[i] == 0 && impl.sizes[i] > 1) return true;
+  }
+  return false;
+}
+
+Sharing check_overlap(const Operator& op, const Tensor& destination, const Tensor& input) {
+  const TensorImpl& a = *destination.impl();
+  const TensorImpl& b = *input.impl();
+  if (&a == &b) return Sharing::kAll;
+  if (!(a.storage == b.storage) || a.numel == 0 || b.numel == 0) return Sharing::kNone;
+  if (a.offset == b.offset && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides) {
+    return Sharing::kAll;
+  }
+  if (!may_share(a, b)) return Sharing::kNone;
+  const bool gaps = !is_dense(a.sizes, a.strides) || !is_dense(b.sizes, b.strides);
+  LS_CHECK(gaps || is_same_range(a, b), ShapeError,
+           "[{}] the destination shares part of its memory with an input: expected none or all of "
+           "it, got shapes {} and {}. clone() the input first.",
+           op.name(), destination.shape(), input.shape());
+  return Sharing::kSome;
+}
+
+void check_other_device(const Operator& op, Device device, const Tensor& tensor) {
+  if (!is_cpu_number(*tensor.impl())) throw_other_device(op, device, tensor);
+}
+
+void throw_other_device(const Operator& op, Device device, const Tensor& tensor) {
+  throw DeviceError(fmt::format(
+      "[{}] tensors are on different devices: expected {}, got {}. Move one with to(device).",
+      op.name(), to_string(device), to_string(tensor.device())));
+}
+
+}  // namespace lockstep::structured
+
+namespace lockstep {
+
+void set_geometry(const Operator& op, const Tensor& self, const ViewSpec& spec) {
+  TensorImpl& impl = *self.impl();
+  LS_CHECK(!impl.inference || detail::inference_mode, AutogradError,
+           "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.",
+           op.name(), to_string(self));
+  if (impl.sizes == spec.sizes && impl.strides == spec.strides && impl.offset == spec.offset) {
+    return;  // nobody who kept the tensor has to know
+  }
+  impl.sizes = spec.sizes;
+  impl.strides = spec.strides;
+  impl.offset = spec.offset;
+  impl.refresh();
+  impl.storage->bump_version();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/dispatch/schema.h"
+#include "core/tensor/tensor.h"
+
+namespace lockstep {
+
+/// Gradients of an operator's tensor arguments, one per tensor (lists count each of theirs), in
+/// order; undefined where none is needed.
+using Gradients = SmallVector<Tensor, 4>;
+
+/// Geometry of a tensor argument, kept for backward without keeping its elements.
+struct InputMeta {
+  Dims sizes;
+  Dims strides;
+  int64_t offset = 0;
+  DType dtype = DType::kF32;
+  Device device;
+  bool defined = false;
+
+  InputMeta() noexcept {}  // not defaulted: making one must not clear the room for sizes first
+};
+
+/// What a derivative may ask for while it runs. Written for one call; not thread-safe.
+class VjpContext {
+ public:
+  /// The i-th tensor that the block's `.saves(...)` lists.
+  const Tensor& saved(size_t i) const { return saved_[i]; }
+  /// Argument `i` of the schema, any type but a tensor.
+  template <class T>
+  T argument(size_t i) const {
+    return FromValue<T>::get(arguments_[i]);
+  }
+  /// The same as values in schema order: None for tensors, which may be missing at the end.
+  std::span<const Value> arguments() const { return arguments_; }
+  size_t saved_count() const { return saved_.size(); }
+  /// Geometry of the i-th tensor argument (counting tensors only).
+  const InputMeta& input(size_t i) const { return inputs_[i]; }
+  IntList sizes(size_t i) const { return inputs_[i].sizes; }
+  size_t input_count() const { return inputs_.size(); }
+  /// Whether the i-th tensor argument's gradient is wanted.
+  bool needs(size_t i) const { return i < inputs_.size() && ((needs_ >> i) & 1) != 0; }
+  /// Where the i-th gradient must end: a tensor to write into (`mm_out`), or undefined, which
+  /// means fresh memory. A derivative that ignores it costs one counted copy.
+  Tensor destination(size_t i) const {
+    return i < destinations_.size() ? destinations_[i] : Tensor();
+  }
+  /// `grad` summed to the shape of the i-th tensor argument and cast to its dtype: undoes
+  /// broadcasting and promotion.
+  Tensor unbroadcast(const Tensor& grad, size_t i) const;
+
+  /// As declared with the derivative; null for blocks.
+  void* data() const { return data_; }
+
+  /// Evaluates one function per tensor argument, those whose gradient is needed only.
+  template <class... F>
+  Gradients gradients(F&&... functions) const {
+    Gradients result;
+    size_t i = 0;
+    (result.push_back(needs(i++) ? functions() : Tensor()), ...);
+    return result;
+  }
+
+  VjpContext(std::span<const Tensor> saved, std::span<const Value> arguments,
+             std::span<const InputMeta> inputs, uint64_t needs,
+             std::span<const Tensor> destinations, void* data = nullptr)
+      : saved_(saved),
+        arguments_(arguments),
+        inputs_(inputs),
+        needs_(needs),
+        destinations_(destinations),
+        data_(data) {}
+
+ private:
+  std::span<const Tensor> saved_;
+  std::span<const Value> arguments_;
+  std::span<const InputMeta> inputs_;
+  uint64_t needs_;
+  std::span<const Tensor> destinations_;
+  void* data_;
+};
+
+/// A derivative: from the gradients of the results (undefined where none arrived) to those of the
+/// arguments. Plain functions, written with public operators only.
+using Vjp = Gradients (*)(VjpContext&, const Tensor& grad);
+using VjpOfMany = Gradients (*)(VjpContext&, std::span<const Tensor> grads);
+
+/// A tensor that a derivative keeps from forward to backward.
+struct Save {
+  bool is_output = false;
+  size_t index = 0;                    ///< of the argument or of the result in the schema
+  uint64_t needed_for = ~uint64_t{0};  ///< tensor arguments (by ordinal) whose gradients read it
+};
+
+/// An operator's derivative as its block declares it.
+struct Derivative {
+  Vjp of_one = nullptr;  ///< used when the operator has one differentiable result
+  VjpOfMany of_many = nullptr;
+  SmallVector<Save, 4> saves;
+  uint64_t differentiable_outputs = ~uint64_t{0};
+  void* data = nullptr;         ///< what it finds at `VjpContext::data`
+  std::string reason_for_none;  ///< why there is no derivative
+
+  bool exists() const { return of_one != nullptr || of_many != nullptr; }
+};
+
+/// Parses "weight", "self for mat2" or "output0 for self, other" against a schema; "output" is
+/// output 0. Throws DispatchError on unknown names.
+Save parse_save(const Schema& schema, std::string_view text);
+
+}  // namespace lockstep
