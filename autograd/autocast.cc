@@ -6,7 +6,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "core/base/check.h"
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep {
 

@@ -10,8 +10,8 @@
 #include "autograd/meta.h"
 #include "core/base/check.h"
 #include "core/device/capture_scope.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 

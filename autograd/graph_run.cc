@@ -13,7 +13,7 @@
 #include "core/base/check.h"
 #include "core/base/phase.h"
 #include "core/device/capture_scope.h"
-#include "core/ops/reduce.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/event.h"
 
 namespace lockstep {

@@ -3,8 +3,8 @@
 #include "autograd/batched_tensor.h"
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/ops/factory.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep {
 

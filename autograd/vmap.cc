@@ -1,7 +1,7 @@
 #include "autograd/vmap.h"
 
 #include "core/base/check.h"
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep {
 

@@ -22,7 +22,7 @@ struct VmapOptions {
 /// Calls `function`, which is written for one sample, once for a whole batch: what it returns is
 /// what calling it for each sample and stacking the results would give. Inside, a batched tensor
 /// has the sizes of one sample. Operators with a batching rule treat the batch in one call; the
-/// others run once per sample (see operators_run_per_sample in core/batching.h).
+/// others run once per sample (see operators_run_per_sample in core/ops/batching.h).
 ///
 /// May be nested, and composes with grad (autograd/transforms.h). What is recorded is recorded on
 /// the whole batch, so a backward outside works as ever; call grad, not backward, inside. A batched

@@ -5,10 +5,10 @@
 
 #include "autograd/batched_tensor.h"
 #include "core/base/check.h"
-#include "core/batching.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/copy.h"
-#include "core/ops/shape.h"
+#include "core/ops/batching.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/view/shape.h"
 #include "core/tensor/generator.h"
 
 namespace lockstep {

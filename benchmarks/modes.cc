@@ -12,8 +12,8 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/call_op.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

@@ -17,12 +17,12 @@
 #include "core/dispatch/library.h"
 #include "core/dispatch/mode.h"
 #include "core/dispatch/observer.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/norm.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/norm/norm.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

@@ -12,7 +12,7 @@
 #include "autograd/grad_mode.h"
 #include "core/dispatch/call_op.h"
 #include "core/dispatch/library.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep {
 namespace {

@@ -13,14 +13,14 @@
 
 #include "autograd/transforms.h"
 #include "core/base/parallel.h"
-#include "core/ops/factory.h"
-#include "core/ops/loss.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "launcher/command_line.h"
 
 namespace lockstep {

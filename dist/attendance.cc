@@ -1,7 +1,7 @@
 #include "dist/attendance.h"
 
 #include "core/base/check.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep::dist {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/agreement.h"
 
 namespace lockstep::dist {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 
 namespace lockstep::dist {
 

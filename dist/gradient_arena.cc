@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/ops/factory.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep::dist {
 

@@ -7,7 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "dist/failure.h"
 #include "dist/rank_list.h"
 #include "dist/work_state.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep::dist {
 

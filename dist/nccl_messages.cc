@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/nccl_calls.h"
 
 namespace lockstep::dist {

@@ -1,8 +1,8 @@
 #include "dist/nccl_tree.h"
 
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "dist/leaf_tree.h"
 
 namespace lockstep::dist {

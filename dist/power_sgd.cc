@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 #include "core/tensor/generator.h"
 
 namespace lockstep::dist {

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/leaf_tree.h"
 #include "dist/operation.h"
 

@@ -9,8 +9,8 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "dist/agreement.h"
 #include "dist/hook_runner.h"
 

@@ -5,7 +5,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "dist/hook_runner.h"
 #include "dist/reducer.h"
 

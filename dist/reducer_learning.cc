@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/reducer.h"
 
 namespace lockstep::dist {

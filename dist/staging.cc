@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/device/transfer.h"
-#include "core/pinned.h"
+#include "core/ops/factory/pinned.h"
 #include "core/tensor/event.h"
 #include "dist/leaf_tree.h"
 

@@ -6,13 +6,13 @@
 #include "autograd/autocast.h"
 #include "autograd/function.h"
 #include "core/base/check.h"
-#include "core/ops/batch_norm.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_round.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/norm/batch_norm.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_round.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 
 namespace lockstep::dist {
 

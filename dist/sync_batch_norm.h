@@ -5,9 +5,9 @@
 
 namespace lockstep::dist {
 
-/// batch_norm (core/ops/batch_norm.h) over the samples of all ranks: each passes its own part of a
-/// batch, of as many rows as it has, and gets its part of what one rank with the whole batch would
-/// have: the result, the gradients and, in place, the running statistics, but for rounding.
+/// batch_norm (core/ops/norm/batch_norm.h) over the samples of all ranks: each passes its own part
+/// of a batch, of as many rows as it has, and gets its part of what one rank with the whole batch
+/// would have: the result, the gradients and, in place, the running statistics, but for rounding.
 /// Statistics are exchanged and combined in f64 (Chan, Golub & LeVeque 1979), and are the same bits
 /// on all ranks. Gradients of weight and bias are of this rank's samples alone: Ddp and Reducer add
 /// them up. Without `training`, and where `group` is null or of one rank, it is batch_norm.

@@ -14,7 +14,7 @@
 #include "core/base/hash_words.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/leaf_tree.h"
 #include "dist/rank_list.h"
 #include "dist/staging.h"

@@ -5,8 +5,8 @@
 
 namespace lockstep::functors {
 
-// Activations of core/ops/pointwise_piecewise.cc and their slopes. T is float or double, and
-// int64_t where said.
+// Activations of core/ops/pointwise/pointwise_piecewise.cc and their slopes. T is float or double,
+// and int64_t where said.
 
 /// scale x where x > 0, else factor (e^(rate x) - 1).
 template <class T>

@@ -16,7 +16,7 @@
 
 #include "core/base/check.h"
 #include "core/base/json_line.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/agreement.h"
 #include "dist/thread_group.h"
 #include "launcher/busy_time.h"

@@ -10,8 +10,8 @@
 #include "autograd/grad_mode.h"
 #include "core/base/json_line.h"
 #include "core/device/device_runtime.h"
-#include "core/ops/matmul.h"
-#include "core/ops/random.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/random/random.h"
 #include "launcher/call_time.h"
 #include "launcher/command_line.h"
 

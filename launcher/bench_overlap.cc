@@ -16,7 +16,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
 #include "dist/agreement.h"
 #include "dist/core_budget.h"

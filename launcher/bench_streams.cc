@@ -12,7 +12,7 @@
 #include "core/base/json_line.h"
 #include "core/device/device_runtime.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/event.h"
 #include "launcher/command_line.h"
 

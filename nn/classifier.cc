@@ -1,8 +1,8 @@
 #include "nn/classifier.h"
 
 #include "core/base/check.h"
-#include "core/ops/loss.h"
-#include "core/ops/view.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep::nn {
 

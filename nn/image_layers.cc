@@ -4,11 +4,11 @@
 
 #include "autograd/checkpoint.h"
 #include "core/base/current_scope.h"
-#include "core/ops/batch_norm.h"
-#include "core/ops/conv.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
+#include "core/ops/conv/conv.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/norm/batch_norm.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
 #include "nn/statistics_log.h"
 
 namespace lockstep::nn {

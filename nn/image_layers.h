@@ -16,9 +16,9 @@ struct Conv2dOptions {
   bool bias = false;
 };
 
-/// Convolution (core/ops/conv.h) of x [batch, in, height, width] with a square kernel, W [out, in /
-/// groups, kernel, kernel]. W starts normal with deviation sqrt(2 / (out kernel^2)), which keeps
-/// the size of gradients through ReLUs (He et al. 2015), the bias at zero.
+/// Convolution (core/ops/conv/conv.h) of x [batch, in, height, width] with a square kernel, W [out,
+/// in / groups, kernel, kernel]. W starts normal with deviation sqrt(2 / (out kernel^2)), which
+/// keeps the size of gradients through ReLUs (He et al. 2015), the bias at zero.
 class Conv2d : public Module {
  public:
   Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {});
@@ -31,15 +31,15 @@ class Conv2d : public Module {
   Conv2dOptions options_;
 };
 
-/// What batch norm does in training, with the arguments of batch_norm (core/ops/batch_norm.h):
+/// What batch norm does in training, with the arguments of batch_norm (core/ops/norm/batch_norm.h):
 /// moves the running statistics, f32 or f64, in place.
 using TrainingNorm = std::function<Tensor(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                           const Tensor& running_mean, const Tensor& running_var,
                                           double momentum, double epsilon)>;
 
-/// Batch norm (core/ops/batch_norm.h) of x [batch, width, height, width]. Starts as weight 1, bias
-/// 0. In training every forward pass moves the running statistics, once for each micro-batch; one
-/// that is computed again for a backward does not. Where there is a StatisticsLog
+/// Batch norm (core/ops/norm/batch_norm.h) of x [batch, width, height, width]. Starts as weight 1,
+/// bias 0. In training every forward pass moves the running statistics, once for each micro-batch;
+/// one that is computed again for a backward does not. Where there is a StatisticsLog
 /// (nn/statistics_log.h) they are left as they are, and it gets what the pass found.
 class BatchNorm2d : public Module {
  public:

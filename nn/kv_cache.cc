@@ -1,8 +1,8 @@
 #include "nn/kv_cache.h"
 
 #include "core/base/check.h"
-#include "core/ops/factory.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep::nn {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/ops/loss.h"
-#include "core/ops/view.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/view/view.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "core/base/current_scope.h"
-#include "core/ops/factory.h"
-#include "core/ops/index.h"
-#include "core/ops/matmul.h"
-#include "core/ops/norm.h"
-#include "core/ops/random.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/index/index.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/norm/norm.h"
+#include "core/ops/random/random.h"
 
 namespace lockstep::nn {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/ops/fused_linear.h"
+#include "core/ops/matmul/fused_linear.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {

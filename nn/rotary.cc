@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "core/base/check.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep::nn {
 

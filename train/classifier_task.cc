@@ -4,9 +4,9 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/ops/loss.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "train/token_source.h"
 
 namespace lockstep::train {

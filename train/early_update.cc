@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/optimizer.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/optimizer/optimizer.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep::train {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/reduce.h"
+#include "core/ops/reduce/reduce.h"
 #include "dist/process_group.h"
 
 namespace lockstep::train {

@@ -7,7 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/base/philox.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep::train {
 

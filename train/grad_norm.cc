@@ -1,9 +1,9 @@
 #include "train/grad_norm.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factory.h"
-#include "core/ops/optimizer.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/optimizer/optimizer.h"
+#include "core/ops/pointwise/pointwise.h"
 
 namespace lockstep::train {
 

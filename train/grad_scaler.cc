@@ -5,9 +5,9 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_logic.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_logic.h"
 #include "train/grad_norm.h"
 #include "train/read_back.h"
 

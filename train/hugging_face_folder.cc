@@ -13,8 +13,8 @@
 #include "autograd/grad_mode.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/ops/copy.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/view/view.h"
 #include "train/safetensors.h"
 
 namespace lockstep::train {

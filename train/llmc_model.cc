@@ -11,7 +11,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/mapped_file.h"
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 
 namespace lockstep::train {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 #include "dist/agreement.h"
 
 namespace lockstep::train {

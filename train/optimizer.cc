@@ -2,10 +2,10 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/phase.h"
-#include "core/ops/factory.h"
-#include "core/ops/optimizer.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_logic.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/optimizer/optimizer.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_logic.h"
 #include "train/read_back.h"
 
 namespace lockstep::train {

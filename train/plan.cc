@@ -5,7 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/generator.h"
 #include "train/build.h"

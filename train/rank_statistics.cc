@@ -5,10 +5,10 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/shape.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/shape.h"
 
 namespace lockstep::train {
 

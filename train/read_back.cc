@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/ops/copy.h"
-#include "core/pinned.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/pinned.h"
 
 namespace lockstep::train {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/agreement.h"
 
 namespace lockstep::train {

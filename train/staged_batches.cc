@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/ops/copy.h"
-#include "core/pinned.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/pinned.h"
 
 namespace lockstep::train {
 

@@ -6,8 +6,8 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/device/transfer.h"
-#include "core/ops/copy.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep::train {
 

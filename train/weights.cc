@@ -7,8 +7,8 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/ops/copy.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/view/view.h"
 #include "train/checkpoint.h"
 #include "train/tensor_file.h"
 #include "train/weight_files.h"

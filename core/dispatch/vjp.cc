@@ -1,7 +1,7 @@
 #include "core/dispatch/vjp.h"
 
 #include "core/base/check.h"
-#include "core/ops/reduce.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
-#include "core/ops/advanced_index_rules.h"
+#include "core/ops/index/advanced_index_rules.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_lines.h"
 #include "kernels/cpu/index_reader.h"

@@ -3,7 +3,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
-#include "core/ops/embedding_bag_rules.h"
+#include "core/ops/index/embedding_bag_rules.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_reader.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/library.h"
-#include "core/ops/promotion.h"
+#include "core/ops/pointwise/promotion.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/reduce_plan.h"
 

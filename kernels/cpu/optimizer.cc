@@ -1,4 +1,4 @@
-#include "core/ops/optimizer.h"
+#include "core/ops/optimizer/optimizer.h"
 
 #include <algorithm>
 #include <cmath>

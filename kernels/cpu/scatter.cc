@@ -3,7 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
-#include "core/ops/scatter_rules.h"
+#include "core/ops/index/scatter_rules.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_lines.h"
 #include "kernels/cpu/index_reader.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/dispatch/library.h"
-#include "core/ops/shape_rules.h"
+#include "core/ops/view/shape_rules.h"
 #include "kernels/cpu/strided_copy.h"
 
 namespace lockstep::cpu {

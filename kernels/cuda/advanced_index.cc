@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/dispatch/library.h"
-#include "core/ops/advanced_index_rules.h"
+#include "core/ops/index/advanced_index_rules.h"
 #include "kernels/cuda/grouped_write.h"
 #include "kernels/cuda/indexed_tensor.h"
 #include "kernels/cuda/walk_plan.h"

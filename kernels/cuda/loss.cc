@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/dispatch/library.h"
-#include "core/ops/loss.h"
+#include "core/ops/loss/loss.h"
 #include "kernels/cuda/grouping.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -5,7 +5,7 @@
 #include "core/base/check.h"
 #include "core/device/transfer.h"
 #include "core/dispatch/library.h"
-#include "core/ops/promotion.h"
+#include "core/ops/pointwise/promotion.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/indexed_tensor.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/dispatch/library.h"
-#include "core/ops/optimizer.h"
+#include "core/ops/optimizer/optimizer.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/optimizer.fatbin.h"

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Elements that a block updates, or adds up: as kNormBlock of core/ops/optimizer.h.
+/// Elements that a block updates, or adds up: as kNormBlock of core/ops/optimizer/optimizer.h.
 inline constexpr int64_t kOptimizerPart = 4096;
 
 /// The tensors that one launch goes over, kMost of them at most, a block of threads for each part.
@@ -32,7 +32,7 @@ struct OptimizerTensor {
 };
 
 /// What decides on the step beside its factors: `grad_scale` and, where they are not null, numbers
-/// on the device (core/ops/optimizer.h).
+/// on the device (core/ops/optimizer/optimizer.h).
 struct StepControl {
   double grad_scale;
   const double* grad_factor;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/dispatch/library.h"
-#include "core/ops/scatter_rules.h"
+#include "core/ops/index/scatter_rules.h"
 #include "kernels/cuda/grouped_write.h"
 #include "kernels/cuda/indexed_tensor.h"
 #include "kernels/cuda/kernel_tables.h"

@@ -4,11 +4,11 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
-#include "core/ops/attention.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/attention/attention.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "nn/run_blocks.h"
 
 namespace lockstep::nn {

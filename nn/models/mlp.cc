@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/call_op.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "nn/run_blocks.h"
 
 namespace lockstep::nn {

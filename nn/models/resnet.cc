@@ -4,9 +4,9 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pool.h"
-#include "core/ops/view.h"
+#include "core/ops/image/pool.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "nn/run_blocks.h"
 
 namespace lockstep::nn {

@@ -8,9 +8,9 @@
 #include "autograd/autograd.h"
 #include "core/base/error.h"
 #include "core/device/copies.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

@@ -8,7 +8,7 @@
 #include "autograd/autograd.h"
 #include "autograd/hooks.h"
 #include "core/base/error.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

@@ -8,9 +8,9 @@
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

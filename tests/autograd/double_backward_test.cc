@@ -5,8 +5,8 @@
 #include "autograd/gradcheck.h"
 #include "autograd/hooks.h"
 #include "core/base/error.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

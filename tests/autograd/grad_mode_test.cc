@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

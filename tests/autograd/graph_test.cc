@@ -5,10 +5,10 @@
 
 #include "autograd/autograd.h"
 #include "autograd/saved_tensor_hooks.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 #include "tests/autograd/sample_operators.h"
 
 namespace lockstep {

@@ -5,9 +5,9 @@
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

@@ -10,9 +10,9 @@
 #include "core/base/error.h"
 #include "core/dispatch/call_op.h"
 #include "core/dispatch/library.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "tests/autograd/sample_operators.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/plugin.h"
 #include "tests/conformance/elements.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/library.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 
 namespace lockstep::sample {
 

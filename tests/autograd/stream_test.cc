@@ -6,12 +6,12 @@
 
 #include "autograd/hooks.h"
 #include "autograd/node.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/event.h"
 #include "tests/device/every_device.h"
 

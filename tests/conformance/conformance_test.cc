@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/dispatch/library.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_round.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_round.h"
 #include "tests/conformance/run.h"
 #include "tests/core/base/temporary_directory.h"
 #include "train/safetensors.h"

@@ -5,7 +5,7 @@
 #include "autograd/opcheck.h"
 #include "autograd/vmap.h"
 #include "core/dispatch/call_op.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/plugin.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"

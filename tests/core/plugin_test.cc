@@ -10,8 +10,8 @@
 #include "core/dispatch/call_op.h"
 #include "core/dispatch/mode.h"
 #include "core/dispatch/observer.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "autograd/autograd.h"
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {

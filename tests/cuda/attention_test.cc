@@ -1,8 +1,8 @@
-#include "core/ops/attention.h"
+#include "core/ops/attention/attention.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "kernels/cuda/attention.h"
 #include "tests/cuda/same_bits.h"
 

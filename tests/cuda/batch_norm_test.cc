@@ -1,9 +1,9 @@
-#include "core/ops/batch_norm.h"
+#include "core/ops/norm/batch_norm.h"
 
 #include <gtest/gtest.h>
 
 #include "core/device/copies.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "kernels/cuda/batch_norm.h"
 #include "tests/cuda/agreement.h"
 

@@ -1,8 +1,8 @@
-#include "core/ops/conv.h"
+#include "core/ops/conv/conv.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "kernels/cuda/conv.h"
 #include "tests/cuda/agreement.h"
 

@@ -1,8 +1,8 @@
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 #include "tests/cuda/same_bits.h"
 
 namespace lockstep {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/copy.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/view/view.h"
 #include "kernels/strided_plan.h"
 #include "tests/cuda/same_bits.h"
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "core/device/kernel_scope.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/shape.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/shape.h"
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/cudnn_conv.h"

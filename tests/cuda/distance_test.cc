@@ -1,4 +1,4 @@
-#include "core/ops/distance.h"
+#include "core/ops/matmul/distance.h"
 
 #include <gtest/gtest.h>
 

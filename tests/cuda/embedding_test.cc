@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/ops/index.h"
+#include "core/ops/index/index.h"
 #include "tests/cuda/same_bits.h"
 
 namespace lockstep {

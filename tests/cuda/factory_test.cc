@@ -1,9 +1,9 @@
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "tests/cuda/same_bits.h"
 
 namespace lockstep {

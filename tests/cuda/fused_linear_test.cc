@@ -1,14 +1,14 @@
 // Products with a gelu or a residual on cuda:0, by cuBLASLt's epilogues (of a fake library that
 // checks what it is given) and without them, against the cpu's.
 
-#include "core/ops/fused_linear.h"
+#include "core/ops/matmul/fused_linear.h"
 
 #include <cublasLt.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/device/copies.h"
-#include "core/ops/matmul.h"
+#include "core/ops/matmul/matmul.h"
 #include "kernels/cuda/matmul_lt.h"
 #include "tests/cuda/agreement.h"
 #include "tests/emulation/fake_cublas_lt.h"

@@ -1,8 +1,8 @@
-#include "core/ops/grid_sampler.h"
+#include "core/ops/image/grid_sampler.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

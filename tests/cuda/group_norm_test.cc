@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/ops/norm.h"
+#include "core/ops/norm/norm.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "core/ops/im2col.h"
+#include "core/ops/conv/im2col.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "core/ops/index.h"
+#include "core/ops/index/index.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/advanced_index.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/scatter.h"
-#include "core/ops/view.h"
+#include "core/ops/index/advanced_index.h"
+#include "core/ops/index/scatter.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/same_bits.h"
 

@@ -1,8 +1,8 @@
-#include "core/ops/loss.h"
+#include "core/ops/loss/loss.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/same_bits.h"
 

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "core/ops/index.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/index/index.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/same_bits.h"
 

@@ -1,7 +1,7 @@
 // Products on cuda:0, by cuBLASLt (a fake one that checks what it is given) and by the kernel that
 // stands in for it, against the cpu's.
 
-#include "core/ops/matmul.h"
+#include "core/ops/matmul/matmul.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/device/copies.h"
-#include "core/ops/copy.h"
-#include "core/ops/random.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/random/random.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/matmul_lt.h"
 #include "tests/core/expect_error.h"

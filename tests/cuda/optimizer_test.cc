@@ -1,12 +1,12 @@
-#include "core/ops/optimizer.h"
+#include "core/ops/optimizer/optimizer.h"
 
 #include <gtest/gtest.h>
 
 #include "core/cuda/graph.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "kernels/cuda/optimizer.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/same_bits.h"

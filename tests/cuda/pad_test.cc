@@ -1,4 +1,4 @@
-#include "core/ops/pad.h"
+#include "core/ops/image/pad.h"
 
 #include <gtest/gtest.h>
 

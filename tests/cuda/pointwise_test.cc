@@ -5,12 +5,12 @@
 
 #include <cstring>
 
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_division.h"
-#include "core/ops/random.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_division.h"
+#include "core/ops/random/random.h"
+#include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
 #include "kernels/cuda/divider.h"
 #include "tests/core/expect_error.h"

@@ -1,11 +1,11 @@
-#include "core/ops/pool.h"
+#include "core/ops/image/pool.h"
 
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
 #include "core/device/copies.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "kernels/pool_axis.h"
 #include "tests/cuda/agreement.h"
 

@@ -1,4 +1,4 @@
-#include "core/ops/random.h"
+#include "core/ops/random/random.h"
 
 #include <gtest/gtest.h>
 

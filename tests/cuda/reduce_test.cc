@@ -1,11 +1,11 @@
-#include "core/ops/reduce.h"
+#include "core/ops/reduce/reduce.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "kernels/cuda/reduction.h"
 #include "tests/cuda/agreement.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/device/stream_sanitizer.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/event.h"
 
 namespace lockstep {

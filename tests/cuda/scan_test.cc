@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

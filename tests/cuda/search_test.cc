@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/sort.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/sort/sort.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/ops/loss.h"
+#include "core/ops/loss/loss.h"
 #include "kernels/cuda/rows.h"
 #include "tests/cuda/agreement.h"
 

@@ -1,9 +1,9 @@
-#include "core/ops/sort.h"
+#include "core/ops/sort/sort.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "kernels/cuda/sort.h"
 #include "tests/cuda/agreement.h"
 

@@ -9,8 +9,8 @@
 
 #include "core/base/error.h"
 #include "core/device/device_runtime.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_staging.h"

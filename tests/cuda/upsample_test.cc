@@ -1,8 +1,8 @@
-#include "core/ops/upsample.h"
+#include "core/ops/image/upsample.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/stream.h"
 #include "tests/device/every_device.h"

@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/cuda/availability.h"
 #include "core/device/device_runtime.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
 #include "dist/nccl_group.h"
 #include "dist/thread_group.h"

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <thread>
 
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/event.h"
 #include "tests/device/every_device.h"
 

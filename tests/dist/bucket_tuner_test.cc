@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "autograd/autograd.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
 #include "dist/ddp.h"
 #include "dist/reducer.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "dist/communicator.h"
 #include "dist/thread_control.h"
 #include "dist/thread_group.h"

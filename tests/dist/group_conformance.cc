@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/device/device_runtime.h"
-#include "core/ops/factory.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 #include "dist/leaf_tree.h"
 #include "dist/reduction.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
 #include "dist/reducer.h"
 

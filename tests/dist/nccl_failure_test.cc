@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
 #include "dist/flight_log.h"
 #include "dist/nccl_group.h"

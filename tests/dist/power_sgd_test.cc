@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/device/stream_sanitizer.h"
-#include "core/ops/matmul.h"
+#include "core/ops/matmul/matmul.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/known_gradients.h"
 #include "tests/dist/on_ranks.h"

@@ -5,7 +5,7 @@
 #include "autograd/autograd.h"
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/matmul.h"
+#include "core/ops/matmul/matmul.h"
 
 namespace lockstep::dist {
 

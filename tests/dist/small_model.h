@@ -9,10 +9,10 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "dist/reducer.h"
 
 namespace lockstep::dist {

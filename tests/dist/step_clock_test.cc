@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group_conformance.h"
 #include "tests/dist/on_ranks.h"

@@ -12,8 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/device/stream_sanitizer.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/stream.h"
 #include "tests/dist/on_ranks.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/tensor.h"
 #include "kernels/activation_functors.h"
 

@@ -1,15 +1,15 @@
-#include "core/ops/advanced_index.h"
+#include "core/ops/index/advanced_index.h"
 
 #include <limits>
 
 #include "autograd/autograd.h"
 #include "core/dispatch/call_op.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/index.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/rearrange.h"
-#include "core/ops/scatter.h"
-#include "core/ops/view.h"
+#include "core/ops/index/index.h"
+#include "core/ops/index/scatter.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/rearrange.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -1,4 +1,4 @@
-#include "core/ops/attention.h"
+#include "core/ops/attention/attention.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/device/copies.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 namespace {

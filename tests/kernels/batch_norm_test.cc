@@ -1,12 +1,12 @@
-#include "core/ops/batch_norm.h"
+#include "core/ops/norm/batch_norm.h"
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

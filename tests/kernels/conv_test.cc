@@ -1,13 +1,13 @@
-#include "core/ops/conv.h"
+#include "core/ops/conv/conv.h"
 
 #include <array>
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "core/tensor/memory_format.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"

@@ -1,12 +1,12 @@
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "core/device/copies.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

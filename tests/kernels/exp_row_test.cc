@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "core/ops/copy.h"
-#include "core/ops/loss.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {

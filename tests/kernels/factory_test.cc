@@ -1,10 +1,10 @@
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 
 #include <gtest/gtest.h>
 
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
-#include "core/ops/view.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -1,11 +1,11 @@
-#include "core/ops/linalg.h"
+#include "core/ops/matmul/linalg.h"
 
-#include "core/ops/distance.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/matmul/distance.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

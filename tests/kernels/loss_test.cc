@@ -1,14 +1,14 @@
-#include "core/ops/loss.h"
+#include "core/ops/loss/loss.h"
 
 #include <limits>
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
-#include "core/ops/copy.h"
-#include "core/ops/index.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/index/index.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -1,14 +1,14 @@
-#include "core/ops/matmul.h"
+#include "core/ops/matmul/matmul.h"
 
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
 #include "core/base/error.h"
 #include "core/device/copies.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 namespace {

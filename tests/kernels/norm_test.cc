@@ -1,11 +1,11 @@
-#include "core/ops/norm.h"
+#include "core/ops/norm/norm.h"
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

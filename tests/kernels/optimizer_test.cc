@@ -1,4 +1,4 @@
-#include "core/ops/optimizer.h"
+#include "core/ops/optimizer/optimizer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 namespace {

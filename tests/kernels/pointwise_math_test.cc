@@ -3,14 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_division.h"
-#include "core/ops/pointwise_formula.h"
-#include "core/ops/pointwise_logic.h"
-#include "core/ops/pointwise_piecewise.h"
-#include "core/ops/pointwise_round.h"
-#include "core/ops/pointwise_special.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_division.h"
+#include "core/ops/pointwise/pointwise_formula.h"
+#include "core/ops/pointwise/pointwise_logic.h"
+#include "core/ops/pointwise/pointwise_piecewise.h"
+#include "core/ops/pointwise/pointwise_round.h"
+#include "core/ops/pointwise/pointwise_special.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

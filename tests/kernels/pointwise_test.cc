@@ -1,11 +1,11 @@
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 
 #include <gtest/gtest.h>
 
 #include "core/device/copies.h"
 #include "core/dispatch/call_op.h"
-#include "core/ops/copy.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -1,14 +1,14 @@
-#include "core/ops/pool.h"
+#include "core/ops/image/pool.h"
 
 #include <cmath>
 #include <limits>
 
 #include "autograd/autograd.h"
 #include "core/device/copies.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -1,11 +1,11 @@
-#include "core/ops/reduce.h"
+#include "core/ops/reduce/reduce.h"
 
 #include <limits>
 
 #include "autograd/autograd.h"
 #include "core/device/copies.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

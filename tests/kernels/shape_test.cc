@@ -1,7 +1,7 @@
-#include "core/ops/shape.h"
+#include "core/ops/view/shape.h"
 
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -1,12 +1,12 @@
-#include "core/ops/sort.h"
+#include "core/ops/sort/sort.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "autograd/autograd.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {

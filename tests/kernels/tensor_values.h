@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/ops/factory.h"
-#include "core/ops/random.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/random/random.h"
 #include "core/tensor/tensor.h"
 
 namespace lockstep {

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <thread>
 
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
 
 namespace lockstep::launcher {
 namespace {

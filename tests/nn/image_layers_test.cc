@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "core/ops/batch_norm.h"
-#include "core/ops/conv.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/conv/conv.h"
+#include "core/ops/norm/batch_norm.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/generator.h"
 #include "nn/statistics_log.h"
 #include "tests/kernels/tensor_values.h"

@@ -6,9 +6,9 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/loss.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::nn {

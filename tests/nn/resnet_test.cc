@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/copy.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"

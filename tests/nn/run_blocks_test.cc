@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/allocator.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
-#include "core/ops/attention.h"
-#include "core/ops/copy.h"
-#include "core/ops/fused_linear.h"
-#include "core/ops/loss.h"
-#include "core/ops/matmul.h"
-#include "core/ops/norm.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/attention/attention.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/matmul/fused_linear.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/norm/norm.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "tests/ops/operator_call.h"
 
 namespace lockstep {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/device/waits.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/core/expect_error.h"
 #include "tests/ops/device_agreement.h"
 #include "tests/ops/operator_call.h"

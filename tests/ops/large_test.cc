@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/index.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/index/index.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 
 namespace lockstep {
 namespace {

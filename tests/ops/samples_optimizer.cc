@@ -1,4 +1,4 @@
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {

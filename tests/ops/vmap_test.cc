@@ -9,11 +9,11 @@
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/pointwise_logic.h"
-#include "core/ops/shape.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_logic.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "tests/ops/operator_forms.h"
 
 namespace lockstep {

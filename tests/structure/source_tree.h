@@ -19,7 +19,7 @@ struct SourceFile {
   std::vector<Include> includes;
 };
 
-/// The first folder of a path: "core" for "core/ops/matmul.cc", "" for a file in the root.
+/// The first folder of a path: "core" for "core/ops/matmul/matmul.cc", "" for a file in the root.
 std::string top_folder(const std::string& path);
 bool is_header(const std::string& path);
 

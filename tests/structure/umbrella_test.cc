@@ -18,10 +18,14 @@ using ::testing::ElementsAre;
 
 /// Headers of the operators' blocks that users have no need of.
 bool is_internal(const std::string& path) {
-  static const std::set<std::string> kInternal = {
-      "core/ops/activation_curvature.h", "core/ops/choice.h",       "core/ops/norm_projection.h",
-      "core/ops/number_tensor.h",        "core/ops/promotion.h",    "core/ops/reduced_dims.h",
-      "core/ops/statistics_dtype.h",     "core/ops/write_results.h"};
+  static const std::set<std::string> kInternal = {"core/ops/pointwise/activation_curvature.h",
+                                                  "core/ops/pointwise/choice.h",
+                                                  "core/ops/norm/norm_projection.h",
+                                                  "core/ops/pointwise/number_tensor.h",
+                                                  "core/ops/pointwise/promotion.h",
+                                                  "core/ops/reduce/reduced_dims.h",
+                                                  "core/ops/norm/statistics_dtype.h",
+                                                  "core/ops/factory/write_results.h"};
   return path.ends_with("_rules.h") || kInternal.contains(path);
 }
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/waits.h"
-#include "core/ops/copy.h"
+#include "core/ops/factory/copy.h"
 #include "core/tensor/allocator.h"
 #include "tests/device/every_device.h"
 #include "tests/train/rank_runs.h"

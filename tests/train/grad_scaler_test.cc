@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "tests/conformance/elements.h"
 #include "train/grad_norm.h"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"

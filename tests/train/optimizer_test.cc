@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "core/device/device_runtime.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/random.h"
-#include "core/ops/reduce.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
 #include "train/grad_scaler.h"
 

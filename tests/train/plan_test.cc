@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "core/ops/factory.h"
-#include "core/ops/loss.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/generator.h"
 #include "nn/layers.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/table_file.h"

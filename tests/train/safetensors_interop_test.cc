@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/generator.h"
 #include "tests/train/python.h"
 #include "tests/train/tiny_models.h"

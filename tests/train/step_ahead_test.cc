@@ -11,8 +11,8 @@
 
 #include "autograd/hooks.h"
 #include "core/device/waits.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/forwarding_task.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/ops/factory.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {

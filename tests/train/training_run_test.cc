@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/tiny_run.h"

@@ -6,7 +6,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/error.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/generator.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/dispatch/library.h"
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {

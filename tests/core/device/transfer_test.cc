@@ -9,11 +9,11 @@
 
 #include "core/device/pinned_allocator.h"
 #include "core/device/waits.h"
-#include "core/ops/copy.h"
-#include "core/ops/factory.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
-#include "core/pinned.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/factory/pinned.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 

@@ -1,6 +1,6 @@
 #include "core/dispatch/call_op.h"
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
 

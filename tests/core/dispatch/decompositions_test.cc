@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/dispatch/library.h"
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/dispatch/dispatch_logger.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/conv.h"
-#include "core/ops/factory.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/conv/conv.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/dispatch/library.h"
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/factory.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {

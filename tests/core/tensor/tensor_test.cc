@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,0 +1,312 @@
+#include "core/ops/attention/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/attention/attention_rules.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/norm/batching_layers.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr double kNegativeInfinity = -std::numeric_limits<double>::infinity();
+
+double scale_of(const Tensor& query, std::optional<double> scale) {
+  return scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1))));
+}
+
+Tensor transposed(const Tensor& matrices) { return matrices.transpose(-2, -1); }
+
+/// Each head `repeats` times in a row, for query heads that share one.
+Tensor repeat_heads(const Tensor& tensor, int64_t repeats) {
+  return repeats == 1 ? tensor : repeat_interleave(tensor, repeats, -3);
+}
+
+/// How many query heads share one head of `key`.
+int64_t heads_per_key(const Tensor& query, const Tensor& key) {
+  if (query.dim() < 3 || key.dim() < 3 || key.size(-3) == 0) return 1;
+  const int64_t repeats = query.size(-3) / key.size(-3);
+  LS_CHECK(repeats * key.size(-3) == query.size(-3), ShapeError,
+           "[scaled_dot_product_attention] enable_gqa needs key and value heads that divide the "
+           "query's {}, got {}.",
+           query.size(-3), key.size(-3));
+  return repeats;
+}
+
+// The results' types, named: a macro's argument has no commas of its own.
+using TwoTensors = std::tuple<Tensor, Tensor>;
+using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
+
+/// True where row t may see column s <= t, bool [rows, columns].
+Tensor causal_mask(int64_t rows, int64_t columns, Device device) {
+  const TensorOptions options(DType::kI64, device);
+  return ge(arange(rows, options).unsqueeze(1), arange(columns, options));
+}
+
+/// softmax(scale query key^T + mask); a row that may see nothing gives zeros.
+Tensor probabilities(const Tensor& query, const Tensor& key, OptionalTensor attn_mask,
+                     bool is_causal, double scale) {
+  Tensor scores = matmul(mul(query, scale), transposed(key));
+  if (is_causal) {
+    const Tensor seen = causal_mask(query.size(-2), key.size(-2), query.device());
+    return softmax(masked_fill(scores, logical_not(seen), kNegativeInfinity), -1);
+  }
+  if (!attn_mask) return softmax(scores, -1);
+  scores = attn_mask->dtype() == DType::kBool
+               ? masked_fill(scores, logical_not(*attn_mask), kNegativeInfinity)
+               : add(scores, *attn_mask);
+  // Without the first fill such rows would be NaN, and so would their gradients.
+  const Tensor blind = all(eq(scores, kNegativeInfinity), -1, true);
+  return masked_fill(softmax(masked_fill(scores, blind, 0), -1), blind, 0);
+}
+
+std::tuple<Tensor, Tensor> math_body(const Tensor& query, const Tensor& key, const Tensor& value,
+                                     OptionalTensor attn_mask, double dropout_p, bool is_causal,
+                                     OptionalTensor dropout_mask, std::optional<double> scale,
+                                     bool enable_gqa) {
+  const Tensor keys = enable_gqa ? repeat_heads(key, heads_per_key(query, key)) : key;
+  const Tensor values = enable_gqa ? repeat_heads(value, heads_per_key(query, value)) : value;
+  Tensor weights = probabilities(query, keys, attn_mask, is_causal, scale_of(query, scale));
+  if (dropout_mask) {
+    weights = mul(masked_fill(weights, logical_not(*dropout_mask), 0), 1.0 / (1.0 - dropout_p));
+  } else if (dropout_p > 0) {
+    weights = dropout(weights, dropout_p, true);
+  }
+  return {matmul(weights, values), weights};
+}
+
+/// Of a batched tensor the batch requires grad, which its samples do not tell.
+bool may_want_gradient(const Tensor& mask) {
+  return mask.requires_grad() || (is_floating(mask.dtype()) && mask.key_set().has(Key::kVmap));
+}
+
+/// Whether the fused operator computes this call.
+bool is_fused(const Tensor& query, const Tensor& key, const Tensor& value, OptionalTensor attn_mask,
+              double dropout_p, bool enable_gqa) {
+  const int64_t rank = query.dim();
+  if ((rank != 3 && rank != 4) || key.dim() != rank || !same(key.sizes(), value.sizes()))
+    return false;
+  // The body has seen that the three have one dtype.
+  if (!is_floating(query.dtype()) || query.dtype() == DType::kF64) return false;
+  const int64_t heads = query.size(-3);
+  const int64_t key_heads = key.size(-3);
+  if (key_heads == 0) return false;
+  const bool heads_fit = enable_gqa ? heads % key_heads == 0 : heads == key_heads;
+  const bool batch_fits = rank == 3 || query.size(0) == key.size(0);
+  const bool mask_fits = !attn_mask || (attn_mask->dim() <= rank && !may_want_gradient(*attn_mask));
+  return heads_fit && batch_fits && mask_fits && query.size(-1) == key.size(-1) && dropout_p == 0;
+}
+
+/// What a mask adds to the scores: a bool one keeps where it is true.
+Tensor additive(const Tensor& mask) {
+  if (mask.dtype() != DType::kBool) return mask.to(DType::kF32);
+  return masked_fill(zeros(mask.sizes(), {DType::kF32, mask.device()}), logical_not(mask),
+                     kNegativeInfinity);
+}
+
+Tensor attention_body(const Tensor& query, const Tensor& key, const Tensor& value,
+                      OptionalTensor attn_mask, double dropout_p, bool is_causal,
+                      std::optional<double> scale, bool enable_gqa) {
+  LS_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, ShapeError,
+           "[scaled_dot_product_attention] expected query, key and value of at least 2 dimensions, "
+           "got shapes {}, {} and {}.",
+           query.shape(), key.shape(), value.shape());
+  LS_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), DTypeError,
+           "[scaled_dot_product_attention] expected one dtype, got {}, {} and {}. Cast with "
+           "to(dtype).",
+           to_string(query.dtype()), to_string(key.dtype()), to_string(value.dtype()));
+  LS_CHECK(!(attn_mask && is_causal), ShapeError,
+           "[scaled_dot_product_attention] attn_mask and is_causal exclude each other: expected "
+           "one. Write the causal part into the mask.");
+  LS_CHECK(!attn_mask || is_floating(attn_mask->dtype()) || attn_mask->dtype() == DType::kBool,
+           DTypeError,
+           "[scaled_dot_product_attention] expected an attn_mask of bool or floating numbers, got "
+           "{}. Cast it with to(dtype).",
+           to_string(attn_mask->dtype()));
+  if (!is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)) {
+    return std::get<0>(_scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p,
+                                                          is_causal, {}, scale, enable_gqa));
+  }
+  Tensor mask;
+  if (attn_mask) mask = additive(*attn_mask);
+  if (query.dim() == 4) {
+    return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0,
+                                                                   is_causal, mask, scale));
+  }
+  if (mask.defined() && mask.dim() == 3) mask = mask.unsqueeze(0);
+  return std::get<0>(_scaled_dot_product_flash_attention_for_cpu(
+                         query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, is_causal,
+                         mask, scale))
+      .squeeze(0);
+}
+
+/// a + b, where an undefined tensor counts as zero.
+Tensor plus(const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? add(a, b) : a;
+}
+
+/// Adds up what the query heads that share a head of `like` contribute.
+Tensor join_heads(const Tensor& grad, const Tensor& like) {
+  if (!grad.defined() || grad.size(1) == like.size(1)) return grad;
+  const int64_t repeats = grad.size(1) / like.size(1);
+  return sum(grad.reshape({like.size(0), like.size(1), repeats, like.size(2), like.size(3)}), {2});
+}
+
+/// The second derivative, from plain operators. With P the probabilities, dP = dO V^T and
+/// dS = P (dP - sum(P dP)), the backward pass is dQ = s dS K, dK = s dS^T Q, dV = P^T dO; this
+/// differentiates those three, given the gradients a, b, c of dQ, dK, dV. `out` and `logsumexp` are
+/// taken as functions of query, key and value, so their own gradients are none.
+Gradients flash_backward_derivative(VjpContext& ctx, std::span<const Tensor> grads) {
+  // In f32, as the kernel computes; the engine rounds what comes out to the arguments' dtype.
+  const auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::kF32) : t; };
+  const Tensor grad_out = wide(ctx.saved(0));
+  const Tensor query = wide(ctx.saved(1));
+  const int64_t repeats = heads_per_key(query, ctx.saved(2));
+  const auto repeated = [&](const Tensor& t) {
+    return t.defined() ? repeat_heads(wide(t), repeats) : t;
+  };
+  const Tensor key = repeated(ctx.saved(2));
+  const Tensor value = repeated(ctx.saved(3));
+  const double scale = scale_of(query, ctx.argument<std::optional<double>>(9));
+  const Tensor a = wide(grads[0]);
+  const Tensor b = repeated(grads[1]);
+  const Tensor c = repeated(grads[2]);
+
+  const Tensor p = probabilities(query, key, ctx.saved(4), ctx.argument<bool>(7), scale);
+  const Tensor dp = matmul(grad_out, transposed(value));
+  const Tensor centred = sub(dp, sum(mul(p, dp), {-1}, true));
+  const Tensor ds = mul(mul(p, centred), scale);
+
+  Tensor to_grad_out, to_query, to_key, to_value, to_p;
+  if (c.defined()) {
+    to_p = matmul(grad_out, transposed(c));
+    to_grad_out = matmul(p, c);
+  }
+  if (b.defined()) to_query = matmul(ds, b);
+  if (a.defined()) to_key = matmul(transposed(ds), a);
+  if (a.defined() || b.defined()) {
+    Tensor to_ds;
+    if (a.defined()) to_ds = matmul(a, transposed(key));
+    if (b.defined()) to_ds = plus(to_ds, matmul(query, transposed(b)));
+    to_ds = mul(to_ds, scale);
+    const Tensor mean = sum(mul(p, to_ds), {-1}, true);
+    const Tensor to_dp = mul(p, sub(to_ds, mean));
+    to_p = plus(to_p, sub(mul(to_ds, centred), mul(dp, mean)));
+    to_grad_out = plus(to_grad_out, matmul(to_dp, value));
+    to_value = matmul(transposed(to_dp), grad_out);
+  }
+  if (to_p.defined()) {
+    const Tensor to_scores = mul(mul(p, sub(to_p, sum(mul(p, to_p), {-1}, true))), scale);
+    to_query = plus(to_query, matmul(to_scores, key));
+    to_key = plus(to_key, matmul(transposed(to_scores), query));
+  }
+  return ctx.gradients([&] { return to_grad_out; }, [&] { return to_query; },
+                       [&] { return join_heads(to_key, ctx.saved(2)); },
+                       [&] { return join_heads(to_value, ctx.saved(3)); }, [] { return Tensor(); },
+                       [] { return Tensor(); }, [] { return Tensor(); });
+}
+
+/// `products` of [batch, heads, rows, width] with as many columns as there are keys.
+int64_t attention_flops(int64_t products, const Tensor& query, const Tensor& key) {
+  return 2 * products * query.numel() * key.size(-2);
+}
+
+}  // namespace
+
+LS_OP(
+    scaled_dot_product_attention,
+    Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, double, bool,
+           std::optional<double>, bool),
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+    "float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> "
+    "Tensor")
+    .doc("softmax(query key^T scale + mask) value, per batch and head.")
+    .autocast(Autocast::kLowerPrecision)
+    .composite(attention_body);
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    OptionalTensor attn_mask, double dropout_p, bool is_causal,
+                                    std::optional<double> scale, bool enable_gqa) {
+  return op_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale,
+                                         enable_gqa);
+}
+
+LS_OP(
+    _scaled_dot_product_attention_math,
+    TwoTensors(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, double, bool,
+               OptionalTensor, std::optional<double>, bool),
+    "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, "
+    "Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, "
+    "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)")
+    .doc("Attention from plain operators: the result and the probabilities.")
+    .composite(math_body);
+std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
+    const Tensor& query, const Tensor& key, const Tensor& value, OptionalTensor attn_mask,
+    double dropout_p, bool is_causal, OptionalTensor dropout_mask, std::optional<double> scale,
+    bool enable_gqa) {
+  return op__scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal,
+                                               dropout_mask, scale, enable_gqa);
+}
+
+LS_OP(flash_attention,
+      TwoTensors(const Tensor&, const Tensor&, const Tensor&, double, bool, OptionalTensor,
+                 std::optional<double>),
+      "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
+      "float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> "
+      "(Tensor output, Tensor logsumexp)")
+    .doc("Attention in one pass that never stores the scores of all rows.")
+    .structured(rules::flash_attention)
+    .batching(batching::flash_attention)
+    .flops([](std::span<const Value> arguments, std::span<const Value>) {
+      return attention_flops(2, arguments[0].tensor(), arguments[1].tensor());
+    })
+    .saves({"query", "key", "value", "output0", "output1", "attn_mask"})
+    .differentiable_outputs(1)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      auto [query, key, value] = _scaled_dot_product_flash_attention_for_cpu_backward(
+          grad, ctx.saved(0), ctx.saved(1), ctx.saved(2), ctx.saved(3), ctx.saved(4),
+          ctx.argument<double>(3), ctx.argument<bool>(4), ctx.saved(5),
+          ctx.argument<std::optional<double>>(6));
+      return ctx.gradients([&] { return query; }, [&] { return key; }, [&] { return value; },
+                           [] { return Tensor(); });
+    });
+std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
+    const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool is_causal,
+    OptionalTensor attn_mask, std::optional<double> scale) {
+  return op_flash_attention(query, key, value, dropout_p, is_causal, attn_mask, scale);
+}
+
+LS_OP(flash_attention_backward,
+      ThreeTensors(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                   const Tensor&, double, bool, OptionalTensor, std::optional<double>),
+      "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
+      "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
+      "Tensor? attn_mask=None, float? scale=None) -> "
+      "(Tensor grad_query, Tensor grad_key, Tensor grad_value)")
+    .doc("Gradients of the fused attention's query, key and value.")
+    .structured(rules::flash_attention_backward)
+    .batching(batching::flash_attention)
+    .flops([](std::span<const Value> arguments, std::span<const Value>) {
+      return attention_flops(5, arguments[1].tensor(), arguments[2].tensor());
+    })
+    .saves({"grad_out", "query", "key", "value", "attn_mask"})
+    .derivative_of_many(flash_backward_derivative);
+std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
+    const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& out, const Tensor& logsumexp, double dropout_p, bool is_causal,
+    OptionalTensor attn_mask, std::optional<double> scale) {
+  return op_flash_attention_backward(grad_out, query, key, value, out, logsumexp, dropout_p,
+                                     is_causal, attn_mask, scale);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,203 @@
+#include "core/ops/factory/factory.h"
+
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/batching.h"
+#include "core/ops/factory/factory_rules.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::string_view kNoInput = "a factory has no differentiable input";
+
+/// Marks a fresh tensor as a leaf when its maker asked for that.
+Tensor finished(Tensor result, const TensorOptions& options) {
+  if (options.requires_grad) result.set_requires_grad();
+  return result;
+}
+
+}  // namespace
+
+LS_OP(empty,
+      Tensor(IntList, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>, std::optional<MemoryFormat>),
+      "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+      "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("A tensor of uninitialised elements.")
+    .structured(rules::empty)
+    .allocates_only()
+    .not_differentiable(kNoInput);
+Tensor empty(IntList sizes, TensorOptions options) {
+  return finished(
+      op_empty(sizes, options.dtype, std::nullopt, options.device, std::nullopt, std::nullopt),
+      options);
+}
+
+LS_OP(zeros,
+      Tensor(IntList, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>),
+      "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+      "bool? pin_memory=None) -> Tensor")
+    .doc("A tensor of zeros.")
+    .structured(rules::filled)
+    .not_differentiable(kNoInput);
+Tensor zeros(IntList sizes, TensorOptions options) {
+  return finished(op_zeros(sizes, options.dtype, std::nullopt, options.device, std::nullopt),
+                  options);
+}
+
+LS_OP(ones,
+      Tensor(IntList, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>),
+      "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+      "bool? pin_memory=None) -> Tensor")
+    .doc("A tensor of ones.")
+    .structured(rules::filled)
+    .not_differentiable(kNoInput);
+Tensor ones(IntList sizes, TensorOptions options) {
+  return finished(op_ones(sizes, options.dtype, std::nullopt, options.device, std::nullopt),
+                  options);
+}
+
+LS_OP(full,
+      Tensor(IntList, Scalar, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>),
+      "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, "
+      "Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("A tensor with every element fill_value.")
+    .structured(rules::full)
+    .not_differentiable(kNoInput);
+Tensor full(IntList sizes, const Scalar& value, TensorOptions options) {
+  return finished(op_full(sizes, value, options.dtype, std::nullopt, options.device, std::nullopt),
+                  options);
+}
+
+LS_OP(scalar_tensor,
+      Tensor(Scalar, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>),
+      "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+      "device=None, bool? pin_memory=None) -> Tensor")
+    .doc("A 0-d tensor of one number.")
+    .structured(rules::scalar_tensor)
+    .not_differentiable(kNoInput);
+Tensor scalar_tensor(const Scalar& value, TensorOptions options) {
+  return finished(
+      op_scalar_tensor(value, options.dtype, std::nullopt, options.device, std::nullopt), options);
+}
+
+LS_OP(arange_start_step,
+      Tensor(Scalar, Scalar, Scalar, std::optional<DType>, std::optional<Layout>,
+             std::optional<Device>, std::optional<bool>),
+      "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
+      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("start, start + step, ... up to, without, end.")
+    .structured(rules::arange)
+    .not_differentiable(kNoInput);
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
+  return finished(op_arange_start_step(start, end, step, options.dtype, std::nullopt,
+                                       options.device, std::nullopt),
+                  options);
+}
+
+LS_OP(arange_start,
+      Tensor(Scalar, Scalar, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>),
+      "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
+      "Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("start, start + 1, ... up to, without, end.")
+    .composite([](Scalar start, Scalar end, std::optional<DType> dtype,
+                  std::optional<Layout> layout, std::optional<Device> device,
+                  std::optional<bool> pin_memory) {
+      return op_arange_start_step(start, end, 1, dtype, layout, device, pin_memory);
+    });
+Tensor arange(const Scalar& start, const Scalar& end, TensorOptions options) {
+  return arange(start, end, 1, options);
+}
+
+LS_OP(arange,
+      Tensor(Scalar, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>),
+      "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+      "bool? pin_memory=None) -> Tensor")
+    .doc("0, 1, ... up to, without, end.")
+    .composite([](Scalar end, std::optional<DType> dtype, std::optional<Layout> layout,
+                  std::optional<Device> device, std::optional<bool> pin_memory) {
+      return op_arange_start_step(0, end, 1, dtype, layout, device, pin_memory);
+    });
+Tensor arange(const Scalar& end, TensorOptions options) { return arange(0, end, 1, options); }
+
+LS_OP(empty_like,
+      Tensor(const Tensor&, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>, std::optional<MemoryFormat>),
+      "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+      "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("Uninitialised elements in self's shape.")
+    .structured(rules::like)
+    .batching(batching::elementwise)
+    .allocates_only()
+    .not_differentiable("the result does not depend on self's elements");
+Tensor empty_like(const Tensor& self, TensorOptions options) {
+  return finished(
+      op_empty_like(self, options.dtype, std::nullopt, options.device, std::nullopt, std::nullopt),
+      options);
+}
+
+LS_OP(zeros_like,
+      Tensor(const Tensor&, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>, std::optional<MemoryFormat>),
+      "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+      "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("Zeros in self's shape.")
+    .structured(rules::like)
+    .batching(batching::elementwise)
+    .not_differentiable("the result does not depend on self's elements");
+Tensor zeros_like(const Tensor& self, TensorOptions options) {
+  return finished(
+      op_zeros_like(self, options.dtype, std::nullopt, options.device, std::nullopt, std::nullopt),
+      options);
+}
+
+LS_OP(ones_like,
+      Tensor(const Tensor&, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+             std::optional<bool>, std::optional<MemoryFormat>),
+      "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+      "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("Ones in self's shape.")
+    .structured(rules::like)
+    .batching(batching::elementwise)
+    .not_differentiable("the result does not depend on self's elements");
+Tensor ones_like(const Tensor& self, TensorOptions options) {
+  return finished(
+      op_ones_like(self, options.dtype, std::nullopt, options.device, std::nullopt, std::nullopt),
+      options);
+}
+
+LS_OP(full_like,
+      Tensor(const Tensor&, Scalar, std::optional<DType>, std::optional<Layout>,
+             std::optional<Device>, std::optional<bool>, std::optional<MemoryFormat>),
+      "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, "
+      "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor")
+    .doc("A tensor of self's shape with every element fill_value.")
+    .structured(rules::full_like)
+    .batching(batching::elementwise)
+    .not_differentiable("the result does not depend on self's elements");
+Tensor full_like(const Tensor& self, const Scalar& value, TensorOptions options) {
+  return finished(op_full_like(self, value, options.dtype, std::nullopt, options.device,
+                               std::nullopt, std::nullopt),
+                  options);
+}
+
+Tensor detail::tensor_from_bytes(const void* values, size_t count, DType dtype, IntList sizes) {
+  const int64_t wanted = count_elements(sizes);
+  LS_CHECK(wanted == static_cast<int64_t>(count), ShapeError,
+           "[tensor_from] the values do not fill the shape: expected {} for {}, got {}.", wanted,
+           to_string(sizes), count);
+  Tensor result = empty_tensor(sizes, dtype);
+  if (count != 0) std::memcpy(result.data(), values, result.nbytes());
+  return result.to(default_device());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+// Evenly spaced numbers and identity matrices.
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
+
+namespace lockstep {
+
+namespace {
+
+using DTypeOption = std::optional<DType>;
+using LayoutOption = std::optional<Layout>;
+using DeviceOption = std::optional<Device>;
+using Flag = std::optional<bool>;
+
+/// Steps are counted from the nearer end, so that both ends are met exactly; integers are cut off
+/// towards zero.
+Tensor spaced(const Scalar& start, const Scalar& end, int64_t steps, DType dtype,
+              DeviceOption device) {
+  LS_CHECK(steps >= 0, ShapeError, "[linspace] steps must not be negative, got {}.", steps);
+  LS_CHECK(dtype != DType::kBool, DTypeError, "[linspace] bools do not count: expected numbers.");
+  const bool whole = !is_floating(dtype);
+  const double first = whole ? static_cast<double>(start.to_int()) : start.to_double();
+  const double last = whole ? static_cast<double>(end.to_int()) : end.to_double();
+  TensorOptions options;
+  options.dtype = DType::kF64;
+  options.device = device;
+  if (steps == 1) return full({1}, first, options).to(dtype);
+  const double step = (last - first) / static_cast<double>(steps - 1);
+  const Tensor place = arange(Scalar(steps), options);
+  const Tensor forth = place * step + first;
+  const Tensor back = (place - static_cast<double>(steps - 1)) * step + last;
+  return where(lt(place, steps / 2), forth, back).to(dtype);
+}
+
+Tensor identity(int64_t rows, int64_t columns, DTypeOption dtype, DeviceOption device) {
+  LS_CHECK(rows >= 0 && columns >= 0, ShapeError,
+           "[eye] sizes must not be negative, got {} and {}.", rows, columns);
+  TensorOptions options;
+  options.dtype = DType::kI64;
+  options.device = device;
+  return eq(arange(Scalar(rows), options).unsqueeze(-1), arange(Scalar(columns), options))
+      .to(dtype.value_or(DType::kF32));
+}
+
+}  // namespace
+
+LS_OP(linspace, Tensor(Scalar, Scalar, int64_t, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
+      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .doc("As many numbers from start to end, both included, at equal distances.")
+    .composite([](Scalar start, Scalar end, int64_t steps, DTypeOption dtype, LayoutOption,
+                  DeviceOption device,
+                  Flag) { return spaced(start, end, steps, dtype.value_or(DType::kF32), device); });
+LS_OP(linspace_out, const Tensor&(Scalar, Scalar, int64_t, const Tensor&),
+      "linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("linspace, written into out.")
+    .composite([](Scalar start, Scalar end, int64_t steps, const Tensor& out) -> const Tensor& {
+      return clone_out(out, spaced(start, end, steps, out.dtype(), out.device()));
+    });
+
+LS_OP(eye, Tensor(int64_t, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+      "pin_memory=None) -> Tensor")
+    .doc("The identity matrix.")
+    .composite([](int64_t n, DTypeOption dtype, LayoutOption, DeviceOption device, Flag) {
+      return identity(n, n, dtype, device);
+    });
+LS_OP(eye_rectangle, Tensor(int64_t, int64_t, DTypeOption, LayoutOption, DeviceOption, Flag),
+      "eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+      "device=None, bool? pin_memory=None) -> Tensor")
+    .doc("A matrix [n, m] with ones on the diagonal.")
+    .composite([](int64_t n, int64_t m, DTypeOption dtype, LayoutOption, DeviceOption device,
+                  Flag) { return identity(n, m, dtype, device); });
+LS_OP(eye_out, const Tensor&(int64_t, const Tensor&),
+      "eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("eye, written into out.")
+    .composite([](int64_t n, const Tensor& out) -> const Tensor& {
+      return clone_out(out, identity(n, n, out.dtype(), out.device()));
+    });
+LS_OP(eye_rectangle_out, const Tensor&(int64_t, int64_t, const Tensor&),
+      "eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("eye.m, written into out.")
+    .composite([](int64_t n, int64_t m, const Tensor& out) -> const Tensor& {
+      return clone_out(out, identity(n, m, out.dtype(), out.device()));
+    });
+
+}  // namespace lockstep

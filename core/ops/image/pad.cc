@@ -1,0 +1,235 @@
+#include "core/ops/image/pad.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/batching.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/image/pad_rules.h"
+#include "core/ops/index/batching_indexing.h"
+#include "core/ops/view/shape.h"
+
+namespace lockstep {
+
+namespace {
+
+using PadBackward = Tensor (*)(const Tensor&, const Tensor&, IntList);
+using Pad = Tensor (*)(const Tensor&, IntList);
+
+template <PadBackward kBackward>
+Gradients padding_vjp(VjpContext& ctx, const Tensor& grad) {
+  return ctx.gradients([&] { return kBackward(grad, ctx.saved(0), ctx.argument<IntList>(1)); });
+}
+
+/// The backward is linear in its gradient, and self only gives it a shape.
+template <Pad kPad>
+Gradients padding_backward_vjp(VjpContext& ctx, const Tensor& grad) {
+  return ctx.gradients([&] { return kPad(grad, ctx.argument<IntList>(2)); },
+                       [] { return Tensor(); });
+}
+
+[[noreturn]] void refuse(std::string_view op, IntList padding) {
+  throw ShapeError(fmt::format("[{}] expected one, two or three pairs of numbers, got {}.", op,
+                               to_string(padding)));
+}
+
+/// self with elements from the other end in front and behind along the last dimensions.
+Tensor around(const Tensor& self, IntList padding) {
+  Tensor result = self;
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    const int64_t dim = self.dim() - 1 - static_cast<int64_t>(i);
+    const int64_t size = result.size(dim);
+    const int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    LS_CHECK(before <= size && after <= size && before + after + size >= 0, ShapeError,
+             "[pad] circular padding goes around once at most: expected numbers up to {} for "
+             "dimension {} of {}, got {} and {}.",
+             size, dim, self.shape(), before, after);
+    std::vector<Tensor> parts;
+    if (before > 0) parts.push_back(result.slice(dim, size - before, size));
+    parts.push_back(
+        result.slice(dim, std::max<int64_t>(-before, 0), size + std::min<int64_t>(after, 0)));
+    if (after > 0) parts.push_back(result.slice(dim, 0, after));
+    result = cat(parts, dim);
+  }
+  return result;
+}
+
+}  // namespace
+
+LS_OP(constant_pad_nd, Tensor(const Tensor&, IntList, Scalar),
+      "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
+    .doc("self with a number around it, or with its borders cut off.")
+    .structured(rules::constant_pad_nd)
+    .batching(batching::constant_pad)
+    .out()
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        Dims opposite = to_dims(ctx.argument<IntList>(1));
+        for (int64_t& count : opposite) count = -count;
+        return constant_pad_nd(grad, opposite);
+      });
+    });
+Tensor constant_pad_nd(const Tensor& self, IntList pad, const Scalar& value) {
+  return op_constant_pad_nd(self, pad, value);
+}
+
+Tensor zero_extend(const Tensor& self, IntList sizes) {
+  if (same(self.sizes(), sizes)) return self;
+  if (self.numel() == 0) return zeros(sizes, self.options());
+  // A 0-d tensor counts as one element along one dimension.
+  if (sizes.empty()) return self.reshape({});
+  if (self.dim() == 0) return zero_extend(self.reshape({1}), sizes);
+  Dims pad;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    pad.push_back(0);
+    pad.push_back(sizes[i] - self.sizes()[i]);
+  }
+  return constant_pad_nd(self, pad);
+}
+
+LS_OP(reflection_pad1d, Tensor(const Tensor&, IntList),
+      "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
+    .doc("self with its inside mirrored at the borders of the last dimension.")
+    .structured(rules::reflection_pad<1>)
+    .batching(batching::images_1d)
+    .out()
+    .saves({"self"})
+    .derivative(padding_vjp<reflection_pad_backward>);
+LS_OP(reflection_pad1d_backward, Tensor(const Tensor&, const Tensor&, IntList),
+      "reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor")
+    .doc("The derivative of reflection_pad1d.")
+    .structured(rules::reflection_pad_backward<1>)
+    .batching(batching::images_1d)
+    .out("grad_input")
+    .derivative(padding_backward_vjp<reflection_pad>);
+
+LS_OP(reflection_pad2d, Tensor(const Tensor&, IntList),
+      "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
+    .doc("self with its inside mirrored at the borders of the last two dimensions.")
+    .structured(rules::reflection_pad<2>)
+    .batching(batching::images_2d)
+    .out()
+    .saves({"self"})
+    .derivative(padding_vjp<reflection_pad_backward>);
+LS_OP(reflection_pad2d_backward, Tensor(const Tensor&, const Tensor&, IntList),
+      "reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor")
+    .doc("The derivative of reflection_pad2d.")
+    .structured(rules::reflection_pad_backward<2>)
+    .batching(batching::images_2d)
+    .out("grad_input")
+    .derivative(padding_backward_vjp<reflection_pad>);
+
+LS_OP(reflection_pad3d, Tensor(const Tensor&, IntList),
+      "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor")
+    .doc("self with its inside mirrored at the borders of the last three dimensions.")
+    .structured(rules::reflection_pad<3>)
+    .batching(batching::images_3d)
+    .out()
+    .saves({"self"})
+    .derivative(padding_vjp<reflection_pad_backward>);
+LS_OP(reflection_pad3d_backward, Tensor(const Tensor&, const Tensor&, IntList),
+      "reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor")
+    .doc("The derivative of reflection_pad3d.")
+    .structured(rules::reflection_pad_backward<3>)
+    .batching(batching::images_3d)
+    .out("grad_input")
+    .derivative(padding_backward_vjp<reflection_pad>);
+
+Tensor reflection_pad(const Tensor& self, IntList padding) {
+  if (padding.size() == 2) return op_reflection_pad1d(self, padding);
+  if (padding.size() == 4) return op_reflection_pad2d(self, padding);
+  if (padding.size() == 6) return op_reflection_pad3d(self, padding);
+  refuse("reflection_pad", padding);
+}
+Tensor reflection_pad_backward(const Tensor& grad_output, const Tensor& self, IntList padding) {
+  if (padding.size() == 2) return op_reflection_pad1d_backward(grad_output, self, padding);
+  if (padding.size() == 4) return op_reflection_pad2d_backward(grad_output, self, padding);
+  if (padding.size() == 6) return op_reflection_pad3d_backward(grad_output, self, padding);
+  refuse("reflection_pad_backward", padding);
+}
+
+LS_OP(replication_pad1d, Tensor(const Tensor&, IntList),
+      "replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
+    .doc("self with its border elements repeated around the last dimension.")
+    .structured(rules::replication_pad<1>)
+    .batching(batching::images_1d)
+    .out()
+    .saves({"self"})
+    .derivative(padding_vjp<replication_pad_backward>);
+LS_OP(replication_pad1d_backward, Tensor(const Tensor&, const Tensor&, IntList),
+      "replication_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor")
+    .doc("The derivative of replication_pad1d.")
+    .structured(rules::replication_pad_backward<1>)
+    .batching(batching::images_1d)
+    .out("grad_input")
+    .derivative(padding_backward_vjp<replication_pad>);
+
+LS_OP(replication_pad2d, Tensor(const Tensor&, IntList),
+      "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
+    .doc("self with its border elements repeated around the last two dimensions.")
+    .structured(rules::replication_pad<2>)
+    .batching(batching::images_2d)
+    .out()
+    .saves({"self"})
+    .derivative(padding_vjp<replication_pad_backward>);
+LS_OP(replication_pad2d_backward, Tensor(const Tensor&, const Tensor&, IntList),
+      "replication_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor")
+    .doc("The derivative of replication_pad2d.")
+    .structured(rules::replication_pad_backward<2>)
+    .batching(batching::images_2d)
+    .out("grad_input")
+    .derivative(padding_backward_vjp<replication_pad>);
+
+LS_OP(replication_pad3d, Tensor(const Tensor&, IntList),
+      "replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor")
+    .doc("self with its border elements repeated around the last three dimensions.")
+    .structured(rules::replication_pad<3>)
+    .batching(batching::images_3d)
+    .out()
+    .saves({"self"})
+    .derivative(padding_vjp<replication_pad_backward>);
+LS_OP(replication_pad3d_backward, Tensor(const Tensor&, const Tensor&, IntList),
+      "replication_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor")
+    .doc("The derivative of replication_pad3d.")
+    .structured(rules::replication_pad_backward<3>)
+    .batching(batching::images_3d)
+    .out("grad_input")
+    .derivative(padding_backward_vjp<replication_pad>);
+
+Tensor replication_pad(const Tensor& self, IntList padding) {
+  if (padding.size() == 2) return op_replication_pad1d(self, padding);
+  if (padding.size() == 4) return op_replication_pad2d(self, padding);
+  if (padding.size() == 6) return op_replication_pad3d(self, padding);
+  refuse("replication_pad", padding);
+}
+Tensor replication_pad_backward(const Tensor& grad_output, const Tensor& self, IntList padding) {
+  if (padding.size() == 2) return op_replication_pad1d_backward(grad_output, self, padding);
+  if (padding.size() == 4) return op_replication_pad2d_backward(grad_output, self, padding);
+  if (padding.size() == 6) return op_replication_pad3d_backward(grad_output, self, padding);
+  refuse("replication_pad_backward", padding);
+}
+
+LS_OP(pad, Tensor(const Tensor&, IntList, std::string_view, std::optional<double>),
+      "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor")
+    .doc("self widened by a number, its mirrored inside, its borders or its other end.")
+    .composite([](const Tensor& self, IntList pad, std::string_view mode,
+                  std::optional<double> value) {
+      LS_CHECK(pad.size() % 2 == 0 && pad.size() / 2 <= static_cast<size_t>(self.dim()), ShapeError,
+               "[pad] expected a pair of numbers for some of the last dimensions of {}, got {}.",
+               self.shape(), to_string(pad));
+      if (mode == "constant") return constant_pad_nd(self, pad, value.value_or(0));
+      LS_CHECK(!value, Error, "[pad] mode \"{}\" takes no value.", mode);
+      const size_t rank = pad.size() / 2 + 1;  // with channels, and a batch or not
+      LS_CHECK(
+          static_cast<size_t>(self.dim()) == rank || static_cast<size_t>(self.dim()) == rank + 1,
+          ShapeError, "[pad] mode \"{}\" cannot pad shape {} by {}.", mode, self.shape(),
+          to_string(pad));
+      if (mode == "reflect") return reflection_pad(self, pad);
+      if (mode == "replicate") return replication_pad(self, pad);
+      LS_CHECK(mode == "circular", Error,
+               "[pad] expected mode constant, reflect, replicate or circular, got \"{}\".", mode);
+      return around(self, pad);
+    });
+
+}  // namespace lockstep

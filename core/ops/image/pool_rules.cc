@@ -1,0 +1,225 @@
+#include "core/ops/image/pool_rules.h"
+
+#include "core/base/check.h"
+#include "core/ops/view/kept_layout.h"
+
+namespace lockstep::rules {
+
+namespace {
+
+/// What a pooling is called with, one number per spatial dimension.
+struct Windows {
+  Dims kernel;
+  Dims stride;
+  Dims padding;
+  Dims dilation;
+};
+
+Dims each(std::string_view op, std::string_view name, IntList list, size_t spatial, int64_t least) {
+  LS_CHECK(list.size() == 1 || list.size() == spatial, ShapeError,
+           "[{}] expected one {}, or one for each of {} spatial dimensions, got {}.", op, name,
+           spatial, to_string(list));
+  for (const int64_t number : list) {
+    LS_CHECK(number >= least, ShapeError, "[{}] expected {} of at least {}, got {}.", op, name,
+             least, to_string(list));
+  }
+  return list.size() == spatial ? to_dims(list) : Dims(spatial, list[0]);
+}
+
+Windows windows(std::string_view op, size_t spatial, IntList kernel_size, IntList stride,
+                IntList padding, IntList dilation) {
+  Windows w;
+  w.kernel = each(op, "kernel_size", kernel_size, spatial, 1);
+  w.stride = stride.empty() ? w.kernel : each(op, "stride", stride, spatial, 1);
+  w.padding = each(op, "padding", padding, spatial, 0);
+  w.dilation = each(op, "dilation", dilation, spatial, 1);
+  for (size_t i = 0; i < spatial; ++i) {
+    LS_CHECK(2 * w.padding[i] <= w.kernel[i], ShapeError,
+             "[{}] expected padding of at most half the kernel, got padding {} for kernel_size {}.",
+             op, to_string(padding), to_string(kernel_size));
+  }
+  return w;
+}
+
+/// How many windows fit along a dimension.
+int64_t count_windows(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+                      int64_t dilation, bool ceil_mode) {
+  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+  if (!ceil_mode) return room < 0 ? 0 : room / stride + 1;
+  const int64_t count = room < -(stride - 1) ? 0 : (room + stride - 1) / stride + 1;
+  // The last window must begin inside the input or the padding before it.
+  return (count - 1) * stride >= size + padding ? count - 1 : count;
+}
+
+/// False when dilation steps over the whole input.
+bool every_window_has_a_place(int64_t size, int64_t count, int64_t stride, int64_t padding,
+                              int64_t dilation) {
+  for (int64_t o = 0; o < count; ++o) {
+    const int64_t start = o * stride - padding;
+    const int64_t first = start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start;
+    if (first >= size) return false;
+  }
+  return true;
+}
+
+void check_input(std::string_view op, const Tensor& self, size_t spatial) {
+  const auto rank = static_cast<size_t>(self.dim());
+  LS_CHECK(rank == spatial + 1 || rank == spatial + 2, ShapeError,
+           "[{}] expected input [channels, spatial...] or [batch, channels, spatial...] with {} "
+           "spatial dimensions, got shape {}.",
+           op, spatial, self.shape());
+  LS_CHECK(self.dtype() != DType::kBool, DTypeError, "[{}] expected numbers, got bool.", op);
+}
+
+/// Only the batch may be of nothing.
+void check_not_empty(std::string_view op, const Tensor& self, size_t spatial) {
+  for (int64_t d = self.dim() - static_cast<int64_t>(spatial) - 1; d < self.dim(); ++d) {
+    LS_CHECK(self.size(d) > 0, ShapeError,
+             "[{}] expected channels and spatial dimensions that are not empty, got {}.", op,
+             self.shape());
+  }
+}
+
+Dims pooled_sizes(std::string_view op, const Tensor& self, size_t spatial, const Windows& w,
+                  bool ceil_mode) {
+  check_input(op, self, spatial);
+  check_not_empty(op, self, spatial);
+  Dims sizes = to_dims(self.sizes());
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t& size = sizes[sizes.size() - spatial + i];
+    const int64_t before = size;
+    size = count_windows(size, w.kernel[i], w.stride[i], w.padding[i], w.dilation[i], ceil_mode);
+    LS_CHECK(size >= 1, ShapeError,
+             "[{}] no window fits into spatial dimension {}: input {}, padding {}, kernel_size {}. "
+             "Pad more or use a smaller kernel.",
+             op, i, before, w.padding[i], w.kernel[i]);
+    LS_CHECK(every_window_has_a_place(before, size, w.stride[i], w.padding[i], w.dilation[i]),
+             ShapeError,
+             "[{}] a window of spatial dimension {} lies outside the input: input {}, padding {}, "
+             "dilation {}. Pad or dilate less.",
+             op, i, before, w.padding[i], w.dilation[i]);
+  }
+  return sizes;
+}
+
+void check_gradient(std::string_view op, const Tensor& grad_output, const Tensor& self,
+                    IntList sizes) {
+  LS_CHECK(is_floating(self.dtype()), DTypeError, "[{}] expected a floating input, got {}.", op,
+           to_string(self.dtype()));
+  LS_CHECK(same(grad_output.sizes(), sizes), ShapeError,
+           "[{}] the gradient has the wrong shape: expected {}, got {}.", op, to_string(sizes),
+           grad_output.shape());
+  LS_CHECK(grad_output.dtype() == self.dtype(), DTypeError,
+           "[{}] dtypes of gradient and input differ: expected {}, got {}.", op,
+           to_string(self.dtype()), to_string(grad_output.dtype()));
+}
+
+/// A result laid out in the input's format; ATen's means over three dimensions are row-major
+/// always.
+Outputs like_input(IntList sizes, const Tensor& self, bool keeps_format = true) {
+  Outputs outputs = one(sizes, self.dtype());
+  if (keeps_format) keep_format(outputs.specs[0], self);
+  return outputs;
+}
+
+void check_divisor(std::string_view op, std::optional<int64_t> divisor_override) {
+  LS_CHECK(divisor_override.value_or(1) != 0, ShapeError, "[{}] divisor_override must not be zero.",
+           op);
+}
+
+}  // namespace
+
+template <int kSpatial>
+Outputs avg_pool(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                 bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
+  constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d" : "avg_pool3d";
+  check_divisor(kName, divisor_override);
+  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
+  return like_input(pooled_sizes(kName, self, kSpatial, w, ceil_mode), self, kSpatial == 2);
+}
+
+template <int kSpatial>
+Outputs avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
+                          IntList stride, IntList padding, bool ceil_mode, bool,
+                          std::optional<int64_t> divisor_override) {
+  constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward";
+  check_divisor(kName, divisor_override);
+  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
+  check_gradient(kName, grad_output, self, pooled_sizes(kName, self, kSpatial, w, ceil_mode));
+  return like_input(self.sizes(), self, kSpatial == 2);
+}
+
+template <int kSpatial>
+Outputs max_pool(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                 IntList dilation, bool ceil_mode) {
+  constexpr std::string_view kName = kSpatial == 2 ? "max_pool2d" : "max_pool3d";
+  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, dilation);
+  const Dims sizes = pooled_sizes(kName, self, kSpatial, w, ceil_mode);
+  Outputs outputs = like_input(sizes, self);
+  outputs.specs.push_back(outputs.specs[0]);
+  outputs.specs[1].dtype = DType::kI64;
+  return outputs;
+}
+
+template <int kSpatial>
+Outputs max_pool_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
+                          IntList stride, IntList padding, IntList dilation, bool ceil_mode,
+                          const Tensor& indices) {
+  constexpr std::string_view kName = kSpatial == 2 ? "max_pool2d_backward" : "max_pool3d_backward";
+  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, dilation);
+  const Dims sizes = pooled_sizes(kName, self, kSpatial, w, ceil_mode);
+  check_gradient(kName, grad_output, self, sizes);
+  LS_CHECK(same(indices.sizes(), sizes), ShapeError, "[{}] expected indices of shape {}, got {}.",
+           kName, to_string(sizes), to_string(indices));
+  LS_CHECK(indices.dtype() == DType::kI64, DTypeError, "[{}] expected int64 indices, got {}.",
+           kName, to_string(indices));
+  return like_input(self.sizes(), self);
+}
+
+template <int kSpatial>
+Outputs adaptive_avg_pool(const Tensor& self, IntList output_size) {
+  constexpr std::string_view kName = kSpatial == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
+  check_input(kName, self, kSpatial);
+  LS_CHECK(is_floating(self.dtype()), DTypeError, "[{}] expected a floating input, got {}.", kName,
+           to_string(self.dtype()));
+  if (kSpatial == 3) check_not_empty(kName, self, kSpatial);
+  const Dims wanted = each(kName, "output_size", output_size, kSpatial, 0);
+  Dims sizes = to_dims(self.sizes());
+  for (size_t i = 0; i < kSpatial; ++i) {
+    int64_t& size = sizes[sizes.size() - kSpatial + i];
+    LS_CHECK(size > 0, ShapeError, "[{}] expected spatial dimensions that are not empty, got {}.",
+             kName, self.shape());
+    size = wanted[i];
+  }
+  return like_input(sizes, self, kSpatial == 2);
+}
+
+template <int kSpatial>
+Outputs adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self) {
+  constexpr std::string_view kName =
+      kSpatial == 2 ? "adaptive_avg_pool2d_backward" : "adaptive_avg_pool3d_backward";
+  check_input(kName, self, kSpatial);
+  Dims sizes = to_dims(self.sizes());
+  LS_CHECK(grad_output.dim() == self.dim(), ShapeError,
+           "[{}] expected a gradient with as many dimensions as the input, got {} and {}.", kName,
+           grad_output.shape(), self.shape());
+  for (size_t i = sizes.size() - kSpatial; i < sizes.size(); ++i) sizes[i] = grad_output.sizes()[i];
+  check_gradient(kName, grad_output, self, sizes);
+  return like_input(self.sizes(), self, kSpatial == 2);
+}
+
+#define LS_POOL_RULES(spatial)                                                                 \
+  template Outputs avg_pool<spatial>(const Tensor&, IntList, IntList, IntList, bool, bool,     \
+                                     std::optional<int64_t>);                                  \
+  template Outputs avg_pool_backward<spatial>(const Tensor&, const Tensor&, IntList, IntList,  \
+                                              IntList, bool, bool, std::optional<int64_t>);    \
+  template Outputs max_pool<spatial>(const Tensor&, IntList, IntList, IntList, IntList, bool); \
+  template Outputs max_pool_backward<spatial>(const Tensor&, const Tensor&, IntList, IntList,  \
+                                              IntList, IntList, bool, const Tensor&);          \
+  template Outputs adaptive_avg_pool<spatial>(const Tensor&, IntList);                         \
+  template Outputs adaptive_avg_pool_backward<spatial>(const Tensor&, const Tensor&)
+LS_POOL_RULES(2);
+LS_POOL_RULES(3);
+#undef LS_POOL_RULES
+
+}  // namespace lockstep::rules

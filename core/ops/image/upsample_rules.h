@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/tensor/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/image/upsample.cc, defined in core/ops/image/upsample_rules.cc.
+
+Outputs upsample_nearest2d(const Tensor& self, IntList output_size, std::optional<double> scales_h,
+                           std::optional<double> scales_w);
+Outputs upsample_nearest2d_backward(const Tensor& grad_output, IntList output_size,
+                                    IntList input_size, std::optional<double> scales_h,
+                                    std::optional<double> scales_w);
+/// bilinear and bicubic.
+Outputs upsample_smooth2d(const Tensor& self, IntList output_size, bool align_corners,
+                          std::optional<double> scales_h, std::optional<double> scales_w);
+Outputs upsample_smooth2d_backward(const Tensor& grad_output, IntList output_size,
+                                   IntList input_size, bool align_corners,
+                                   std::optional<double> scales_h, std::optional<double> scales_w);
+
+}  // namespace lockstep::rules

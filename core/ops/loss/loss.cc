@@ -1,0 +1,350 @@
+#include "core/ops/loss/loss.h"
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/factory/write_results.h"
+#include "core/ops/index/index.h"
+#include "core/ops/loss/loss_rules.h"
+#include "core/ops/norm/batching_layers.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+
+namespace lockstep {
+
+namespace {
+
+using TwoTensors = std::tuple<Tensor, Tensor>;
+
+Tensor as_dtype(const Tensor& tensor, DType dtype) {
+  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
+}
+
+/// The dimension of the classes: the first of [classes], else the second.
+int64_t class_dim(const Tensor& self) { return self.dim() == 1 ? 0 : 1; }
+
+/// [rows, classes, d1, ...] as [rows * d1 * ..., classes]; one or two dimensions stay as they are.
+Tensor as_rows(const Tensor& self) {
+  if (self.dim() <= 2) return self;
+  Dims order{0};
+  for (int64_t i = 2; i < self.dim(); ++i) order.push_back(i);
+  order.push_back(1);
+  return self.permute(order).reshape({-1, self.size(1)});
+}
+
+/// Tells what is wrong with targets that do not belong to the scores.
+void check_target_shape(std::string_view op, const Tensor& self, const Tensor& target) {
+  Dims wanted = to_dims(self.sizes());
+  LS_CHECK(!wanted.empty(), ShapeError,
+           "[{}] expected scores of shape [classes] or [rows, classes, ...], got a 0-d tensor.",
+           op);
+  wanted.erase(static_cast<size_t>(class_dim(self)));
+  LS_CHECK(same(target.sizes(), wanted) || (wanted.empty() && target.numel() == 1), ShapeError,
+           "[{}] scores of shape {} need targets of shape {}: got {}.", op, self.shape(),
+           to_string(wanted), target.shape());
+}
+
+/// A row's loss for each position of the target, where the losses are not joined.
+Tensor in_shape_of(const Tensor& loss, const Tensor& target, int64_t reduction) {
+  return reduction == static_cast<int64_t>(Reduction::kNone) ? loss.reshape(target.sizes()) : loss;
+}
+
+Tensor reduced(const Tensor& losses, int64_t reduction) {
+  switch (static_cast<Reduction>(reduction)) {
+    case Reduction::kMean:
+      return losses.mean();
+    case Reduction::kSum:
+      return losses.sum();
+    default:
+      return losses;
+  }
+}
+
+/// `weight` [classes] as a factor of scores of self's shape.
+Tensor along_classes(const Tensor& weight, const Tensor& self) {
+  Dims sizes(static_cast<size_t>(self.dim()), 1);
+  sizes[static_cast<size_t>(class_dim(self))] = weight.numel();
+  return weight.reshape(sizes);
+}
+
+/// The targets are probabilities.
+Tensor with_probabilities(const Tensor& self, const Tensor& target, OptionalTensor weight,
+                          int64_t reduction, double label_smoothing) {
+  LS_CHECK(same(self.sizes(), target.sizes()), ShapeError,
+           "[cross_entropy_loss] probabilities need the shape of the scores: expected {}, got {}.",
+           self.shape(), target.shape());
+  LS_CHECK(reduction >= 0 && reduction <= 2, ShapeError,
+           "[cross_entropy_loss] expected reduction 0 (none), 1 (mean) or 2 (sum), got {}.",
+           reduction);
+  const int64_t dim = class_dim(self);
+  LS_CHECK(!weight || (weight->dim() == 1 && weight->size(0) == self.size(dim)), ShapeError,
+           "[cross_entropy_loss] expected a weight for each of {} classes, got shape {}.",
+           self.size(dim), weight->shape());
+  const double classes = static_cast<double>(self.size(dim));
+  Tensor terms = log_softmax(self, dim);
+  terms = terms * (label_smoothing > 0 ? target * (1 - label_smoothing) + label_smoothing / classes
+                                       : target);
+  if (weight) terms = terms * along_classes(*weight, self);
+  switch (static_cast<Reduction>(reduction)) {
+    case Reduction::kNone:
+      return -sum(terms, {dim});
+    case Reduction::kSum:
+      return -sum(terms);
+    default:
+      return -sum(terms) / (static_cast<double>(self.numel()) / classes);
+  }
+}
+
+/// The part of a smoothed loss that pulls towards the uniform distribution.
+Tensor uniform_part(const Tensor& log_probabilities, const Tensor& target, OptionalTensor weight,
+                    int64_t reduction, int64_t ignore_index) {
+  const int64_t dim = class_dim(log_probabilities);
+  const Tensor terms =
+      weight ? log_probabilities * along_classes(*weight, log_probabilities) : log_probabilities;
+  const Tensor ignored = eq(target, ignore_index);
+  const Tensor losses = masked_fill(-sum(terms, {dim}), ignored, 0);
+  if (reduction != static_cast<int64_t>(Reduction::kMean)) return reduced(losses, reduction);
+  if (!weight) return losses.sum() / as_dtype(sum(logical_not(ignored)), losses.dtype());
+  const Tensor chosen = masked_fill(target, ignored, 0).flatten();
+  const Tensor weights = index_select(*weight, 0, as_dtype(chosen, DType::kI64));
+  return losses.sum() / masked_fill(weights, ignored.flatten(), 0).sum();
+}
+
+Tensor unfused(const Tensor& self, const Tensor& target, OptionalTensor weight, int64_t reduction,
+               int64_t ignore_index, double label_smoothing) {
+  if (is_floating(target.dtype())) {
+    return with_probabilities(self, target, weight, reduction, label_smoothing);
+  }
+  const int64_t dim = class_dim(self);
+  const Tensor log_probabilities = log_softmax(self, dim);
+  const Tensor loss =
+      nll_loss(log_probabilities, target, weight, static_cast<Reduction>(reduction), ignore_index);
+  if (label_smoothing == 0) return loss;
+  const Tensor uniform = uniform_part(log_probabilities, target, weight, reduction, ignore_index);
+  return loss * (1 - label_smoothing) +
+         uniform * (label_smoothing / static_cast<double>(self.size(dim)));
+}
+
+/// The softmax of rows whose logsumexp is known.
+Tensor probabilities(const Tensor& rows, const Tensor& logsumexp) {
+  return exp(rows - logsumexp.unsqueeze(1));
+}
+
+/// For each row, what multiplies its softmax in the gradient: grad_output, shared by the mean, 0
+/// where the target is ignored. [rows, 1].
+Tensor row_scales(const Tensor& grad_output, const Tensor& target, int64_t reduction,
+                  int64_t ignore_index, int64_t rows) {
+  const Tensor used = as_dtype(ne(target, ignore_index), grad_output.dtype());
+  Tensor each = grad_output.expand({rows}) * used;
+  if (reduction == static_cast<int64_t>(Reduction::kMean)) each = each / used.sum();
+  return each.unsqueeze(1);
+}
+
+}  // namespace
+
+LS_OP(nll_loss_forward, TwoTensors(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t),
+      "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+      "ignore_index) -> (Tensor output, Tensor total_weight)")
+    .doc("-self[target] for rows of log-probabilities, and the sum of the targets' weights.")
+    .structured(rules::nll_loss_forward)
+    .batching(batching::nll_loss_forward)
+    .saves({"self", "target", "weight", "output1"})
+    .differentiable_outputs(1)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients(
+          [&] {
+            return nll_loss_backward(grad, ctx.saved(0), ctx.saved(1), ctx.saved(2),
+                                     static_cast<Reduction>(ctx.argument<int64_t>(3)),
+                                     ctx.argument<int64_t>(4), ctx.saved(3));
+          },
+          [] { return Tensor(); }, [] { return Tensor(); });
+    });
+std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
+                                            OptionalTensor weight, Reduction reduction,
+                                            int64_t ignore_index) {
+  return op_nll_loss_forward(self, target, weight, static_cast<int64_t>(reduction), ignore_index);
+}
+
+LS_OP(nll_loss_forward_out,
+      TwoTensors(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, const Tensor&,
+                 const Tensor&),
+      "nll_loss_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+      "ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))")
+    .doc("nll_loss_forward, written into output and total_weight.")
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index, const Tensor& output,
+                  const Tensor& total_weight) {
+      return write_results(op_nll_loss_forward(self, target, weight, reduction, ignore_index),
+                           output, total_weight);
+    });
+
+LS_OP(nll_loss_backward,
+      Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t,
+             const Tensor&),
+      "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
+      "reduction, SymInt ignore_index, Tensor total_weight) -> Tensor")
+    .doc("Gradient of nll_loss_forward's first argument.")
+    .structured(rules::nll_loss_backward)
+    .batching(batching::nll_loss_backward)
+    .out("grad_input")
+    .saves({"target", "weight", "total_weight"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      Gradients gradients(ctx.input_count());
+      if (!ctx.needs(0)) return gradients;
+      // The backward is linear in grad_output, and its transpose is the loss itself.
+      const auto reduction = static_cast<Reduction>(ctx.argument<int64_t>(4));
+      const bool mean = reduction == Reduction::kMean;
+      const Tensor loss = std::get<0>(nll_loss_forward(grad, ctx.saved(0), ctx.saved(1),
+                                                       mean ? Reduction::kSum : reduction,
+                                                       ctx.argument<int64_t>(5)));
+      gradients[0] = mean ? loss / ctx.saved(2) : loss;
+      return gradients;
+    });
+Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
+                         OptionalTensor weight, Reduction reduction, int64_t ignore_index,
+                         const Tensor& total_weight) {
+  return op_nll_loss_backward(grad_output, self, target, weight, static_cast<int64_t>(reduction),
+                              ignore_index, total_weight);
+}
+
+LS_OP(nll_loss, Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t),
+      "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+      "ignore_index=-100) -> Tensor")
+    .doc("-self[target] for log-probabilities [classes] or [rows, classes].")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index) {
+      return std::get<0>(op_nll_loss_forward(self, target, weight, reduction, ignore_index));
+    });
+
+LS_OP(nll_loss_out,
+      const Tensor&(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, const Tensor&),
+      "nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+      "ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)")
+    .doc("nll_loss, written into out.")
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index, const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_nll_loss(self, target, weight, reduction, ignore_index));
+    });
+
+LS_OP(nll_loss_nd, Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t),
+      "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+      "ignore_index=-100) -> Tensor")
+    .doc("-self[target] for log-probabilities [rows, classes, ...].")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index) {
+      check_target_shape("nll_loss", self, target);
+      const Tensor loss = std::get<0>(
+          op_nll_loss_forward(as_rows(self), self.dim() <= 2 ? target : target.flatten(), weight,
+                              reduction, ignore_index));
+      return in_shape_of(loss, target, reduction);
+    });
+Tensor nll_loss(const Tensor& self, const Tensor& target, OptionalTensor weight,
+                Reduction reduction, int64_t ignore_index) {
+  return op_nll_loss_nd(self, target, weight, static_cast<int64_t>(reduction), ignore_index);
+}
+
+LS_OP(
+    fused_cross_entropy, TwoTensors(const Tensor&, const Tensor&, int64_t, int64_t),
+    "_fused_cross_entropy(Tensor self, Tensor target, int reduction, int ignore_index) -> (Tensor "
+    "loss, Tensor logsumexp)")
+    .doc("Cross-entropy of logits [rows, classes] and class numbers, the logits read once.")
+    .structured(rules::fused_cross_entropy)
+    .batching(batching::fused_cross_entropy)
+    .autocast(Autocast::kF32)
+    .saves({"self", "target", "output1"})
+    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
+      const Tensor& self = ctx.saved(0);
+      return ctx.gradients(
+          [&] {
+            Tensor of_loss, of_logsumexp;
+            if (grads[0].defined()) {
+              of_loss = fused_cross_entropy_backward(
+                  grads[0], self, ctx.saved(1), ctx.saved(2),
+                  static_cast<Reduction>(ctx.argument<int64_t>(2)), ctx.argument<int64_t>(3));
+            }
+            if (grads[1].defined()) {
+              const Tensor part = probabilities(self, ctx.saved(2)) * grads[1].unsqueeze(1);
+              of_logsumexp = as_dtype(part, self.dtype());
+            }
+            if (!of_loss.defined()) return of_logsumexp;
+            return of_logsumexp.defined() ? of_loss + of_logsumexp : of_loss;
+          },
+          [] { return Tensor(); });
+    });
+std::tuple<Tensor, Tensor> fused_cross_entropy(const Tensor& self, const Tensor& target,
+                                               Reduction reduction, int64_t ignore_index) {
+  return op_fused_cross_entropy(self, target, static_cast<int64_t>(reduction), ignore_index);
+}
+
+LS_OP(fused_cross_entropy_backward,
+      Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, int64_t, int64_t),
+      "_fused_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor "
+      "logsumexp, int reduction, int ignore_index) -> Tensor")
+    .doc("Gradient of the logits of _fused_cross_entropy, written once.")
+    .structured(rules::fused_cross_entropy_backward)
+    .batching(batching::fused_cross_entropy_backward)
+    .saves({"grad_output", "self", "target", "logsumexp"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      // dx = scale (exp(x - logsumexp) - onehot), a scale for each row.
+      const Tensor& target = ctx.saved(2);
+      const int64_t reduction = ctx.argument<int64_t>(4);
+      const int64_t ignore_index = ctx.argument<int64_t>(5);
+      const Tensor moved = grad * probabilities(ctx.saved(1), ctx.saved(3));
+      const auto scales = [&](const Tensor& shared) {
+        return row_scales(shared, target, reduction, ignore_index, grad.size(0));
+      };
+      Gradients gradients(ctx.input_count());
+      if (ctx.needs(0)) {
+        const Tensor safe = masked_fill(target, eq(target, ignore_index), 0);
+        const Tensor chosen = gather(grad, 1, as_dtype(safe, DType::kI64).unsqueeze(1));
+        const Tensor along = (sum(moved, {1}, true) - chosen) * scales(ones({}, grad.options()));
+        gradients[0] = as_dtype(sum_to_size(along.squeeze(1), ctx.sizes(0)), ctx.input(0).dtype);
+      }
+      const Tensor of_scores = moved * scales(ctx.saved(0));
+      if (ctx.needs(1)) gradients[1] = as_dtype(of_scores, ctx.input(1).dtype);
+      if (ctx.needs(3)) gradients[3] = as_dtype(-sum(of_scores, {1}), ctx.input(3).dtype);
+      return gradients;
+    });
+Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
+                                    const Tensor& target, const Tensor& logsumexp,
+                                    Reduction reduction, int64_t ignore_index) {
+  return op_fused_cross_entropy_backward(grad_output, self, target, logsumexp,
+                                         static_cast<int64_t>(reduction), ignore_index);
+}
+
+LS_OP(cross_entropy_loss,
+      Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, double),
+      "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+      "ignore_index=-100, float label_smoothing=0.) -> Tensor")
+    .doc("Cross-entropy of logits and class numbers or probabilities.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
+                  int64_t reduction, int64_t ignore_index, double label_smoothing) {
+      LS_CHECK(label_smoothing >= 0 && label_smoothing <= 1, ShapeError,
+               "[cross_entropy_loss] label_smoothing must lie in [0, 1], got {}.", label_smoothing);
+      if (weight || label_smoothing > 0 || is_floating(target.dtype())) {
+        return unfused(self, target, weight, reduction, ignore_index, label_smoothing);
+      }
+      check_target_shape("cross_entropy_loss", self, target);
+      const Tensor rows = self.dim() == 1 ? self.unsqueeze(0) : as_rows(self);
+      const Tensor targets = target.dim() == 1 ? target : target.reshape({-1});
+      const Tensor loss =
+          std::get<0>(op_fused_cross_entropy(rows, targets, reduction, ignore_index));
+      return in_shape_of(loss, target, reduction);
+    });
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, OptionalTensor weight,
+                          Reduction reduction, int64_t ignore_index, double label_smoothing) {
+  return op_cross_entropy_loss(self, target, weight, static_cast<int64_t>(reduction), ignore_index,
+                               label_smoothing);
+}
+Tensor cross_entropy_loss_reference(const Tensor& self, const Tensor& target, OptionalTensor weight,
+                                    Reduction reduction, int64_t ignore_index,
+                                    double label_smoothing) {
+  return unfused(self, target, weight, static_cast<int64_t>(reduction), ignore_index,
+                 label_smoothing);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,150 @@
+// softmax and log_softmax; declared in loss.h.
+
+#include "core/dispatch/library.h"
+#include "core/ops/batching.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/loss/loss_rules.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+
+namespace lockstep {
+
+namespace {
+
+Tensor as_dtype(const Tensor& tensor, DType dtype) {
+  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
+}
+
+/// The input in the dtype asked for; integers become f32.
+Tensor softmax_input(const Tensor& self, std::optional<DType> dtype) {
+  const DType natural = is_floating(self.dtype()) ? self.dtype() : DType::kF32;
+  return as_dtype(self, dtype.value_or(natural));
+}
+
+}  // namespace
+
+LS_OP(softmax_data, Tensor(const Tensor&, int64_t, bool),
+      "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
+    .doc("exp(self) / sum(exp(self)) along a dimension.")
+    .structured(rules::softmax)
+    .batching(batching::along_dims)
+    .out()
+    .autocast(Autocast::kF32)
+    .saves({"output0"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        return softmax_backward_data(grad, ctx.saved(0), ctx.argument<int64_t>(1),
+                                     ctx.input(0).dtype);
+      });
+    });
+
+LS_OP(log_softmax_data, Tensor(const Tensor&, int64_t, bool),
+      "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
+    .doc("log(softmax(self)) along a dimension.")
+    .structured(rules::softmax)
+    .batching(batching::along_dims)
+    .out()
+    .autocast(Autocast::kF32)
+    .saves({"output0"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] {
+        return log_softmax_backward_data(grad, ctx.saved(0), ctx.argument<int64_t>(1),
+                                         ctx.input(0).dtype);
+      });
+    });
+
+LS_OP(softmax, Tensor(const Tensor&, int64_t, std::optional<DType>),
+      "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+    .doc("exp(self) / sum(exp(self)) along a dimension.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+      return op_softmax_data(softmax_input(self, dtype), dim, false);
+    });
+Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return op_softmax(self, dim, dtype);
+}
+
+LS_OP(softmax_out, const Tensor&(const Tensor&, int64_t, std::optional<DType>, const Tensor&),
+      "softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("softmax, written into out.")
+    .composite([](const Tensor& self, int64_t dim, std::optional<DType> dtype,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_softmax(self, dim, dtype));
+    });
+
+LS_OP(log_softmax, Tensor(const Tensor&, int64_t, std::optional<DType>),
+      "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+    .doc("log(softmax(self)) along a dimension.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+      return op_log_softmax_data(softmax_input(self, dtype), dim, false);
+    });
+Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return op_log_softmax(self, dim, dtype);
+}
+
+LS_OP(log_softmax_out, const Tensor&(const Tensor&, int64_t, std::optional<DType>, const Tensor&),
+      "log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("log_softmax, written into out.")
+    .composite([](const Tensor& self, int64_t dim, std::optional<DType> dtype,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_log_softmax(self, dim, dtype));
+    });
+
+LS_OP(
+    softmax_backward_data, Tensor(const Tensor&, const Tensor&, int64_t, DType),
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
+    "Tensor")
+    .doc("Gradient of softmax's input from its output.")
+    .structured(rules::softmax_backward)
+    .batching(batching::along_dims)
+    .out()
+    .saves({"grad_output for output", "output"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      // dx = y (g - sum(g y)); with v the gradient of dx, v . dx is a plain function of g and y.
+      const Tensor& y = ctx.saved(1);
+      const int64_t dim = ctx.argument<int64_t>(2);
+      const Tensor v = as_dtype(grad, y.dtype());
+      return ctx.gradients([&] { return softmax_backward_data(v, y, dim, ctx.input(0).dtype); },
+                           [&] {
+                             const Tensor g = as_dtype(ctx.saved(0), y.dtype());
+                             const Tensor along_g = sum(g * y, {dim}, true);
+                             const Tensor along_v = sum(v * y, {dim}, true);
+                             return v * (g - along_g) - g * along_v;
+                           });
+    });
+Tensor softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim,
+                             DType input_dtype) {
+  return op_softmax_backward_data(grad_output, output, dim, input_dtype);
+}
+
+LS_OP(log_softmax_backward_data, Tensor(const Tensor&, const Tensor&, int64_t, DType),
+      "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType "
+      "input_dtype) "
+      "-> Tensor")
+    .doc("Gradient of log_softmax's input from its output.")
+    .structured(rules::softmax_backward)
+    .batching(batching::along_dims)
+    .out()
+    .saves({"grad_output for output", "output"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      // dx = g - exp(y) sum(g).
+      const Tensor& y = ctx.saved(1);
+      const int64_t dim = ctx.argument<int64_t>(2);
+      const Tensor v = as_dtype(grad, y.dtype());
+      return ctx.gradients(
+          [&] { return as_dtype(v - sum(v * exp(y), {dim}, true), ctx.input(0).dtype); },
+          [&] {
+            const Tensor g = as_dtype(ctx.saved(0), y.dtype());
+            return -(v * exp(y) * sum(g, {dim}, true));
+          });
+    });
+Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim,
+                                 DType input_dtype) {
+  return op_log_softmax_backward_data(grad_output, output, dim, input_dtype);
+}
+
+}  // namespace lockstep

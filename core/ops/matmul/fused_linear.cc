@@ -1,0 +1,204 @@
+#include "core/ops/matmul/fused_linear.h"
+
+#include "core/dispatch/library.h"
+#include "core/ops/matmul/batching_fused_linear.h"
+#include "core/ops/matmul/fused_linear_rules.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/norm/norm_projection.h"
+#include "core/ops/pointwise/activation_curvature.h"
+#include "core/ops/pointwise/pointwise.h"
+
+namespace lockstep {
+
+namespace {
+
+using TwoTensors = std::tuple<Tensor, Tensor>;
+
+constexpr std::string_view kTanh = "tanh";
+
+Tensor as_dtype(const Tensor& tensor, DType dtype) {
+  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
+}
+
+/// A bias as the rules want it: in the result's dtype.
+Tensor bias_in(OptionalTensor bias, DType dtype) {
+  return bias ? as_dtype(*bias, dtype) : Tensor();
+}
+
+/// Whether a product of these factors can be added onto the residual in one go.
+bool goes_onto(const Tensor& residual, DType factors) {
+  const bool widens = residual.dtype() == DType::kF32 && size_of(factors) == 2;
+  return widens || residual.dtype() == factors;
+}
+
+/// [..., n] as [rows, n].
+Tensor rows_of(const Tensor& tensor) {
+  if (tensor.dim() == 2) return tensor;
+  const int64_t rows = count_elements(tensor.sizes().first(static_cast<size_t>(tensor.dim() - 1)));
+  return tensor.reshape({rows, tensor.size(-1)});
+}
+
+/// The gradient of the factor [..., in] of a product with `weight`, whose gradient is `grad`.
+Tensor input_gradient(const Tensor& grad, const Tensor& weight) {
+  Dims sizes = to_dims(grad.sizes());
+  sizes.back() = weight.size(1);
+  return mm(rows_of(grad), weight).view(sizes);
+}
+
+/// That of the weight, argument `i`, written where it must end.
+Tensor weight_gradient(VjpContext& ctx, size_t i, const Tensor& grad, const Tensor& input) {
+  const Tensor turned = rows_of(grad).t();
+  const Tensor rows = rows_of(input);
+  const Tensor destination = ctx.destination(i);
+  return destination.defined() ? mm_out(destination, turned, rows) : mm(turned, rows);
+}
+
+/// Of a product whose factors are arguments `input` and `weight`.
+template <size_t input, size_t weight>
+int64_t linear_flops(std::span<const Value> arguments, std::span<const Value>) {
+  return 2 * arguments[input].tensor().numel() * arguments[weight].tensor().size(0);
+}
+
+}  // namespace
+
+LS_OP(linear_gelu, TwoTensors(const Tensor&, const Tensor&, OptionalTensor),
+      "linear_gelu(Tensor input, Tensor weight, Tensor? bias=None) -> (Tensor, Tensor)")
+    .doc("The gelu (tanh form) of linear(input, weight, bias), and what it was taken of.")
+    .structured(rules::linear_gelu)
+    .batching(batching::linear_gelu)
+    .flops(linear_flops<0, 1>)
+    .autocast(Autocast::kLowerPrecision)
+    .saves({"input for weight", "weight for input", "output1"})
+    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
+      const Tensor through =
+          grads[0].defined() ? gelu_backward(grads[0], ctx.saved(2), kTanh) : Tensor();
+      const Tensor grad = plus(grads[1], through);
+      return ctx.gradients([&] { return input_gradient(grad, ctx.saved(1)); },
+                           [&] { return weight_gradient(ctx, 1, grad, ctx.saved(0)); },
+                           [&] { return ctx.unbroadcast(rows_of(grad), 2); });
+    });
+Gelu linear_gelu(const Tensor& input, const Tensor& weight, OptionalTensor bias) {
+  auto [value, of] = op_linear_gelu(input, weight, bias);
+  return {std::move(value), std::move(of)};
+}
+
+LS_OP(linear_factors, TwoTensors(const Tensor&, const Tensor&),
+      "_linear_factors(Tensor input, Tensor weight) -> (Tensor, Tensor)")
+    .doc("Both as a product takes them: cast under autocast, else as they are.")
+    .autocast(Autocast::kLowerPrecision)
+    .composite([](const Tensor& input, const Tensor& weight) {
+      return TwoTensors{input, weight};
+    });
+
+LS_OP(linear_add_of_factors, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
+      "_linear_add(Tensor residual, Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
+    .doc("linear_add of factors that autocast leaves as they are.")
+    .structured(rules::linear_add)
+    .batching(batching::linear_add)
+    .flops(linear_flops<1, 2>)
+    .saves({"input for weight", "weight for input"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
+      return ctx.gradients([&] { return grad; },
+                           [&] { return input_gradient(narrow, ctx.saved(1)); },
+                           [&] { return weight_gradient(ctx, 2, narrow, ctx.saved(0)); },
+                           [&] { return ctx.unbroadcast(rows_of(narrow), 3); });
+    });
+
+LS_OP(linear_add, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
+      "linear_add(Tensor residual, Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
+    .doc("residual + linear(input, weight, bias); autocast leaves the residual as it is.")
+    .composite([](const Tensor& residual, const Tensor& input, const Tensor& weight,
+                  OptionalTensor bias) {
+      const auto [left, right] = op_linear_factors(input, weight);
+      if (!goes_onto(residual, left.dtype())) {
+        return add(residual, linear(left, right, bias_in(bias, left.dtype())));
+      }
+      return op_linear_add_of_factors(residual, left, right, bias_in(bias, residual.dtype()));
+    });
+Tensor linear_add(const Tensor& residual, const Tensor& input, const Tensor& weight,
+                  OptionalTensor bias) {
+  return op_linear_add(residual, input, weight, bias);
+}
+
+LS_OP(linear_of_gelu_factors,
+      Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, OptionalTensor),
+      "_linear_of_gelu(Tensor value, Tensor of, Tensor weight, Tensor? bias=None, Tensor? "
+      "residual=None) -> Tensor")
+    .doc("linear_of_gelu of factors that autocast leaves as they are.")
+    .structured(rules::linear_of_gelu)
+    .batching(batching::linear_of_gelu)
+    .flops(linear_flops<0, 2>)
+    .saves({"value for weight", "of for of", "weight for of"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
+      // The value is a function of `of`: its part is in that one's gradient.
+      return ctx.gradients(
+          [] { return Tensor(); },
+          [&] { return linear_of_gelu_backward(narrow, ctx.saved(2), ctx.saved(1)); },
+          [&] { return weight_gradient(ctx, 2, narrow, ctx.saved(0)); },
+          [&] { return ctx.unbroadcast(rows_of(narrow), 3); }, [&] { return grad; });
+    });
+
+LS_OP(linear_of_gelu,
+      Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, OptionalTensor),
+      "linear_of_gelu(Tensor value, Tensor of, Tensor weight, Tensor? bias=None, Tensor? "
+      "residual=None) -> Tensor")
+    .doc(
+        "linear(value, weight, bias) + residual, where value is the gelu (tanh form) of `of`, to "
+        "which the gradient goes; autocast leaves the residual as it is.")
+    .composite([](const Tensor& value, const Tensor& of, const Tensor& weight, OptionalTensor bias,
+                  OptionalTensor residual) {
+      const auto [left, right] = op_linear_factors(value, weight);
+      const DType dtype = left.dtype();
+      if (residual && !goes_onto(*residual, dtype)) {
+        return add(*residual, op_linear_of_gelu(left, of, right, bias, OptionalTensor()));
+      }
+      return op_linear_of_gelu_factors(left, as_dtype(of, dtype), right,
+                                       bias_in(bias, residual ? residual->dtype() : dtype),
+                                       residual);
+    });
+Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bias,
+                      OptionalTensor residual) {
+  return op_linear_of_gelu(gelu.value, gelu.of, weight, bias, residual);
+}
+
+LS_OP(linear_of_gelu_backward, Tensor(const Tensor&, const Tensor&, const Tensor&),
+      "linear_of_gelu_backward(Tensor grad_output, Tensor weight, Tensor of) -> Tensor")
+    .doc("grad_output weight times the slope of gelu (tanh form) at `of`.")
+    .structured(rules::linear_of_gelu_backward)
+    .batching(batching::linear_of_gelu_backward)
+    .flops([](std::span<const Value> arguments, std::span<const Value>) {
+      return 2 * arguments[0].tensor().numel() * arguments[1].tensor().size(1);
+    })
+    .saves({"grad_output for weight, of", "weight for grad_output, of", "of"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor& weight = ctx.saved(1);
+      const Tensor& of = ctx.saved(2);
+      const auto slope = [&] { return gelu_backward(grad, of, kTanh); };
+      return ctx.gradients([&] { return matmul(slope(), weight.t()); },
+                           [&] { return mm(rows_of(ctx.saved(0)).t(), rows_of(slope())); },
+                           [&] {
+                             const Tensor product = input_gradient(ctx.saved(0), weight);
+                             return mul(mul(grad, product), gelu_tanh_curvature(of));
+                           });
+    });
+Tensor linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight, const Tensor& of) {
+  return op_linear_of_gelu_backward(grad_output, weight, of);
+}
+
+Gelu linear_gelu_reference(const Tensor& input, const Tensor& weight, OptionalTensor bias) {
+  const Tensor of = linear(input, weight, bias);
+  return {gelu(of, kTanh), of};
+}
+Tensor linear_add_reference(const Tensor& residual, const Tensor& input, const Tensor& weight,
+                            OptionalTensor bias) {
+  return residual + linear(input, weight, bias);
+}
+Tensor linear_of_gelu_reference(const Tensor& of, const Tensor& weight, OptionalTensor bias,
+                                OptionalTensor residual) {
+  const Tensor product = linear(gelu(of, kTanh), weight, bias);
+  return residual ? *residual + product : product;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/ops/batching.h"
+
+namespace lockstep::batching {
+
+// Rules of normalisations, losses and attention, named like their operators.
+
+void native_layer_norm(const Operator& op, uint64_t batched, Stack& stack);
+void fused_rms_norm(const Operator& op, uint64_t batched, Stack& stack);
+void group_norm(const Operator& op, uint64_t batched, Stack& stack);
+/// Batch norms, whose channels do not see each other: those of all samples lie side by side.
+void channels(const Operator& op, uint64_t batched, Stack& stack);
+
+void nll_loss_forward(const Operator& op, uint64_t batched, Stack& stack);
+void nll_loss_backward(const Operator& op, uint64_t batched, Stack& stack);
+void fused_cross_entropy(const Operator& op, uint64_t batched, Stack& stack);
+void fused_cross_entropy_backward(const Operator& op, uint64_t batched, Stack& stack);
+
+/// Forward and backward: the batch joins that of the sequences.
+void flash_attention(const Operator& op, uint64_t batched, Stack& stack);
+
+}  // namespace lockstep::batching

@@ -1,0 +1,201 @@
+// Group norm; declared in norm.h.
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/factory/write_results.h"
+#include "core/ops/norm/batching_layers.h"
+#include "core/ops/norm/norm.h"
+#include "core/ops/norm/norm_projection.h"
+#include "core/ops/norm/norm_rules.h"
+#include "core/ops/norm/statistics_dtype.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+
+namespace lockstep {
+
+namespace {
+
+using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
+
+Tensor as_dtype(const Tensor& tensor, DType dtype) {
+  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
+}
+
+/// The sizes that a group norm is told, from argument `first` of a call on.
+struct Groups {
+  Groups(const VjpContext& ctx, size_t first)
+      : n(ctx.argument<int64_t>(first)),
+        channels(ctx.argument<int64_t>(first + 1)),
+        positions(ctx.argument<int64_t>(first + 2)),
+        groups(ctx.argument<int64_t>(first + 3)) {}
+  int64_t n, channels, positions, groups;
+
+  /// Channels apart: [n, groups, channels of a group, positions].
+  Dims sizes() const { return {n, groups, channels / groups, positions}; }
+  /// A parameter [channels], broadcast with `sizes()`.
+  Tensor parameter(const Tensor& tensor) const {
+    return tensor.reshape({1, groups, channels / groups, 1});
+  }
+};
+
+/// The gradients from those of the result, of the mean and of rstd, in simple operators: slower
+/// than the kernel, but they can be differentiated again.
+Gradients simple_gradients(const VjpContext& ctx, std::span<const Tensor> grads,
+                           const Groups& shape, double eps) {
+  const Tensor& input = ctx.saved(0);
+  const Tensor& weight = ctx.saved(1);
+  const DType dtype = input.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  const Dims within{2, 3};
+  const Tensor x = as_dtype(input, dtype).reshape(shape.sizes());
+  const Tensor centred = x - x.mean(within, true);
+  const Tensor rstd = rsqrt(square(centred).mean(within, true) + eps);
+  const NormProjection norm{centred * rstd, rstd, within, true};
+  const auto statistic = [&](const Tensor& grad) {
+    return as_dtype(grad, dtype).reshape({shape.n, shape.groups, 1, 1});
+  };
+  const double count = static_cast<double>(shape.channels / shape.groups * shape.positions);
+  const Tensor g = grads[0].defined() ? as_dtype(grads[0], dtype).reshape(shape.sizes()) : Tensor();
+
+  Gradients gradients(3);
+  if (ctx.needs(0)) {
+    Tensor dx;
+    if (g.defined()) {
+      dx = rstd * norm.project(weight.defined() ? g * shape.parameter(as_dtype(weight, dtype)) : g);
+    }
+    if (grads[1].defined()) dx = plus(dx, (statistic(grads[1]) / count).expand(shape.sizes()));
+    if (grads[2].defined()) {  // d rstd / dx = -rstd^2 xhat / count
+      dx = plus(dx, norm.xhat * (square(rstd) * statistic(grads[2]) / -count));
+    }
+    if (dx.defined()) gradients[0] = as_dtype(dx.reshape(input.sizes()), input.dtype());
+  }
+  const auto over_positions = [&](const Tensor& each, size_t i) {
+    return as_dtype(each.sum({0, 3}).reshape({shape.channels}), ctx.input(i).dtype);
+  };
+  if (ctx.needs(1) && g.defined()) gradients[1] = over_positions(g * norm.xhat, 1);
+  if (ctx.needs(2) && g.defined()) gradients[2] = over_positions(g, 2);
+  return gradients;
+}
+
+bool records() { return !detail::thread_keys.excluded.has(Key::kAutograd); }
+
+}  // namespace
+
+LS_OP(fused_group_norm,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, int64_t, int64_t, int64_t,
+                   int64_t, double),
+      "_fused_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt "
+      "HxW, int group, float eps) -> (Tensor, Tensor, Tensor)")
+    .doc("Group norm, with each group's mean and 1 / sqrt(var + eps), f32 for halves.")
+    .structured(rules::fused_group_norm)
+    .batching(batching::group_norm)
+    .autocast(Autocast::kF32)
+    .saves({"input", "weight", "output1", "output2"})
+    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
+      const Groups shape(ctx, 3);
+      if (records() || grads[1].defined() || grads[2].defined()) {
+        return simple_gradients(ctx, grads, shape, ctx.argument<double>(7));
+      }
+      auto [dx, dw, db] = native_group_norm_backward(
+          grads[0], ctx.saved(0), ctx.saved(2), ctx.saved(3), ctx.saved(1), shape.n, shape.channels,
+          shape.positions, shape.groups, BoolList{ctx.needs(0), ctx.needs(1), ctx.needs(2)});
+      const auto as_input = [&](const Tensor& gradient, size_t i) {
+        return gradient.defined() ? as_dtype(gradient, ctx.input(i).dtype) : gradient;
+      };
+      return Gradients{dx, as_input(dw, 1), as_input(db, 2)};
+    });
+std::tuple<Tensor, Tensor, Tensor> fused_group_norm(const Tensor& input, OptionalTensor weight,
+                                                    OptionalTensor bias, int64_t n,
+                                                    int64_t channels, int64_t positions,
+                                                    int64_t groups, double eps) {
+  return op_fused_group_norm(input, weight, bias, n, channels, positions, groups, eps);
+}
+
+LS_OP(native_group_norm,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, int64_t, int64_t, int64_t,
+                   int64_t, double),
+      "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt "
+      "HxW, int group, float eps) -> (Tensor, Tensor, Tensor)")
+    .doc("Group norm, with each group's mean and 1 / sqrt(var + eps) in ATen's dtype.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias, int64_t n,
+                  int64_t channels, int64_t positions, int64_t groups, double eps) {
+      const auto [out, mean, rstd] =
+          fused_group_norm(input, weight, bias, n, channels, positions, groups, eps);
+      const DType dtype = returned_statistics_dtype(input, {weight, bias});
+      return ThreeTensors(out, as_dtype(mean, dtype), as_dtype(rstd, dtype));
+    });
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, OptionalTensor weight,
+                                                     OptionalTensor bias, int64_t n,
+                                                     int64_t channels, int64_t positions,
+                                                     int64_t groups, double eps) {
+  return op_native_group_norm(input, weight, bias, n, channels, positions, groups, eps);
+}
+
+LS_OP(native_group_norm_out,
+      ThreeTensors(const Tensor&, OptionalTensor, OptionalTensor, int64_t, int64_t, int64_t,
+                   int64_t, double, const Tensor&, const Tensor&, const Tensor&),
+      "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
+      "SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> "
+      "(Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("native_group_norm, written into out0, out1 and out2.")
+    .composite([](const Tensor& input, OptionalTensor weight, OptionalTensor bias, int64_t N,
+                  int64_t C, int64_t HxW, int64_t group, double eps, const Tensor& out0,
+                  const Tensor& out1, const Tensor& out2) {
+      return write_results(op_native_group_norm(input, weight, bias, N, C, HxW, group, eps), out0,
+                           out1, out2);
+    });
+
+LS_OP(native_group_norm_backward,
+      ThreeTensors(const Tensor&, const Tensor&, const Tensor&, const Tensor&, OptionalTensor,
+                   int64_t, int64_t, int64_t, int64_t, BoolList),
+      "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
+      "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, "
+      "Tensor)")
+    .doc("Gradients of group norm's input, weight and bias.")
+    .structured(rules::native_group_norm_backward)
+    .not_differentiable(
+        "a derivative that is to be differentiated again is made of simple operators instead");
+std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(
+    const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+    OptionalTensor weight, int64_t n, int64_t channels, int64_t positions, int64_t groups,
+    BoolList output_mask) {
+  return op_native_group_norm_backward(grad_out, input, mean, rstd, weight, n, channels, positions,
+                                       groups, output_mask);
+}
+
+LS_OP(native_group_norm_backward_out,
+      ThreeTensors(const Tensor&, const Tensor&, const Tensor&, const Tensor&, OptionalTensor,
+                   int64_t, int64_t, int64_t, int64_t, BoolList, const Tensor&, const Tensor&,
+                   const Tensor&),
+      "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+      "Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, "
+      "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))")
+    .doc("native_group_norm_backward, written into out0, out1 and out2.")
+    .composite([](const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+                  const Tensor& rstd, OptionalTensor weight, int64_t N, int64_t C, int64_t HxW,
+                  int64_t group, BoolList output_mask, const Tensor& out0, const Tensor& out1,
+                  const Tensor& out2) {
+      return write_results(op_native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C,
+                                                         HxW, group, output_mask),
+                           out0, out1, out2);
+    });
+
+LS_OP(group_norm, Tensor(const Tensor&, int64_t, OptionalTensor, OptionalTensor, double, bool),
+      "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+      "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor")
+    .doc("(input - mean) / sqrt(var + eps) * weight + bias over groups of channels.")
+    .autocast(Autocast::kF32)
+    .composite([](const Tensor& input, int64_t num_groups, OptionalTensor weight,
+                  OptionalTensor bias, double eps, bool) {
+      LS_CHECK(input.dim() >= 2, ShapeError,
+               "[group_norm] expected input [n, channels, ...], got shape {}.", input.shape());
+      const int64_t positions = count_elements(input.sizes().subspan(2));
+      return std::get<0>(fused_group_norm(input, weight, bias, input.size(0), input.size(1),
+                                          positions, num_groups, eps));
+    });
+Tensor group_norm(const Tensor& input, int64_t num_groups, OptionalTensor weight,
+                  OptionalTensor bias, double eps) {
+  return op_group_norm(input, num_groups, weight, bias, eps, true);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,106 @@
+#include "core/ops/pointwise/pointwise_logic.h"
+
+#include "core/dispatch/library.h"
+#include "core/ops/batching.h"
+#include "core/ops/pointwise/number_tensor.h"
+#include "core/ops/pointwise/pointwise_math_rules.h"
+#include "core/ops/pointwise/pointwise_rules.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::string_view kTruth = "the result is bool";
+constexpr std::string_view kInteger = "the result is an integer";
+
+}  // namespace
+
+#define LS_LOGICAL(name, text)                                                                     \
+  LS_OP(name, Tensor(const Tensor&, const Tensor&), #name "(Tensor self, Tensor other) -> Tensor") \
+      .doc(text)                                                                                   \
+      .structured(rules::name)                                                                     \
+      .batching(batching::elementwise)                                                             \
+      .in_place()                                                                                  \
+      .out()                                                                                       \
+      .not_differentiable(kTruth);                                                                 \
+  Tensor name(const Tensor& self, const Tensor& other) { return op_##name(self, other); }
+
+LS_LOGICAL(logical_and, "True where both are other than zero.")
+LS_LOGICAL(logical_or, "True where one or both are other than zero.")
+LS_LOGICAL(logical_xor, "True where just one is other than zero.")
+#undef LS_LOGICAL
+
+// `number` and `number_out` are ATen's names of the overload with a number and of its out= form.
+#define LS_BITWISE(name, text, number, number_out)                                                 \
+  LS_OP(name, Tensor(const Tensor&, const Tensor&),                                                \
+        #name ".Tensor(Tensor self, Tensor other) -> Tensor")                                      \
+      .doc(text)                                                                                   \
+      .structured(rules::name)                                                                     \
+      .batching(batching::elementwise)                                                             \
+      .in_place()                                                                                  \
+      .out("Tensor_out")                                                                           \
+      .not_differentiable(kInteger);                                                               \
+  Tensor name(const Tensor& self, const Tensor& other) { return op_##name(self, other); }          \
+  LS_OP(name##_number, Tensor(const Tensor&, Scalar),                                              \
+        #name "." number "(Tensor self, Scalar other) -> Tensor")                                  \
+      .doc(text)                                                                                   \
+      .structured(rules::name##_number)                                                            \
+      .batching(batching::elementwise)                                                             \
+      .in_place()                                                                                  \
+      .out(number_out)                                                                             \
+      .not_differentiable(kInteger);                                                               \
+  Tensor name(const Tensor& self, const Scalar& other) { return op_##name##_number(self, other); } \
+  LS_OP(name##_of_number, Tensor(Scalar, const Tensor&),                                           \
+        #name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor")                               \
+      .doc(text)                                                                                   \
+      .composite([](Scalar self, const Tensor& other) {                                            \
+        return op_##name(number_tensor(self, other), other);                                       \
+      });                                                                                          \
+  Tensor name(const Scalar& self, const Tensor& other) {                                           \
+    return op_##name##_of_number(self, other);                                                     \
+  }                                                                                                \
+  LS_OP(name##_of_number_out, const Tensor&(Scalar, const Tensor&, const Tensor&),                 \
+        #name ".Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")    \
+      .doc(text)                                                                                   \
+      .composite([](Scalar self, const Tensor& other, const Tensor& out) -> const Tensor& {        \
+        return op_##name.out(number_tensor(self, other), other, out);                              \
+      });
+
+LS_BITWISE(bitwise_and, "The bits that both have.", "Scalar", "Scalar_out")
+LS_BITWISE(bitwise_or, "The bits that one or both have.", "Scalar", "Scalar_out")
+LS_BITWISE(bitwise_xor, "The bits that just one has.", "Scalar", "Scalar_out")
+LS_BITWISE(bitwise_left_shift, "self moved to higher bits by other places.", "Tensor_Scalar",
+           "Tensor_Scalar_out")
+LS_BITWISE(bitwise_right_shift, "self moved to lower bits by other places; the sign stays.",
+           "Tensor_Scalar", "Tensor_Scalar_out")
+#undef LS_BITWISE
+
+LS_OP(bitwise_not, Tensor(const Tensor&), "bitwise_not(Tensor self) -> Tensor")
+    .doc("Every bit inverted; of bools, the truth.")
+    .structured(rules::bitwise_not)
+    .batching(batching::elementwise)
+    .in_place()
+    .out()
+    .not_differentiable(kInteger);
+Tensor bitwise_not(const Tensor& self) { return op_bitwise_not(self); }
+
+LS_OP(isinf, Tensor(const Tensor&), "isinf(Tensor self) -> Tensor")
+    .doc("True where self is infinite.")
+    .structured(rules::predicate)
+    .batching(batching::elementwise)
+    .out()
+    .not_differentiable(kTruth);
+Tensor isinf(const Tensor& self) { return op_isinf(self); }
+
+LS_OP(isclose, Tensor(const Tensor&, const Tensor&, double, double, bool),
+      "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
+      "equal_nan=False) -> Tensor")
+    .doc("True where |self - other| <= atol + rtol |other|, or both are equal.")
+    .structured(rules::isclose)
+    .batching(batching::elementwise)
+    .not_differentiable(kTruth);
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return op_isclose(self, other, rtol, atol, equal_nan);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,125 @@
+// Places in sorted sequences and counts of integers; declared in sort.h.
+
+#include "core/base/check.h"
+#include "core/dispatch/library.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/promotion.h"
+#include "core/ops/sort/sort.h"
+#include "core/ops/sort/sort_rules.h"
+
+namespace lockstep {
+
+namespace {
+
+using Side = std::optional<std::string_view>;
+
+/// The sequence in the dtype in which it is compared with the number: 2.5 lies between integers.
+Tensor comparable(const Tensor& sequence, const Scalar& number) {
+  return sequence.to(result_type(sequence, number));
+}
+/// The number as a 0-d tensor of that dtype.
+Tensor as_value(const Scalar& number, const Tensor& sequence) {
+  return scalar_tensor(number, {result_type(sequence, number), sequence.device()});
+}
+
+void check_boundaries(const Tensor& boundaries) {
+  LS_CHECK(boundaries.dim() == 1, ShapeError,
+           "[bucketize] the boundaries must have one dimension, got shape {}.", boundaries.shape());
+}
+
+}  // namespace
+
+LS_OP(searchsorted, Tensor(const Tensor&, const Tensor&, bool, bool, Side, OptionalTensor),
+      "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
+      "right=False, str? side=None, Tensor? sorter=None) -> Tensor")
+    .doc("Where values would be inserted into a sorted sequence.")
+    .structured(rules::searchsorted)
+    .out("Tensor_out")
+    .not_differentiable("an index is an integer");
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
+                    Side side, OptionalTensor sorter) {
+  return op_searchsorted(sorted_sequence, self, out_int32, right, side, sorter);
+}
+
+LS_OP(searchsorted_number, Tensor(const Tensor&, Scalar, bool, bool, Side, OptionalTensor),
+      "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
+      "right=False, str? side=None, Tensor? sorter=None) -> Tensor")
+    .doc("Where a number would be inserted into a sorted sequence.")
+    .composite([](const Tensor& sequence, Scalar self, bool out_int32, bool right, Side side,
+                  OptionalTensor sorter) {
+      return op_searchsorted(comparable(sequence, self), as_value(self, sequence), out_int32, right,
+                             side, sorter);
+    });
+
+LS_OP(searchsorted_number_out,
+      const Tensor&(const Tensor&, Scalar, bool, bool, Side, OptionalTensor, const Tensor&),
+      "searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
+      "right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)")
+    .doc("searchsorted.Scalar, written into out.")
+    .composite([](const Tensor& sequence, Scalar self, bool out_int32, bool right, Side side,
+                  OptionalTensor sorter, const Tensor& out) -> const Tensor& {
+      return op_searchsorted.out(comparable(sequence, self), as_value(self, sequence), out_int32,
+                                 right, side, sorter, out);
+    });
+
+LS_OP(bucketize, Tensor(const Tensor&, const Tensor&, bool, bool),
+      "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
+      "-> Tensor")
+    .doc("The bucket of each value between ascending boundaries.")
+    .composite([](const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+      check_boundaries(boundaries);
+      return op_searchsorted(boundaries, self, out_int32, right, std::nullopt, {});
+    });
+Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+  return op_bucketize(self, boundaries, out_int32, right);
+}
+
+LS_OP(bucketize_out, const Tensor&(const Tensor&, const Tensor&, bool, bool, const Tensor&),
+      "bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
+      "right=False, Tensor(a!) out) -> Tensor(a!)")
+    .doc("bucketize, written into out.")
+    .composite([](const Tensor& self, const Tensor& boundaries, bool out_int32, bool right,
+                  const Tensor& out) -> const Tensor& {
+      check_boundaries(boundaries);
+      return op_searchsorted.out(boundaries, self, out_int32, right, std::nullopt, {}, out);
+    });
+
+LS_OP(bucketize_number, Tensor(Scalar, const Tensor&, bool, bool),
+      "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
+      "-> Tensor")
+    .doc("The bucket of a number between ascending boundaries.")
+    .composite([](Scalar self, const Tensor& boundaries, bool out_int32, bool right) {
+      check_boundaries(boundaries);
+      return op_searchsorted(comparable(boundaries, self), as_value(self, boundaries), out_int32,
+                             right, std::nullopt, {});
+    });
+
+LS_OP(bucketize_number_out, const Tensor&(Scalar, const Tensor&, bool, bool, const Tensor&),
+      "bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
+      "right=False, Tensor(a!) out) -> Tensor(a!)")
+    .doc("bucketize.Scalar, written into out.")
+    .composite([](Scalar self, const Tensor& boundaries, bool out_int32, bool right,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, op_bucketize_number(self, boundaries, out_int32, right));
+    });
+
+LS_OP(bincount, Tensor(const Tensor&, OptionalTensor, int64_t),
+      "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
+    .doc("How often each integer occurs in a vector, or the sum of its weights.")
+    .dynamic()
+    .not_differentiable("counts are integers, and weighted counts are for statistics");
+Tensor bincount(const Tensor& self, OptionalTensor weights, int64_t minlength) {
+  return op_bincount(self, weights, minlength);
+}
+
+LS_OP(bincount_out, const Tensor&(const Tensor&, OptionalTensor, int64_t, const Tensor&),
+      "bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> "
+      "Tensor(a!)")
+    .doc("bincount, written into out.")
+    .composite([](const Tensor& self, OptionalTensor weights, int64_t minlength,
+                  const Tensor& out) -> const Tensor& {
+      return clone_out(out, bincount(self, weights, minlength));
+    });
+
+}  // namespace lockstep

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+
+#include "core/tensor/outputs.h"
+
+namespace lockstep::rules {
+
+// Shape rules of core/ops/view/shape.cc, defined in core/ops/view/shape_rules.cc.
+
+Outputs cat(TensorList tensors, int64_t dim);
+Outputs slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
+                      std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
+/// Where the diagonal of two dimensions lies, from the tensor's first element on.
+ViewSpec diagonal_of(std::string_view op, IntList sizes, IntList strides, int64_t offset,
+                     int64_t dim1, int64_t dim2);
+Outputs diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
+                         int64_t dim2);
+Outputs flip(const Tensor& self, IntList dims);
+
+}  // namespace lockstep::rules
