@@ -1,7 +1,7 @@
 // What the plug-in ABI costs: the same operator, whose kernel does nothing, as a block and as a
 // plug-in. Nanoseconds a call, the least of many short rounds that take turns; one thread.
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 namespace lockstep::launcher {
 

@@ -65,7 +65,7 @@
 #include "core/ops/view/rearrange.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dtype.h"

@@ -1,6 +1,6 @@
 // The plug-in that benchmarks/plugin.cc loads: an operator whose kernel does nothing.
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 
 using namespace lockstep::plugin;
 

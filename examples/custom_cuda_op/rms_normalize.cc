@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 #include "rms_normalize.fatbin.h"  // kImage, the compiled rms_normalize.cu
 
 using namespace lockstep::plugin;

@@ -19,7 +19,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 #include "tests/conformance/elements.h"

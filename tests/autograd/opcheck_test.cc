@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/factory/factory.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "tests/conformance/elements.h"
 
 namespace lockstep {

@@ -21,7 +21,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "core/tensor/generator.h"
 #include "tests/autograd/throws.h"
 

@@ -10,7 +10,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "core/tensor/event.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"

@@ -1,6 +1,6 @@
 // Operators of plug-ins with kernels for GPUs.
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 #include <chrono>
 #include <string>

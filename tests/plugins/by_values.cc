@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 
 using namespace lockstep::plugin;
 

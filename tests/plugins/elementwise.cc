@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 
 namespace {
 

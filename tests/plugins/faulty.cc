@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 
 #ifdef FAULT_NEWER_ABI
 extern "C" {

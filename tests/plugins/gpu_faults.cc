@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 #include "rms_normalize.fatbin.h"
 
 using namespace lockstep::plugin;

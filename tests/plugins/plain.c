@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/plugin_abi.h"
+#include "core/plugin/plugin_abi.h"
 
 const uint32_t ls_plugin_abi_version = LS_PLUGIN_ABI_VERSION;
 

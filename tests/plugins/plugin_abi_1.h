@@ -1,4 +1,4 @@
-/* Version 1 of core/plugin_abi.h as it was, for a test: never to be changed.
+/* Version 1 of core/plugin/plugin_abi.h as it was, for a test: never to be changed.
  *
  * What a plug-in and Lockstep say to each other, in C alone: a plug-in may come from another
  * compiler, another C++ standard library, or an older version of this header.

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/plugin_wrapper.h"
+#include "core/plugin/plugin_wrapper.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "core/base/check.h"
 #include "core/device/transfer.h"
 #include "core/dispatch/call_op.h"
-#include "core/plugin_call.h"
+#include "core/plugin/plugin_call.h"
 
 namespace lockstep {
 

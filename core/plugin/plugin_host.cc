@@ -1,12 +1,12 @@
 // The functions that an operator of a plug-in calls while it runs: each checks what it is given,
-// and none lets an exception out. Those for ls_plugin_init are in core/plugin_definition.cc.
+// and none lets an exception out. Those for ls_plugin_init are in core/plugin/plugin_definition.cc.
 
 #include <cstring>
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/dispatch/call_op.h"
-#include "core/plugin_call.h"
+#include "core/plugin/plugin_call.h"
 
 namespace lockstep {
 
@@ -29,7 +29,7 @@ size_t checked_index(const ls_call* call, const char* what, uint32_t index, cons
 
 [[noreturn]] void throw_not_here(const ls_call* call, const char* function) {
   throw DispatchError(
-      fmt::format("[{}] {} is not for this kind of function. See core/plugin_abi.h.",
+      fmt::format("[{}] {} is not for this kind of function. See core/plugin/plugin_abi.h.",
                   call->op.name(), function));
 }
 

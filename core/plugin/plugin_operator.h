@@ -10,7 +10,7 @@
 
 #include "core/dispatch/boxed_operator.h"
 #include "core/dispatch/dispatcher.h"
-#include "core/plugin_abi.h"
+#include "core/plugin/plugin_abi.h"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
-#include "core/plugin_operator.h"
+#include "core/plugin/plugin_operator.h"
 
 #include "core/base/check.h"
-#include "core/plugin_call.h"
+#include "core/plugin/plugin_call.h"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include "core/cuda/launch.h"
 #include "core/device/device_runtime.h"
 #include "core/device/kernel_scope.h"
-#include "core/plugin_call.h"
+#include "core/plugin/plugin_call.h"
 
 namespace lockstep {
 

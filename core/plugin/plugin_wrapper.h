@@ -1,7 +1,7 @@
 #pragma once
 
-// Plug-ins in C++: typed functions over core/plugin_abi.h. It needs C++17, that header and its own
-// three parts alone, is compiled into the plug-in, and takes no part in the ABI.
+// Plug-ins in C++: typed functions over core/plugin/plugin_abi.h. It needs C++17, that header and
+// its own three parts alone, is compiled into the plug-in, and takes no part in the ABI.
 //
 //   void scale(Result out, View self, double factor);          // a kernel
 //   LS_PLUGIN(library) {
@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/plugin_gpu.h"
-#include "core/plugin_tensors.h"
-#include "core/plugin_values.h"
+#include "core/plugin/plugin_gpu.h"
+#include "core/plugin/plugin_tensors.h"
+#include "core/plugin/plugin_values.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -19,7 +19,7 @@
  *  - What an `ls_call` gives is borrowed until the function that was called with it returns.
  *  - Functions are called on any thread, several at a time.
  *
- * core/plugin_wrapper.h is a C++17 layer above this header. */
+ * core/plugin/plugin_wrapper.h is a C++17 layer above this header. */
 #ifndef LOCKSTEP_PLUGIN_ABI_H
 #define LOCKSTEP_PLUGIN_ABI_H
 

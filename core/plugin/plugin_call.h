@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin_operator.h"
+#include "core/plugin/plugin_operator.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {
@@ -99,7 +99,7 @@ inline bool returns_numbers(const Schema& schema) {
   return !schema.returns.empty() && std::ranges::all_of(schema.returns, number);
 }
 
-// What several host functions need; in core/plugin_host.cc.
+// What several host functions need; in core/plugin/plugin_host.cc.
 /// Throws unless the plug-in set the view's size.
 void fill_view(ls_tensor_view* view, const Tensor& tensor);
 OutputSpec checked_spec(const Operator& op, const ls_output_spec* spec);

@@ -2,7 +2,7 @@
 // as far as one part can be checked alone.
 
 #include "core/base/check.h"
-#include "core/plugin_call.h"
+#include "core/plugin/plugin_call.h"
 
 namespace lockstep {
 

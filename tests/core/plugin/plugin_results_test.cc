@@ -6,7 +6,7 @@
 #include "autograd/vmap.h"
 #include "core/dispatch/call_op.h"
 #include "core/ops/factory/factory.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
 

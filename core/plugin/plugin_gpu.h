@@ -1,12 +1,12 @@
 #pragma once
 
-// What a kernel of Backend::kCUDA has to launch with; part of core/plugin_wrapper.h.
+// What a kernel of Backend::kCUDA has to launch with; part of core/plugin/plugin_wrapper.h.
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include "core/plugin_tensors.h"
+#include "core/plugin/plugin_tensors.h"
 
 // Hidden: two plug-ins in one process share nothing of this, and each can be unloaded.
 #pragma GCC visibility push(hidden)

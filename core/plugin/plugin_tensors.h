@@ -1,6 +1,6 @@
 #pragma once
 
-// The tensors, numbers and errors of plug-ins in C++; part of core/plugin_wrapper.h.
+// The tensors, numbers and errors of plug-ins in C++; part of core/plugin/plugin_wrapper.h.
 
 #include <cstdint>
 #include <exception>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plugin_abi.h"
+#include "core/plugin/plugin_abi.h"
 
 // Hidden: two plug-ins in one process share nothing of this, and each can be unloaded.
 #pragma GCC visibility push(hidden)

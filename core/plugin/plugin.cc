@@ -1,4 +1,4 @@
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 #include <dlfcn.h>
 
@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/library.h"
-#include "core/plugin_call.h"
+#include "core/plugin/plugin_call.h"
 
 namespace lockstep {
 
@@ -38,7 +38,7 @@ class LibraryHandle {
     void* const found = ::dlsym(handle_, name);
     LS_CHECK(found != nullptr, DispatchError,
              "[plugin] {}: no plug-in: expected it to export {}, got nothing of that name. See "
-             "core/plugin_abi.h.",
+             "core/plugin/plugin_abi.h.",
              path, name);
     return found;
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 // How arguments travel between plug-ins in C++ and the host, and calls of operators; part of
-// core/plugin_wrapper.h.
+// core/plugin/plugin_wrapper.h.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/plugin_tensors.h"
+#include "core/plugin/plugin_tensors.h"
 
 // Hidden: two plug-ins in one process share nothing of this, and each can be unloaded.
 #pragma GCC visibility push(hidden)

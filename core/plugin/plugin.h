@@ -9,8 +9,9 @@
 namespace lockstep {
 
 /// A loaded plug-in: a shared library that defines operators and overrides kernels of others
-/// through core/plugin_abi.h. Destroying it takes both back and unloads the library; references to
-/// its operators stay valid, and calls through them and backwards through their nodes throw.
+/// through core/plugin/plugin_abi.h. Destroying it takes both back and unloads the library;
+/// references to its operators stay valid, and calls through them and backwards through their nodes
+/// throw.
 ///
 /// Loading and destroying must not overlap with calls of the operators concerned, nor with one
 /// another for one library.
@@ -22,7 +23,7 @@ class Plugin {
 
   /// Absolute path of the library.
   const std::string& path() const;
-  /// Version of core/plugin_abi.h that it was compiled with.
+  /// Version of core/plugin/plugin_abi.h that it was compiled with.
   uint32_t abi_version() const;
   /// Names of the operators that it defines, with their forms, and of those it overrides.
   const std::vector<std::string>& defined() const;
