@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/functors.h"
-#include "kernels/special.h"
+#include "kernels/common/functors.h"
+#include "kernels/common/special.h"
 
 namespace lockstep::functors {
 

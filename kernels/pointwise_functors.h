@@ -1,12 +1,12 @@
 #pragma once
 
-#include "kernels/functors.h"
-#include "kernels/special.h"
+#include "kernels/common/functors.h"
+#include "kernels/common/special.h"
 
 namespace lockstep::functors {
 
-// Element functions of core/ops/pointwise_*.cc beyond those of kernels/functors.h, under the same
-// rules: T is float, double or, where said, int64_t.
+// Element functions of core/ops/pointwise_*.cc beyond those of kernels/common/functors.h, under the
+// same rules: T is float, double or, where said, int64_t.
 
 // Rounding.
 
@@ -165,7 +165,7 @@ struct ShiftRight {
   }
 };
 
-// Division. T is float or double; integers are in kernels/integer_division.h, since they
+// Division. T is float or double; integers are in kernels/common/integer_division.h, since they
 // can fail.
 
 /// a - b trunc(a / b).

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "kernels/functors.h"
-#include "kernels/gamma.h"
-#include "kernels/special.h"
+#include "kernels/common/functors.h"
+#include "kernels/common/gamma.h"
+#include "kernels/common/special.h"
 
 namespace lockstep::functors {
 
-// One functor for each function of kernels/special.h.
+// One functor for each function of kernels/common/special.h.
 #define LS_FUNCTOR(Name, function)           \
   struct Name {                              \
     static constexpr bool kHeavy = true;     \

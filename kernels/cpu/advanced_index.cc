@@ -3,10 +3,10 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
 #include "core/ops/index/advanced_index_rules.h"
+#include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_lines.h"
 #include "kernels/cpu/index_reader.h"
-#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

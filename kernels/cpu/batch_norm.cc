@@ -5,10 +5,10 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/restrided.h"
 #include "kernels/cpu/channel_columns.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/restrided.h"
 
 namespace lockstep::cpu {
 

@@ -4,13 +4,13 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/restrided.h"
 #include "kernels/cpu/conv_loop.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/gemm_loop.h"
 #include "kernels/cpu/onednn_conv.h"
 #include "kernels/cpu/row_lanes.h"
-#include "kernels/restrided.h"
 
 namespace lockstep::cpu {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/conv_problem.h"
+#include "kernels/common/conv_problem.h"
 
 namespace lockstep::cpu {
 

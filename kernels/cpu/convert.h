@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/lanes.h"
+#include "kernels/common/lanes.h"
 
 namespace lockstep::cpu {
 

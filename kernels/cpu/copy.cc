@@ -5,9 +5,9 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/strided_plan.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/transpose.h"
-#include "kernels/strided_plan.h"
 
 namespace lockstep::cpu {
 

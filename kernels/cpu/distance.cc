@@ -3,9 +3,9 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/p_distance.h"
+#include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/p_distance.h"
-#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

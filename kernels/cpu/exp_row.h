@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "kernels/common/elementary.h"
 #include "kernels/cpu/row_lanes.h"
-#include "kernels/elementary.h"
 
 namespace lockstep::cpu {
 

@@ -2,9 +2,9 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/lanes.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/copy.h"
-#include "kernels/lanes.h"
 
 namespace lockstep::cpu {
 

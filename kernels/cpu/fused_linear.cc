@@ -1,8 +1,8 @@
 #include "core/dispatch/library.h"
+#include "kernels/common/functors.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/strided_loop.h"
-#include "kernels/functors.h"
 
 namespace lockstep::cpu {
 

@@ -3,8 +3,8 @@
 #include "core/base/check.h"
 #include "core/dispatch/library.h"
 #include "core/ops/pointwise/promotion.h"
+#include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -4,8 +4,8 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -5,11 +5,11 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/norm_rows.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/cpu/wide_vectors.h"
-#include "kernels/norm_rows.h"
 
 namespace lockstep::cpu {
 

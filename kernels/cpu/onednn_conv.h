@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/conv_problem.h"
+#include "kernels/common/conv_problem.h"
 
 /// oneDNN's convolutions. Every call of the library runs on one thread, on images of the batch that
 /// the problem's shape alone puts together, so the bits do not depend on the number of threads.

@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
-#include "kernels/bias_correction.h"
+#include "kernels/common/bias_correction.h"
 #include "kernels/cpu/row_lanes.h"
 
 namespace lockstep::cpu {

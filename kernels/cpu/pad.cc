@@ -3,11 +3,11 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/pad_border.h"
+#include "kernels/common/pad_overlap.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/strided_copy.h"
-#include "kernels/pad_border.h"
-#include "kernels/pad_overlap.h"
 
 namespace lockstep::cpu {
 

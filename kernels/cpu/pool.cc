@@ -8,11 +8,11 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
+#include "kernels/common/pool_windows.h"
+#include "kernels/common/restrided.h"
 #include "kernels/cpu/copy.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/workspace.h"
-#include "kernels/pool_windows.h"
-#include "kernels/restrided.h"
 
 namespace lockstep::cpu {
 

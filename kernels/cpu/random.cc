@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "core/dispatch/library.h"
+#include "kernels/common/functors.h"
+#include "kernels/common/lanes.h"
+#include "kernels/common/random_numbers.h"
 #include "kernels/cpu/random_blocks.h"
 #include "kernels/cpu/strided_loop.h"
-#include "kernels/functors.h"
-#include "kernels/lanes.h"
-#include "kernels/random_numbers.h"
 
 namespace lockstep::cpu {
 

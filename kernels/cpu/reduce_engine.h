@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
-#include "kernels/reduce_plan.h"
 
 namespace lockstep::cpu {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/tensor/dtype.h"
+#include "kernels/common/joins.h"
 #include "kernels/cpu/wide_vectors.h"
-#include "kernels/joins.h"
 
 #if LS_HAVE_WIDE_VECTORS
 #include <immintrin.h>

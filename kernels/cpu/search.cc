@@ -3,9 +3,9 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/sorted_place.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index_reader.h"
-#include "kernels/sorted_place.h"
 
 namespace lockstep::cpu {
 

@@ -8,9 +8,9 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/select_rank.h"
+#include "kernels/common/sort_lines.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/select_rank.h"
-#include "kernels/sort_lines.h"
 
 namespace lockstep::cpu {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/tensor/kernel_arguments.h"
-#include "kernels/reduce_plan.h"
+#include "kernels/common/reduce_plan.h"
 
 namespace lockstep::cpu {
 

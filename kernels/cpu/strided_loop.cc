@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/base/parallel.h"
+#include "kernels/common/strided_plan.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/cpu/transpose.h"
-#include "kernels/strided_plan.h"
 
 namespace lockstep::cpu {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/tensor/kernel_arguments.h"
+#include "kernels/common/number_operand.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/wide_vectors.h"
-#include "kernels/number_operand.h"
 
 namespace lockstep::cpu {
 

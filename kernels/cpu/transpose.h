@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/strided_plan.h"
+#include "kernels/common/strided_plan.h"
 
 namespace lockstep::cpu {
 

@@ -3,8 +3,8 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/resample_taps.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/resample_taps.h"
 
 namespace lockstep::cpu {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/tensor/kernel_arguments.h"
-#include "kernels/integer_division.h"
+#include "kernels/common/integer_division.h"
 
 namespace lockstep::cpu {
 

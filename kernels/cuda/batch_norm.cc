@@ -2,12 +2,12 @@
 
 #include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
+#include "kernels/common/restrided.h"
 #include "kernels/cuda/batch_norm.fatbin.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/restrided.h"
 
 namespace lockstep::cuda {
 

@@ -5,12 +5,12 @@
 #include <type_traits>
 
 #include "core/cuda/kernel.cuh"
-#include "kernels/joins.h"
+#include "kernels/common/joins.h"
 
 namespace lockstep::cuda {
 
 // Joins of what the threads of a warp or of a block hold, in an order that is always the same. `Op`
-// has `Element`, plain data of whole words, and `join`, as the structs of kernels/joins.h;
+// has `Element`, plain data of whole words, and `join`, as the structs of kernels/common/joins.h;
 // join(a, b) must be join(b, a).
 
 inline constexpr int kWarpThreads = 32;

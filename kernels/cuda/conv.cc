@@ -6,14 +6,14 @@
 #include "core/device/kernel_scope.h"
 #include "core/dispatch/library.h"
 #include "core/tensor/memory_format.h"
-#include "kernels/conv_problem.h"
+#include "kernels/common/conv_problem.h"
+#include "kernels/common/restrided.h"
 #include "kernels/cuda/conv.fatbin.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/cudnn_conv.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/restrided.h"
 
 namespace lockstep::cuda {
 

@@ -5,12 +5,12 @@
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
 #include "core/dispatch/library.h"
+#include "kernels/common/strided_plan.h"
 #include "kernels/cuda/copy_tiles.h"
 #include "kernels/cuda/copy_units.h"
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/pointwise.h"
-#include "kernels/strided_plan.h"
 
 // Each header defines a kImage.
 namespace lockstep::cuda::units {

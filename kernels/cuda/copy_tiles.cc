@@ -1,8 +1,8 @@
 #include "kernels/cuda/copy_tiles.h"
 
 #include "core/tensor/shape.h"
+#include "kernels/common/strided_plan.h"
 #include "kernels/cuda/walk_plan.h"
-#include "kernels/strided_plan.h"
 
 namespace lockstep::cuda {
 

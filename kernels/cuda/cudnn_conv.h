@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/function_ref.h"
-#include "kernels/conv_problem.h"
+#include "kernels/common/conv_problem.h"
 #include "kernels/cuda/cudnn_graph.h"
 
 namespace lockstep::cuda {

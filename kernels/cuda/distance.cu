@@ -1,7 +1,7 @@
+#include "kernels/common/p_distance.h"
 #include "kernels/cuda/distance.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/kernel.cuh"
-#include "kernels/p_distance.h"
 
 namespace lockstep::cuda {
 

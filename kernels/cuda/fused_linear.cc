@@ -1,10 +1,10 @@
 #include "core/dispatch/library.h"
+#include "kernels/common/functors.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/matmul_lt.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/functors.h"
 
 namespace lockstep::cuda {
 

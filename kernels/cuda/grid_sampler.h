@@ -1,7 +1,7 @@
 #pragma once
 
+#include "kernels/common/grid_taps.h"
 #include "kernels/cuda/cutter.h"
-#include "kernels/grid_taps.h"
 
 namespace lockstep::cuda {
 

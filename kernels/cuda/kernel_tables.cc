@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "core/base/error.h"
-#include "kernels/lanes.h"
+#include "kernels/common/lanes.h"
 
 namespace lockstep::cuda {
 

@@ -34,7 +34,7 @@ class DTypeKernels {
 };
 /// Floating dtypes have their own, the others "stem_integers".
 DTypeKernels kernels_of_numbers(const void* image, std::string_view stem);
-/// By the dtype's natural lane (kernels/lanes.h): "stem_f32", "stem_f64", "stem_i64".
+/// By the dtype's natural lane (kernels/common/lanes.h): "stem_f32", "stem_f64", "stem_i64".
 DTypeKernels kernels_of_lanes(const void* image, std::string_view stem);
 
 /// Kernels that move elements, whatever they mean, by their bytes: "stem_b1", "stem_b2", ...

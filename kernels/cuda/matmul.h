@@ -1,7 +1,7 @@
 #pragma once
 
+#include "kernels/common/gemm_product.h"
 #include "kernels/cuda/matmul_tiles.h"
-#include "kernels/gemm_product.h"
 
 namespace lockstep::cuda {
 

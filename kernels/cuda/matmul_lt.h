@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/gemm_product.h"
+#include "kernels/common/gemm_product.h"
 
 namespace lockstep::cuda {
 

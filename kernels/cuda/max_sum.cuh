@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "core/base/host_device.h"
+#include "kernels/common/elementary.h"
+#include "kernels/common/joins.h"
 #include "kernels/cuda/elements.cuh"
-#include "kernels/elementary.h"
-#include "kernels/joins.h"
 
 namespace lockstep::cuda {
 

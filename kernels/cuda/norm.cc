@@ -1,10 +1,10 @@
 #include "kernels/cuda/norm.h"
 
 #include "core/dispatch/library.h"
+#include "kernels/common/norm_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/norm_rows.h"
 
 // Each header defines a kImage.
 namespace lockstep::cuda::norm_forward {

@@ -1,4 +1,4 @@
-#include "kernels/bias_correction.h"
+#include "kernels/common/bias_correction.h"
 #include "kernels/cuda/block_reduce.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/fault.cuh"

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "core/dispatch/library.h"
+#include "kernels/common/pad_overlap.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pad.fatbin.h"
-#include "kernels/pad_overlap.h"
 
 namespace lockstep::cuda {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "kernels/common/pad_border.h"
 #include "kernels/cuda/cutter.h"
-#include "kernels/pad_border.h"
 
 namespace lockstep::cuda {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "kernels/common/strided_plan.h"
 #include "kernels/cuda/pointwise_images.h"
 #include "kernels/cuda/pointwise_params.h"
-#include "kernels/strided_plan.h"
 
 namespace lockstep::cuda {
 

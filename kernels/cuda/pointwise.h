@@ -8,10 +8,10 @@
 
 #include "core/cuda/kernel.h"
 #include "core/tensor/kernel_arguments.h"
+#include "kernels/common/integer_division.h"
+#include "kernels/common/lanes.h"
+#include "kernels/common/number_operand.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/integer_division.h"
-#include "kernels/lanes.h"
-#include "kernels/number_operand.h"
 
 namespace lockstep::cuda {
 

@@ -1,5 +1,5 @@
+#include "kernels/common/functors.h"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/functors.h"
 
 LS_POINTWISE_DENSE(Same, ff, Same)
 LS_POINTWISE(Same, dd, Same)

@@ -1,5 +1,5 @@
+#include "kernels/common/integer_division.h"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/integer_division.h"
 #include "kernels/pointwise_functors.h"
 
 LS_FLOATING_2(FMod)

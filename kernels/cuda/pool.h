@@ -2,8 +2,8 @@
 
 #include "core/cuda/fault.h"
 #include "core/tensor/dtype.h"
+#include "kernels/common/pool_axis.h"
 #include "kernels/cuda/cutter.h"
-#include "kernels/pool_axis.h"
 
 namespace lockstep::cuda {
 

@@ -2,11 +2,11 @@
 
 #include "core/dispatch/library.h"
 #include "core/tensor/generator.h"
+#include "kernels/common/functors.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/cuda/random.fatbin.h"
-#include "kernels/functors.h"
 
 namespace lockstep::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/tensor/dtype.h"
-#include "kernels/random_numbers.h"
+#include "kernels/common/random_numbers.h"
 
 namespace lockstep::cuda {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/cuda/kernel.h"
+#include "kernels/common/reduce_plan.h"
 #include "kernels/cuda/reduction.h"
-#include "kernels/reduce_plan.h"
 
 namespace lockstep::cuda {
 

@@ -2,10 +2,10 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/common/joins.h"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/scan.h"
-#include "kernels/joins.h"
 
 namespace lockstep::cuda {
 

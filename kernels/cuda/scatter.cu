@@ -1,7 +1,7 @@
+#include "kernels/common/functors.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/index_list.cuh"
 #include "kernels/cuda/scatter.h"
-#include "kernels/functors.h"
 
 namespace lockstep::cuda {
 

@@ -1,8 +1,8 @@
+#include "kernels/common/sorted_place.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/search.h"
-#include "kernels/sorted_place.h"
 
 namespace lockstep::cuda {
 

@@ -4,7 +4,7 @@
 
 namespace lockstep::cuda {
 
-/// Joins elements with one of the structs of kernels/joins.h.
+/// Joins elements with one of the structs of kernels/common/joins.h.
 template <class Op>
 struct SimpleFold {
   using C = typename Op::Element;

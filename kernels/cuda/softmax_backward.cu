@@ -1,5 +1,5 @@
+#include "kernels/common/elementary.h"
 #include "kernels/cuda/softmax_columns.cuh"
-#include "kernels/elementary.h"
 
 namespace lockstep::cuda {
 

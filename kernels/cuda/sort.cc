@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "core/dispatch/library.h"
+#include "kernels/common/sort_lines.h"
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/sort.fatbin.h"
 #include "kernels/cuda/workspace.h"
-#include "kernels/sort_lines.h"
 
 namespace lockstep::cuda {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "kernels/common/select_rank.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/sort.h"
-#include "kernels/select_rank.h"
 
 namespace lockstep::cuda {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/tensor/dtype.h"
-#include "kernels/sort_keys.h"
+#include "kernels/common/sort_keys.h"
 
 namespace lockstep::cuda {
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "kernels/common/pad_border.h"
+#include "kernels/common/resample_taps.h"
 #include "kernels/cuda/cutter.h"
-#include "kernels/pad_border.h"
-#include "kernels/resample_taps.h"
 
 namespace lockstep::cuda {
 

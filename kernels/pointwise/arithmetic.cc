@@ -1,4 +1,4 @@
-#include "kernels/functors.h"
+#include "kernels/common/functors.h"
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {

@@ -1,13 +1,12 @@
 #pragma once
 
 // The files of this folder are compiled once for each backend: they say what each pointwise
-// operator computes (kernels/functors.h and its neighbours) and in which lanes, the backend's
-// `elementwise`, `copy_elements` and
-// `fill_elements` how tensors are walked.
+// operator computes (kernels/common/functors.h and its neighbours) and in which lanes, the
+// backend's `elementwise`, `copy_elements` and `fill_elements` how tensors are walked.
 
 #include "core/dispatch/library.h"
-#include "kernels/lanes.h"
-#include "kernels/number_operand.h"
+#include "kernels/common/lanes.h"
+#include "kernels/common/number_operand.h"
 
 #if defined(LS_POINTWISE_ON_CUDA)
 #include "kernels/cuda/copy.h"

@@ -1,4 +1,4 @@
-#include "kernels/integer_division.h"
+#include "kernels/common/integer_division.h"
 #include "kernels/pointwise/backend.h"
 #include "kernels/pointwise_functors.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
-#include "kernels/strided_plan.h"
+#include "kernels/common/strided_plan.h"
 #include "tests/cuda/same_bits.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/pad_border.h"
+#include "kernels/common/pad_border.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

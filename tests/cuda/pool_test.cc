@@ -6,7 +6,7 @@
 #include "core/device/copies.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "kernels/pool_axis.h"
+#include "kernels/common/pool_axis.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "kernels/bias_correction.h"
+#include "kernels/common/bias_correction.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/elementary.h"
+#include "kernels/common/elementary.h"
 
 #include <gtest/gtest.h>
 

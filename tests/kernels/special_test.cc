@@ -1,8 +1,8 @@
-#include "kernels/special.h"
+#include "kernels/common/special.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/gamma.h"
+#include "kernels/common/gamma.h"
 #include "tests/kernels/worst_error.h"
 
 namespace lockstep {

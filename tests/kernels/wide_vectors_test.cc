@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "kernels/activation_functors.h"
+#include "kernels/common/functors.h"
 #include "kernels/cpu/row_lanes.h"
 #include "kernels/cpu/strided_loop.h"
-#include "kernels/functors.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/pad_overlap.h"
+#include "kernels/common/pad_overlap.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/sort_keys.h"
+#include "kernels/common/sort_keys.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "kernels/reduce_plan.h"
+#include "kernels/common/reduce_plan.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "kernels/pool_windows.h"
+#include "kernels/common/pool_windows.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "kernels/strided_plan.h"
+#include "kernels/common/strided_plan.h"
 
 #include <algorithm>
 

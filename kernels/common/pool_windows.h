@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/tensor/kernel_arguments.h"
-#include "kernels/pool_axis.h"
+#include "kernels/common/pool_axis.h"
 
 namespace lockstep {
 

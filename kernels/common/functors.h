@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/elementary.h"
+#include "kernels/common/elementary.h"
 
 namespace lockstep::functors {
 

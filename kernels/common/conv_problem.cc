@@ -1,4 +1,4 @@
-#include "kernels/conv_problem.h"
+#include "kernels/common/conv_problem.h"
 
 namespace lockstep {
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "kernels/elementary.h"
+#include "kernels/common/elementary.h"
 
 namespace lockstep {
 
-// More elementary functions in f32, made like those of kernels/elementary.h: no branches, so that
-// loops over them vectorise, and with the same limits and NaNs as in <cmath>. The errors quoted
-// are held by tests/kernels/special_test.cc.
+// More elementary functions in f32, made like those of kernels/common/elementary.h: no branches, so
+// that loops over them vectorise, and with the same limits and NaNs as in <cmath>. The errors
+// quoted are held by tests/kernels/special_test.cc.
 
 /// 2^x; 1.1 ulp.
 LS_HOST_DEVICE inline float exp2_f32(float x) {

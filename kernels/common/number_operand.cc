@@ -1,4 +1,4 @@
-#include "kernels/number_operand.h"
+#include "kernels/common/number_operand.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include "core/tensor/kernel_arguments.h"
 #include "core/tensor/shape.h"
-#include "kernels/sort_keys.h"
+#include "kernels/common/sort_keys.h"
 
 namespace lockstep {
 

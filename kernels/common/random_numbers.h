@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/base/host_device.h"
-#include "kernels/elementary.h"
+#include "kernels/common/elementary.h"
 
 namespace lockstep {
 

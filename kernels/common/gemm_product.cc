@@ -1,4 +1,4 @@
-#include "kernels/gemm_product.h"
+#include "kernels/common/gemm_product.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "kernels/functors.h"
+#include "kernels/common/functors.h"
 
 namespace lockstep::functors {
 
