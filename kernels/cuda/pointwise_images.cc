@@ -4,37 +4,37 @@
 
 // Each header defines a kImage.
 namespace lockstep::cuda::activation {
-#include "kernels/cuda/pointwise_activation.fatbin.h"
+#include "kernels/pointwise/activation.fatbin.h"
 }
 namespace lockstep::cuda::arithmetic {
-#include "kernels/cuda/pointwise_arithmetic.fatbin.h"
+#include "kernels/pointwise/arithmetic.fatbin.h"
 }
 namespace lockstep::cuda::compare {
-#include "kernels/cuda/pointwise_compare.fatbin.h"
+#include "kernels/pointwise/compare.fatbin.h"
 }
 namespace lockstep::cuda::copy {
-#include "kernels/cuda/pointwise_copy.fatbin.h"
+#include "kernels/pointwise/copy.fatbin.h"
 }
 namespace lockstep::cuda::division {
-#include "kernels/cuda/pointwise_division.fatbin.h"
+#include "kernels/pointwise/division.fatbin.h"
 }
 namespace lockstep::cuda::formula {
-#include "kernels/cuda/pointwise_formula.fatbin.h"
+#include "kernels/pointwise/formula.fatbin.h"
 }
 namespace lockstep::cuda::logic {
-#include "kernels/cuda/pointwise_logic.fatbin.h"
+#include "kernels/pointwise/logic.fatbin.h"
 }
 namespace lockstep::cuda::piecewise {
-#include "kernels/cuda/pointwise_piecewise.fatbin.h"
+#include "kernels/pointwise/piecewise.fatbin.h"
 }
 namespace lockstep::cuda::round {
-#include "kernels/cuda/pointwise_round.fatbin.h"
+#include "kernels/pointwise/round.fatbin.h"
 }
 namespace lockstep::cuda::special {
-#include "kernels/cuda/pointwise_special.fatbin.h"
+#include "kernels/pointwise/special.fatbin.h"
 }
 namespace lockstep::cuda::unary {
-#include "kernels/cuda/pointwise_unary.fatbin.h"
+#include "kernels/pointwise/unary.fatbin.h"
 }
 
 namespace lockstep::cuda {

@@ -1,6 +1,6 @@
 #include "kernels/common/integer_division.h"
 #include "kernels/pointwise/backend.h"
-#include "kernels/pointwise_functors.h"
+#include "kernels/pointwise/pointwise_functors.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

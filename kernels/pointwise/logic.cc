@@ -1,5 +1,5 @@
 #include "kernels/pointwise/backend.h"
-#include "kernels/pointwise_functors.h"
+#include "kernels/pointwise/pointwise_functors.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

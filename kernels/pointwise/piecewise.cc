@@ -1,4 +1,4 @@
-#include "kernels/activation_functors.h"
+#include "kernels/pointwise/activation_functors.h"
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {

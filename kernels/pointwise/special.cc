@@ -1,5 +1,5 @@
 #include "kernels/pointwise/backend.h"
-#include "kernels/special_functors.h"
+#include "kernels/pointwise/special_functors.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

@@ -4,7 +4,7 @@
 
 #include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/tensor.h"
-#include "kernels/activation_functors.h"
+#include "kernels/pointwise/activation_functors.h"
 
 namespace lockstep {
 namespace {

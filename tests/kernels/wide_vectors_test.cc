@@ -10,10 +10,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/activation_functors.h"
 #include "kernels/common/functors.h"
 #include "kernels/cpu/row_lanes.h"
 #include "kernels/cpu/strided_loop.h"
+#include "kernels/pointwise/activation_functors.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -1,5 +1,5 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise_functors.h"
+#include "kernels/pointwise/pointwise_functors.h"
 
 LS_FLOATING_1(Floor)
 LS_FLOATING_1(Ceil)

@@ -1,5 +1,5 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/special_functors.h"
+#include "kernels/pointwise/special_functors.h"
 
 LS_FLOATING_1(ExpTwo)
 LS_FLOATING_1(ExpMinusOne)

@@ -1,5 +1,5 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise_functors.h"
+#include "kernels/pointwise/pointwise_functors.h"
 
 LS_PREDICATE_2(LogicalAnd)
 LS_PREDICATE_2(LogicalOr)

@@ -1,5 +1,5 @@
-#include "kernels/activation_functors.h"
 #include "kernels/cuda/pointwise.cuh"
+#include "kernels/pointwise/activation_functors.h"
 
 LS_FLOATING_1(Tanh)
 LS_FLOATING_1(Sigmoid)
