@@ -14,7 +14,7 @@
 #define LS_POINTWISE_NAMESPACE lockstep::cuda
 #define LS_BACKEND_KERNEL(name, function, strides) LS_KERNEL(CUDA, name, function, strides)
 #else
-#include "kernels/cpu/copy.h"
+#include "kernels/cpu/factory/copy.h"
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/cpu/zero_divisor.h"
 #define LS_POINTWISE_NAMESPACE lockstep::cpu

@@ -1,6 +1,6 @@
 // Softmax over rows of bfloat16, which is computed without a copy of the row in f32.
 
-#include "kernels/cpu/exp_row.h"
+#include "kernels/cpu/loss/exp_row.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Reductions of kernels/cpu/moments.cc, and products.
+// Reductions of kernels/cpu/reduce/moments.cc, and products.
 
 #include <limits>
 

@@ -177,12 +177,13 @@ TEST(IncludeDirections, ALayerThatReachesUpIsNamedWithItsLine) {
   const auto found = wrong_directions({
       parse_source("core/tensor/tensor.cc",
                    "#include \"core/tensor/tensor.h\"\n#include \"autograd/tape.h\"\n"),
-      parse_source("nn/linear.cc",
-                   "#include \"core/tensor/tensor.h\"\n  # include \"kernels/cpu/gemm.h\"\n"),
-      parse_source("tests/nn/linear_test.cc", "#include \"kernels/cpu/gemm.h\"\n"),
+      parse_source(
+          "nn/linear.cc",
+          "#include \"core/tensor/tensor.h\"\n  # include \"kernels/cpu/matmul/gemm.h\"\n"),
+      parse_source("tests/nn/linear_test.cc", "#include \"kernels/cpu/matmul/gemm.h\"\n"),
   });
   EXPECT_THAT(found, ElementsAre(HasSubstr("core/tensor/tensor.cc:2 includes autograd/tape.h"),
-                                 HasSubstr("nn/linear.cc:2 includes kernels/cpu/gemm.h")));
+                                 HasSubstr("nn/linear.cc:2 includes kernels/cpu/matmul/gemm.h")));
 }
 
 TEST(IncludeDirections, AVendorHeaderOutsideItsWrapperIsNamed) {
@@ -198,7 +199,7 @@ TEST(IncludeDirections, AVendorHeaderOutsideItsWrapperIsNamed) {
                    parse_source("launcher/command_line.cc", "#include <CLI/CLI.hpp>\n")}),
               ElementsAre(HasSubstr("launcher/plan_verb.cc:1"), HasSubstr("benchmarks/vmap.cc:1")));
   EXPECT_THAT(escaped_vendor_headers(
-                  {parse_source("kernels/cpu/onednn.cc", "#include <dnnl.hpp>\n"),
+                  {parse_source("kernels/cpu/matmul/onednn.cc", "#include <dnnl.hpp>\n"),
                    parse_source("configs/loader.cc", "#include \"configs/run.pb.h\"\n")}),
               IsEmpty());
 }

@@ -1,0 +1,264 @@
+#include "kernels/cpu/matmul/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/matmul/gemm_loop.h"
+#include "kernels/cpu/matmul/onednn.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+/// How a product is cut: tiles of `rows` by `columns`, each with the whole of k.
+struct Tiling {
+  int64_t rows;
+  int64_t columns;
+};
+
+/// As many tiles as help a large machine, as few as keep oneDNN near its peak: each packs its own
+/// copy of its factors, so small tiles are slow ones. A power of two of equal tiles gives 2, 4 or 8
+/// threads equal parts.
+Tiling tiling_of(int64_t m, int64_t n, int64_t k) {
+  // Tiles of at least 2 MFLOP, and larger ones before there are more than 8 or 16 of them.
+  constexpr double kLeastWork = 2e6;
+  const auto least_area = [](int64_t tiles) -> int64_t {
+    if (tiles <= 8) return 1;
+    return tiles <= 16 ? 65536 : tiles <= 64 ? 262144 : std::numeric_limits<int64_t>::max();
+  };
+  // Whole multiples of what oneDNN's f32 kernel computes at once.
+  constexpr int64_t kRowUnit = 8;
+  constexpr int64_t kColumnUnit = 48;
+  const auto half = [](int64_t size, int64_t unit) { return (size / 2 + unit - 1) / unit * unit; };
+  Tiling tiling{m, n};
+  for (int64_t tiles = 2;; tiles *= 2) {
+    const int64_t area = tiling.rows * tiling.columns / 2;
+    const double work = 2.0 * static_cast<double>(area) * static_cast<double>(k);
+    const bool rows_can = tiling.rows >= 4 * kRowUnit;
+    const bool columns_can = tiling.columns >= 2 * kColumnUnit;
+    if (work < kLeastWork || area < least_area(tiles) || !(rows_can || columns_can)) return tiling;
+    // The longer side is cut, for the least packing.
+    if (rows_can && (tiling.rows >= tiling.columns || !columns_can)) {
+      tiling.rows = half(tiling.rows, kRowUnit);
+    } else {
+      tiling.columns = half(tiling.columns, kColumnUnit);
+    }
+  }
+}
+
+template <class T>
+const T* start_of(const Factor& factor, int64_t batch, int64_t row, int64_t column) {
+  return static_cast<const T*>(factor.data) + batch * factor.batch_stride +
+         (factor.transposed ? column * factor.ld + row : row * factor.ld + column);
+}
+template <class T>
+T* result_of(const Product& p, const Tile& tile) {
+  return static_cast<T*>(p.result) + tile.batch * p.batch_stride + tile.row * p.ld + tile.column;
+}
+template <class T>
+const T* addend_of(const Product& p, const Tile& tile) {
+  return static_cast<const T*>(p.addend.data) + tile.batch * p.addend.batch +
+         tile.row * p.addend.row + tile.column * p.addend.column;
+}
+
+template <class T>
+bool has_addend(const Product& p) {
+  return p.addend.data != nullptr && p.beta.to<SumType<T>>() != SumType<T>(0);
+}
+
+/// result = beta addend, while the tile is on its way into the cache anyway.
+void start_with_addend(const Product& p, const Tile& tile) {
+  const float beta = p.beta.to<float>();
+  const float* addend = addend_of<float>(p, tile);
+  float* result = result_of<float>(p, tile);
+  for (int64_t i = 0; i < tile.rows; ++i, addend += p.addend.row, result += p.ld) {
+    if (p.addend.column == 1) {
+      for (int64_t j = 0; j < tile.columns; ++j) result[j] = beta * addend[j];
+    } else {
+      for (int64_t j = 0; j < tile.columns; ++j) result[j] = beta * addend[j * p.addend.column];
+    }
+  }
+}
+
+/// The product of a column and a row, c = alpha a b + beta c, as memory allows.
+void outer_product(int64_t m, int64_t n, float alpha, const float* a, int64_t a_row, const float* b,
+                   float beta, float* c, int64_t ldc) {
+  for (int64_t i = 0; i < m; ++i, c += ldc) {
+    const float factor = a[i * a_row];
+    if (beta == 0) {
+      for (int64_t j = 0; j < n; ++j) c[j] = alpha * (factor * b[j]);
+    } else {
+      for (int64_t j = 0; j < n; ++j) c[j] = std::fma(alpha, factor * b[j], beta * c[j]);
+    }
+  }
+}
+
+void compute_f32(const Product& p, const Tile& tile) {
+  const bool add = has_addend<float>(p);
+  if (add) start_with_addend(p, tile);
+  gemm_block(p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k, p.alpha.to<float>(),
+             start_of<float>(p.a, tile.batch, tile.row, 0), p.a.ld,
+             start_of<float>(p.b, tile.batch, 0, tile.column), p.b.ld, add ? 1.0F : 0.0F,
+             result_of<float>(p, tile), p.ld);
+}
+
+/// result = alpha sums + beta addend, rounded once.
+template <class T>
+void finish(const Product& p, const Tile& tile, const SumType<T>* sums, int64_t ld) {
+  using S = SumType<T>;
+  const S alpha = p.alpha.to<S>();
+  const S beta = p.beta.to<S>();
+  const bool add = has_addend<T>(p);
+  const T* addend = add ? addend_of<T>(p, tile) : nullptr;
+  T* result = result_of<T>(p, tile);
+  for (int64_t i = 0; i < tile.rows; ++i, sums += ld, result += p.ld) {
+    for (int64_t j = 0; j < tile.columns; ++j) {
+      S value = alpha * sums[j];
+      if (add) value += beta * convert<S>(addend[i * p.addend.row + j * p.addend.column]);
+      result[j] = convert<T>(value);
+    }
+  }
+}
+
+void compute_bf16(const Product& p, const Tile& tile) {
+  std::vector<float> sums(static_cast<size_t>(tile.rows * tile.columns));
+  if (p.k > 0) {
+    onednn::gemm_bf16(p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
+                      start_of<BFloat16>(p.a, tile.batch, tile.row, 0), p.a.ld,
+                      start_of<BFloat16>(p.b, tile.batch, 0, tile.column), p.b.ld, sums.data(),
+                      tile.columns);
+  }
+  finish<BFloat16>(p, tile, sums.data(), tile.columns);
+}
+
+/// A tile's part of a factor as f32, line by line of its memory: `lines` of `length` elements.
+std::vector<float> widened(const Half* from, int64_t ld, int64_t lines, int64_t length) {
+  static const LoadFunction load = load_function(Lane::kF32, DType::kF16);
+  std::vector<float> wide(static_cast<size_t>(lines * length));
+  for (int64_t i = 0; i < lines; ++i) {
+    load(length, wide.data() + i * length, from + i * ld, sizeof(Half));
+  }
+  return wide;
+}
+
+/// In f32, because few processors multiply f16.
+void compute_f16(const Product& p, const Tile& tile) {
+  const bool ta = p.a.transposed;
+  const bool tb = p.b.transposed;
+  const int64_t a_length = ta ? tile.rows : p.k;
+  const int64_t b_length = tb ? p.k : tile.columns;
+  std::vector<float> sums(static_cast<size_t>(tile.rows * tile.columns));
+  if (p.k > 0) {
+    const std::vector<float> a = widened(start_of<Half>(p.a, tile.batch, tile.row, 0), p.a.ld,
+                                         ta ? p.k : tile.rows, a_length);
+    const std::vector<float> b = widened(start_of<Half>(p.b, tile.batch, 0, tile.column), p.b.ld,
+                                         tb ? tile.columns : p.k, b_length);
+    gemm_block(ta, tb, tile.rows, tile.columns, p.k, 1.0F, a.data(), a_length, b.data(), b_length,
+               0.0F, sums.data(), tile.columns);
+  }
+  finish<Half>(p, tile, sums.data(), tile.columns);
+}
+
+template <class T>
+void compute_by_loop(const Product& p, const Tile& tile) {
+  const GemmLoop<T> product(tile.rows, tile.columns, p.k, start_of<T>(p.a, tile.batch, tile.row, 0),
+                            p.a, start_of<T>(p.b, tile.batch, 0, tile.column), p.b);
+  finish<T>(p, tile, product.sums(), product.ld());
+}
+
+using Compute = void (*)(const Product&, const Tile&);
+
+Compute compute_for(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return compute_f32;
+    case DType::kF64:
+      return compute_by_loop<double>;
+    case DType::kBF16:
+      return compute_bf16;
+    case DType::kF16:
+      return compute_f16;
+    case DType::kI64:
+      return compute_by_loop<int64_t>;
+    case DType::kI32:
+      return compute_by_loop<int32_t>;
+    case DType::kI16:
+      return compute_by_loop<int16_t>;
+    case DType::kI8:
+      return compute_by_loop<int8_t>;
+    case DType::kU8:
+      return compute_by_loop<uint8_t>;
+    case DType::kBool:
+      break;
+  }
+  throw DTypeError(
+      "[gemm] matrices of bool have no product: expected numbers. Cast with to(dtype).");
+}
+
+}  // namespace
+
+void gemm(const Product& p) {
+  gemm(p, [](const Tile&) {});
+}
+
+void gemm(const Product& p, FunctionRef<void(const Tile&)> after) {
+  if (p.batch <= 0 || p.m <= 0 || p.n <= 0) return;
+  const Compute compute = compute_for(p.dtype);
+  const auto [rows, columns] = tiling_of(p.m, p.n, p.k);
+  const int64_t across = (p.n + columns - 1) / columns;
+  const int64_t down = (p.m + rows - 1) / rows;
+  const int64_t tiles = across * down;
+  // Neighbouring tiles share the longer factor's part, so each thread reads little of it.
+  const bool by_rows = p.m >= p.n;
+  const auto run = [&](int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) {
+      const int64_t at = t % tiles;
+      const int64_t row = (by_rows ? at / across : at % down) * rows;
+      const int64_t column = (by_rows ? at % across : at / down) * columns;
+      const Tile tile{t / tiles, row, column, std::min(rows, p.m - row),
+                      std::min(columns, p.n - column)};
+      compute(p, tile);
+      after(tile);
+    }
+  };
+  // Small matrices of a batch share a thread: starting one pays from about 0.2 MFLOP on.
+  const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+                      static_cast<double>(std::max<int64_t>(p.k, 1));
+  parallel_for(0, p.batch * tiles, static_cast<int64_t>(std::max(1.0, 2e5 / work)), run);
+}
+
+void gemm_block(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+                const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+                int64_t ldc) {
+  if (m <= 0 || n <= 0) return;
+  if (k == 1 && (!transpose_b || ldb == 1)) {
+    return outer_product(m, n, alpha, a, transpose_a ? 1 : lda, b, beta, c, ldc);
+  }
+  // oneDNN's call costs as much as this many multiply-adds.
+  constexpr int64_t kTiny = 256;
+  if (k > 0 && m * n * k > kTiny) {
+    onednn::sgemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return;
+  }
+  const int64_t a_row = transpose_a ? 1 : lda;
+  const int64_t a_column = transpose_a ? lda : 1;
+  const int64_t b_row = transpose_b ? 1 : ldb;
+  const int64_t b_column = transpose_b ? ldb : 1;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        sum = std::fma(a[i * a_row + p * a_column], b[p * b_row + j * b_column], sum);
+      }
+      float& result = c[i * ldc + j];
+      result = beta == 0 ? alpha * sum : std::fma(alpha, sum, beta * result);
+    }
+  }
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,140 @@
+#include "kernels/cpu/matmul/onednn.h"
+
+#include <dnnl_debug.h>
+
+#include <array>
+#include <cstddef>
+#include <dnnl.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/parallel.h"
+#include "core/device/arithmetic_facts.h"
+
+namespace lockstep::cpu::onednn {
+
+namespace {
+
+dnnl::engine& engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+/// Version and what the processor and the library's own variables (ONEDNN_MAX_CPU_ISA, ...) make it
+/// use.
+std::string describe() {
+  const dnnl_version_t& version = *dnnl_version();
+  std::string text = fmt::format("{}.{}.{} with {}", version.major, version.minor, version.patch,
+                                 dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()));
+  const dnnl_cpu_isa_hints_t hints = dnnl_get_cpu_isa_hints();
+  if (hints != dnnl_cpu_isa_no_hints) text += fmt::format(", {}", dnnl_cpu_isa_hints2str(hints));
+  dnnl_fpmath_mode_t mode = dnnl_fpmath_mode_strict;
+  dnnl_get_default_fpmath_mode(&mode);
+  if (mode != dnnl_fpmath_mode_strict) text += fmt::format(", {}", dnnl_fpmath_mode2str(mode));
+  return text;
+}
+
+[[maybe_unused]] const bool kTold = tell_arithmetic("oneDNN", describe);
+
+/// m, n, k, lda, ldb, ldc, transposes.
+using MatmulKey = std::array<int64_t, 7>;
+struct HashKey {
+  size_t operator()(const MatmulKey& key) const {
+    uint64_t hash = 0;
+    for (const int64_t part : key) {
+      hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15U;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+/// A compiled product and the scratch memory it wants.
+struct Matmul {
+  dnnl::matmul primitive;
+  dnnl::memory::desc a;
+  dnnl::memory::desc b;
+  dnnl::memory::desc c;
+  size_t scratch_bytes = 0;
+};
+
+dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t ld, bool transposed,
+                          dnnl::memory::data_type type) {
+  const dnnl::memory::dims strides =
+      transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
+  return {{rows, columns}, type, strides};
+}
+
+Matmul compile(const MatmulKey& key) {
+  const auto [m, n, k, lda, ldb, ldc, transposes] = key;
+  using Type = dnnl::memory::data_type;
+  Matmul matmul;
+  matmul.a = matrix(m, k, lda, (transposes & 1) != 0, Type::bf16);
+  matmul.b = matrix(k, n, ldb, (transposes & 2) != 0, Type::bf16);
+  matmul.c = matrix(m, n, ldc, false, Type::f32);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::matmul::primitive_desc description({matmul.a, matmul.b, matmul.c}, attributes,
+                                                 engine());
+  matmul.primitive = dnnl::matmul(description);
+  matmul.scratch_bytes = description.scratchpad_desc().get_size();
+  return matmul;
+}
+
+/// Products compiled on this thread. They are few: one for each size of tile in a model.
+const Matmul& compiled(const MatmulKey& key) {
+  constexpr size_t kMost = 512;
+  thread_local std::unordered_map<MatmulKey, Matmul, HashKey> cache;
+  const auto found = cache.find(key);
+  if (found != cache.end()) return found->second;
+  if (cache.size() >= kMost) cache.clear();
+  return cache.emplace(key, compile(key)).first->second;
+}
+
+dnnl::memory memory(const dnnl::memory::desc& description, const void* data) {
+  return {description, engine(), const_cast<void*>(data)};
+}
+
+}  // namespace
+
+void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+           const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+           int64_t ldc) {
+  const LibraryOnOneThread one_thread;
+  const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
+                                          alpha, a, lda, b, ldb, beta, c, ldc);
+  LS_CHECK(status == dnnl_success, InternalError,
+           "[gemm] oneDNN refused a product of {} x {} x {} with leading dimensions {}, {}, {}: "
+           "status {}. Please report this.",
+           m, n, k, lda, ldb, ldc, static_cast<int>(status));
+}
+
+void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb, float* c,
+               int64_t ldc) {
+  const LibraryOnOneThread one_thread;
+  try {
+    const Matmul& matmul =
+        compiled({m, n, k, lda, ldb, ldc, (transpose_a ? 1 : 0) + (transpose_b ? 2 : 0)});
+    thread_local std::vector<std::byte> scratch;
+    if (scratch.size() < matmul.scratch_bytes) scratch.resize(matmul.scratch_bytes);
+    const dnnl::memory::desc scratch_description({static_cast<int64_t>(matmul.scratch_bytes)},
+                                                 dnnl::memory::data_type::u8,
+                                                 dnnl::memory::format_tag::x);
+    thread_local dnnl::stream stream(engine());
+    matmul.primitive.execute(stream,
+                             {{DNNL_ARG_SRC, memory(matmul.a, a)},
+                              {DNNL_ARG_WEIGHTS, memory(matmul.b, b)},
+                              {DNNL_ARG_DST, memory(matmul.c, c)},
+                              {DNNL_ARG_SCRATCHPAD, memory(scratch_description, scratch.data())}});
+    stream.wait();
+  } catch (const dnnl::error& error) {
+    throw InternalError(fmt::format(
+        "[gemm] oneDNN failed on a bfloat16 product of {} x {} x {}: {}. Please report this.", m, n,
+        k, error.what()));
+  }
+}
+
+}  // namespace lockstep::cpu::onednn

@@ -1,0 +1,44 @@
+// Compiled in place of onednn.cc and onednn_conv.cc where oneDNN is not found or not wanted: loops
+// of ours compute instead. Their sums have another order, so their bits are others.
+
+#include "core/device/arithmetic_facts.h"
+#include "kernels/cpu/conv/onednn_conv.h"
+#include "kernels/cpu/matmul/gemm_loop.h"
+#include "kernels/cpu/matmul/onednn.h"
+
+namespace lockstep::cpu::onednn {
+
+namespace {
+
+[[maybe_unused]] const bool kTold =
+    tell_arithmetic("oneDNN", [] { return std::string("not built in"); });
+
+}  // namespace
+
+void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+           const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
+           int64_t ldc) {
+  const GemmLoop<float> product(m, n, k, a, {.ld = lda, .transposed = transpose_a}, b,
+                                {.ld = ldb, .transposed = transpose_b});
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const float sum = alpha * product.sums()[i * product.ld() + j];
+      float& result = c[i * ldc + j];
+      result = beta == 0 ? sum : sum + beta * result;
+    }
+  }
+}
+
+void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb, float* c,
+               int64_t ldc) {
+  const GemmLoop<BFloat16> product(m, n, k, a, {.ld = lda, .transposed = transpose_a}, b,
+                                   {.ld = ldb, .transposed = transpose_b});
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = product.sums()[i * product.ld() + j];
+  }
+}
+
+bool convolve(ConvResult, const ConvProblem&, const ConvTensors&) { return false; }
+
+}  // namespace lockstep::cpu::onednn
