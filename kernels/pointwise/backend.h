@@ -9,7 +9,7 @@
 #include "kernels/common/number_operand.h"
 
 #if defined(LS_POINTWISE_ON_CUDA)
-#include "kernels/cuda/copy.h"
+#include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/pointwise.h"
 #define LS_POINTWISE_NAMESPACE lockstep::cuda
 #define LS_BACKEND_KERNEL(name, function, strides) LS_KERNEL(CUDA, name, function, strides)

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/pointwise/pointwise.h"
-#include "kernels/cuda/attention.h"
+#include "kernels/cuda/attention/attention.h"
 #include "tests/cuda/same_bits.h"
 
 namespace lockstep {

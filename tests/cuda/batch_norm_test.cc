@@ -4,7 +4,7 @@
 
 #include "core/device/copies.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "kernels/cuda/batch_norm.h"
+#include "kernels/cuda/norm/batch_norm.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/pointwise/pointwise.h"
-#include "kernels/cuda/conv.h"
+#include "kernels/cuda/conv/conv.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

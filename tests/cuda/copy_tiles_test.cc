@@ -1,4 +1,4 @@
-#include "kernels/cuda/copy_tiles.h"
+#include "kernels/cuda/factory/copy_tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/shape.h"
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/cudnn_attention.h"
-#include "kernels/cuda/cudnn_conv.h"
+#include "kernels/cuda/attention/cudnn_attention.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/conv/cudnn_conv.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep::cuda {

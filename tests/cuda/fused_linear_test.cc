@@ -9,7 +9,7 @@
 
 #include "core/device/copies.h"
 #include "core/ops/matmul/matmul.h"
-#include "kernels/cuda/matmul_lt.h"
+#include "kernels/cuda/matmul/matmul_lt.h"
 #include "tests/cuda/agreement.h"
 #include "tests/emulation/fake_cublas_lt.h"
 

@@ -13,8 +13,8 @@
 #include "core/device/copies.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/random/random.h"
-#include "kernels/cuda/matmul.h"
-#include "kernels/cuda/matmul_lt.h"
+#include "kernels/cuda/matmul/matmul.h"
+#include "kernels/cuda/matmul/matmul_lt.h"
 #include "tests/core/expect_error.h"
 #include "tests/emulation/fake_cublas_lt.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/norm.h"
+#include "kernels/cuda/norm/norm.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
-#include "kernels/cuda/optimizer.h"
+#include "kernels/cuda/optimizer/optimizer.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/same_bits.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
-#include "kernels/cuda/reduction.h"
+#include "kernels/cuda/reduce/reduction.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

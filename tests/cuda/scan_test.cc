@@ -1,4 +1,4 @@
-#include "kernels/cuda/scan.h"
+#include "kernels/cuda/reduce/scan.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "kernels/cuda/sort.h"
+#include "kernels/cuda/sort/sort.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {

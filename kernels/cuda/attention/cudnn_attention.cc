@@ -1,0 +1,325 @@
+// Softmax attention as graphs of cuDNN's, whose engines know the pattern: the products and what is
+// between them, operation by operation, never storing the scores.
+
+#include "kernels/cuda/attention/cudnn_attention.h"
+
+#ifdef LS_HAS_CUDNN
+
+#include <algorithm>
+#include <limits>
+
+#include "core/cuda/runtime.h"
+#include "kernels/cuda/cudnn_plans.h"
+#include "kernels/cuda/workspace.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+using Sizes = std::array<int64_t, 4>;
+
+std::span<const int64_t> list(const CudnnAttention::Strides& strides) { return strides.at; }
+
+/// As if the last two dimensions had been exchanged.
+CudnnAttention::Strides turned(CudnnAttention::Strides strides) {
+  std::swap(strides.at[2], strides.at[3]);
+  return strides;
+}
+
+}  // namespace
+
+CudnnAttentionTensors describe_attention(CudnnGraph& graph, const CudnnAttention& p) {
+  CudnnAttentionTensors t;
+  const cudnnDataType_t dtype = cudnn_data_type(p.dtype);
+  constexpr cudnnDataType_t kWide = CUDNN_DATA_FLOAT;
+  const Sizes of_queries{p.batch, p.heads, p.rows, p.width};
+  const Sizes of_keys{p.batch, p.key_heads, p.keys, p.width};
+  const Sizes of_turned_keys{p.batch, p.key_heads, p.width, p.keys};
+  const Sizes of_scores{p.batch, p.heads, p.rows, p.keys};
+  const Sizes of_turned_scores{p.batch, p.heads, p.keys, p.rows};
+  const Sizes of_rows{p.batch, p.heads, p.rows, 1};
+  const Sizes row_strides{p.heads * p.rows, p.rows, 1, 1};
+  const auto scores = [&] { return graph.inner(kWide, of_scores); };
+
+  t.query = graph.tensor(dtype, of_queries, list(p.query));
+  t.key = graph.tensor(dtype, of_turned_keys, list(turned(p.key)));
+  t.scale = graph.scalar();
+
+  const auto masked = [&](int64_t from) {
+    if (!p.causal) return from;
+    const int64_t row = graph.inner(CUDNN_DATA_INT32, of_scores);
+    const int64_t column = graph.inner(CUDNN_DATA_INT32, of_scores);
+    const int64_t seen = graph.inner(CUDNN_DATA_BOOLEAN, of_scores);
+    const int64_t result = scores();
+    t.minus_infinity = graph.scalar();
+    graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, {.x = from}, row, kWide, 2);
+    graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, {.x = from}, column, kWide, 3);
+    graph.pointwise(CUDNN_POINTWISE_CMP_GE, {.x = row, .b = column}, seen, CUDNN_DATA_BOOLEAN);
+    graph.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {.x = from, .b = t.minus_infinity, .t = seen},
+                    result);
+    return result;
+  };
+
+  if (!p.backward) {
+    t.value = graph.tensor(dtype, of_keys, list(p.value));
+    t.out = graph.tensor(dtype, of_queries, list(p.out));
+    t.logsumexp = graph.tensor(kWide, of_rows, row_strides);
+    const int64_t products = scores(), scaled = scores();
+    graph.matmul(t.query, t.key, products);
+    graph.pointwise(CUDNN_POINTWISE_MUL, {.x = products, .b = t.scale}, scaled);
+    const int64_t score = masked(scaled);
+    const int64_t largest = graph.inner(kWide, of_rows), shifted = scores(), weights = scores();
+    const int64_t sum = graph.inner(kWide, of_rows), logarithm = graph.inner(kWide, of_rows);
+    const int64_t probabilities = graph.inner(dtype, of_scores);
+    graph.reduce(CUDNN_REDUCE_TENSOR_MAX, score, largest);
+    graph.pointwise(CUDNN_POINTWISE_SUB, {.x = score, .b = largest}, shifted);
+    graph.pointwise(CUDNN_POINTWISE_EXP, {.x = shifted}, weights);
+    graph.reduce(CUDNN_REDUCE_TENSOR_ADD, weights, sum);
+    graph.pointwise(CUDNN_POINTWISE_LOG, {.x = sum}, logarithm);
+    graph.pointwise(CUDNN_POINTWISE_ADD, {.x = largest, .b = logarithm}, t.logsumexp);
+    graph.pointwise(CUDNN_POINTWISE_DIV, {.x = weights, .b = sum}, probabilities);
+    graph.matmul(probabilities, t.value, t.out);
+    return t;
+  }
+
+  t.value = graph.tensor(dtype, of_turned_keys, list(turned(p.value)));
+  t.out = graph.tensor(dtype, of_queries, list(p.out));
+  t.logsumexp = graph.tensor(kWide, of_rows, row_strides);
+  t.grad_out = graph.tensor(dtype, of_queries, list(p.grad_out));
+  t.grad_query = graph.tensor(dtype, of_queries, list(p.grad_query));
+  t.grad_key = graph.tensor(dtype, of_keys, list(p.grad_key));
+  t.grad_value = graph.tensor(dtype, of_keys, list(p.grad_value));
+  t.row_sums = graph.tensor(kWide, of_rows, row_strides);
+  t.one = graph.scalar();
+
+  // row_sums = sum(grad_out out) = sum(P dP) along each row.
+  const int64_t terms = graph.inner(kWide, of_queries), sums = graph.inner(kWide, of_rows);
+  graph.pointwise(CUDNN_POINTWISE_MUL, {.x = t.grad_out, .b = t.out}, terms);
+  graph.reduce(CUDNN_REDUCE_TENSOR_ADD, terms, sums);
+  graph.pointwise(CUDNN_POINTWISE_MUL, {.x = sums, .b = t.one}, t.row_sums);
+
+  // P = exp(score - logsumexp).
+  const int64_t products = scores(), scaled = scores(), shifted = scores();
+  graph.matmul(t.query, t.key, products);
+  graph.pointwise(CUDNN_POINTWISE_MUL, {.x = products, .b = t.scale}, scaled);
+  graph.pointwise(CUDNN_POINTWISE_SUB, {.x = scaled, .b = t.logsumexp}, shifted);
+  const int64_t exponents = masked(shifted);
+  const int64_t weights = scores();
+  graph.pointwise(CUDNN_POINTWISE_EXP, {.x = exponents}, weights);
+
+  // A gradient of the keys or values, over the heads of queries that share one.
+  const Sizes turned_strides{p.heads * p.rows * p.keys, p.rows * p.keys, 1, p.keys};
+  const auto to_keys = [&](int64_t from, int64_t factor, int64_t result) {
+    const int64_t other = graph.inner(dtype, of_turned_scores, turned_strides);
+    graph.reshape(from, other);
+    if (p.heads == p.key_heads) return graph.matmul(other, factor, result);
+    const Sizes of_all_heads{p.batch, p.heads, p.keys, p.width};
+    const int64_t all_heads = graph.inner(dtype, of_all_heads);
+    graph.matmul(other, factor, all_heads);
+    graph.reduce(CUDNN_REDUCE_TENSOR_ADD, all_heads, result);
+  };
+  to_keys(weights, t.grad_out, t.grad_value);
+
+  // dS = P (dP - row_sums) scale.
+  const int64_t dp = scores(), centred = scores(), weighted = scores(), ds = scores();
+  graph.matmul(t.grad_out, t.value, dp);
+  graph.pointwise(CUDNN_POINTWISE_SUB, {.x = dp, .b = t.row_sums}, centred);
+  graph.pointwise(CUDNN_POINTWISE_MUL, {.x = centred, .b = weights}, weighted);
+  graph.pointwise(CUDNN_POINTWISE_MUL, {.x = weighted, .b = t.scale}, ds);
+  to_keys(ds, t.query, t.grad_key);
+  const int64_t keys = graph.inner(dtype, of_keys, list(p.key));
+  graph.reshape(t.key, keys);
+  // Without a sum of dQ in memory, which several blocks would add to in any order.
+  graph.matmul(ds, keys, t.grad_query);
+  return t;
+}
+
+namespace {
+
+/// What the gradient of the scores of one part may take. An engine is refused above twice that.
+constexpr int64_t kPartBytes = int64_t{2} << 30;
+/// Until then the engines of the backward pass take unmasked keys in whole tiles only.
+constexpr size_t kTakesAnyKeys = 91501;
+
+bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
+
+/// Strides as they matter, or nothing where rows do not lie in pieces of 16 bytes.
+std::optional<CudnnAttention::Strides> aligned(const HeadTensor& tensor, const Sizes& sizes) {
+  constexpr int64_t kElements = 8;
+  if (!is_aligned(tensor.data)) return std::nullopt;
+  CudnnAttention::Strides strides;
+  int64_t whole = 1;
+  for (size_t d = 0; d < 4; ++d) {
+    if (sizes[d] > 1) whole = std::max(whole, sizes[d] * tensor.strides[d]);
+  }
+  for (size_t d = 0; d < 4; ++d) {
+    // That of a single element is anything.
+    strides.at[d] = sizes[d] > 1 ? tensor.strides[d] : whole;
+    if (d < 3 && (strides.at[d] <= 0 || strides.at[d] % kElements != 0)) return std::nullopt;
+  }
+  if (strides.at[3] != 1) return std::nullopt;
+  return strides;
+}
+
+bool is_packed(const HeadTensor& rows, int64_t batch, int64_t heads, int64_t count) {
+  return (batch == 1 || rows.strides[0] == heads * count) &&
+         (heads == 1 || rows.strides[1] == count) && (count == 1 || rows.strides[2] == 1);
+}
+
+using Plans = CudnnPlans<CudnnAttention, CudnnAttentionTensors>;
+Plans& plans() {
+  static auto* const instance = new Plans(&describe_attention);
+  return *instance;
+}
+
+/// `bytes` further on.
+const void* ahead(const HeadTensor& tensor, int64_t elements, int64_t width) {
+  return static_cast<const char*>(tensor.data) + elements * width;
+}
+
+/// Samples [batch, ...) and heads from `key_head` of a call whose first part `p` is. False, with
+/// nothing queued, where there is no plan.
+bool run_part(const CudnnCall& call, const CudnnAttention& p, const AttentionParams& from,
+              int64_t batch, int64_t key_head) {
+  bool done = false;
+  const std::string reason = cudnn().with_handle(call.device, [&](cudnnHandle_t handle) {
+    const Plans::Planned planned = plans().find_or_make(cudnn(), call.device, handle, p, {});
+    if (planned->plan == nullptr) {
+      note_without_cudnn(p.backward ? "attention's gradients" : "attention", planned->refusal);
+      return;
+    }
+    const CudnnAttentionTensors& t = planned->tensors;
+    const int64_t head = key_head * (p.heads / p.key_heads);
+    const auto of_queries = [&](const HeadTensor& tensor) {
+      return ahead(tensor, batch * tensor.strides[0] + head * tensor.strides[1], 2);
+    };
+    const auto of_keys = [&](const HeadTensor& tensor) {
+      return ahead(tensor, batch * tensor.strides[0] + key_head * tensor.strides[1], 2);
+    };
+    constexpr float kOne = 1, kMinusInfinity = -std::numeric_limits<float>::infinity();
+    CudnnMemory memory;
+    memory.put(t.query, of_queries(from.query));
+    memory.put(t.key, of_keys(from.key));
+    memory.put(t.value, of_keys(from.value));
+    memory.put(t.out, of_queries(from.out));
+    memory.put(t.logsumexp, ahead(from.logsumexp, (batch * from.heads + head) * p.rows, 4));
+    memory.put(t.grad_out, of_queries(from.grad_out));
+    memory.put(t.grad_query, of_queries(from.grad_query));
+    memory.put(t.grad_key, of_keys(from.grad_key));
+    memory.put(t.grad_value, of_keys(from.grad_value));
+    memory.put(t.scale, &from.scale);
+    memory.put(t.one, &kOne);
+    memory.put(t.minus_infinity, &kMinusInfinity);
+    const size_t sums = p.backward ? static_cast<size_t>(p.batch * p.heads * p.rows) * 4 : 0;
+    const Workspace row_sums(sums);
+    memory.put(t.row_sums, row_sums.data());
+    const Workspace workspace(planned->plan->workspace());
+    CudnnLibrary& library = cudnn();
+    library.check(library.loaded().functions.cudnnSetStream(handle, call.stream), "cudnnSetStream");
+    planned->plan->run(library, handle, memory.uids(), memory.addresses(), workspace.data());
+    done = true;
+  });
+  if (!reason.empty()) note_without_cudnn("attention", reason);
+  return done;
+}
+
+}  // namespace
+
+std::optional<CudnnAttention> cudnn_attention(const AttentionParams& params, DType dtype,
+                                              int64_t batch, bool backward) {
+  constexpr int64_t kWidest = 128;
+  const bool takes = (dtype == DType::kBF16 || dtype == DType::kF16) &&
+                     params.mask.data == nullptr && params.width % 8 == 0 &&
+                     params.width <= kWidest && batch > 0 && params.heads > 0 && params.width > 0 &&
+                     params.rows > 0 && params.keys > 0 && params.rows * params.keys > 1 &&
+                     is_packed(params.logsumexp, batch, params.heads, params.rows) &&
+                     is_aligned(params.logsumexp.data);
+  if (!takes) return std::nullopt;
+  CudnnAttention p;
+  p.dtype = dtype;
+  p.backward = backward;
+  p.causal = params.causal;
+  p.batch = batch;
+  p.heads = params.heads;
+  p.key_heads = params.key_heads;
+  p.rows = params.rows;
+  p.keys = params.keys;
+  p.width = params.width;
+  const Sizes of_queries{batch, p.heads, p.rows, p.width};
+  const Sizes of_keys{batch, p.key_heads, p.keys, p.width};
+  bool fits = true;
+  const auto keep = [&](CudnnAttention::Strides& to, const HeadTensor& tensor, const Sizes& sizes) {
+    const std::optional<CudnnAttention::Strides> strides = aligned(tensor, sizes);
+    fits = fits && strides;
+    if (strides) to = *strides;
+  };
+  keep(p.query, params.query, of_queries);
+  keep(p.key, params.key, of_keys);
+  keep(p.value, params.value, of_keys);
+  keep(p.out, params.out, of_queries);
+  if (backward) {
+    keep(p.grad_out, params.grad_out, of_queries);
+    keep(p.grad_query, params.grad_query, of_queries);
+    keep(p.grad_key, params.grad_key, of_keys);
+    keep(p.grad_value, params.grad_value, of_keys);
+  }
+  if (!fits) return std::nullopt;
+  return p;
+}
+
+AttentionPart part_of_backward(const CudnnAttention& p) {
+  const auto whole = [](int64_t count) { return (count + 63) / 64 * 64; };
+  const int64_t of_key_head = p.heads / p.key_heads * whole(p.rows) * whole(p.keys) * 2;
+  const int64_t key_heads = std::clamp<int64_t>(kPartBytes / of_key_head, 1, p.key_heads);
+  if (key_heads < p.key_heads) return {.samples = 1, .key_heads = key_heads};
+  return {.samples = std::clamp<int64_t>(kPartBytes / (of_key_head * p.key_heads), 1, p.batch),
+          .key_heads = p.key_heads};
+}
+
+bool attention_by_cudnn(const AttentionParams& params, DType dtype, int64_t batch) {
+  const std::optional<CudnnAttention> problem = cudnn_attention(params, dtype, batch, false);
+  if (!problem || !has_cudnn()) return false;
+  const CudnnCall call;
+  const ContextGuard guard(call.context);
+  return run_part(call, *problem, params, 0, 0);
+}
+
+bool attention_backward_by_cudnn(const AttentionParams& params, DType dtype, int64_t batch) {
+  const std::optional<CudnnAttention> problem = cudnn_attention(params, dtype, batch, true);
+  if (!problem || !has_cudnn()) return false;
+  if (problem->keys % 128 != 0 && cudnn().loaded().version < kTakesAnyKeys) return false;
+  const CudnnCall call;
+  // There alone a stored gradient of the scores is all that equal bits need.
+  constexpr int kHopper = 9;
+  if (call.capability != kHopper) return false;
+  const ContextGuard guard(call.context);
+  const AttentionPart size = part_of_backward(*problem);
+  const bool is_whole = size.samples >= batch && size.key_heads >= params.key_heads;
+  // cuDNN counts on 16 bytes where the rows of logsumexp begin, of each part.
+  if (!is_whole && params.rows % 4 != 0) return false;
+  const int64_t group = problem->heads / problem->key_heads;
+  for (int64_t batch_at = 0; batch_at < batch; batch_at += size.samples) {
+    for (int64_t head_at = 0; head_at < params.key_heads; head_at += size.key_heads) {
+      CudnnAttention part = *problem;
+      part.batch = std::min(size.samples, batch - batch_at);
+      part.key_heads = std::min(size.key_heads, params.key_heads - head_at);
+      part.heads = part.key_heads * group;
+      // Our kernels compute all of it again where a last, smaller part has no plan.
+      if (!run_part(call, part, params, batch_at, head_at)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace lockstep::cuda
+
+#else  // without cuDNN's header
+
+namespace lockstep::cuda {
+
+bool attention_by_cudnn(const AttentionParams&, DType, int64_t) { return false; }
+bool attention_backward_by_cudnn(const AttentionParams&, DType, int64_t) { return false; }
+
+}  // namespace lockstep::cuda
+
+#endif

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/tensor/kernel_arguments.h"
+#include "core/tensor/scalar.h"
+#include "kernels/cuda/index/grouping.h"
+#include "kernels/cuda/index/scatter.h"
+
+namespace lockstep::cuda {
+
+/// Where values come from and go to, in elements. A position's part of `values` and the place that
+/// it goes to have the same columns.
+struct GroupedColumns {
+  int64_t place_stride = 1;
+  Dims sizes;  ///< of the box of columns
+  Dims out_strides;
+  Dims value_strides;
+  Dims position_sizes;  ///< of the box of positions
+  Dims position_strides;
+};
+
+/// out += factor * values, at the sorted places.
+void add_grouped(const Out& out, const In& values, const Grouping& groups,
+                 const GroupedColumns& columns, const Scalar& factor = 1);
+/// out = values; of those for one place the last.
+void keep_last_grouped(const Out& out, const In& values, const Grouping& groups,
+                       const GroupedColumns& columns);
+
+}  // namespace lockstep::cuda

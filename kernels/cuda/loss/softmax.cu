@@ -1,0 +1,118 @@
+#include "kernels/cuda/loss/max_sum.cuh"
+#include "kernels/cuda/loss/softmax.h"
+#include "kernels/cuda/loss/softmax_columns.cuh"
+
+namespace lockstep::cuda {
+
+namespace {
+
+/// What becomes of one element, when the line's largest and the sum relative to it are known.
+template <class T, class C = ComputeType<T>>
+struct Normalise {
+  C largest;
+  C scale;
+  C rest;
+  bool log;
+  __device__ Normalise(C largest_in, C sum, bool log_in)
+      : largest(largest_in), scale(C(1) / sum), rest(elementary::log(sum)), log(log_in) {}
+  __device__ C operator()(C x) const {
+    // In two steps: their sum would lose digits where it is large beside the spread of x.
+    return log ? (x - largest) - rest : exp_for<T>(x - largest) * scale;
+  }
+};
+
+template <class T, class Group, int kPack, int kEach>
+__device__ void softmax_held(const SoftmaxLines& p) {
+  using C = ComputeType<T>;
+  const int n = static_cast<int>(p.n);
+  for (int64_t row = Group::first(); row < p.outer; row += Group::step()) {
+    HeldRow<T, Group, kPack, kEach> x;
+    x.load(static_cast<const T*>(p.a) + row * n, n, LargestOf<C>::identity());
+    const C largest = x.template join<LargestOf<C>>();
+    C sum = 0;
+    if (p.log) {
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) sum += exp_for<T>(x.at[i] - largest);
+      sum = Group::template join<SumOf<C>>(sum);
+      const C rest = elementary::log(sum);
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) x.at[i] = (x.at[i] - largest) - rest;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        x.at[i] = exp_for<T>(x.at[i] - largest);
+        sum += x.at[i];
+      }
+      const C scale = C(1) / Group::template join<SumOf<C>>(sum);
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) x.at[i] *= scale;
+    }
+    x.store(p.out_dtype, p.y, row, n);
+  }
+}
+
+template <class T>
+__device__ void softmax_stream(const SoftmaxLines& p) {
+  using C = ComputeType<T>;
+  for (int64_t row = BlockRows::first(); row < p.outer; row += BlockRows::step()) {
+    const T* const x = static_cast<const T*>(p.a) + row * p.n;
+    T* const y = static_cast<T*>(p.y) + row * p.n;
+    MaxSum<C> part = MaxSum<C>::none();
+    each_pack<T, BlockRows>(x, p.n, [&](int64_t i, auto width) {
+      C values[width.kPack];
+      load_pack<width.kPack>(x + i, values);
+      part.template add<width.kPack, T>(values);
+    });
+    const MaxSum<C> whole = BlockRows::join<JoinMaxSum<C>>(part);
+    const Normalise<T> normalise(whole.largest, whole.sum, p.log);
+    const bool together = alike(x, y);
+    each_pack<T, BlockRows>(x, p.n, [&](int64_t i, auto width) {
+      C values[width.kPack];
+      load_pack<width.kPack>(x + i, values);
+      for (int k = 0; k < width.kPack; ++k) values[k] = normalise(values[k]);
+      if (together) {
+        store_pack<width.kPack>(y + i, values);
+      } else {
+        for (int k = 0; k < width.kPack; ++k) y[i + k] = convert<T>(values[k]);
+      }
+    });
+  }
+}
+
+template <class T>
+__device__ void softmax_columns(const SoftmaxLines& p) {
+  using C = ComputeType<T>;
+  constexpr int kRun = 4;  // elements read before they are added
+  const SoftmaxColumns columns(p);
+  for (int64_t tile = blockIdx.x; tile < p.outer * columns.tiles; tile += gridDim.x) {
+    const bool mine = columns.column(tile) < p.inner;
+    const int64_t end = mine ? p.n : 0;
+    const T* const x = static_cast<const T*>(p.a) + columns.base(p, tile);
+    T* const y = static_cast<T*>(p.y) + columns.base(p, tile);
+    MaxSum<C> part = MaxSum<C>::none();
+    for (int64_t i = SoftmaxColumns::part(); i < end; i += kRun * kSoftmaxColumnThreads) {
+      C values[kRun];
+#pragma unroll
+      for (int k = 0; k < kRun; ++k) {
+        const int64_t at = i + k * kSoftmaxColumnThreads;
+        values[k] = at < end ? convert<C>(x[at * p.inner]) : LargestOf<C>::identity();
+      }
+      part.template add<kRun, T>(values);
+    }
+    const MaxSum<C> whole = join_column<JoinMaxSum<C>>(part);
+    const Normalise<T> normalise(whole.largest, whole.sum, p.log);
+    for (int64_t i = SoftmaxColumns::part(); i < end; i += kSoftmaxColumnThreads) {
+      y[i * p.inner] = convert<T>(normalise(convert<C>(x[i * p.inner])));
+    }
+  }
+}
+
+}  // namespace
+
+LS_ROW_KERNELS(softmax, SoftmaxLines, softmax_held, softmax_stream)
+LS_ROW_KERNEL(softmax_f32_columns, SoftmaxLines, softmax_columns<float>)
+LS_ROW_KERNEL(softmax_bf16_columns, SoftmaxLines, softmax_columns<BFloat16>)
+LS_ROW_KERNEL(softmax_f16_columns, SoftmaxLines, softmax_columns<Half>)
+LS_ROW_KERNEL(softmax_f64_columns, SoftmaxLines, softmax_columns<double>)
+
+}  // namespace lockstep::cuda

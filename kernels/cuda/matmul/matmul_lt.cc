@@ -1,0 +1,211 @@
+#include "kernels/cuda/matmul/matmul_lt.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <memory>
+
+#include "core/base/check.h"
+#include "core/base/environment_flag.h"
+#include "core/cuda/runtime.h"
+#include "core/device/kernel_scope.h"
+#include "kernels/cuda/matmul/matmul.h"
+#include "kernels/cuda/matmul/matmul_lt_plan.h"
+#include "kernels/cuda/workspace.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+/// No kernel of cuBLASLt asks for more than vectors of 16 bytes. A limit keeps a matrix's place in
+/// larger memory, as in a gradient arena, from choosing the algorithm and with it the bits.
+constexpr uintptr_t kMostAlignment = 16;
+/// What an activation's argument must have a leading dimension in multiples of.
+constexpr int64_t kAuxUnit = 8;
+
+int64_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<uintptr_t>(address) | kMostAlignment;
+  return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+bool fits(int64_t value) { return value > 0 && value <= std::numeric_limits<int32_t>::max(); }
+
+/// A factor of `rows` by `columns` here.
+LtMatrix factor(const Factor& from, int64_t rows, int64_t columns, int64_t batch) {
+  return {.rows = from.transposed ? rows : columns,
+          .columns = from.transposed ? columns : rows,
+          .ld = from.ld,
+          .batch_stride = batch > 1 ? from.batch_stride : 0,
+          .alignment = alignment_of(from.data)};
+}
+
+bool warns() {
+  static const bool on = environment_flag("LOCKSTEP_WARN_COPIES");
+  return on;
+}
+
+bool allows_tf32() {
+  static const bool on = environment_flag("LOCKSTEP_ALLOW_TF32");
+  return on;
+}
+
+/// The way that the library has an algorithm for.
+struct Choice {
+  AddendWay way = AddendWay::kNone;
+  LtProblem problem;
+  std::shared_ptr<const LtPlan> plan;  ///< null: there is none
+};
+
+Choice choose(CublasLtLibrary& library, int device, const Product& product,
+              const LtEpilogue& epilogue) {
+  const AddendWays ways = addend_ways(product);
+  const auto attempt = [&](AddendWay way) -> Choice {
+    const std::optional<LtProblem> problem = lt_problem(product, way, allows_tf32(), epilogue);
+    if (!problem) return {};
+    auto plan = lt_plan(library, device, *problem, product.addend.data, epilogue.aux);
+    return plan->found ? Choice{way, *problem, std::move(plan)} : Choice{};
+  };
+  Choice choice = attempt(ways.first);
+  if (choice.plan == nullptr && ways.second != AddendWay::kNone) choice = attempt(ways.second);
+  return choice;
+}
+
+void note_missing_library(const std::string& reason) {
+  static const bool once = [&] {
+    if (warns())
+      fmt::print(stderr, "slow: matrix products on cuda are computed without cuBLASLt: {}\n",
+                 reason);
+    return true;
+  }();
+  (void)once;
+}
+
+void note_missing_algorithm(const Product& p) {
+  static const bool once = [&] {
+    if (warns()) {
+      fmt::print(stderr,
+                 "slow: cuBLASLt has no algorithm for a product [{}, {}] x [{}, {}] of {}, batch "
+                 "{}: a kernel of Lockstep's computes it and others like it\n",
+                 p.m, p.k, p.k, p.n, name(p.dtype), p.batch);
+    }
+    return true;
+  }();
+  (void)once;
+}
+
+}  // namespace
+
+AddendWays addend_ways(const Product& p) {
+  if (p.addend.data == nullptr || p.beta.to_double() == 0) return {};
+  const bool in_lines = p.addend.column == 1 || p.n == 1;
+  const bool batches = p.batch == 1 || p.addend.batch != 0;
+  const bool rows_repeat = p.addend.row == 0 || p.m == 1;
+  // In double, cuBLASLt has no epilogue.
+  if (rows_repeat && in_lines && p.beta.to_double() == 1 && p.dtype != DType::kF64) {
+    return {AddendWay::kBias, AddendWay::kSpread};
+  }
+  if (in_lines && batches && (p.addend.row >= p.n || p.m == 1)) return {AddendWay::kMatrix};
+  return {AddendWay::kSpread};
+}
+
+std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32,
+                                    const LtEpilogue& epilogue) {
+  if (!is_floating(p.dtype) || !fits(p.m) || !fits(p.n) || !fits(p.k) || !fits(p.batch)) {
+    return std::nullopt;
+  }
+  const bool activates = epilogue.activation != LtActivation::kNone;
+  // Beside an epilogue there is no place for another matrix.
+  if (!epilogue.is_plain() && way != AddendWay::kNone && way != AddendWay::kBias) {
+    return std::nullopt;
+  }
+  if (activates && (p.dtype == DType::kF64 || p.n % kAuxUnit != 0)) return std::nullopt;
+  LtProblem problem;
+  problem.dtype = p.dtype;
+  problem.result_dtype = epilogue.result_dtype.value_or(p.dtype);
+  problem.activation = epilogue.activation;
+  problem.tf32 = tf32 && p.dtype == DType::kF32;
+  problem.batch = p.batch;
+  // Column-major, the result is its transpose: d = b a.
+  problem.transpose_a = p.b.transposed;
+  problem.transpose_b = p.a.transposed;
+  problem.a = factor(p.b, p.k, p.n, p.batch);
+  problem.b = factor(p.a, p.m, p.k, p.batch);
+  problem.d = {.rows = p.n,
+               .columns = p.m,
+               .ld = std::max(p.ld, p.n),
+               .batch_stride = p.batch > 1 ? p.batch_stride : 0,
+               .alignment = alignment_of(p.result)};
+  problem.c = problem.d;
+  problem.adds_c = way == AddendWay::kMatrix || way == AddendWay::kSpread;
+  problem.bias = way == AddendWay::kBias;
+  if (way == AddendWay::kMatrix) {
+    problem.c.ld = p.m == 1 ? problem.d.ld : p.addend.row;
+    problem.c.batch_stride = p.batch > 1 ? p.addend.batch : 0;
+    problem.c.alignment = alignment_of(p.addend.data);
+  } else if (way == AddendWay::kBias) {
+    problem.bias_stride = p.batch > 1 ? p.addend.batch : 0;
+    problem.bias_alignment = alignment_of(p.addend.data);
+  }
+  if (epilogue.residual != nullptr) {
+    problem.adds_c = true;
+    problem.c.alignment = alignment_of(epilogue.residual);
+  }
+  if (activates) problem.aux_alignment = alignment_of(epilogue.aux);
+  return problem;
+}
+
+bool multiply_by_cublas_lt(const Product& p, const LtEpilogue& epilogue) {
+  CublasLtLibrary& library = cublas_lt();
+  const LoadedCublasLt& loaded = library.loaded();
+  if (!loaded.reason.empty()) {
+    note_missing_library(loaded.reason);
+    return false;
+  }
+  if (!is_floating(p.dtype) || p.k == 0) return false;
+
+  const Stream stream = kernel_stream();
+  auto& runtime = runtime_of(stream.device);
+  const ContextGuard guard(runtime.context(stream.device.index));
+  const Choice choice = choose(library, stream.device.index, p, epilogue);
+  if (choice.plan == nullptr) {
+    if (epilogue.is_plain()) note_missing_algorithm(p);
+    return false;
+  }
+  if (choice.way == AddendWay::kSpread) {
+    Product spread = p;
+    spread.k = 0;
+    spread.alpha = 0;
+    spread.beta = 1;
+    multiply_by_tiles(spread);
+  }
+
+  // The library takes pointers to descriptors that it may change, but it does not.
+  auto& plan = const_cast<LtPlan&>(*choice.plan);
+  cublasLtMatmulDescOpaque_t with_addresses;
+  cublasLtMatmulDesc_t operation = &plan.operation;
+  if (choice.problem.has_epilogue()) {
+    describe_operation(library, choice.problem, p.addend.data, epilogue.aux, with_addresses);
+    operation = &with_addresses;
+  }
+  const bool has_residual = epilogue.residual != nullptr;
+  const double beta = has_residual ? 1 : choice.problem.adds_c ? p.beta.to_double() : 0;
+  const double wide[2] = {p.alpha.to_double(), beta};
+  const float narrow[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
+  const bool is_wide = p.dtype == DType::kF64;
+  const auto factor_at = [&](int i) -> const void* {
+    return is_wide ? static_cast<const void*>(wide + i) : narrow + i;
+  };
+  const void* const c = has_residual                       ? epilogue.residual
+                        : choice.way == AddendWay::kMatrix ? p.addend.data
+                                                           : p.result;
+  const Workspace workspace(plan.workspace);
+  library.check(loaded.functions.cublasLtMatmul(library.handle(stream.device.index), operation,
+                                                factor_at(0), p.b.data, &plan.a, p.a.data, &plan.b,
+                                                factor_at(1), c, &plan.c, p.result, &plan.d,
+                                                &plan.algorithm, workspace.data(), plan.workspace,
+                                                static_cast<cudaStream_t>(runtime.native(stream))),
+                "cublasLtMatmul");
+  return true;
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,153 @@
+#include "kernels/cuda/norm/norm.h"
+
+#include "core/dispatch/library.h"
+#include "kernels/common/norm_rows.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/row_kernels.h"
+#include "kernels/cuda/workspace.h"
+
+// Each header defines a kImage.
+namespace lockstep::cuda::norm_forward {
+#include "kernels/cuda/norm/norm.fatbin.h"
+}
+namespace lockstep::cuda::norm_backward {
+#include "kernels/cuda/norm/norm_backward.fatbin.h"
+}
+namespace lockstep::cuda::norm_parameters {
+#include "kernels/cuda/norm/norm_parameters.fatbin.h"
+}
+
+namespace lockstep::cuda {
+
+namespace {
+
+const RowKernels kForward(norm_forward::kImage, "norm");
+const RowKernels kBackward(norm_backward::kImage, "norm_backward");
+const DTypeKernels kPacked(norm_parameters::kImage, "norm_parameters", kFloatingDTypes, "_packed");
+const DTypeKernels kScalar(norm_parameters::kImage, "norm_parameters", kFloatingDTypes, "_scalar");
+const Kernel kJoinF32(norm_parameters::kImage, "norm_join_f32");
+const Kernel kJoinF64(norm_parameters::kImage, "norm_join_f64");
+
+NormVector vector_of(const TensorArg& tensor) {
+  return {tensor.defined() ? tensor.address : nullptr, tensor.dtype};
+}
+
+const void* address_of(const In& parameter) {
+  return parameter.defined() ? parameter.address : nullptr;
+}
+
+/// `y` is what the kernel writes.
+void launch_rows(const RowKernels& kernels, DType dtype, const void* y, const NormRows& rows) {
+  if (rows.rows == 0) return;
+  const auto aligned = [&](const void* at) { return rows_aligned(at, dtype, rows.n); };
+  const RowWay way = row_way(dtype, rows.n,
+                             aligned(rows.x) && aligned(rows.grad) && aligned(rows.weight) &&
+                                 aligned(rows.bias) && aligned(y));
+  launch(kernels(dtype, way),
+         {.blocks = {blocks_for(rows.rows, rows_of_block(way)), 1, 1}, .threads = kRowThreads},
+         rows);
+}
+
+/// `mean` is null for the norm that does not centre.
+void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
+             IntList normalized_shape, const In& weight, const In& bias, double eps) {
+  NormRows rows{};
+  rows.x = input.address;
+  rows.y = out.address;
+  rows.weight = address_of(weight);
+  rows.bias = address_of(bias);
+  if (mean != nullptr) rows.mean = vector_of(*mean);
+  rows.rstd = vector_of(rstd);
+  rows.rows = rstd.numel;
+  rows.n = norm_row_length(input, normalized_shape);
+  rows.eps = eps;
+  rows.centre = mean != nullptr;
+  launch_rows(kForward, input.dtype, rows.y, rows);
+}
+
+void join_groups(const Out& result, const void* partial, int64_t groups, DType dtype) {
+  const NormParametersJoin join{partial, groups, result.numel, vector_of(result)};
+  const auto blocks = static_cast<unsigned>((result.numel + 31) / 32);
+  launch(dtype == DType::kF64 ? kJoinF64 : kJoinF32,
+         {.blocks = {blocks, 1, 1}, .threads = 32 * kNormRowThreads}, join);
+}
+
+/// `dw` and `db` may be absent.
+void parameter_gradients(const Out& dw, const Out& db, const NormRows& rows, DType dtype) {
+  if ((!dw.defined() && !db.defined()) || rows.n == 0) return;
+  const bool wide = dtype == DType::kF64;
+  const bool aligned =
+      rows_aligned(rows.x, dtype, rows.n) && rows_aligned(rows.grad, dtype, rows.n);
+  const int64_t pack = aligned ? 16 / static_cast<int64_t>(size_of(dtype)) : 1;
+  NormParameters parameters{};
+  parameters.x = rows.x;
+  parameters.grad = rows.grad;
+  parameters.mean = rows.mean;
+  parameters.rstd = rows.rstd;
+  parameters.rows = rows.rows;
+  parameters.n = rows.n;
+  parameters.group = norm_group(rows.rows, rows.n, pack);
+  const int64_t groups = (rows.rows + parameters.group - 1) / parameters.group;
+  const size_t bytes = static_cast<size_t>(groups * rows.n) * (wide ? 8 : 4);
+  const Workspace weight(dw.defined() ? bytes : 0), bias(db.defined() ? bytes : 0);
+  if (dw.defined()) parameters.partial_weight = weight.data();
+  if (db.defined()) parameters.partial_bias = bias.data();
+  if (groups > 0) {
+    const auto tiles = static_cast<unsigned>((rows.n + 32 * pack - 1) / (32 * pack));
+    launch((aligned ? kPacked : kScalar)[dtype],
+           {.blocks = {tiles, static_cast<unsigned>(groups), 1}, .threads = 32 * kNormRowThreads},
+           parameters);
+  }
+  if (dw.defined()) join_groups(dw, parameters.partial_weight, groups, dtype);
+  if (db.defined()) join_groups(db, parameters.partial_bias, groups, dtype);
+}
+
+/// `dx`, `dw` and `db` may be absent; `mean` is absent where the norm does not centre.
+void backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out, const In& input,
+              IntList normalized_shape, const In& mean, const In& rstd, const In& weight) {
+  NormRows rows{};
+  rows.x = input.address;
+  rows.grad = grad_out.address;
+  rows.weight = address_of(weight);
+  rows.mean = vector_of(mean);
+  rows.rstd = vector_of(rstd);
+  rows.rows = rstd.numel;
+  rows.n = norm_row_length(input, normalized_shape);
+  rows.centre = mean.defined();
+  if (dx.defined() && dx.numel > 0) {
+    rows.dx = dx.address;
+    launch_rows(kBackward, input.dtype, rows.dx, rows);
+  }
+  parameter_gradients(dw, db, rows, input.dtype);
+}
+
+void native_layer_norm(const Out& out, const Out& mean, const Out& rstd, const In& input,
+                       IntList normalized_shape, const In& weight, const In& bias, double eps) {
+  forward(out, &mean, rstd, input, normalized_shape, weight, bias, eps);
+}
+
+void native_layer_norm_backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out,
+                                const In& input, IntList normalized_shape, const In& mean,
+                                const In& rstd, const In& weight, const In&, BoolList) {
+  backward(dx, dw, db, grad_out, input, normalized_shape, mean, rstd, weight);
+}
+
+void fused_rms_norm(const Out& out, const Out& rstd, const In& input, IntList normalized_shape,
+                    const In& weight, std::optional<double> eps) {
+  forward(out, nullptr, rstd, input, normalized_shape, weight, In(),
+          eps.value_or(machine_epsilon(input.dtype)));
+}
+
+void fused_rms_norm_backward(const Out& dx, const Out& dw, const In& grad_out, const In& input,
+                             IntList normalized_shape, const In& rstd, const In& weight, BoolList) {
+  backward(dx, dw, Out(), grad_out, input, normalized_shape, In(), rstd, weight);
+}
+
+}  // namespace
+
+LS_KERNEL(CUDA, "native_layer_norm", native_layer_norm, Strides::kContiguous);
+LS_KERNEL(CUDA, "native_layer_norm_backward", native_layer_norm_backward, Strides::kContiguous);
+LS_KERNEL(CUDA, "_fused_rms_norm", fused_rms_norm, Strides::kContiguous);
+LS_KERNEL(CUDA, "_fused_rms_norm_backward", fused_rms_norm_backward, Strides::kContiguous);
+
+}  // namespace lockstep::cuda

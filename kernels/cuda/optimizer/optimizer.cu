@@ -1,0 +1,235 @@
+#include "kernels/common/bias_correction.h"
+#include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/fault.cuh"
+#include "kernels/cuda/optimizer/optimizer.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+/// A part of a tensor: elements [first, end).
+template <class Tensor>
+struct Part {
+  const Tensor& tensor;
+  int64_t first, end;
+};
+
+template <class Tensor, uint32_t kMost>
+__device__ Part<Tensor> part_at(const PartList<Tensor, kMost>& over, uint32_t part) {
+  // The tensor is the last that begins at or before the part.
+  uint32_t low = 0, high = over.tensors;
+  while (high - low > 1) {
+    const uint32_t middle = (low + high) / 2;
+    (over.list[middle].first_part <= part ? low : high) = middle;
+  }
+  const Tensor& tensor = over.list[low];
+  const int64_t first = static_cast<int64_t>(part - tensor.first_part) * kOptimizerPart;
+  const int64_t end = first + kOptimizerPart;
+  return {tensor, first, end < tensor.count ? end : tensor.count};
+}
+
+__device__ bool is_left_out(const StepControl& control) {
+  if (control.found_inf != nullptr && *control.found_inf != 0) return true;
+  if (control.step == nullptr || (*control.step >= 1 && *control.step < 0x1p63)) return false;
+  note_fault(control.fault, static_cast<int64_t>(*control.step), 1, INT64_MAX);
+  return true;
+}
+
+template <class T>
+__device__ T grad_factor(const StepControl& control) {
+  return static_cast<T>(control.grad_factor != nullptr ? control.grad_scale * *control.grad_factor
+                                                       : control.grad_scale);
+}
+
+// A rule is made for a launch, and begins with each of its tensors.
+
+template <class T>
+struct AdamW {
+  static constexpr int kStates = 2;
+  const AdamWFactors<T>& f;
+  T gradient;  ///< what gradients are multiplied by
+  T step_size, inverse_root;
+  T keep = T(1);
+  /// By all threads of a block together.
+  __device__ AdamW(const AdamWFactors<T>& factors, const StepControl& control)
+      : f(factors), gradient(grad_factor<T>(control)) {
+    __shared__ T corrected[2];
+    if (threadIdx.x < 2) {  // both powers at once, by one warp
+      const bool first = threadIdx.x == 0;
+      const double correction = bias_correction(first ? f.beta1 : f.beta2, *control.step);
+      corrected[threadIdx.x] =
+          static_cast<T>(first ? f.lr / correction : 1 / std::sqrt(correction));
+    }
+    __syncthreads();
+    step_size = corrected[0];
+    inverse_root = corrected[1];
+  }
+  __device__ void begin(bool decays) { keep = f.keep[decays ? 1 : 0]; }
+  __device__ bool uses(int) const { return true; }
+  __device__ void operator()(T& p, T grad, T* state) const {
+    const T g = gradient * grad;
+    const T first = std::fma(f.first, g - state[0], state[0]);
+    const T second = std::fma(f.second_new * g, g, f.second * state[1]);
+    const T root = std::fma(std::sqrt(second), inverse_root, f.eps);
+    state[0] = first;
+    state[1] = second;
+    p = std::fma(p, keep, -(step_size * first / root));
+  }
+};
+
+template <class T>
+struct Sgd {
+  static constexpr int kStates = 1;
+  const SgdFactors<T>& f;
+  T gradient;
+  T decay = T(0);
+  __device__ Sgd(const SgdFactors<T>& factors, const StepControl& control)
+      : f(factors), gradient(grad_factor<T>(control)) {}
+  __device__ void begin(bool decays) { decay = f.decay[decays ? 1 : 0]; }
+  __device__ bool uses(int) const { return f.has_momentum; }
+  __device__ void operator()(T& p, T grad, T* state) const {
+    const T g = std::fma(decay, p, gradient * grad);
+    if (!f.has_momentum) {
+      p = std::fma(-f.lr, g, p);
+      return;
+    }
+    const T b = std::fma(f.momentum, state[0], g);
+    state[0] = b;
+    p = std::fma(-f.lr, std::fma(f.of_buffer, b, f.of_gradient * g), p);
+  }
+};
+
+/// Elements [first, last) of a tensor, kWidth neighbours at a time.
+template <class T, int kWidth, class Rule>
+__device__ void update_part(const OptimizerTensor& tensor, const Rule& rule, int64_t first,
+                            int64_t last) {
+  using Elements = Pack<T, kWidth>;
+  auto* const p = static_cast<Elements*>(tensor.parameter);
+  const auto* const grad = static_cast<const Elements*>(tensor.gradient);
+  for (int64_t i = first / kWidth + threadIdx.x; i < last / kWidth; i += blockDim.x) {
+    Elements parameter = p[i];
+    const Elements gradient = grad[i];
+    Elements states[Rule::kStates] = {};
+    for (int s = 0; s < Rule::kStates; ++s) {
+      if (rule.uses(s)) states[s] = static_cast<const Elements*>(tensor.state[s])[i];
+    }
+    for (int k = 0; k < kWidth; ++k) {
+      T state[Rule::kStates];
+      for (int s = 0; s < Rule::kStates; ++s) state[s] = states[s].at[k];
+      rule(parameter.at[k], gradient.at[k], state);
+      for (int s = 0; s < Rule::kStates; ++s) states[s].at[k] = state[s];
+    }
+    p[i] = parameter;
+    for (int s = 0; s < Rule::kStates; ++s) {
+      if (rule.uses(s)) static_cast<Elements*>(tensor.state[s])[i] = states[s];
+    }
+  }
+}
+
+__device__ bool is_aligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;  // so is null
+}
+
+template <class T, class Rule, class Step>
+__device__ void optimizer_step(const Step& p) {
+  constexpr int kWidth = 16 / sizeof(T);
+  if (is_left_out(p.control)) return;
+  Rule rule(p.factors, p.control);
+  for (uint32_t part = blockIdx.x; part < p.over.parts; part += gridDim.x) {
+    const auto [tensor, first, end] = part_at(p.over, part);
+    rule.begin(tensor.decays != 0);
+    const bool aligned = is_aligned(tensor.parameter) && is_aligned(tensor.gradient) &&
+                         is_aligned(tensor.state[0]) && is_aligned(tensor.state[1]);
+    const int64_t wide_end = aligned ? end / kWidth * kWidth : first;
+    update_part<T, kWidth>(tensor, rule, first, wide_end);
+    update_part<T, 1>(tensor, rule, wide_end, end);
+  }
+}
+
+/// The order of addition depends on the number of elements alone.
+template <class T>
+__device__ void block_square_sums(const BlockSquareSums& p) {
+  constexpr int kWidth = 4;
+  using Elements = Pack<T, kWidth>;
+  for (uint32_t part = blockIdx.x; part < p.over.parts; part += gridDim.x) {
+    const auto [tensor, first, end] = part_at(p.over, part);
+    const T* const x = static_cast<const T*>(tensor.x) + first;
+    const int64_t count = end - first;
+    const bool aligned = reinterpret_cast<uintptr_t>(x) % sizeof(Elements) == 0;
+    double sum = 0;
+    for (int64_t i = threadIdx.x * kWidth; i < count; i += kThreads * kWidth) {
+      Elements values{};
+      if (aligned && i + kWidth <= count) {
+        values = *reinterpret_cast<const Elements*>(x + i);
+      } else {
+        for (int k = 0; k < kWidth; ++k) values.at[k] = i + k < count ? x[i + k] : T(0);
+      }
+      for (int k = 0; k < kWidth; ++k) {
+        const double value = static_cast<double>(values.at[k]);
+        sum += value * value;
+      }
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) tensor.out[part - tensor.first_part] = sum;
+  }
+}
+
+/// One thread adds what the others bring into shared memory, a stretch ahead of it.
+template <class T>
+__device__ void ordered_sum(const OrderedSum& p) {
+  constexpr int kStretch = 1024;
+  const T* const x = static_cast<const T*>(p.x);
+  __shared__ double stretches[2][kStretch];
+  const auto fetch = [&](int64_t first, double* into, int from_thread) {
+    const int64_t rest = p.count - first;
+    const int count = static_cast<int>(rest < kStretch ? rest : kStretch);
+    const int step = static_cast<int>(blockDim.x) - from_thread;
+    for (int i = static_cast<int>(threadIdx.x) - from_thread; i < count; i += step) {
+      into[i] = x[first + i];
+    }
+  };
+  double sum = 0;
+  int here = 0;
+  fetch(0, stretches[0], 0);
+  __syncthreads();
+  for (int64_t first = 0; first < p.count; first += kStretch) {
+    if (threadIdx.x == 0) {
+      const int64_t rest = p.count - first;
+      const int count = static_cast<int>(rest < kStretch ? rest : kStretch);
+      for (int i = 0; i < count; ++i) sum += stretches[here][i];
+    } else if (threadIdx.x >= kWarpThreads) {
+      fetch(first + kStretch, stretches[1 - here], kWarpThreads);
+    }
+    here = 1 - here;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *p.out = sum;
+}
+
+}  // namespace
+
+LS_CUDA_KERNEL(optimizer_adamw_f32, OptimizerStep<AdamWFactors<float>>, kThreads) {
+  optimizer_step<float, AdamW<float>>(p);
+}
+LS_CUDA_KERNEL(optimizer_adamw_f64, OptimizerStep<AdamWFactors<double>>, kThreads) {
+  optimizer_step<double, AdamW<double>>(p);
+}
+LS_CUDA_KERNEL(optimizer_sgd_f32, OptimizerStep<SgdFactors<float>>, kThreads) {
+  optimizer_step<float, Sgd<float>>(p);
+}
+LS_CUDA_KERNEL(optimizer_sgd_f64, OptimizerStep<SgdFactors<double>>, kThreads) {
+  optimizer_step<double, Sgd<double>>(p);
+}
+LS_CUDA_KERNEL(optimizer_square_sums_f32, BlockSquareSums, kThreads) {
+  block_square_sums<float>(p);
+}
+LS_CUDA_KERNEL(optimizer_square_sums_f64, BlockSquareSums, kThreads) {
+  block_square_sums<double>(p);
+}
+LS_CUDA_KERNEL(optimizer_ordered_sum_f32, OrderedSum, kThreads) { ordered_sum<float>(p); }
+LS_CUDA_KERNEL(optimizer_ordered_sum_f64, OrderedSum, kThreads) { ordered_sum<double>(p); }
+
+}  // namespace lockstep::cuda

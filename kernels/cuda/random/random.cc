@@ -1,0 +1,123 @@
+#include "kernels/cuda/random/random.h"
+
+#include "core/dispatch/library.h"
+#include "core/tensor/generator.h"
+#include "kernels/common/functors.h"
+#include "kernels/cuda/kernel_tables.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/pointwise.h"
+#include "kernels/cuda/random/random.fatbin.h"
+
+namespace lockstep::cuda {
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// Halves are made in f32.
+struct FillKernels {
+  Kernel narrow, wide;
+  explicit FillKernels(const std::string& stem)
+      : narrow(kImage, stem + "_f32"), wide(kImage, stem + "_f64") {}
+};
+const FillKernels kUniform("random_uniform"), kNormal("random_normal");
+const Kernel kBits(kImage, "random_bits");
+const Kernel kIntegers(kImage, "random_integers");
+const DTypeKernels kDropout(kImage, "random_dropout");
+
+/// Reserves a call of `generator`, or of the thread's default one when it is null.
+RandomWords next_call(Generator* generator) {
+  const RandomKey key = (generator != nullptr ? *generator : default_generator()).next_call();
+  const std::array<uint32_t, 4> counter = key.counter(0);
+  return {.key = {key.key()[0], key.key()[1]},
+          .low = joined_words(counter[0], counter[1]),
+          .high = {counter[2], counter[3]}};
+}
+
+/// `each`: elements that a thread makes at a time.
+template <class Params>
+void launch_for(Kernel kernel, const Params& params, int64_t each) {
+  if (params.count == 0) return;
+  launch(kernel, {.blocks = {blocks_for(params.count, kThreads * each), 1, 1}, .threads = kThreads},
+         params);
+}
+
+void fill(const FillKernels& kernels, const Out& out, double scale, double offset,
+          const RandomWords& words) {
+  const int bits = out.dtype == DType::kBF16 ? 8 : out.dtype == DType::kF16 ? 11 : 24;
+  const bool is_wide = out.dtype == DType::kF64;
+  launch_for(is_wide ? kernels.wide : kernels.narrow,
+             RandomFill{.words = words,
+                        .out = out.address,
+                        .count = out.numel,
+                        .scale = scale,
+                        .offset = offset,
+                        .dtype = out.dtype,
+                        .bits = bits},
+             is_wide ? 2 : 4);
+}
+
+void uniform(const Out& out, const In&, double from, double to, Generator* generator) {
+  fill(kUniform, out, to - from, from, next_call(generator));
+}
+
+void normal(const Out& out, const In&, double mean, double std, Generator* generator) {
+  fill(kNormal, out, std, mean, next_call(generator));
+}
+
+void bernoulli(const Out& out, const In&, double p, Generator* generator) {
+  launch_for(kBits,
+             RandomBits{.words = next_call(generator),
+                        .out = out.address,
+                        .count = out.numel,
+                        .kept = KeptWords(p),
+                        .dtype = out.dtype},
+             4);
+}
+
+void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t> to,
+                 Generator* generator) {
+  const uint64_t first = static_cast<uint64_t>(from);
+  // Without an end all numbers up to the largest: one more than the distance to it.
+  const uint64_t range = to ? static_cast<uint64_t>(*to) - first : (uint64_t{1} << 63) - first;
+  launch_for(kIntegers,
+             RandomIntegers{.words = next_call(generator),
+                            .out = out.address,
+                            .count = out.numel,
+                            .first = first,
+                            .range = range,
+                            .dtype = out.dtype},
+             2);
+}
+
+void native_dropout(const Out& out, const Out& mask, const In& input, double p,
+                    std::optional<bool> train) {
+  const RandomWords words = next_call(nullptr);
+  const double dropped = train.value_or(true) ? p : 0;
+  launch_for(kDropout[out.dtype],
+             RandomDropout{.words = words,
+                           .input = input.address,
+                           .out = out.address,
+                           .mask = mask.data<uint8_t>(),
+                           .count = out.numel,
+                           .scale = dropped == 1 ? 0 : 1 / (1 - dropped),
+                           .kept = KeptWords(1 - dropped)},
+             4);
+}
+
+void native_dropout_backward(const Out& out, const In& grad, const In& mask, double scale) {
+  with_floating_lane(out.dtype, [&]<class T>() {
+    elementwise<T, T, uint8_t>(out, functors::MaskedScale<T>{static_cast<T>(scale)}, grad, mask);
+  });
+}
+
+}  // namespace
+
+LS_KERNEL(CUDA, "uniform", uniform, Strides::kContiguous);
+LS_KERNEL(CUDA, "normal", normal, Strides::kContiguous);
+LS_KERNEL(CUDA, "bernoulli.p", bernoulli, Strides::kContiguous);
+LS_KERNEL(CUDA, "random.from", random_from, Strides::kContiguous);
+LS_KERNEL(CUDA, "native_dropout", native_dropout, Strides::kContiguous);
+LS_KERNEL(CUDA, "native_dropout_backward", native_dropout_backward, Strides::kAny);
+
+}  // namespace lockstep::cuda

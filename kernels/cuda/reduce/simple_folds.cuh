@@ -1,0 +1,34 @@
+#pragma once
+
+#include "kernels/cuda/reduce/reduction.cuh"
+
+namespace lockstep::cuda {
+
+/// Joins elements with one of the structs of kernels/common/joins.h.
+template <class Op>
+struct SimpleFold {
+  using C = typename Op::Element;
+  using State = C;
+  bool mean;  ///< results are divided: the number is not negative
+  double divisor;
+
+  __device__ explicit SimpleFold(const Reduction& p) : mean(p.number >= 0), divisor(p.number) {}
+  __device__ State none() const { return Op::identity(); }
+  template <int kCount>
+  __device__ void add(State& state, const C* x, int64_t, int64_t) const {
+    C joined = x[0];
+#pragma unroll
+    for (int k = 1; k < kCount; ++k) joined = Op::join(joined, x[k]);
+    state = Op::join(state, joined);
+  }
+  __device__ static State join(State a, State b) { return Op::join(a, b); }
+  __device__ void store(const Reduction& p, int64_t i, State state) const {
+    if (mean) {
+      store_result(p.result, i, static_cast<double>(state) / divisor);
+    } else {
+      store_result(p.result, i, state);
+    }
+  }
+};
+
+}  // namespace lockstep::cuda
