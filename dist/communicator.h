@@ -13,7 +13,7 @@
 #include "dist/flight_recorder.h"
 #include "dist/job_control.h"
 #include "dist/operation.h"
-#include "dist/transport.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

@@ -10,11 +10,11 @@
 
 #include "core/base/check.h"
 #include "dist/host_addresses.h"
-#include "dist/mpi_transport.h"
 #include "dist/secret.h"
 #include "dist/socket.h"
 #include "dist/store_control.h"
 #include "dist/store_server.h"
+#include "dist/transport/mpi_transport.h"
 #include "dist/transport_group.h"
 
 namespace lockstep::dist {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dist/schedule.h"
-#include "dist/transport.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "dist/thread_control.h"
-#include "dist/thread_transport.h"
+#include "dist/transport/thread_transport.h"
 #include "dist/transport_group.h"
 
 namespace lockstep::dist {

@@ -17,7 +17,7 @@
 #include "dist/communicator.h"
 #include "dist/thread_control.h"
 #include "dist/thread_group.h"
-#include "dist/thread_transport.h"
+#include "dist/transport/thread_transport.h"
 #include "dist/transport_group.h"
 #include "tests/core/expect_error.h"
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "dist/transport.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

@@ -14,7 +14,7 @@
 #include "dist/communicator.h"
 #include "dist/ddp.h"
 #include "dist/thread_control.h"
-#include "dist/thread_transport.h"
+#include "dist/transport/thread_transport.h"
 #include "dist/transport_group.h"
 #include "tests/dist/on_ranks.h"
 #include "tests/dist/recomputed_product.h"

@@ -1,4 +1,4 @@
-#include "dist/shared_memory.h"
+#include "dist/transport/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

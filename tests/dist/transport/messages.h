@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/transport.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

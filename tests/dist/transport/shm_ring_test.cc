@@ -1,4 +1,4 @@
-#include "dist/shm_ring.h"
+#include "dist/transport/shm_ring.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "dist/bell.h"
-#include "dist/process_watch.h"
-#include "dist/shared_memory.h"
-#include "dist/transport.h"
+#include "dist/transport/bell.h"
+#include "dist/transport/process_watch.h"
+#include "dist/transport/shared_memory.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

@@ -1,7 +1,7 @@
 // Ranks that MPI connects are started by mpirun: it runs this very program once for each rank, with
 // one of the tests that are disabled otherwise.
 
-#include "dist/mpi_transport.h"
+#include "dist/transport/mpi_transport.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/base/child_process.h"
-#include "tests/dist/messages.h"
+#include "tests/dist/transport/messages.h"
 
 namespace lockstep::dist {
 namespace {

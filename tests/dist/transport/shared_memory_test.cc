@@ -1,4 +1,4 @@
-#include "dist/shared_memory.h"
+#include "dist/transport/shared_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

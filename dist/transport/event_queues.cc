@@ -1,4 +1,4 @@
-#include "dist/event_queues.h"
+#include "dist/transport/event_queues.h"
 
 #include <filesystem>
 #include <string>

@@ -1,4 +1,4 @@
-#include "dist/shm_transport.h"
+#include "dist/transport/shm_transport.h"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/shm_channel.h"
+#include "dist/transport/shm_channel.h"
 
 namespace lockstep::dist {
 

@@ -1,4 +1,4 @@
-#include "dist/mpi_transport.h"
+#include "dist/transport/mpi_transport.h"
 
 #include <mpi.h>
 #include <poll.h>
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/event_queues.h"
-#include "dist/pacing.h"
-#include "dist/shm_transport.h"
+#include "dist/transport/event_queues.h"
+#include "dist/transport/pacing.h"
+#include "dist/transport/shm_transport.h"
 
 namespace lockstep::dist {
 namespace {

@@ -1,4 +1,4 @@
-#include "dist/shm_channel.h"
+#include "dist/transport/shm_channel.h"
 
 #include <algorithm>
 #include <cstring>

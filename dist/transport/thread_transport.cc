@@ -1,4 +1,4 @@
-#include "dist/thread_transport.h"
+#include "dist/transport/thread_transport.h"
 
 #include <fmt/core.h>
 

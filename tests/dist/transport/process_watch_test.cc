@@ -1,4 +1,4 @@
-#include "dist/process_watch.h"
+#include "dist/transport/process_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parse_number.h"
-#include "dist/mpi_transport.h"
+#include "dist/transport/mpi_transport.h"
 
 namespace lockstep::dist {
 

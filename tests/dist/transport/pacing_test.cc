@@ -1,4 +1,4 @@
-#include "dist/pacing.h"
+#include "dist/transport/pacing.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "dist/transport.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

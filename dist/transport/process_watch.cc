@@ -1,4 +1,4 @@
-#include "dist/process_watch.h"
+#include "dist/transport/process_watch.h"
 
 #include <sys/syscall.h>
 

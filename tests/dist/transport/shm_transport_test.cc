@@ -1,4 +1,4 @@
-#include "dist/shm_transport.h"
+#include "dist/transport/shm_transport.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 
 #include "core/base/error.h"
 #include "tests/core/base/child_process.h"
-#include "tests/dist/messages.h"
 #include "tests/dist/ranks.h"
+#include "tests/dist/transport/messages.h"
 
 namespace lockstep::dist {
 namespace {

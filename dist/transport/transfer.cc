@@ -1,4 +1,4 @@
-#include "dist/transfer.h"
+#include "dist/transport/transfer.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "dist/bell.h"
+#include "dist/transport/bell.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

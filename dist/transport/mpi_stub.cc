@@ -1,7 +1,7 @@
 // In place of mpi_transport.cc where MPI is not found, or not wanted.
 
 #include "core/base/check.h"
-#include "dist/mpi_transport.h"
+#include "dist/transport/mpi_transport.h"
 
 namespace lockstep::dist {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/transport.h"
+#include "dist/transport/transport.h"
 
 namespace lockstep::dist {
 

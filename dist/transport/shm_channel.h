@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "dist/shm_ring.h"
-#include "dist/transfer.h"
+#include "dist/transport/shm_ring.h"
+#include "dist/transport/transfer.h"
 
 namespace lockstep::dist {
 

@@ -1,4 +1,4 @@
-#include "dist/bell.h"
+#include "dist/transport/bell.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "dist/shared_memory.h"
+#include "dist/transport/shared_memory.h"
 #include "tests/core/base/child_process.h"
 
 namespace lockstep::dist {
