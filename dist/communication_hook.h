@@ -46,8 +46,8 @@ struct CommunicationHook {
 };
 
 /// Sends gradients of 32 and 64 bits as bfloat16, so in half (a quarter of) the bytes: each rank's
-/// sum is rounded, what they add up to (dist/reduction.h: in f32, rounded once) is rounded again.
-/// 8 bits of precision, the range of f32.
+/// sum is rounded, what they add up to (dist/collectives/reduction.h: in f32, rounded once) is
+/// rounded again. 8 bits of precision, the range of f32.
 CommunicationHook bf16_compress_hook();
 
 /// The same as float16, with 11 bits of precision. Its range is small, so each gradient is

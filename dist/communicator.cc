@@ -12,9 +12,9 @@
 
 #include "core/base/blocked_signals.h"
 #include "core/base/check.h"
+#include "dist/collectives/short_slices.h"
 #include "dist/failure.h"
 #include "dist/operation_run.h"
-#include "dist/short_slices.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

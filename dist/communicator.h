@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "dist/collectives/operation.h"
 #include "dist/flight_recorder.h"
 #include "dist/job_control.h"
-#include "dist/operation.h"
 #include "dist/transport/transport.h"
 
 namespace lockstep::dist {

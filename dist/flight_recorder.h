@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 
 namespace lockstep::dist {
 

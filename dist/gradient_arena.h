@@ -9,7 +9,7 @@ namespace lockstep::dist {
 
 /// Memory of the gradients of one dtype on one device, in rows: a row holds every parameter's
 /// gradient once, each in a slot, with gaps between slots that stay zero. More rows than one hold
-/// sums of several leaves side by side (dist/leaf_tree.h). Not thread-safe.
+/// sums of several leaves side by side (dist/collectives/leaf_tree.h). Not thread-safe.
 class GradientArena {
  public:
   /// All zero.

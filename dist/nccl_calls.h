@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "dist/collectives/operation.h"
 #include "dist/nccl_library.h"
-#include "dist/operation.h"
 
 namespace lockstep::dist {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/tensor/event.h"
+#include "dist/collectives/operation.h"
 #include "dist/nccl_communicator.h"
 #include "dist/nccl_device.h"
 #include "dist/nccl_watch.h"
-#include "dist/operation.h"
 #include "dist/process_group.h"
 
 namespace lockstep::dist {

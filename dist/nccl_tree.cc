@@ -3,7 +3,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 
 namespace lockstep::dist {
 namespace {

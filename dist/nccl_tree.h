@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 
 namespace lockstep::dist {
 
-/// tree_all_reduce on a device (dist/leaf_tree.h), of what NCCL can do and the device's own sums:
-/// every rank gets all ranks' sums of one part of the elements, adds them in the order of the
-/// tree, and gives the result to all. So the bits are those of any other kind of group.
+/// tree_all_reduce on a device (dist/collectives/leaf_tree.h), of what NCCL can do and the device's
+/// own sums: every rank gets all ranks' sums of one part of the elements, adds them in the order of
+/// the tree, and gives the result to all. So the bits are those of any other kind of group.
 ///
 /// All of it is queued on the current stream, in the order of the functions below.
 class NcclTree {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 
 namespace lockstep::dist {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "dist/collectives/schedule_run.h"
 #include "dist/communicator.h"
 #include "dist/peer_note.h"
-#include "dist/schedule_run.h"
 
 namespace lockstep::dist {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 
 namespace lockstep::dist {
 

@@ -5,8 +5,8 @@
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
 #include "core/ops/factory/factory.h"
-#include "dist/leaf_tree.h"
-#include "dist/operation.h"
+#include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/operation.h"
 
 namespace lockstep::dist {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "dist/operation.h"
-#include "dist/reduction.h"
+#include "dist/collectives/operation.h"
+#include "dist/collectives/reduction.h"
 #include "dist/work.h"
 
 namespace lockstep::dist {
@@ -48,14 +48,15 @@ class ProcessGroup {
   /// "thread", "mpi" or "nccl".
   virtual const char* backend() const noexcept = 0;
 
-  /// Every rank's `tensor` becomes the reduction of all ranks', in rank order (dist/reduction.h).
+  /// Every rank's `tensor` becomes the reduction of all ranks', in rank order
+  /// (dist/collectives/reduction.h).
   Work all_reduce(const Tensor& tensor, const Reduction& reduction = {},
                   const CollectiveOptions& options = {});
-  /// `output` becomes the sum over a step's leaves in the order of their tree (dist/leaf_tree.h),
-  /// with the same bits on any number of ranks. The rows of `sums`, each dense and of output's
-  /// size, are the sums of this rank's subtrees (`subtrees(leaves_of_rank(leaves, rank(),
-  /// size()))`); `output` may be one of them. f32, f64 and integers; at least as many leaves as
-  /// ranks.
+  /// `output` becomes the sum over a step's leaves in the order of their tree
+  /// (dist/collectives/leaf_tree.h), with the same bits on any number of ranks. The rows of `sums`,
+  /// each dense and of output's size, are the sums of this rank's subtrees
+  /// (`subtrees(leaves_of_rank(leaves, rank(), size()))`); `output` may be one of them. f32, f64
+  /// and integers; at least as many leaves as ranks.
   Work tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
                        const CollectiveOptions& options = {});
   /// `output` becomes the reduction of all ranks' parts of `input` number `rank()`. `input` holds

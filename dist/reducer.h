@@ -13,9 +13,9 @@
 #include "dist/attendance.h"
 #include "dist/bucket_plan.h"
 #include "dist/bucket_tuner.h"
+#include "dist/collectives/leaf_tree.h"
 #include "dist/communication_hook.h"
 #include "dist/gradient_arena.h"
-#include "dist/leaf_tree.h"
 #include "dist/overlap.h"
 #include "dist/process_group.h"
 #include "dist/step_times.h"
@@ -41,8 +41,8 @@ struct ReducerOptions {
   /// The leaves of a step that this rank adds up, by one backward or several each.
   LeafRange leaves{0, 1};
   /// Not 0: a step has so many leaves over all ranks, which are added in the order of their tree
-  /// (dist/leaf_tree.h), so that sums do not depend on the number of ranks. 0: the ranks' sums are
-  /// added in the order of ranks.
+  /// (dist/collectives/leaf_tree.h), so that sums do not depend on the number of ranks. 0: the
+  /// ranks' sums are added in the order of ranks.
   int64_t tree_leaves = 0;
   /// Divides the sum by the number of ranks. Not with tree_leaves.
   bool average = false;

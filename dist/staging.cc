@@ -8,7 +8,7 @@
 #include "core/device/transfer.h"
 #include "core/ops/factory/pinned.h"
 #include "core/tensor/event.h"
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 
 namespace lockstep::dist {
 namespace {

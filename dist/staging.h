@@ -9,7 +9,7 @@
 
 #include "core/base/service_thread.h"
 #include "core/tensor/stream.h"
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

@@ -4,7 +4,7 @@
 
 #include "configs/train.pb.h"
 #include "core/base/check.h"
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 #include "dist/process_group.h"
 
 namespace lockstep::train {

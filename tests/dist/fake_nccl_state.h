@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/reduction.h"
+#include "dist/collectives/reduction.h"
 #include "tests/dist/fake_nccl.h"
 
 namespace lockstep::dist {

@@ -15,8 +15,8 @@
 #include "core/device/device_runtime.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
-#include "dist/leaf_tree.h"
-#include "dist/reduction.h"
+#include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
 namespace {

@@ -21,7 +21,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/stream.h"
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 #include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_job.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <ostream>
 
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 
 namespace lockstep::dist {
 

@@ -5,8 +5,8 @@
 #include <iosfwd>
 #include <vector>
 
-#include "dist/schedule.h"
-#include "tests/dist/naive_reduction.h"
+#include "dist/collectives/schedule.h"
+#include "tests/dist/collectives/naive_reduction.h"
 
 namespace lockstep::dist {
 

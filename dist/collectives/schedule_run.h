@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/schedule.h"
+#include "dist/collectives/schedule.h"
 #include "dist/transport/transport.h"
 
 namespace lockstep::dist {

@@ -1,4 +1,4 @@
-#include "dist/schedule.h"
+#include "dist/collectives/schedule.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 #include "tests/dist/random_operation.h"
 
 namespace lockstep::dist {

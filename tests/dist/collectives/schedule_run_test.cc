@@ -1,4 +1,4 @@
-#include "dist/schedule_run.h"
+#include "dist/collectives/schedule_run.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/dist/link_network.h"
+#include "tests/dist/collectives/link_network.h"
 #include "tests/dist/random_network.h"
 #include "tests/dist/random_operation.h"
 

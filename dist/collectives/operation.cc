@@ -1,4 +1,4 @@
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 
 #include <array>
 #include <bit>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/tensor/dtype.h"
-#include "dist/reduction.h"
+#include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
 

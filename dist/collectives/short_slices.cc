@@ -1,4 +1,4 @@
-#include "dist/short_slices.h"
+#include "dist/collectives/short_slices.h"
 
 #include <sched.h>
 #include <sys/syscall.h>

@@ -15,8 +15,8 @@ struct Reduction {
   ReduceOp op = ReduceOp::kSum;
   /// What every value is multiplied by before it enters the sum; of kPremultipliedSum alone.
   double factor = 1;
-  /// Of kSum: the number of leaves of the tree (dist/leaf_tree.h) in whose order values are added;
-  /// 0: in the order of ranks.
+  /// Of kSum: the number of leaves of the tree (dist/collectives/leaf_tree.h) in whose order values
+  /// are added; 0: in the order of ranks.
   int32_t leaves = 0;
 
   friend bool operator==(const Reduction&, const Reduction&) = default;

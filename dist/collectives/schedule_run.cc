@@ -1,4 +1,4 @@
-#include "dist/schedule_run.h"
+#include "dist/collectives/schedule_run.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/reduction.h"
+#include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "dist/schedule_builder.h"
+#include "dist/collectives/schedule_builder.h"
 
 namespace lockstep::dist {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "dist/schedule_builder.h"
+#include "dist/collectives/schedule_builder.h"
 
 namespace lockstep::dist {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/schedule.h"
+#include "dist/collectives/schedule.h"
 
 namespace lockstep::dist {
 

@@ -1,4 +1,4 @@
-#include "dist/reduction.h"
+#include "dist/collectives/reduction.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/naive_reduction.h"
+#include "tests/dist/collectives/naive_reduction.h"
 
 namespace lockstep::dist {
 namespace {

@@ -1,4 +1,4 @@
-#include "dist/short_slices.h"
+#include "dist/collectives/short_slices.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
-#include "dist/schedule.h"
+#include "dist/collectives/schedule.h"
 
-#include "dist/schedule_builder.h"
+#include "dist/collectives/schedule_builder.h"
 
 namespace lockstep::dist {
 

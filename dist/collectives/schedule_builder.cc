@@ -1,10 +1,10 @@
-#include "dist/schedule_builder.h"
+#include "dist/collectives/schedule_builder.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "core/base/check.h"
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 
 namespace lockstep::dist {
 

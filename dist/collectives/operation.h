@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tensor/dtype.h"
-#include "dist/reduction.h"
+#include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
 

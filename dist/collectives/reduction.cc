@@ -1,4 +1,4 @@
-#include "dist/reduction.h"
+#include "dist/collectives/reduction.h"
 
 #include <algorithm>
 #include <bit>

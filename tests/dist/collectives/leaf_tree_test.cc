@@ -1,4 +1,4 @@
-#include "dist/leaf_tree.h"
+#include "dist/collectives/leaf_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "dist/operation.h"
+#include "dist/collectives/operation.h"
 
 namespace lockstep::dist {
 
