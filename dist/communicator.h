@@ -12,7 +12,7 @@
 
 #include "dist/collectives/operation.h"
 #include "dist/flight_recorder.h"
-#include "dist/job_control.h"
+#include "dist/rendezvous/job_control.h"
 #include "dist/transport/transport.h"
 
 namespace lockstep::dist {

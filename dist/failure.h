@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "dist/job_control.h"
+#include "dist/rendezvous/job_control.h"
 
 namespace lockstep::dist {
 

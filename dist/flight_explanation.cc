@@ -5,7 +5,7 @@
 #include "core/base/check.h"
 #include "dist/flight_analysis.h"
 #include "dist/flight_log.h"
-#include "dist/rank_list.h"
+#include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::dist {
 namespace {

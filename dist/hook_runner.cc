@@ -9,7 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "dist/failure.h"
-#include "dist/rank_list.h"
+#include "dist/rendezvous/rank_list.h"
 #include "dist/work_state.h"
 
 namespace lockstep::dist {

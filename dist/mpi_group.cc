@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "dist/host_addresses.h"
-#include "dist/secret.h"
-#include "dist/socket.h"
-#include "dist/store_control.h"
-#include "dist/store_server.h"
+#include "dist/rendezvous/host_addresses.h"
+#include "dist/rendezvous/secret.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_control.h"
+#include "dist/rendezvous/store_server.h"
 #include "dist/transport/mpi_transport.h"
 #include "dist/transport_group.h"
 

@@ -22,7 +22,7 @@
 #include "dist/nccl_tree.h"
 #include "dist/nccl_watch.h"
 #include "dist/nccl_widened.h"
-#include "dist/rank_list.h"
+#include "dist/rendezvous/rank_list.h"
 #include "dist/transport_group.h"
 #include "dist/work_state.h"
 

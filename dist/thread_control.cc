@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "dist/control_inbox.h"
+#include "dist/rendezvous/control_inbox.h"
 
 namespace lockstep::dist {
 

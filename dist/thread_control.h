@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "dist/job_control.h"
+#include "dist/rendezvous/job_control.h"
 
 namespace lockstep::dist {
 

@@ -16,7 +16,7 @@
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
 #include "dist/collectives/leaf_tree.h"
-#include "dist/rank_list.h"
+#include "dist/rendezvous/rank_list.h"
 #include "dist/staging.h"
 #include "dist/work_state.h"
 

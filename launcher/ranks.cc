@@ -15,9 +15,9 @@
 #include "core/base/parallel.h"
 #include "core/device/device_runtime.h"
 #include "dist/agreement.h"
-#include "dist/core_budget.h"
 #include "dist/mpi_group.h"
 #include "dist/nccl_group.h"
+#include "dist/rendezvous/core_budget.h"
 #include "dist/transport_group.h"
 #include "launcher/cuda_libraries.h"
 

@@ -5,7 +5,7 @@
 
 #include "dist/communicator.h"
 #include "dist/process_group.h"
-#include "dist/rank_environment.h"
+#include "dist/rendezvous/rank_environment.h"
 
 namespace lockstep::config {
 class RunConfig;
@@ -22,10 +22,10 @@ struct Ranks {
   bool leads() const { return environment.rank == 0; }
 };
 
-/// Finds out which rank this process is (dist/rank_environment.h) and meets the others by MPI.
-/// After a failure the ranks' flight records are in `flight_folder`. Operations that others keep
-/// waiting are told on standard error. Throws ConfigError for
-/// variables that contradict each other or MPI, and what dist::mpi_group throws.
+/// Finds out which rank this process is (dist/rendezvous/rank_environment.h) and meets the others
+/// by MPI. After a failure the ranks' flight records are in `flight_folder`. Operations that others
+/// keep waiting are told on standard error. Throws ConfigError for variables that contradict each
+/// other or MPI, and what dist::mpi_group throws.
 Ranks join_ranks(const std::filesystem::path& flight_folder);
 
 /// Gives each rank its GPU where the config's device is "cuda": its number on its host, modulo the

@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "dist/agreement.h"
-#include "dist/rank_list.h"
+#include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::train {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/base/check.h"
-#include "dist/rank_list.h"
+#include "dist/rendezvous/rank_list.h"
 #include "dist/sync_batch_norm.h"
 #include "nn/image_layers.h"
 

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "dist/socket.h"
-#include "dist/store_control.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_control.h"
 #include "tests/core/base/child_process.h"
-#include "tests/dist/store_job.h"
+#include "tests/dist/rendezvous/store_job.h"
 
 namespace lockstep::dist {
 

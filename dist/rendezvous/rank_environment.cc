@@ -1,0 +1,307 @@
+#include "dist/rendezvous/rank_environment.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
+#include "dist/rendezvous/slurm_lists.h"
+
+namespace lockstep::dist {
+namespace {
+
+/// A number, and the variable or option that told it.
+struct Told {
+  int value = 0;
+  std::string variable;
+};
+using MaybeTold = std::optional<Told>;
+
+/// What one launcher told.
+struct Set {
+  const char* source = "";
+  MaybeTold rank, size, local_rank, local_size, node_rank, node_count;
+  bool one_on_each_node = false;  ///< as far as it tells
+};
+
+std::string assignment(const Told& told) { return fmt::format("{}={}", told.variable, told.value); }
+
+class Variables {
+ public:
+  explicit Variables(const Lookup& lookup) : lookup_(lookup) {}
+
+  /// Empty where it is not set.
+  std::string text(const char* name) const {
+    const char* value = lookup_(name);
+    return value == nullptr ? "" : value;
+  }
+  /// Of the first that is set.
+  std::pair<const char*, std::string> first(std::initializer_list<const char*> names) const {
+    for (const char* name : names) {
+      std::string value = text(name);
+      if (!value.empty()) return {name, std::move(value)};
+    }
+    return {"", ""};
+  }
+  MaybeTold number(std::initializer_list<const char*> names) const {
+    const auto [name, value] = first(names);
+    if (value.empty()) return std::nullopt;
+    const std::optional<int> number = parse_number<int>(value);
+    LS_CHECK(number && *number >= 0, ConfigError,
+             "[launch] {}=\"{:.40}\" is set: expected a number, 0 or more. Unset it or mend it.",
+             name, value);
+    return Told{*number, name};
+  }
+
+ private:
+  const Lookup& lookup_;
+};
+
+MaybeTold told(const std::optional<int>& value, const char* option) {
+  if (!value) return std::nullopt;
+  LS_CHECK(*value >= 0, ConfigError, "[launch] {} {}: expected 0 or more.", option, *value);
+  return Told{*value, option};
+}
+
+Set given_set(const GivenRank& given) {
+  return {.source = "the command line",
+          .rank = told(given.rank, "--rank"),
+          .size = told(given.size, "--world-size"),
+          .local_rank = told(given.local_rank, "--local-rank"),
+          .local_size = told(given.local_size, "--local-size"),
+          .node_rank = {},
+          .node_count = {}};
+}
+
+/// Tasks on this node, as "4(x2),3" tells with the node's number.
+void read_tasks_per_node(const Variables& variables, Set& set) {
+  const auto [name, text] = variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
+  if (text.empty()) return;
+  std::vector<int> tasks;
+  try {
+    tasks = parse_tasks_per_node(text);
+  } catch (Error& error) {
+    error.add_note(fmt::format("It is the value of {}.", name));
+    throw;
+  }
+  set.one_on_each_node = std::ranges::max(tasks) == 1;
+  const auto node = static_cast<size_t>(set.node_rank ? set.node_rank->value : 0);
+  if ((set.node_rank || tasks.size() == 1) && node < tasks.size()) {
+    set.local_size = Told{tasks[node], name};
+  }
+}
+
+Set slurm_set(const Variables& variables) {
+  Set set;
+  set.source = "Slurm's variables";
+  // A batch script has the job's variables, but is no task of a step.
+  if (variables.text("SLURM_STEP_ID").empty()) return set;
+  set.rank = variables.number({"SLURM_PROCID"});
+  set.size = variables.number({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"});
+  set.local_rank = variables.number({"SLURM_LOCALID"});
+  set.node_rank = variables.number({"SLURM_NODEID"});
+  set.node_count = variables.number({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"});
+  read_tasks_per_node(variables, set);
+  return set;
+}
+
+/// In the order of precedence.
+std::vector<Set> variable_sets(const Variables& variables) {
+  const auto number = [&](const char* name) { return variables.number({name}); };
+  std::vector<Set> sets = {{.source = "Lockstep's variables",
+                            .rank = number("LOCKSTEP_RANK"),
+                            .size = number("LOCKSTEP_WORLD_SIZE"),
+                            .local_rank = number("LOCKSTEP_LOCAL_RANK"),
+                            .local_size = number("LOCKSTEP_LOCAL_WORLD_SIZE"),
+                            .node_rank = number("LOCKSTEP_NODE_RANK"),
+                            .node_count = number("LOCKSTEP_NODE_COUNT")},
+                           {.source = "torchrun's variables",
+                            .rank = number("RANK"),
+                            .size = number("WORLD_SIZE"),
+                            .local_rank = number("LOCAL_RANK"),
+                            .local_size = number("LOCAL_WORLD_SIZE"),
+                            .node_rank = number("GROUP_RANK"),
+                            .node_count = number("GROUP_WORLD_SIZE")},
+                           {.source = "Open MPI's variables",
+                            .rank = number("OMPI_COMM_WORLD_RANK"),
+                            .size = number("OMPI_COMM_WORLD_SIZE"),
+                            .local_rank = number("OMPI_COMM_WORLD_LOCAL_RANK"),
+                            .local_size = number("OMPI_COMM_WORLD_LOCAL_SIZE"),
+                            // OMPI_COMM_WORLD_NODE_RANK is a rank on the node, not the node's.
+                            .node_rank = {},
+                            .node_count = {}},
+                           {.source = "PMI's variables",
+                            .rank = number("PMI_RANK"),
+                            .size = number("PMI_SIZE"),
+                            .local_rank = number("MPI_LOCALRANKID"),
+                            .local_size = number("MPI_LOCALNRANKS"),
+                            .node_rank = {},
+                            .node_count = {}}};
+  for (Set& set : sets) {
+    set.one_on_each_node = set.local_size && set.local_size->value == 1;
+  }
+  sets.push_back(slurm_set(variables));
+  return sets;
+}
+
+void check_less(const char* source, const MaybeTold& number, const MaybeTold& count) {
+  if (!number || !count) return;
+  LS_CHECK(number->value < count->value, ConfigError,
+           "[launch] {}: {} is not less than {}. Ranks count from 0.", source, assignment(*number),
+           assignment(*count));
+}
+
+/// Whether the set tells a rank.
+bool is_complete(const Set& set) {
+  const MaybeTold* any = nullptr;
+  for (const MaybeTold* part : {&set.rank, &set.size, &set.local_rank, &set.local_size}) {
+    if (*part && any == nullptr) any = part;
+  }
+  if (any == nullptr) return false;
+  LS_CHECK(set.rank && set.size, ConfigError,
+           "[launch] {} are incomplete: {} is set, but no {}. Set or unset them all.", set.source,
+           assignment(**any), set.rank ? "number of ranks" : "rank");
+  check_less(set.source, set.rank, set.size);
+  check_less(set.source, set.local_rank, set.local_size);
+  check_less(set.source, set.node_rank, set.node_count);
+  return true;
+}
+
+/// Whether the tasks of `set` are what started the ranks that `first` speaks of.
+bool is_launcher_of(const Set& set, const Set& first) {
+  return set.size->value < first.size->value && (set.one_on_each_node || set.size->value == 1);
+}
+
+void merge(MaybeTold& into, const MaybeTold& other) {
+  if (!other) return;
+  if (!into) into = other;
+  LS_CHECK(into->value == other->value, ConfigError,
+           "[launch] {} and {} contradict each other: two launchers left their variables. Unset "
+           "those that are not meant.",
+           assignment(*into), assignment(*other));
+}
+
+void merge(Set& into, const Set& other) {
+  merge(into.rank, other.rank);
+  merge(into.size, other.size);
+  merge(into.local_rank, other.local_rank);
+  merge(into.local_size, other.local_size);
+  // Each launcher numbers nodes as it likes: both from one.
+  if (!into.node_rank && !into.node_count) {
+    into.node_rank = other.node_rank;
+    into.node_count = other.node_count;
+  }
+}
+
+/// All complete sets as one; the source is the first's.
+Set merged_sets(const Variables& variables, const GivenRank& given, bool& in_slurm_step) {
+  Set whole = given_set(given);
+  LS_CHECK(whole.rank.has_value() == whole.size.has_value(), ConfigError,
+           "[launch] --rank and --world-size are given together or not at all.");
+  if (whole.rank) return whole;
+  std::optional<Set> told;
+  for (const Set& set : variable_sets(variables)) {
+    if (!is_complete(set)) continue;
+    const bool is_slurm = std::string_view(set.source).starts_with("Slurm");
+    if (!told) {
+      told = set;
+    } else if (is_launcher_of(set, *told)) {
+      continue;
+    } else {
+      merge(*told, set);
+    }
+    in_slurm_step = in_slurm_step || is_slurm;
+  }
+  if (!told) {
+    whole.source = "nobody";
+    return whole;
+  }
+  if (whole.local_rank) told->local_rank = whole.local_rank;
+  if (whole.local_size) told->local_size = whole.local_size;
+  return *told;
+}
+
+std::optional<int> value_of(const MaybeTold& told) {
+  return told ? std::optional(told->value) : std::nullopt;
+}
+
+std::optional<uint16_t> master_port(const Variables& variables, const GivenRank& given) {
+  constexpr int kLast = 65535;
+  MaybeTold port = told(given.master_port, "--master-port");
+  if (!port) port = variables.number({"LOCKSTEP_MASTER_PORT"});
+  const bool ours = port.has_value();
+  if (!port) port = variables.number({"MASTER_PORT"});
+  if (!port) return std::nullopt;
+  LS_CHECK(port->value >= 1 && port->value <= kLast, ConfigError,
+           "[launch] {}: expected a port from 1 to {}.", assignment(*port), kLast);
+  if (!ours && variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True") {
+    port->value += port->value < kLast ? 1 : -1;
+  }
+  return static_cast<uint16_t>(port->value);
+}
+
+std::string master_address(const Variables& variables, const GivenRank& given, bool in_slurm_step) {
+  if (!given.master_address.empty()) return given.master_address;
+  std::string address = variables.first({"LOCKSTEP_MASTER_ADDR", "MASTER_ADDR"}).second;
+  if (!address.empty() || !in_slurm_step) return address;
+  const std::string nodes = variables.text("SLURM_STEP_NODELIST");
+  return nodes.empty() ? "" : parse_node_list(nodes).front();
+}
+
+std::string job_id(const Variables& variables) {
+  for (const char* name : {"LOCKSTEP_JOB_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE"}) {
+    std::string id = variables.text(name);
+    // What torchrun calls a job without a name.
+    if (!id.empty() && id != "none") return id;
+  }
+  const std::string job = variables.text("SLURM_JOB_ID");
+  const std::string step = variables.text("SLURM_STEP_ID");
+  return job.empty() || step.empty() ? job : job + "." + step;
+}
+
+}  // namespace
+
+RankEnvironment rank_environment(const Lookup& lookup, const GivenRank& given) {
+  const Variables variables(lookup);
+  bool in_slurm_step = false;
+  const Set told = merged_sets(variables, given, in_slurm_step);
+  check_less(told.source, told.rank, told.size);
+  check_less(told.source, told.local_rank, told.local_size);
+  LS_CHECK(!told.local_size || !told.size || told.local_size->value <= told.size->value,
+           ConfigError, "[launch] {}: {} is more than {}.", told.source,
+           assignment(*told.local_size), assignment(*told.size));
+  RankEnvironment environment;
+  environment.rank = value_of(told.rank).value_or(0);
+  environment.size = value_of(told.size).value_or(1);
+  environment.local_rank = value_of(told.local_rank);
+  environment.local_size = value_of(told.local_size);
+  environment.node_rank = value_of(told.node_rank);
+  environment.node_count = value_of(told.node_count);
+  if (environment.size == 1) {
+    environment.local_rank = 0;
+    environment.local_size = 1;
+  }
+  environment.source = told.source;
+  environment.master_address = master_address(variables, given, in_slurm_step);
+  environment.master_port = master_port(variables, given);
+  environment.job_id = job_id(variables);
+  const MaybeTold restarts = variables.number(
+      {"LOCKSTEP_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"});
+  environment.restart_count = restarts ? restarts->value : 0;
+  return environment;
+}
+
+std::string to_string(const RankEnvironment& environment) {
+  std::string text =
+      fmt::format("rank {} of {} ({})", environment.rank, environment.size, environment.source);
+  if (environment.local_rank && environment.local_size) {
+    text += fmt::format(", local rank {} of {}", *environment.local_rank, *environment.local_size);
+  }
+  return text;
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,116 @@
+#include "dist/rendezvous/connection.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::dist {
+namespace {
+
+constexpr size_t kLargest = size_t{1} << 20;
+
+/// Both ends of a connection, whose system takes little at once.
+std::pair<Descriptor, Descriptor> narrow_pair() {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  const int least = 1;  // the system makes it some kilobytes
+  for (const int end : ends) {
+    EXPECT_EQ(setsockopt(end, SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+/// A signal every 100 us, whose handler does nothing and lets no call be restarted.
+class SignalStorm {
+ public:
+  SignalStorm() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    EXPECT_EQ(sigaction(SIGALRM, &action, &before_), 0);
+    const itimerval often{{0, 100}, {0, 100}};
+    EXPECT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  }
+  ~SignalStorm() {
+    const itimerval never{};
+    EXPECT_EQ(setitimer(ITIMER_REAL, &never, nullptr), 0);
+    EXPECT_EQ(sigaction(SIGALRM, &before_, nullptr), 0);
+  }
+
+ private:
+  struct sigaction before_ {};
+};
+
+std::vector<StoreMessage> random_messages(std::mt19937& random) {
+  std::vector<StoreMessage> messages;
+  for (uint64_t id = 0; id < 60; ++id) {
+    const size_t length = id % 20 == 19 ? 60'000 : random() % 300;
+    std::string text(length, '\0');
+    std::ranges::generate(text, [&] { return static_cast<char>(random()); });
+    messages.push_back({StoreMessage::Kind::kPost, id, {static_cast<int64_t>(random())}, {text}});
+  }
+  return messages;
+}
+
+TEST(Connection, MessagesArriveWholeWhateverTheSystemTakesAndGivesAtOnce) {
+  std::mt19937 random(1);
+  const std::vector<StoreMessage> messages = random_messages(random);
+  auto [out, relay_in] = narrow_pair();
+  auto [relay_out, in] = narrow_pair();
+  Connection sender(std::move(out), kLargest);
+  Connection receiver(std::move(in), kLargest);
+  for (const StoreMessage& message : messages) sender.send(message);
+  EXPECT_GT(sender.unsent_bytes(), 100'000U) << "nothing was held back";
+
+  const SignalStorm storm;
+  std::vector<StoreMessage> received;
+  std::string held;  // on the way between the two
+  std::string why;
+  for (int round = 0; received.size() < messages.size() && round < 1'000'000; ++round) {
+    sender.flush();
+    char bytes[13];
+    const ssize_t got = ::recv(relay_in.get(), bytes, 1 + random() % sizeof bytes, 0);
+    if (got > 0) held.append(bytes, static_cast<size_t>(got));
+    const ssize_t sent = ::send(relay_out.get(), held.data(), held.size(), MSG_NOSIGNAL);
+    if (sent > 0) held.erase(0, static_cast<size_t>(sent));
+    ASSERT_TRUE(receiver.receive(why)) << why;
+    while (auto message = receiver.next()) received.push_back(std::move(*message));
+  }
+  ASSERT_EQ(received.size(), messages.size());
+  for (size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(received[i].kind, messages[i].kind);
+    EXPECT_EQ(received[i].id, messages[i].id);
+    EXPECT_EQ(received[i].numbers, messages[i].numbers);
+    EXPECT_EQ(received[i].texts, messages[i].texts);
+  }
+  EXPECT_EQ(sender.unsent_bytes(), 0U);
+}
+
+TEST(Connection, AnEndComesAfterAllThatWasSent) {
+  auto [out, in] = narrow_pair();
+  Connection sender(std::move(out), kLargest);
+  Connection receiver(std::move(in), kLargest);
+  sender.send({StoreMessage::Kind::kPost, 1, {}, {std::string(100'000, 'x')}});
+  sender.end_sending();
+  std::string why;
+  bool open = true;
+  size_t received = 0;
+  for (int round = 0; open && round < 100'000; ++round) {
+    sender.flush();
+    open = receiver.receive(why);
+    while (auto message = receiver.next()) received += message->texts.at(0).size();
+  }
+  EXPECT_FALSE(open);
+  EXPECT_EQ(received, 100'000U);
+}
+
+}  // namespace
+}  // namespace lockstep::dist

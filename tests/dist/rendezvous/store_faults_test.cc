@@ -1,0 +1,302 @@
+// What comes to a store's server that is no rank of its job, and what a rank may find where its
+// store should be.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store.h"
+#include "dist/rendezvous/store_server.h"
+#include "tests/core/expect_error.h"
+#include "tests/dist/rendezvous/store_job.h"
+
+namespace lockstep::dist {
+namespace {
+
+/// Together with AddressSanitizer, as this project builds it.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kUndefinedSanitizer = true;
+#else
+constexpr bool kUndefinedSanitizer = false;
+#endif
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+Descriptor connect_raw(const std::string& address) {
+  Connected connected = connect_to(parse_endpoint(address), Clock::now() + milliseconds(5000));
+  EXPECT_TRUE(connected.socket) << connected.error;
+  return std::move(connected.socket);
+}
+
+void send_raw(const Descriptor& socket, const std::string& bytes) {
+  // It may fail: the server has closed it already.
+  (void)::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+/// Whether the other side ends the connection.
+bool is_ended(const Descriptor& socket) {
+  const auto deadline = Clock::now() + milliseconds(5000);
+  char bytes[4096];
+  while (wait_for(socket, false, deadline)) {
+    const ssize_t got = ::recv(socket.get(), bytes, sizeof bytes, 0);
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) return true;
+  }
+  return false;
+}
+
+void expect_works(Store& store) {
+  const int64_t times = store.add("times", 1);
+  EXPECT_EQ(store.get("times"), std::to_string(times));
+}
+
+TEST(StoreFaults, AStrayRankOfAnotherJobIsRefusedOnBothSides) {
+  StoreJob job(2);
+  Store member = job.rank(0);
+  StoreOptions stray = job.options(1);
+  stray.job = "job-b";
+  expect_error<DistError>([&] { Store store(stray); }, "does not let rank 1 in", job.address(),
+                          "of job \"job-b\"", "this is job \"job-a\"");
+  EXPECT_THAT(job.server().refusals(), Contains(HasSubstr("of job \"job-b\"")));
+  stray.job = "\x1b[2Jjob\n" + std::string(1000, 'x');
+  expect_error<DistError>([&] { Store store(stray); }, "of job \"?[2Jjob?xxx", "xxx...\", this");
+  expect_works(member);
+  Store right = job.rank(1);
+  expect_works(right);
+}
+
+TEST(StoreFaults, AWrongSecretIsRefusedWithoutTellingTheRightOne) {
+  StoreJob job(2);
+  for (const char* secret : {"", "open sesam", "open sesame!", "Open sesame"}) {
+    StoreOptions stray = job.options(1);
+    stray.secret = secret;
+    expect_error<DistError>([&] { Store store(stray); }, "does not know the secret of job");
+  }
+  EXPECT_EQ(job.server().refusals().size(), 4U);
+  for (const std::string& text : job.server().refusals()) {
+    EXPECT_THAT(text, Not(HasSubstr("sesame")));
+  }
+  Store right = job.rank(1);
+  expect_works(right);
+}
+
+TEST(StoreFaults, AnotherWorldSizeIsAMismatchWithBothNumbers) {
+  StoreJob job(2);
+  StoreOptions other = job.options(1);
+  other.world_size = 8;
+  expect_error<MismatchError>([&] { Store store(other); }, "rank 1 (host ",
+                              "for a world of 8 ranks, the job has 2");
+  other.rank = 5;
+  expect_error<MismatchError>([&] { Store store(other); }, "rank 5 (host ");
+}
+
+TEST(StoreFaults, ASecondProcessOfARankIsRefusedAndTheFirstGoesOn) {
+  StoreJob job(2);
+  Store first = job.rank(1);
+  expect_error<DistError>([&] { Store second(job.options(1)); }, "there is rank 1 (host ",
+                          "already");
+  expect_works(first);
+}
+
+TEST(StoreFaults, ATimeoutTellsWhoWasRefused) {
+  StoreJob job(2);
+  Store member = job.rank(0);
+  StoreOptions stray = job.options(1);
+  stray.job = "job-b";
+  expect_error<DistError>([&] { Store store(stray); }, "job-b");
+  expect_error<TimeoutError>([&] { member.join(milliseconds(10)); }, "Never connected: rank 1.",
+                             "was refused: it is of job \"job-b\"");
+}
+
+TEST(StoreFaults, WhatIsNoMessageIsSentAway) {
+  StoreJob job(1);
+  Store member = job.rank(0);
+  const std::string huge_length = std::string("\xff\xff\xff\x7f", 4);
+  const std::string no_kind = std::string("\x0c\0\0\0", 4) + std::string(12, '\0');
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), std::string("SSH-2.0-scan\r\n"),
+        huge_length, no_kind, std::string(100'000, '\xee')}) {
+    const Descriptor socket = connect_raw(job.address());
+    send_raw(socket, bytes);
+    EXPECT_TRUE(is_ended(socket)) << bytes.substr(0, 20);
+  }
+  EXPECT_THAT(job.server().refusals(), Contains(HasSubstr("no message of a store")));
+  expect_works(member);
+}
+
+RC_GTEST_PROP(StoreFaults, AnyBytesLeaveTheServerAsItWas, ()) {
+  static const StoreJob job(1);
+  static Store member = job.rank(0);
+  std::string bytes = *rc::gen::arbitrary<std::string>();
+  if (*rc::gen::arbitrary<bool>()) {
+    // A hello that is right but for some bytes.
+    bytes = encode({StoreMessage::Kind::kHello,
+                    0,
+                    {kStoreProtocol, 0, 1, 1},
+                    {kStoreMagic, "job-a", "open sesame", "host"}});
+    bytes[*rc::gen::inRange<size_t>(0, bytes.size())] ^=
+        static_cast<char>(*rc::gen::inRange(1, 256));
+  }
+  const Descriptor socket = connect_raw(job.address());
+  send_raw(socket, bytes);
+  const int64_t times = member.add("n", 1);
+  RC_ASSERT(member.get("n") == std::to_string(times));
+}
+
+TEST(StoreFaults, AMemberThatSendsNoMessageIsTheJobsFailure) {
+  StoreJob job(2);
+  Store member = job.rank(0);
+  const Descriptor socket = connect_raw(job.address());
+  send_raw(socket, encode({StoreMessage::Kind::kHello,
+                           0,
+                           {kStoreProtocol, 1, 2, 77},
+                           {kStoreMagic, "job-a", "open sesame", "there"}}));
+  member.join();
+  send_raw(socket, std::string("\xff\xff\xff\x7f", 4));
+  expect_error<PeerLostError>([&] { (void)member.get("never"); },
+                              "rank 1 (host there, pid 77) is lost: it sent");
+}
+
+TEST(StoreFaults, ManyThatSayNothingKeepNoRankOut) {
+  StoreJob job(2);
+  std::vector<Descriptor> mute;
+  for (int i = 0; i < 300; ++i) mute.push_back(connect_raw(job.address()));
+  Store member = job.rank(0);
+  expect_works(member);
+}
+
+TEST(StoreFaults, ManyRanksConnectAtOnce) {
+  constexpr int kRanks = 64;
+  const StoreJob job(kRanks);
+  job.on_ranks([](Store& store) {
+    store.join();
+    store.barrier("all");
+    store.connection()->leave();
+  });
+}
+
+/// Takes all file descriptors that the process may still open but `spare`, and gives them back.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int spare) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    taken_.emplace_back(open_one());
+    rlimit fewer = before_;
+    fewer.rlim_cur = static_cast<rlim_t>(taken_[0].get() + 32);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &fewer), 0);
+    for (int fd = open_one(); fd >= 0; fd = open_one()) taken_.emplace_back(fd);
+    for (int i = 0; i < spare; ++i) taken_.pop_back();
+  }
+  ~FewDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  static int open_one() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+  rlimit before_{};
+  std::vector<Descriptor> taken_;
+};
+
+TEST(StoreFaults, AServerWithoutFileDescriptorsSaysSoAndTheOthersGoOn) {
+  if (kUndefinedSanitizer) GTEST_SKIP() << "the sanitizer needs descriptors to look at objects";
+  StoreJob job(3);
+  Store member = job.rank(0);
+  {
+    // Enough for a rank's two, not for the server's end of its connection.
+    const FewDescriptors few(1);
+    const Descriptor socket = connect_raw(job.address());
+    send_raw(socket, encode({StoreMessage::Kind::kHello,
+                             0,
+                             {kStoreProtocol, 1, 3, 77},
+                             {kStoreMagic, "job-a", "open sesame", "there"}}));
+    char bytes[1024] = {};
+    ASSERT_TRUE(wait_for(socket, false, Clock::now() + milliseconds(5000)));
+    const ssize_t got = ::recv(socket.get(), bytes, sizeof bytes, 0);
+    ASSERT_GT(got, 0);
+    EXPECT_THAT(std::string(bytes, static_cast<size_t>(got)),
+                AllOf(HasSubstr("no file descriptor left"), HasSubstr("ulimit -n")));
+    expect_works(member);
+  }
+  EXPECT_THAT(job.server().refusals(), Contains(HasSubstr("no file descriptor left")));
+  Store later = job.rank(1);
+  expect_works(later);
+}
+
+TEST(StoreFaults, WithoutFileDescriptorsThoseThatSayNothingMakeWay) {
+  if (kUndefinedSanitizer) GTEST_SKIP() << "the sanitizer needs descriptors to look at objects";
+  StoreJob job(2);
+  Store member = job.rank(0);
+  std::vector<Descriptor> mute;
+  for (int i = 0; i < 3; ++i) mute.push_back(connect_raw(job.address()));
+  expect_works(member);  // the server has accepted them
+  const FewDescriptors few(2);
+  Store late = job.rank(1);
+  expect_works(late);
+}
+
+TEST(StoreFaults, ARankWithoutFileDescriptorsIsToldAtOnce) {
+  if (kUndefinedSanitizer) GTEST_SKIP() << "the sanitizer needs descriptors to look at objects";
+  const StoreJob job(1);
+  const FewDescriptors few(0);
+  expect_error<BackendError>([&] { Store store(job.options(0)); }, "no file descriptor is left",
+                             "ulimit -n");
+}
+
+/// Listens, and does `body` with the first connection.
+template <class Body>
+void with_other_server(const Body& body, const std::function<void(const std::string&)>& rank) {
+  Endpoint endpoint{"127.0.0.1", 0};
+  const Descriptor listener = listen_at(endpoint);
+  std::thread thread([&] {
+    if (!wait_for(listener, false, Clock::now() + milliseconds(5000))) return;
+    body(accept_at(listener).socket);
+  });
+  rank(to_string(endpoint));
+  thread.join();
+}
+
+TEST(StoreFaults, ARankThatFindsAnotherProgramSaysSo) {
+  with_other_server(
+      [](const Descriptor& socket) {
+        send_raw(socket, "220 mail.example.org ESMTP\r\n");
+        std::this_thread::sleep_for(milliseconds(50));
+      },
+      [](const std::string& address) {
+        expect_error<DistError>([&] { Store store(StoreJob::rank_options(0, 1, address)); },
+                                address, "is no store of a job");
+      });
+}
+
+TEST(StoreFaults, ARankThatIsNotAnsweredSaysSoAtTheJoinTimeout) {
+  with_other_server([](const Descriptor&) { std::this_thread::sleep_for(milliseconds(150)); },
+                    [](const std::string& address) {
+                      StoreOptions options = StoreJob::rank_options(0, 1, address);
+                      options.join_timeout = milliseconds(100);
+                      expect_error<TimeoutError>([&] { Store store(options); }, address,
+                                                 "does not answer");
+                    });
+}
+
+TEST(StoreFaults, ARankThatIsAnotherBuildsIsToldBothVersions) {
+  StoreJob job(1);
+  const Descriptor socket = connect_raw(job.address());
+  send_raw(socket, encode({StoreMessage::Kind::kHello, 0, {kStoreProtocol + 1}, {kStoreMagic}}));
+  EXPECT_TRUE(is_ended(socket));
+  EXPECT_THAT(job.server().refusals(), Contains(HasSubstr("version 2 of the store's protocol")));
+}
+
+}  // namespace
+}  // namespace lockstep::dist

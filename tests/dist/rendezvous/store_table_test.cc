@@ -1,0 +1,275 @@
+#include "dist/rendezvous/store_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::dist {
+namespace {
+
+using Kind = StoreMessage::Kind;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A table whose answers are kept, and whose time is a number.
+class Bench {
+ public:
+  explicit Bench(int size)
+      : table(size, [this](int rank, StoreMessage answer) {
+          answers[{rank, answer.id}] = std::move(answer);
+        }) {}
+
+  void come(int rank) { table.came(rank, "host" + std::to_string(rank), 100 + rank); }
+  void ask(int rank, uint64_t id, Kind kind, std::vector<std::string> texts = {},
+           std::vector<int64_t> numbers = {}) {
+    table.request(rank, {kind, id, std::move(numbers), std::move(texts)}, now);
+  }
+  /// "ok: value", "timeout: ...", "lost: ...", "error: ..."; none where there is no answer yet.
+  std::optional<std::string> answer(int rank, uint64_t id) const {
+    const auto found = answers.find({rank, id});
+    if (found == answers.end()) return std::nullopt;
+    switch (static_cast<StoreStatus>(found->second.numbers[0])) {
+      case StoreStatus::kOk:
+        return "ok: " + found->second.texts[0];
+      case StoreStatus::kTimeoutError:
+        return "timeout: " + found->second.texts[0];
+      case StoreStatus::kPeerLostError:
+        return "lost: " + found->second.texts[0];
+      default:
+        return "error: " + found->second.texts[0];
+    }
+  }
+  std::string said(int rank, uint64_t id) const { return answer(rank, id).value_or("nothing"); }
+
+  StoreTable::Time now{};
+  std::map<std::pair<int, uint64_t>, StoreMessage> answers;
+  StoreTable table;
+};
+
+TEST(StoreTable, AGetIsAnsweredWhenTheKeyIsSet) {
+  Bench bench(2);
+  bench.come(0);
+  bench.come(1);
+  bench.ask(0, 1, Kind::kGet, {"k"}, {1000});
+  EXPECT_EQ(bench.answer(0, 1), std::nullopt);
+  bench.ask(1, 1, Kind::kSet, {"k", "v"});
+  EXPECT_EQ(bench.said(0, 1), "ok: v");
+  EXPECT_EQ(bench.said(1, 1), "ok: ");
+  EXPECT_EQ(bench.table.next_deadline(), std::nullopt);
+}
+
+TEST(StoreTable, AWaitIsAnsweredWithItsLastKeyHoweverOftenItNamesOne) {
+  Bench bench(1);
+  bench.come(0);
+  bench.ask(0, 1, Kind::kWait, {"a", "b", "a"}, {1000});
+  bench.ask(0, 2, Kind::kSet, {"a", ""});
+  EXPECT_EQ(bench.answer(0, 1), std::nullopt);
+  bench.ask(0, 3, Kind::kAdd, {"b"}, {1});
+  EXPECT_EQ(bench.said(0, 1), "ok: ");
+}
+
+TEST(StoreTable, ATimeoutNamesTheMissingKeysAndTheAbsentRanks) {
+  Bench bench(4);
+  bench.come(0);
+  bench.come(1);
+  bench.table.left(1);
+  bench.table.refused("the connection from 10.0.0.9:1 was refused: it is of job \"b\".");
+  bench.ask(0, 1, Kind::kWait, {"a", "b"}, {2000});
+  bench.ask(0, 2, Kind::kSet, {"a", "1"});
+  bench.now += milliseconds(1999);
+  bench.table.expire(bench.now);
+  EXPECT_EQ(bench.answer(0, 1), std::nullopt);
+  bench.now += milliseconds(1);
+  EXPECT_EQ(bench.table.next_deadline(), bench.now);
+  bench.table.expire(bench.now);
+  EXPECT_EQ(bench.said(0, 1),
+            "timeout: [store] nobody set \"b\" within 2 s. Never connected: ranks 2, 3. rank 1 "
+            "(host host1, pid 101) has left. Besides, the connection from 10.0.0.9:1 was refused: "
+            "it is of job \"b\".");
+}
+
+TEST(StoreTable, ABarrierNamesThoseThatAreHereButHaveNotCome) {
+  Bench bench(3);
+  for (int rank : {0, 1, 2}) bench.come(rank);
+  bench.ask(0, 1, Kind::kBarrier, {"init"}, {500});
+  bench.ask(1, 1, Kind::kBarrier, {"init"}, {9000});
+  bench.now += milliseconds(500);
+  bench.table.expire(bench.now);
+  EXPECT_THAT(bench.said(0, 1),
+              AllOf(HasSubstr("timeout: [store] barrier \"init\": 2 of 3 ranks came within 0.5 s."),
+                    HasSubstr("rank 2 (host host2, pid 102) is connected but has not come")));
+  EXPECT_EQ(bench.answer(1, 1), std::nullopt);
+
+  // Rank 0 gave up, so that rank 2 alone does not complete it.
+  bench.ask(2, 1, Kind::kBarrier, {"init"}, {9000});
+  EXPECT_EQ(bench.answer(1, 1), std::nullopt);
+  bench.ask(0, 2, Kind::kBarrier, {"init"}, {9000});
+  EXPECT_EQ(bench.said(0, 2), "ok: ");
+  EXPECT_EQ(bench.said(1, 1), "ok: ");
+  EXPECT_EQ(bench.said(2, 1), "ok: ");
+}
+
+TEST(StoreTable, ARankIsAtABarrierOnce) {
+  Bench bench(2);
+  bench.come(0);
+  bench.ask(0, 1, Kind::kBarrier, {"b"}, {1000});
+  bench.ask(0, 2, Kind::kBarrier, {"b"}, {1000});
+  EXPECT_THAT(bench.said(0, 2), HasSubstr("error: [store] rank 0 (host host0, pid 100) is at"));
+}
+
+TEST(StoreTable, ABarrierEndsWhereARankHasLeft) {
+  Bench bench(3);
+  for (int rank : {0, 1, 2}) bench.come(rank);
+  bench.ask(0, 1, Kind::kBarrier, {"b"}, {1000});
+  bench.table.left(2);
+  EXPECT_THAT(bench.said(0, 1),
+              HasSubstr("lost: [store] barrier \"b\" cannot be complete: rank 2"));
+  bench.ask(1, 1, Kind::kBarrier, {"b"}, {1000});
+  EXPECT_THAT(bench.said(1, 1), HasSubstr("rank 2 (host host2, pid 102) has left"));
+}
+
+TEST(StoreTable, JoinWaitsForTheLastRank) {
+  Bench bench(3);
+  bench.come(0);
+  bench.ask(0, 1, Kind::kJoin, {}, {1000});
+  bench.come(2);
+  bench.ask(2, 1, Kind::kJoin, {}, {10});
+  bench.now += milliseconds(10);
+  bench.table.expire(bench.now);
+  EXPECT_EQ(bench.said(2, 1),
+            "timeout: [store] not all 3 ranks joined the job within 0.01 s. Never connected: rank "
+            "1.");
+  EXPECT_EQ(bench.answer(0, 1), std::nullopt);
+  bench.come(1);
+  EXPECT_EQ(bench.said(0, 1), "ok: ");
+  bench.ask(1, 1, Kind::kJoin, {}, {1000});
+  EXPECT_EQ(bench.said(1, 1), "ok: ");
+}
+
+TEST(StoreTable, ALostRankIsTheFailureThatAllWhoWaitAreTold) {
+  Bench bench(3);
+  for (int rank : {0, 1, 2}) bench.come(rank);
+  bench.ask(0, 1, Kind::kGet, {"k"}, {1000});
+  bench.ask(1, 1, Kind::kBarrier, {"b"}, {1000});
+  bench.ask(2, 1, Kind::kBarrier, {"b"}, {1000});
+  bench.table.lost(1, "is lost: nobody knows why");
+  ASSERT_TRUE(bench.table.failure());
+  EXPECT_EQ(bench.table.failure()->rank, 1);
+  EXPECT_EQ(bench.table.failure()->text, "rank 1 (host host1, pid 101) is lost: nobody knows why.");
+  EXPECT_THAT(bench.said(0, 1), HasSubstr("lost: [store] the job has failed: rank 1 (host"));
+  EXPECT_THAT(bench.said(2, 1), HasSubstr("lost: "));
+  EXPECT_EQ(bench.answer(1, 1), std::nullopt);  // gone
+  bench.table.lost(2, "later");
+  EXPECT_EQ(bench.table.failure()->rank, 1);
+
+  // What is there can still be read; what is not will not come.
+  bench.ask(0, 2, Kind::kSet, {"k", "v"});
+  bench.ask(0, 3, Kind::kGet, {"k"}, {1000});
+  bench.ask(0, 4, Kind::kGet, {"other"}, {1000});
+  EXPECT_EQ(bench.said(0, 3), "ok: v");
+  EXPECT_THAT(bench.said(0, 4), HasSubstr("lost: "));
+}
+
+TEST(StoreTable, SumsAreOfNumbersWithin64Bits) {
+  Bench bench(1);
+  bench.come(0);
+  bench.ask(0, 1, Kind::kAdd, {"n"}, {-5});
+  bench.ask(0, 2, Kind::kAdd, {"n"}, {INT64_MIN});
+  bench.ask(0, 3, Kind::kSet, {"text", "12x"});
+  bench.ask(0, 4, Kind::kAdd, {"text"}, {1});
+  bench.ask(0, 5, Kind::kAdd, {"n"}, {7});
+  EXPECT_EQ(bench.said(0, 1), "ok: -5");
+  EXPECT_THAT(bench.said(0, 2), HasSubstr("error: [store] cannot add"));
+  EXPECT_THAT(bench.said(0, 4), HasSubstr("no number"));
+  EXPECT_EQ(bench.said(0, 5), "ok: 2");
+}
+
+TEST(StoreTable, RequestsOfWrongFormAreAnErrorOfTheirsAlone) {
+  Bench bench(1);
+  bench.come(0);
+  bench.ask(0, 1, Kind::kSet, {"k"});
+  bench.ask(0, 2, Kind::kGet, {"k"});
+  bench.ask(0, 3, Kind::kWelcome, {"k"}, {1});
+  bench.ask(0, 4, Kind::kWait, {}, {1});
+  for (uint64_t id = 1; id <= 4; ++id) {
+    EXPECT_THAT(bench.said(0, id), HasSubstr("error: [store] the server does not understand"));
+  }
+}
+
+TEST(StoreTable, TimeoutsBelowZeroAndBeyondAllTimeAreBounded) {
+  Bench bench(1);
+  bench.now = StoreTable::Time(std::chrono::hours(24));
+  bench.come(0);
+  bench.ask(0, 1, Kind::kGet, {"k"}, {INT64_MIN});
+  bench.ask(0, 2, Kind::kGet, {"k"}, {INT64_MAX});
+  bench.table.expire(bench.now);
+  EXPECT_THAT(bench.said(0, 1), HasSubstr("timeout: "));
+  EXPECT_EQ(bench.answer(0, 2), std::nullopt);
+  EXPECT_GT(*bench.table.next_deadline(), bench.now);
+}
+
+/// Whatever is asked in whatever order: values are those of a map, and each request is answered
+/// once its condition holds, and no sooner.
+RC_GTEST_PROP(StoreTable, AgreesWithAMap, ()) {
+  constexpr int kRanks = 3;
+  Bench bench(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) bench.come(rank);
+  std::map<std::string, std::string> model;
+  std::map<std::pair<int, uint64_t>, std::string> waiting;  // get of a key that is not there
+  uint64_t id = 0;
+  const auto steps = *rc::gen::inRange(0, 60);
+  for (int step = 0; step < steps; ++step) {
+    const int rank = *rc::gen::inRange(0, kRanks);
+    const std::string key(1, static_cast<char>('a' + *rc::gen::inRange(0, 4)));
+    ++id;
+    switch (*rc::gen::inRange(0, 5)) {
+      case 0: {
+        const std::string value = std::to_string(*rc::gen::inRange(-3, 4));
+        bench.ask(rank, id, Kind::kSet, {key, value});
+        model[key] = value;
+        break;
+      }
+      case 1: {
+        const int amount = *rc::gen::inRange(-3, 4);
+        bench.ask(rank, id, Kind::kAdd, {key}, {amount});
+        model[key] = std::to_string((model.contains(key) ? std::stoi(model[key]) : 0) + amount);
+        RC_ASSERT(bench.said(rank, id) == "ok: " + model[key]);
+        break;
+      }
+      case 2: {
+        const std::string expected = *rc::gen::element<std::string>("", "1", "2");
+        bench.ask(rank, id, Kind::kCompareSet, {key, expected, "3"});
+        if ((model.contains(key) ? model[key] : "") == expected) model[key] = "3";
+        RC_ASSERT(bench.said(rank, id) == "ok: " + (model.contains(key) ? model[key] : ""));
+        break;
+      }
+      case 3:
+        bench.ask(rank, id, Kind::kErase, {key});
+        RC_ASSERT(bench.said(rank, id) == (model.erase(key) == 1 ? "ok: 1" : "ok: 0"));
+        break;
+      default:
+        bench.ask(rank, id, Kind::kGet, {key}, {1000});
+        waiting[{rank, id}] = key;
+        break;
+    }
+    for (auto it = waiting.begin(); it != waiting.end();) {
+      const auto& [request, wanted] = *it;
+      const bool there = model.contains(wanted);
+      const auto answer = bench.answer(request.first, request.second);
+      RC_ASSERT(answer.has_value() == there);
+      if (there) RC_ASSERT(*answer == "ok: " + model[wanted]);
+      it = there ? waiting.erase(it) : std::next(it);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::dist
