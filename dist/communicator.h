@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dist/collectives/operation.h"
-#include "dist/flight_recorder.h"
+#include "dist/flight/flight_recorder.h"
 #include "dist/rendezvous/job_control.h"
 #include "dist/transport/transport.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "dist/flight_analysis.h"
+#include "dist/flight/flight_analysis.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
 

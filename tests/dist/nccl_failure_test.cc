@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
-#include "dist/flight_log.h"
+#include "dist/flight/flight_log.h"
 #include "dist/nccl_group.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_job.h"

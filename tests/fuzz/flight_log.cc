@@ -1,4 +1,4 @@
-#include "dist/flight_log.h"
+#include "dist/flight/flight_log.h"
 
 #include <string>
 

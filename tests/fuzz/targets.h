@@ -48,7 +48,7 @@ Outcome fuzz_checkpoint_manifest(Input input);
 Outcome fuzz_allocator_options(Input input);
 /// core/memory/allocation_trace.h: a trace written out reads back the same.
 Outcome fuzz_allocation_trace(Input input);
-/// dist/flight_log.h: a log written out reads back to the same, and can be explained.
+/// dist/flight/flight_log.h: a log written out reads back to the same, and can be explained.
 Outcome fuzz_flight_log(Input input);
 
 /// All of them. A target's name is its function's without "fuzz_".

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "tests/dist/flight_job.h"
+#include "tests/dist/flight/flight_job.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "dist/flight_analysis.h"
-#include "dist/flight_log.h"
-#include "tests/dist/flight_job.h"
+#include "dist/flight/flight_analysis.h"
+#include "dist/flight/flight_log.h"
+#include "tests/dist/flight/flight_job.h"
 
 namespace lockstep::dist {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/flight_log.h"
+#include "dist/flight/flight_log.h"
 
 namespace lockstep::dist {
 

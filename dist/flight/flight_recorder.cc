@@ -1,4 +1,4 @@
-#include "dist/flight_recorder.h"
+#include "dist/flight/flight_recorder.h"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 #include "core/base/check.h"
 #include "core/base/spin_lock.h"
 #include "core/base/whole_file.h"
-#include "dist/flight_log.h"
+#include "dist/flight/flight_log.h"
 
 namespace lockstep::dist {
 namespace {

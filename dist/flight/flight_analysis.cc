@@ -1,4 +1,4 @@
-#include "dist/flight_analysis.h"
+#include "dist/flight/flight_analysis.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dist/flight_recorder.h"
+#include "dist/flight/flight_recorder.h"
 
 namespace lockstep::dist {
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/flight_analysis.h"
-#include "dist/flight_log.h"
+#include "dist/flight/flight_analysis.h"
+#include "dist/flight/flight_log.h"
 #include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::dist {

@@ -1,4 +1,4 @@
-#include "dist/flight_recorder.h"
+#include "dist/flight/flight_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "dist/flight_log.h"
+#include "dist/flight/flight_log.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
 

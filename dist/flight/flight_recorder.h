@@ -77,8 +77,8 @@ class FlightRecorder {
   /// Operations recorded so far, remembered or not.
   uint64_t recorded() const;
 
-  /// Writes all that is remembered to `folder`/flight.rank<R>.json (dist/flight_log.h), whole or
-  /// not at all, over what was there. Makes the folder. Throws DataError.
+  /// Writes all that is remembered to `folder`/flight.rank<R>.json (dist/flight/flight_log.h),
+  /// whole or not at all, over what was there. Makes the folder. Throws DataError.
   void write(const std::filesystem::path& folder, const std::string& reason) const;
 
  private:
