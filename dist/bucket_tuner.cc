@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/ops/factory/factory.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 
 namespace lockstep::dist {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::dist {
 

@@ -7,7 +7,7 @@
 #include "autograd/meta.h"
 #include "core/base/check.h"
 #include "core/base/hash_words.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 
 namespace lockstep::dist {
 

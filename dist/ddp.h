@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/attendance.h"
+#include "dist/group/attendance.h"
 #include "dist/reducer.h"
 
 namespace lockstep::dist {
@@ -103,8 +103,8 @@ class Ddp {
   /// others with zeros, until all ranks have called it. Parameters and buffers are those of a rank
   /// that had samples in the last step then, on all ranks; its number is the result, so that others
   /// of its values can be shared (an optimizer's state is not: broadcast_values in
-  /// dist/agreement.h). Gradients are absent, and training may go on. Throws as `zero_grad`, and
-  /// what communication failed with.
+  /// dist/group/agreement.h). Gradients are absent, and training may go on. Throws as `zero_grad`,
+  /// and what communication failed with.
   int join();
 
   /// After a backward that was synchronised: one for each parameter, in their order. Throws

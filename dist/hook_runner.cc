@@ -8,9 +8,9 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "dist/failure.h"
+#include "dist/group/failure.h"
+#include "dist/group/work_state.h"
 #include "dist/rendezvous/rank_list.h"
-#include "dist/work_state.h"
 
 namespace lockstep::dist {
 

@@ -13,7 +13,7 @@
 #include "core/tensor/event.h"
 #include "core/tensor/stream.h"
 #include "dist/communication_hook.h"
-#include "dist/work.h"
+#include "dist/group/work.h"
 
 namespace lockstep::dist {
 

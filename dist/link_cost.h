@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::dist {
 

@@ -15,6 +15,8 @@
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
+#include "dist/group/transport_group.h"
+#include "dist/group/work_state.h"
 #include "dist/nccl_calls.h"
 #include "dist/nccl_job.h"
 #include "dist/nccl_messages.h"
@@ -23,8 +25,6 @@
 #include "dist/nccl_watch.h"
 #include "dist/nccl_widened.h"
 #include "dist/rendezvous/rank_list.h"
-#include "dist/transport_group.h"
-#include "dist/work_state.h"
 
 namespace lockstep::dist {
 namespace {

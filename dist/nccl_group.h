@@ -4,12 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "dist/communicator.h"
+#include "dist/group/communicator.h"
+#include "dist/group/process_group.h"
 #include "dist/nccl_buffer.h"
 #include "dist/nccl_config.h"
 #include "dist/nccl_device.h"
 #include "dist/nccl_library.h"
-#include "dist/process_group.h"
 
 namespace lockstep::dist {
 
@@ -28,7 +28,7 @@ struct NcclOptions {
 };
 
 /// A group whose ranks have a GPU each, for tensors of that GPU through NCCL, and for tensors of
-/// the cpu through the job's own transport (dist/transport_group.h).
+/// the cpu through the job's own transport (dist/group/transport_group.h).
 ///
 /// What ProcessGroup promises holds, with these differences on the device:
 /// - **Sums are in NCCL's order**, not that of ranks: the same on all ranks and in every run on one

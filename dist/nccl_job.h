@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "dist/communicator.h"
+#include "dist/group/communicator.h"
 #include "dist/nccl_group.h"
 #include "dist/nccl_watch.h"
 

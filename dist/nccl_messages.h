@@ -12,10 +12,10 @@
 
 #include "core/tensor/event.h"
 #include "dist/collectives/operation.h"
+#include "dist/group/process_group.h"
 #include "dist/nccl_communicator.h"
 #include "dist/nccl_device.h"
 #include "dist/nccl_watch.h"
-#include "dist/process_group.h"
 
 namespace lockstep::dist {
 

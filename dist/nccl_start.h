@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "dist/group/process_group.h"
 #include "dist/nccl_communicator.h"
 #include "dist/nccl_device.h"
-#include "dist/process_group.h"
 
 namespace lockstep::dist {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/failure.h"
+#include "dist/group/failure.h"
 
 namespace lockstep::dist {
 namespace {

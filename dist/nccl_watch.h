@@ -12,8 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/base/service_thread.h"
-#include "dist/communicator.h"
-#include "dist/work_state.h"
+#include "dist/group/communicator.h"
+#include "dist/group/work_state.h"
 
 namespace lockstep::dist {
 

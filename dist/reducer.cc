@@ -11,7 +11,7 @@
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 #include "dist/hook_runner.h"
 
 namespace lockstep::dist {

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "autograd/hooks.h"
-#include "dist/attendance.h"
 #include "dist/bucket_plan.h"
 #include "dist/bucket_tuner.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/communication_hook.h"
 #include "dist/gradient_arena.h"
+#include "dist/group/attendance.h"
+#include "dist/group/process_group.h"
 #include "dist/overlap.h"
-#include "dist/process_group.h"
 #include "dist/step_times.h"
 
 namespace lockstep::dist {

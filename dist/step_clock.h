@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "core/tensor/event.h"
-#include "dist/work.h"
+#include "dist/group/work.h"
 
 namespace lockstep::dist {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "dist/group/work.h"
 #include "dist/overlap.h"
 #include "dist/step_clock.h"
-#include "dist/work.h"
 
 namespace lockstep::dist {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/tensor/tensor.h"
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::dist {
 

@@ -14,11 +14,11 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/device/device_runtime.h"
-#include "dist/agreement.h"
-#include "dist/mpi_group.h"
+#include "dist/group/agreement.h"
+#include "dist/group/mpi_group.h"
+#include "dist/group/transport_group.h"
 #include "dist/nccl_group.h"
 #include "dist/rendezvous/core_budget.h"
-#include "dist/transport_group.h"
 #include "launcher/cuda_libraries.h"
 
 namespace lockstep::launcher {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "dist/communicator.h"
-#include "dist/process_group.h"
+#include "dist/group/communicator.h"
+#include "dist/group/process_group.h"
 #include "dist/rendezvous/rank_environment.h"
 
 namespace lockstep::config {

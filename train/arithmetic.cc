@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 #include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::train {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/device/arithmetic_facts.h"
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::train {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "dist/work.h"
+#include "dist/group/work.h"
 #include "train/optimizer.h"
 
 namespace lockstep::train {

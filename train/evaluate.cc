@@ -8,7 +8,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/reduce/reduce.h"
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::train {
 

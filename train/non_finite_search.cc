@@ -10,7 +10,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/copy.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 
 namespace lockstep::train {
 

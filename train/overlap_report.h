@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "dist/group/process_group.h"
 #include "dist/overlap.h"
-#include "dist/process_group.h"
 #include "dist/reducer.h"
 #include "train/overlap_chart.h"
 #include "train/step_overlap.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 #include "nn/module.h"
 #include "nn/statistics_log.h"
 

@@ -9,7 +9,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factory.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 
 namespace lockstep::train {
 namespace {

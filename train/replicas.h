@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 #include "train/overlap_report.h"
 #include "train/trainer.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/agreement.h"
+#include "dist/group/agreement.h"
 
 namespace lockstep::train {
 

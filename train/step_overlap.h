@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 #include "dist/step_times.h"
 
 namespace lockstep::train {

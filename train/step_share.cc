@@ -5,7 +5,7 @@
 #include "configs/train.pb.h"
 #include "core/base/check.h"
 #include "dist/collectives/leaf_tree.h"
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::train {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 #include "nn/module.h"
 
 namespace lockstep::train {

@@ -17,7 +17,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 #include "nn/statistics_log.h"
 #include "train/arithmetic.h"
 #include "train/build.h"

@@ -1,6 +1,6 @@
 // Groups whose tensors are on a GPU, but whose ranks talk through the memory of the cpu.
 
-#include "dist/transport_group.h"
+#include "dist/group/transport_group.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_staging.h"
-#include "tests/dist/group_conformance.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/group_conformance.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {

@@ -16,8 +16,8 @@
 #include "core/device/device_runtime.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
+#include "dist/group/thread_group.h"
 #include "dist/nccl_group.h"
-#include "dist/thread_group.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {

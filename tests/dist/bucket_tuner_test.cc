@@ -17,7 +17,7 @@
 #include "core/tensor/stream.h"
 #include "dist/ddp.h"
 #include "dist/reducer.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {

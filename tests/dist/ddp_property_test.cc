@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dist/ddp.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 #include "tests/dist/small_model.h"
 
 namespace lockstep::dist {

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "dist/ddp.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 #include "tests/dist/small_model.h"
 
 namespace lockstep::dist {

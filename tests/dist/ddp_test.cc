@@ -10,7 +10,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 #include "tests/dist/recomputed_product.h"
 #include "tests/dist/small_model.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/tensor/stream.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "dist/group/thread_group.h"
 #include "dist/nccl_group.h"
-#include "dist/thread_group.h"
 #include "tests/dist/fake_nccl.h"
 
 namespace lockstep::dist {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/tensor/stream.h"
-#include "dist/work_state.h"
+#include "dist/group/work_state.h"
 
 namespace lockstep::dist {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "dist/process_group.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::dist {
 

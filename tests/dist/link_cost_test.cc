@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {

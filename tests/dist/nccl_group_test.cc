@@ -26,7 +26,7 @@
 #include "tests/core/expect_error.h"
 #include "tests/dist/fake_nccl_job.h"
 #include "tests/dist/fake_nccl_staging.h"
-#include "tests/dist/group_conformance.h"
+#include "tests/dist/group/group_conformance.h"
 
 namespace lockstep::dist {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/matmul/matmul.h"
 #include "tests/core/expect_error.h"
+#include "tests/dist/group/on_ranks.h"
 #include "tests/dist/known_gradients.h"
-#include "tests/dist/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {

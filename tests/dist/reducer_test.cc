@@ -21,7 +21,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#include "dist/communicator.h"
 #include "dist/ddp.h"
-#include "dist/thread_control.h"
+#include "dist/group/communicator.h"
+#include "dist/group/thread_control.h"
+#include "dist/group/transport_group.h"
 #include "dist/transport/thread_transport.h"
-#include "dist/transport_group.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 #include "tests/dist/recomputed_product.h"
 #include "tests/dist/small_model.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/ops/factory/factory.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {

@@ -17,7 +17,7 @@
 #include "core/ops/view/shape.h"
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep::dist {

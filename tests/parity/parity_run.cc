@@ -19,7 +19,7 @@
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
-#include "dist/thread_group.h"
+#include "dist/group/thread_group.h"
 #include "nn/language_model.h"
 #include "train/language_task.h"
 #include "train/safetensors.h"

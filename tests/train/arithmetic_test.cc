@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/expect_error.h"
-#include "tests/dist/on_ranks.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::train {
 namespace {

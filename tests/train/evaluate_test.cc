@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/tensor/stream.h"
-#include "dist/thread_group.h"
+#include "dist/group/thread_group.h"
 #include "tests/train/table_file.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"

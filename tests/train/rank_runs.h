@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/tensor/stream.h"
-#include "dist/thread_group.h"
+#include "dist/group/thread_group.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/step_share.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tests/dist/collectives/link_network.h"
+#include "tests/dist/group/random_operation.h"
 #include "tests/dist/random_network.h"
-#include "tests/dist/random_operation.h"
 
 namespace lockstep::dist {
 namespace {

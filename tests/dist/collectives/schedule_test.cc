@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dist/collectives/leaf_tree.h"
-#include "tests/dist/random_operation.h"
+#include "tests/dist/group/random_operation.h"
 
 namespace lockstep::dist {
 namespace {

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "dist/group/thread_control.h"
 #include "dist/rendezvous/store_control.h"
-#include "dist/thread_control.h"
 #include "tests/dist/rendezvous/store_job.h"
 
 namespace lockstep::dist {

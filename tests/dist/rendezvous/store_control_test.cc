@@ -15,7 +15,7 @@
 
 #include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/rank_processes.h"
+#include "tests/dist/group/rank_processes.h"
 #include "tests/dist/rendezvous/store_job.h"
 
 namespace lockstep::dist {

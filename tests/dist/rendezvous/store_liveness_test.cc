@@ -20,7 +20,7 @@
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store_control.h"
 #include "tests/core/base/child_process.h"
-#include "tests/dist/rank_processes.h"
+#include "tests/dist/group/rank_processes.h"
 #include "tests/dist/rendezvous/store_job.h"
 
 namespace lockstep::dist {

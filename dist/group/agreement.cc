@@ -1,0 +1,105 @@
+#include "dist/group/agreement.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <sstream>
+
+#include "autograd/grad_mode.h"
+#include "core/base/check.h"
+#include "core/ops/factory/factory.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+struct Difference {
+  std::string first;
+  std::string second;
+};
+
+/// The first lines that are not equal.
+Difference first_difference(const std::string& first, const std::string& second) {
+  std::istringstream a(first);
+  std::istringstream b(second);
+  for (;;) {
+    Difference lines{"nothing more", "nothing more"};
+    const bool more_a = static_cast<bool>(std::getline(a, lines.first));
+    const bool more_b = static_cast<bool>(std::getline(b, lines.second));
+    if (!more_a) lines.first = "nothing more";
+    if (!more_b) lines.second = "nothing more";
+    if (lines.first != lines.second || (!more_a && !more_b)) return lines;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text,
+                                          const CollectiveOptions& options) {
+  const auto size = static_cast<size_t>(group.size());
+  const Tensor length = empty({1}, {DType::kI64, kCPU}).fill_(static_cast<int64_t>(text.size()));
+  const Tensor lengths = empty({group.size()}, {DType::kI64, kCPU});
+  group.all_gather(lengths, length, options).wait();
+  const auto* counts = lengths.data<int64_t>();
+  const int64_t longest = *std::max_element(counts, counts + size);
+  const Tensor own = empty({longest}, {DType::kU8, kCPU}).zero_();
+  if (!text.empty()) std::memcpy(own.data(), text.data(), text.size());
+  const Tensor all = empty({group.size() * longest}, {DType::kU8, kCPU});
+  group.all_gather(all, own, options).wait();
+  std::vector<std::string> texts;
+  for (size_t rank = 0; rank < size; ++rank) {
+    texts.emplace_back(static_cast<const char*>(all.data()) + static_cast<int64_t>(rank) * longest,
+                       static_cast<size_t>(counts[rank]));
+  }
+  return texts;
+}
+
+void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
+                  const CollectiveOptions& options) {
+  const std::vector<std::string> texts = all_gather_texts(group, text, options);
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const Difference lines = first_difference(texts[0], texts[rank]);
+    finish_together(group);
+    throw MismatchError(fmt::format(
+        "[{}] rank {} has another {} than rank 0: expected \"{}\", got \"{}\". Start all ranks "
+        "alike.",
+        op, rank, what, lines.first, lines.second));
+  }
+}
+
+CollectiveOptions at_start(const ProcessGroup& group) {
+  constexpr std::chrono::milliseconds kStartMayTake = std::chrono::minutes(10);
+  return {.timeout = std::max(group.timeout(), kStartMayTake)};
+}
+
+void take_largest(ProcessGroup& group, std::span<double> values) {
+  const Tensor all = empty({static_cast<int64_t>(values.size())}, {DType::kF64, kCPU});
+  std::ranges::copy(values, all.data<double>());
+  group.all_reduce(all, {ReduceOp::kMax}).wait();
+  std::copy_n(all.data<double>(), values.size(), values.begin());
+}
+
+void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root) {
+  const NoGradGuard no_grad;
+  std::vector<Tensor> dense;
+  std::vector<Device> devices;
+  for (const Tensor& tensor : tensors) {
+    dense.push_back(tensor.detach().contiguous());
+    const bool known = std::ranges::find(devices, tensor.device()) != devices.end();
+    if (!known) devices.push_back(tensor.device());
+  }
+  for (const Device& device : devices) {
+    std::vector<Tensor> here;
+    std::ranges::copy_if(dense, std::back_inserter(here),
+                         [&](const Tensor& tensor) { return tensor.device() == device; });
+    group.broadcast(here, root).wait();
+  }
+  if (group.rank() == root) return;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].is_contiguous()) tensors[i].detach().copy_(dense[i]);
+  }
+}
+
+}  // namespace lockstep::dist

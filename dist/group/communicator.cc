@@ -1,0 +1,537 @@
+#include "dist/group/communicator.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/base/blocked_signals.h"
+#include "core/base/check.h"
+#include "dist/collectives/short_slices.h"
+#include "dist/group/failure.h"
+#include "dist/group/operation_run.h"
+#include "dist/group/work_state.h"
+
+namespace lockstep::dist {
+namespace {
+
+using Clock = OperationRun::Clock;
+using std::chrono::milliseconds;
+
+/// Where ranks compute on all cores, this thread must not wait for the end of others' slices.
+constexpr std::chrono::microseconds kSlice{200};
+constexpr Clock::duration kLongestSleep = std::chrono::seconds(1);
+/// Until those that an operation waits for are first asked what they are doing, and at most between
+/// later questions.
+constexpr Clock::duration kFirstQuestion = milliseconds(200);
+constexpr Clock::duration kBetweenQuestions = std::chrono::seconds(5);
+/// Until a delay is told, and at least between two that are.
+constexpr Clock::duration kFirstNotice = std::chrono::seconds(1);
+constexpr Clock::duration kBetweenNotices = std::chrono::seconds(10);
+/// Operations that may take much longer than others are expected to: this part of their time is no
+/// delay, as long as the others answer.
+constexpr int kNoticeShare = 600;
+/// How long a broken connection waits for the reason that the other rank may still be telling.
+constexpr Clock::duration kReasonComes = milliseconds(500);
+
+struct Submission {
+  std::shared_ptr<const GroupMembers> group;
+  std::vector<NumberedOperation> operations;
+  std::vector<uint64_t> records;
+  TimeLimits limits;
+  std::shared_ptr<WorkState> work;
+};
+struct Note {
+  int from;  ///< rank of the job
+  std::string text;
+};
+
+}  // namespace
+
+struct Communicator::State {
+  explicit State(Options wanted) : options(std::move(wanted)) {}
+
+  // Used by any thread.
+  const Options options;
+  std::optional<FlightRecorder> recorder;  ///< from when the rank is connected, as `control`
+  std::shared_ptr<void> base;
+  std::unique_ptr<JobControl> control;
+  std::atomic<uint32_t> next_group_index{1};
+  std::atomic<uint64_t> bytes_sent{0};
+  std::promise<void> connected;
+  std::thread thread;
+  std::mutex lock;  ///< of what follows
+  std::vector<Submission> submitted;
+  std::vector<Note> notes;
+  std::optional<Failure> told;  ///< by the job's control
+  std::exception_ptr failure;
+  bool stopping = false;
+  std::atomic<bool> news{false};  ///< in any of these
+  std::unique_ptr<Transport> transport;
+
+  // Of the communication thread alone.
+  std::vector<std::unique_ptr<OperationRun>> runs;  ///< in the order begun
+  std::vector<std::unique_ptr<OperationRun>> spare;
+  std::optional<std::pair<std::string, Clock::time_point>> lost;  ///< a peer, and until when
+  Clock::time_point next_notice = Clock::time_point::min();       ///< of any operation
+
+  /// Wakes the communication thread, if it is still there. Call with the lock held.
+  void tell() {
+    news.store(true, std::memory_order_release);
+    if (transport != nullptr) transport->wake();
+  }
+
+  void main(const std::function<Wire()>& connect);
+  void loop();
+  bool is_over();
+  bool step();
+  void take_news();
+  void take_failure();
+  void admit(Submission submission);
+  void start_those_that_may();
+  bool may_start(size_t index) const;
+  bool advance_all();
+  void end(size_t index, std::exception_ptr error);
+  void look_after(Clock::time_point now);
+  void ask(OperationRun& run, Clock::time_point now);
+  void notice(OperationRun& run, Clock::time_point now);
+  void answer(int from, const Question& question);
+  void disagree(int from, const Signature& theirs, const Signature& mine, const std::string& group);
+  void note_answer(int from, const Answer& answer);
+  Clock::time_point next_look() const;
+  void fail_here(const DistError& error);
+  void fail_all(std::exception_ptr error);
+};
+
+Communicator::Communicator(std::function<Wire()> connect, Options options)
+    : state_(std::make_shared<State>(std::move(options))) {
+  State& state = *state_;
+  std::future<void> connected = state.connected.get_future();
+  {
+    const BlockedSignals signals;
+    state.thread =
+        std::thread([own = state_, connect = std::move(connect)] { own->main(connect); });
+  }
+  const std::optional<milliseconds> limit = state.options.start_limit;
+  if (limit && connected.wait_for(*limit) != std::future_status::ready) {
+    {
+      const std::lock_guard guard(state.lock);
+      state.stopping = true;
+    }
+    state.thread.detach();  // whoever it waits in cannot be called back
+    throw TimeoutError(fmt::format(
+        "[dist] this rank is not connected with the others after {} s: expected all ranks to come. "
+        "One may not have been started, or have ended early: see what they say.",
+        std::chrono::duration<double>(*limit).count()));
+  }
+  try {
+    connected.get();
+  } catch (...) {
+    state.thread.join();
+    throw;
+  }
+  state.control->listen({
+      .on_message =
+          [&state](int from, std::string text) {
+            const std::lock_guard guard(state.lock);
+            state.notes.push_back({from, std::move(text)});
+            state.tell();
+          },
+      .on_failure =
+          [&state](const Failure& failure) {
+            const std::lock_guard guard(state.lock);
+            if (!state.told) state.told = failure;
+            state.tell();
+          },
+  });
+}
+
+Communicator::~Communicator() {
+  {
+    const std::lock_guard guard(state_->lock);
+    state_->stopping = true;
+    state_->tell();
+  }
+  state_->thread.join();
+}
+
+int Communicator::rank() const { return state_->control->rank(); }
+int Communicator::size() const { return state_->control->size(); }
+FlightRecorder& Communicator::recorder() const { return *state_->recorder; }
+uint64_t Communicator::bytes_sent() const noexcept { return state_->bytes_sent; }
+
+uint32_t Communicator::next_group_index() const noexcept { return state_->next_group_index; }
+void Communicator::set_next_group_index(uint32_t index) noexcept {
+  state_->next_group_index = index;
+}
+
+std::vector<uint64_t> Communicator::note(const GroupMembers& group,
+                                         const std::vector<NumberedOperation>& operations) {
+  std::vector<uint64_t> records;
+  records.reserve(operations.size());
+  for (const NumberedOperation& each : operations) {
+    records.push_back(state_->recorder->queued(
+        signature_of(each.operation, group.id, each.sequence), group.name,
+        static_cast<uint32_t>(operations.size()), each.operation.user_tag));
+  }
+  return records;
+}
+
+void Communicator::begin(std::shared_ptr<const GroupMembers> group,
+                         std::vector<NumberedOperation> operations, std::vector<uint64_t> records,
+                         const TimeLimits& limits, std::shared_ptr<WorkState> work) {
+  const std::lock_guard guard(state_->lock);
+  if (state_->failure) std::rethrow_exception(state_->failure);
+  LS_CHECK(!state_->stopping, DistError, "[{}] the group has been destroyed.", group->name);
+  state_->submitted.push_back(
+      {std::move(group), std::move(operations), std::move(records), limits, std::move(work)});
+  state_->tell();
+}
+
+void Communicator::abort(const std::string& reason) noexcept {
+  state_->control->fail(reason);
+  try {
+    // The others' answer would come too late where this rank is about to end.
+    Failure own{rank(), reason};
+    const std::lock_guard guard(state_->lock);
+    if (!state_->told) state_->told = std::move(own);
+    state_->tell();
+  } catch (const std::exception&) {
+    // No memory: it is told by the control.
+  }
+}
+
+std::exception_ptr Communicator::failure() const {
+  const std::lock_guard guard(state_->lock);
+  return state_->failure;
+}
+
+// --- the communication thread ----------------------------------------------------------------
+
+void Communicator::State::main(const std::function<Wire()>& connect) {
+  try {
+    Wire wire = connect();
+    transport = std::move(wire.transport);
+    control = std::move(wire.control);
+    base = std::move(wire.base);
+    recorder.emplace(control->rank(), control->size());
+  } catch (...) {
+    connected.set_exception(std::current_exception());
+    return;
+  }
+  connected.set_value();
+  try {
+    loop();
+  } catch (const std::exception& error) {
+    fail_here(
+        BackendError(fmt::format("[dist] the communication thread failed: {}", error.what())));
+  }
+  runs.clear();
+  spare.clear();
+  control->leave();
+  control->listen({});
+  const std::lock_guard guard(lock);
+  transport.reset();
+}
+
+void Communicator::State::loop() {
+  (void)ask_for_short_slices(kSlice);
+  for (;;) {
+    while (step()) {
+    }
+    if (is_over()) {
+      // The end of a job that has failed must not wait for the other ranks.
+      take_failure();
+      return;
+    }
+    // A transport knows best how long polling pays.
+    const auto left =
+        std::chrono::duration_cast<std::chrono::microseconds>(next_look() - Clock::now());
+    if (left.count() > 0) transport->sleep(left);
+  }
+}
+
+bool Communicator::State::is_over() {
+  const std::lock_guard guard(lock);
+  return stopping && runs.empty() && submitted.empty();
+}
+
+/// Does what can be done now; whether anything was.
+bool Communicator::State::step() {
+  const bool had_news = news.exchange(false, std::memory_order_acq_rel);
+  if (had_news) take_news();
+  bool moved = transport->progress();
+  moved |= advance_all();
+  // What has arrived is finished first: the rank that failed may have had its part in it.
+  if (!moved) take_failure();
+  look_after(Clock::now());
+  return moved || had_news;
+}
+
+void Communicator::State::take_news() {
+  std::vector<Submission> new_work;
+  std::vector<Note> new_notes;
+  {
+    const std::lock_guard guard(lock);
+    new_work.swap(submitted);
+    new_notes.swap(notes);
+  }
+  for (Submission& submission : new_work) admit(std::move(submission));
+  for (const Note& note : new_notes) {
+    if (const auto question = decode_question(note.text)) {
+      answer(note.from, *question);
+    } else if (const auto told_where = decode_answer(note.text)) {
+      note_answer(note.from, *told_where);
+    }
+  }
+}
+
+void Communicator::State::take_failure() {
+  std::optional<Failure> bad;
+  {
+    const std::lock_guard guard(lock);
+    if (!failure) bad = told;
+  }
+  if (bad) fail_all(exception_of(*bad, control->rank()));
+}
+
+void Communicator::State::admit(Submission submission) {
+  std::exception_ptr known;
+  {
+    const std::lock_guard guard(lock);
+    known = failure;
+  }
+  if (known) return submission.work->finish(known);
+  const auto batch = std::make_shared<Batch>(Batch{submission.work, submission.operations.size()});
+  const Clock::time_point now = Clock::now();
+  for (size_t i = 0; i < submission.operations.size(); ++i) {
+    std::unique_ptr<OperationRun> run;
+    if (spare.empty()) {
+      run = std::make_unique<OperationRun>(*transport);
+    } else {
+      run = std::move(spare.back());
+      spare.pop_back();
+    }
+    run->group = submission.group;
+    run->signature = signature_of(*submission.group, submission.operations[i]);
+    run->operation = std::move(submission.operations[i].operation);
+    run->record = submission.records[i];
+    run->batch = batch;
+    run->limits = submission.limits;
+    run->begun = now;
+    run->next_question = now + kFirstQuestion;
+    run->between_questions = kFirstQuestion;
+    run->next_notice = now + kFirstNotice;
+    run->is_noticed = false;
+    run->started = false;
+    run->answers.clear();
+    run->asked.clear();
+    runs.push_back(std::move(run));
+  }
+  start_those_that_may();
+}
+
+bool Communicator::State::may_start(size_t index) const {
+  for (size_t i = 0; i < index; ++i) {
+    if (must_follow(*runs[index], *runs[i])) return false;
+  }
+  return true;
+}
+
+void Communicator::State::start_those_that_may() {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    OperationRun& run = *runs[i];
+    if (run.started || !may_start(i)) continue;
+    const GroupMembers& group = *run.group;
+    Cut cut;
+    cut.segment_bytes = transport->segment_bytes();
+    cut.window = transport->window();
+    run.schedule = plan(run.operation, group.rank, static_cast<int>(group.ranks.size()), cut);
+    run.run.start(run.schedule, {.input = run.operation.input,
+                                 .output = run.operation.output,
+                                 .ranks = group.ranks,
+                                 .tag = first_tag(group, run.operation, run.signature)});
+    run.started = true;
+    recorder->started(run.record);
+  }
+}
+
+bool Communicator::State::advance_all() {
+  bool moved = false;
+  for (size_t i = 0; i < runs.size();) {
+    OperationRun& run = *runs[i];
+    if (run.started && run.run.state() == ScheduleRun::State::kRunning) moved |= run.run.advance();
+    if (run.run.state() == ScheduleRun::State::kDone) {
+      end(i, nullptr);
+      moved = true;
+      continue;
+    }
+    if (run.run.state() == ScheduleRun::State::kFailed && !lost) {
+      const ScheduleRun::Fault& fault = run.run.fault();
+      const std::string text = fmt::format("[{}] {}: {}", name(run.operation.kind),
+                                           to_string(run.signature, *run.group), fault.text);
+      if (fault.is_mismatch) {
+        fail_here(MismatchError(text));
+        return true;
+      }
+      // The rank that ended may have said why, by the other way.
+      lost = {text, Clock::now() + kReasonComes};
+    }
+    ++i;
+  }
+  return moved;
+}
+
+void Communicator::State::end(size_t index, std::exception_ptr error) {
+  std::unique_ptr<OperationRun> run = std::move(runs[index]);
+  runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(index));
+  run->run.cancel();
+  recorder->ended(run->record, error != nullptr);
+  if (!error) bytes_sent += dist::bytes_sent(run->schedule);
+  if (run->is_noticed && !error) options.on_delay(describe_end(*run, Clock::now()));
+  if (--run->batch->remaining == 0 || error) {
+    if (run->batch->work) std::exchange(run->batch->work, nullptr)->finish(error);
+  }
+  run->batch.reset();
+  run->group.reset();
+  spare.push_back(std::move(run));
+  if (!error) start_those_that_may();
+}
+
+/// Time-outs and questions.
+void Communicator::State::look_after(Clock::time_point now) {
+  if (lost && now >= lost->second) {
+    const std::string text = std::move(lost->first);
+    lost.reset();
+    return fail_here(PeerLostError(text));
+  }
+  for (const auto& run : runs) {
+    if (now < run->next_look()) continue;
+    if (run->started) recorder->awaits(run->record, run->awaited());
+    const bool is_late = now >= run->deadline();
+    if (is_late || now >= run->silence_ends()) {
+      const milliseconds limit = is_late ? run->limits.whole : run->limits.silence;
+      return fail_here(TimeoutError(
+          fmt::format("[{}] {} did not {} within {} s{}. Its time is set with the group's timeout.",
+                      name(run->operation.kind), to_string(run->signature, *run->group),
+                      is_late ? "end" : "get an answer",
+                      std::chrono::duration<double>(limit).count(), describe_wait(*run))));
+    }
+    if (now >= run->next_notice) notice(*run, now);
+    if (now >= run->next_question) ask(*run, now);
+  }
+}
+
+/// Tells that an operation takes long, unless another rank does.
+void Communicator::State::notice(OperationRun& run, Clock::time_point now) {
+  run.next_notice = std::max(now + kFirstNotice, next_notice);
+  const bool is_long = now - run.begun >= run.limits.whole / kNoticeShare;
+  if (!options.on_delay || !run.started || now < next_notice) return;
+  if ((!is_long && !awaits_silent(run, now)) || !tells_delay(run, now)) return;
+  next_notice = now + kBetweenNotices;
+  run.is_noticed = true;
+  options.on_delay(describe_delay(run, now));
+}
+
+void Communicator::State::ask(OperationRun& run, Clock::time_point now) {
+  run.next_question = now + run.between_questions;
+  run.between_questions = std::min(2 * run.between_questions, kBetweenQuestions);
+  if (!run.started) return;
+  const uint64_t awaited = run.awaited();
+  const std::string text = encode(Question{run.signature});
+  for (size_t rank = 0; rank < run.group->ranks.size() && rank < 64; ++rank) {
+    if ((awaited >> rank & 1) == 0) {
+      run.asked.erase(static_cast<int>(rank));
+      continue;
+    }
+    control->post(run.group->ranks[rank], text);
+    run.asked.try_emplace(static_cast<int>(rank), now);
+  }
+}
+
+void Communicator::State::answer(int from, const Question& question) {
+  const Signature& theirs = question.signature;
+  Answer answer{.group = theirs.group, .sequence = theirs.sequence};
+  for (const auto& run : runs) {
+    const Signature& mine = run->signature;
+    if (mine.group != theirs.group || mine.sequence != theirs.sequence) continue;
+    if (mine != theirs) return disagree(from, theirs, mine, run->group->name);
+    answer.where = Answer::Where::kThere;
+    if (run->started) answer.awaited = run->awaited();
+  }
+  if (const auto newest = recorder->newest(theirs.group)) answer.called = *newest + 1;
+  // Ended already, or not begun because a stream has not come to it.
+  const auto record = recorder->find(theirs.group, theirs.sequence);
+  if (record && answer.where == Answer::Where::kNotYet) {
+    if (record->signature != theirs) {
+      return disagree(from, theirs, record->signature, record->group_name);
+    }
+    const bool is_done = record->state == FlightRecord::State::kDone;
+    answer.where = is_done ? Answer::Where::kDone : Answer::Where::kThere;
+  }
+  control->post(from, encode(answer));
+}
+
+void Communicator::State::disagree(int from, const Signature& theirs, const Signature& mine,
+                                   const std::string& group) {
+  fail_here(MismatchError(fmt::format(
+      "[{}] ranks do not agree on operation #{} of group {}: rank {} called {}, rank {} called {}. "
+      "All ranks must call the same operations in the same order.",
+      name(mine.kind), theirs.sequence, group, from, to_string(theirs), control->rank(),
+      to_string(mine))));
+}
+
+void Communicator::State::note_answer(int from, const Answer& answer) {
+  for (const auto& run : runs) {
+    if (run->signature.group != answer.group || run->signature.sequence != answer.sequence)
+      continue;
+    const auto member = std::ranges::find(run->group->ranks, from);
+    if (member == run->group->ranks.end()) continue;
+    const auto rank = static_cast<int>(member - run->group->ranks.begin());
+    run->answers[rank] = answer;
+    run->asked.erase(rank);
+  }
+}
+
+Clock::time_point Communicator::State::next_look() const {
+  Clock::time_point next = Clock::now() + kLongestSleep;
+  if (lost) next = std::min(next, lost->second);
+  for (const auto& run : runs) next = std::min(next, run->next_look());
+  return next;
+}
+
+void Communicator::State::fail_here(const DistError& error) {
+  const std::string text = failure_text(error);
+  control->fail(text);
+  // Another rank may have been first: then its reason is the job's.
+  const Failure failure = control->failure().value_or(Failure{control->rank(), text});
+  fail_all(exception_of(failure, control->rank()));
+}
+
+void Communicator::State::fail_all(std::exception_ptr error) {
+  {
+    const std::lock_guard guard(lock);
+    if (failure) return;
+    failure = error;
+  }
+  lost.reset();
+  for (const auto& run : runs) {
+    if (run->started) recorder->awaits(run->record, run->awaited());
+  }
+  transport->abandon();
+  if (!options.flight_folder.empty()) {
+    try {
+      recorder->write(options.flight_folder, words_of(error));
+    } catch (const Error&) {
+      // The failure itself is what must be told.
+    }
+  }
+  while (!runs.empty()) end(runs.size() - 1, error);
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,119 @@
+#include "dist/group/mpi_group.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/base/check.h"
+#include "dist/group/transport_group.h"
+#include "dist/rendezvous/host_addresses.h"
+#include "dist/rendezvous/secret.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_control.h"
+#include "dist/rendezvous/store_server.h"
+#include "dist/transport/mpi_transport.h"
+
+namespace lockstep::dist {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// After the ranks' start should have ended, so that its own error comes first.
+constexpr milliseconds kStartGrace = std::chrono::seconds(5);
+/// For one of the addresses that rank 0's host may be reached by.
+constexpr milliseconds kTryLimit = std::chrono::seconds(3);
+
+/// What rank 0 tells the others: port, secret, and the addresses of its host, a line each.
+std::string invitation(uint16_t port, const std::string& secret) {
+  std::string text = fmt::format("{}\n{}", port, secret);
+  for (const std::string& address : host_addresses()) text += "\n" + address;
+  return text;
+}
+
+struct Invitation {
+  uint16_t port = 0;
+  std::string secret;
+  std::vector<std::string> hosts;
+};
+
+Invitation read_invitation(const std::string& text, bool same_host) {
+  Invitation result;
+  std::istringstream lines(text);
+  std::string port;
+  std::getline(lines, port);
+  std::getline(lines, result.secret);
+  result.port = static_cast<uint16_t>(std::stoi(port));
+  constexpr const char* kLoopback = "127.0.0.1";
+  if (same_host) result.hosts.push_back(kLoopback);
+  for (std::string host; std::getline(lines, host);) result.hosts.push_back(host);
+  // Of a host without a network; elsewhere nobody there knows the secret.
+  if (!same_host) result.hosts.push_back(kLoopback);
+  return result;
+}
+
+/// Tries the addresses one after another: which of them leads to rank 0 from here nobody knows.
+std::unique_ptr<StoreControl> join(const Invitation& invitation, StoreOptions options) {
+  std::string tried;
+  for (const std::string& host : invitation.hosts) {
+    options.address = to_string(Endpoint{host, invitation.port});
+    options.join_timeout = kTryLimit;
+    try {
+      return std::make_unique<StoreControl>(Store(options));
+    } catch (const DistError& error) {
+      tried += fmt::format("\n{}: {}", options.address, error.what());
+    }
+  }
+  throw BackendError(fmt::format("[mpi] rank {} does not reach rank 0 at any of its addresses:{}",
+                                 options.rank, tried));
+}
+
+Wire connect(const MpiOptions& mpi) {
+  std::unique_ptr<MpiTransport> transport = connect_mpi(mpi);
+  const int rank = transport->rank();
+  std::shared_ptr<StoreServer> server;
+  std::string invited;
+  if (rank == 0) {
+    StoreServerOptions options;
+    options.address = "0.0.0.0:0";
+    options.job = "mpi";
+    options.secret = random_secret();
+    options.world_size = transport->size();
+    server = std::make_shared<StoreServer>(options);
+    invited = invitation(parse_endpoint(server->address()).port, options.secret);
+  }
+  // Surely so where ranks are counted node by node.
+  const bool same_host = transport->local_rank() == rank;
+  const std::vector<std::string> texts = transport->all_gather_bytes(invited, mpi.start_limit);
+  const Invitation found = read_invitation(texts[0], same_host);
+  StoreOptions options;
+  options.job = "mpi";
+  options.secret = found.secret;
+  options.rank = rank;
+  options.world_size = transport->size();
+  std::unique_ptr<StoreControl> control = join(found, options);
+  // Nobody goes on, or fails, before all can be told.
+  transport->all_gather_bytes({}, mpi.start_limit);
+  return {std::move(transport), std::move(control), std::move(server)};
+}
+
+}  // namespace
+
+std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options) {
+  LS_CHECK(has_mpi(), BackendError,
+           "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
+  const MpiOptions mpi = mpi_options();
+  Communicator::Options with_limit = options;
+  // MPI itself waits for ranks that never come, and cannot be called back.
+  if (!with_limit.start_limit) with_limit.start_limit = mpi.start_limit + kStartGrace;
+  return std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit);
+}
+
+std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options) {
+  return transport_group(mpi_communicator(options), "mpi");
+}
+
+}  // namespace lockstep::dist

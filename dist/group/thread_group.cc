@@ -1,0 +1,58 @@
+#include "dist/group/thread_group.h"
+
+#include <thread>
+#include <utility>
+
+#include "core/base/check.h"
+#include "dist/group/thread_control.h"
+#include "dist/group/transport_group.h"
+#include "dist/transport/thread_transport.h"
+
+namespace lockstep::dist {
+
+std::vector<std::shared_ptr<Communicator>> thread_communicators(
+    int size, const Communicator::Options& options) {
+  LS_CHECK(size >= 1, DistError, "[thread_group] expected at least 1 rank, got {}.", size);
+  ThreadJob job(size);
+  std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
+  std::vector<std::shared_ptr<Communicator>> communicators;
+  for (int rank = 0; rank < size; ++rank) {
+    // Function objects can be copied; what they hold here cannot.
+    const auto wire = std::make_shared<Wire>(
+        Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
+    communicators.push_back(
+        std::make_shared<Communicator>([wire] { return std::move(*wire); }, options));
+  }
+  return communicators;
+}
+
+std::vector<std::unique_ptr<ProcessGroup>> thread_group(int size,
+                                                        const Communicator::Options& options) {
+  std::vector<std::unique_ptr<ProcessGroup>> groups;
+  for (auto& communicator : thread_communicators(size, options)) {
+    groups.push_back(transport_group(std::move(communicator), "thread"));
+  }
+  return groups;
+}
+
+std::vector<std::exception_ptr> run_thread_ranks(int size,
+                                                 const std::function<void(ProcessGroup&)>& body,
+                                                 const Communicator::Options& options) {
+  auto groups = thread_group(size, options);
+  std::vector<std::exception_ptr> errors(groups.size());
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < groups.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        const std::unique_ptr<ProcessGroup> group = std::move(groups[rank]);
+        body(*group);
+      } catch (...) {
+        errors[rank] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+}  // namespace lockstep::dist

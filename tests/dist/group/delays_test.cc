@@ -1,0 +1,182 @@
+// What users are told of operations that take long, and when silence ends one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/ops/factory/factory.h"
+#include "dist/group/communicator.h"
+#include "dist/group/thread_control.h"
+#include "dist/group/thread_group.h"
+#include "dist/group/transport_group.h"
+#include "dist/transport/thread_transport.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep::dist {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+Tensor ones(int64_t count) { return empty({count}).fill_(1); }
+
+/// What all ranks of a job told.
+class Told {
+ public:
+  Communicator::Options options() {
+    return {.flight_folder = {}, .on_delay = [this](const std::string& line) {
+              const std::lock_guard guard(lock_);
+              lines_.push_back(line);
+            }};
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard guard(lock_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex lock_;
+  std::vector<std::string> lines_;
+};
+
+void expect_no_errors(const std::vector<std::exception_ptr>& errors) {
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      EXPECT_NO_THROW(std::rethrow_exception(error));
+    }
+  }
+}
+
+TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
+  for (const int late : {0, 1}) {
+    Told told;
+    expect_no_errors(run_thread_ranks(
+        3,
+        [late](ProcessGroup& group) {
+          group.barrier().wait();
+          if (group.rank() == late) std::this_thread::sleep_for(2s);
+          group.all_reduce(ones(64)).wait();
+        },
+        told.options()));
+    const std::vector<std::string> lines = told.lines();
+    ASSERT_THAT(lines, SizeIs(2)) << late;
+    EXPECT_THAT(lines[0], HasSubstr("all_reduce #1 of 64 float32"));
+    EXPECT_THAT(lines[0], HasSubstr("s so far; "));
+    EXPECT_THAT(lines[0], HasSubstr("; rank " + std::to_string(late) +
+                                    " has not come to it: the last it called is #0"));
+    EXPECT_THAT(lines[1], HasSubstr("all_reduce #1 of 64 float32"));
+    EXPECT_THAT(lines[1], HasSubstr("has ended after "));
+  }
+}
+
+TEST(Delays, AreNotToldOfOperationsThatMayTakeLong) {
+  Told told;
+  expect_no_errors(run_thread_ranks(
+      2,
+      [](ProcessGroup& group) {
+        if (group.rank() == 1) std::this_thread::sleep_for(1500ms);
+        group.barrier({.timeout = 1h}).wait();
+      },
+      told.options()));
+  EXPECT_THAT(told.lines(), IsEmpty());
+}
+
+/// A rank's control that hears, but does not speak.
+class Mute final : public JobControl {
+ public:
+  explicit Mute(std::unique_ptr<JobControl> control) : control_(std::move(control)) {}
+  int rank() const override { return control_->rank(); }
+  int size() const override { return control_->size(); }
+  void fail(const std::string& text) noexcept override { control_->fail(text); }
+  std::optional<Failure> failure() const override { return control_->failure(); }
+  void leave() noexcept override { control_->leave(); }
+  void post(int, std::string) noexcept override {}
+  void listen(Listener listener) override { control_->listen(std::move(listener)); }
+
+ private:
+  std::unique_ptr<JobControl> control_;
+};
+
+/// Two ranks that both come to a barrier of an hour, rank 1 so much later, and with a control that
+/// is made of its own; how rank 0 ends.
+template <class Control>
+std::exception_ptr wait_for_late_rank(std::chrono::milliseconds silence,
+                                      std::chrono::milliseconds late, Told& told) {
+  ThreadJob job(2);
+  auto transports = thread_transports(2);
+  std::vector<std::unique_ptr<ProcessGroup>> groups;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    std::unique_ptr<JobControl> control = job.control(static_cast<int>(rank));
+    if constexpr (!std::is_same_v<Control, JobControl>) {
+      if (rank == 1) control = std::make_unique<Control>(std::move(control));
+    }
+    const auto wire =
+        std::make_shared<Wire>(Wire{std::move(transports[rank]), std::move(control), nullptr});
+    groups.push_back(transport_group(
+        std::make_shared<Communicator>([wire] { return std::move(*wire); }, told.options()),
+        "thread"));
+    groups.back()->set_timeout(silence);
+  }
+  std::exception_ptr error;
+  const auto come = [&](size_t rank) {
+    try {
+      groups[rank]->barrier({.timeout = 1h}).wait();
+    } catch (const Error&) {
+      if (rank == 0) error = std::current_exception();
+    }
+  };
+  std::thread first([&] { come(0); });
+  std::this_thread::sleep_for(late);
+  come(1);
+  first.join();
+  return error;
+}
+
+TEST(Delays, ARankThatAnswersIsWaitedForAsLongAsTheOperationMayTake) {
+  Told told;
+  EXPECT_FALSE(wait_for_late_rank<JobControl>(1s, 4s, told));
+}
+
+TEST(Delays, ARankThatDoesNotAnswerEndsEvenAnOperationThatMayTakeLong) {
+  Told told;
+  const std::exception_ptr error = wait_for_late_rank<Mute>(2s, 4s, told);
+  ASSERT_TRUE(error);
+  expect_error<TimeoutError>([&] { std::rethrow_exception(error); }, "barrier #0",
+                             "did not get an answer within 2 s", "rank 1 does not answer");
+  ASSERT_THAT(told.lines(), Not(IsEmpty()));
+  EXPECT_THAT(told.lines()[0], HasSubstr("rank 1 has not answered for "));
+}
+
+TEST(Delays, AStartThatDoesNotEndIsLeftBehind) {
+  std::promise<void> end;
+  const auto held = std::make_shared<std::shared_future<void>>(end.get_future());
+  const auto start = std::chrono::steady_clock::now();
+  expect_error<TimeoutError>(
+      [&] {
+        const Communicator communicator(
+            [held]() -> Wire {
+              held->wait();
+              throw BackendError("too late");
+            },
+            {.flight_folder = {}, .start_limit = 100ms});
+      },
+      "not connected with the others after 0.1 s");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+  end.set_value();
+  while (held.use_count() > 1) std::this_thread::sleep_for(1ms);
+}
+
+}  // namespace
+}  // namespace lockstep::dist

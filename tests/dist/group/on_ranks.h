@@ -1,0 +1,40 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <functional>
+#include <vector>
+
+#include "dist/group/thread_group.h"
+
+namespace lockstep::dist {
+
+/// Nothing should have been thrown; by rank.
+inline void expect_none(const std::vector<std::exception_ptr>& errors) {
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (!errors[rank]) continue;
+    try {
+      std::rethrow_exception(errors[rank]);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "rank " << rank << ": " << error.what();
+    }
+  }
+}
+
+/// Runs `body` on `size` ranks that are threads; none should throw.
+inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) {
+  expect_none(run_thread_ranks(size, body));
+}
+
+/// Of one of them; "nothing" where a rank threw nothing.
+inline std::string text_of(const std::exception_ptr& error) {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+  return "nothing";
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,215 @@
+// What a group tells the stream checker of the tensors it works on, on a device with streams.
+
+#include "dist/group/transport_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/device/stream_sanitizer.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/tensor/stream.h"
+#include "tests/dist/group/on_ranks.h"
+
+namespace lockstep::dist {
+namespace {
+
+using testing::HasSubstr;
+
+/// Tensors of a host device, on a stream of this thread's own, with another stream beside it.
+struct OnDevice {
+  explicit OnDevice(const ProcessGroup& group)
+      : ranks(group.size()),
+        rank(group.rank()),
+        device(parse_device("host:0")),
+        main(device, 0),
+        side(device, 0),
+        own(main.get()),
+        single(empty({5'000}, {DType::kF32, device}).fill_(1)),
+        output(empty({5'000}, {DType::kF32, device}).fill_(1)),
+        many(empty({group.size(), 5'000}, {DType::kF32, device}).fill_(1)),
+        many_more(empty({group.size(), 5'000}, {DType::kF32, device}).fill_(1)) {}
+
+  /// What a kernel that changes `tensor` beside the operation is told.
+  std::string change_beside(const Tensor& tensor) const {
+    const StreamGuard there(side.get());
+    try {
+      tensor.fill_(2);
+      return "";
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+  }
+  std::string read_beside(const Tensor& tensor) const {
+    const StreamGuard there(side.get());
+    try {
+      (void)relu(tensor);
+      return "";
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+  }
+
+  int ranks;
+  int rank;
+  Device device;
+  OwnedStream main;
+  OwnedStream side;
+  StreamGuard own;
+  Tensor single;
+  Tensor output;
+  Tensor many;
+  Tensor many_more;
+};
+
+class TransportGroupStreams : public testing::Test {
+ protected:
+  void SetUp() override {
+    was_on_ = stream_sanitizer::enabled();
+    stream_sanitizer::enable(true);
+  }
+  void TearDown() override { stream_sanitizer::enable(was_on_); }
+
+ private:
+  bool was_on_ = false;
+};
+
+TEST_F(TransportGroupStreams, AReadOnAnotherStreamThatDidNotWaitForTheWorkIsReported) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const OnDevice on(group);
+    const Work work = group.all_reduce(on.single);
+    const std::string report = on.read_beside(on.single);
+    EXPECT_THAT(report, HasSubstr("[relu] on " + to_string(on.side.get()) +
+                                  " reads memory that `all_reduce` on "));
+    EXPECT_THAT(report, HasSubstr("may not have written yet"));
+    work.synchronize();
+  });
+  EXPECT_EQ(stream_sanitizer::reports(), 2) << "one on each rank";
+}
+
+TEST_F(TransportGroupStreams, AnOperationOnWhatAnotherStreamStillWritesIsReportedAndNotBegun) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const OnDevice on(group);
+    {
+      const StreamGuard there(on.side.get());
+      on.side.get().wait_stream(on.main.get());
+      on.single.fill_(3);
+    }
+    std::string report;
+    try {
+      group.all_reduce(on.single);
+    } catch (const DeviceError& error) {
+      report = error.what();
+    }
+    EXPECT_THAT(report, HasSubstr("[all_reduce] on "));
+    EXPECT_THAT(report, HasSubstr("writes memory that `fill_.Scalar` on " +
+                                  to_string(on.side.get()) + " may not have written yet"));
+    // The group's next operation is the first of all ranks alike.
+    on.main.get().wait_stream(on.side.get());
+    const Work work = group.all_reduce(on.single);
+    work.wait();
+    EXPECT_EQ(on.single.to(kCPU).data<float>()[4'999], 6);
+  });
+}
+
+TEST_F(TransportGroupStreams, WhoWaitedInAnyWayIsNotReported) {
+  all_ranks(3, [](ProcessGroup& group) {
+    const OnDevice on(group);
+    const Work on_stream = group.all_reduce(on.single);
+    {
+      const StreamGuard there(on.side.get());
+      on_stream.wait();
+      EXPECT_EQ(on.read_beside(on.single), "");
+    }
+    on.main.get().wait_stream(on.side.get());
+    group.all_reduce(on.single).synchronize();
+    EXPECT_EQ(on.change_beside(on.single), "");
+    on.main.get().wait_stream(on.side.get());
+    const Work polled = group.all_reduce(on.single);
+    while (!polled.is_completed()) std::this_thread::yield();
+    EXPECT_EQ(on.change_beside(on.single), "");
+  });
+  EXPECT_EQ(stream_sanitizer::reports(), 0);
+}
+
+TEST_F(TransportGroupStreams, EveryOperationSaysWhatItReadsAndWrites) {
+  struct Case {
+    const char* name;
+    std::function<Work(ProcessGroup&, const OnDevice&)> start;
+    std::function<Tensor(const OnDevice&)> read;     ///< undefined: nothing, on this rank
+    std::function<Tensor(const OnDevice&)> written;  ///< the same
+  };
+  const auto none = [](const OnDevice&) { return Tensor(); };
+  const auto single = [](const OnDevice& on) { return on.single; };
+  const auto output = [](const OnDevice& on) { return on.output; };
+  // The last row alone: what is used must reach as far.
+  const auto many = [](const OnDevice& on) { return on.many.select(0, on.ranks - 1); };
+  const auto many_more = [](const OnDevice& on) { return on.many_more.select(0, on.ranks - 1); };
+  const auto on_root = [single](const OnDevice& on) {
+    return on.rank == 1 ? single(on) : Tensor();
+  };
+  const auto on_others = [single](const OnDevice& on) {
+    return on.rank == 1 ? Tensor() : single(on);
+  };
+  const std::vector<Case> cases = {
+      {"all_reduce", [](auto& group, auto& on) { return group.all_reduce(on.single); }, none,
+       single},
+      {"all_reduce",
+       [](auto& group, auto& on) {
+         return group.all_reduce(std::vector<Tensor>{on.output, on.single});
+       },
+       none, single},
+      // Of six leaves each rank has three, and so the sums of two subtrees.
+      {"all_reduce",
+       [](auto& group, auto& on) { return group.tree_all_reduce(on.output, on.many, 6); }, many,
+       output},
+      {"reduce_scatter",
+       [](auto& group, auto& on) { return group.reduce_scatter(on.output, on.many); }, many,
+       output},
+      {"all_gather", [](auto& group, auto& on) { return group.all_gather(on.many, on.single); },
+       single, many},
+      {"broadcast", [](auto& group, auto& on) { return group.broadcast(on.single, 1); }, on_root,
+       on_others},
+      {"reduce", [](auto& group, auto& on) { return group.reduce(on.single, 1); }, on_others,
+       on_root},
+      {"all_to_all", [](auto& group, auto& on) { return group.all_to_all(on.many_more, on.many); },
+       many, many_more},
+      {"send",
+       [](auto& group, auto& on) {
+         return on.rank == 0 ? group.send(on.single, 1) : group.recv(on.output, 0);
+       },
+       [single](const OnDevice& on) { return on.rank == 0 ? single(on) : Tensor(); }, none},
+      {"recv",
+       [](auto& group, auto& on) {
+         if (on.rank == 0) group.send(on.output, 1);
+         return on.rank == 1 ? group.recv(on.single, 0) : Work();
+       },
+       none, [single](const OnDevice& on) { return on.rank == 1 ? single(on) : Tensor(); }},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
+    all_ranks(2, [&](ProcessGroup& group) {
+      const OnDevice on(group);
+      on.side.get().wait_stream(on.main.get());
+      const Work work = each.start(group, on);
+      const std::string operation = std::string("`") + each.name + "`";
+      if (const Tensor tensor = each.read(on); tensor.defined()) {
+        EXPECT_EQ(on.read_beside(tensor), "") << "two may read";
+        EXPECT_THAT(on.change_beside(tensor), HasSubstr(operation));
+      }
+      if (const Tensor tensor = each.written(on); tensor.defined()) {
+        EXPECT_THAT(on.read_beside(tensor), HasSubstr(operation));
+      }
+      work.synchronize();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::dist
