@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/cuda_library_files.h"
-#include "dist/nccl_library.h"
+#include "dist/nccl/nccl_library.h"
 
 namespace lockstep::launcher {
 

@@ -17,7 +17,7 @@
 #include "dist/group/agreement.h"
 #include "dist/group/mpi_group.h"
 #include "dist/group/transport_group.h"
-#include "dist/nccl_group.h"
+#include "dist/nccl/nccl_group.h"
 #include "dist/rendezvous/core_budget.h"
 #include "launcher/cuda_libraries.h"
 

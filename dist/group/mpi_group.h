@@ -18,7 +18,7 @@ namespace lockstep::dist {
 /// ends is known to the others. Destroying the last group of a rank that has not failed waits for
 /// the other ranks to do the same.
 std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options = {});
-/// What connects the ranks there, for groups of other kinds (dist/nccl_group.h).
+/// What connects the ranks there, for groups of other kinds (dist/nccl/nccl_group.h).
 std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options = {});
 
 }  // namespace lockstep::dist

@@ -13,9 +13,9 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
-#include "tests/dist/fake_nccl_staging.h"
 #include "tests/dist/group/group_conformance.h"
 #include "tests/dist/group/on_ranks.h"
+#include "tests/dist/nccl/fake_nccl_staging.h"
 
 namespace lockstep::dist {
 namespace {

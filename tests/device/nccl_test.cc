@@ -17,7 +17,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
 #include "dist/group/thread_group.h"
-#include "dist/nccl_group.h"
+#include "dist/nccl/nccl_group.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {

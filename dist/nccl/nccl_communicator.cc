@@ -1,0 +1,183 @@
+#include "dist/nccl/nccl_communicator.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace lockstep::dist {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr microseconds kFirstPause{20};
+constexpr microseconds kLongestPause{2000};
+
+bool is_fine(nccl::Result result) {
+  return result == nccl::Result::kSuccess || result == nccl::Result::kInProgress;
+}
+
+}  // namespace
+
+nccl::Config native_config(const NcclConfig& config) {
+  nccl::Config native;
+  native.blocking = 0;
+  native.min_ctas = config.min_ctas.value_or(nccl::kUnset);
+  native.max_ctas = config.max_ctas.value_or(nccl::kUnset);
+  native.cga_cluster_size = config.cga_cluster_size.value_or(nccl::kUnset);
+  if (!config.net_name.empty()) native.net_name = config.net_name.c_str();
+  native.split_share = config.split_share ? 1 : 0;
+  native.traffic_class = config.traffic_class.value_or(nccl::kUnset);
+  return native;
+}
+
+NcclCommunicator::Pointer NcclCommunicator::create(std::shared_ptr<const NcclLibrary> library,
+                                                   int size, int rank, const nccl::UniqueId& id,
+                                                   const NcclConfig& config) {
+  nccl::Config native = native_config(config);
+  nccl::Comm* comm = nullptr;
+  const nccl::Result result =
+      library->functions.ncclCommInitRankConfig(&comm, size, id, rank, &native);
+  Pointer made(new NcclCommunicator(std::move(library), comm));
+  made->check(result, "ncclCommInitRankConfig");
+  return made;
+}
+
+NcclCommunicator::~NcclCommunicator() { abort(); }
+
+nccl::Comm* NcclCommunicator::checked() const {
+  LS_CHECK(comm_ != nullptr, DistError, "[nccl] the communicator was aborted.");
+  return comm_;
+}
+
+void NcclCommunicator::check(nccl::Result result, const char* function) const {
+  if (!is_fine(result)) {
+    std::rethrow_exception(nccl_error(*library_, result, function, comm_));
+  }
+}
+
+bool NcclCommunicator::is_ready() {
+  const std::lock_guard guard(lock_);
+  nccl::Result state = nccl::Result::kSuccess;
+  check(functions().ncclCommGetAsyncError(checked(), &state), "ncclCommGetAsyncError");
+  check(state, "an operation under way");
+  return state == nccl::Result::kSuccess;
+}
+
+void NcclCommunicator::wait_ready(const NcclWait& wait) {
+  microseconds pause = kFirstPause;
+  while (!is_ready()) {
+    if (wait.still_wanted) wait.still_wanted();
+    LS_CHECK(NcclWait::Clock::now() < wait.deadline, TimeoutError,
+             "[{}] {}: NCCL did not get ready within the time limit. Another rank did not come, "
+             "or cannot be reached. NCCL_DEBUG=INFO tells what NCCL tries.",
+             wait.op, wait.what);
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+void NcclCommunicator::launch(const std::function<void(nccl::Comm*)>& calls) {
+  const std::lock_guard guard(lock_);
+  nccl::Comm* const comm = checked();
+  check(functions().ncclGroupStart(), "ncclGroupStart");
+  try {
+    calls(comm);
+  } catch (...) {
+    // The thread must not stay inside a group; the first error is the one to tell.
+    (void)functions().ncclGroupEnd();
+    throw;
+  }
+  check(functions().ncclGroupEnd(), "ncclGroupEnd");
+}
+
+NcclCommunicator::Pointer NcclCommunicator::take(nccl::Comm*& made, const NcclWait& wait) {
+  for (microseconds pause = kFirstPause; made == nullptr;
+       pause = std::min(2 * pause, kLongestPause)) {
+    if (wait.still_wanted) wait.still_wanted();
+    LS_CHECK(NcclWait::Clock::now() < wait.deadline, TimeoutError,
+             "[{}] {}: NCCL gave no communicator within the time limit.", wait.op, wait.what);
+    std::this_thread::sleep_for(pause);
+  }
+  Pointer result(new NcclCommunicator(library_, std::exchange(made, nullptr)));
+  result->wait_ready(wait);
+  return result;
+}
+
+NcclCommunicator::Pointer NcclCommunicator::split(int color, int key, const NcclConfig& config,
+                                                  const NcclWait& wait) {
+  nccl::Config native = native_config(config);
+  nccl::Comm** made = nullptr;
+  try {
+    {
+      const std::lock_guard guard(lock_);
+      made = &made_.emplace_back(nullptr);
+      check(functions().ncclCommSplit(checked(), color, key, made, &native), "ncclCommSplit");
+    }
+    wait_ready(wait);
+    return color == nccl::kNoColor ? nullptr : take(*made, wait);
+  } catch (...) {
+    abort();  // first, so that nothing comes later
+    if (*made != nullptr) (void)functions().ncclCommAbort(std::exchange(*made, nullptr));
+    throw;
+  }
+}
+
+NcclCommunicator::Pointer NcclCommunicator::shrink(std::vector<int> excluded,
+                                                   const NcclConfig& config, const NcclWait& wait) {
+  LS_CHECK(library_->can_shrink(), BackendError,
+           "[shrink] {} cannot leave out ranks: expected NCCL 2.27.0 or newer, got {}. Start the "
+           "job anew with fewer ranks.",
+           library_->file, nccl_version_text(library_->version));
+  nccl::Config native = native_config(config);
+  nccl::Comm** made = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    made = &made_.emplace_back(nullptr);
+    check(functions().ncclCommShrink(checked(), excluded.data(), static_cast<int>(excluded.size()),
+                                     made, &native, nccl::kShrinkAbort),
+          "ncclCommShrink");
+  }
+  return take(*made, wait);  // the old one has failed: it is not asked
+}
+
+void* NcclCommunicator::register_buffer(void* data, size_t bytes) {
+  void* handle = nullptr;
+  if (bytes == 0) return handle;
+  const std::lock_guard guard(lock_);
+  check(functions().ncclCommRegister(checked(), data, bytes, &handle), "ncclCommRegister");
+  return handle;
+}
+
+void NcclCommunicator::deregister_buffer(void* handle) noexcept {
+  const std::lock_guard guard(lock_);
+  if (comm_ != nullptr && handle != nullptr) {
+    (void)functions().ncclCommDeregister(comm_, handle);
+  }
+}
+
+void NcclCommunicator::finalize() noexcept {
+  const std::lock_guard guard(lock_);
+  // What goes wrong here, `finish` hears of.
+  if (comm_ != nullptr) (void)functions().ncclCommFinalize(comm_);
+}
+
+void NcclCommunicator::finish(const NcclWait& wait) noexcept {
+  try {
+    wait_ready(wait);
+    const std::lock_guard guard(lock_);
+    if (comm_ != nullptr) (void)functions().ncclCommDestroy(std::exchange(comm_, nullptr));
+  } catch (...) {
+    // Whoever destroys a group has nobody to tell; what matters is that nothing stays behind.
+    abort();
+  }
+}
+
+void NcclCommunicator::abort() noexcept {
+  const std::lock_guard guard(lock_);
+  if (comm_ != nullptr) (void)functions().ncclCommAbort(std::exchange(comm_, nullptr));
+}
+
+}  // namespace lockstep::dist

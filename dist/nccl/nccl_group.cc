@@ -1,0 +1,422 @@
+#include "dist/nccl/nccl_group.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "autograd/grad_mode.h"
+#include "core/base/check.h"
+#include "core/base/hash_words.h"
+#include "core/device/device_runtime.h"
+#include "core/device/stream_sanitizer.h"
+#include "core/ops/factory/factory.h"
+#include "dist/group/transport_group.h"
+#include "dist/group/work_state.h"
+#include "dist/nccl/nccl_calls.h"
+#include "dist/nccl/nccl_job.h"
+#include "dist/nccl/nccl_messages.h"
+#include "dist/nccl/nccl_start.h"
+#include "dist/nccl/nccl_tree.h"
+#include "dist/nccl/nccl_watch.h"
+#include "dist/nccl/nccl_widened.h"
+#include "dist/rendezvous/rank_list.h"
+
+namespace lockstep::dist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// For the other ranks to destroy their groups.
+constexpr std::chrono::seconds kFinishLimit{30};
+
+bool is_message(OpKind kind) { return kind == OpKind::kSend || kind == OpKind::kReceive; }
+
+/// Who a group is.
+struct Identity {
+  uint64_t id = 0;         ///< equal on its ranks, and no other group's of the job
+  std::vector<int> ranks;  ///< of the job
+};
+
+class Group final : public NcclGroup {
+ public:
+  /// All ranks of `base` call it.
+  Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
+        NcclCommunicator::Pointer nccl);
+  ~Group() override;
+
+  const char* backend() const noexcept override { return "nccl"; }
+  std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
+  std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
+  void abort(const std::string& reason) noexcept override { job_.communicator->abort(reason); }
+  NcclBuffer register_buffer(const Tensor& tensor) override;
+  std::unique_ptr<NcclGroup> shrink(std::vector<int> excluded,
+                                    std::shared_ptr<Communicator> remaining) override;
+
+ private:
+  Work start(Launch launch) override;
+  Work start_on_cpu(Launch launch);
+  Work start_message(Launch launch);
+  void check_device(const Launch& launch) const;
+  void check_usable() const;
+  void queue_on_side(const Launch& launch);
+  void enqueue(const std::vector<Operation>& operations, std::chrono::milliseconds timeout);
+  NcclQueued note(const std::vector<Operation>& operations, std::chrono::milliseconds timeout);
+  void tell_sanitizer(const Launch& launch) const;
+  void end() noexcept;
+
+  const NcclJob job_;
+  const Identity identity_;
+  const std::unique_ptr<ProcessGroup> base_;  ///< the same ranks, for tensors of the cpu
+  const std::shared_ptr<NcclCommunicator> nccl_;
+  const int exceptions_ = std::uncaught_exceptions();
+  OwnedStream side_;
+  void* const native_side_;
+  Tensor token_;  ///< what a barrier reduces
+  NcclMessages messages_;
+
+  std::mutex order_;  // held while operations are put in order
+  uint64_t next_ = 0;
+  std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
+  uint64_t subgroups_ = 0;
+  bool ended_ = false;  // by `shrink`
+
+  NcclWatch watch_;
+};
+
+Group::Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
+             NcclCommunicator::Pointer nccl)
+    : NcclGroup(base->rank(), base->size(), base->name()),
+      job_(std::move(job)),
+      identity_(std::move(identity)),
+      base_(std::move(base)),
+      nccl_(std::move(nccl)),
+      // High priority: what others wait for goes before the rank's own kernels.
+      side_(job_.device->device(), -1),
+      native_side_(require_runtime(job_.device->device()).native(side_.get())),
+      messages_({job_.library, job_.device, job_.options.config, job_.options.chunk_bytes},
+                base_->subgroup(every_rank(size()), name() + " messages")),
+      watch_(job_.communicator, {.advance =
+                                     [this] {
+                                       const NcclDevice::Scope scope(*job_.device);
+                                       (void)nccl_->is_ready();
+                                       return messages_.advance([this](NcclQueued queued) {
+                                         watch_.add(std::move(queued));
+                                       });
+                                     },
+                                 .waits = [this] { return messages_.waits(); },
+                                 .fail =
+                                     [this](const std::exception_ptr& error) {
+                                       if (!job_.options.keep_for_shrink) nccl_->abort();
+                                       return messages_.fail(error);
+                                     }}) {
+  const StreamGuard guard(side_.get());
+  token_ = empty({1}, {DType::kU8, job_.device->device()});
+  job_.communicator->recorder().add_group(identity_.id, name() + " (nccl)", identity_.ranks);
+}
+
+Group::~Group() {
+  if (std::uncaught_exceptions() > exceptions_) {
+    abort("an error on this rank ended the group \"" + name() + "\"");
+  }
+  end();
+}
+
+/// Waits for what is pending, and ends the communicators.
+void Group::end() noexcept {
+  if (std::exchange(ended_, true)) return;
+  const bool is_well = watch_.drain() && job_.communicator->failure() == nullptr;
+  watch_.stop();
+  if (is_well) {
+    // First all begin to end: which of several is waited for first then matters to nobody.
+    nccl_->finalize();
+    messages_.finalize();
+    const NcclWait wait = job_.wait("destroy", "group " + name(), kFinishLimit);
+    nccl_->finish(wait);
+    messages_.finish(wait);
+  }
+  nccl_->abort();
+  (void)messages_.fail(std::make_exception_ptr(DistError("[nccl] the group has ended.")));
+}
+
+void Group::check_device(const Launch& launch) const {
+  const Device own = job_.device->device();
+  LS_CHECK(launch.device == own, DeviceError,
+           "[{}] the nccl group {} takes tensors of the cpu and of {}, got one on {}.",
+           dist::name(launch.operations.front().kind), name(), to_string(own),
+           to_string(launch.device));
+}
+
+void Group::check_usable() const {
+  if (const std::exception_ptr failure = job_.communicator->failure()) {
+    std::rethrow_exception(failure);
+  }
+  LS_CHECK(!ended_, DistError, "[{}] the group has been shrunk: use the one that came of it.",
+           name());
+}
+
+/// The flight recorder's records of operations that begin together, and their name for errors.
+NcclQueued Group::note(const std::vector<Operation>& operations,
+                       std::chrono::milliseconds timeout) {
+  NcclQueued queued;
+  queued.timeout = timeout;
+  for (const Operation& operation : operations) {
+    const uint64_t number =
+        is_message(operation.kind)
+            ? next_messages_[{operation.kind, operation.root, operation.user_tag}]++
+            : next_++;
+    const Signature signature = signature_of(operation, identity_.id, number);
+    if (queued.what.empty()) {
+      queued.op = dist::name(operation.kind);
+      queued.what = fmt::format("{} in group {}", to_string(signature), name());
+      if (operations.size() > 1) {
+        queued.what += fmt::format(" (with {} more)", operations.size() - 1);
+      }
+    }
+    queued.records.push_back(job_.communicator->recorder().queued(
+        signature, name() + " (nccl)", static_cast<uint32_t>(operations.size()),
+        operation.user_tag));
+  }
+  return queued;
+}
+
+/// Uses of memory by something that is no kernel.
+void Group::tell_sanitizer(const Launch& launch) const {
+  if (!stream_sanitizer::enabled()) return;
+  const char* const op = dist::name(launch.operations.front().kind);
+  for (const Tensor& tensor : launch.tensors) {
+    const bool written = std::ranges::any_of(launch.operations, [&](const Operation& operation) {
+      return operation.kind != OpKind::kSend && operation.output == tensor.data();
+    });
+    // The rows of a tree's sums need not touch.
+    const int64_t rows = tensor.is_contiguous() ? 1 : tensor.size(0);
+    const auto* row = static_cast<const std::byte*>(tensor.data());
+    for (int64_t i = 0; i < rows; ++i) {
+      stream_sanitizer::on_use(side_.get(), op, row, tensor.nbytes() / static_cast<size_t>(rows),
+                               written && i == 0);
+      if (rows > 1) row += launch.operations.front().input_stride;
+    }
+  }
+}
+
+/// Operations as one group of calls.
+void Group::enqueue(const std::vector<Operation>& operations, std::chrono::milliseconds timeout) {
+  if (operations.empty()) return;
+  nccl_->launch([&](nccl::Comm* comm) {
+    const NcclPlace place{*job_.library, comm,   native_side_,
+                          rank(),        size(), job_.options.chunk_bytes};
+    for (const Operation& operation : operations) make_nccl_calls(place, operation);
+  });
+  nccl_->wait_ready(job_.wait(dist::name(operations.front().kind), "group " + name(), timeout));
+}
+
+Work Group::start(Launch launch) {
+  const OpKind kind = launch.operations.front().kind;
+  const bool is_barrier = kind == OpKind::kBarrier;
+  if (launch.device.type == DeviceType::kCPU && !is_barrier) return start_on_cpu(std::move(launch));
+  if (!is_barrier) check_device(launch);
+
+  const NcclDevice::Scope scope(*job_.device);
+  const std::lock_guard guard(order_);
+  check_usable();
+  if (is_message(kind)) return start_message(std::move(launch));
+  const Stream side = side_.get();
+  side.wait_stream(current_stream(side.device));
+  Event begins;
+  begins.record(side);
+  tell_sanitizer(launch);  // which may throw; an operation that has a number must run
+  NcclQueued queued = note(launch.operations, launch.timeout);
+  queued.begins = std::move(begins);
+  if (is_barrier) {
+    // Nobody has the sum before all have come. Without an event of its own, Work waits on the cpu.
+    Operation meeting;
+    meeting.kind = OpKind::kAllReduce;
+    meeting.reduction = {ReduceOp::kMax};
+    meeting.count = 1;
+    meeting.input = meeting.output = token_.data();
+    launch.operations.front() = std::move(meeting);
+    launch.tensors.clear();
+  }
+  auto work = std::make_shared<WorkState>();
+  work->device = launch.device;
+  work->tensors = launch.tensors;
+
+  try {
+    if (job_.options.compare_calls) {
+      job_.together(
+          [&] { compare_nccl_calls(*base_, queued.op, queued.what, {.timeout = launch.timeout}); });
+    }
+    queue_on_side(launch);
+  } catch (...) {
+    for (const Tensor& tensor : launch.tensors) tensor.record_use(side);
+    for (const uint64_t record : queued.records) {
+      job_.communicator->recorder().ended(record, true);
+    }
+    watch_.wake();  // it aborts what others may still be waiting in
+    throw;
+  }
+  if (!is_barrier) work->finished.record(side);
+  queued.ends.record(side);
+  for (const Tensor& tensor : launch.tensors) tensor.record_use(side);
+  queued.work = work;
+  watch_.add(std::move(queued));
+  return Work(std::move(work));
+}
+
+/// Everything between an operation's two events.
+void Group::queue_on_side(const Launch& launch) {
+  const StreamGuard on_side(side_.get());
+  const NoGradGuard no_grad;
+  job_.together([&] {
+    const Operation& first = launch.operations.front();
+    if (first.reduction.leaves > 0) {
+      const NcclTree tree(first, launch.tensors.front(), launch.tensors.back(), rank(), size());
+      enqueue(tree.exchange(), launch.timeout);
+      tree.add_up();
+      enqueue(tree.gather(), launch.timeout);
+    } else {
+      const NcclWidened widened(launch.operations, launch.tensors, rank(), size());
+      enqueue(widened.operations(), launch.timeout);
+      widened.narrow();
+    }
+  });
+}
+
+/// What another group's caller has checked, as it is.
+Work Group::start_on_cpu(Launch launch) {
+  struct Starter : ProcessGroup {
+    static Work pass_on(ProcessGroup& group, Launch launch) {
+      return (group.*&Starter::start)(std::move(launch));
+    }
+  };
+  return Starter::pass_on(*base_, std::move(launch));
+}
+
+Work Group::start_message(Launch launch) {
+  NcclQueued queued = note(launch.operations, launch.timeout);
+  const std::vector<uint64_t> records = queued.records;
+  auto work = std::make_shared<WorkState>();
+  work->device = launch.device;
+  work->tensors = std::move(launch.tensors);
+  queued.work = work;
+  messages_.add(std::move(launch.operations.front()), std::move(queued));
+  watch_.wake();
+  return Work(std::move(work));
+}
+
+std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::string name) {
+  const NcclDevice::Scope scope(*job_.device);
+  std::unique_ptr<ProcessGroup> base = base_->subgroup(ranks, name);  // all agree
+  const auto own = std::ranges::find(ranks, rank());
+  const bool is_member = own != ranks.end();
+
+  const std::lock_guard guard(order_);
+  check_usable();
+  std::vector<uint64_t> words{identity_.id, ++subgroups_};
+  Identity identity;
+  for (const int each : ranks) {
+    identity.ranks.push_back(identity_.ranks[static_cast<size_t>(each)]);
+    words.push_back(static_cast<uint64_t>(each));
+  }
+  identity.id = hash_words(words);
+  NcclCommunicator::Pointer nccl = job_.together([&] {
+    return nccl_->split(is_member ? 0 : nccl::kNoColor, static_cast<int>(own - ranks.begin()),
+                        job_.options.config,
+                        job_.wait("subgroup", "group " + name, job_.options.start_timeout));
+  });
+  if (!is_member) return nullptr;
+  auto group = std::make_unique<Group>(job_, std::move(identity), std::move(base), std::move(nccl));
+  group->set_timeout(timeout());
+  return group;
+}
+
+NcclBuffer Group::register_buffer(const Tensor& tensor) {
+  LS_CHECK(tensor.defined() && tensor.device() == job_.device->device(), DeviceError,
+           "[register_buffer] expected a tensor on {}, got {}.", to_string(job_.device->device()),
+           tensor.defined() ? to_string(tensor.device()) : "none");
+  LS_CHECK(tensor.is_contiguous(), ShapeError,
+           "[register_buffer] expected a dense, row-major tensor, got sizes {} with strides {}.",
+           tensor.shape(), to_string(tensor.strides()));
+  const NcclDevice::Scope scope(*job_.device);
+  return {nccl_, tensor};
+}
+
+std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
+                                         std::shared_ptr<Communicator> remaining) {
+  std::ranges::sort(excluded);
+  LS_CHECK(!excluded.empty() && excluded.front() >= 0 && excluded.back() < size() &&
+               std::ranges::adjacent_find(excluded) == excluded.end() &&
+               !std::ranges::binary_search(excluded, rank()),
+           DistError,
+           "[shrink] excluded: expected different ranks of 0 to {}, at least one, and not this "
+           "one, {}.",
+           size() - 1, rank());
+  const auto before = std::ranges::lower_bound(excluded, rank()) - excluded.begin();
+  const auto left = size() - static_cast<int>(excluded.size());
+  LS_CHECK(remaining->size() == left && remaining->rank() == rank() - static_cast<int>(before),
+           DistError,
+           "[shrink] remaining: expected the communication of {} ranks, and this one as rank {}, "
+           "got {} and {}.",
+           left, rank() - static_cast<int>(before), remaining->size(), remaining->rank());
+  LS_CHECK(!ended_, DistError, "[shrink] the group has been shrunk already.");
+
+  const NcclDevice::Scope scope(*job_.device);
+  NcclJob job = job_;
+  job.communicator = std::move(remaining);
+  return job.together([&] {
+    NcclCommunicator::Pointer nccl =
+        nccl_->shrink(excluded, job.options.config,
+                      job.wait("shrink", "group " + name(), job.options.start_timeout));
+    const std::lock_guard guard(order_);
+    // What is still pending in the old one will not end.
+    ended_ = true;
+    watch_.stop();
+    nccl_->abort();
+    (void)messages_.fail(std::make_exception_ptr(DistError("[nccl] the group has been shrunk.")));
+    std::vector<uint64_t> words{identity_.id};
+    for (const int each : excluded) words.push_back(static_cast<uint64_t>(each));
+    auto group =
+        std::make_unique<Group>(job, Identity{hash_words(words), every_rank(left)},
+                                transport_group(job.communicator, "nccl"), std::move(nccl));
+    group->set_timeout(timeout());
+    return std::unique_ptr<NcclGroup>(std::move(group));
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator,
+                                      std::shared_ptr<const NcclLibrary> library,
+                                      std::shared_ptr<const NcclDevice> device,
+                                      const NcclOptions& options) {
+  std::unique_ptr<ProcessGroup> base = transport_group(communicator, "nccl");
+  return nccl_group(std::move(communicator), std::move(base), std::move(library), std::move(device),
+                    options);
+}
+
+std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator,
+                                      std::unique_ptr<ProcessGroup> base,
+                                      std::shared_ptr<const NcclLibrary> library,
+                                      std::shared_ptr<const NcclDevice> device,
+                                      const NcclOptions& options) {
+  const NcclJob job{std::move(communicator), std::move(library), std::move(device), options};
+  const nccl::UniqueId id =
+      exchange_nccl_start(*base, *job.library, *job.device, {.timeout = options.start_timeout});
+  const NcclDevice::Scope scope(*job.device);
+  NcclCommunicator::Pointer nccl = job.together([&] {
+    NcclCommunicator::Pointer made =
+        NcclCommunicator::create(job.library, base->size(), base->rank(), id, job.options.config);
+    made->wait_ready(job.wait("nccl", "group " + base->name(), options.start_timeout));
+    return made;
+  });
+  std::array<uint64_t, sizeof id.bytes / sizeof(uint64_t)> words{};
+  std::memcpy(words.data(), id.bytes, sizeof id.bytes);
+  Identity identity{hash_words(words), every_rank(base->size())};
+  return std::make_unique<Group>(job, std::move(identity), std::move(base), std::move(nccl));
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "core/base/error.h"
+#include "dist/group/communicator.h"
+#include "dist/nccl/nccl_group.h"
+#include "dist/nccl/nccl_watch.h"
+
+namespace lockstep::dist {
+
+/// What all groups of a rank that come from one another have in common.
+struct NcclJob {
+  std::shared_ptr<Communicator> communicator;
+  std::shared_ptr<const NcclLibrary> library;
+  std::shared_ptr<const NcclDevice> device;
+  NcclOptions options;
+
+  /// A wait that the job's failure ends.
+  NcclWait wait(const char* op, std::string what, NcclWait::Clock::duration limit) const {
+    return {op, std::move(what), NcclWait::Clock::now() + limit, [job = communicator] {
+              if (const std::exception_ptr failure = job->failure())
+                std::rethrow_exception(failure);
+            }};
+  }
+
+  /// Calls `body`, whose failure is the job's: throws what every rank then gets.
+  template <class F>
+  auto together(F body) const {
+    try {
+      return body();
+    } catch (const DistError& error) {
+      std::rethrow_exception(fail_job(*communicator, error));
+    } catch (const std::exception& error) {
+      (void)fail_job(*communicator, BackendError(error.what()));
+      throw;
+    }
+  }
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,143 @@
+#include "dist/nccl/nccl_start.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/ops/factory/factory.h"
+
+namespace lockstep::dist {
+namespace {
+
+/// One rank's part of the start.
+struct Introduction {
+  std::string identity;
+  std::string description;
+  std::string version;
+  std::string id;     ///< of rank 0, 128 bytes
+  std::string error;  ///< why rank 0 has none
+};
+
+std::string pack(const Introduction& one) {
+  std::string text;
+  for (const std::string* part :
+       {&one.identity, &one.description, &one.version, &one.id, &one.error}) {
+    const auto size = static_cast<uint32_t>(part->size());
+    text.append(reinterpret_cast<const char*>(&size), sizeof size);
+    text += *part;
+  }
+  return text;
+}
+
+Introduction unpack(const std::string& text) {
+  Introduction one;
+  size_t at = 0;
+  for (std::string* part : {&one.identity, &one.description, &one.version, &one.id, &one.error}) {
+    uint32_t size = 0;
+    LS_ASSERT(at + sizeof size <= text.size());
+    std::memcpy(&size, text.data() + at, sizeof size);
+    at += sizeof size;
+    LS_ASSERT(at + size <= text.size());
+    *part = text.substr(at, size);
+    at += size;
+  }
+  return one;
+}
+
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+}
+
+/// What is wrong with them together; "" where nothing is.
+std::string find_fault(const std::vector<Introduction>& all) {
+  if (!all[0].error.empty()) return all[0].error;
+  std::map<std::string, size_t> first;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const auto [found, is_new] = first.emplace(all[rank].identity, rank);
+    if (!is_new) {
+      return fmt::format(
+          "[nccl] ranks {} and {} both use {}: NCCL needs a device of its own for each rank. Start "
+          "no more ranks on a host than it has GPUs, and give each its own.",
+          found->second, rank, all[rank].description);
+    }
+    if (all[rank].version != all[0].version) {
+      return fmt::format(
+          "[nccl] rank {} has NCCL {}, rank 0 has {}: expected one version on all ranks. Install "
+          "the same one on all hosts.",
+          rank, all[rank].version, all[0].version);
+    }
+  }
+  return {};
+}
+
+/// Every rank's text, in the order of ranks.
+std::vector<std::string> gather_texts(ProcessGroup& group, const std::string& text,
+                                      const CollectiveOptions& options) {
+  const TensorOptions numbers{DType::kI64, kCPU};
+  const TensorOptions bytes{DType::kU8, kCPU};
+  const Tensor size = empty({1}, numbers);
+  *size.data<int64_t>() = static_cast<int64_t>(text.size());
+  const Tensor sizes = empty({group.size()}, numbers);
+  group.all_gather(sizes, size, options).wait();
+  const auto* const all = sizes.data<int64_t>();
+  const int64_t most = *std::max_element(all, all + group.size());
+  const Tensor own = empty({most}, bytes);
+  std::memset(own.data(), 0, static_cast<size_t>(most));
+  std::memcpy(own.data(), text.data(), text.size());
+  const Tensor gathered = empty({group.size() * most}, bytes);
+  group.all_gather(gathered, own, options).wait();
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const auto* const start = static_cast<const char*>(gathered.data()) + rank * most;
+    texts.emplace_back(start, static_cast<size_t>(all[rank]));
+  }
+  return texts;
+}
+
+}  // namespace
+
+nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& library,
+                                   const NcclDevice& device, const CollectiveOptions& options) {
+  nccl::UniqueId id{};
+  Introduction own{
+      device.identity(), device.description(), nccl_version_text(library.version), {}, {}};
+  if (group.rank() == 0) {
+    const nccl::Result result = library.functions.ncclGetUniqueId(&id);
+    if (result == nccl::Result::kSuccess) {
+      own.id.assign(id.bytes, sizeof id.bytes);
+    } else {
+      own.error = message_of(nccl_error(library, result, "ncclGetUniqueId", nullptr));
+    }
+  }
+  std::vector<Introduction> all;
+  for (const std::string& text : gather_texts(group, pack(own), options)) {
+    all.push_back(unpack(text));
+  }
+  if (const std::string fault = find_fault(all); !fault.empty()) {
+    finish_together(group);
+    throw BackendError(fault);
+  }
+  LS_ASSERT(all[0].id.size() == sizeof id.bytes);
+  std::memcpy(id.bytes, all[0].id.data(), sizeof id.bytes);
+  return id;
+}
+
+void compare_nccl_calls(ProcessGroup& group, const std::string& op, const std::string& call,
+                        const CollectiveOptions& options) {
+  const std::vector<std::string> all = gather_texts(group, call, options);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    LS_CHECK(
+        all[rank] == all[0], MismatchError,
+        "[{}] ranks do not agree on an operation of group {}: rank 0 called {}, rank {} called "
+        "{}. All ranks must call the same operations in the same order.",
+        op, group.name(), all[0], rank, all[rank]);
+  }
+}
+
+}  // namespace lockstep::dist

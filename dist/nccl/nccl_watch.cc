@@ -1,0 +1,164 @@
+#include "dist/nccl/nccl_watch.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core/base/check.h"
+#include "dist/group/failure.h"
+
+namespace lockstep::dist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// Between two looks: growing while nothing happens.
+constexpr microseconds kFirstPause{50};
+constexpr microseconds kLongestPause{1000};
+constexpr milliseconds kIdlePause{100};
+/// How long the job's first failure may take to come back to the rank that told one.
+constexpr milliseconds kFailureComes{1000};
+
+}  // namespace
+
+std::exception_ptr fail_job(Communicator& communicator, const DistError& error) {
+  communicator.abort(failure_text(error));
+  // Another rank may have been first: then its reason is the job's.
+  const Clock::time_point limit = Clock::now() + kFailureComes;
+  while (Clock::now() < limit) {
+    if (std::exception_ptr failure = communicator.failure()) return failure;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return exception_of({communicator.rank(), failure_text(error)}, communicator.rank());
+}
+
+NcclWatch::NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks)
+    : communicator_(std::move(communicator)), hooks_(std::move(hooks)) {
+  thread_.start("nccl watch", [this] { run(); });
+}
+
+NcclWatch::~NcclWatch() { stop(); }
+
+void NcclWatch::add(NcclQueued queued) {
+  const std::lock_guard guard(lock_);
+  added_.push_back(std::move(queued));
+  idle_ = false;
+  woken_ = true;
+  changed_.notify_all();
+}
+
+void NcclWatch::wake() {
+  const std::lock_guard guard(lock_);
+  idle_ = false;
+  woken_ = true;
+  changed_.notify_all();
+}
+
+bool NcclWatch::drain() {
+  std::unique_lock lock(lock_);
+  changed_.wait(lock, [&] { return idle_ || failure_ || stopping_; });
+  return !failure_;
+}
+
+void NcclWatch::stop() noexcept {
+  {
+    const std::lock_guard guard(lock_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.left_behind()) return;
+  thread_.join();
+  const auto ended = std::make_exception_ptr(DistError("[nccl] the group has been destroyed."));
+  for (Entry& entry : entries_) end(entry, ended);
+  entries_.clear();
+  for (NcclQueued& queued : added_) queued.work->finish(ended);
+  added_.clear();
+}
+
+void NcclWatch::run() {
+  microseconds pause = kFirstPause;
+  for (;;) {
+    const bool moved = round();
+    const bool waits = hooks_.waits();
+    std::unique_lock lock(lock_);
+    if (stopping_) return;
+    idle_ = entries_.empty() && added_.empty() && !waits && !woken_;
+    if (idle_ || failure_) changed_.notify_all();  // for `drain`
+    pause = moved ? kFirstPause : std::min(2 * pause, kLongestPause);
+    const microseconds limit = idle_ ? microseconds(kIdlePause) : pause;
+    changed_.wait_for(lock, limit, [&] { return woken_ || stopping_; });
+    woken_ = false;
+  }
+}
+
+/// Looks at everything once; whether anything ended or moved.
+bool NcclWatch::round() {
+  std::exception_ptr failure;
+  bool moved = false;
+  {
+    const std::lock_guard guard(lock_);
+    for (NcclQueued& queued : added_) entries_.push_back({std::move(queued), false, {}});
+    moved = !added_.empty();
+    added_.clear();
+    failure = failure_;
+  }
+  if (!failure) {
+    try {
+      // What has arrived is finished first: the rank that failed may have had its part in it.
+      for (Entry& entry : entries_) moved |= look_after(entry);
+      std::erase_if(entries_, [](const Entry& entry) { return entry.queued.work == nullptr; });
+      if (std::exception_ptr job = communicator_->failure()) std::rethrow_exception(job);
+      moved |= hooks_.advance();
+    } catch (const DistError& error) {
+      failure = fail_job(*communicator_, error);
+    } catch (const std::exception& error) {
+      failure = fail_job(*communicator_, BackendError(error.what()));
+    }
+    if (failure) take_failure(failure);
+  }
+  if (failure) {
+    for (Entry& entry : entries_) end(entry, failure);
+    entries_.clear();
+  }
+  return moved;
+}
+
+bool NcclWatch::look_after(Entry& entry) {
+  const NcclQueued& queued = entry.queued;
+  const Clock::time_point now = Clock::now();
+  if (!entry.started && queued.begins.query()) {
+    entry.started = true;
+    entry.since = now;
+    for (const uint64_t record : queued.records) communicator_->recorder().started(record);
+  }
+  if (queued.ends.query()) {
+    end(entry, nullptr);
+    return true;
+  }
+  LS_CHECK(!entry.started || now < entry.since + queued.timeout, TimeoutError,
+           "[{}] {} did not end within {} s: not all ranks have come to it, or their data does "
+           "not arrive. `lockstep trace` shows what each rank did. Its time is set with the "
+           "group's timeout.",
+           queued.op, queued.what, std::chrono::duration<double>(queued.timeout).count());
+  return false;
+}
+
+/// Leaves an entry without work.
+void NcclWatch::end(Entry& entry, const std::exception_ptr& error) {
+  if (entry.queued.work == nullptr) return;
+  for (const uint64_t record : entry.queued.records) {
+    communicator_->recorder().ended(record, error != nullptr);
+  }
+  std::exchange(entry.queued.work, nullptr)->finish(error);
+}
+
+void NcclWatch::take_failure(const std::exception_ptr& error) {
+  for (NcclQueued& queued : hooks_.fail(error)) entries_.push_back({std::move(queued), false, {}});
+  const std::lock_guard guard(lock_);
+  failure_ = error;
+  changed_.notify_all();
+}
+
+}  // namespace lockstep::dist
