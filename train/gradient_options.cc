@@ -4,7 +4,7 @@
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "dist/power_sgd.h"
+#include "dist/ddp/power_sgd.h"
 #include "nn/module.h"
 
 namespace lockstep::train {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "dist/reducer.h"
+#include "dist/ddp/reducer.h"
 #include "train/step_share.h"
 
 namespace lockstep::config {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/reducer.h"
+#include "dist/ddp/reducer.h"
 
 namespace lockstep::train {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "dist/ddp/overlap.h"
+#include "dist/ddp/reducer.h"
 #include "dist/group/process_group.h"
-#include "dist/overlap.h"
-#include "dist/reducer.h"
 #include "train/overlap_chart.h"
 #include "train/step_overlap.h"
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "dist/ddp/step_times.h"
 #include "dist/group/process_group.h"
-#include "dist/step_times.h"
 
 namespace lockstep::train {
 

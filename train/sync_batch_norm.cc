@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "core/base/check.h"
+#include "dist/ddp/sync_batch_norm.h"
 #include "dist/rendezvous/rank_list.h"
-#include "dist/sync_batch_norm.h"
 #include "nn/image_layers.h"
 
 namespace lockstep::train {

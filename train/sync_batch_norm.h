@@ -9,8 +9,8 @@
 namespace lockstep::train {
 
 /// Makes every nn::BatchNorm2d of `model` train with the statistics of all ranks' samples
-/// (dist/sync_batch_norm.h), in a subgroup of its own. Running statistics are then the same on all
-/// ranks without RankStatistics, which is told nothing of them. Returns the number of layers.
+/// (dist/ddp/sync_batch_norm.h), in a subgroup of its own. Running statistics are then the same on
+/// all ranks without RankStatistics, which is told nothing of them. Returns the number of layers.
 ///
 /// All ranks of the group call it for the same model, run as many forward passes in training, and
 /// backward in the same order. The group must outlive the model's use.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/tensor/generator.h"
-#include "dist/reducer.h"
+#include "dist/ddp/reducer.h"
 #include "train/early_update.h"
 #include "train/grad_scaler.h"
 #include "train/optimizer.h"
@@ -67,11 +67,11 @@ struct Position {
 /// (files, terminal) is the caller's business.
 ///
 /// With a group each of its ranks trains a copy of the model on its share of every step
-/// (train/step_share.h); gradients are summed over the ranks while backward runs (dist/reducer.h),
-/// and all ranks make the same update, as long as they began with the same weights and state.
-/// Running statistics are those of all ranks' micro-batches (train/rank_statistics.h).
-/// With optimizer.optimizer_in_backward parameters are updated while backward runs
-/// (train/early_update.h).
+/// (train/step_share.h); gradients are summed over the ranks while backward runs
+/// (dist/ddp/reducer.h), and all ranks make the same update, as long as they began with the same
+/// weights and state. Running statistics are those of all ranks' micro-batches
+/// (train/rank_statistics.h). With optimizer.optimizer_in_backward parameters are updated while
+/// backward runs (train/early_update.h).
 ///
 /// On an asynchronous device clipping, the loss scale and whether a step is left out are decided
 /// there. What `step` returns must come from it; with `another` the next step's forward and

@@ -21,7 +21,8 @@ struct WorkState {
   /// Where the device has streams: the place in the group's stream after which the results are
   /// there.
   Event finished{/*timing=*/true};
-  /// The event is recorded only as the operation ends (dist/group/staging.h, dist/hook_runner.h).
+  /// The event is recorded only as the operation ends (dist/group/staging.h,
+  /// dist/ddp/hook_runner.h).
   bool finished_at_end = false;
   std::exception_ptr error;
   std::chrono::steady_clock::time_point ended;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tests/dist/collectives/link_network.h"
+#include "tests/dist/ddp/random_network.h"
 #include "tests/dist/group/random_operation.h"
-#include "tests/dist/random_network.h"
 
 namespace lockstep::dist {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/base/child_process.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/ddp/ranks.h"
 #include "tests/dist/transport/messages.h"
 
 namespace lockstep::dist {

@@ -1,0 +1,31 @@
+#include "dist/ddp/gradient_arena.h"
+
+#include <utility>
+
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
+
+namespace lockstep::dist {
+
+GradientArena::GradientArena(int64_t rows, int64_t elements, DType dtype, Device device)
+    : flat_(zeros({rows, elements}, {dtype, device})) {}
+
+Tensor GradientArena::slot(int64_t row, int64_t offset, const Tensor& parameter) const {
+  const auto at = static_cast<size_t>(row * elements() + offset) * size_of(flat_.dtype());
+  const IntList sizes = parameter.sizes();
+  auto storage = make_ref<Storage>(flat_.storage(), at, parameter.nbytes());
+  return Tensor(make_ref<TensorImpl>(std::move(storage), to_dims(sizes), contiguous_strides(sizes),
+                                     0, flat_.dtype()));
+}
+
+Tensor GradientArena::range(int64_t row, int64_t first, int64_t end) const {
+  return slice(select(flat_, 0, row), 0, first, end);
+}
+
+Tensor GradientArena::ranges(int64_t rows, int64_t first, int64_t end) const {
+  return slice(slice(flat_, 0, 0, rows), 1, first, end);
+}
+
+int64_t GradientArena::bytes() const { return static_cast<int64_t>(flat_.nbytes()); }
+
+}  // namespace lockstep::dist

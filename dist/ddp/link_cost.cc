@@ -1,0 +1,109 @@
+#include "dist/ddp/link_cost.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <limits>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/ops/factory/factory.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double processor_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+struct Timed {
+  double seconds = std::numeric_limits<double>::infinity();
+  double cpu = std::numeric_limits<double>::infinity();
+};
+
+/// `count` reductions of `bytes` each under way together, by parts of `sums`.
+Timed time_reductions(ProcessGroup& group, const Tensor& sums, int64_t bytes, int count, int rounds,
+                      const StartReduction& start) {
+  const int64_t elements = bytes / static_cast<int64_t>(sizeof(float));
+  Timed least;
+  for (int round = 0; round < rounds; ++round) {
+    group.barrier().wait();
+    const Clock::time_point begin = Clock::now();
+    const double cpu = processor_seconds();
+    std::vector<Work> works;
+    for (int i = 0; i < count; ++i) {
+      works.push_back(start(sums.slice(1, i * elements, (i + 1) * elements)));
+    }
+    for (const Work& work : works) work.wait();
+    least.seconds =
+        std::min(least.seconds, std::chrono::duration<double>(Clock::now() - begin).count());
+    least.cpu = std::min(least.cpu, processor_seconds() - cpu);
+  }
+  return least;
+}
+
+/// The slope and the value at zero of the line through two points; neither is negative.
+struct Line {
+  double slope = 0;
+  double at_zero = 0;
+
+  Line(double x1, double y1, double x2, double y2) {
+    slope = x2 > x1 ? std::max(0.0, (y2 - y1) / (x2 - x1)) : 0;
+    at_zero = std::max(0.0, y1 - slope * x1);
+  }
+};
+
+}  // namespace
+
+LinkCost link_cost(const LinkTimes& times) {
+  LS_ASSERT(times.small_count > 1 && times.large_count > 0);
+  // What another small one adds to some is its turn on the link; what the first takes beside its
+  // own turn is latency.
+  const double small_turn =
+      std::max(0.0, (times.small - times.one_small) / (times.small_count - 1));
+  const double latency = std::max(0.0, times.one_small - small_turn);
+  const double large_turn = std::max(0.0, times.large - latency) / times.large_count;
+  const auto small_bytes = static_cast<double>(times.small_bytes);
+  const auto large_bytes = static_cast<double>(times.large_bytes);
+  const Line turn(small_bytes, small_turn, large_bytes, large_turn);
+  const Line cpu(small_bytes, times.small_cpu / times.small_count, large_bytes,
+                 times.large_cpu / times.large_count);
+  return {.latency = latency,
+          .per_operation = turn.at_zero,
+          .per_byte = turn.slope,
+          .cpu_per_operation = cpu.at_zero,
+          .cpu_per_byte = cpu.slope};
+}
+
+LinkTimes measure_link(ProcessGroup& group, int64_t rows, int64_t most_bytes,
+                       const StartReduction& start) {
+  constexpr int kRounds = 3;
+  constexpr int64_t kLeast = int64_t{64} << 10;
+  constexpr int64_t kMost = int64_t{1} << 20;
+  LinkTimes times{.small_bytes = int64_t{16} << 10, .small_count = 16, .large_count = 4};
+  // A multiple of the least, so that its parts are whole elements.
+  times.large_bytes = std::clamp(most_bytes / times.large_count / kLeast * kLeast, kLeast, kMost);
+  const int64_t room =
+      std::max(times.small_bytes * times.small_count, times.large_bytes * times.large_count);
+  const Tensor sums =
+      zeros({rows, room / static_cast<int64_t>(sizeof(float))}, {DType::kF32, kCPU});
+  const auto time = [&](int64_t bytes, int count, int rounds) {
+    return time_reductions(group, sums, bytes, count, rounds, start);
+  };
+  (void)time(times.small_bytes, times.small_count, 1);  // nothing is warm yet
+  times.one_small = time(times.small_bytes, 1, 2 * kRounds).seconds;
+  const Timed small = time(times.small_bytes, times.small_count, kRounds);
+  const Timed large = time(times.large_bytes, times.large_count, kRounds);
+  times.small = small.seconds;
+  times.small_cpu = small.cpu;
+  times.large = large.seconds;
+  times.large_cpu = large.cpu;
+  return times;
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,128 @@
+#include "dist/ddp/bucket_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "core/base/error.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep::dist {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<PlannedParameter> of_sizes(std::initializer_list<int64_t> elements) {
+  std::vector<PlannedParameter> parameters;
+  for (const int64_t each : elements) parameters.push_back({each, 4, 0});
+  return parameters;
+}
+
+TEST(BucketPlan, ParametersLieInTheGivenOrder) {
+  const auto parameters = of_sizes({10, 5000, 20});
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{2, 0, 1}, kUsualLimits);
+  EXPECT_THAT(plan.offsets, ElementsAre(4096, 8192, 0));
+  EXPECT_THAT(plan.arena_elements, ElementsAre(16384));
+  ASSERT_EQ(plan.buckets.size(), 1u);
+  EXPECT_THAT(plan.buckets[0].parameters, ElementsAre(2, 0, 1));
+}
+
+TEST(BucketPlan, TheFirstBucketIsSmallAndNoneGrowsBeyondItsLimit) {
+  const auto parameters = of_sizes({1000, 1000, 1000, 1000, 1000});
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{4, 3, 2, 1, 0},
+                                       {.first_bytes = 4000, .bytes = 9000});
+  ASSERT_EQ(plan.buckets.size(), 3u);
+  EXPECT_THAT(plan.buckets[0].parameters, ElementsAre(4));
+  EXPECT_THAT(plan.buckets[1].parameters, ElementsAre(3, 2));
+  EXPECT_THAT(plan.buckets[2].parameters, ElementsAre(1, 0));
+  EXPECT_THAT(plan.bucket_of, ElementsAre(2, 2, 1, 1, 0));
+}
+
+TEST(BucketPlan, AParameterLargerThanTheLimitHasABucketOfItsOwn) {
+  const auto parameters = of_sizes({10, 100'000, 10});
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{0, 1, 2},
+                                       {.first_bytes = 1000, .bytes = 1000});
+  ASSERT_EQ(plan.buckets.size(), 3u);
+  EXPECT_THAT(plan.buckets[1].parameters, ElementsAre(1));
+}
+
+TEST(BucketPlan, ArenasFillSideBySideAndBucketsComeAsTheyAreComplete) {
+  std::vector<PlannedParameter> parameters = {{10, 4, 0}, {10, 2, 1}, {10, 4, 0}, {10, 2, 1}};
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{1, 0, 2, 3}, kUsualLimits);
+  ASSERT_EQ(plan.buckets.size(), 2u);
+  EXPECT_EQ(plan.buckets[0].arena, 0);
+  EXPECT_THAT(plan.buckets[0].parameters, ElementsAre(0, 2));
+  EXPECT_THAT(plan.buckets[1].parameters, ElementsAre(1, 3));
+}
+
+TEST(BucketPlan, NoParametersNoBuckets) {
+  EXPECT_TRUE(plan_buckets({}, {}, kUsualLimits).buckets.empty());
+}
+
+TEST(BucketPlan, LimitsMustBePositive) {
+  expect_error<DistError>([] { plan_buckets({}, {}, {.first_bytes = 0, .bytes = 1}); },
+                          "[buckets] expected limits of at least one byte, got 0");
+}
+
+/// 10,000 models of up to 40 parameters in a few arenas.
+TEST(BucketPlan, EveryParameterIsInOneBucketWhateverTheModel) {
+  std::mt19937 random(7);
+  for (int model = 0; model < 10'000; ++model) {
+    std::vector<PlannedParameter> parameters(random() % 40);
+    const int arenas = static_cast<int>(random() % 3) + 1;
+    for (PlannedParameter& each : parameters) {
+      each.elements = random() % 4 == 0 ? static_cast<int64_t>(random() % 20'000)
+                                        : static_cast<int64_t>(random() % 600);
+      each.element_bytes = int64_t{1} << random() % 4;
+      each.arena = static_cast<int>(random()) % arenas;
+      each.arena = std::abs(each.arena);
+    }
+    // Arenas are numbered as they come: none is without a parameter.
+    for (int arena = 0; arena < arenas && static_cast<size_t>(arena) < parameters.size(); ++arena) {
+      parameters[static_cast<size_t>(arena)].arena = arena;
+    }
+    std::vector<uint32_t> order = reverse_order(parameters.size());
+    std::ranges::shuffle(order, random);
+    const BucketLimits limits{.first_bytes = static_cast<int64_t>(random() % 5000) + 1,
+                              .bytes = static_cast<int64_t>(random() % 50'000) + 1};
+    const BucketPlan plan = plan_buckets(parameters, order, limits);
+
+    std::vector<int> times(parameters.size());
+    std::vector<int64_t> ends(plan.arena_elements.size());
+    size_t last_complete = 0;
+    for (size_t b = 0; b < plan.buckets.size(); ++b) {
+      const Bucket& bucket = plan.buckets[b];
+      int64_t bytes = 0;
+      int64_t at = bucket.first;
+      ASSERT_EQ(bucket.first % kGradientAlignment, 0);
+      for (const uint32_t each : bucket.parameters) {
+        ++times[each];
+        bytes += parameters[each].elements * parameters[each].element_bytes;
+        ASSERT_EQ(parameters[each].arena, bucket.arena);
+        ASSERT_EQ(plan.bucket_of[each], b);
+        ASSERT_EQ(plan.offsets[each], at);
+        at += (parameters[each].elements + 4095) / 4096 * 4096;
+      }
+      ASSERT_EQ(bucket.end, at);
+      ASSERT_TRUE(bucket.parameters.size() == 1 ||
+                  bytes <= std::max(limits.bytes, limits.first_bytes));
+      int64_t& end = ends[static_cast<size_t>(bucket.arena)];
+      ASSERT_EQ(bucket.first, end) << "buckets of an arena follow each other";
+      end = bucket.end;
+      const auto complete =
+          static_cast<size_t>(std::ranges::find(order, bucket.parameters.back()) - order.begin());
+      ASSERT_TRUE(b == 0 || complete > last_complete);
+      last_complete = complete;
+    }
+    ASSERT_THAT(times, testing::Each(1));
+    ASSERT_EQ(ends, plan.arena_elements);
+    ASSERT_EQ(plan, plan_buckets(parameters, order, limits)) << "the same on every rank";
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::dist

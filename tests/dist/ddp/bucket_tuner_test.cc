@@ -1,0 +1,195 @@
+#include "dist/ddp/bucket_tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autograd/autograd.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/tensor/stream.h"
+#include "dist/ddp/ddp.h"
+#include "dist/ddp/reducer.h"
+#include "tests/dist/group/on_ranks.h"
+
+namespace lockstep::dist {
+namespace {
+
+/// Four layers, of 40 KB each.
+struct Net {
+  std::vector<NamedTensor> parameters;
+
+  explicit Net(Device device = kCPU) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal(0, 0.1F);
+    for (int layer = 0; layer < 4; ++layer) {
+      const Tensor weight = empty({100, 100}, DType::kF32);
+      std::generate_n(weight.data<float>(), weight.numel(), [&] { return normal(random); });
+      const Tensor here = device == kCPU ? weight : weight.to(device);
+      parameters.push_back({"layer" + std::to_string(layer), here.set_requires_grad()});
+    }
+  }
+  Tensor loss(int64_t sample) const {
+    Tensor x = empty({1, 100}, DType::kF32);
+    std::mt19937 random(static_cast<uint32_t>(sample));
+    std::normal_distribution<float> normal;
+    std::generate_n(x.data<float>(), x.numel(), [&] { return normal(random); });
+    x = x.to(parameters[0].tensor.device());
+    for (const NamedTensor& each : parameters) x = tanh(mm(x, each.tensor));
+    return sum(x);
+  }
+};
+
+void run_step(Reducer& reducer, const Net& net, const LeafRange& leaves) {
+  reducer.begin_step();
+  for (int64_t leaf = leaves.first; leaf < leaves.end; ++leaf) {
+    reducer.begin_leaf();
+    if (leaf + 1 == leaves.end) reducer.expect_last_backward();
+    net.loss(leaf).backward();
+  }
+  reducer.finish();
+}
+
+std::vector<float> numbers(const std::vector<Tensor>& tensors) {
+  std::vector<float> result;
+  for (const Tensor& each : tensors) {
+    const Tensor here = each.to(kCPU).contiguous();
+    result.insert(result.end(), here.data<float>(), here.data<float>() + here.numel());
+  }
+  return result;
+}
+
+TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
+  for (const int64_t tree_leaves : {0, 6}) {
+    std::vector<BucketPlan> plans(3);
+    all_ranks(3, [&](ProcessGroup& group) {
+      const Net net;
+      ReducerOptions options;
+      options.tree_leaves = tree_leaves;
+      if (tree_leaves > 0) options.leaves = leaves_of_rank(tree_leaves, group.rank(), 3);
+      Reducer reducer(net.parameters, &group, options);
+      for (int step = 0; step < 3; ++step) {
+        EXPECT_FALSE(reducer.choice());
+        EXPECT_FALSE(reducer.is_settled());
+        run_step(reducer, net, options.leaves);
+      }
+      const std::vector<float> sums = numbers(reducer.gradients());
+      ASSERT_TRUE(reducer.choice());
+      EXPECT_FALSE(reducer.is_settled()) << "its plan is that of the next step";
+      BucketTimes::TimePoint last;
+      register_hook(net.parameters[0].tensor, [&](const Tensor&) {
+        last = std::chrono::steady_clock::now();
+        return Tensor();
+      });
+      run_step(reducer, net, options.leaves);
+      EXPECT_TRUE(reducer.is_settled());
+      EXPECT_EQ(reducer.plan().buckets.size(), reducer.choice()->buckets);
+      EXPECT_EQ(reducer.times().buckets()[0].bytes, reducer.choice()->first_bytes);
+      // Which of its parts the time is put down to depends on how busy the machine was.
+      const LinkCost& link = reducer.choice()->link;
+      EXPECT_GT(link.latency + link.seconds(1), 0);
+      if (reducer.plan().buckets.size() > 1) {
+        EXPECT_LT(reducer.times().buckets()[0].launched, last);
+      }
+      EXPECT_EQ(numbers(reducer.gradients()), sums);
+      plans[static_cast<size_t>(group.rank())] = reducer.plan();
+    });
+    EXPECT_EQ(plans[0], plans[1]);
+    EXPECT_EQ(plans[0], plans[2]);
+  }
+}
+
+TEST(Reducer, SizesThatAreGivenStay) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const Net net;
+    ReducerOptions options;
+    options.buckets = {.first_bytes = 1, .bytes = 90'000};
+    Reducer reducer(net.parameters, &group, options);
+    for (int step = 0; step < 4; ++step) run_step(reducer, net, {0, 1});
+    EXPECT_FALSE(reducer.choice());
+    EXPECT_TRUE(reducer.is_settled());
+    EXPECT_EQ(reducer.plan().buckets.size(), 3u);
+
+    const Net other;
+    options.buckets = {.first_bytes = 0, .bytes = 1};
+    Reducer half(other.parameters, &group, options);
+    for (int step = 0; step < 4; ++step) run_step(half, other, {0, 1});
+    ASSERT_TRUE(half.choice());
+    EXPECT_EQ(half.choice()->limits.bytes, 1);
+    EXPECT_GE(half.choice()->limits.first_bytes, 64 << 10);
+  });
+}
+
+TEST(Reducer, OnADeviceWithStreamsSizesAreTheUsualOnes) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const Device device(DeviceType::kHost, 0);
+    const OwnedStream stream(device);
+    const StreamGuard guard(stream.get());
+    const Net net(device);
+    Reducer reducer(net.parameters, &group);
+    for (int step = 0; step < 4; ++step) run_step(reducer, net, {0, 1});
+    EXPECT_FALSE(reducer.choice());
+    EXPECT_TRUE(reducer.is_settled());
+    EXPECT_EQ(reducer.plan().buckets.size(), 1u);
+  });
+}
+
+/// Of rank 0 of three, after six steps; all ranks have the same.
+std::vector<float> sums(const BucketLimits& limits, bool average) {
+  std::vector<std::vector<float>> results(3);
+  all_ranks(3, [&](ProcessGroup& group) {
+    const Net net;
+    ReducerOptions options;
+    options.buckets = limits;
+    options.average = average;
+    options.leaves = {group.rank(), group.rank() + 1};
+    Reducer reducer(net.parameters, &group, options);
+    for (int step = 0; step < 6; ++step) run_step(reducer, net, options.leaves);
+    results[static_cast<size_t>(group.rank())] = numbers(reducer.gradients());
+  });
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+  return results[0];
+}
+
+TEST(Reducer, NoBitOfASumDependsOnTheSizesOfBuckets) {
+  for (const bool average : {false, true}) {
+    const std::vector<float> expected = sums({.first_bytes = 1, .bytes = 1}, average);
+    for (const int64_t bytes : {0, 50'000, 90'000, 1'000'000}) {
+      EXPECT_TRUE(sums({.first_bytes = bytes, .bytes = bytes}, average) == expected) << bytes;
+    }
+  }
+}
+
+/// A module of nothing but a Net's parameters.
+struct Module {
+  Net net;
+  const std::vector<NamedTensor>& named_parameters() const { return net.parameters; }
+  std::vector<NamedTensor> named_buffers() const { return {}; }
+};
+
+TEST(Ddp, ChoosesSizesToo) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const Module module;
+    Ddp ddp(module, group);
+    std::vector<float> first;
+    for (int step = 0; step < 5; ++step) {
+      EXPECT_EQ(ddp.reducer().choice().has_value(), step >= 3) << step;
+      module.net.loss(group.rank()).backward();
+      if (step == 0) first = numbers(ddp.gradients());
+      EXPECT_EQ(numbers(ddp.gradients()), first) << step;
+      ddp.zero_grad();
+    }
+    EXPECT_TRUE(ddp.reducer().is_settled());
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::dist

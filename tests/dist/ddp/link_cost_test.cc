@@ -1,0 +1,83 @@
+#include "dist/ddp/link_cost.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/dist/group/on_ranks.h"
+
+namespace lockstep::dist {
+namespace {
+
+/// What would be measured of such a link.
+LinkTimes times_of(const LinkCost& cost) {
+  LinkTimes times{
+      .small_bytes = 16 << 10, .large_bytes = 1 << 20, .small_count = 16, .large_count = 4};
+  const auto together = [&](int64_t bytes, int count) {
+    return cost.latency + count * cost.seconds(bytes);
+  };
+  times.one_small = together(times.small_bytes, 1);
+  times.small = together(times.small_bytes, times.small_count);
+  times.large = together(times.large_bytes, times.large_count);
+  times.small_cpu = times.small_count * cost.cpu(times.small_bytes);
+  times.large_cpu = times.large_count * cost.cpu(times.large_bytes);
+  return times;
+}
+
+void expect_near(const LinkCost& cost, const LinkCost& expected) {
+  EXPECT_NEAR(cost.latency, expected.latency, 1e-9);
+  EXPECT_NEAR(cost.per_operation, expected.per_operation, 1e-9);
+  EXPECT_NEAR(cost.per_byte, expected.per_byte, 1e-15);
+  EXPECT_NEAR(cost.cpu_per_operation, expected.cpu_per_operation, 1e-9);
+  EXPECT_NEAR(cost.cpu_per_byte, expected.cpu_per_byte, 1e-15);
+}
+
+TEST(LinkCost, IsFoundFromWhatReductionsTake) {
+  const LinkCost gigabit{.latency = 4e-4,
+                         .per_operation = 3e-5,
+                         .per_byte = 1 / 118e6,
+                         .cpu_per_operation = 2e-5,
+                         .cpu_per_byte = 1e-9};
+  expect_near(link_cost(times_of(gigabit)), gigabit);
+  const LinkCost far{.latency = 0.05, .per_operation = 0, .per_byte = 1e-10};
+  expect_near(link_cost(times_of(far)), far);
+}
+
+TEST(LinkCost, WhatOneTakesAloneIsNotCountedForAllThatFollow) {
+  // 20 ms for one, and 1 ms for each after it.
+  LinkTimes times = times_of({.latency = 0.019, .per_operation = 0.001});
+  EXPECT_NEAR(link_cost(times).latency, 0.019, 1e-9);
+  EXPECT_NEAR(link_cost(times).per_operation, 0.001, 1e-9);
+}
+
+RC_GTEST_PROP(LinkCost, NothingIsNegativeWhateverWasMeasured, ()) {
+  const auto seconds = [] { return *rc::gen::inRange(0, 1'000'000) * 1e-6; };
+  LinkTimes times = times_of({});
+  for (double* each :
+       {&times.one_small, &times.small, &times.large, &times.small_cpu, &times.large_cpu}) {
+    *each = seconds();
+  }
+  const LinkCost cost = link_cost(times);
+  RC_ASSERT(std::min({cost.latency, cost.per_operation, cost.per_byte, cost.cpu_per_operation,
+                      cost.cpu_per_byte}) >= 0);
+}
+
+TEST(MeasureLink, SendsNoMoreThanAllowedAndTimesAll) {
+  for (const int64_t most : {int64_t{1}, int64_t{1} << 20, int64_t{1} << 30}) {
+    all_ranks(2, [&](ProcessGroup& group) {
+      const LinkTimes times = measure_link(group, 1, most, [&](const Tensor& sums) {
+        EXPECT_EQ(sums.size(0), 1);
+        return group.all_reduce(sums.select(0, 0));
+      });
+      EXPECT_EQ(times.large_bytes, std::clamp<int64_t>(most / 4, 64 << 10, 1 << 20));
+      EXPECT_GT(times.one_small, 0);
+      EXPECT_GT(times.small, 0);
+      EXPECT_GT(times.large, 0);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::dist

@@ -1,0 +1,223 @@
+// Steps that are all as the first one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dist/ddp/ddp.h"
+#include "dist/group/communicator.h"
+#include "dist/group/thread_control.h"
+#include "dist/group/transport_group.h"
+#include "dist/transport/thread_transport.h"
+#include "tests/dist/ddp/recomputed_product.h"
+#include "tests/dist/ddp/small_model.h"
+#include "tests/dist/group/on_ranks.h"
+
+namespace lockstep::dist {
+namespace {
+
+using testing::HasSubstr;
+
+/// A bucket for each parameter.
+DdpOptions static_graph(bool is_static = true) {
+  DdpOptions options;
+  options.buckets = {.first_bytes = 1, .bytes = 1};
+  options.static_graph = is_static;
+  options.find_unused_parameters = true;
+  return options;
+}
+
+/// A model whose odd samples use one parameter more.
+SmallModel with_extra() {
+  SmallModel model;
+  model.has_extra = true;
+  return model;
+}
+
+/// As all_ranks, with what counts each rank's operations.
+void recorded_ranks(int size, const std::function<void(ProcessGroup&, FlightRecorder&)>& body) {
+  ThreadJob job(size);
+  std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    const auto wire = std::make_shared<Wire>(
+        Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
+    threads.emplace_back([&body, wire] {
+      const auto communicator = std::make_shared<Communicator>([wire] { return std::move(*wire); },
+                                                               Communicator::Options{});
+      const auto group = transport_group(communicator, "thread");
+      try {
+        body(*group, communicator->recorder());
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(StaticGraph, UnusedParametersCostNoOperationAfterTheFirstStep) {
+  for (const bool is_static : {true, false}) {
+    recorded_ranks(2, [&](ProcessGroup& group, FlightRecorder& recorder) {
+      const SmallModel model = with_extra();
+      DdpOptions options = static_graph(is_static);
+      options.broadcast_buffers = false;
+      Ddp ddp(model, group, options);
+      for (int step = 0; step < 4; ++step) {
+        const uint64_t before = recorder.recorded();
+        ddp.zero_grad();
+        model.loss(0).backward();
+        EXPECT_FALSE(model.extra.grad().defined());
+        // Three buckets; the used parameters; in the first step, the order.
+        const uint64_t first = step == 0 ? 1 : 0, use = is_static && step > 0 ? 0 : 1;
+        EXPECT_EQ(recorder.recorded() - before, 3 + use + first) << step;
+      }
+    });
+  }
+}
+
+TEST(StaticGraph, BucketsDoNotWaitForWhatDoesNotCome) {
+  for (const bool is_static : {true, false}) {
+    all_ranks(2, [&](ProcessGroup& group) {
+      const SmallModel model = with_extra();
+      Ddp ddp(model, group, static_graph(is_static));
+      // Rank 1 does not use `extra`, whose gradient is the first on rank 0.
+      const auto sample = static_cast<uint32_t>(1 - group.rank());
+      model.loss(sample).backward();
+      ddp.zero_grad();
+      BucketTimes::TimePoint last;
+      register_hook(model.first, [&](const Tensor&) {
+        last = std::chrono::steady_clock::now();
+        return Tensor();
+      });
+      model.loss(sample).backward();
+      ASSERT_EQ(ddp.reducer().plan().buckets[0].parameters.at(0), 2u);
+      const bool during = ddp.reducer().times().buckets()[1].launched < last;
+      EXPECT_EQ(during, is_static || group.rank() == 0);
+      const SmallModel alone = with_extra();
+      (alone.loss(0) + alone.loss(1)).backward();
+      const std::vector<float> expected = numbers(alone.extra.grad());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_FLOAT_EQ(2 * numbers(model.extra.grad())[i], expected[i]);
+      }
+    });
+  }
+}
+
+/// What rank 1 says when its second step has these samples, after one of sample `first`.
+std::string second_step(uint32_t first, const std::vector<uint32_t>& samples) {
+  const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
+    const SmallModel model = with_extra();
+    Ddp ddp(model, group, static_graph());
+    model.loss(first).backward();
+    ddp.zero_grad();
+    if (group.rank() == 0) return model.loss(first).backward();
+    std::vector<Tensor> losses;
+    for (const uint32_t sample : samples) losses.push_back(model.loss(sample));
+    backward(losses);
+  });
+  EXPECT_THAT(texts_of({errors[0]}), HasSubstr("rank 1"));
+  return texts_of({errors[1]});
+}
+
+TEST(StaticGraph, AParameterThatIsLeftOutIsNamedInTheSameStep) {
+  EXPECT_THAT(second_step(1, {0}),
+              HasSubstr("[backward] static_graph: parameter extra [3, 3]: expected 1 gradients in "
+                        "the last backward, as in the first step, got 0. Run the same graph"));
+}
+
+TEST(StaticGraph, AParameterThatIsNewIsNamedInTheSameStep) {
+  EXPECT_THAT(second_step(0, {1}), HasSubstr("parameter extra"));
+  EXPECT_THAT(second_step(0, {1, 0}), HasSubstr("leave static_graph out"));
+}
+
+TEST(StaticGraph, AParameterThatIsNewUnderNoSyncIsNamed) {
+  const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
+    const SmallModel model = with_extra();
+    Ddp ddp(model, group, static_graph());
+    model.loss(0).backward();
+    ddp.zero_grad();
+    {
+      const auto no_sync = ddp.no_sync();
+      model.loss(1).backward();
+    }
+    model.loss(0).backward();
+  });
+  EXPECT_THAT(texts_of(errors), HasSubstr("parameter extra [3, 3]: expected no gradient, as on all "
+                                          "ranks in the first step, got one."));
+}
+
+TEST(StaticGraph, WithoutUnusedParametersEachMustHaveOne) {
+  const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
+    const SmallModel model = with_extra();
+    DdpOptions options = static_graph();
+    options.find_unused_parameters = false;
+    Ddp ddp(model, group, options);
+    model.loss(0).backward();
+  });
+  EXPECT_THAT(texts_of(errors), HasSubstr("parameter extra [3, 3] received no gradient"));
+}
+
+/// Two products of one weight, each computed again in backward.
+Tensor recomputed_loss(const SmallModel& model, uint32_t sample) {
+  Tensor x = tanh(mm(random_matrix(sample + 50, 2, 6), model.first));
+  x = tanh(mm(RecomputedProduct::apply(x, model.second), model.second.detach().t()));
+  return sum(RecomputedProduct::apply(x, model.second));
+}
+
+TEST(StaticGraph, SeveralGradientsOfOneBackwardAreCounted) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const SmallModel model, plain;
+    Ddp ddp(model, group, static_graph());
+    Ddp other(plain, group);
+    for (uint32_t step = 0; step < 3; ++step) {
+      const auto sample = 2 * step + static_cast<uint32_t>(group.rank());
+      for (const bool last : {false, true}) {
+        std::optional<Ddp::NoSync> here, there;
+        if (!last) {
+          here.emplace(ddp);
+          there.emplace(other);
+        }
+        recomputed_loss(model, sample).backward();
+        recomputed_loss(plain, sample).backward();
+      }
+      EXPECT_EQ(numbers(ddp.gradients()[0]), numbers(other.gradients()[0]));
+      EXPECT_EQ(numbers(ddp.gradients()[1]), numbers(other.gradients()[1]));
+      ddp.zero_grad();
+      other.zero_grad();
+    }
+  });
+}
+
+TEST(StaticGraph, AnotherNumberOfGradientsIsNamedWithBoth) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    const SmallModel model;
+    Ddp ddp(model, group, static_graph());
+    recomputed_loss(model, 0).backward();
+    ddp.zero_grad();
+    model.loss(0).backward();
+  });
+  EXPECT_THAT(texts_of(errors), HasSubstr("parameter second [8, 3]: expected 2 gradients in the "
+                                          "last backward, as in the first step, got 1."));
+}
+
+TEST(StaticGraph, OneRankAloneIsHeldToItToo) {
+  const auto errors = run_thread_ranks(1, [](ProcessGroup& group) {
+    const SmallModel model = with_extra();
+    Ddp ddp(model, group, static_graph());
+    model.loss(0).backward();
+    ddp.zero_grad();
+    model.loss(1).backward();
+  });
+  EXPECT_THAT(texts_of(errors), HasSubstr("parameter extra [3, 3]: expected no gradient"));
+}
+
+}  // namespace
+}  // namespace lockstep::dist
