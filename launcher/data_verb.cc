@@ -7,14 +7,14 @@
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/mapped_file.h"
+#include "data/token_shards.h"
+#include "data/tokenized_text.h"
+#include "data/tokenizers/bpe_tokenizer.h"
+#include "data/tokenizers/byte_tokenizer.h"
+#include "data/tokenizers/sentencepiece_tokenizer.h"
+#include "data/tokenizers/sentencepiece_training.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
-#include "train/bpe_tokenizer.h"
-#include "train/byte_tokenizer.h"
-#include "train/sentencepiece_tokenizer.h"
-#include "train/sentencepiece_training.h"
-#include "train/token_shards.h"
-#include "train/tokenized_text.h"
 
 namespace lockstep::launcher {
 

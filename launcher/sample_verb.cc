@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "data/tokenizers/tokenizer.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/generate.h"
-#include "train/tokenizer.h"
 #include "train/weights.h"
 
 namespace lockstep::launcher {

@@ -17,6 +17,7 @@
 #include "core/base/duration.h"
 #include "core/base/parallel.h"
 #include "core/memory/caching_allocator.h"
+#include "data/text_data.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
@@ -31,7 +32,6 @@
 #include "train/progress.h"
 #include "train/replicas.h"
 #include "train/step_line.h"
-#include "train/text_data.h"
 #include "train/training_run.h"
 
 namespace lockstep::launcher {

@@ -4,6 +4,7 @@
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
 #include "core/tensor/generator.h"
+#include "data/table_data.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 #include "nn/models/mlp.h"
@@ -11,7 +12,6 @@
 #include "train/build_data.h"
 #include "train/classifier_task.h"
 #include "train/language_task.h"
-#include "train/table_data.h"
 #include "train/weights.h"
 
 namespace lockstep::train {

@@ -2,13 +2,13 @@
 
 #include <memory>
 
+#include "data/token_source.h"
 #include "nn/classifier.h"
 #include "nn/language_model.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 #include "train/step_share.h"
 #include "train/task.h"
-#include "train/token_source.h"
 
 namespace lockstep::config {
 class RunConfig;

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "train/token_source.h"
-#include "train/tokenizer.h"
+#include "data/token_source.h"
+#include "data/tokenizers/tokenizer.h"
 
 namespace lockstep::config {
 class DataConfig;

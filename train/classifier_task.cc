@@ -7,7 +7,7 @@
 #include "core/ops/loss/loss.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
-#include "train/token_source.h"
+#include "data/token_source.h"
 
 namespace lockstep::train {
 

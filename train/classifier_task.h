@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "data/sample_source.h"
+#include "data/staged_batches.h"
 #include "nn/classifier.h"
-#include "train/sample_source.h"
-#include "train/staged_batches.h"
 #include "train/task.h"
 
 namespace lockstep::train {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "data/token_source.h"
 #include "nn/language_model.h"
-#include "train/token_source.h"
 
 namespace lockstep::dist {
 class ProcessGroup;

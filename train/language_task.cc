@@ -5,8 +5,8 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "data/tokenizers/tokenizer.h"
 #include "train/generate.h"
-#include "train/tokenizer.h"
 
 namespace lockstep::train {
 

@@ -3,11 +3,11 @@
 #include <memory>
 #include <optional>
 
+#include "data/prefetch.h"
+#include "data/staged_batches.h"
+#include "data/token_source.h"
 #include "nn/language_model.h"
-#include "train/prefetch.h"
-#include "train/staged_batches.h"
 #include "train/task.h"
-#include "train/token_source.h"
 
 namespace lockstep::train {
 

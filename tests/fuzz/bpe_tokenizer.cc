@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "data/tokenizers/bpe_vocabulary.h"
+#include "tests/data/tokenizers/tiny_tokenizers.h"
 #include "tests/fuzz/targets.h"
-#include "tests/train/tiny_tokenizers.h"
-#include "train/bpe_vocabulary.h"
 
 namespace lockstep::fuzz {
 namespace {

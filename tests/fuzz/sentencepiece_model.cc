@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include "configs/sentencepiece_model.pb.h"
 #include "core/base/error.h"
+#include "data/tokenizers/sentencepiece_model.pb.h"
+#include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "tests/fuzz/targets.h"
-#include "train/sentencepiece_tokenizer.h"
 
 namespace lockstep::fuzz {
 namespace {

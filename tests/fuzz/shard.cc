@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "data/token_shards.h"
 #include "tests/fuzz/targets.h"
-#include "train/token_shards.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -30,14 +30,14 @@ Outcome fuzz_text_proto(Input input);
 /// configs/load.h, set_value on a small config, with each line in turn: a refused assignment
 /// changes nothing.
 Outcome fuzz_config_assignment(Input input);
-/// train/token_shards.h, both formats: as many tokens as the size allows, all readable.
+/// data/token_shards.h, both formats: as many tokens as the size allows, all readable.
 Outcome fuzz_shard(Input input);
-/// train/bpe_vocabulary.h. The byte 0xff, which no text holds, ends the vocabulary and starts the
-/// merges. The vocabulary is read as it stands, and again behind the 256 tokens that every
-/// vocabulary needs, so that short inputs reach the merges.
+/// data/tokenizers/bpe_vocabulary.h. The byte 0xff, which no text holds, ends the vocabulary and
+/// starts the merges. The vocabulary is read as it stands, and again behind the 256 tokens that
+/// every vocabulary needs, so that short inputs reach the merges.
 Outcome fuzz_bpe_tokenizer(Input input);
-/// train/sentencepiece_tokenizer.h. The model is read as it stands, and again behind the 256 byte
-/// pieces. The input as a text, encoded and decoded, must be itself.
+/// data/tokenizers/sentencepiece_tokenizer.h. The model is read as it stands, and again behind the
+/// 256 byte pieces. The input as a text, encoded and decoded, must be itself.
 Outcome fuzz_sentencepiece_model(Input input);
 /// train/metrics_history.h.
 Outcome fuzz_metrics_history(Input input);

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/train/tiny_tokenizers.h"
+#include "tests/data/tokenizers/tiny_tokenizers.h"
 
 namespace lockstep::train {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/data/table_file.h"
 #include "tests/launcher/program.h"
-#include "tests/train/table_file.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/data/table_file.h"
 #include "tests/launcher/program.h"
-#include "tests/train/table_file.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -6,11 +6,11 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/error.h"
-#include "tests/train/sequences.h"
-#include "tests/train/tiny_tokenizers.h"
-#include "train/text_data.h"
-#include "train/token_data.h"
-#include "train/token_shards.h"
+#include "data/text_data.h"
+#include "data/token_data.h"
+#include "data/token_shards.h"
+#include "tests/data/sequences.h"
+#include "tests/data/tokenizers/tiny_tokenizers.h"
 
 namespace lockstep::train {
 namespace {

@@ -8,11 +8,11 @@
 #include "configs/run.pb.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "data/table_data.h"
 #include "nn/models/mlp.h"
-#include "tests/train/table_file.h"
+#include "tests/data/table_file.h"
 #include "tests/train/tiny_run.h"
 #include "train/checkpoint.h"
-#include "train/table_data.h"
 
 namespace lockstep::train {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/tensor/stream.h"
 #include "dist/group/thread_group.h"
-#include "tests/train/table_file.h"
+#include "tests/data/table_file.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/replicas.h"

@@ -14,9 +14,9 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
+#include "tests/data/table_file.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"
-#include "tests/train/table_file.h"
 
 namespace lockstep::train {
 namespace {

@@ -9,9 +9,9 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
+#include "tests/data/table_file.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"
-#include "tests/train/table_file.h"
 
 namespace lockstep::train {
 namespace {

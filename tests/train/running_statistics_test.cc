@@ -8,8 +8,8 @@
 
 #include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
+#include "tests/data/table_file.h"
 #include "tests/train/rank_runs.h"
-#include "tests/train/table_file.h"
 #include "train/rank_statistics.h"
 
 namespace lockstep::train {

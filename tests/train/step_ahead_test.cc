@@ -15,9 +15,9 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
+#include "tests/data/table_file.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"
-#include "tests/train/table_file.h"
 #include "train/checkpoint.h"
 #include "train/metrics_history.h"
 

@@ -9,8 +9,8 @@
 
 #include "nn/image_layers.h"
 #include "tests/core/expect_error.h"
+#include "tests/data/table_file.h"
 #include "tests/train/rank_runs.h"
-#include "tests/train/table_file.h"
 
 namespace lockstep::train {
 namespace {

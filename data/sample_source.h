@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/content_hash.h"
+
+namespace lockstep::train {
+
+/// Where labelled samples come from. Sample `index` of `step` is a pure function of (source, step,
+/// index): it does not depend on how a step is cut into micro-batches or shared among ranks.
+/// Implementations are immutable, so all members are safe to call from many threads.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  /// Numbers in one sample.
+  virtual int64_t features() const = 0;
+  /// Labels lie in [0, classes()).
+  virtual int64_t classes() const = 0;
+
+  /// Fills `features`, features() of them, with one training sample and returns its label.
+  virtual int64_t sample(int64_t step, int64_t index, std::span<float> features) const = 0;
+
+  /// How many samples are kept from training.
+  virtual int64_t held_out_samples() const = 0;
+  /// The same with held-out sample `index`.
+  virtual int64_t held_out_sample(int64_t index, std::span<float> features) const = 0;
+
+  /// Differs when the training samples do.
+  virtual ContentHash fingerprint() const = 0;
+};
+
+/// Fills samples first, first + 1, ... of `step` into row-major [labels.size(), features].
+void fill_samples(const SampleSource& source, int64_t step, int64_t first, std::span<float> inputs,
+                  std::span<int64_t> labels);
+
+/// Fills held-out samples first, first + 1, ... likewise and returns their number. Rows past the
+/// last one are zeros with the label kIgnoredTarget (data/token_source.h).
+int64_t fill_held_out(const SampleSource& source, int64_t first, std::span<float> inputs,
+                      std::span<int64_t> labels);
+
+}  // namespace lockstep::train

@@ -1,0 +1,55 @@
+#include "data/token_array.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace lockstep::train {
+namespace {
+
+template <class T>
+TokenArray own(std::span<const uint32_t> tokens) {
+  auto stored = std::make_shared<const std::vector<T>>(tokens.begin(), tokens.end());
+  const std::span<const T> view(*stored);
+  return {std::as_bytes(view), static_cast<int>(sizeof(T)), std::move(stored)};
+}
+
+}  // namespace
+
+TokenArray::TokenArray(std::span<const std::byte> bytes, int width,
+                       std::shared_ptr<const void> owner)
+    : bytes_(bytes), width_(width), owner_(std::move(owner)) {
+  LS_ASSERT(width == 2 || width == 4);
+  LS_ASSERT(bytes.size() % static_cast<size_t>(width) == 0);
+}
+
+TokenArray TokenArray::copy_of(std::span<const uint32_t> tokens) {
+  const bool narrow = std::ranges::all_of(tokens, [](uint32_t t) { return t <= 0xffff; });
+  return narrow ? own<uint16_t>(tokens) : own<uint32_t>(tokens);
+}
+
+template <class T>
+int64_t TokenArray::read_as(int64_t first, std::span<int64_t> out) const {
+  int64_t largest = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = load<T>(first + static_cast<int64_t>(i));
+    largest = std::max(largest, out[i]);
+  }
+  return largest;
+}
+
+int64_t TokenArray::read(int64_t first, std::span<int64_t> out) const {
+  LS_ASSERT(first >= 0 && first + std::ssize(out) <= size());
+  return width_ == 2 ? read_as<uint16_t>(first, out) : read_as<uint32_t>(first, out);
+}
+
+TokenArray TokenArray::slice(int64_t first, int64_t count) const {
+  LS_ASSERT(first >= 0 && count >= 0 && first + count <= size());
+  const auto width = static_cast<size_t>(width_);
+  return {bytes_.subspan(static_cast<size_t>(first) * width, static_cast<size_t>(count) * width),
+          width_, owner_};
+}
+
+}  // namespace lockstep::train

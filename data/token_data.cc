@@ -1,0 +1,138 @@
+#include "data/token_data.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/random_draw.h"
+#include "data/epoch_order.h"
+
+namespace lockstep::train {
+namespace {
+
+int64_t total(const std::vector<TokenPart>& parts, int64_t less) {
+  int64_t sum = 0;
+  for (const TokenPart& part : parts) sum += std::max<int64_t>(part.tokens.size() - less, 0);
+  return sum;
+}
+
+int64_t windows(const TokenPart& part, int64_t length) {
+  return std::max<int64_t>((part.tokens.size() - 1 + length - 1) / length, 0);
+}
+
+double bytes_per_token(const std::vector<TokenPart>& parts, const Tokenizer& tokenizer) {
+  std::string text;
+  double bytes = 0;
+  for (const TokenPart& part : parts) {
+    for (int64_t i = 1; i < part.tokens.size(); ++i) {
+      text.clear();
+      // A token outside the tokenizer's vocabulary is reported when it is used.
+      if (part.tokens[i] < tokenizer.vocabulary()) tokenizer.decode(part.tokens[i], text);
+      bytes += static_cast<double>(text.size());
+    }
+  }
+  const int64_t targets = total(parts, 1);
+  return targets > 0 ? bytes / static_cast<double>(targets) : 0;
+}
+
+}  // namespace
+
+TokenData::TokenData(std::vector<TokenPart> training, std::vector<TokenPart> held_out,
+                     TokenDataOptions options)
+    : training_(std::move(training)), held_out_(std::move(held_out)), options_(std::move(options)) {
+  LS_CHECK(training_tokens() > 0, DataError, "[data] there are no tokens to train on.");
+  LS_ASSERT(options_.vocabulary > 0 && options_.sequences_per_step > 0);
+  if (options_.tokenizer) bytes_per_token_ = bytes_per_token(held_out_, *options_.tokenizer);
+}
+
+int64_t TokenData::training_tokens() const { return total(training_, 0); }
+int64_t TokenData::held_out_tokens() const { return total(held_out_, 1); }
+
+ContentHash TokenData::fingerprint() const {
+  constexpr int64_t kStretches = 16, kStretch = 4096;
+  ContentHasher hasher;
+  for (const TokenPart& part : training_) {
+    const int64_t size = part.tokens.size();
+    hasher.add(static_cast<uint64_t>(size));
+    for (int64_t i = 0; i < kStretches; ++i) {
+      const int64_t first = (size - std::min(size, kStretch)) * i / (kStretches - 1);
+      hasher.add(part.tokens.slice(first, std::min(size, kStretch)).bytes());
+    }
+  }
+  return hasher.result();
+}
+
+TokenData::Window TokenData::training_window(int64_t step, int64_t index, int64_t length) const {
+  const bool random = options_.order == WindowOrder::kRandom;
+  // How many windows a part has: every offset counts, or only multiples of the length.
+  const auto count = [&](const TokenPart& part) {
+    return random ? std::max<int64_t>(part.tokens.size() - length, 0)
+                  : std::max<int64_t>((part.tokens.size() - 1) / length, 0);
+  };
+  int64_t all = 0;
+  for (const TokenPart& part : training_) all += count(part);
+  LS_CHECK(all > 0, DataError,
+           "[data] {}{}: {} training tokens are too few for sequences of length {}: expected at "
+           "least {} in one file. Hold out less or shorten the sequences.",
+           training_.front().name, training_.size() > 1 ? " and others" : "", training_tokens(),
+           length, length + 1);
+  int64_t chosen;
+  if (random) {
+    // 64 random bits make the remainder uniform to within their number / 2^64.
+    const uint64_t bits = random_draw(options_.seed, DrawStream::kWindowOffset, step, index, 0)[0];
+    chosen = static_cast<int64_t>(bits % static_cast<uint64_t>(all));
+  } else {
+    const int64_t number = step * options_.sequences_per_step + index;
+    chosen = shuffled(options_.seed, number / all, all, number % all);
+  }
+  for (const TokenPart& part : training_) {
+    if (chosen < count(part)) return {&part, random ? chosen : chosen * length};
+    chosen -= count(part);
+  }
+  throw InternalError("[data] a window lies behind the last part.");
+}
+
+void TokenData::read(const Window& window, std::span<int64_t> inputs,
+                     std::span<int64_t> targets) const {
+  const TokenArray& tokens = window.part->tokens;
+  const int64_t largest =
+      std::max(tokens.read(window.first, inputs), tokens.read(window.first + 1, targets));
+  if (largest < options_.vocabulary) return;
+  int64_t at = window.first;
+  while (tokens[at] < options_.vocabulary) ++at;
+  throw DataError(fmt::format(
+      "[data] {}: token {} of the file is {}: expected ids below the model's vocabulary of {}. Set "
+      "the model's vocab_size to the vocabulary the file was made with, or make it again.",
+      window.part->name, at, tokens[at], options_.vocabulary));
+}
+
+void TokenData::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
+                         std::span<int64_t> targets) const {
+  LS_ASSERT(inputs.size() == targets.size() && !inputs.empty());
+  read(training_window(step, index, std::ssize(inputs)), inputs, targets);
+}
+
+int64_t TokenData::validation_windows(int64_t length) const {
+  LS_ASSERT(length > 0);
+  int64_t count = 0;
+  for (const TokenPart& part : held_out_) count += windows(part, length);
+  return count;
+}
+
+int64_t TokenData::validation_window(int64_t index, std::span<int64_t> inputs,
+                                     std::span<int64_t> targets) const {
+  LS_ASSERT(inputs.size() == targets.size() && !inputs.empty());
+  const int64_t length = std::ssize(inputs);
+  LS_ASSERT(index >= 0 && index < validation_windows(length));
+  auto part = held_out_.begin();
+  while (index >= windows(*part, length)) index -= windows(*part++, length);
+  const int64_t first = index * length;
+  const int64_t real = std::min(length, part->tokens.size() - 1 - first);
+  const auto count = static_cast<size_t>(real);
+  std::ranges::fill(inputs, 0);
+  std::ranges::fill(targets, kIgnoredTarget);
+  read({&*part, first}, inputs.first(count), targets.first(count));
+  return real;
+}
+
+}  // namespace lockstep::train

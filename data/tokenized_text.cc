@@ -1,0 +1,135 @@
+#include "data/tokenized_text.h"
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/text_files.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr uint64_t kCacheVersion = 1;
+constexpr const char* kCacheKind = "tokens";
+
+/// What a cache entry says before its tokens.
+struct EntryHead {
+  uint64_t width = 0;
+  int64_t training_tokens = 0;
+};
+
+std::optional<TokenizedText> find(const TokenCache& cache, const ContentHash& key) {
+  const std::optional<TokenCache::Entry> entry = cache.find(kCacheKind, key);
+  if (!entry || entry->bytes.size() < sizeof(EntryHead)) return std::nullopt;
+  EntryHead head;
+  std::memcpy(&head, entry->bytes.data(), sizeof head);
+  const auto tokens = entry->bytes.subspan(sizeof head);
+  return TokenizedText{TokenArray(tokens, static_cast<int>(head.width), entry->owner),
+                       head.training_tokens};
+}
+
+void store(const TokenCache& cache, const ContentHash& key, const TokenizedText& text) {
+  const EntryHead head{static_cast<uint64_t>(text.tokens.width()), text.training_tokens};
+  const std::array parts = {std::as_bytes(std::span(&head, 1)), text.tokens.bytes()};
+  cache.store(kCacheKind, key, parts);
+}
+
+/// Where `text` may be cut at or after `at`: not before the second byte of a character.
+size_t cut(std::string_view text, size_t at) {
+  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) ++at;
+  return at;
+}
+
+TokenizedText encode_documents(const Documents& documents, int64_t held_out_bytes,
+                               const Tokenizer& tokenizer) {
+  TokenizedText result;
+  std::vector<uint32_t> ids;
+  const int64_t boundary = documents.bytes() - held_out_bytes;
+  int64_t position = 0;  // of the document in all the text
+  for (const std::string& document : documents.texts()) {
+    if (position > 0 && tokenizer.end_of_text()) ids.push_back(*tokenizer.end_of_text());
+    const std::string_view text(document);
+    const int64_t end = position + std::ssize(text);
+    if (position < boundary && boundary < end) {
+      const size_t at = cut(text, static_cast<size_t>(boundary - position));
+      tokenizer.encode(text.substr(0, at), ids);
+      result.training_tokens = std::ssize(ids);
+      tokenizer.encode(text.substr(at), ids);
+    } else {
+      tokenizer.encode(text, ids);
+      if (end <= boundary) result.training_tokens = std::ssize(ids);
+    }
+    position = end;
+  }
+  result.tokens = TokenArray::copy_of(ids);
+  return result;
+}
+
+}  // namespace
+
+Documents::Documents(const std::vector<std::string>& patterns)
+    : name_(fmt::format("{}", fmt::join(patterns, ", "))) {
+  for (const std::string& pattern : patterns) {
+    for (const std::filesystem::path& file : find_files(pattern)) {
+      std::string text = read_text_file(file);
+      if (text.empty()) continue;
+      bytes_ += std::ssize(text);
+      files_.push_back(file);
+      texts_.push_back(std::move(text));
+    }
+  }
+  LS_CHECK(bytes_ > 0, DataError, "[data] {}: the text is empty.", name_);
+}
+
+void Documents::check_is_text() const {
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const size_t zero = texts_[i].find('\0');
+    LS_CHECK(zero == std::string::npos, DataError,
+             "[data] {}: expected text, got a zero byte at byte {}. To train on bytes of any kind, "
+             "choose the byte tokenizer.",
+             files_[i].string(), zero);
+  }
+}
+
+ContentHash Documents::hash() const {
+  ContentHasher hasher;
+  for (const std::string& text : texts_) hasher.add(text);
+  return hasher.result();
+}
+
+std::string Documents::joined() const {
+  std::string all;
+  all.reserve(static_cast<size_t>(bytes_) + texts_.size());
+  for (const std::string& text : texts_) all.append(text).append("\n");
+  return all;
+}
+
+TokenArray TokenizedText::held_out() const {
+  const int64_t count = tokens.size() - training_tokens;
+  if (count == 0 || training_tokens == 0) return {};
+  return tokens.slice(training_tokens - 1, count + 1);
+}
+
+TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
+                       const Tokenizer& tokenizer, const TokenCache& cache) {
+  LS_CHECK(held_out_bytes >= 0 && held_out_bytes < documents.bytes(), DataError,
+           "[data] {}: cannot hold out {} bytes of a text of {}. Hold out fewer.", documents.name(),
+           held_out_bytes, documents.bytes());
+  // Bytes are as quickly read from the text as from a cache.
+  if (tokenizer.name() == "byte") return encode_documents(documents, held_out_bytes, tokenizer);
+  documents.check_is_text();
+  const ContentHash key = ContentHasher()
+                              .add(kCacheVersion)
+                              .add(tokenizer.identity())
+                              .add(static_cast<uint64_t>(held_out_bytes))
+                              .add(documents.hash())
+                              .result();
+  if (std::optional<TokenizedText> found = find(cache, key)) return *std::move(found);
+  TokenizedText text = encode_documents(documents, held_out_bytes, tokenizer);
+  store(cache, key, text);
+  return text;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,58 @@
+#include "data/tokenizers/bpe_tokenizer.h"
+
+#include <unordered_map>
+
+#include "core/base/atomic_file.h"
+#include "core/base/check.h"
+#include "core/base/text_files.h"
+#include "data/tokenizers/pre_tokenizer.h"
+#include "data/tokenizers/token_memo.h"
+
+namespace lockstep::train {
+
+BpeTokenizer::BpeTokenizer(const std::filesystem::path& vocabulary,
+                           const std::filesystem::path& merges)
+    : vocabulary_text_(read_text_file(vocabulary)),
+      merges_text_(read_text_file(merges)),
+      identity_(ContentHasher().add(name()).add(vocabulary_text_).add(merges_text_).result()),
+      content_(parse_bpe(vocabulary_text_, vocabulary.string(), merges_text_, merges.string())) {}
+
+void BpeTokenizer::encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const {
+  LS_CHECK(piece.size() < UINT32_MAX, DataError,
+           "[tokenizer] a single word of {} bytes: expected fewer than 2^32. Is this text?",
+           piece.size());
+  std::vector<Symbol> symbols(piece.size());
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    symbols[i] = {content_.byte_tokens[static_cast<unsigned char>(piece[i])], i, i + 1};
+  }
+  merge_symbols(symbols, [&](const Symbol& left, const Symbol& right) -> std::optional<Merge> {
+    const auto found = content_.merges.find(BpeVocabulary::merge_key(left.id, right.id));
+    if (found == content_.merges.end()) return std::nullopt;
+    return found->second;
+  });
+  for (const Symbol& symbol : symbols) ids.push_back(symbol.id);
+}
+
+void BpeTokenizer::encode(std::string_view text, std::vector<uint32_t>& ids) const {
+  TokenMemo memo(ids);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = gpt2_piece_end(text, begin);
+    const std::string_view piece = text.substr(begin, end - begin);
+    memo.append(piece, [&] { encode_piece(piece, ids); });
+    begin = end;
+  }
+}
+
+void BpeTokenizer::decode(uint32_t id, std::string& text) const {
+  LS_CHECK(id < content_.tokens.size(), DataError,
+           "[tokenizer] no token has the id {}: expected one in [0, {}).", id,
+           content_.tokens.size());
+  text += content_.tokens[id];
+}
+
+void BpeTokenizer::save(const std::filesystem::path& folder) const {
+  write_text(folder / "vocab.json", vocabulary_text_);
+  write_text(folder / "merges.txt", merges_text_);
+}
+
+}  // namespace lockstep::train

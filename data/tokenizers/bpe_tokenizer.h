@@ -1,0 +1,34 @@
+#pragma once
+
+#include "data/tokenizers/bpe_vocabulary.h"
+#include "data/tokenizers/tokenizer.h"
+
+namespace lockstep::train {
+
+/// GPT-2's byte-level BPE (Radford et al. 2019): the text is cut into pieces (gpt2_piece_end), and
+/// the bytes of each are merged by rank. Gives tiktoken's ids for GPT-2's own files.
+class BpeTokenizer : public Tokenizer {
+ public:
+  /// Reads the vocabulary (vocab.json, encoder.json) and the merges (merges.txt, vocab.bpe).
+  /// Throws DataError naming the file and what is wrong with it.
+  BpeTokenizer(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
+
+  std::string_view name() const override { return "bpe"; }
+  int64_t vocabulary() const override { return static_cast<int64_t>(content_.tokens.size()); }
+  ContentHash identity() const override { return identity_; }
+  void encode(std::string_view text, std::vector<uint32_t>& ids) const override;
+  void decode(uint32_t id, std::string& text) const override;
+  std::optional<uint32_t> end_of_text() const override { return content_.end_of_text; }
+  /// Writes vocab.json and merges.txt, byte for byte what was read.
+  void save(const std::filesystem::path& folder) const override;
+
+ private:
+  void encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const;
+
+  std::string vocabulary_text_;
+  std::string merges_text_;
+  ContentHash identity_;
+  BpeVocabulary content_;
+};
+
+}  // namespace lockstep::train
