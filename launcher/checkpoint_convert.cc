@@ -8,9 +8,9 @@
 #include "core/base/check.h"
 #include "launcher/command_line.h"
 #include "nn/models/gpt2.h"
-#include "train/hugging_face_folder.h"
-#include "train/llmc_model.h"
 #include "train/weights.h"
+#include "train/weights/hugging_face_folder.h"
+#include "train/weights/llmc_model.h"
 
 namespace lockstep::launcher {
 

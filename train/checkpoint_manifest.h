@@ -10,8 +10,8 @@
 #include "core/base/content_hash.h"
 #include "core/device/arithmetic_facts.h"
 #include "core/tensor/generator.h"
-#include "train/tensor_file.h"
 #include "train/trainer.h"
+#include "train/weights/tensor_file.h"
 
 namespace lockstep::train {
 

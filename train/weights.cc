@@ -10,8 +10,8 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "train/checkpoint.h"
-#include "train/tensor_file.h"
-#include "train/weight_files.h"
+#include "train/weights/tensor_file.h"
+#include "train/weights/weight_files.h"
 
 namespace lockstep::train {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::conformance {
 

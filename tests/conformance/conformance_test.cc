@@ -9,7 +9,7 @@
 #include "core/ops/pointwise/pointwise_round.h"
 #include "tests/conformance/run.h"
 #include "tests/core/base/temporary_directory.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::conformance {
 namespace {

@@ -1,10 +1,10 @@
-#include "train/safetensors_header.h"
+#include "train/weights/safetensors_header.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "tests/fuzz/targets.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::fuzz {
 namespace {

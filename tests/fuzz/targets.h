@@ -22,7 +22,7 @@ struct Target {
   Outcome (*run)(Input input);
 };
 
-/// train/safetensors.h: records tile the data, and the header written anew says the same.
+/// train/weights/safetensors.h: records tile the data, and the header written anew says the same.
 Outcome fuzz_safetensors_header(Input input);
 /// configs/load.h, load_text: a config written out reads back to the same text; errors name a line
 /// of the text.

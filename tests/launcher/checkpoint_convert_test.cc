@@ -8,10 +8,10 @@
 #include "launcher/exit_code.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
-#include "train/hugging_face_folder.h"
-#include "train/llmc_model.h"
-#include "train/weight_files.h"
 #include "train/weights.h"
+#include "train/weights/hugging_face_folder.h"
+#include "train/weights/llmc_model.h"
+#include "train/weights/weight_files.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -22,10 +22,10 @@
 #include "dist/group/thread_group.h"
 #include "nn/language_model.h"
 #include "train/language_task.h"
-#include "train/safetensors.h"
 #include "train/step_share.h"
 #include "train/trainer.h"
 #include "train/weights.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include "core/tensor/dtype.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::train {
 

@@ -11,7 +11,7 @@
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 #include "train/build.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "train/weight_files.h"
+#include "train/weights/weight_files.h"
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -1,4 +1,4 @@
-#include "train/llmc_model.h"
+#include "train/weights/llmc_model.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

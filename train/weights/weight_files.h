@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "train/tensor_file.h"
+#include "train/weights/tensor_file.h"
 
 #include <set>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "train/hugging_face_folder.h"
+#include "train/weights/hugging_face_folder.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "core/base/check.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::train {
 

@@ -10,8 +10,8 @@
 #include "core/tensor/generator.h"
 #include "tests/train/python.h"
 #include "tests/train/tiny_models.h"
-#include "train/hugging_face_folder.h"
 #include "train/weights.h"
+#include "train/weights/hugging_face_folder.h"
 
 namespace lockstep::train {
 namespace {

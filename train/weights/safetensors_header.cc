@@ -1,4 +1,4 @@
-#include "train/safetensors_header.h"
+#include "train/weights/safetensors_header.h"
 
 #include <array>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "train/hugging_face_folder.h"
+#include "train/weights/hugging_face_folder.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include "core/tensor/generator.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
-#include "train/weight_files.h"
 #include "train/weights.h"
+#include "train/weights/weight_files.h"
 
 namespace lockstep::train {
 namespace {

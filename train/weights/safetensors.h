@@ -12,7 +12,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/tensor/dtype.h"
-#include "train/safetensors_header.h"
+#include "train/weights/safetensors_header.h"
 
 namespace lockstep::train {
 

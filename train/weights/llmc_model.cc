@@ -1,4 +1,4 @@
-#include "train/llmc_model.h"
+#include "train/weights/llmc_model.h"
 
 #include <algorithm>
 #include <array>

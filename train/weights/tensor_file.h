@@ -8,7 +8,7 @@
 
 #include "core/base/content_hash.h"
 #include "nn/module.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace lockstep::train {
 
