@@ -27,8 +27,8 @@
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
-#include "train/overlap_report.h"
-#include "train/step_overlap.h"
+#include "train/report/overlap_report.h"
+#include "train/report/step_overlap.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {

@@ -20,7 +20,7 @@
 #include "launcher/call_time.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
-#include "train/step_line.h"
+#include "train/report/step_line.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {

@@ -9,8 +9,8 @@
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
 #include "train/checkpoint.h"
-#include "train/run_directory.h"
-#include "train/step_line.h"
+#include "train/report/run_directory.h"
+#include "train/report/step_line.h"
 
 namespace lockstep::launcher {
 

@@ -5,7 +5,7 @@
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
-#include "train/run_comparison.h"
+#include "train/report/run_comparison.h"
 
 namespace lockstep::launcher {
 

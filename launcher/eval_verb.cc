@@ -14,7 +14,7 @@
 #include "launcher/verbs.h"
 #include "train/build.h"
 #include "train/precision.h"
-#include "train/run_directory.h"
+#include "train/report/run_directory.h"
 #include "train/weights.h"
 
 namespace lockstep::launcher {

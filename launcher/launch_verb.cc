@@ -21,7 +21,7 @@
 #include "launcher/launch_plan.h"
 #include "launcher/launch_supervisor.h"
 #include "launcher/verbs.h"
-#include "train/run_directory.h"
+#include "train/report/run_directory.h"
 
 namespace lockstep::launcher {
 namespace {

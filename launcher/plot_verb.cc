@@ -7,10 +7,10 @@
 #include "core/base/error.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
-#include "train/braille_chart.h"
-#include "train/memory_chart.h"
-#include "train/progress.h"
-#include "train/svg_chart.h"
+#include "train/report/braille_chart.h"
+#include "train/report/memory_chart.h"
+#include "train/report/progress.h"
+#include "train/report/svg_chart.h"
 
 namespace lockstep::launcher {
 

@@ -27,11 +27,11 @@
 #include "launcher/verbs.h"
 #include "train/allocation_recorder.h"
 #include "train/build.h"
-#include "train/environment.h"
 #include "train/language_task.h"
-#include "train/progress.h"
 #include "train/replicas.h"
-#include "train/step_line.h"
+#include "train/report/environment.h"
+#include "train/report/progress.h"
+#include "train/report/step_line.h"
 #include "train/training_run.h"
 
 namespace lockstep::launcher {

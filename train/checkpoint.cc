@@ -11,7 +11,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
-#include "train/machine.h"
+#include "train/report/machine.h"
 #include "train/weights.h"
 
 namespace lockstep::train {

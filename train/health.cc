@@ -14,8 +14,8 @@
 #include <sstream>
 #include <system_error>
 
-#include "train/machine.h"
-#include "train/step_line.h"
+#include "train/report/machine.h"
+#include "train/report/step_line.h"
 
 namespace lockstep::train {
 namespace {

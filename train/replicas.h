@@ -5,7 +5,7 @@
 #include <string>
 
 #include "dist/group/process_group.h"
-#include "train/overlap_report.h"
+#include "train/report/overlap_report.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -33,8 +33,8 @@ class Replicas {
   /// All that training goes on from: weights, buffers, optimizer, loss scale, position.
   void announce_state(Trainer& trainer);
   void announce_end();
-  /// How communication went in the run's last steps (train/overlap_report.h), put together by all
-  /// ranks; nothing where that is not known.
+  /// How communication went in the run's last steps (train/report/overlap_report.h), put together
+  /// by all ranks; nothing where that is not known.
   std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
 
   /// By the others: does what the leader announces, until the end. `after_step` is told each step.

@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "train/arithmetic.h"
 #include "train/checkpoint.h"
-#include "train/machine.h"
+#include "train/report/machine.h"
 
 namespace lockstep::train {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/file_descriptor.h"
-#include "train/run_directory.h"
+#include "train/report/run_directory.h"
 
 namespace lockstep::train {
 

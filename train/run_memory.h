@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/memory/caching_allocator.h"
-#include "train/run_directory.h"
+#include "train/report/run_directory.h"
 
 namespace lockstep::config {
 class MemoryConfig;

@@ -12,7 +12,7 @@
 #include "core/base/check.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
-#include "train/metrics.h"
+#include "train/report/metrics.h"
 #include "train/resume.h"
 #include "train/weights.h"
 

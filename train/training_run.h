@@ -11,11 +11,11 @@
 #include "train/checkpoint.h"
 #include "train/non_finite.h"
 #include "train/replicas.h"
-#include "train/run_directory.h"
+#include "train/report/run_directory.h"
+#include "train/report/run_log.h"
+#include "train/report/step_times.h"
 #include "train/run_lock.h"
-#include "train/run_log.h"
 #include "train/run_memory.h"
-#include "train/step_times.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -53,8 +53,8 @@ struct RunOptions {
 /// repeat the run), environment.json, metrics.jsonl (one line a step), a TensorBoard event file,
 /// checkpoints/, samples.jsonl where samples are wanted, memory.json and memory.pickle where
 /// memory is recorded (train/run_memory.h), overlap.json and overlap.svg of runs of several ranks
-/// (train/overlap_report.h), and at the end model.safetensors, config.json and the tokenizer's
-/// files.
+/// (train/report/overlap_report.h), and at the end model.safetensors, config.json and the
+/// tokenizer's files.
 ///
 /// In a directory that holds checkpoints it goes on from the newest one that is whole; damaged ones
 /// are set aside as step-%08d.damaged. The losses are those of a run that was never interrupted.

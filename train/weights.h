@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "nn/language_model.h"
-#include "train/run_directory.h"
+#include "train/report/run_directory.h"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "train/metrics_history.h"
+#include "train/report/metrics_history.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -39,7 +39,7 @@ Outcome fuzz_bpe_tokenizer(Input input);
 /// data/tokenizers/sentencepiece_tokenizer.h. The model is read as it stands, and again behind the
 /// 256 byte pieces. The input as a text, encoded and decoded, must be itself.
 Outcome fuzz_sentencepiece_model(Input input);
-/// train/metrics_history.h.
+/// train/report/metrics_history.h.
 Outcome fuzz_metrics_history(Input input);
 /// train/checkpoint_manifest.h. The text is read as it stands, and again with the hash at its end
 /// that a writer would have put there.

@@ -4,7 +4,7 @@
 
 #include "tests/launcher/file_faults.h"
 #include "train/checkpoint.h"
-#include "train/run_comparison.h"
+#include "train/report/run_comparison.h"
 
 namespace lockstep::launcher {
 namespace {

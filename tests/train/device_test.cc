@@ -13,8 +13,8 @@
 #include "core/tensor/allocator.h"
 #include "tests/device/every_device.h"
 #include "tests/train/rank_runs.h"
+#include "tests/train/report/well_formed_xml.h"
 #include "tests/train/tiny_run.h"
-#include "tests/train/well_formed_xml.h"
 #include "train/checkpoint.h"
 #include "train/trainer.h"
 

@@ -19,7 +19,7 @@
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"
 #include "train/checkpoint.h"
-#include "train/metrics_history.h"
+#include "train/report/metrics_history.h"
 
 namespace lockstep::train {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/train/forwarding_task.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
-#include "train/metrics_history.h"
+#include "train/report/metrics_history.h"
 
 namespace lockstep::train {
 namespace {

@@ -1,0 +1,182 @@
+// A record of memory, read and drawn.
+
+#include "train/report/memory_timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/memory/snapshot.h"
+#include "tests/core/base/temporary_directory.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/report/well_formed_xml.h"
+#include "train/report/memory_chart.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Action = TraceEntry::Action;
+
+constexpr uintptr_t kBase = 1 << 20;
+
+/// What an allocator might have recorded: 1000 bytes held from before, one step in which three
+/// operators of two modules hold 100, 500 and 50 bytes, of which the last still does.
+class Record {
+ public:
+  Record() {
+    snapshot_.device = parse_device("host:0");
+    happens(Action::kAlloc, 0, 1000, "normal_", "");
+    step("step 1");
+    happens(Action::kAlloc, 7000, 4000, "before", "h.9");
+    happens(Action::kFreeRequested, 7000, 4000, "before", "h.9");
+    step("step 2");
+    happens(Action::kAlloc, 1000, 100, "mm", "h.0");
+    happens(Action::kAlloc, 2000, 500, "add", "h.1");
+    happens(Action::kFreeRequested, 1000, 100, "mm", "h.0");
+    happens(Action::kFreeCompleted, 1000, 100, "mm", "h.0");
+    happens(Action::kAlloc, 3000, 50, "mm", "");
+    snapshot_.trace.back().context.phase = Phase::kBackward;
+    happens(Action::kFreeRequested, 2000, 500, "add", "h.1");
+    SegmentInfo segment;
+    segment.address = kBase;
+    segment.blocks = {block(0, 1000, "normal_"), block(3000, 50, "mm"), {kBase + 4000, 96}};
+    snapshot_.segments = {segment};
+  }
+
+  std::filesystem::path write() const {
+    const std::filesystem::path file = folder_ / "memory.json";
+    put_file(file, to_json(snapshot_));
+    return file;
+  }
+  MemoryTimeline read(MemoryGrouping grouping, size_t most_groups = 10) const {
+    return read_memory_timeline(write(), grouping, most_groups);
+  }
+  std::filesystem::path folder() const { return folder_.path(); }
+
+ private:
+  static BlockInfo block(size_t offset, size_t size, const char* op) {
+    BlockInfo block{kBase + offset, size, size, BlockInfo::State::kActiveAllocated, {}};
+    block.context.op = op;
+    return block;
+  }
+  void happens(Action action, size_t offset, size_t size, const char* op, std::string module) {
+    TraceEntry entry;
+    entry.action = action;
+    entry.address = kBase + offset;
+    entry.size = size;
+    entry.time_us = 1'000'000 + 500 * static_cast<int64_t>(snapshot_.trace.size());
+    entry.context.op = op;
+    entry.context.module = std::move(module);
+    snapshot_.trace.push_back(std::move(entry));
+  }
+  void step(const char* label) {
+    happens(Action::kUserDefined, 0, 0, nullptr, "");
+    snapshot_.trace.back().label = label;
+  }
+
+  MemorySnapshot snapshot_;
+  TemporaryDirectory folder_;
+};
+
+std::vector<int64_t> totals(const MemoryTimeline& timeline) {
+  std::vector<int64_t> result;
+  for (const auto& moment : timeline.moments) result.push_back(moment.total());
+  return result;
+}
+
+TEST(MemoryTimeline, FollowsTheLastStepThatTheRecordNames) {
+  const MemoryTimeline timeline = Record().read(MemoryGrouping::kOperator);
+  EXPECT_EQ(timeline.device, "host:0");
+  EXPECT_EQ(timeline.title, "step 2");
+  EXPECT_THAT(totals(timeline), ElementsAre(1000, 1100, 1600, 1500, 1550, 1050));
+  EXPECT_EQ(timeline.peak, 2u);
+  EXPECT_DOUBLE_EQ(timeline.moments[0].ms, 0);
+  EXPECT_DOUBLE_EQ(timeline.moments[2].ms, 1);
+}
+
+TEST(MemoryTimeline, GroupsAreOrderedByTheirShareOfThePeak) {
+  const MemoryTimeline timeline = Record().read(MemoryGrouping::kOperator);
+  EXPECT_THAT(timeline.groups, ElementsAre("held when it began", "add", "mm"));
+  EXPECT_THAT(timeline.moments[2].bytes, ElementsAre(1000, 500, 100));
+  EXPECT_THAT(timeline.moments[5].bytes, ElementsAre(1000, 0, 50));
+}
+
+TEST(MemoryTimeline, ModulesAndPhasesTellMemoryApartToo) {
+  EXPECT_THAT(Record().read(MemoryGrouping::kModule).groups,
+              ElementsAre("held when it began", "h.1", "h.0", "outside modules, backward"));
+  EXPECT_THAT(Record().read(MemoryGrouping::kPhase).groups,
+              ElementsAre("held when it began", "forward", "backward"));
+}
+
+TEST(MemoryTimeline, SmallGroupsAreTakenTogether) {
+  const MemoryTimeline timeline = Record().read(MemoryGrouping::kModule, 3);
+  EXPECT_THAT(timeline.groups, ElementsAre("held when it began", "h.1", "others"));
+  EXPECT_THAT(timeline.moments[1].bytes, ElementsAre(1000, 0, 100));
+  EXPECT_THAT(timeline.moments[4].bytes, ElementsAre(1000, 500, 50));
+}
+
+TEST(MemoryTimeline, ARunDirectoryStandsForItsRecord) {
+  const Record record;
+  record.write();
+  EXPECT_EQ(read_memory_timeline(record.folder(), MemoryGrouping::kPhase, 5).title, "step 2");
+}
+
+TEST(MemoryTimeline, WhatIsNoRecordIsRefused) {
+  const TemporaryDirectory folder;
+  const auto read = [&](const char* name) {
+    return [&folder, name] {
+      (void)read_memory_timeline(folder / name, MemoryGrouping::kOperator, 5);
+    };
+  };
+  expect_error<DataError>(read("absent.json"), "absent.json", "memory.snapshot_step");
+  put_file(folder / "broken.json", "{\"device\": ");
+  expect_error<DataError>(read("broken.json"), "broken.json", "no record of memory");
+  put_file(folder / "other.json", "{\"device\": \"cpu\"}");
+  expect_error<DataError>(read("other.json"), "other.json", "no record of memory");
+  put_file(folder / "empty.json", to_json({}));
+  expect_error<DataError>(read("empty.json"), "records nothing");
+  expect_error<ConfigError>([] { (void)parse_memory_grouping("colour"); }, "colour",
+                            "operator, module or phase");
+}
+
+TEST(MemoryTimeline, TheTableOfThePeakHasALineForEachGroup) {
+  const std::string table = peak_table(Record().read(MemoryGrouping::kOperator));
+  EXPECT_THAT(table, HasSubstr("host:0, step 2: 1.6 KiB on loan at the peak, 1.0 ms after"));
+  EXPECT_THAT(table, HasSubstr("    1000 B   62.5 %  held when it began\n"));
+  EXPECT_THAT(table, HasSubstr("     500 B   31.2 %  add\n"));
+  EXPECT_THAT(table, HasSubstr("     100 B    6.2 %  mm\n"));
+}
+
+TEST(MemoryChart, NamesGroupsAndMarksThePeak) {
+  const std::string svg = memory_chart(Record().read(MemoryGrouping::kModule));
+  EXPECT_THAT(svg, HasSubstr("peak 1.6 KiB"));
+  EXPECT_THAT(svg, HasSubstr("Memory on loan, B: host:0, step 2"));
+  EXPECT_THAT(svg, HasSubstr("<title>outside modules, backward</title>"));
+  EXPECT_EQ(svg.find("href"), std::string::npos);
+  // The areas of the first moment begin at its left edge, and the peak is the highest point.
+  EXPECT_THAT(svg, HasSubstr("d=\"M64.0 "));
+}
+
+TEST(MemoryChart, ManyMomentsDoNotMakeALargeFile) {
+  MemoryTimeline timeline;
+  timeline.device = "cpu";
+  timeline.groups = {"held", "a", "b"};
+  for (int i = 0; i < 50'000; ++i) {
+    timeline.moments.push_back({i / 100.0, {1000, i % 300, i % 7}});
+  }
+  timeline.moments[31'337].bytes[1] = 100'000;
+  timeline.peak = 31'337;
+  const std::string svg = memory_chart(timeline);
+  EXPECT_LT(svg.size(), 200'000u);
+  EXPECT_THAT(svg, HasSubstr("peak 98.6 KiB"));
+}
+
+TEST(MemoryChart, IsWellFormedXml) {
+  MemoryTimeline timeline = Record().read(MemoryGrouping::kOperator);
+  timeline.groups[1] = "a<&>\x01";
+  expect_well_formed_xml(memory_chart(timeline));
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,267 @@
+#include "train/report/progress.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "tests/core/base/temporary_directory.h"
+
+namespace lockstep::train {
+namespace {
+
+/// A FILE* in memory.
+class Capture {
+ public:
+  Capture() : file_(open_memstream(&data_, &size_)) {}
+  ~Capture() {
+    std::fclose(file_);
+    std::free(data_);
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  std::FILE* file() { return file_; }
+  std::string text() {
+    std::fflush(file_);
+    return {data_, size_};
+  }
+
+ private:
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  std::FILE* file_;
+};
+
+/// A terminal whose other side nobody looks at.
+class Terminal {
+ public:
+  Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
+    if (master_ >= 0 && grantpt(master_) == 0 && unlockpt(master_) == 0) {
+      const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY);
+      if (terminal >= 0) file_ = fdopen(terminal, "w");
+    }
+  }
+  ~Terminal() {
+    if (file_ != nullptr) std::fclose(file_);
+    if (master_ >= 0) close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  std::FILE* file() { return file_; }
+
+ private:
+  int master_;
+  std::FILE* file_ = nullptr;
+};
+
+using Settings = std::map<std::string, std::optional<std::string>>;
+
+/// Sets environment variables (no value: unsets them) and puts the old ones back.
+class Variables {
+ public:
+  explicit Variables(const Settings& values) {
+    for (const auto& [name, value] : values) {
+      const char* old = std::getenv(name.c_str());
+      old_[name] = old == nullptr ? std::nullopt : std::optional<std::string>(old);
+      put(name, value);
+    }
+  }
+  ~Variables() {
+    for (const auto& [name, value] : old_) put(name, value);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  static void put(const std::string& name, const std::optional<std::string>& value) {
+    if (value) {
+      setenv(name.c_str(), value->c_str(), 1);
+    } else {
+      unsetenv(name.c_str());
+    }
+  }
+  Settings old_;
+};
+
+StepReport report(int64_t step) { return {step, 2.34567, 0.81249, 3e-4, 50, 40960, 432013312}; }
+
+TEST(Progress, PlainLinesAreTheFirstEveryTenthAndTheLast) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {}, {.total_steps = 125});
+    for (int64_t step = 1; step <= 125; ++step) progress.step(report(step));
+    progress.note("done");
+  }
+  const std::string text = capture.text();
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "step   1/125 | loss 2.3457 | grad norm 0.812 | lr 3.000e-04 | 50.0 ms | 40960 tok/s | "
+            "412.0 MiB | ETA 6 s");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 12 + 1 + 1);
+  EXPECT_TRUE(says(text, "\nstep 120/125 |"));
+  EXPECT_TRUE(says(text, "| ETA 0 s\ndone\n"));
+  EXPECT_EQ(text.find('\r'), text.npos);
+  EXPECT_EQ(text.find('\x1b'), text.npos);
+}
+
+TEST(Progress, TheBarIsRedrawnInPlaceAndEndsItsLine) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {.bar = true, .columns = 160},
+                      {.total_steps = 200, .redraw_interval = std::chrono::milliseconds(0)});
+    progress.step(report(50));
+    progress.step(report(100));
+  }
+  EXPECT_EQ(capture.text(),
+            "\r\x1b[K 25% [#######-----------------------] 50/200 | ETA 8 s | loss 2.3457 | grad "
+            "norm 0.812 | "
+            "lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB"
+            "\r\x1b[K 50% [###############---------------] 100/200 | ETA 5 s | loss 2.3457 | grad "
+            "norm 0.812 | "
+            "lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB\n");
+}
+
+TEST(Progress, TheBarNeverWrapsOnANarrowTerminal) {
+  for (int columns = 1; columns < 170; ++columns) {
+    Capture capture;
+    {
+      Progress progress(capture.file(), {.bar = true, .columns = columns}, {.total_steps = 200});
+      progress.step(report(200));
+    }
+    const std::string drawn = capture.text().substr(4);  // after the erasing sequence
+    EXPECT_LE(drawn.size() - 1, std::max<size_t>(static_cast<size_t>(columns) - 1, 5)) << drawn;
+  }
+}
+
+TEST(Progress, ANoteStandsAboveTheBar) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {.bar = true, .columns = 20}, {.total_steps = 4});
+    progress.step(report(1));
+    progress.note("val 2.1");
+  }
+  const std::string bar = " 25% 1/4 | ETA 0 s ";
+  EXPECT_EQ(capture.text(), "\r\x1b[K" + bar + "\r\x1b[Kval 2.1\n" + bar + "\n");
+}
+
+TEST(Progress, TheBarIsDrawnSeldomButTheLastStepAlways) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {.bar = true, .columns = 80},
+                      {.total_steps = 1000, .redraw_interval = std::chrono::hours(1)});
+    for (int64_t step = 1; step <= 1000; ++step) progress.step(report(step));
+  }
+  const std::string text = capture.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 2);
+  EXPECT_TRUE(says(text, "1000/1000"));
+}
+
+TEST(Progress, TheExpectedTimeForgetsTheFirstStep) {
+  Capture capture;
+  Progress progress(capture.file(), {}, {.total_steps = 102, .log_every = 2});
+  StepReport slow = report(1);
+  slow.step_ms = 60000;
+  progress.step(slow);
+  progress.step(report(2));
+  EXPECT_TRUE(says(capture.text(), "step   2/102"));
+  EXPECT_TRUE(says(capture.text(), "ETA 5 s"));
+}
+
+TEST(Progress, NanoGptsIterationsCountFromZeroAndHaveNoBar) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {.bar = true},
+                      {.total_steps = 21, .log_every = 10, .format = LogFormat::kNanoGpt});
+    for (int64_t step = 1; step <= 21; ++step) progress.step(report(step));
+    progress.evaluation({.step = 21, .train_loss = 2.34567, .loss = 2});
+  }
+  EXPECT_EQ(capture.text(),
+            "iter 0: loss 2.3457, time 50.00ms, mfu -100.00%\n"
+            "iter 10: loss 2.3457, time 50.00ms, mfu -100.00%\n"
+            "iter 20: loss 2.3457, time 50.00ms, mfu -100.00%\n"
+            "step 21: train loss 2.3457, val loss 2.0000\n");
+}
+
+TEST(Progress, LlmCsLinesKnowHowUnusualAStepIs) {
+  Capture capture;
+  {
+    Progress progress(capture.file(), {},
+                      {.total_steps = 128, .log_every = 1, .format = LogFormat::kLlmC});
+    for (int64_t step = 1; step <= 128; ++step) {
+      StepReport one = report(step);
+      one.loss = step < 128 ? 2 : 3;
+      progress.step(one);
+    }
+  }
+  EXPECT_TRUE(says(capture.text(), "step  127/128 | loss 2.000000 (+nanz)|"));
+  EXPECT_TRUE(
+      says(capture.text(), "step  128/128 | loss 3.000000 (+11.27z)| norm 0.8125 (+0.00z)|"));
+}
+
+TEST(Progress, AStreamThatCannotBeWrittenDoesNotStopTraining) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  EXPECT_NO_THROW({
+    Progress progress(full, {}, {.total_steps = 2});
+    progress.step(report(1));
+    progress.note("x");
+  });
+  std::fclose(full);
+}
+
+TEST(ProgressStyle, ATerminalGetsABarUnlessItIsDumb) {
+  Terminal terminal;
+  ASSERT_NE(terminal.file(), nullptr);
+  const Variables none(Settings{{"NO_COLOR", {}}, {"COLUMNS", {}}, {"TERM", "xterm"}});
+  EXPECT_TRUE(ProgressStyle::of(terminal.file()).bar);
+  EXPECT_TRUE(ProgressStyle::of(terminal.file()).colour);
+  EXPECT_EQ(ProgressStyle::of(terminal.file()).columns, 80);
+  {
+    const Variables dumb(Settings{{"TERM", "dumb"}});
+    EXPECT_FALSE(ProgressStyle::of(terminal.file()).bar);
+  }
+  {
+    const Variables unset(Settings{{"TERM", {}}});
+    EXPECT_FALSE(ProgressStyle::of(terminal.file()).bar);
+  }
+  {
+    const Variables no_colour(Settings{{"NO_COLOR", "1"}, {"COLUMNS", "132"}});
+    EXPECT_TRUE(ProgressStyle::of(terminal.file()).bar);
+    EXPECT_FALSE(ProgressStyle::of(terminal.file()).colour);
+    EXPECT_EQ(ProgressStyle::of(terminal.file()).columns, 132);
+  }
+  for (const char* columns : {"0", "-3", "12x", ""}) {
+    const Variables bad(Settings{{"COLUMNS", columns}});
+    EXPECT_EQ(ProgressStyle::of(terminal.file()).columns, 80) << columns;
+  }
+}
+
+TEST(ProgressStyle, AFileGetsPlainLines) {
+  const Variables xterm(Settings{{"TERM", "xterm"}});
+  const TemporaryDirectory folder;
+  std::FILE* file = std::fopen((folder / "log").c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  EXPECT_FALSE(ProgressStyle::of(file).bar);
+  EXPECT_FALSE(ProgressStyle::of(file).colour);
+  std::fclose(file);
+}
+
+TEST(Format, DurationsAndBytes) {
+  EXPECT_EQ(format_duration(0.4), "0 s");
+  EXPECT_EQ(format_duration(59.6), "1:00");
+  EXPECT_EQ(format_duration(187), "3:07");
+  EXPECT_EQ(format_duration(7387), "2:03:07");
+  EXPECT_EQ(format_duration(-1), "?");
+  EXPECT_EQ(format_duration(std::nan("")), "?");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(3277), "3.2 KiB");
+  EXPECT_EQ(format_bytes(1048575), "1.0 MiB");
+  EXPECT_EQ(format_bytes(1610612736), "1.5 GiB");
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,64 @@
+#include "train/report/metrics_history.h"
+
+#include <fcntl.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/base/check.h"
+#include "core/base/file_descriptor.h"
+
+namespace lockstep::train {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+/// A number as JsonLine writes it.
+std::optional<double> number(const Json& object, const char* name) {
+  const auto member = object.find(name);
+  if (member == object.end()) return std::nullopt;
+  if (member->is_number()) return member->get<double>();
+  if (*member == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (*member == "Infinity") return std::numeric_limits<double>::infinity();
+  if (*member == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+std::string metrics_file_text(const fs::path& file) {
+  const std::vector<std::byte> bytes = FileDescriptor(file, O_RDONLY).read_to_end();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+std::vector<MetricsRecord> read_metrics(const fs::path& path) {
+  std::error_code failed;
+  const fs::path file = fs::is_directory(path, failed) ? path / "metrics.jsonl" : path;
+  const std::string text = metrics_file_text(file);
+  std::vector<MetricsRecord> records;
+  int64_t line_number = 0;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    ++line_number;
+    const Json object = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
+    LS_CHECK(object.is_object(), DataError,
+             "[metrics] {}:{}: expected a JSON object on each line, got \"{:.40}\".", file.string(),
+             line_number, std::string_view(text).substr(begin, end - begin));
+    if (const auto back = object.find("rollback_to"); back != object.end()) {
+      const auto kept = back->is_number_integer() ? back->get<int64_t>() : 0;
+      std::erase_if(records, [&](const MetricsRecord& record) { return record.step > kept; });
+    }
+    const auto step = object.find("step");
+    if (step == object.end() || !step->is_number_integer()) continue;
+    records.push_back({.step = step->get<int64_t>(),
+                       .loss = number(object, "loss"),
+                       .grad_norm = number(object, "grad_norm"),
+                       .val_loss = number(object, "val_loss")});
+  }
+  LS_CHECK(!records.empty(), DataError, "[metrics] {} holds no step.", file.string());
+  return records;
+}
+
+}  // namespace lockstep::train

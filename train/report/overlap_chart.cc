@@ -1,0 +1,76 @@
+#include "train/report/overlap_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "train/report/step_line.h"
+#include "train/report/svg_plot.h"
+#include "train/report/svg_style.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr double kWidth = 980, kRight = 150;
+constexpr double kRow = 14;     // of a bucket
+constexpr double kBar = 9;      // its height
+constexpr size_t kTopRows = 3;  // for the computation
+
+class Drawing {
+ public:
+  explicit Drawing(const OverlapTimeline& timeline)
+      : timeline_(timeline),
+        rows_(static_cast<double>(timeline.buckets.size() + kTopRows)),
+        plot_(kWidth, SvgPlot::kTop + SvgPlot::kBottom + rows_ * kRow, kRight,
+              "Communication behind computation", "") {
+    plot_.set_axes(linear_axis(0, std::max(timeline.step_end, 1e-3), 10),
+                   {.min = 0, .max = rows_, .logarithmic = false, .ticks = {}});
+  }
+
+  std::string draw() {
+    plot_.draw_axes("Time, ms", svg_escaped(timeline_.title));
+    bar(0.8, 0, timeline_.backward_end, 1.6, kSvgColours[2], "forward and backward");
+    bar(0.8, timeline_.backward_end, timeline_.wait_end, 1.6, kSvgColours[1], "waits");
+    bar(0.8, timeline_.wait_end, timeline_.step_end, 1.6, kSvgColours[3], "optimizer");
+    note(0.8, fmt::format("waits {:.1f} ms", timeline_.wait_end - timeline_.backward_end));
+    for (size_t i = 0; i < timeline_.buckets.size(); ++i) {
+      const OverlapTimeline::Bucket& bucket = timeline_.buckets[i];
+      const double row = static_cast<double>(i + kTopRows) - 0.5;
+      const double hidden = std::clamp(timeline_.backward_end, bucket.ready, bucket.done);
+      const std::string title = fmt::format("{}: {:.1f} to {:.1f} ms, {}",
+                                            format_bytes(static_cast<uint64_t>(bucket.bytes)),
+                                            bucket.ready, bucket.done, bucket.cause);
+      bar(row, bucket.ready, hidden, 1, kSvgColours[0], title);
+      bar(row, hidden, bucket.done, 1, kSvgColours[1], title);
+      if (bucket.cause != "hidden") note(row, bucket.cause);
+    }
+    return plot_.finish();
+  }
+
+ private:
+  /// Rows count from above.
+  void bar(double row, double from, double to, double height, const char* colour,
+           const std::string& title) {
+    if (to <= from) return;
+    plot_.add(fmt::format(
+        R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="{}"><title>{}</title></rect>)",
+        plot_.x(from), SvgPlot::kTop + row * kRow - kBar * height / 2,
+        std::max(plot_.x(to) - plot_.x(from), 0.5), kBar * height, colour, svg_escaped(title)));
+  }
+
+  void note(double row, const std::string& text) {
+    plot_.add(fmt::format(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", plot_.plot_right() + 8,
+                          SvgPlot::kTop + row * kRow + 4, svg_escaped(text)));
+  }
+
+  const OverlapTimeline& timeline_;
+  double rows_;
+  SvgPlot plot_;
+};
+
+}  // namespace
+
+std::string overlap_chart(const OverlapTimeline& timeline) { return Drawing(timeline).draw(); }
+
+}  // namespace lockstep::train

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "train/report/step_line.h"
+
+namespace lockstep::train {
+
+/// How progress is drawn on a stream.
+struct ProgressStyle {
+  bool bar = false;     ///< one line that is redrawn; otherwise plain lines
+  bool colour = false;  ///< the bar may use colour
+  int columns = 80;     ///< width of the terminal, for the bar
+
+  /// A bar if `stream` is a terminal and TERM is neither unset nor "dumb"; colour unless NO_COLOR
+  /// is set to something. The width is COLUMNS if that is a positive number, else the terminal's,
+  /// else 80.
+  static ProgressStyle of(std::FILE* stream);
+};
+
+struct ProgressOptions {
+  int64_t total_steps = 0;
+  /// Plain lines: the first step, every `log_every`-th and the last are printed. nanoGPT's format
+  /// counts from 0, so there it is the first and every `log_every`-th after it.
+  int64_t log_every = 10;
+  /// Formats other than text are for programs that read them: never a bar.
+  LogFormat format = LogFormat::kText;
+  /// The bar is redrawn at most this often, but always for the last step.
+  std::chrono::milliseconds redraw_interval{100};
+};
+
+/// Shows training progress: step of total, loss, gradient norm, learning rate, ms per step,
+/// tokens/s, peak memory and the expected time to the end. That time is the mean of the reported
+/// step times (older ones forgotten slowly) times the steps left; validation is not in it. A stream
+/// that cannot be written to is no reason to stop training: failures are ignored. Not thread-safe.
+class Progress {
+ public:
+  /// Writes to `stream` (normally stderr), which must outlive this object.
+  Progress(std::FILE* stream, ProgressStyle style, ProgressOptions options);
+  /// Ends the bar's line.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void step(const StepReport& report);
+  /// The result of an evaluation, in the format of the steps.
+  void evaluation(const EvaluationReport& report);
+  /// A line of its own that stays, above the bar if there is one.
+  void note(std::string_view line);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string bar_line(const StepReport& report) const;
+  std::string eta(int64_t step) const;
+  bool is_due(int64_t step) const;
+
+  std::FILE* stream_;
+  ProgressStyle style_;
+  ProgressOptions options_;
+  int64_t steps_seen_ = 0;  // by this process, which may go on from an earlier one's
+  double mean_step_ms_ = 0;
+  ZScore loss_z_;
+  ZScore norm_z_;
+  Clock::time_point next_redraw_{};
+  std::string bar_;  // what stands on the terminal's last line
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,82 @@
+#include "train/report/run_directory.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <string>
+#include <system_error>
+
+#include "core/base/check.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+void create_folders(const fs::path& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  LS_CHECK(!failed, DataError, "[run directory] {} cannot be created: {}.", path.string(),
+           failed.message());
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &parts)};
+}
+
+}  // namespace
+
+RunDirectory RunDirectory::create_new(std::string_view name, const fs::path& parent) {
+  LS_CHECK(!name.empty() && name.find('/') == name.npos, ConfigError,
+           "[run directory] \"{}\" is no name for a run: expected a name without slashes.", name);
+  create_folders(parent);
+  const fs::path stamped = parent / fmt::format("{}-{}", name, time_stamp());
+  fs::path path = stamped;
+  // Only the process that creates the folder gets it, so two runs never share one.
+  for (int attempt = 2;; ++attempt) {
+    std::error_code failed;
+    if (fs::create_directory(path, failed)) return RunDirectory(path);
+    LS_CHECK(!failed || failed == std::errc::file_exists, DataError,
+             "[run directory] {} cannot be created: {}.", path.string(), failed.message());
+    path = stamped;
+    path += fmt::format("-{}", attempt);
+  }
+}
+
+RunDirectory RunDirectory::create_at(const fs::path& path, Existing existing) {
+  create_folders(path);
+  const RunDirectory directory(path);
+  std::error_code failed;
+  const bool empty = fs::is_empty(path, failed);
+  LS_CHECK(
+      existing == Existing::kContinue || empty, ConfigError,
+      "[run directory] {} is not empty: a fresh run needs a folder of its own. Name another, or "
+      "remove this one first.",
+      path.string());
+  const int code = ::access(path.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  LS_CHECK(code == 0, DataError, "[run directory] {} cannot be written to: {}.", path.string(),
+           std::generic_category().message(code));
+  return directory;
+}
+
+RunDirectory RunDirectory::open(const fs::path& path) {
+  const RunDirectory directory(path);
+  LS_CHECK(directory.holds_run(), DataError, "[run directory] {} holds no run: expected {} in it.",
+           path.string(), directory.config().filename().string());
+  return directory;
+}
+
+bool RunDirectory::holds_run() const {
+  for (const fs::path& file : {config(), environment(), metrics(), weights(), model_config()}) {
+    std::error_code failed;
+    if (fs::exists(fs::symlink_status(file, failed))) return true;
+  }
+  return false;
+}
+
+}  // namespace lockstep::train

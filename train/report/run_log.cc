@@ -1,0 +1,59 @@
+#include "train/report/run_log.h"
+
+#include <cmath>
+#include <vector>
+
+namespace lockstep::train {
+
+RunLog::RunLog(const RunDirectory& directory, std::FILE* terminal, const RunLogOptions& options)
+    : metrics_(directory.metrics()),
+      events_(directory.path(), options.first_step),
+      progress_(terminal, ProgressStyle::of(terminal),
+                {.total_steps = options.total_steps,
+                 .log_every = options.log_every,
+                 .format = options.format}) {}
+
+void RunLog::record(const StepReport& report, const std::optional<EvaluationReport>& evaluation) {
+  JsonLine line = step_record(report);
+  std::vector<Scalar> scalars = {
+      {"train/loss", report.loss},
+      {"train/grad_norm", report.grad_norm},
+      {"train/lr", report.learning_rate},
+      {"perf/step_ms", report.step_ms},
+      {"perf/data_wait_ms", report.data_wait_ms},
+      {"perf/tokens_per_s", report.tokens_per_s},
+      {"perf/memory_peak_bytes", static_cast<double>(report.memory_bytes)}};
+  if (report.exposed_comm_ms >= 0) {
+    scalars.push_back({"perf/exposed_comm_ms", report.exposed_comm_ms});
+  }
+  if (report.sent_bytes >= 0) {
+    scalars.push_back({"perf/sent_bytes", static_cast<double>(report.sent_bytes)});
+  }
+  if (report.mfu >= 0) scalars.push_back({"perf/mfu", report.mfu});
+  if (evaluation) {
+    progress_.evaluation(*evaluation);
+    line.add("val_loss", evaluation->loss);
+    add_scores(line, *evaluation);
+    scalars.push_back({"val/loss", evaluation->loss});
+    if (!std::isnan(evaluation->bits_per_byte)) {
+      scalars.push_back({"val/bits_per_byte", evaluation->bits_per_byte});
+    }
+    if (!std::isnan(evaluation->accuracy)) {
+      scalars.push_back({"val/accuracy", evaluation->accuracy});
+    }
+  }
+  metrics_.write(line);
+  events_.write(report.step, scalars);
+}
+
+void RunLog::go_back(int64_t step) {
+  metrics_.write(JsonLine().add("rollback_to", step));
+  events_.restart(step + 1);
+}
+
+void RunLog::close() {
+  metrics_.close();
+  events_.close();
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,84 @@
+#include "train/report/step_overlap.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/base/check.h"
+#include "dist/group/agreement.h"
+
+namespace lockstep::train {
+
+namespace {
+
+double seconds_between(dist::BucketTimes::TimePoint from, dist::BucketTimes::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds) {
+  const auto start = times.begun();
+  StepOverlap step;
+  step.backward_end = seconds_between(start, times.backward_ended());
+  step.exposed = times.exposed_seconds();
+  // One that was begun while the host waited for the step before has longer been under way.
+  step.seconds = std::max(seconds, step.backward_end);
+  for (const dist::BucketTimes& bucket : times.buckets()) {
+    step.bytes.push_back(bucket.bytes);
+    step.ready.push_back(seconds_between(start, bucket.ready));
+    step.launched.push_back(seconds_between(start, bucket.launched));
+    step.done.push_back(seconds_between(start, bucket.done));
+    step.seconds = std::max(step.seconds, step.done.back());
+  }
+  return step;
+}
+
+StepOverlap median_step(std::span<const StepOverlap> steps) {
+  LS_ASSERT(!steps.empty());
+  const auto over_steps = [&](const auto& figure) {
+    std::vector<double> values;
+    for (const StepOverlap& each : steps) values.push_back(figure(each));
+    return median(std::move(values));
+  };
+  StepOverlap result;
+  result.seconds = over_steps([](const StepOverlap& s) { return s.seconds; });
+  result.backward_end = over_steps([](const StepOverlap& s) { return s.backward_end; });
+  result.exposed = over_steps([](const StepOverlap& s) { return s.exposed; });
+  result.bytes = steps[0].bytes;
+  for (size_t b = 0; b < result.bytes.size(); ++b) {
+    result.ready.push_back(over_steps([b](const StepOverlap& s) { return s.ready[b]; }));
+    result.launched.push_back(over_steps([b](const StepOverlap& s) { return s.launched[b]; }));
+    result.done.push_back(over_steps([b](const StepOverlap& s) { return s.done[b]; }));
+  }
+  return result;
+}
+
+StepOverlap latest_of_ranks(dist::ProcessGroup& group, StepOverlap step) {
+  std::vector<double> values = {step.seconds, step.backward_end, step.exposed};
+  const auto lists = {&step.ready, &step.launched, &step.done};
+  for (auto* const list : lists) values.insert(values.end(), list->begin(), list->end());
+  dist::take_largest(group, values);
+  step.seconds = values[0];
+  step.backward_end = values[1];
+  step.exposed = values[2];
+  auto from = values.begin() + 3;
+  for (auto* const list : lists) {
+    std::copy_n(from, list->size(), list->begin());
+    from += std::ssize(*list);
+  }
+  return step;
+}
+
+void RecentOverlap::add(StepOverlap step) {
+  if (!steps_.empty() && steps_.back().bytes != step.bytes) steps_.clear();
+  steps_.push_back(std::move(step));
+  if (steps_.size() > kSteps) steps_.pop_front();
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,126 @@
+#include "train/report/svg_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "train/report/svg_plot.h"
+#include "train/report/svg_style.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr double kWidth = 880, kHeight = 500, kRight = 24;
+constexpr double kRow = 19;         // of the legend
+constexpr int kColumns = 400;       // buckets of a dense curve
+constexpr double kCharacter = 6.4;  // mean advance of 12 px sans-serif
+
+constexpr const char* kCurveStyle =
+    ".line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}"
+    ".band{stroke:none;fill-opacity:.16}"
+    ".dot{fill:#fff;stroke-width:1.6}";
+
+const char* colour(const Curve& curve) {
+  return kSvgColours[static_cast<size_t>(curve.group) % kSvgColours.size()];
+}
+
+class Drawing {
+ public:
+  Drawing(std::span<const Curve> curves, bool log_x)
+      : curves_(curves), plot_(kWidth, kHeight, kRight, "Loss over steps", kCurveStyle) {
+    Axes axes = axes_of(curves, log_x, 8, 6);
+    plot_.set_axes(std::move(axes.x), std::move(axes.y));
+  }
+
+  std::string draw() {
+    add(R"(<clipPath id="plot"><rect x="{}" y="{}" width="{}" height="{}"/></clipPath>)",
+        SvgPlot::kLeft, SvgPlot::kTop - 6, plot_.plot_width() + 6, plot_.plot_height() + 12);
+    plot_.draw_axes(plot_.x_axis().logarithmic ? "Step, logarithmic" : "Step",
+                    "Loss, nats per token");
+    for (const Curve& curve : curves_) draw_curve(curve);
+    draw_legend();
+    return plot_.finish();
+  }
+
+ private:
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    plot_.add(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void draw_curve(const Curve& curve) {
+    const std::vector<Bucket> points =
+        buckets(curve, plot_.x_axis(), curve.sparse ? 1 << 20 : kColumns);
+    add(R"svg(<g clip-path="url(#plot)" stroke="{0}" fill="{0}"><title>{1}</title>)svg",
+        colour(curve), svg_escaped(curve.name));
+    if (std::ranges::any_of(points, [](const Bucket& b) { return b.max > b.min; })) {
+      draw_band(points);
+    }
+    std::string path;
+    for (const Bucket& point : points) {
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", plot_.x(point.x),
+                          plot_.y(point.mean));
+    }
+    add(R"(<path class="line"{} d="{}"/>)", curve.sparse ? R"( stroke-dasharray="4 3")" : "", path);
+    if (curve.sparse || points.size() == 1) {
+      for (const Bucket& point : points) {
+        add(R"(<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3"/>)", plot_.x(point.x),
+            plot_.y(point.mean));
+      }
+    }
+    add("</g>");
+  }
+
+  void draw_band(const std::vector<Bucket>& points) {
+    std::string path;
+    for (const Bucket& point : points) {
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", plot_.x(point.x),
+                          plot_.y(point.max));
+    }
+    for (auto point = points.rbegin(); point != points.rend(); ++point) {
+      path += fmt::format("L{:.1f} {:.1f}", plot_.x(point->x), plot_.y(point->min));
+    }
+    add(R"(<path class="band" d="{}Z"/>)", path);
+  }
+
+  /// Upper right, where falling losses leave room.
+  void draw_legend() {
+    size_t longest = 0;
+    for (const Curve& curve : curves_) longest = std::max(longest, curve.name.size());
+    constexpr double kSwatch = 26, kValue = 52, kPad = 10;
+    const double name_width = std::min(static_cast<double>(longest) * kCharacter,
+                                       plot_.plot_width() - kSwatch - kValue - 60);
+    const double width = kSwatch + name_width + kValue + 3 * kPad;
+    const double left = plot_.plot_right() - width;
+    add(R"(<rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="3" fill="#fff" fill-opacity=".88"/>)",
+        left, SvgPlot::kTop + 4, width, kRow * static_cast<double>(curves_.size()) + 8);
+    double middle = SvgPlot::kTop + 4 + 4 + kRow / 2;
+    for (const Curve& curve : curves_) {
+      const double from = left + kPad;
+      add(R"(<g stroke="{0}"><line class="line" x1="{1:.1f}" y1="{3}" x2="{2:.1f}" y2="{3}"{4}/></g>)",
+          colour(curve), from, from + kSwatch - 6, middle,
+          curve.sparse ? R"( stroke-dasharray="4 3")" : "");
+      if (curve.sparse) {
+        add(R"(<circle class="dot" stroke="{}" cx="{:.1f}" cy="{}" r="3"/>)", colour(curve),
+            from + (kSwatch - 6) / 2, middle);
+      }
+      add(R"(<text x="{:.1f}" y="{}">{}</text>)", from + kSwatch, middle + 4,
+          svg_escaped(curve.name));
+      add(R"(<text x="{:.1f}" y="{}" text-anchor="end">{:.4f}</text>)", left + width - kPad,
+          middle + 4, curve.points.back().y);
+      middle += kRow;
+    }
+  }
+
+  std::span<const Curve> curves_;
+  SvgPlot plot_;
+};
+
+}  // namespace
+
+std::string svg_chart(std::span<const Curve> curves, bool log_x) {
+  return Drawing(curves, log_x).draw();
+}
+
+}  // namespace lockstep::train
