@@ -1,0 +1,239 @@
+#include "launcher/launch/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "core/base/check.h"
+#include "core/base/parse_number.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using dist::OwnedFd;
+
+struct Pipe {
+  OwnedFd read;
+  OwnedFd write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  LS_CHECK(::pipe2(ends.data(), O_CLOEXEC) == 0, Error, "[launch] no pipe: {}.",
+           std::strerror(errno));
+  return {OwnedFd(ends[0]), OwnedFd(ends[1])};
+}
+
+void set_non_blocking(const OwnedFd& fd) {
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  LS_CHECK(flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0, Error,
+           "[launch] a pipe cannot be made non-blocking: {}.", std::strerror(errno));
+}
+
+std::vector<std::string> merged(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!changes.contains(text.substr(0, text.find('=')))) entries.push_back(text);
+  }
+  for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+/// What happens between fork and exec: nothing that allocates or locks.
+struct Start {
+  char* const* arguments;
+  char* const* environment;
+  const char* folder;  ///< null: here
+  pid_t parent;
+  int output;
+  int errors;
+  int problem;  ///< gets errno
+};
+
+[[noreturn]] void run_child(const Start& start) {
+  sigset_t none;
+  ::sigemptyset(&none);
+  const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 &&
+                     ::dup2(start.output, STDOUT_FILENO) >= 0 &&
+                     ::dup2(start.errors, STDERR_FILENO) >= 0 &&
+                     ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
+                     (start.folder == nullptr || ::chdir(start.folder) == 0);
+  // The parent may have ended before it was asked about.
+  if (ready && ::getppid() == start.parent) {
+    ::execve(start.arguments[0], start.arguments, start.environment);
+  }
+  const int problem = errno;
+  (void)!::write(start.problem, &problem, sizeof(problem));
+  ::_exit(127);
+}
+
+/// Parent of a process, by the fourth field of its stat; nothing if it has gone or has ended.
+std::optional<pid_t> parent_of(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == text.npos || name_end + 4 >= text.size()) return std::nullopt;
+  const char state = text[name_end + 2];
+  if (state == 'Z' || state == 'X') return std::nullopt;
+  const size_t begin = name_end + 4;
+  return parse_number<pid_t>(text.substr(begin, text.find(' ', begin) - begin));
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command,
+                           const std::map<std::string, std::string>& environment,
+                           const std::string& working_folder) {
+  Pipe output = make_pipe();
+  Pipe errors = make_pipe();
+  Pipe problem = make_pipe();
+  set_non_blocking(output.read);
+  set_non_blocking(errors.read);
+  const std::vector<std::string> variables = merged(environment);
+  const std::vector<char*> arguments = pointers(command);
+  const std::vector<char*> entries = pointers(variables);
+  const Start start{arguments.data(),
+                    entries.data(),
+                    working_folder.empty() ? nullptr : working_folder.c_str(),
+                    ::getpid(),
+                    output.write.get(),
+                    errors.write.get(),
+                    problem.write.get()};
+  const pid_t child = ::fork();
+  if (child == 0) run_child(start);
+  LS_CHECK(child > 0, Error, "[launch] no new process: {}.", std::strerror(errno));
+  pid_ = child;
+  (void)::setpgid(child, child);  // whichever of us comes first
+  output.write.reset();
+  errors.write.reset();
+  problem.write.reset();
+  int reason = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(problem.read.get(), &reason, sizeof(reason));
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof(reason)) {
+    wait();
+    throw ConfigError(fmt::format("[launch] {} cannot be started{}: {}.", command[0],
+                                  working_folder.empty() ? "" : " in " + working_folder,
+                                  std::strerror(reason)));
+  }
+  handle_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (!handle_) {
+    const int error = errno;
+    signal_group(SIGKILL);
+    wait();
+    throw Error(fmt::format("[launch] no handle of a process: {}. Linux 5.3 has it.",
+                            std::strerror(error)));
+  }
+  output_ = std::move(output.read);
+  errors_ = std::move(errors.read);
+}
+
+ChildProcess::~ChildProcess() {
+  if (status_) return;
+  signal_group(SIGKILL);
+  wait();
+}
+
+void ChildProcess::signal(int signal) const {
+  if (!status_) (void)::kill(pid_, signal);
+}
+
+void ChildProcess::signal_group(int signal) const {
+  if (!status_) (void)::kill(-pid_, signal);
+}
+
+bool ChildProcess::catches(int signal) const {
+  if (status_) return false;
+  std::ifstream file(fmt::format("/proc/{}/status", pid_));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("SigCgt:")) continue;
+    const uint64_t caught = std::stoull(line.substr(line.find_first_not_of(" \t", 7)), nullptr, 16);
+    return ((caught >> (signal - 1)) & 1) != 0;
+  }
+  return false;
+}
+
+int ChildProcess::wait() {
+  if (status_) return *status_;
+  int status = 0;
+  pid_t got = 0;
+  do {
+    got = ::waitpid(pid_, &status, 0);
+  } while (got < 0 && errno == EINTR);
+  LS_ASSERT(got == pid_);
+  status_ = status;
+  handle_.reset();
+  return status;
+}
+
+std::vector<pid_t> descendants(pid_t ancestor) {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const auto pid = parse_number<pid_t>(entry.path().filename().string());
+    if (!pid) continue;
+    if (const auto parent = parent_of(entry.path())) children.emplace(*parent, *pid);
+  }
+  std::vector<pid_t> found;
+  const auto add_children = [&](pid_t parent) {
+    const auto [first, last] = children.equal_range(parent);
+    for (auto each = first; each != last; ++each) found.push_back(each->second);
+  };
+  add_children(ancestor);
+  for (size_t i = 0; i < found.size(); ++i) add_children(found[i]);
+  return found;
+}
+
+std::string program_of(pid_t process) {
+  std::error_code ignored;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), ignored).string();
+}
+
+OrphanKeeper::OrphanKeeper() {
+  LS_CHECK(
+      ::prctl(PR_GET_CHILD_SUBREAPER, &before_) == 0 && ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0,
+      Error, "[launch] the system gives no orphans to us: {}.", std::strerror(errno));
+}
+
+OrphanKeeper::~OrphanKeeper() { (void)::prctl(PR_SET_CHILD_SUBREAPER, before_); }
+
+int OrphanKeeper::kill_descendants() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(2);
+  int first_count = -1;
+  // Again, since one may have made another meanwhile.
+  for (;;) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    const std::vector<pid_t> found = descendants(::getpid());
+    if (first_count < 0) first_count = static_cast<int>(found.size());
+    if (found.empty() || Clock::now() > deadline) return first_count;
+    for (const pid_t pid : found) (void)::kill(pid, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,80 @@
+#include "launcher/launch/hostfile.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "core/base/check.h"
+#include "core/base/nearest.h"
+#include "core/base/parse_number.h"
+
+namespace lockstep::launcher {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKeys = {"slots", "max_slots", "max-slots", "count"};
+
+bool is_host_name(const std::string& name) {
+  return std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@' || c == ':';
+  });
+}
+
+/// "a = 4" is "a=4".
+std::string joined(std::string line) {
+  line.resize(std::min(line.find('#'), line.size()));
+  std::string text;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (std::isspace(static_cast<unsigned char>(line[i])) == 0) {
+      text += line[i];
+      continue;
+    }
+    const size_t next = line.find_first_not_of(" \t\r", i);
+    const bool around_equals = (next != line.npos && line[next] == '=') || text.ends_with('=');
+    if (!around_equals) text += ' ';
+    i = std::min(next, line.size()) - 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<LaunchHost> parse_hostfile(const std::string& text, const std::string& file) {
+  std::vector<LaunchHost> hosts;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(joined(line));
+    LaunchHost host;
+    if (!(words >> host.name)) continue;
+    LS_CHECK(is_host_name(host.name), ConfigError,
+             "{}:{}: {:?} is no host name: expected NAME slots=N.", file, number, host.name);
+    for (std::string word; words >> word;) {
+      const size_t equals = std::min(word.find('='), word.size());
+      const std::string key = word.substr(0, equals);
+      const std::optional<std::string_view> meant = nearest(key, kKeys);
+      LS_CHECK(equals < word.size() && std::ranges::find(kKeys, key) != kKeys.end(), ConfigError,
+               "{}:{}: {:?} is not known in a hostfile: expected NAME slots=N.{}", file, number,
+               word, meant ? fmt::format(" Did you mean {}=?", *meant) : "");
+      const std::optional<int> value = parse_number<int>(word.substr(equals + 1));
+      LS_CHECK(value && *value >= 1 && *value <= 1 << 20, ConfigError,
+               "{}:{}: {} needs a number: expected an integer of at least 1, got {:?}.", file,
+               number, key, word.substr(equals + 1));
+      if (!key.starts_with("max")) host.slots = *value;
+    }
+    const auto known = std::ranges::find(hosts, host.name, &LaunchHost::name);
+    if (known == hosts.end()) {
+      hosts.push_back(host);
+    } else {
+      known->slots += host.slots;
+    }
+  }
+  LS_CHECK(!hosts.empty(), ConfigError, "{}:{}: no host in this file: expected lines NAME slots=N.",
+           file, std::max(number, 1));
+  return hosts;
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,320 @@
+#include "launcher/launch/launch_attempt.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/base/check.h"
+#include "launcher/exit_code.h"
+#include "launcher/launch/launch_leftovers.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using Clock = LaunchAttempt::Clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kTimedOut = 110;  // as mpirun's
+/// How long the launcher may take to end a job whose first failure it has told.
+constexpr seconds kFailureToTerm(10);
+/// How long ranks may take to appear before a request to save has nobody to go to.
+constexpr seconds kRequestWait(2);
+constexpr milliseconds kRequestRetry(20);
+
+OutputTags tags_of(const LaunchPlan& plan) {
+  if (plan.way == LaunchPlan::Way::kDirect) return OutputTags::kNone;
+  if (plan.way == LaunchPlan::Way::kSrun) return OutputTags::kSlurm;
+  return plan.launcher.starts_with("Open MPI 4") ? OutputTags::kOpenMpi4 : OutputTags::kOpenMpi5;
+}
+
+/// mpirun sends its ranks SIGTERM a second after it got one, and SIGKILL a second later.
+seconds term_to_kill(const LaunchPlan& plan) {
+  return seconds(plan.way == LaunchPlan::Way::kDirect ? 1 : 4);
+}
+
+const char* name_of(const LaunchPlan& plan) {
+  switch (plan.way) {
+    case LaunchPlan::Way::kMpirun:
+      return "mpirun";
+    case LaunchPlan::Way::kSrun:
+      return "srun";
+    default:
+      return "the program";
+  }
+}
+
+template <class... Arguments>
+void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  fmt::print(stderr, "lockstep launch: {}\n",
+             fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+/// Where mpirun may have put its session folder.
+std::vector<std::string> session_folders(const LaunchPlan& plan) {
+  std::vector<std::string> folders = {"/tmp"};
+  for (const char* name : {"TMPDIR", "TEMP", "TMP", "OMPI_MCA_orte_tmpdir_base"}) {
+    if (const char* folder = std::getenv(name)) folders.emplace_back(folder);
+  }
+  for (const auto& [name, value] : plan.options.mca) {
+    if (name == "orte_tmpdir_base") folders.push_back(value);
+  }
+  std::ranges::sort(folders);
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  return folders;
+}
+
+/// False once the stream has ended.
+bool read_some(int fd, OutputSplitter& splitter) {
+  std::array<char, 65536> bytes;
+  for (;;) {
+    const ssize_t got = ::read(fd, bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    if (got <= 0) return false;
+    splitter.feed({bytes.data(), static_cast<size_t>(got)});
+    if (static_cast<size_t>(got) < bytes.size()) return true;
+  }
+}
+
+}  // namespace
+
+LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
+                             std::optional<Clock::time_point> deadline, bool append_output)
+    : plan_(plan),
+      signals_(signals),
+      output_(plan.options, append_output),
+      out_(tags_of(plan), false, [this](const OutputLine& line) { output_.take(line); }),
+      err_(tags_of(plan), true, [this](const OutputLine& line) { output_.take(line); }),
+      deadline_(deadline) {
+  child_.emplace(plan.command, plan.environment, plan.working_folder);
+  launcher_ = child_->pid();
+  warden_.emplace(*child_, term_to_kill(plan), session_folders(plan));
+}
+
+LaunchAttempt::~LaunchAttempt() {
+  child_.reset();
+  warden_.reset();
+  orphans_.kill_descendants();
+  if (plan_.way == LaunchPlan::Way::kMpirun) remove_leftovers(launcher_, session_folders(plan_));
+}
+
+AttemptEnd LaunchAttempt::run() {
+  for (;;) {
+    wait_for_something();
+    while (const int signal = signals_.take()) take_signal(signal);
+    read_output();
+    pollfd ended{child_->ended_fd(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) == 1) break;
+    act_on_deadlines();
+  }
+  const int status = child_->wait();
+  warden_.reset();
+  const int left = orphans_.kill_descendants();
+  if (left > 0) {
+    say("{} left {} process{} behind; killed", name_of(plan_), left, left == 1 ? "" : "es");
+  }
+  drain();
+  return conclude(status);
+}
+
+void LaunchAttempt::wait_for_something() {
+  std::optional<Clock::time_point> next;
+  for (const auto& each :
+       {deadline_, request_deadline_, grace_deadline_, failure_deadline_, kill_deadline_}) {
+    if (each && (!next || *each < *next)) next = each;
+  }
+  int wait = -1;
+  if (next) {
+    const auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
+    wait = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
+  }
+  if (request_pending_) wait = static_cast<int>(kRequestRetry.count());
+  // Closed ones are -1, which poll leaves out.
+  std::array<pollfd, 4> polled = {{{signals_.fd(), POLLIN, 0},
+                                   {child_->ended_fd(), POLLIN, 0},
+                                   {child_->output_fd(), POLLIN, 0},
+                                   {child_->errors_fd(), POLLIN, 0}}};
+  const int ready = ::poll(polled.data(), polled.size(), wait);
+  LS_CHECK(ready >= 0 || errno == EINTR, Error, "[launch] poll failed: {}.", std::strerror(errno));
+}
+
+void LaunchAttempt::read_output() {
+  if (child_->output_fd() >= 0 && !read_some(child_->output_fd(), out_)) child_->close_output();
+  if (child_->errors_fd() >= 0 && !read_some(child_->errors_fd(), err_)) child_->close_errors();
+  if (output_.failure() && !failure_deadline_ && !terminating_) {
+    failure_deadline_ = Clock::now() + kFailureToTerm;
+  }
+}
+
+void LaunchAttempt::take_signal(int signal) {
+  if (asked_by_ == 0) {
+    asked_by_ = signal;
+    say("{}: asking all ranks to save and stop within {} s; a second signal ends them now",
+        signal_name(signal), plan_.options.grace_seconds);
+    request_pending_ = true;
+    request_deadline_ = Clock::now() + kRequestWait;
+    grace_deadline_ =
+        Clock::now() +
+        std::chrono::ceil<milliseconds>(std::chrono::duration<double>(plan_.options.grace_seconds));
+    try_request();
+  } else if (!terminating_) {
+    say("{} again: ending all ranks", signal_name(signal));
+    terminate();
+  } else {
+    kill();
+  }
+}
+
+bool LaunchAttempt::ranks_are_there() const {
+  if (plan_.way == LaunchPlan::Way::kDirect || output_.ranks_run()) return true;
+  // Before, a launcher would itself be ended by the signal.
+  if (!child_->catches(SIGUSR1)) return false;
+  if (plan_.way == LaunchPlan::Way::kSrun) return true;
+  if (tags_of(plan_) == OutputTags::kOpenMpi4) return false;
+  const std::string own = program_of(launcher_);
+  return std::ranges::any_of(descendants(launcher_), [&](pid_t pid) {
+    const std::string program = program_of(pid);
+    return !program.empty() && program != own;
+  });
+}
+
+void LaunchAttempt::try_request() {
+  if (!ranks_are_there()) return;
+  request_pending_ = false;
+  request_deadline_.reset();
+  if (plan_.way == LaunchPlan::Way::kDirect) {
+    child_->signal_group(SIGUSR1);
+  } else {
+    child_->signal(SIGUSR1);  // passes it on to every rank
+  }
+}
+
+void LaunchAttempt::act_on_deadlines() {
+  const Clock::time_point now = Clock::now();
+  const auto due = [&](std::optional<Clock::time_point>& deadline) {
+    if (!deadline || now < *deadline) return false;
+    deadline.reset();
+    return true;
+  };
+  if (due(deadline_)) {
+    timed_out_ = true;
+    say("the time limit of {} s is reached: ending all ranks", plan_.options.timeout_seconds);
+    terminate();
+  }
+  if (request_pending_ && !terminating_) try_request();
+  if (due(request_deadline_)) terminate();
+  if (due(grace_deadline_) && !terminating_) {
+    say("ranks did not stop within {} s: ending them", plan_.options.grace_seconds);
+    terminate();
+  }
+  if (due(failure_deadline_) && !terminating_) {
+    say("{} does not end the other ranks: ending them", name_of(plan_));
+    terminate();
+  }
+  if (due(kill_deadline_)) kill();
+}
+
+void LaunchAttempt::terminate() {
+  if (terminating_) return;
+  terminating_ = true;
+  request_pending_ = false;
+  kill_deadline_ = Clock::now() + term_to_kill(plan_);
+  if (plan_.way == LaunchPlan::Way::kDirect) {
+    child_->signal_group(SIGTERM);
+    child_->signal_group(SIGCONT);
+  } else {
+    child_->signal(SIGTERM);
+    child_->signal(SIGCONT);
+  }
+}
+
+void LaunchAttempt::kill() {
+  if (killed_) return;
+  killed_ = true;
+  terminating_ = true;
+  // The launcher's ranks have groups of their own.
+  for (const pid_t pid : descendants(::getpid())) {
+    if (pid != warden_->pid()) (void)::kill(pid, SIGKILL);
+  }
+  child_->signal_group(SIGKILL);
+}
+
+void LaunchAttempt::drain() {
+  const Clock::time_point until = Clock::now() + seconds(1);
+  while ((child_->output_fd() >= 0 || child_->errors_fd() >= 0) && Clock::now() < until) {
+    std::array<pollfd, 2> polled = {
+        {{child_->output_fd(), POLLIN, 0}, {child_->errors_fd(), POLLIN, 0}}};
+    if (::poll(polled.data(), polled.size(), 50) < 0 && errno != EINTR) break;
+    read_output();
+  }
+  out_.finish();
+  err_.finish();
+  output_.finish();
+}
+
+AttemptEnd LaunchAttempt::conclude(int wait_status) {
+  AttemptEnd end;
+  const int status =
+      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+  end.status = status;
+  if (timed_out_) {
+    end.status = kTimedOut;
+    return end;
+  }
+  if (status == kSuccess) return end;
+  if (status == kStopped) {
+    end.message = "stopped with everything saved; the same command goes on";
+    return end;
+  }
+  if (output_.failure()) end.failure = *output_.failure();
+  if (end.failure.rank < 0 && plan_.ranks == 1 && plan_.way == LaunchPlan::Way::kDirect) {
+    end.failure.rank = 0;
+    end.failure.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    end.failure.text = WIFSIGNALED(wait_status) ? "was ended by " + signal_text(end.failure.signal)
+                                                : fmt::format("ended with exit status {}", status);
+  }
+  // A launcher may say which rank failed and not how; its own exit status is that rank's.
+  if (end.failure.rank >= 0 && end.failure.text.empty() && WIFEXITED(wait_status)) {
+    end.failure.signal = status > 128 ? status - 128 : 0;
+    end.failure.text = status > 128 ? "was ended by " + signal_text(end.failure.signal)
+                                    : fmt::format("ended with exit status {}", status);
+  }
+  // Ranks that know nothing of the request are ended by it, which is what was wanted. A rank that
+  // failed to save is a failure all the same.
+  const bool ended_by_request = end.failure.signal != 0 || end.failure.rank < 0 || terminating_;
+  if (asked_by_ != 0 && ended_by_request) {
+    end.status = 128 + asked_by_;
+    end.message = fmt::format("ended by {}", signal_name(asked_by_));
+    return end;
+  }
+  end.message = to_text(end.failure);
+  if (end.message.empty()) {
+    end.message =
+        WIFSIGNALED(wait_status)
+            ? fmt::format("{} was ended by {}", name_of(plan_), signal_text(WTERMSIG(wait_status)))
+            : fmt::format("{} ended with exit status {}", name_of(plan_), status);
+  }
+  // A rank that lost another may end before the one that it lost.
+  const int complaint = output_.first_complaint();
+  const bool lost_another = status == kCommunication && complaint >= 0 && end.failure.rank >= 0 &&
+                            complaint != end.failure.rank;
+  if (lost_another) end.message += fmt::format(", after an error of rank {}", complaint);
+  if (end.failure.rank < 0 || lost_another) end.failure.rank = complaint;
+  if (end.failure.rank >= 0) end.log = output_.tail(end.failure.rank);
+  // What a config or the numbers did will happen again.
+  const bool again = plan_.trains && (status == kUsage || status == kNonFinite);
+  end.failed = asked_by_ == 0 && !again;
+  return end;
+}
+
+}  // namespace lockstep::launcher

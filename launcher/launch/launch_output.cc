@@ -1,0 +1,143 @@
+#include "launcher/launch/launch_output.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "core/base/check.h"
+
+namespace lockstep::launcher {
+namespace {
+
+constexpr size_t kTailLines = 20;
+constexpr size_t kTailBytes = 16 * 1024;  // of one line
+
+bool is_rule(const std::string& text) {
+  return text.size() >= 40 && text.find_first_not_of('-') == text.npos;
+}
+
+std::string time_now() {
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::localtime(now));
+}
+
+/// "TimeoutError: [all_reduce] ..." or "rank 3: Error: ...": how programs say why they end.
+bool is_complaint(const std::string& text) {
+  const size_t at = text.find("Error: ");
+  return at != text.npos && at < 60 && text.find("PeerLostError: ") == text.npos;
+}
+
+}  // namespace
+
+LaunchOutput::LaunchOutput(const LaunchOptions& options, bool append)
+    : options_(options), append_(append) {
+  if (options_.output_folder.empty()) return;
+  std::error_code problem;
+  std::filesystem::create_directories(options_.output_folder, problem);
+  LS_CHECK(!problem, DataError, "[launch] the folder {} for ranks' output cannot be made: {}.",
+           options_.output_folder, problem.message());
+}
+
+void LaunchOutput::take(const OutputLine& line) {
+  if (line.rank < 0) {
+    take_launcher_line(line.text);
+    return;
+  }
+  std::deque<std::string>& tail = tails_[line.rank];
+  tail.push_back(line.text.substr(0, kTailBytes));
+  if (tail.size() > kTailLines) tail.pop_front();
+  if (line.is_error && first_complaint_ < 0 && is_complaint(line.text)) {
+    first_complaint_ = line.rank;
+  }
+  show(line);
+  if (!options_.output_folder.empty()) write_file(line);
+}
+
+void LaunchOutput::finish() { end_block(); }
+
+std::vector<std::string> LaunchOutput::tail(int rank) const {
+  const auto found = tails_.find(rank);
+  if (found == tails_.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
+/// The first that was told counts; what is told of the same rank later may be more.
+void LaunchOutput::note(const LaunchFailure& failure) {
+  const bool more = failure_ && failure_->rank == failure.rank && failure_->host.empty();
+  if (!failure_ || failure_->rank < 0 || (more && !failure.text.empty())) failure_ = failure;
+}
+
+void LaunchOutput::take_launcher_line(const std::string& text) {
+  // Between the lines of messages, too.
+  if (const auto state = read_state(text)) {
+    ranks_run_ = ranks_run_ || state->running;
+    if (state->failure) note(*state->failure);
+    return;
+  }
+  if (is_rule(text)) {
+    if (block_) {
+      end_block();
+    } else {
+      block_.emplace();
+    }
+    return;
+  }
+  if (block_) {
+    *block_ += text + "\n";
+    return;
+  }
+  if (text.find("Forwarding signal ") != text.npos) return;
+  if (const auto found = read_failure(text)) {
+    note(*found);
+    return;
+  }
+  fmt::print(stderr, "{}\n", text);
+}
+
+void LaunchOutput::end_block() {
+  if (!block_) return;
+  const std::string block = *std::exchange(block_, std::nullopt);
+  if (const auto found = read_failure(block)) {
+    note(*found);
+  } else {
+    fmt::print(stderr, "{}", block);
+  }
+}
+
+void LaunchOutput::show(const OutputLine& line) const {
+  if (!(line.is_error ? options_.show_stderr : options_.show_stdout)) return;
+  std::string text;
+  if (options_.timestamp_output) text += time_now() + " ";
+  if (options_.tag_output) {
+    text += fmt::format("[1,{}]<{}>:", line.rank, line.is_error ? "stderr" : "stdout");
+  }
+  text += line.text + "\n";
+  std::FILE* const stream = line.is_error && !options_.merge_stderr ? stderr : stdout;
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fflush(stream);
+}
+
+void LaunchOutput::write_file(const OutputLine& line) {
+  const bool is_error = line.is_error && !options_.merge_stderr;
+  std::unique_ptr<FileDescriptor>& file = files_[{line.rank, is_error}];
+  if (file == nullptr) {
+    const std::filesystem::path folder =
+        std::filesystem::path(options_.output_folder) / "1" / fmt::format("rank.{}", line.rank);
+    std::error_code problem;
+    std::filesystem::create_directories(folder, problem);
+    LS_CHECK(!problem, DataError, "[launch] the folder {} for a rank's output cannot be made: {}.",
+             folder.string(), problem.message());
+    file =
+        std::make_unique<FileDescriptor>(folder / (is_error ? "stderr" : "stdout"),
+                                         O_WRONLY | O_CREAT | O_APPEND | (append_ ? 0 : O_TRUNC));
+  }
+  const std::string text = line.text + "\n";
+  file->write(std::as_bytes(std::span(text)));
+}
+
+}  // namespace lockstep::launcher

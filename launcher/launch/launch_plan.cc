@@ -1,0 +1,380 @@
+#include "launcher/launch/launch_plan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "core/base/check.h"
+#include "launcher/launch/hostfile.h"
+#include "launcher/launch/launch_command.h"
+
+namespace lockstep::launcher {
+namespace {
+
+bool is_this_host(const std::string& name, const LaunchFacts& facts) {
+  const auto first_label = [](const std::string& host) { return host.substr(0, host.find('.')); };
+  return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == facts.host ||
+         (!facts.host.empty() && name == first_label(facts.host));
+}
+
+std::vector<LaunchHost> hosts_of(const LaunchContext& context, const LaunchFacts& facts) {
+  if (!context.hosts.empty()) return context.hosts;
+  if (context.hostfile.empty()) return {};
+  const std::optional<std::string> text = facts.read(context.hostfile);
+  LS_CHECK(text, ConfigError,
+           "[launch] the hostfile {} cannot be read: expected a file with lines NAME slots=N.",
+           context.hostfile);
+  return parse_hostfile(*text, context.hostfile);
+}
+
+void check_names(const std::vector<LaunchHost>& hosts, LaunchPlan& plan, const LaunchFacts& facts) {
+  std::vector<std::string> unknown;
+  for (const LaunchHost& host : hosts) {
+    const std::string name = host.name.substr(host.name.find('@') + 1);
+    if (!is_this_host(name, facts) && !facts.resolves(name)) unknown.push_back(host.name);
+  }
+  if (unknown.empty()) return;
+  const std::string problem =
+      fmt::format("{} {} not resolve to an address", fmt::join(unknown, ", "),
+                  unknown.size() == 1 ? "does" : "do");
+  // Such a program may know names that the resolver does not.
+  const bool own_agent = std::ranges::any_of(
+      plan.options.mca, [](const auto& parameter) { return parameter.first == "plm_rsh_agent"; });
+  LS_CHECK(own_agent, ConfigError,
+           "[launch] {}: expected names that `getent hosts` knows. Correct --host or the hostfile.",
+           problem);
+  plan.notes.push_back(problem);
+}
+
+/// 0 where some host's are not known.
+int slots_of(const std::vector<LaunchHost>& hosts, const LaunchFacts& facts) {
+  if (hosts.empty()) return facts.cores;
+  int total = 0;
+  for (const LaunchHost& host : hosts) {
+    const int slots = host.slots > 0                   ? host.slots
+                      : is_this_host(host.name, facts) ? facts.cores
+                                                       : 0;
+    if (slots == 0) return 0;
+    total += slots;
+  }
+  return total;
+}
+
+std::string describe(const std::vector<LaunchHost>& hosts, const LaunchFacts& facts) {
+  if (hosts.empty()) return fmt::format("{} on this host, one a core", facts.cores);
+  std::vector<std::string> parts;
+  for (const LaunchHost& host : hosts) {
+    parts.push_back(fmt::format("{} on {}", host.slots > 0 ? host.slots : facts.cores, host.name));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+int ranks_of(const LaunchContext& context, const std::vector<LaunchHost>& hosts,
+             const LaunchPlan& plan, const LaunchFacts& facts) {
+  if (context.ranks > 0) return context.ranks;
+  const int nodes = std::max<int>(
+      1, plan.options.nodes > 0 ? plan.options.nodes : static_cast<int>(hosts.size()));
+  if (plan.options.ranks_per_node > 0) return plan.options.ranks_per_node * nodes;
+  const int slots = slots_of(hosts, facts);
+  LS_CHECK(slots > 0, ConfigError,
+           "[launch] the number of ranks is not known: expected -np, or slots for every host "
+           "(NAME:SLOTS, or slots=N in the hostfile).");
+  return slots;
+}
+
+void check_slots(int ranks, const std::vector<LaunchHost>& hosts, const LaunchPlan& plan,
+                 const LaunchFacts& facts) {
+  const int slots = slots_of(hosts, facts);
+  const bool hardware_threads =
+      std::ranges::find(plan.options.passed, "--use-hwthread-cpus") != plan.options.passed.end();
+  std::string map = plan.options.map_by;
+  std::ranges::transform(map, map.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (slots == 0 || hardware_threads || plan.options.oversubscribe ||
+      map.find("oversubscribe") != map.npos) {
+    return;
+  }
+  LS_CHECK(
+      ranks <= slots, ConfigError,
+      "[launch] too few slots: expected at most {} ranks ({}), got {}. Give --oversubscribe to "
+      "share cores, {}, or ask for fewer ranks.",
+      slots, describe(hosts, facts), ranks,
+      hosts.empty() ? "name more hosts with --host"
+                    : "more slots (--host NAME:SLOTS, slots=N in the hostfile)");
+}
+
+/// Programs share the hosts that both name.
+void add_hosts(const std::vector<LaunchHost>& hosts, LaunchPlan& plan) {
+  for (const LaunchHost& host : hosts) {
+    const auto known = std::ranges::find(plan.hosts, host.name, &LaunchHost::name);
+    if (known == plan.hosts.end()) {
+      plan.hosts.push_back(host);
+    } else {
+      known->slots = std::max(known->slots, host.slots);
+    }
+  }
+}
+
+void use_nodes(std::vector<LaunchHost>& hosts, LaunchPlan& plan) {
+  const int wanted = plan.options.nodes;
+  if (wanted == 0) return;
+  const int known = std::max<int>(1, static_cast<int>(hosts.size()));
+  LS_CHECK(wanted <= known || plan.way == LaunchPlan::Way::kSrun, ConfigError,
+           "[launch] --nnodes {} but {} known: expected as many names after --host, or in the "
+           "hostfile.",
+           wanted, known == 1 ? "one host is" : fmt::format("{} hosts are", known));
+  if (static_cast<int>(hosts.size()) > wanted) hosts.resize(static_cast<size_t>(wanted));
+}
+
+bool has_option(const std::vector<std::string>& command, std::string_view option) {
+  return std::ranges::any_of(command, [&](const std::string& word) {
+    return word == option || word.starts_with(std::string(option) + "=");
+  });
+}
+
+std::string value_of(const std::vector<std::string>& command, std::string_view option) {
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (command[i].starts_with(std::string(option) + "=")) {
+      return command[i].substr(option.size() + 1);
+    }
+    if (command[i] == option && i + 1 < command.size()) return command[i + 1];
+  }
+  return "";
+}
+
+/// As ranks find it that start in `folder`.
+std::string path_from(const std::string& path, const std::string& folder,
+                      const LaunchFacts& facts) {
+  return folder.empty() || path.starts_with("/") ? path : facts.folder + "/" + path;
+}
+
+std::vector<std::string> training_command(const LaunchContext& asked, LaunchPlan& plan,
+                                          const LaunchFacts& facts) {
+  std::vector<std::string> full = {facts.program, "train"};
+  bool files = true;
+  for (const std::string& word : asked.command) {
+    files = files && word.ends_with(".txtpb");
+    full.push_back(files ? path_from(word, asked.working_folder, facts) : word);
+  }
+  if (!has_option(full, "--run-dir")) {
+    full.insert(full.end(),
+                {"--run-dir", path_from(facts.run_directory, asked.working_folder, facts)});
+  }
+  // What the first start wrote is there to go on from.
+  if (facts.restart > 0) std::erase(full, "--fresh");
+  if (!plan.trains) {
+    plan.trains = true;
+    plan.run_directory = value_of(full, "--run-dir");
+    if (!asked.working_folder.empty() && !plan.run_directory.starts_with("/")) {
+      plan.run_directory = asked.working_folder + "/" + plan.run_directory;
+    }
+  }
+  return full;
+}
+
+/// Folder and program as ranks on this host find them.
+void check_program(const LaunchPlan::Context& context, const std::vector<LaunchHost>& hosts,
+                   const LaunchFacts& facts) {
+  const bool here = hosts.empty() || std::ranges::any_of(hosts, [&](const LaunchHost& host) {
+                      return is_this_host(host.name, facts);
+                    });
+  if (!here) return;
+  LS_CHECK(facts.find_program(context.command[0], context.working_folder), ConfigError,
+           "[launch] no program {:?}: expected RUN.txtpb, or a file that may be run{}, in PATH{}. "
+           "Options of launch stand before it.",
+           context.command[0],
+           context.working_folder.empty() ? "" : " from " + context.working_folder,
+           context.command[0].find('/') == std::string::npos ? "" : " or by this path");
+}
+
+void check_root(const LaunchPlan& plan, const LaunchFacts& facts) {
+  if (!facts.root || plan.options.allow_run_as_root) return;
+  LS_CHECK(facts.variable("OMPI_ALLOW_RUN_AS_ROOT") == "1" &&
+               facts.variable("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") == "1",
+           ConfigError,
+           "[launch] mpirun does not run as root unless told to: got user root. Say "
+           "--allow-run-as-root (or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1) where that is meant, as in a container.");
+}
+
+void check_nested(const LaunchFacts& facts) {
+  const std::string rank = facts.variable("OMPI_COMM_WORLD_RANK");
+  LS_CHECK(rank.empty(), ConfigError,
+           "[launch] this is already rank {} of a job (OMPI_COMM_WORLD_RANK): expected launch "
+           "outside of mpirun. Start `lockstep train` there.",
+           rank);
+}
+
+LaunchPlan::Way way_of(const LaunchPlan& plan, const LaunchFacts& facts) {
+  const bool in_slurm = !facts.variable("SLURM_JOB_ID").empty() && !facts.srun.empty();
+  if (in_slurm) return LaunchPlan::Way::kSrun;
+  if (!facts.mpirun.empty()) return LaunchPlan::Way::kMpirun;
+  LS_CHECK(plan.ranks == 1 && plan.hosts.empty(), ConfigError,
+           "[launch] {} ranks need a launcher: expected Open MPI's mpirun or srun in a Slurm job, "
+           "got neither ({}). Install openmpi-bin; one rank on this host needs none.",
+           plan.ranks, facts.no_mpirun);
+  return LaunchPlan::Way::kDirect;
+}
+
+/// One rank under the names that launchers give.
+void add_single_rank(std::map<std::string, std::string>& environment) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                           "OMPI_COMM_WORLD_NODE_RANK", "RANK", "LOCAL_RANK", "GROUP_RANK"}) {
+    environment[name] = "0";
+  }
+  for (const char* name :
+       {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "WORLD_SIZE", "LOCAL_WORLD_SIZE"}) {
+    environment[name] = "1";
+  }
+}
+
+void set_environment(LaunchPlan& plan, const LaunchFacts& facts) {
+  plan.environment[kJobIdVariable] = facts.job_id;
+  plan.environment[kJobSecretVariable] = facts.job_secret;
+  plan.environment[kRestartVariable] = fmt::format("{}", facts.restart);
+  plan.environment["TORCHELASTIC_RESTART_COUNT"] = fmt::format("{}", facts.restart);
+  plan.environment["TORCHELASTIC_MAX_RESTARTS"] =
+      fmt::format("{}", plan.options.max_restarts.value_or(0));
+  plan.environment["TORCHELASTIC_RUN_ID"] = facts.job_id;
+  if (plan.way == LaunchPlan::Way::kDirect) add_single_rank(plan.environment);
+}
+
+void set_direct_command(LaunchPlan& plan, const LaunchFacts& facts) {
+  LS_CHECK(plan.contexts.size() == 1, ConfigError,
+           "[launch] several programs need a launcher: expected Open MPI's mpirun, got {}. Install "
+           "openmpi-bin.",
+           facts.no_mpirun);
+  plan.notes.push_back(fmt::format("{}: one rank is started without", facts.no_mpirun));
+  plan.command = plan.contexts[0].command;
+  plan.working_folder = plan.contexts[0].working_folder;
+  plan.command[0] = facts.find_program(plan.command[0], plan.working_folder).value_or("");
+  for (const std::string& variable : plan.options.contexts[0].variables) {
+    const size_t equals = variable.find('=');
+    if (equals == variable.npos) continue;
+    plan.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+}
+
+}  // namespace
+
+bool is_training(const std::vector<std::string>& command) {
+  return !command.empty() && command[0].ends_with(".txtpb");
+}
+
+LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
+  check_nested(facts);
+  LaunchPlan plan;
+  if (options.ranks_per_node < 0) options.ranks_per_node = facts.cores;
+  plan.options = std::move(options);
+  const bool in_slurm = !facts.variable("SLURM_JOB_ID").empty() && !facts.srun.empty();
+  if (in_slurm) plan.way = LaunchPlan::Way::kSrun;
+  for (LaunchContext& asked : plan.options.contexts) {
+    std::vector<LaunchHost> hosts = hosts_of(asked, facts);
+    use_nodes(hosts, plan);
+    if (!asked.hosts.empty()) asked.hosts = hosts;
+    check_names(hosts, plan, facts);
+    LaunchPlan::Context context;
+    context.working_folder = asked.working_folder;
+    context.command =
+        is_training(asked.command) ? training_command(asked, plan, facts) : asked.command;
+    check_program(context, hosts, facts);
+    if (plan.way == LaunchPlan::Way::kSrun && asked.ranks == 0 &&
+        plan.options.ranks_per_node == 0) {
+      const std::string tasks = facts.variable("SLURM_NTASKS");
+      context.ranks = tasks.empty() ? 1 : std::max(1, std::atoi(tasks.c_str()));
+    } else {
+      context.ranks = ranks_of(asked, hosts, plan, facts);
+    }
+    plan.ranks += context.ranks;
+    add_hosts(hosts, plan);
+    plan.contexts.push_back(std::move(context));
+  }
+  plan.way = way_of(plan, facts);
+  set_environment(plan, facts);
+  switch (plan.way) {
+    case LaunchPlan::Way::kMpirun:
+      check_slots(plan.ranks, plan.hosts, plan, facts);
+      check_root(plan, facts);
+      plan.launcher = fmt::format("Open MPI {}", facts.mpirun_version);
+      plan.command = mpirun_command(plan, facts);
+      break;
+    case LaunchPlan::Way::kSrun:
+      plan.launcher = "srun of Slurm";
+      plan.command = srun_command(plan, facts);
+      break;
+    case LaunchPlan::Way::kDirect:
+      plan.launcher = "no launcher";
+      set_direct_command(plan, facts);
+      break;
+  }
+  return plan;
+}
+
+std::string shell_text(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) {
+    if (!text.empty()) text += ' ';
+    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("-_./=:,@%+").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (plain) {
+      text += word;
+      continue;
+    }
+    text += '\'';
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += '\'';
+  }
+  return text;
+}
+
+std::string to_text(const LaunchPlan& plan) {
+  const LaunchOptions& options = plan.options;
+  std::string text;
+  const auto row = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<12} {}\n", name, value);
+  };
+  row("launcher", plan.launcher);
+  std::vector<std::string> hosts;
+  for (const LaunchHost& host : plan.hosts) {
+    hosts.push_back(host.slots > 0 ? fmt::format("{} ({} slots)", host.name, host.slots)
+                                   : host.name);
+  }
+  row("ranks",
+      fmt::format("{} on {}", plan.ranks,
+                  hosts.empty() ? "this host" : fmt::format("{}", fmt::join(hosts, ", "))));
+  int first = 0;
+  for (const LaunchPlan::Context& context : plan.contexts) {
+    const int last = first + context.ranks - 1;
+    row(first == last ? fmt::format("rank {}", first) : fmt::format("ranks {}-{}", first, last),
+        shell_text(context.command) +
+            (context.working_folder.empty() ? "" : "   in " + context.working_folder));
+    first = last + 1;
+  }
+  row("command", shell_text(plan.command));
+  for (const auto& [name, value] : plan.environment) {
+    row("variable", fmt::format("{}={}", name, name == kJobSecretVariable ? "(hidden)" : value));
+  }
+  if (!options.output_folder.empty()) {
+    row("output", fmt::format("{}/1/rank.N/stdout and stderr", options.output_folder));
+  }
+  if (plan.trains) row("run", plan.run_directory);
+  if (options.timeout_seconds > 0) row("time limit", fmt::format("{} s", options.timeout_seconds));
+  if (options.exec) {
+    row("supervision", "none: launch becomes this command");
+  } else {
+    row("signals", fmt::format("the first asks ranks to save and stop, then {} s; the second ends "
+                               "them",
+                               options.grace_seconds));
+    const int restarts = options.max_restarts.value_or(0);
+    row("restarts", restarts == 0 ? "none"
+                                  : fmt::format("{} without progress, after {} s, doubled",
+                                                restarts, options.backoff_seconds));
+  }
+  for (const std::string& note : plan.notes) row("note", note);
+  return text;
+}
+
+}  // namespace lockstep::launcher

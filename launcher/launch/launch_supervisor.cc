@@ -1,0 +1,99 @@
+#include "launcher/launch/launch_supervisor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "core/base/check.h"
+#include "launcher/launch/launch_attempt.h"
+#include "launcher/launch/signal_queue.h"
+#include "train/checkpoint.h"
+
+namespace lockstep::launcher {
+namespace {
+
+constexpr double kLongestBackoff = 60;
+
+/// The step that training would go on from; -1 if there is none.
+int64_t newest_checkpoint(const LaunchPlan& plan) {
+  int64_t newest = -1;
+  if (!plan.trains) return newest;
+  const std::filesystem::path folder = std::filesystem::path(plan.run_directory) / "checkpoints";
+  for (const train::CheckpointEntry& entry : train::list_checkpoints(folder)) {
+    if (entry.complete) newest = std::max(newest, entry.step);
+  }
+  return newest;
+}
+
+bool has_flight_logs(const LaunchPlan& plan) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(plan.run_directory) / "flight";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().starts_with("flight.rank")) return true;
+  }
+  return false;
+}
+
+void report(const AttemptEnd& end, const LaunchPlan& plan) {
+  if (end.message.empty()) return;
+  std::fflush(stdout);
+  fmt::print(stderr, "lockstep launch: {}\n", end.message);
+  if (!end.log.empty()) {
+    fmt::print(stderr, "  the last lines of rank {}:\n", end.failure.rank);
+    for (const std::string& line : end.log) fmt::print(stderr, "    {}\n", line);
+    if (!plan.options.output_folder.empty()) {
+      fmt::print(stderr, "  all of them: {}/1/rank.{}\n", plan.options.output_folder,
+                 end.failure.rank);
+    }
+  }
+  if (end.failed && plan.trains && has_flight_logs(plan)) {
+    fmt::print(stderr, "  what each rank was waiting for: lockstep trace {}\n", plan.run_directory);
+  }
+}
+
+}  // namespace
+
+int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for) {
+  using Clock = LaunchAttempt::Clock;
+  SignalQueue signals;
+  const Clock::time_point begin = Clock::now();
+  int failures = 0;  // without progress
+  for (int restart = 0;; ++restart) {
+    const LaunchPlan plan = plan_for(restart);
+    const LaunchOptions& options = plan.options;
+    std::optional<Clock::time_point> deadline;
+    if (options.timeout_seconds > 0) {
+      deadline = begin + std::chrono::ceil<std::chrono::milliseconds>(
+                             std::chrono::duration<double>(options.timeout_seconds));
+    }
+    const int64_t checkpoint = newest_checkpoint(plan);
+    const AttemptEnd end = LaunchAttempt(plan, signals, deadline, restart > 0).run();
+    report(end, plan);
+    if (!end.failed) return end.status;
+    if (newest_checkpoint(plan) > checkpoint) failures = 0;
+    const int allowed = options.max_restarts.value_or(0);
+    if (failures >= allowed) {
+      if (allowed > 0) {
+        fmt::print(stderr, "lockstep launch: no restart: {} without progress are allowed\n",
+                   allowed);
+      }
+      return end.status;
+    }
+    const double wait =
+        std::min(kLongestBackoff, options.backoff_seconds * std::exp2(std::min(failures, 30)));
+    ++failures;
+    fmt::print(stderr, "lockstep launch: restart {} of {} in {} s\n", failures, allowed, wait);
+    const auto time =
+        std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(wait));
+    if (const int signal = signals.take_within(time); signal != 0) {
+      fmt::print(stderr, "lockstep launch: {}: not started again\n", signal_name(signal));
+      return 128 + signal;
+    }
+  }
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,128 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "configs/variables.h"
+#include "core/base/check.h"
+#include "launcher/command_line.h"
+#include "launcher/exit_code.h"
+#include "launcher/launch/launch_config.h"
+#include "launcher/launch/launch_facts.h"
+#include "launcher/launch/launch_options.h"
+#include "launcher/launch/launch_plan.h"
+#include "launcher/launch/launch_supervisor.h"
+#include "launcher/verbs.h"
+#include "train/report/run_directory.h"
+
+namespace lockstep::launcher {
+namespace {
+
+/// The config that `lockstep train` will make of these words.
+config::RunConfig config_of(const std::vector<std::string>& command) {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+  size_t i = 0;
+  for (; i < command.size() && command[i].ends_with(".txtpb"); ++i) files.push_back(command[i]);
+  for (; i < command.size(); ++i) {
+    constexpr std::string_view kSet = "--set=";
+    if (command[i] == "--set" && i + 1 < command.size()) overrides.push_back(command[++i]);
+    if (command[i].starts_with(kSet)) overrides.push_back(command[i].substr(kSet.size()));
+  }
+  return config::load(files, overrides, nullptr, config::process_variables());
+}
+
+/// A run directory that launch has made and that goes again if ranks put nothing there.
+class NewRunDirectory {
+ public:
+  explicit NewRunDirectory(const std::string& name)
+      : path_(train::RunDirectory::create_new(name).path()) {}
+  ~NewRunDirectory() { (void)::rmdir(path_.c_str()); }
+  NewRunDirectory(const NewRunDirectory&) = delete;
+  NewRunDirectory& operator=(const NewRunDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+[[noreturn]] void become(const LaunchPlan& plan) {
+  for (const auto& [name, value] : plan.environment) {
+    LS_CHECK(::setenv(name.c_str(), value.c_str(), 1) == 0, Error,
+             "[launch] the environment cannot be set: {}.", std::strerror(errno));
+  }
+  if (!plan.working_folder.empty()) {
+    LS_CHECK(::chdir(plan.working_folder.c_str()) == 0, ConfigError,
+             "[launch] the folder {} cannot be entered: {}.", plan.working_folder,
+             std::strerror(errno));
+  }
+  std::vector<char*> words;
+  for (const std::string& word : plan.command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv(words[0], words.data());
+  throw ConfigError(
+      fmt::format("[launch] {} cannot be started: {}.", plan.command[0], std::strerror(errno)));
+}
+
+void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
+  LaunchOptions options = parse_launch_options(arguments);
+  if (options.help) {
+    fmt::print("{}", verb.help());
+    return;
+  }
+  LaunchFacts facts = find_launch_facts();
+  std::string run_name;
+  for (const LaunchContext& context : options.contexts) {
+    if (!is_training(context.command) || !run_name.empty()) continue;
+    const config::RunConfig config = config_of(context.command);
+    apply_launch_config(config.launch(), options);
+    run_name = config.name();
+  }
+  facts.run_directory = fmt::format("runs/{}-DATE-TIME", run_name);
+  const LaunchPlan plan = plan_launch(options, facts);
+  if (options.dry_run) {
+    fmt::print("{}", to_text(plan));
+    return;
+  }
+  for (const std::string& note : plan.notes) fmt::print(stderr, "lockstep launch: {}\n", note);
+  std::optional<NewRunDirectory> directory;
+  if (plan.trains && plan.run_directory.ends_with(facts.run_directory)) {
+    directory.emplace(run_name);
+    facts.run_directory = directory->path().string();
+  }
+  if (options.exec) become(plan_launch(options, facts));
+  const int status = supervise_launch([&](int restart) {
+    facts.restart = restart;
+    return plan_launch(options, facts);
+  });
+  if (status != kSuccess) throw ExitStatus(status);
+}
+
+}  // namespace
+
+void add_launch(const Verb& app, std::vector<std::string> arguments) {
+  const Verb verb =
+      app.verb("launch", "Start a run or any program on many ranks, with mpirun's options");
+  verb.footer(
+      "RUN.txtpb or PROGRAM follows the options, then its own options and arguments; \":\" begins "
+      "another\nprogram of the same job:\n"
+      "  lockstep launch -np 4 RUN.txtpb --set train.steps=100\n"
+      "  lockstep launch -np 1 ./master : -np 3 ./worker --flag");
+  verb.without_help_flag();
+  // For help and completion; parse_launch_options reads them, by mpirun's grammar.
+  for (const LaunchOptionHelp& option : launch_option_help()) {
+    verb.mention(option.names, option.value, option.text);
+  }
+  verb.runs([verb, arguments = std::move(arguments)] { run_launch(verb, arguments); });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "launcher/launch/child_process.h"
+#include "tests/launcher/launch/launched.h"
+
+namespace lockstep::launcher {
+
+/// A process's variable as it was at its start; "" where it has none, or has gone.
+inline std::string variable_of(pid_t process, const std::string& name) {
+  std::istringstream variables(file_content(fmt::format("/proc/{}/environ", process)));
+  for (std::string each; std::getline(variables, each, '\0');) {
+    if (each.starts_with(name + "=")) return each.substr(name.size() + 1);
+  }
+  return "";
+}
+
+/// Training runs under `lockstep launch` in which something goes wrong. At the end of each test no
+/// rank is left, nor a file of theirs in /dev/shm or the folder for temporary files.
+class FaultyJob : public Program {
+ protected:
+  void SetUp() override {
+    if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
+    if (train::says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) {
+      GTEST_SKIP() << "built without MPI";
+    }
+    std::filesystem::create_directory(folder_ / "tmp");
+  }
+  void TearDown() override {
+    EXPECT_TRUE(comes_true([&] { return !any_runs(ranks_); })) << "a rank is left";
+    for (const std::string& segment : segments_) {
+      EXPECT_TRUE(comes_true([&] { return !is_in_shared_memory(segment); })) << segment;
+    }
+    if (!std::filesystem::exists(folder_ / "tmp")) return;
+    EXPECT_TRUE(comes_true([&] { return std::filesystem::is_empty(folder_ / "tmp"); }));
+  }
+
+  /// A small model on random data that trains until it is stopped, under `name`.
+  void put_job(const std::string& name, const std::string& more = "") const {
+    put_file(folder_ / name,
+             "model { mlp { inputs: 8 hidden_widths: [32] classes: 4 activation: RELU } }\n"
+             "data { random {} }\n"
+             "train { steps: 100000000 batch_size: 4 log_every: 100000000 }\n"
+             "checkpoint { every_steps: 0 }\n" +
+                 more);
+  }
+
+  /// Two ranks, whatever the machine has.
+  Launched start(const std::string& line, std::map<std::string, std::string> variables = {}) const {
+    variables["TMPDIR"] = (folder_ / "tmp").string();
+    return Launched("-np 2 --oversubscribe " + line, folder_.path(), variables);
+  }
+  /// A shell's line for each rank, $R, before it becomes `lockstep train run.txtpb`.
+  std::string each_rank(const std::string& line, const std::string& more = "") const {
+    put_file(folder_ / "rank.sh",
+             fmt::format("R=$OMPI_COMM_WORLD_RANK\n{}\nexec '{}/lockstep' train run.txtpb "
+                         "--run-dir run {}\n",
+                         line, LOCKSTEP_BIN_DIR, more));
+    return "sh ./rank.sh";
+  }
+
+  /// The ranks' processes, once all are there; they are expected to end before the test.
+  std::vector<pid_t> wait_for_ranks(const Launched& launched, size_t count = 2) {
+    std::map<int, pid_t> found;
+    EXPECT_TRUE(comes_true([&] {
+      found.clear();
+      for (const pid_t pid : descendants(launched.pid())) {
+        const std::string rank = variable_of(pid, "OMPI_COMM_WORLD_RANK");
+        if (!rank.empty()) found.try_emplace(std::atoi(rank.c_str()), pid);
+      }
+      return found.size() == count;
+    })) << "not all ranks have come";
+    std::vector<pid_t> pids;
+    for (const auto& [rank, pid] : found) pids.push_back(pid);
+    ranks_.insert(ranks_.end(), pids.begin(), pids.end());
+    // Open MPI's files bear the job's number.
+    if (!pids.empty()) {
+      const std::string job = variable_of(pids[0], "PMIX_NAMESPACE");
+      segments_.push_back(fmt::format("{:x}.", std::strtoul(job.c_str(), nullptr, 10)));
+    }
+    return pids;
+  }
+  /// The same, once the run in folder "run" has made a step.
+  std::vector<pid_t> wait_for_a_step(const Launched& launched) {
+    EXPECT_TRUE(comes_true([&] { return !file_content(folder_ / "run/metrics.jsonl").empty(); }))
+        << "no step";
+    return wait_for_ranks(launched);
+  }
+
+ private:
+  static bool is_in_shared_memory(const std::string& part) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+      if (entry.path().filename().string().find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  std::vector<pid_t> ranks_;
+  std::vector<std::string> segments_;
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,284 @@
+// What becomes of a training job when one of its ranks ends, stops or goes wrong.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <csignal>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/launcher/launch/faulty_job.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kData = 3;
+constexpr int kCommunication = 5;
+
+class RankFaults : public FaultyJob {
+ protected:
+  RankFaults() { put_job("run.txtpb"); }
+
+  /// Ranks go wrong as tests/plugins/rank_fault.cc says.
+  Launched start_with_faults(const std::string& faults, const std::string& more = "") const {
+#ifdef LOCKSTEP_TEST_PLUGINS
+    const std::string plugin = LOCKSTEP_TEST_PLUGINS "/librank_fault.so";
+#else
+    const std::string plugin;
+#endif
+    return start(fmt::format("-x RANK_FAULT={} run.txtpb --run-dir run --load '{}' {}", faults,
+                             plugin, more));
+  }
+  /// A rank goes wrong in its 20th forward.
+  Launched start_with_fault(int rank, const std::string& what) const {
+    return start_with_faults(fmt::format("{}:relu:20:{}", rank, what));
+  }
+  /// Every step's loss as it was written.
+  std::vector<std::string> losses(const std::string& folder) const {
+    const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
+    const std::regex number("\"loss\":([-0-9.e+]+)");
+    std::vector<std::string> result;
+    for (std::sregex_iterator match(text.begin(), text.end(), number), end; match != end; ++match) {
+      result.push_back((*match)[1]);
+    }
+    return result;
+  }
+};
+
+/// Ends within the time given, which is far more than it should take.
+Result end_within(Launched& launched, std::chrono::seconds limit) {
+  const auto start = std::chrono::steady_clock::now();
+  Result result = launched.end();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, limit);
+  return result;
+}
+
+TEST_F(RankFaults, OneThatDiesAtItsStartIsNamedWithTheSignal) {
+  for (const auto& [signal, name] : {std::pair{SIGKILL, "Killed"}, {SIGSEGV, "Segmentation"}}) {
+    Launched launched =
+        start(each_rank(fmt::format("if [ $R = 1 ]; then kill -{} $$; fi", signal)));
+    const Result result = end_within(launched, 30s);
+    EXPECT_EQ(result.status, 128 + signal) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 1 "));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("signal {} ({}", signal, name)));
+  }
+}
+
+TEST_F(RankFaults, OneThatCrashesInForwardIsNamedWithTheSignal) {
+  Launched launched = start_with_fault(1, "segv");
+  const Result result = end_within(launched, 30s);
+  EXPECT_EQ(result.status, 128 + SIGSEGV) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 1 "));
+  EXPECT_THAT(result.errors, HasSubstr("signal 11 (Segmentation fault)"));
+}
+
+TEST_F(RankFaults, OneThatCrashesInACollectiveIsNamedAndTheStoppedOneGoesToo) {
+  Launched launched = start("run.txtpb --run-dir run");
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(ranks[0], SIGSTOP);
+  // So that it waits in a collective, surely.
+  ASSERT_TRUE(launched.says("rank 1: "));
+  ::kill(ranks[1], SIGSEGV);
+  const Result result = end_within(launched, 30s);
+  EXPECT_EQ(result.status, 128 + SIGSEGV) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 1 "));
+  EXPECT_THAT(result.errors, HasSubstr("rank 0 has not answered for "));
+}
+
+TEST_F(RankFaults, OneThatIsKilledInAnyPhaseOfAStepIsNamedAndTheOthersEnd) {
+  // Four hidden layers, each with a bucket of its own: calls 21 to 24 are those of the sixth step.
+  const std::string layers =
+      "--set model.mlp.hidden_widths=[32,32,32,32] "
+      "--set parallel.bucket_mib=0.001 --set parallel.first_bucket_mib=0.001";
+  for (const int rank : {0, 1}) {
+    const auto faults = {
+        fmt::format("{}:relu:22:kill", rank),
+        // In backward: when no hidden layer's bucket has left, when some have, when all but one.
+        fmt::format("{}:threshold_backward:21:kill", rank),
+        fmt::format("{}:threshold_backward:23:kill", rank),
+        fmt::format("{}:threshold_backward:24:kill", rank),
+        // While it waits for the other's last buckets, all of its own being under way.
+        fmt::format("{}:threshold_backward:24:sleep:800,{}:threshold_backward:24:kill:400",
+                    1 - rank, rank),
+        // Between the sums over ranks and the update: the norm of all gradients.
+        fmt::format("{}:_block_square_sums:6:kill", rank),
+    };
+    for (const std::string& fault : faults) {
+      Launched launched = start_with_faults(fault, layers);
+      const Result result = end_within(launched, 30s);
+      EXPECT_EQ(result.status, 128 + SIGKILL) << fault << "\n" << result.errors;
+      EXPECT_THAT(result.errors, HasSubstr(fmt::format("lockstep launch: rank {} ", rank)));
+      EXPECT_THAT(result.errors, HasSubstr("signal 9 (Killed"));
+      EXPECT_LE(losses("run").size(), 5U) << fault;
+      std::filesystem::remove_all(folder_ / "run");
+    }
+  }
+}
+
+TEST_F(RankFaults, OneThatExitsAsIfAllWereWellIsAFailure) {
+  for (const int rank : {0, 1}) {
+    Launched launched = start_with_fault(rank, "exit");
+    const Result result = end_within(launched, 30s);
+    EXPECT_THAT(result.status, Not(AnyOf(0, 75))) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("lockstep launch: rank {} ", rank)));
+    EXPECT_THAT(result.errors, HasSubstr("ended before the job was over, without MPI_Finalize"));
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(RankFaults, WhatOneThrowsIsShownByItAndEndsTheOthers) {
+  for (const int rank : {0, 1}) {
+    Launched launched = start_with_fault(rank, "throw");
+    const Result result = end_within(launched, 30s);
+    EXPECT_EQ(result.status, 1) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("\nError: [relu] the fault that was asked for"));
+    EXPECT_THAT(result.errors,
+                HasSubstr(fmt::format("lockstep launch: rank {} ended with exit status 1", rank)));
+    EXPECT_THAT(result.errors, HasSubstr("what each rank was waiting for: lockstep trace run\n"));
+    EXPECT_EQ(run("trace run").status, 0);
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {
+  put_file(folder_ / "run.txtpb",
+           "model { gpt2 { vocab_size: 256 context_length: 8 layers: 1 heads: 1 width: 8 } }\n"
+           "data { shards { train: \"tokens.bin\" format: NANOGPT } }\n"
+           "train { steps: 100000 batch_size: 2 }\n");
+  for (const int bad : {0, 1}) {
+    for (const int rank : {0, 1}) {
+      const std::string folder = fmt::format("of{}", rank);
+      std::filesystem::create_directories(folder_ / folder);
+      std::string tokens(8192, '\0');
+      // Beyond the vocabulary, in the second half.
+      if (rank == bad) tokens.replace(4096, 4096, std::string(4096, '\xff'));
+      put_file(folder_ / (folder + "/tokens.bin"), tokens);
+      std::filesystem::copy_file(folder_ / "run.txtpb", folder_ / (folder + "/run.txtpb"),
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    Launched launched = start(each_rank("cd of$R"));
+    const Result result = end_within(launched, 30s);
+    EXPECT_EQ(result.status, kData) << result.errors;
+    EXPECT_THAT(result.errors,
+                HasSubstr(fmt::format("lockstep launch: rank {} ended with exit status 3", bad)));
+    int shown = 0;
+    std::istringstream lines(result.errors);
+    for (std::string line; std::getline(lines, line);) {
+      // launch repeats a rank's last lines, further in.
+      if (line.starts_with("DataError: ") && says(line, "of the file is 65535")) ++shown;
+    }
+    EXPECT_EQ(shown, 1) << result.errors;
+  }
+}
+
+TEST_F(RankFaults, OneThatIsStoppedForAWhileIsNamedAndChangesNoLoss) {
+  const std::string more = " --set train.steps=4000";
+  Launched clean = start("run.txtpb --run-dir clean" + more);
+  const Result expected = end_within(clean, 50s);
+  ASSERT_EQ(expected.status, 0) << expected.errors;
+  EXPECT_THAT(expected.errors, Not(HasSubstr("has not answered")));
+
+  Launched launched = start("run.txtpb --run-dir run" + more);
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(ranks[1], SIGSTOP);
+  std::this_thread::sleep_for(2s);
+  ::kill(ranks[1], SIGCONT);
+  const Result result = end_within(launched, 50s);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rank 0: "));
+  EXPECT_THAT(result.errors, HasSubstr("s so far; rank 1 has not answered for "));
+  EXPECT_THAT(result.errors, HasSubstr(" has ended after "));
+  EXPECT_EQ(losses("clean").size(), 4000U);
+  EXPECT_EQ(losses("run"), losses("clean"));
+}
+
+TEST_F(RankFaults, OneThatIsStoppedForEverEndsTheJobAtTheTimeout) {
+  for (const int stopped : {0, 1}) {
+    Launched launched = start("run.txtpb --run-dir run --set parallel.timeout_seconds=4");
+    const std::vector<pid_t> ranks = wait_for_a_step(launched);
+    ASSERT_EQ(ranks.size(), 2U);
+    ::kill(ranks[static_cast<size_t>(stopped)], SIGSTOP);
+    const Result result = end_within(launched, 40s);
+    EXPECT_EQ(result.status, kCommunication) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("TimeoutError: "));
+    EXPECT_THAT(result.errors, HasSubstr(fmt::format("; rank {} does not answer", stopped)));
+    EXPECT_FALSE(any_runs(ranks));
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(RankFaults, OneThatNeverComesIsWaitedForAsLongAsTheStartMayTake) {
+  for (const char* instead : {"sleep 100", "exit 0"}) {
+    Launched launched = start(each_rank(fmt::format("if [ $R = 1 ]; then {}; fi", instead)),
+                              {{"LOCKSTEP_START_LIMIT", "1"}});
+    const Result result = end_within(launched, 40s);
+    EXPECT_EQ(result.status, kCommunication) << result.errors;
+    EXPECT_THAT(result.errors,
+                HasSubstr("TimeoutError: [dist] this rank is not connected with the others after"));
+  }
+}
+
+TEST_F(RankFaults, OneThatIsStoppedDoesNotOutliveALaunchThatIsToldToEnd) {
+  Launched launched = start("--grace 1 run.txtpb --run-dir run");
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(ranks[1], SIGSTOP);
+  launched.signal(SIGTERM);
+  const Result result = end_within(launched, 30s);
+  EXPECT_EQ(result.status, 128 + SIGTERM) << result.errors;
+  EXPECT_FALSE(any_runs(ranks));
+}
+
+TEST_F(RankFaults, TheyEndWithALaunchThatIsKilled) {
+  Launched launched = start("run.txtpb --run-dir run");
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  launched.signal(SIGKILL);
+  EXPECT_TRUE(comes_true([&] { return !any_runs(ranks); }));
+  EXPECT_EQ(launched.end().status, 128 + SIGKILL);
+}
+
+TEST_F(RankFaults, TooFewDescriptorsAreAnErrorThatSaysSo) {
+  Launched launched = start(each_rank("ulimit -n 20", "--set train.steps=20"));
+  const Result result = end_within(launched, 30s);
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.errors, HasSubstr("Too many open files"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("was ended by signal")));
+
+  // So few may be enough for some libraries and not for others.
+  Launched next = start(each_rank("ulimit -n 32", "--set train.steps=20"));
+  const Result second = end_within(next, 30s);
+  if (second.status != 0) {
+    EXPECT_THAT(second.errors, HasSubstr("Too many open files"));
+  }
+  EXPECT_THAT(second.errors, Not(HasSubstr("was ended by signal")));
+}
+
+TEST_F(RankFaults, SharedMemoryThatIsFullCrashesNothing) {
+  if (shell("unshare -m true").status != 0) GTEST_SKIP() << "may not mount";
+  put_file(folder_ / "full.sh",
+           "mount -t tmpfs -o size=64k tmpfs /dev/shm && dd if=/dev/zero of=/dev/shm/fill bs=4k "
+           "2>dd; df --output=avail /dev/shm | tail -n 1 >avail; exec \"$@\"\n");
+  const Result result = shell(
+      fmt::format("TMPDIR=\"$PWD/tmp\" timeout 50 unshare -m sh full.sh '{}/lockstep' launch "
+                  "--allow-run-as-root -np 2 --oversubscribe run.txtpb --run-dir run --steps 20",
+                  LOCKSTEP_BIN_DIR));
+  EXPECT_EQ(std::atoi(file_content(folder_ / "avail").c_str()), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "avail"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("signal 7")));
+  EXPECT_EQ(result.status, 0) << result.errors;  // ours is not of /dev/shm
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
