@@ -19,7 +19,7 @@ def wait(device):
 
 
 def call_seconds(options, call):
-    """As launcher/call_time.h has it."""
+    """As launcher/bench/call_time.h has it."""
 
     def take(calls):
         start = time.perf_counter()
@@ -117,7 +117,7 @@ static void wait(const torch::Device& device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }
 
-// As launcher/call_time.h has it.
+// As launcher/bench/call_time.h has it.
 std::map<std::string, double> measure(const std::string& name, int64_t rounds) {
   const torch::Device device(name);
   const auto a = torch::ones({4}, device), b = torch::ones({4}, device);

@@ -1,4 +1,4 @@
-#include "launcher/bench_matmul.h"
+#include "launcher/bench/bench_matmul.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 #include "core/device/device_runtime.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/random/random.h"
-#include "launcher/call_time.h"
+#include "launcher/bench/call_time.h"
 #include "launcher/command_line.h"
 
 namespace lockstep::launcher {

@@ -1,4 +1,4 @@
-#include "launcher/bench_collectives.h"
+#include "launcher/bench/bench_collectives.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@
 #include "core/ops/factory/factory.h"
 #include "dist/group/agreement.h"
 #include "dist/group/thread_group.h"
-#include "launcher/busy_time.h"
+#include "launcher/bench/busy_time.h"
 #include "launcher/command_line.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"

@@ -1,4 +1,4 @@
-#include "launcher/busy_time.h"
+#include "launcher/bench/busy_time.h"
 
 #include <unistd.h>
 

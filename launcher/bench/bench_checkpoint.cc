@@ -1,4 +1,4 @@
-#include "launcher/bench_checkpoint.h"
+#include "launcher/bench/bench_checkpoint.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

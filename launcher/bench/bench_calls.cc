@@ -1,4 +1,4 @@
-#include "launcher/bench_calls.h"
+#include "launcher/bench/bench_calls.h"
 
 #include <fmt/core.h>
 
@@ -13,7 +13,7 @@
 #include "core/ops/norm/norm.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
-#include "launcher/call_time.h"
+#include "launcher/bench/call_time.h"
 #include "launcher/command_line.h"
 
 namespace lockstep::launcher {

@@ -1,4 +1,4 @@
-#include "launcher/bench_kernels.h"
+#include "launcher/bench/bench_kernels.h"
 
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@
 #include "core/ops/random/random.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
-#include "launcher/call_time.h"
+#include "launcher/bench/call_time.h"
 #include "launcher/command_line.h"
 
 namespace lockstep::launcher {

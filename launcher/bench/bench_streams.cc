@@ -1,4 +1,4 @@
-#include "launcher/bench_streams.h"
+#include "launcher/bench/bench_streams.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/call_time.h"
+#include "launcher/bench/call_time.h"
 
 #include <algorithm>
 #include <chrono>

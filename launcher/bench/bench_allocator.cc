@@ -1,4 +1,4 @@
-#include "launcher/bench_allocator.h"
+#include "launcher/bench/bench_allocator.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/bench_overlap.h"
+#include "launcher/bench/bench_overlap.h"
 
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@
 #include "dist/group/agreement.h"
 #include "dist/group/thread_group.h"
 #include "dist/rendezvous/core_budget.h"
-#include "launcher/busy_time.h"
+#include "launcher/bench/busy_time.h"
 #include "launcher/command_line.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
