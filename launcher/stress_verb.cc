@@ -10,11 +10,11 @@
 #include "configs/variables.h"
 #include "core/base/digits.h"
 #include "core/memory/caching_allocator.h"
-#include "core/stress/stress.h"
-#include "core/stress/stress_scenarios.h"
 #include "launcher/command_line.h"
 #include "launcher/driver_memory.h"
 #include "launcher/exit_code.h"
+#include "launcher/stress/stress.h"
+#include "launcher/stress/stress_scenarios.h"
 #include "launcher/verbs.h"
 
 namespace lockstep::launcher {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core/stress/stress_work.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/event.h"
 #include "core/tensor/stream.h"
+#include "launcher/stress/stress_work.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "core/stress/budgeted_memory.h"
+#include "launcher/stress/budgeted_memory.h"
 
 namespace lockstep {
 

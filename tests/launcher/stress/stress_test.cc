@@ -1,4 +1,4 @@
-#include "core/stress/stress.h"
+#include "launcher/stress/stress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

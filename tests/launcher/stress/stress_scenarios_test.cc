@@ -1,4 +1,4 @@
-#include "core/stress/stress_scenarios.h"
+#include "launcher/stress/stress_scenarios.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/stress/stress_program.h"
+#include "launcher/stress/stress_program.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/stress/stress_scenarios.h"
+#include "launcher/stress/stress_scenarios.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,9 @@
 #include "core/base/check.h"
 #include "core/device/waits.h"
 #include "core/memory/caching_allocator.h"
-#include "core/stress/budgeted_memory.h"
-#include "core/stress/stress_work.h"
 #include "core/tensor/event.h"
+#include "launcher/stress/budgeted_memory.h"
+#include "launcher/stress/stress_work.h"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/stress/stress_program.h"
 #include "core/tensor/allocator.h"
+#include "launcher/stress/stress_program.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "core/stress/stress_work.h"
+#include "launcher/stress/stress_work.h"
 
 #include <algorithm>
 #include <chrono>
