@@ -59,7 +59,7 @@ void check_is_text(const std::string& text, const std::string& name) {
     if (byte == 0x7f || (byte < 0x20 && (byte < '\t' || byte > '\r'))) {
       throw SourceError(name,
                         fmt::format("is not text: byte {} is 0x{:02x}. A config is a protobuf "
-                                    "text file such as configs/gpt_kjv.txtpb.",
+                                    "text file such as configs/examples/gpt_kjv.txtpb.",
                                     i, byte));
     }
   }

@@ -247,7 +247,7 @@ TEST_F(Load, FilesThatAreNoConfigAreRefused) {
   const std::string binary = file("a.safetensors", std::string("ab\0\1", 4));
   EXPECT_EQ(error({binary}), binary +
                                  ": is not text: byte 2 is 0x00. A config is a protobuf text "
-                                 "file such as configs/gpt_kjv.txtpb.");
+                                 "file such as configs/examples/gpt_kjv.txtpb.");
   EXPECT_EQ(error({"/dev/zero"}), "/dev/zero: is larger than 4 MiB, so it is no config.");
   const std::string empty = file("empty.txtpb", "");
   EXPECT_EQ(
