@@ -9,7 +9,7 @@
 #include "autograd/graph_run_lock.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
-#include "core/device/capture_scope.h"
+#include "core/memory/capture_scope.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 

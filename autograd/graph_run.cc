@@ -12,7 +12,7 @@
 #include "autograd/ownership.h"
 #include "core/base/check.h"
 #include "core/base/phase.h"
-#include "core/device/capture_scope.h"
+#include "core/device/active_capture.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/event.h"
 

@@ -53,7 +53,7 @@ if(LOCKSTEP_SANITIZE)
 endif()
 
 add_library(lockstep_settings INTERFACE)
-target_include_directories(lockstep_settings INTERFACE "${PROJECT_SOURCE_DIR}")
+target_include_directories(lockstep_settings INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
 target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_VERSION="${PROJECT_VERSION}")
 # Designated initialisers may leave members at their defaults.
 target_compile_options(lockstep_settings INTERFACE -Wall -Wextra -Wno-missing-field-initializers)

@@ -1,4 +1,5 @@
-# What `cmake --install` puts under the prefix: liblockstep, the program, the public headers and the
+# What `cmake --install` puts under the prefix: liblockstep, the program, the public headers (those that
+# include/headers.txt names) and the
 # package that find_package(Lockstep) reads. Headers name each other from the repository's root
 # ("core/tensor/tensor.h"), so include/lockstep stands for it; <lockstep/lockstep.h> is all of them.
 #
@@ -26,22 +27,15 @@ install(TARGETS lockstep lockstep_plugin EXPORT LockstepTargets
 install(TARGETS lockstep_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION "${package_dir}")
 
-foreach(folder lockstep core core/memory core/stress core/cuda core/ops autograd dist nn nn/models train)
-  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.h")
-  # It brings fmt along and is for our own .cc files.
-  list(REMOVE_ITEM headers "${PROJECT_SOURCE_DIR}/core/check.h")
-  if(folder STREQUAL "core/cuda")
-    # The others need the CUDA toolkit.
-    set(headers "${PROJECT_SOURCE_DIR}/core/cuda/availability.h"
-                "${PROJECT_SOURCE_DIR}/core/cuda/graph.h"
-                "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh"
-                "${PROJECT_SOURCE_DIR}/core/cuda/pattern.h")
-  endif()
-  set(destination "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")
-  if(NOT folder STREQUAL "lockstep")
-    string(APPEND destination "/${folder}")
-  endif()
-  install(FILES ${headers} DESTINATION "${destination}")
+install(FILES "${PROJECT_SOURCE_DIR}/include/lockstep/lockstep.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/headers.txt")
+file(STRINGS "${PROJECT_SOURCE_DIR}/include/headers.txt" headers REGEX "\\.(h|cuh)$")
+list(FILTER headers EXCLUDE REGEX "^#")
+foreach(header IN LISTS headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${PROJECT_SOURCE_DIR}/${header}"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lockstep/${folder}")
 endforeach()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/LockstepConfig.cmake.in"

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "core/base/check.h"
-#include "core/base/random_draw.h"
+#include "data/random_draw.h"
 
 namespace lockstep::train {
 

@@ -12,8 +12,8 @@
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/gzip.h"
-#include "core/base/random_draw.h"
 #include "data/epoch_order.h"
+#include "data/random_draw.h"
 
 namespace lockstep::train {
 namespace {

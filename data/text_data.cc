@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
-#include "core/base/random_draw.h"
+#include "data/random_draw.h"
 
 namespace lockstep::train {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/random_draw.h"
 #include "data/epoch_order.h"
+#include "data/random_draw.h"
 
 namespace lockstep::train {
 namespace {

@@ -43,7 +43,7 @@ void list(const std::string& path, bool json) {
   for (const train::CheckpointEntry& entry : checkpoints_at(path)) {
     const uint64_t bytes = bytes_in(entry.path);
     if (json) {
-      fmt::print("{}\n", train::JsonLine()
+      fmt::print("{}\n", JsonLine()
                              .add("path", entry.path.string())
                              .add("step", entry.step)
                              .add("complete", entry.complete)

@@ -121,7 +121,7 @@ uint32_t largest_token(const train::TokenArray& tokens, int64_t vocabulary,
 }
 
 void run_inspect(const InspectOptions& options) {
-  const train::MappedFile file(options.file);
+  const MappedFile file(options.file);
   const ShardFormat format =
       options.format.empty() ? train::guess_format(file.bytes()) : format_named(options.format);
   const train::TokenShard shard = train::parse_shard(file.bytes(), format, options.file);

@@ -33,7 +33,7 @@ struct EvalOptions {
 };
 
 void print_json(const train::Evaluation& evaluation, const fs::path& weights) {
-  train::JsonLine line;
+  JsonLine line;
   line.add("weights", weights.string())
       .add("targets", evaluation.targets)
       .add("loss", evaluation.loss)

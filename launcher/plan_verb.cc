@@ -25,7 +25,7 @@ struct PlanOptions {
 };
 
 void print_json(const config::RunConfig& config, const train::RunPlan& plan) {
-  train::JsonLine line;
+  JsonLine line;
   line.add("config", config.name())
       .add("parameters", plan.parameters)
       .add("flops_per_token", plan.flops_per_token)

@@ -124,8 +124,8 @@ void print_compressors(train::Task& task) {
     return 8.0 * static_cast<double>(size) / static_cast<double>(bytes.size());
   };
   fmt::print("           the same {} bytes by gzip -9 {:.3f}, xz -9 {:.3f}, bzip2 -9 {:.3f}\n",
-             grouped(std::ssize(bytes)), bits(train::gzip_size(bytes)), bits(train::xz_size(bytes)),
-             bits(train::bzip2_size(bytes)));
+             grouped(std::ssize(bytes)), bits(gzip_size(bytes)), bits(xz_size(bytes)),
+             bits(bzip2_size(bytes)));
 }
 
 /// What a shell needs to start the same run again.

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nn/block_model.h"
@@ -35,9 +34,5 @@ Tensor sum_of_losses(LanguageModel& model, const Tensor& inputs, const Tensor& t
 /// Floating-point operations of one training step per token: 6 for each parameter, and 12 * layers
 /// * width * length for attention (Kaplan et al. 2020, with attention's two products counted).
 double training_flops_per_token(const LanguageModel& model, int64_t length);
-
-/// Makes the model that a Hugging Face config.json describes (model_type gpt2 or llama), freshly
-/// initialised. Throws ConfigError naming the key that is missing or not supported.
-std::unique_ptr<LanguageModel> model_from_hugging_face(std::string_view config_json);
 
 }  // namespace lockstep::nn

@@ -9,7 +9,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 // Only sizes are wanted, so output goes round and round one small buffer.
@@ -96,4 +96,4 @@ size_t bzip2_size(std::span<const std::byte> bytes) {
   return total;
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

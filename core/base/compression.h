@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// Bytes that well-known compressors need for `bytes`: a yardstick for a language model's bits per
 /// byte. Sizes are those of the programs' output for standard input. Throw OutOfMemoryError if the
@@ -12,4 +12,4 @@ size_t gzip_size(std::span<const std::byte> bytes);   ///< gzip -9
 size_t xz_size(std::span<const std::byte> bytes);     ///< xz -9
 size_t bzip2_size(std::span<const std::byte> bytes);  ///< bzip2 -9
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep::train {
+namespace lockstep {
 
 // The deleter of the library's own allocation: the state must be aligned to 64 bytes.
 struct ContentHasher::State {
@@ -41,4 +41,4 @@ ContentHash ContentHasher::result() const {
   return {hash.low64, hash.high64};
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// 128 bits that differ, for all that matters, whenever the hashed bytes do. Guards against damage
 /// and mix-ups, not against an adversary.
@@ -40,4 +40,4 @@ class ContentHasher {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -1,29 +1,44 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace lockstep {
 
-class Operator;
+/// What the rooms below core/dispatch know of an operator: its name, without the overload.
+/// `Operator` derives from it.
+class OperatorName {
+ public:
+  const std::string& name() const noexcept { return name_; }
+
+ protected:
+  OperatorName() = default;
+  ~OperatorName() = default;
+  void set_name(std::string name) { name_ = std::move(name); }
+
+ private:
+  std::string name_;
+};
 
 namespace detail {
-/// What this thread is doing, for those who attribute memory and time.
+/// What this thread is doing, to attribute memory and time to it.
 struct CurrentScope {
-  const Operator* op = nullptr;
+  const OperatorName* op = nullptr;
   std::string_view module;
 };
 inline thread_local constinit CurrentScope thread_scope{};
 }  // namespace detail
 
 /// The structured operator whose results are being made, or null.
-inline const Operator* current_operator() noexcept { return detail::thread_scope.op; }
+inline const OperatorName* current_operator() noexcept { return detail::thread_scope.op; }
 /// The path of the innermost module that runs ("h.3.attn"), or "".
 inline std::string_view current_module() noexcept { return detail::thread_scope.module; }
 
 /// While alive, allocations of this thread are `op`'s.
 class OperatorScope {
  public:
-  explicit OperatorScope(const Operator& op) noexcept : saved_(detail::thread_scope.op) {
+  explicit OperatorScope(const OperatorName& op) noexcept : saved_(detail::thread_scope.op) {
     detail::thread_scope.op = &op;
   }
   ~OperatorScope() { detail::thread_scope.op = saved_; }
@@ -31,7 +46,7 @@ class OperatorScope {
   OperatorScope& operator=(const OperatorScope&) = delete;
 
  private:
-  const Operator* saved_;
+  const OperatorName* saved_;
 };
 
 /// While alive, this thread runs the module of this path, which must outlive the scope.

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-namespace lockstep::dist {
+namespace lockstep {
 
 struct Descriptor::Entry {
   int fd = -1;
@@ -73,4 +73,4 @@ void Descriptor::reset() noexcept {
   delete std::exchange(entry_, nullptr);
 }
 
-}  // namespace lockstep::dist
+}  // namespace lockstep

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lockstep::dist {
+namespace lockstep {
 
 /// Owns a file descriptor that no child made by fork() keeps open (OwnedFd's are): a connection
 /// must end when the process that made it ends, whatever children that left behind. Not
@@ -25,4 +25,4 @@ class Descriptor {
   Entry* entry_ = nullptr;
 };
 
-}  // namespace lockstep::dist
+}  // namespace lockstep

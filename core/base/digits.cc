@@ -1,6 +1,6 @@
 #include "core/base/digits.h"
 
-namespace lockstep::launcher {
+namespace lockstep {
 
 std::string grouped(int64_t value) {
   std::string digits = std::to_string(value);
@@ -11,4 +11,4 @@ std::string grouped(int64_t value) {
   return digits;
 }
 
-}  // namespace lockstep::launcher
+}  // namespace lockstep

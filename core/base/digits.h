@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-namespace lockstep::launcher {
+namespace lockstep {
 
 /// Digits in groups of three: "1,234,567".
 std::string grouped(int64_t value);
 
-}  // namespace lockstep::launcher
+}  // namespace lockstep

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace lockstep::launcher {
+namespace lockstep {
 
 double parse_duration(std::string_view text) {
   double total = 0;
@@ -22,4 +22,4 @@ double parse_duration(std::string_view text) {
   return total > 0 ? -1 : 0;  // a colon at the end
 }
 
-}  // namespace lockstep::launcher
+}  // namespace lockstep

@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 /// inflate's state, ended with the scope.
@@ -67,4 +67,4 @@ std::vector<std::byte> gunzip(std::span<const std::byte> bytes, const std::files
   return unpacked;
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// Whether `bytes` begin as gzip's files do.
 bool is_gzip(std::span<const std::byte> bytes);
@@ -14,4 +14,4 @@ bool is_gzip(std::span<const std::byte> bytes);
 /// is for the message only, if they are damaged or cut off.
 std::vector<std::byte> gunzip(std::span<const std::byte> bytes, const std::filesystem::path& path);
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -5,7 +5,7 @@
 
 #include "core/base/mix_bits.h"
 
-namespace lockstep::dist {
+namespace lockstep {
 
 /// All bits of all words mixed, in their order. Equal on all machines.
 constexpr uint64_t hash_words(std::span<const uint64_t> words) {
@@ -14,4 +14,4 @@ constexpr uint64_t hash_words(std::span<const uint64_t> words) {
   return hash;
 }
 
-}  // namespace lockstep::dist
+}  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -34,4 +34,4 @@ JsonLine& JsonLine::add_raw(std::string_view name, std::string_view json) {
   return *this;
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// One JSON object on one line, its members in the order they were added:
 ///   JsonLine().add("step", 3).add("loss", 2.5).text()  ->  {"step":3,"loss":2.5}
@@ -42,4 +42,4 @@ class JsonLine {
   std::string members_;
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
 
-namespace lockstep::train {
+namespace lockstep {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const FileDescriptor file(path, O_RDONLY);
@@ -28,4 +28,4 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   bytes_ = {static_cast<const std::byte*>(address), size};
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// The contents of a file, mapped read-only: pages are read when they are first looked at, and
 /// processes that map the same file share them. Copies share the mapping. Empty files are fine.
@@ -25,4 +25,4 @@ class MappedFile {
   std::shared_ptr<const void> owner_;
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace lockstep::dist {
+namespace lockstep {
 
 /// A file descriptor that is closed with its owner. -1 is none.
 class OwnedFd {
@@ -31,4 +31,4 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-}  // namespace lockstep::dist
+}  // namespace lockstep

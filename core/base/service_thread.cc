@@ -9,7 +9,7 @@
 #include "core/base/blocked_signals.h"
 #include "core/base/check.h"
 
-namespace lockstep::dist {
+namespace lockstep {
 
 void ServiceThread::start(const char* name, std::function<void()> body) {
   const BlockedSignals signals;
@@ -36,4 +36,4 @@ void ServiceThread::join() noexcept {
   }
 }
 
-}  // namespace lockstep::dist
+}  // namespace lockstep

@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-namespace lockstep::dist {
+namespace lockstep {
 
 /// A thread that serves an object, and is joined with it. It takes no signals of the program. In a
 /// child made by fork() there is none to join.
@@ -29,4 +29,4 @@ class ServiceThread {
   int process_ = 0;  ///< it was started in
 };
 
-}  // namespace lockstep::dist
+}  // namespace lockstep

@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
 
-namespace lockstep::train {
+namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ std::string read_text_file(const fs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace lockstep::train {
+namespace lockstep {
 
 CodePoint code_point_at(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
@@ -52,4 +52,4 @@ void append_utf8(uint32_t c, std::string& text) {
   }
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep

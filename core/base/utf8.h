@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// One code point of a UTF-8 text and its length in bytes.
 struct CodePoint {
@@ -23,4 +23,4 @@ CodePoint code_point_at(std::string_view text, size_t at);
 /// Appends `code_point` in UTF-8.
 void append_utf8(uint32_t code_point, std::string& text);
 
-}  // namespace lockstep::train
+}  // namespace lockstep

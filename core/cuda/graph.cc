@@ -6,8 +6,8 @@
 
 #include "core/base/check.h"
 #include "core/cuda/runtime.h"
-#include "core/device/capture_scope.h"
 #include "core/device/stream_sanitizer.h"
+#include "core/memory/capture_scope.h"
 #include "core/tensor/event.h"
 
 namespace lockstep {

@@ -10,8 +10,8 @@
 #include "core/cuda/memory.h"
 #include "core/cuda/modules.h"
 #include "core/cuda/streams.h"
+#include "core/device/active_capture.h"
 #include "core/device/arithmetic_facts.h"
-#include "core/device/capture_scope.h"
 
 namespace lockstep::cuda {
 

@@ -33,6 +33,7 @@ class Runtime final : public DeviceRuntime {
   void set_loader(Loader load);
 
   Availability availability();
+  std::string why_unavailable() override { return availability().reason; }
   /// What a thread enters before it calls CUDA's other libraries.
   Context& context(int device);
   // Kernels; see core/cuda/launch.h.

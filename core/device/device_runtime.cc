@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/cuda/availability.h"
 #include "core/device/stream_sanitizer.h"
 
 namespace lockstep {
@@ -18,10 +17,12 @@ bool needs_no_runtime(DeviceType type) {
   return type != DeviceType::kHost && type != DeviceType::kCUDA;
 }
 
-/// What a GPU lacks, as a sentence; "" for other devices.
+/// Why there is no GPU, as a sentence; "" for other devices.
 std::string why_missing(Device device) {
   if (device.type != DeviceType::kCUDA) return "";
-  const std::string reason = cuda::availability().reason;
+  DeviceRuntime* const runtime = device_runtime(device.type);
+  const std::string reason =
+      runtime == nullptr ? "this build has no CUDA" : runtime->why_unavailable();
   return reason.empty() ? "" : fmt::format(" There is no GPU to use: {}.", reason);
 }
 

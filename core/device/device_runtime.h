@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/device/device_memory.h"
 #include "core/device/queued_kernel.h"
@@ -22,6 +23,8 @@ class DeviceRuntime {
   virtual ~DeviceRuntime() = default;
 
   virtual int device_count() = 0;
+  /// Why no device can be used, without a full stop; "" where one can.
+  virtual std::string why_unavailable() { return ""; }
   virtual DeviceMemory& memory(int device) = 0;
 
   // Streams; see core/tensor/stream.h.

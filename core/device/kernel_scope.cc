@@ -1,9 +1,9 @@
 #include "core/device/kernel_scope.h"
 
 #include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/base/environment_flag.h"
-#include "core/device/capture_scope.h"
-#include "core/dispatch/operator.h"
+#include "core/device/active_capture.h"
 
 namespace lockstep {
 
@@ -12,7 +12,7 @@ bool launches_block() {
   return on;
 }
 
-void finish_launch(const Operator& op) {
+void finish_launch(const OperatorName& op) {
   if (!launches_block()) [[likely]]
     return;
   if (active_capture() != nullptr) return;  // nothing runs yet

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-class Operator;
+class OperatorName;
 
 namespace detail {
 inline thread_local constinit Device thread_kernel_device{};
@@ -33,6 +33,6 @@ bool launches_block();
 
 /// With it, waits for what a kernel put on `kernel_stream()`: an error of it is thrown here and
 /// names `op`.
-void finish_launch(const Operator& op);
+void finish_launch(const OperatorName& op);
 
 }  // namespace lockstep

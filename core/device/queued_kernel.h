@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-class Operator;
+class OperatorName;
 
 /// A call of a cpu kernel on its way through a stream: function, addresses, geometry and numbers,
 /// all copied when it was queued. Like a kernel launch on a GPU it keeps no memory alive: the
 /// allocator's stream order does.
 class QueuedKernel {
  public:
-  explicit QueuedKernel(const Operator& op) : op_(&op) {}
+  explicit QueuedKernel(const OperatorName& op) : op_(&op) {}
   virtual ~QueuedKernel() = default;
   QueuedKernel(const QueuedKernel&) = delete;
   QueuedKernel& operator=(const QueuedKernel&) = delete;
@@ -28,14 +28,14 @@ class QueuedKernel {
   virtual void each_access(FunctionRef<void(const TensorArg&, bool)> visit) const = 0;
 
   /// As the user called it: `add_`, not `add`.
-  const Operator& op() const { return *op_; }
+  const OperatorName& op() const { return *op_; }
   /// What the worker's default generator will draw first; reserved by whoever queued an operator
   /// that draws random numbers.
   const std::optional<RandomKey>& random() const { return random_; }
   void set_random(const RandomKey& key) { random_ = key; }
 
  private:
-  const Operator* op_;
+  const OperatorName* op_;
   std::optional<RandomKey> random_;
 };
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/device/access_history.h"
-#include "core/dispatch/operator.h"
 
 namespace lockstep::stream_sanitizer {
 
@@ -269,7 +269,8 @@ void on_kernel(const Stream& stream, const QueuedKernel& kernel) {
   use(stream, kernel.op().name(), accesses);
 }
 
-void on_kernel(const Stream& stream, const Operator& op, std::span<const KernelAccess> tensors) {
+void on_kernel(const Stream& stream, const OperatorName& op,
+               std::span<const KernelAccess> tensors) {
   std::vector<Access> accesses;
   for (const auto& [tensor, written] : tensors) {
     if (tensor->defined()) accesses.push_back({Footprint(*tensor), written});

@@ -40,7 +40,8 @@ struct KernelAccess {
   const TensorArg* tensor;
   bool written;
 };
-void on_kernel(const Stream& stream, const Operator& op, std::span<const KernelAccess> accesses);
+void on_kernel(const Stream& stream, const OperatorName& op,
+               std::span<const KernelAccess> accesses);
 /// A use by something that is no kernel: a copy, a collective.
 void on_use(const Stream& stream, const char* op, const void* address, size_t bytes, bool written);
 void on_record(const void* event, const Stream& stream);

@@ -7,7 +7,6 @@
 #include "core/device/device_runtime.h"
 #include "core/device/pinned_allocator.h"
 #include "core/device/waits.h"
-#include "core/dispatch/operator.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {
@@ -18,7 +17,7 @@ namespace {
 constexpr size_t kMostStaged = size_t{32} << 20;
 
 std::string_view operator_name() {
-  const Operator* const op = current_operator();
+  const OperatorName* const op = current_operator();
   return op == nullptr ? std::string_view("copy") : op->name();
 }
 

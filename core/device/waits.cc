@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
-#include "core/device/capture_scope.h"
+#include "core/device/active_capture.h"
 #include "core/device/device_runtime.h"
 
 namespace lockstep {

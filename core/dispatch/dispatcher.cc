@@ -49,7 +49,7 @@ Operator& Dispatcher::entry(std::string_view name) {
   std::unique_ptr<Operator>& slot = operators_[key];
   if (slot == nullptr) {
     slot = std::make_unique<Operator>();
-    slot->name_ = key;
+    slot->set_name(key);
   }
   return *slot;
 }
@@ -119,7 +119,7 @@ void Dispatcher::remove_kernel(Operator* op, uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto is_it = [id](const KernelRecord& record) { return record.id == id; };
   if (std::erase_if(op->records_, is_it) == 0) {
-    op = &entry(op->name_);  // its definition went, and the record waits for the next one
+    op = &entry(op->name());  // its definition went, and the record waits for the next one
     std::erase_if(op->records_, is_it);
   }
   if (op->defined_) resolve_family(*op);
@@ -135,9 +135,9 @@ void Dispatcher::undefine(Operator& op) {
 }
 
 void Dispatcher::retire(Operator& op) {
-  std::unique_ptr<Operator>& slot = operators_.at(op.name_);
+  std::unique_ptr<Operator>& slot = operators_.at(op.name());
   retired_.push_back(std::exchange(slot, std::make_unique<Operator>()));
-  slot->name_ = op.name_;
+  slot->set_name(op.name());
   slot->records_ = std::exchange(op.records_, {});
   op.defined_ = false;
   op.definition_ = nullptr;

@@ -49,7 +49,7 @@ KeySet Operator::keys_of(std::span<const Value> arguments) const {
 
 void Operator::call_boxed(Stack& stack) const {
   LS_CHECK(stack.arguments().size() == schema_.arguments.size(), DispatchError,
-           "[{}] wrong number of arguments: expected {} ({}), got {}.", name_,
+           "[{}] wrong number of arguments: expected {} ({}), got {}.", name(),
            schema_.arguments.size(), schema_.to_string(), stack.arguments().size());
   const KeySet keys = keys_of(stack.arguments());
   if (keys.empty()) throw_missing(keys);
@@ -84,7 +84,7 @@ std::string Operator::explain(Key key) const {
 void Operator::throw_missing(KeySet keys) const {
   LS_CHECK(defined_, DispatchError,
            "[{}] the operator is defined no longer: the plug-in that brought it was unloaded.",
-           name_);
+           name());
   std::string registered;
   for (int i = 0; i < kKeyCount; ++i) {
     const std::string reason = explain(static_cast<Key>(i));
@@ -101,23 +101,23 @@ void Operator::throw_missing(KeySet keys) const {
         fmt::format("[{}] cannot run on meta: {} depends on elements, and tensors on meta have "
                     "none: {}. Call it "
                     "with tensors that have them.",
-                    name_, kind_ == OpKind::kDynamic ? "the size of its result" : "its result",
+                    name(), kind_ == OpKind::kDynamic ? "the size of its result" : "its result",
                     schema_.to_string()));
   }
   if (keys.empty()) {
     throw DispatchError(fmt::format(
-        "[{}] no kernel: the call has no tensor that says where to run. Registered: {}.", name_,
+        "[{}] no kernel: the call has no tensor that says where to run. Registered: {}.", name(),
         registered));
   }
   throw DispatchError(fmt::format(
       "[{}] no kernel for {} (call keys {}). Registered: {}. `lockstep ops {}` shows the table.",
-      name_, lockstep::name(keys.highest()), to_string(keys), registered, name_));
+      name(), lockstep::name(keys.highest()), to_string(keys), registered, name()));
 }
 
 void Operator::throw_undefined_argument() const {
   throw DispatchError(fmt::format(
       "[{}] a tensor argument is undefined: expected tensors for {}. Pass one with elements.",
-      name_, schema_.to_string()));
+      name(), schema_.to_string()));
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "core/base/current_scope.h"
 #include "core/dispatch/packed_kernel.h"
 #include "core/dispatch/schema.h"
 #include "core/dispatch/vjp.h"
@@ -75,9 +76,8 @@ struct KernelRecord {
 /// An operator: schema, meaning, kernels and derivative. Made by `LS_OP`, found by name through
 /// the Dispatcher. Reading is thread-safe once the program has started; registering at run time
 /// must not overlap with calls of the same operator.
-class Operator {
+class Operator : public OperatorName {
  public:
-  const std::string& name() const { return name_; }
   const Schema& schema() const { return schema_; }
   const std::string& doc() const { return doc_; }
   OpKind kind() const { return kind_; }
@@ -153,7 +153,6 @@ class Operator {
   AnyFunction definition_ = nullptr;  ///< shape rule, geometry function or composite body
   void* definition_data_ = nullptr;
 
-  std::string name_;
   Schema schema_;
   std::string doc_;
   OpKind kind_ = OpKind::kStructured;

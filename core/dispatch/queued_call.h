@@ -184,6 +184,8 @@ class QueuedCall<void(P...)> final : public QueuedKernel {
   }
 
  private:
+  const Operator& op() const { return static_cast<const Operator&>(QueuedKernel::op()); }
+
   void run_packed(detail::Kept<P>&... each) {
     SmallVector<const Out*, 4> results;
     SmallVector<PackedArgument, 8> arguments;

@@ -1,7 +1,6 @@
 #include "core/dispatch/vjp.h"
 
 #include "core/base/check.h"
-#include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
 
@@ -52,12 +51,6 @@ Save parse_save(const Schema& schema, std::string_view text) {
     }
   }
   return save;
-}
-
-Tensor VjpContext::unbroadcast(const Tensor& grad, size_t i) const {
-  Tensor result = grad;
-  if (!same(grad.sizes(), inputs_[i].sizes)) result = sum_to_size(result, inputs_[i].sizes);
-  return result.dtype() == inputs_[i].dtype ? result : result.to(inputs_[i].dtype);
 }
 
 }  // namespace lockstep

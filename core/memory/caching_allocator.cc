@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "core/base/check.h"
+#include "core/base/current_scope.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
-#include "core/dispatch/operator.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -352,7 +352,7 @@ void CachingAllocator::State::wait_for(const Stream& stream, const char* why) no
     Event event = take_event();
     event.record(stream);
     if (!event.query()) {
-      const Operator* const op = current_operator();
+      const OperatorName* const op = current_operator();
       count_hidden_wait(op != nullptr ? op->name() : "allocate", stream, why);
       ++synchronizations;
       wait_until([&] { return event.query(); });

@@ -19,7 +19,7 @@
 namespace lockstep {
 
 class Heap;
-class Operator;
+class OperatorName;
 struct Chunk;
 
 /// Every size and address is a multiple of this.
@@ -81,7 +81,7 @@ struct Chunk {
   Chunk* next = nullptr;
   Segment* segment = nullptr;
 
-  const Operator* op = nullptr;
+  const OperatorName* op = nullptr;
   const std::string* module = nullptr;  ///< interned; null outside modules
   std::unique_ptr<CallStack> stack;
   std::unique_ptr<ChunkUses> uses;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/current_scope.h"
-#include "core/dispatch/operator.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/check.h"
-#include "core/dispatch/operator.h"
+#include "core/base/current_scope.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -136,7 +136,7 @@ void CachingAllocator::State::throw_out_of_memory(const Request& request, HeapLo
   int64_t in_pools = 0;
   for (const auto& [pool, bytes] : findings.pools) in_pools += bytes;
   const auto requested = static_cast<int64_t>(request.bytes);
-  const Operator* const op = current_operator();
+  const OperatorName* const op = current_operator();
   std::string report = fmt::format(
       "[allocator] out of memory: {} ({} bytes) asked for on {}{}{}{}, but "
       "that much is not to be "

@@ -15,7 +15,7 @@ struct PoolState {
     size_t requested = 0;
     uint64_t handle = 0;  ///< of the record, which tells whether it is the same loan still
     bool small = false;
-    const Operator* op = nullptr;
+    const OperatorName* op = nullptr;
     const std::string* module = nullptr;
   };
   struct SavedSegment {

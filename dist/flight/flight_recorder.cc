@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/spin_lock.h"
-#include "core/base/whole_file.h"
 #include "dist/flight/flight_log.h"
 
 namespace lockstep::dist {
@@ -191,8 +191,7 @@ void FlightRecorder::write(const std::filesystem::path& folder, const std::strin
                 .groups = {},
                 .records = records()};
   log.groups = groups();
-  write_whole_file(folder / fmt::format("flight.rank{}.json", state_->rank),
-                   format_flight_log(log));
+  write_text(folder / fmt::format("flight.rank{}.json", state_->rank), format_flight_log(log));
 }
 
 }  // namespace lockstep::dist

@@ -26,7 +26,7 @@ struct Options {
 void report(const Options& options, const ReplayResult& result, double ns_per_pair) {
   if (options.json) {
     fmt::print("{}\n",
-               train::JsonLine()
+               JsonLine()
                    .add("trace", options.trace)
                    .add("device", options.device)
                    .add("policy", options.policy)

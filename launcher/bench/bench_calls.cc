@@ -35,7 +35,7 @@ void run_calls(const Options& options) {
   const Tensor out = empty({4}, of_device);
   const Tensor square = ones({4, 4}, of_device);
   const Tensor leaf = ones({4}, of_device).set_requires_grad();
-  train::JsonLine line;
+  JsonLine line;
   line.add("device", to_string(device));
   const auto measure = [&](const char* name, const auto& call) {
     const double ns = queue_seconds(device, options.rounds, call) * 1e9;

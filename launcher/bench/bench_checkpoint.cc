@@ -102,7 +102,7 @@ void report(const Options& options, const std::vector<Round>& rounds, uint64_t b
   const double save = rate(&Round::save), write = rate(&Round::write);
   const double load = rate(&Round::load), read = rate(&Round::read);
   if (options.json) {
-    fmt::print("{}\n", train::JsonLine()
+    fmt::print("{}\n", JsonLine()
                            .add("config", options.file)
                            .add("bytes", bytes)
                            .add("save_mb_s", save)

@@ -217,7 +217,7 @@ void print(const Kind& kind, const Row& row, int ranks, const Options& options) 
   const double algorithm = gigabytes / row.seconds;
   const double bus = algorithm * kind.bus_factor(ranks);
   if (options.json) {
-    fmt::print("{}\n", train::JsonLine()
+    fmt::print("{}\n", JsonLine()
                            .add("op", kind.name)
                            .add("dtype", options.dtype)
                            .add("ranks", static_cast<int64_t>(ranks))

@@ -117,7 +117,7 @@ void show(const Options& options, const Case& one, DType dtype, double seconds, 
   const double gb_per_s = one.bytes / seconds / 1e9;
   const double tflops = one.flops / seconds / 1e12;
   if (options.json) {
-    train::JsonLine line;
+    JsonLine line;
     line.add("operator", one.name)
         .add("dtype", std::string(name(dtype)))
         .add("us", seconds * 1e6)

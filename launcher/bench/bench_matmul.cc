@@ -88,7 +88,7 @@ void run_matmul(const Options& options) {
       const double seconds = seconds_of(one, dtype, device, options.seconds);
       const double flops = 2.0 * static_cast<double>(one.m) * static_cast<double>(one.k * one.n);
       if (options.json) {
-        fmt::print("{}\n", train::JsonLine()
+        fmt::print("{}\n", JsonLine()
                                .add("m", one.m)
                                .add("k", one.k)
                                .add("n", one.n)

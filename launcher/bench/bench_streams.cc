@@ -177,7 +177,7 @@ void run_streams(const Options& options) {
   measure_work(stream, options.rounds, figures);
   measure_copies(stream, options.rounds, figures);
   if (options.json) {
-    train::JsonLine line;
+    JsonLine line;
     line.add("device", to_string(device));
     for (const Figure& figure : figures) {
       const std::string unit = figure.unit;

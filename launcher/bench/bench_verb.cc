@@ -85,7 +85,7 @@ void run_step(const StepOptions& options) {
   const double mfu = train::model_flops_used(trainer.task().flops_per_token(), tokens / seconds,
                                              config.train().peak_tflops());
   if (options.json) {
-    train::JsonLine line;
+    JsonLine line;
     line.add("config", config.name())
         .add("precision", options.precision)
         .add("threads", num_threads())

@@ -23,7 +23,7 @@
 namespace lockstep::launcher {
 namespace {
 
-using dist::OwnedFd;
+using OwnedFd;
 
 struct Pipe {
   OwnedFd read;

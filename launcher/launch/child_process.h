@@ -45,9 +45,9 @@ class ChildProcess {
  private:
   pid_t pid_ = -1;
   std::optional<int> status_;
-  dist::OwnedFd handle_;
-  dist::OwnedFd output_;
-  dist::OwnedFd errors_;
+  OwnedFd handle_;
+  OwnedFd output_;
+  OwnedFd errors_;
 };
 
 /// All processes that descend from `ancestor`, nearest first. Those that have ended are not among

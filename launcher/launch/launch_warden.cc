@@ -82,7 +82,7 @@ void kill_with_descendants(pid_t launcher) {
 LaunchWarden::LaunchWarden(const ChildProcess& launcher, std::chrono::seconds patience,
                            const std::vector<std::string>& session_folders) {
   // Before the fork, so that our number cannot have become another's.
-  const dist::OwnedFd parent(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  const OwnedFd parent(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   LS_CHECK(parent, Error, "[launch] no handle of this process: {}. Linux 5.3 has it.",
            std::strerror(errno));
   pid_ = ::fork();

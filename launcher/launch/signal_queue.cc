@@ -23,7 +23,7 @@ SignalQueue::SignalQueue() {
   }
   LS_CHECK(::sigprocmask(SIG_BLOCK, &taken, &before_) == 0, Error,
            "[launch] signals cannot be blocked: {}.", std::strerror(errno));
-  fd_ = dist::OwnedFd(::signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
+  fd_ = OwnedFd(::signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
   if (fd_) return;
   const int error = errno;
   (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);

@@ -27,7 +27,7 @@ class SignalQueue {
 
  private:
   sigset_t before_;
-  dist::OwnedFd fd_;
+  OwnedFd fd_;
 };
 
 /// "SIGTERM".

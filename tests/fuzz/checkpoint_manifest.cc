@@ -8,7 +8,7 @@ namespace {
 
 /// `body` with the hash behind it that a writer would have put there.
 std::string sealed(const std::string& body) {
-  const std::string hash = train::ContentHasher().add(std::string_view(body)).result().hex();
+  const std::string hash = ContentHasher().add(std::string_view(body)).result().hex();
   return body + ",\n \"hash\": \"" + hash + "\"\n}\n";
 }
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
+#include "tests/core/base/temporary_directory.h"
 #include "tests/fuzz/targets.h"
-#include "tests/train/temporary_directory.h"
 
 namespace lockstep::fuzz {
 namespace {

@@ -68,7 +68,7 @@ class GoldenBits : public Program {
  private:
   /// A hash of all losses, norms and final weights.
   std::string bits_of_run() const {
-    train::ContentHasher hasher;
+    ContentHasher hasher;
     std::istringstream metrics(file_content(folder_ / "run/metrics.jsonl"));
     int steps = 0;
     for (std::string line; std::getline(metrics, line); ++steps) {

@@ -11,6 +11,7 @@
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
+#include "nn/models/hugging_face.h"
 #include "nn/models/llama.h"
 
 namespace lockstep::nn {

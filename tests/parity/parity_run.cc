@@ -21,6 +21,7 @@
 #include "core/device/device_runtime.h"
 #include "dist/group/thread_group.h"
 #include "nn/language_model.h"
+#include "nn/models/hugging_face.h"
 #include "train/language_task.h"
 #include "train/step_share.h"
 #include "train/trainer.h"
@@ -92,7 +93,7 @@ class RecordedBatches final : public train::TokenSource {
   int64_t validation_window(int64_t, std::span<int64_t>, std::span<int64_t>) const override {
     return 0;
   }
-  train::ContentHash fingerprint() const override { return {}; }
+  ContentHash fingerprint() const override { return {}; }
 
  private:
   int64_t vocabulary_;

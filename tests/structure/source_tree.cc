@@ -15,6 +15,12 @@ std::string top_folder(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
+std::string room(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  const size_t second = folder.find('/', top_folder(path).size() + 1);
+  return second == std::string::npos ? folder : folder.substr(0, second);
+}
+
 bool is_header(const std::string& path) { return path.ends_with(".h") || path.ends_with(".cuh"); }
 
 SourceFile parse_source(std::string path, const std::string& text) {
@@ -23,6 +29,7 @@ SourceFile parse_source(std::string path, const std::string& text) {
   for (std::string line; std::getline(stream, line);) {
     ++file.lines;
     file.guarded |= line == "#pragma once" || line.starts_with("#ifndef LOCKSTEP_");
+    file.defines_operators |= line.starts_with("LS_OP");
     size_t at = line.find_first_not_of(" \t");
     if (at == std::string::npos || line[at] != '#') continue;
     at = line.find_first_not_of(" \t", at + 1);
@@ -38,8 +45,9 @@ SourceFile parse_source(std::string path, const std::string& text) {
 
 std::vector<SourceFile> read_source_tree(const std::string& root) {
   std::vector<SourceFile> files;
-  for (const char* folder : {"autograd", "benchmarks", "configs", "core", "dist", "examples",
-                             "kernels", "launcher", "lockstep", "nn", "tests", "train"}) {
+  for (const char* folder :
+       {"autograd", "benchmarks", "configs", "core", "data", "dist", "examples", "include",
+        "kernels", "launcher", "nn", "tests", "train"}) {
     const fs::path start = fs::path(root) / folder;
     if (!fs::exists(start)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(start)) {

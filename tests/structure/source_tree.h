@@ -15,12 +15,16 @@ struct Include {
 struct SourceFile {
   std::string path;  ///< from the repository root
   int lines = 0;
-  bool guarded = false;  ///< has `#pragma once`, or a guard in C's way
+  bool defines_operators = false;  ///< has a block of LS_OP
+  bool guarded = false;            ///< has `#pragma once`, or a guard in C's way
   std::vector<Include> includes;
 };
 
 /// The first folder of a path: "core" for "core/ops/matmul/matmul.cc", "" for a file in the root.
 std::string top_folder(const std::string& path);
+/// The room of a path: its first two folders ("core/ops" for "core/ops/matmul/matmul.cc"), or the
+/// one folder of a file that lies directly in it.
+std::string room(const std::string& path);
 bool is_header(const std::string& path);
 
 /// Parses one file's text.

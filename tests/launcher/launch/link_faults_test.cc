@@ -35,7 +35,7 @@ class LinkFaults : public FaultyJob {
     if (::geteuid() != 0) GTEST_SKIP() << "only root makes network namespaces";
     if (!std::filesystem::exists(kHosts)) GTEST_SKIP() << "no " << kHosts;
     // There is one pair of hosts for all that use them.
-    lock_ = dist::OwnedFd(::open("/tmp/net.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    lock_ = OwnedFd(::open("/tmp/net.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     const bool free = comes_true([&] { return ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0; }, 60s);
     if (!free) GTEST_SKIP() << "the hosts are in use";
     is_up_ = true;
@@ -91,7 +91,7 @@ class LinkFaults : public FaultyJob {
         folder_.path());
   }
 
-  dist::OwnedFd lock_;
+  OwnedFd lock_;
   bool is_up_ = false;
 };
 

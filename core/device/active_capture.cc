@@ -1,8 +1,7 @@
-#include "core/device/capture_scope.h"
+#include "core/device/active_capture.h"
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
-#include "core/dispatch/operator.h"
 
 namespace lockstep {
 
@@ -17,7 +16,7 @@ void require_no_capture(std::string_view op, std::string_view why) {
 void require_no_capture_here(std::string_view function, std::string_view why) {
   if (active_capture() == nullptr) [[likely]]
     return;
-  const Operator* const op = current_operator();
+  const OperatorName* const op = current_operator();
   require_no_capture(op != nullptr ? op->name() : function, why);
 }
 

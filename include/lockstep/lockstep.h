@@ -86,6 +86,7 @@
 #include "nn/language_model.h"
 #include "nn/layers.h"
 #include "nn/models/gpt2.h"
+#include "nn/models/hugging_face.h"
 #include "nn/models/llama.h"
 #include "nn/models/mlp.h"
 #include "nn/models/resnet.h"

@@ -1,0 +1,14 @@
+// VjpContext::unbroadcast calls operators, which core/dispatch does not know.
+
+#include "core/dispatch/vjp.h"
+#include "core/ops/reduce/reduce.h"
+
+namespace lockstep {
+
+Tensor VjpContext::unbroadcast(const Tensor& grad, size_t i) const {
+  Tensor result = grad;
+  if (!same(grad.sizes(), inputs_[i].sizes)) result = sum_to_size(result, inputs_[i].sizes);
+  return result.dtype() == inputs_[i].dtype ? result : result.to(inputs_[i].dtype);
+}
+
+}  // namespace lockstep

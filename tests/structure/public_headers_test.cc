@@ -1,0 +1,127 @@
+// What include/headers.txt promises: the headers that are installed are enough, and no more than
+// that.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/structure/source_tree.h"
+
+namespace lockstep::structure {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::string kUmbrella = "include/lockstep/lockstep.h";
+
+/// The list: `all` headers, and those of the first part, which the umbrella header includes.
+struct PublicHeaders {
+  std::set<std::string> all;
+  std::set<std::string> in_umbrella;
+};
+
+PublicHeaders parse_list(std::istream& in) {
+  PublicHeaders headers;
+  int part = 0;
+  bool in_comment = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with('#')) {
+      part += in_comment ? 0 : 1;
+      in_comment = true;
+      continue;
+    }
+    in_comment = false;
+    if (line.empty()) continue;
+    headers.all.insert(line);
+    // The first comment is about the list as a whole.
+    if (part == 2) headers.in_umbrella.insert(line);
+  }
+  return headers;
+}
+
+PublicHeaders read_list() {
+  std::ifstream in(std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "include/headers.txt");
+  return parse_list(in);
+}
+
+const SourceFile* find(const std::vector<SourceFile>& files, const std::string& path) {
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const SourceFile& file) { return file.path == path; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+/// Includes of public headers that are headers of ours, but not public.
+std::vector<std::string> missing_from(const PublicHeaders& list,
+                                      const std::vector<SourceFile>& files) {
+  std::vector<std::string> missing;
+  for (const std::string& path : list.all) {
+    const SourceFile* const file = find(files, path);
+    if (file == nullptr) {
+      missing.push_back(path + ": no such file");
+      continue;
+    }
+    for (const Include& include : file->includes) {
+      if (find(files, include.path) != nullptr && !list.all.contains(include.path)) {
+        missing.push_back(include.path + ": included by " + path);
+      }
+    }
+  }
+  return missing;
+}
+
+/// Headers of operators, modules and models are public, but for those that only their blocks use.
+std::vector<std::string> forgotten_by(const PublicHeaders& list,
+                                      const std::vector<SourceFile>& files) {
+  std::vector<std::string> forgotten;
+  for (const SourceFile& file : files) {
+    const bool for_users = file.path.starts_with("core/ops/") || file.path.starts_with("nn/");
+    if (!for_users || !is_header(file.path) || list.all.contains(file.path)) continue;
+    // A header that has a source of its own name defines operators; `_rules` and helpers do not.
+    const std::string source = file.path.substr(0, file.path.size() - 1) + "cc";
+    const SourceFile* const found = find(files, source);
+    if (found != nullptr && found->defines_operators) forgotten.push_back(file.path);
+  }
+  return forgotten;
+}
+
+TEST(PublicHeaders, TheyIncludeOnlyPublicHeaders) {
+  const auto missing = missing_from(read_list(), read_source_tree(LOCKSTEP_SOURCE_DIR));
+  EXPECT_TRUE(missing.empty()) << "not in include/headers.txt:\n" << join(missing);
+}
+
+TEST(PublicHeaders, TheUmbrellaIncludesTheFirstPartOfTheList) {
+  const auto files = read_source_tree(LOCKSTEP_SOURCE_DIR);
+  const SourceFile* const umbrella = find(files, kUmbrella);
+  ASSERT_NE(umbrella, nullptr);
+  std::set<std::string> included;
+  for (const Include& include : umbrella->includes) included.insert(include.path);
+  EXPECT_EQ(included, read_list().in_umbrella);
+}
+
+TEST(PublicHeaders, EveryHeaderOfOperatorsIsPublic) {
+  const auto forgotten = forgotten_by(read_list(), read_source_tree(LOCKSTEP_SOURCE_DIR));
+  EXPECT_TRUE(forgotten.empty()) << "not in include/headers.txt:\n" << join(forgotten);
+}
+
+TEST(PublicHeaders, WhatIsMissingIsNamed) {
+  const std::vector<SourceFile> files = {
+      parse_source("core/ops/fft/fft.h", "#include \"core/tensor/tensor.h\"\n#include <string>\n"),
+      parse_source("core/ops/fft/fft.cc", "LS_OP(fft, Tensor(const Tensor&), \"fft\")\n"),
+      parse_source("core/ops/fft/fft_rules.h", ""),
+      parse_source("core/tensor/tensor.h", ""),
+  };
+  EXPECT_THAT(missing_from({{"core/ops/fft/fft.h", "nn/gone.h"}, {}}, files),
+              ElementsAre("core/tensor/tensor.h: included by core/ops/fft/fft.h",
+                          "nn/gone.h: no such file"));
+  EXPECT_THAT(forgotten_by({{"core/tensor/tensor.h"}, {}}, files),
+              ElementsAre("core/ops/fft/fft.h"));
+}
+
+}  // namespace
+}  // namespace lockstep::structure
