@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
+#include "nn/models/hugging_face.h"
 #include "train/checkpoint.h"
 #include "train/weights/tensor_file.h"
 #include "train/weights/weight_files.h"

@@ -23,8 +23,6 @@
 namespace lockstep::launcher {
 namespace {
 
-using OwnedFd;
-
 struct Pipe {
   OwnedFd read;
   OwnedFd write;
