@@ -8,9 +8,7 @@
 namespace lockstep {
 
 AnomalyModeGuard::AnomalyModeGuard(bool enabled, bool check_nan) noexcept
-    : saved_(std::exchange(detail::anomaly_mode, {enabled, enabled && check_nan})) {}
-
-AnomalyModeGuard::~AnomalyModeGuard() { detail::anomaly_mode = saved_; }
+    : mode_(detail::anomaly_mode, {enabled, enabled && check_nan}) {}
 
 bool is_anomaly_enabled() noexcept { return detail::anomaly_mode.enabled; }
 bool is_anomaly_check_nan_enabled() noexcept { return detail::anomaly_mode.check_nan; }

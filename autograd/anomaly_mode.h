@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/scoped_value.h"
 #include "autograd/node.h"
 #include "core/base/call_stack.h"
 
@@ -15,12 +16,9 @@ namespace lockstep {
 class AnomalyModeGuard {
  public:
   explicit AnomalyModeGuard(bool enabled = true, bool check_nan = true) noexcept;
-  ~AnomalyModeGuard();
-  AnomalyModeGuard(const AnomalyModeGuard&) = delete;
-  AnomalyModeGuard& operator=(const AnomalyModeGuard&) = delete;
 
  private:
-  detail::AnomalyMode saved_;
+  ScopedValue<detail::AnomalyMode> mode_;
 };
 
 bool is_anomaly_enabled() noexcept;

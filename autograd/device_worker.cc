@@ -87,7 +87,6 @@ void DeviceWorker::run_until(FunctionRef<bool()> done) {
 }
 
 DeviceWorker::StandIn::StandIn(DeviceWorker* worker) noexcept
-    : saved_(std::exchange(t_worker, worker)) {}
-DeviceWorker::StandIn::~StandIn() { t_worker = saved_; }
+    : worker_(t_worker, worker) {}
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/scoped_value.h"
 #include "core/base/function_ref.h"
 #include "core/tensor/device.h"
 
@@ -41,12 +42,9 @@ class DeviceWorker {
   class StandIn {
    public:
     explicit StandIn(DeviceWorker* worker) noexcept;
-    ~StandIn();
-    StandIn(const StandIn&) = delete;
-    StandIn& operator=(const StandIn&) = delete;
 
    private:
-    DeviceWorker* saved_;
+    ScopedValue<DeviceWorker*> worker_;
   };
 
  private:

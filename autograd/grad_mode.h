@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/scoped_value.h"
 #include "core/tensor/tensor.h"
 
 namespace lockstep {
@@ -10,15 +11,13 @@ inline bool is_grad_enabled() noexcept { return !detail::thread_keys.excluded.ha
 /// While alive, recording is on or off on this thread. Guards nest like scopes.
 class SetGradEnabled {
  public:
-  explicit SetGradEnabled(bool enabled) noexcept : saved_(detail::thread_keys.excluded) {
-    detail::thread_keys.excluded = enabled ? saved_ - Key::kAutograd : saved_ | Key::kAutograd;
-  }
-  ~SetGradEnabled() { detail::thread_keys.excluded = saved_; }
-  SetGradEnabled(const SetGradEnabled&) = delete;
-  SetGradEnabled& operator=(const SetGradEnabled&) = delete;
+  explicit SetGradEnabled(bool enabled) noexcept
+      : excluded_(detail::thread_keys.excluded,
+                  enabled ? detail::thread_keys.excluded - Key::kAutograd
+                          : detail::thread_keys.excluded | Key::kAutograd) {}
 
  private:
-  KeySet saved_;
+  ScopedValue<KeySet> excluded_;
 };
 
 /// While alive, nothing is recorded on this thread: results do not require grad, and tensors that
@@ -42,13 +41,10 @@ inline bool is_inference_mode_enabled() noexcept { return detail::inference_mode
 class InferenceModeGuard : public SetGradEnabled {
  public:
   explicit InferenceModeGuard(bool enabled = true) noexcept
-      : SetGradEnabled(!enabled), saved_(detail::inference_mode) {
-    detail::inference_mode = enabled;
-  }
-  ~InferenceModeGuard() { detail::inference_mode = saved_; }
+      : SetGradEnabled(!enabled), mode_(detail::inference_mode, enabled) {}
 
  private:
-  bool saved_;
+  ScopedValue<bool> mode_;
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/scoped_value.h"
 #include "autograd/anomaly_mode.h"
 #include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
@@ -23,18 +24,6 @@ struct Current {
   Node* node;
 };
 thread_local constinit Current t_current{};
-
-class CurrentGuard {
- public:
-  CurrentGuard(GraphRun* run, Node* node) noexcept
-      : saved_(std::exchange(t_current, {run, node})) {}
-  ~CurrentGuard() { t_current = saved_; }
-  CurrentGuard(const CurrentGuard&) = delete;
-  CurrentGuard& operator=(const CurrentGuard&) = delete;
-
- private:
-  Current saved_;
-};
 
 /// Throws AutogradError unless what a hook made of a gradient can take the gradient's place.
 void check_replacement(const Node& node, const char* hook, const Tensor& before,
@@ -124,7 +113,7 @@ void GraphRun::add_callback(std::function<void()> callback) {
 }
 
 void GraphRun::run_callbacks() {
-  const CurrentGuard current(this, nullptr);
+  const ScopedValue<Current> current(t_current, {this, nullptr});
   for (size_t i = 0; i < callbacks_.size(); ++i) {  // grows while it runs
     const std::function<void()> callback = std::move(callbacks_[i]);
     callback();
@@ -268,7 +257,7 @@ void GraphRun::execute(uint32_t at) {
 void GraphRun::execute_here(uint32_t at) {
   const Slot slot = slots_[at];
   Node& node = *slot.node;
-  const CurrentGuard current(this, &node);
+  const ScopedValue<Current> current(t_current, {this, &node});
   // Nobody else touches the gradients of a node that is ready.
   const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());
   try {

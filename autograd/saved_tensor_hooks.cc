@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/scoped_value.h"
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 
@@ -13,29 +14,13 @@ SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks)
 
 SavedTensorHooksGuard::~SavedTensorHooksGuard() { detail::saved_tensor_hooks = outer_; }
 
-namespace {
-
-/// While alive, the guards outside of the innermost one hold.
-class OuterHooks {
- public:
-  explicit OuterHooks(const SavedTensorHooksGuard* outer)
-      : saved_(std::exchange(detail::saved_tensor_hooks, outer)) {}
-  ~OuterHooks() { detail::saved_tensor_hooks = saved_; }
-  OuterHooks(const OuterHooks&) = delete;
-  OuterHooks& operator=(const OuterHooks&) = delete;
-
- private:
-  const SavedTensorHooksGuard* saved_;
-};
-
-}  // namespace
 
 PackedTensor::PackedTensor(const Tensor& tensor)
     : hooks(detail::saved_tensor_hooks->hooks_),
       sizes(tensor.impl()->sizes),
       dtype(tensor.dtype()),
       device(tensor.device()) {
-  const OuterHooks outer(detail::saved_tensor_hooks->outer_);
+  const ScopedValue<const SavedTensorHooksGuard*> outer(detail::saved_tensor_hooks, detail::saved_tensor_hooks->outer_);
   const NoGradGuard no_grad;
   const uint32_t before = tensor.version();
   data = hooks->pack(tensor);

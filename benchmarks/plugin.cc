@@ -11,7 +11,8 @@
 
 #include "autograd/grad_mode.h"
 #include "core/dispatch/call_op.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/factory.h"
 
 namespace lockstep {

@@ -34,16 +34,15 @@ bool synchronises(const Operator& op) {
   return op.kind() == OpKind::kDynamic || op.kind() == OpKind::kHostValue;
 }
 
-/// Backends with a kernel of the operator's own, which the key's fallback is not; the forms of one
-/// operator share its kernels.
+/// Backends with a kernel of the operator; a fallback of the key is none. The forms of one operator
+/// share its kernels.
 std::vector<std::string_view> kernel_names(const Operator& op) {
   std::vector<std::string_view> names;
   for (int i = 0; i < kKeyCount; ++i) {
     const Key key = static_cast<Key>(i);
-    if (!KeySet::backends().has(key) || op.explain(key) == "fallback of the key") continue;
-    const Operator& root = op.root();
-    if (op.kernel(key) != nullptr || op.boxed_kernel(key) != nullptr ||
-        root.kernel(key) != nullptr || root.packed_kernel(key) != nullptr) {
+    if (!KeySet::backends().has(key)) continue;
+    const Reason reason = op.reason(key);
+    if (reason == Reason::kKernel || reason == Reason::kBoxedKernel || reason == Reason::kQueued) {
       names.push_back(name(key));
     }
   }

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/scoped_value.h"
+
 namespace lockstep {
 
 /// What the rooms below core/dispatch know of an operator: its name, without the overload.
@@ -38,29 +40,19 @@ inline std::string_view current_module() noexcept { return detail::thread_scope.
 /// While alive, allocations of this thread are `op`'s.
 class OperatorScope {
  public:
-  explicit OperatorScope(const OperatorName& op) noexcept : saved_(detail::thread_scope.op) {
-    detail::thread_scope.op = &op;
-  }
-  ~OperatorScope() { detail::thread_scope.op = saved_; }
-  OperatorScope(const OperatorScope&) = delete;
-  OperatorScope& operator=(const OperatorScope&) = delete;
+  explicit OperatorScope(const OperatorName& op) noexcept : op_(detail::thread_scope.op, &op) {}
 
  private:
-  const OperatorName* saved_;
+  ScopedValue<const OperatorName*> op_;
 };
 
 /// While alive, this thread runs the module of this path, which must outlive the scope.
 class ModuleScope {
  public:
-  explicit ModuleScope(std::string_view path) noexcept : saved_(detail::thread_scope.module) {
-    detail::thread_scope.module = path;
-  }
-  ~ModuleScope() { detail::thread_scope.module = saved_; }
-  ModuleScope(const ModuleScope&) = delete;
-  ModuleScope& operator=(const ModuleScope&) = delete;
+  explicit ModuleScope(std::string_view path) noexcept : module_(detail::thread_scope.module, path) {}
 
  private:
-  std::string_view saved_;
+  ScopedValue<std::string_view> module_;
 };
 
 }  // namespace lockstep

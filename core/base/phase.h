@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/base/scoped_value.h"
+
 namespace lockstep {
 
 /// The part of a training step that a thread is in.
@@ -22,15 +24,10 @@ inline Phase current_phase() noexcept { return detail::thread_phase; }
 /// whoever counts or measures; nothing is computed differently.
 class PhaseGuard {
  public:
-  explicit PhaseGuard(Phase phase) noexcept : saved_(detail::thread_phase) {
-    detail::thread_phase = phase;
-  }
-  ~PhaseGuard() { detail::thread_phase = saved_; }
-  PhaseGuard(const PhaseGuard&) = delete;
-  PhaseGuard& operator=(const PhaseGuard&) = delete;
+  explicit PhaseGuard(Phase phase) noexcept : phase_(detail::thread_phase, phase) {}
 
  private:
-  Phase saved_;
+  ScopedValue<Phase> phase_;
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/scoped_value.h"
 #include "core/tensor/stream.h"
 
 namespace lockstep {
@@ -17,15 +18,10 @@ inline Stream kernel_stream() noexcept { return current_stream(detail::thread_ke
 /// While alive, kernels that this thread calls work for `device`.
 class KernelScope {
  public:
-  explicit KernelScope(Device device) noexcept : saved_(detail::thread_kernel_device) {
-    detail::thread_kernel_device = device;
-  }
-  ~KernelScope() { detail::thread_kernel_device = saved_; }
-  KernelScope(const KernelScope&) = delete;
-  KernelScope& operator=(const KernelScope&) = delete;
+  explicit KernelScope(Device device) noexcept : device_(detail::thread_kernel_device, device) {}
 
  private:
-  Device saved_;
+  ScopedValue<Device> device_;
 };
 
 /// Whether LOCKSTEP_LAUNCH_BLOCKING=1: every call then waits for what it queued.

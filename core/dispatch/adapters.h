@@ -141,8 +141,8 @@ struct SignatureAdapters<R(A...)> {
 
   static R traced(const Operator& op, KeySet keys, A... arguments) {
     const TracedCall call(op, keys);
-    return reinterpret_cast<Entry>(op.traced_entry(keys.highest()))(op, keys,
-                                                                    static_cast<A>(arguments)...);
+    return reinterpret_cast<Entry>(op.cell(keys.highest()).entry)(op, keys,
+                                                                  static_cast<A>(arguments)...);
   }
 
   static R boxed(const Operator& op, KeySet keys, A... arguments) {
@@ -164,7 +164,7 @@ struct SignatureAdapters<R(A...)> {
     adapters.observed = reinterpret_cast<AnyFunction>(&observed);
     adapters.traced = reinterpret_cast<AnyFunction>(&traced);
     adapters.unbox = &unbox;
-    adapters.signature = &typeid(R(A...));
+    adapters.functional_type = &typeid(R(const Operator&, KeySet, A...));
     adapters.kernel_type = &typeid(R(A...));
     adapters.argument_types = {detail::SchemaType<A>::value...};
     return adapters;

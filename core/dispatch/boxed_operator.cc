@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/device/copies.h"
+#include "core/dispatch/forms.h"
 
 namespace lockstep {
 
@@ -30,7 +31,7 @@ void observed(const Operator& op, KeySet keys, Stack& stack) {
 
 void traced(const Operator& op, KeySet keys, Stack& stack) {
   const TracedCall call(op, keys);
-  reinterpret_cast<BoxedKernel>(op.traced_entry(keys.highest()))(op, keys, stack);
+  reinterpret_cast<BoxedKernel>(op.cell(keys.highest()).entry)(op, keys, stack);
 }
 
 void unbox(const Operator& op, KeySet keys, AnyFunction entry, Stack& stack) {
@@ -99,7 +100,7 @@ class PackedArguments {
 
   /// Puts what the kernel changed in a copy where it belongs, and says that it changed.
   void finish(const Preparation& preparation) {
-    if (preparation.backend != Key::kMeta) {
+    if (preparation.execution != Execution::kShapes) {
       for (const Written& written : written_) {
         structured::copy_elements(preparation.backend, written.destination, written.copy);
       }
@@ -186,10 +187,11 @@ class PackedArguments {
 void run_kernel(Preparation& preparation, std::span<const Value> arguments,
                 SmallVector<Target, 2>& targets) {
   const Key backend = preparation.backend;
+  const bool shapes_only = preparation.execution == Execution::kShapes;
   const bool has_kernel = preparation.op.root().packed_kernel(backend) != nullptr;
-  if (!has_kernel && backend != Key::kMeta) preparation.op.throw_missing(backend);
+  if (!has_kernel && !shapes_only) preparation.op.throw_missing(backend);
   PackedArguments packed(preparation, arguments);
-  if (backend != Key::kMeta) {
+  if (!shapes_only) {
     SmallVector<const Out*, 4> outs;
     for (const Target& target : targets) outs.push_back(&target.out());
     structured::run_packed(preparation, outs, packed.get());
@@ -266,7 +268,9 @@ AnyFunction any(BoxedKernel function) { return reinterpret_cast<AnyFunction>(fun
 void run_dynamic_kernel(const Operator& op, Key backend, Strides strides,
                         std::span<const Value> arguments, void* data,
                         FunctionRef<void(const PackedCall&)> kernel) {
-  Preparation preparation{op, backend, call_device(op, arguments), std::nullopt, 0, strides};
+  Preparation preparation{
+      op, backend, op.cell(backend).execution, call_device(op, arguments), std::nullopt,
+      0,  strides};
   const PackedArguments packed(preparation, arguments);
   const KernelScope scope(preparation.device);
   kernel({op, backend, preparation.device, {}, packed.get(), data});
@@ -291,7 +295,7 @@ OpAdapters boxed_adapters(const Schema& schema) {
   adapters.traced = any(&traced);
   adapters.unbox = &unbox;
   adapters.kernel_type = &typeid(PackedKernel);
-  adapters.signature = &typeid(BoxedKernel);
+  adapters.functional_type = &typeid(BoxedKernel);
   for (const Argument& argument : schema.arguments) {
     adapters.argument_types.push_back(argument.type);
   }

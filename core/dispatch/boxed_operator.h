@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/function_ref.h"
-#include "core/dispatch/structured.h"
+#include "core/dispatch/parameters.h"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include "core/device/device_runtime.h"
 #include "core/device/transfer.h"
 #include "core/device/waits.h"
-#include "core/dispatch/structured.h"
+#include "core/dispatch/parameters.h"
 
 namespace lockstep {
 

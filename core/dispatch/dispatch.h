@@ -3,47 +3,33 @@
 #include <tuple>
 #include <type_traits>
 
+#include "core/dispatch/each_tensor.h"
 #include "core/dispatch/operator.h"
 
 namespace lockstep {
 
 namespace detail {
 
-// What one argument adds to a call's key set.
-inline KeySet keys_from(const Operator& op, const Tensor& tensor) {
-  if (!tensor.defined()) [[unlikely]] {
-    op.throw_undefined_argument();
-  }
-  return tensor.impl()->keys;
-}
-inline KeySet keys_from(const Operator&, const OptionalTensor& tensor) {
-  return tensor ? tensor->impl()->keys : KeySet();
-}
-inline KeySet keys_from(const Operator& op, const TensorList& list) {
-  KeySet keys;
-  for (const Tensor& tensor : list) keys |= keys_from(op, tensor);
-  return keys;
-}
-// Without this the template below would be the better match, and the list would have no keys.
-inline KeySet keys_from(const Operator& op, const MutableTensorList& list) {
-  return keys_from(op, static_cast<const TensorList&>(list));
-}
-inline KeySet keys_from(const Operator&, const OptionalTensorList& list) {
-  KeySet keys;
-  for (const Tensor& tensor : list) keys |= tensor.defined() ? tensor.impl()->keys : KeySet();
-  return keys;
-}
-inline KeySet keys_from(const Operator&, const std::optional<Device>& device) {
-  return device ? KeySet(backend_key(device->type)) : KeySet();
-}
-template <class T>
-KeySet keys_from(const Operator&, const T&) {
-  return {};
-}
-
 template <class T>
 inline constexpr bool is_device_option =
     std::is_same_v<std::remove_cvref_t<T>, std::optional<Device>>;
+
+/// What one argument adds to a call's key set.
+template <class A>
+KeySet keys_from(const Operator& op, const A& argument) {
+  if constexpr (is_device_option<A>) {
+    return argument ? KeySet(backend_key(argument->type)) : KeySet();
+  } else {
+    KeySet keys;
+    each_tensor(argument, [&](const Tensor& tensor) {
+      if (!tensor.defined()) [[unlikely]] {
+        op.throw_undefined_argument();
+      }
+      keys |= tensor.impl()->keys;
+    });
+    return keys;
+  }
+}
 
 /// A device option decides over the tensors' backends: `zeros_like(x, device)` runs on `device`.
 template <class... A>

@@ -38,6 +38,11 @@ Registration::~Registration() {
   }
 }
 
+Dispatcher::Dispatcher() {
+  for (int i = 0; i < kKeyCount; ++i) backends_[i].kernels_of = static_cast<Key>(i);
+  backends_[static_cast<int>(Key::kMeta)] = {Execution::kShapes, Key::kCPU};
+}
+
 Dispatcher& dispatcher() {
   // Leaked: registrations with static storage duration are undone after any static destructor.
   static Dispatcher* const instance = new Dispatcher();
@@ -82,7 +87,7 @@ std::vector<const Operator*> Dispatcher::operators() const {
 }
 
 void Dispatcher::check_kernel_type(const Operator& op, const KernelRecord& record) const {
-  if (record.boxed != nullptr) return;
+  if (record.boxed != nullptr || record.fallthrough) return;
   if (record.packed != nullptr) {
     LS_CHECK(op.kind_ == OpKind::kStructured && op.form_ == OpForm::kFunctional, DispatchError,
              "[{}] the {} kernel at {} takes packed arguments: expected the functional form of a "
@@ -91,7 +96,8 @@ void Dispatcher::check_kernel_type(const Operator& op, const KernelRecord& recor
     return;
   }
   const bool for_backend = KeySet::backends().has(record.key);
-  const std::type_info* wanted = for_backend ? op.adapters_.kernel_type : op.adapters_.signature;
+  const std::type_info* const wanted =
+      for_backend ? op.adapters_.kernel_type : op.adapters_.functional_type;
   LS_CHECK(*record.type == *wanted, DispatchError,
            "[{}] the {} kernel at {} has the wrong type: expected {}, got {}. The operator is "
            "defined at {}.",
@@ -147,6 +153,31 @@ void Dispatcher::retire(Operator& op) {
   resolve(op);
 }
 
+Registration Dispatcher::register_fallthrough(std::string_view name, Key key,
+                                              std::source_location where) {
+  LS_CHECK(!KeySet::backends().has(key), DispatchError,
+           "[{}] the backend {} cannot be skipped: expected a functional key such as Autocast.",
+           name, lockstep::name(key));
+  KernelRecord record;
+  record.key = key;
+  record.fallthrough = true;
+  record.site = {where.file_name(), where.line()};
+  return register_kernel(name, record);
+}
+
+void Dispatcher::set_backend(Key key, Backend backend) {
+  LS_CHECK(KeySet::backends().has(key) && backend.kernels_of <= key, DispatchError,
+           "[dispatcher] {} cannot take the kernels of {}: expected a backend, and one before it.",
+           lockstep::name(key), lockstep::name(backend.kernels_of));
+  const std::lock_guard lock(mutex_);
+  backends_[static_cast<int>(key)] = backend;
+  for (const bool roots : {true, false}) {  // the other forms look at the cells of their root
+    for (auto& [name, op] : operators_) {
+      if (op->defined_ && (op->root_ == op.get()) == roots) resolve(*op);
+    }
+  }
+}
+
 Registration Dispatcher::register_fallback(Key key, Fallback fallback) {
   const std::lock_guard lock(mutex_);
   const int slot = static_cast<int>(key);
@@ -177,74 +208,100 @@ void Dispatcher::resolve_family(Operator& op) {
   }
 }
 
+Cell Dispatcher::decide(const Operator& op, Key key) const {
+  const int i = static_cast<int>(key);
+  Cell cell;
+  cell.entry = op.adapters_.missing;
+  if (!op.defined_) return cell;
+  const bool backend = KeySet::backends().has(key);
+  const bool structured = op.kind_ == OpKind::kStructured;
+  const bool functional = op.form_ == OpForm::kFunctional;
+  const KernelRecord* newest = nullptr;
+  for (const KernelRecord& record : op.records_) {
+    if (record.key == key) newest = &record;
+  }
+  if (newest != nullptr && newest->fallthrough) {
+    cell.reason = Reason::kSkipped;
+    return cell;
+  }
+  if (newest != nullptr) {
+    cell.kernel = newest->function;
+    cell.packed = newest->packed;
+    cell.boxed = newest->boxed;
+    cell.data = newest->data;
+    cell.strides = newest->strides;
+    cell.site = newest->site;
+  } else if (backend && structured && functional && backends_[i].kernels_of != key) {
+    const Cell& source = op.cell(backends_[i].kernels_of);
+    cell.strides = source.strides;
+    if (backends_[i].execution == Execution::kQueued) {
+      cell.kernel = source.kernel;
+      cell.packed = source.packed;
+      cell.data = source.data;
+      cell.site = source.site;
+    }
+  }
+  const bool has_kernel = cell.kernel != nullptr || cell.packed != nullptr;
+  if (backend && backends_[i].execution == Execution::kShapes) {
+    cell.execution = Execution::kShapes;
+  } else if (backend && has_kernel) {
+    const bool packed = cell.kernel == nullptr && backends_[i].execution != Execution::kQueued;
+    cell.execution = packed ? Execution::kPacked : backends_[i].execution;
+  }
+
+  const auto runs = [&](AnyFunction entry, Reason reason) {
+    cell.entry = entry;
+    cell.reason = reason;
+    return cell;
+  };
+  if (newest != nullptr) {
+    if (cell.boxed != nullptr) return runs(op.adapters_.boxed, Reason::kBoxedKernel);
+    // A typed kernel at a functional key is an entry itself: it gets the key set.
+    if (!backend) return runs(cell.kernel, Reason::kKernel);
+    // A kernel given to the in-place or out= form itself replaces the wrapper.
+    const bool wrapped = structured && functional;
+    return runs(wrapped ? op.adapters_.structured : op.adapters_.direct, Reason::kKernel);
+  }
+  if (op.kind_ == OpKind::kComposite && kCompositeKeys.has(key)) {
+    return runs(op.adapters_.direct, Reason::kComposite);
+  }
+  if (backend && op.kind_ == OpKind::kView) return runs(op.adapters_.view, Reason::kView);
+  if (key == Key::kObserver) return runs(op.adapters_.observed, Reason::kObserver);
+  if (key == Key::kAutocast && !takes_casts(op)) {
+    cell.reason = Reason::kSkipped;
+    return cell;
+  }
+  if (backend && structured) {
+    const Cell& kernels = functional ? cell : op.root_->cell(key);
+    if (kernels.kernel != nullptr || kernels.packed != nullptr) {
+      return runs(op.adapters_.structured, Reason::kQueued);
+    }
+    if (op.allocates_only()) return runs(op.adapters_.structured, Reason::kMemory);
+    if (backends_[i].execution == Execution::kShapes) {
+      return runs(op.adapters_.structured, Reason::kShapes);
+    }
+    // The wrapper reports that the kernel is missing, after the rule has checked the arguments.
+    if (!has_fallback_[i]) return runs(op.adapters_.structured, Reason::kMissing);
+  }
+  if (has_fallback_[i] && fallbacks_[i].kernel != nullptr) {
+    cell.boxed = fallbacks_[i].kernel;
+    return runs(op.adapters_.boxed, Reason::kFallback);
+  }
+  if (!backend) cell.reason = Reason::kSkipped;
+  return cell;
+}
+
 void Dispatcher::resolve(Operator& op) {
   KeySet handled;
   for (int i = 0; i < kKeyCount; ++i) {
     const Key key = static_cast<Key>(i);
-    op.table_[i] = op.adapters_.missing;
-    op.boxed_[i] = nullptr;
-    op.kernels_[i] = nullptr;
-    op.packed_[i] = nullptr;
-    op.kernel_data_[i] = nullptr;
-    const KernelRecord* newest = nullptr;
-    for (const KernelRecord& record : op.records_) {
-      if (record.key == key) newest = &record;
-    }
-    const bool backend = KeySet::backends().has(key);
-    if (!op.defined_) {
-      op.table_[i] = op.adapters_.missing;
-      handled |= key;
-      continue;
-    }
-    const bool queued = key == Key::kHost && newest == nullptr && op.kind_ == OpKind::kStructured &&
-                        op.form_ == OpForm::kFunctional;
-    if (queued) {
-      // The host device runs the cpu's kernels; core/dispatch/structured.h queues them.
-      constexpr int kSource = static_cast<int>(Key::kCPU);
-      op.kernels_[i] = op.kernels_[kSource];
-      op.packed_[i] = op.packed_[kSource];
-      op.strides_[i] = op.strides_[kSource];
-      op.kernel_data_[i] = op.kernel_data_[kSource];
-    }
-    if (newest != nullptr) op.kernel_data_[i] = newest->data;
-    if (newest != nullptr && newest->boxed != nullptr) {
-      op.boxed_[i] = newest->boxed;
-      op.table_[i] = op.adapters_.boxed;
-    } else if (newest != nullptr) {
-      op.kernels_[i] = newest->function;
-      op.packed_[i] = newest->packed;
-      op.strides_[i] = newest->strides;
-      // A kernel given to the in-place or out= form itself replaces the wrapper.
-      const bool wrapped =
-          backend && op.kind_ == OpKind::kStructured && op.form_ == OpForm::kFunctional;
-      op.table_[i] = wrapped ? op.adapters_.structured : op.adapters_.direct;
-    } else if (op.kind_ == OpKind::kComposite && kCompositeKeys.has(key)) {
-      op.table_[i] = op.adapters_.direct;
-    } else if (backend && op.kind_ == OpKind::kView) {
-      op.table_[i] = op.adapters_.view;
-    } else if (key == Key::kObserver) {
-      op.table_[i] = op.adapters_.observed;
-    } else if (key == Key::kAutocast && !takes_casts(op)) {
-      continue;
-    } else if (backend && op.kind_ == OpKind::kStructured &&
-               (op.root_->kernels_[i] != nullptr || op.root_->packed_[i] != nullptr ||
-                op.allocates_only() || !has_fallback_[i])) {
-      // The wrapper itself reports a backend without a kernel; meta needs none.
-      op.table_[i] = op.adapters_.structured;
-    } else if (has_fallback_[i] && fallbacks_[i].kernel != nullptr) {
-      op.boxed_[i] = fallbacks_[i].kernel;
-      op.table_[i] = op.adapters_.boxed;
-    } else if (!backend) {
-      continue;  // nobody listens here: the key is skipped
-    }
-    handled |= key;
+    op.cells_[i] = decide(op, key);  // may read the cell of a backend before it
+    const bool skipped = op.cells_[i].reason == Reason::kSkipped;
+    if (!skipped) handled |= key;
+    op.table_[i] = traces_dispatch() && !skipped ? op.adapters_.traced : op.cells_[i].entry;
   }
   // Backends stay in the mask even without a kernel, so that the call reports what is missing.
   op.mask_ = handled | KeySet::backends();
-  if (!traces_dispatch()) return;
-  for (int i = 0; i < kKeyCount; ++i) {
-    op.traced_[i] = std::exchange(op.table_[i], op.adapters_.traced);
-  }
 }
 
 std::string Dispatcher::dump(const Operator& op) const {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,11 +61,22 @@ class Dispatcher {
 
   /// Adds a kernel for an operator, which may be defined later. The newest wins; destroying the
   /// registration brings the one before back. Throws DispatchError when the function's type
-  /// contradicts the operator's.
+  /// contradicts the operator's. A typed kernel for a functional key has the type
+  /// R(const Operator&, KeySet keys, A...): it gets the call's key set and may pass the call on
+  /// with TypedOp<R(A...)>(&op).redispatch(keys & KeySet::below(key), ...).
   Registration register_kernel(std::string_view op, KernelRecord record);
   /// Sets what `key` does for every operator without a kernel there. Throws DispatchError when
   /// the key already has a fallback, naming both sites.
   Registration register_fallback(Key key, Fallback fallback);
+
+  /// Makes calls of one operator skip a functional key, whatever the key's fallback does. Throws
+  /// DispatchError for a backend.
+  Registration register_fallthrough(std::string_view op, Key key,
+                                    std::source_location where = std::source_location::current());
+  /// Says how the kernels of a backend run. By default they are called directly, and the backend
+  /// has no other's kernels; kMeta knows shapes only. Call it once, before the backend's first
+  /// call.
+  void set_backend(Key key, Backend backend);
 
   /// One operator's table in words, a key a line, with the reason of each cell.
   std::string dump(const Operator& op) const;
@@ -72,11 +84,15 @@ class Dispatcher {
  private:
   friend class Registration;
   friend class OpDefinition;
+  friend Dispatcher& dispatcher();
 
+  Dispatcher();
   Operator& entry(std::string_view name);
   /// Fills in the tables of an operator and of its other forms.
   void resolve_family(Operator& op);
   void resolve(Operator& op);
+  /// What `op` runs at `key`, and why: the one place where that is decided.
+  Cell decide(const Operator& op, Key key) const;
   void check_kernel_type(const Operator& op, const KernelRecord& record) const;
   void remove_kernel(Operator* op, uint64_t id);
   void remove_fallback(Key key);
@@ -89,6 +105,7 @@ class Dispatcher {
   std::unordered_map<std::string, std::unique_ptr<Operator>> operators_;
   std::vector<std::unique_ptr<Operator>> retired_;
   Fallback fallbacks_[kKeyCount];
+  Backend backends_[kKeyCount];
   bool has_fallback_[kKeyCount] = {};
   uint64_t next_id_ = 1;
 };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/scoped_value.h"
 #include "core/dispatch/dispatcher.h"
 
 namespace lockstep {
@@ -25,20 +26,16 @@ void include(Key key, bool on) {
 class Outside {
  public:
   Outside(const ModeGuard*& top, Key key, const ModeGuard* outer)
-      : top_(top), key_(key), saved_(std::exchange(top, outer)) {
+      : key_(key), top_(top, outer) {
     include(key_, outer != nullptr);
   }
-  ~Outside() {
-    top_ = saved_;
-    include(key_, true);
-  }
+  ~Outside() { include(key_, true); }
   Outside(const Outside&) = delete;
   Outside& operator=(const Outside&) = delete;
 
  private:
-  const ModeGuard*& top_;
   Key key_;
-  const ModeGuard* saved_;
+  ScopedValue<const ModeGuard*> top_;
 };
 
 }  // namespace

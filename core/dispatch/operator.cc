@@ -1,7 +1,6 @@
 #include "core/dispatch/operator.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/dispatch_trace.h"
 
 namespace lockstep {
 
@@ -56,29 +55,43 @@ void Operator::call_boxed(Stack& stack) const {
   redispatch_boxed(keys, stack);
 }
 
+Reason Operator::reason(Key key) const {
+  const Reason own = cell(key).reason;
+  const bool has_own = own == Reason::kKernel || own == Reason::kBoxedKernel;
+  const bool borrows = form_ != OpForm::kFunctional && KeySet::backends().has(key);
+  return borrows && !has_own ? root().reason(key) : own;
+}
+
 std::string Operator::explain(Key key) const {
-  const KernelRecord* newest = nullptr;
-  for (const KernelRecord& record : records_) {
-    if (record.key == key) newest = &record;
+  const Cell& own = cell(key);
+  switch (reason(key)) {
+    case Reason::kKernel:
+    case Reason::kBoxedKernel: {
+      const bool borrowed = own.reason != Reason::kKernel && own.reason != Reason::kBoxedKernel;
+      const Cell& found = borrowed ? root().cell(key) : own;
+      return fmt::format("{}kernel at {}", found.boxed != nullptr ? "boxed " : "",
+                         to_string(found.site));
+    }
+    case Reason::kQueued:
+      return "queued: kernel at " + to_string(root().cell(key).site);
+    case Reason::kComposite:
+      return "composite: its body";
+    case Reason::kView:
+      return "view: geometry only";
+    case Reason::kObserver:
+      return "tells observers";
+    case Reason::kShapes:
+      return "shape rule only";
+    case Reason::kMemory:
+      return "memory only";
+    case Reason::kFallback:
+      return "fallback of the key";
+    case Reason::kMissing:
+      return "missing";
+    case Reason::kSkipped:
+      return "skipped";
   }
-  const bool backend = KeySet::backends().has(key);
-  if (newest == nullptr && form_ != OpForm::kFunctional && backend) return root().explain(key);
-  if (newest != nullptr) {
-    return fmt::format("{}kernel at {}", newest->boxed != nullptr ? "boxed " : "",
-                       to_string(newest->site));
-  }
-  if (key == Key::kObserver) return "tells observers";
-  if (key == Key::kHost && kind_ == OpKind::kStructured &&
-      (kernel(key) != nullptr || packed_kernel(key) != nullptr)) {
-    return "queued: " + explain(Key::kCPU);
-  }
-  const AnyFunction entry = (traces_dispatch() ? traced_ : table_)[static_cast<int>(key)];
-  if (entry == adapters_.boxed) return "fallback of the key";
-  if (kind_ == OpKind::kComposite && entry == adapters_.direct) return "composite: its body";
-  if (kind_ == OpKind::kView && backend) return "view: geometry only";
-  if (kind_ == OpKind::kStructured && key == Key::kMeta) return "shape rule only";
-  if (backend && allocates_only()) return "memory only";
-  return backend ? "missing" : "skipped";
+  return "";
 }
 
 void Operator::throw_missing(KeySet keys) const {
@@ -87,9 +100,9 @@ void Operator::throw_missing(KeySet keys) const {
            name());
   std::string registered;
   for (int i = 0; i < kKeyCount; ++i) {
-    const std::string reason = explain(static_cast<Key>(i));
-    if (reason == "missing" || reason == "skipped" || reason == "fallback of the key" ||
-        reason == "tells observers") {
+    const Reason found = reason(static_cast<Key>(i));
+    if (found == Reason::kMissing || found == Reason::kSkipped || found == Reason::kFallback ||
+        found == Reason::kObserver) {
       continue;
     }
     registered +=

@@ -48,9 +48,9 @@ struct OpAdapters {
   AnyFunction observed = nullptr;    ///< tells observers, then runs the entry below
   AnyFunction traced = nullptr;      ///< prints a line, then runs the entry it stands for
   void (*unbox)(const Operator&, KeySet, AnyFunction, Stack&) = nullptr;
-  const std::type_info* kernel_type = nullptr;  ///< of kernels registered for a backend
-  const std::type_info* signature = nullptr;    ///< R(A...)
-  std::vector<Type> argument_types;             ///< for the check against the schema
+  const std::type_info* kernel_type = nullptr;      ///< of kernels registered for a backend
+  const std::type_info* functional_type = nullptr;  ///< of kernels registered for a functional key
+  std::vector<Type> argument_types;                 ///< for the check against the schema
 };
 
 /// Where something was registered, for errors that name both sides.
@@ -59,6 +59,52 @@ struct Site {
   uint32_t line = 0;  ///< 0: `file` is a shared library
 };
 std::string to_string(Site site);
+
+/// How a backend runs the kernel of a structured operator.
+enum class Execution : uint8_t {
+  kDirect,    ///< calls it; its work is done when it returns
+  kPacked,    ///< calls it with packed arguments
+  kQueued,    ///< queues the call on the device's current stream; the kernel is another backend's
+  kLaunched,  ///< calls it; it launches its work on the device's current stream
+  kShapes,    ///< runs none: tensors have shapes only
+  kMissing,   ///< there is none: the call throws
+};
+
+/// What the dispatcher knows of a backend.
+struct Backend {
+  Execution execution = Execution::kDirect;  ///< of kernels with typed arguments
+  /// Whose kernels a queued backend runs where it has none of its own, and whose requirements on
+  /// strides a backend without kernels follows.
+  Key kernels_of = Key::kCPU;
+};
+
+/// Why a cell of an operator's table runs what it runs.
+enum class Reason : uint8_t {
+  kKernel,       ///< a typed or packed kernel
+  kBoxedKernel,  ///< a boxed kernel of this operator
+  kQueued,       ///< the kernel of another backend, queued
+  kComposite,    ///< the composite's body
+  kView,         ///< the geometry function
+  kObserver,     ///< calls observers, then the cell below
+  kShapes,       ///< the shape rule
+  kMemory,       ///< the result is left as it was allocated
+  kFallback,     ///< the boxed fallback of the key
+  kMissing,      ///< nothing: the call throws
+  kSkipped,      ///< nothing: the next key handles the call
+};
+
+/// What a call with one key as its highest runs, and why.
+struct Cell {
+  AnyFunction entry = nullptr;    ///< called with (op, keys, arguments...)
+  AnyFunction kernel = nullptr;   ///< typed kernel that `entry` calls
+  PackedKernel packed = nullptr;  ///< kernel with packed arguments that `entry` calls
+  BoxedKernel boxed = nullptr;    ///< boxed kernel that `entry` calls
+  void* data = nullptr;           ///< what boxed and packed kernels find at `kernel_data`
+  Strides strides = Strides::kAny;
+  Execution execution = Execution::kMissing;
+  Reason reason = Reason::kMissing;
+  Site site;  ///< where the kernel was registered
+};
 
 /// One kernel as registered; the newest at a key wins.
 struct KernelRecord {
@@ -70,6 +116,7 @@ struct KernelRecord {
   void* data = nullptr;           ///< what boxed and packed kernels find at `kernel_data`
   const std::type_info* type = nullptr;
   Strides strides = Strides::kAny;
+  bool fallthrough = false;  ///< no kernel: the key is skipped for this operator
   Site site;
 };
 
@@ -110,22 +157,23 @@ class Operator : public OperatorName {
   /// Key set of a boxed call.
   KeySet keys_of(std::span<const Value> arguments) const;
 
-  /// What a call with `key` as highest key runs, in words: "kernel (file:line)", "composite", ...
+  /// Why a call with `key` as highest key runs what it runs. In-place and out= forms give the
+  /// reason of the functional form, whose kernels they use, unless they have a kernel of their own.
+  Reason reason(Key key) const;
+  /// The same in words: "kernel at file:line", "composite: its body", ...
   std::string explain(Key key) const;
 
   // For the dispatcher's own templates.
   AnyFunction entry(Key key) const { return table_[static_cast<int>(key)]; }
-  /// What `entry` would be if dispatch were not traced.
-  AnyFunction traced_entry(Key key) const { return traced_[static_cast<int>(key)]; }
   KeySet mask() const { return mask_; }
-  BoxedKernel boxed_kernel(Key key) const { return boxed_[static_cast<int>(key)]; }
-  /// Newest typed kernel of a backend, or null.
-  AnyFunction kernel(Key key) const { return kernels_[static_cast<int>(key)]; }
-  Strides kernel_strides(Key key) const { return strides_[static_cast<int>(key)]; }
+  const Cell& cell(Key key) const { return cells_[static_cast<int>(key)]; }
+  BoxedKernel boxed_kernel(Key key) const { return cell(key).boxed; }
+  /// Newest typed kernel at a key, or null.
+  AnyFunction kernel(Key key) const { return cell(key).kernel; }
   /// Newest kernel of a backend that takes packed arguments, where that is newer than any typed
   /// one; else null.
-  PackedKernel packed_kernel(Key key) const { return packed_[static_cast<int>(key)]; }
-  void* kernel_data(Key key) const { return kernel_data_[static_cast<int>(key)]; }
+  PackedKernel packed_kernel(Key key) const { return cell(key).packed; }
+  void* kernel_data(Key key) const { return cell(key).data; }
   AnyFunction definition() const { return root().definition_; }
   void* definition_data() const { return root().definition_data_; }
   /// Index of the tensor argument that the result is, for results of type `const Tensor&`.
@@ -139,14 +187,9 @@ class Operator : public OperatorName {
   friend class Dispatcher;
   friend class OpDefinition;
 
-  AnyFunction table_[kKeyCount] = {};
+  AnyFunction table_[kKeyCount] = {};  ///< the cells' entries; while dispatch is traced, the tracer
   KeySet mask_ = KeySet::all();
-  AnyFunction traced_[kKeyCount] = {};
-  BoxedKernel boxed_[kKeyCount] = {};
-  AnyFunction kernels_[kKeyCount] = {};
-  Strides strides_[kKeyCount] = {};
-  PackedKernel packed_[kKeyCount] = {};
-  void* kernel_data_[kKeyCount] = {};
+  Cell cells_[kKeyCount];
   OpAdapters adapters_;
   Operator* root_ = this;
   int alias_argument_ = -1;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/base/scoped_value.h"
 #include "core/device/active_capture.h"
 #include "core/memory/caching_allocator.h"
 
@@ -10,16 +11,14 @@ namespace lockstep {
 /// While alive, the thread takes part in `capture`, which may be null.
 class CaptureScope {
  public:
-  explicit CaptureScope(const ActiveCapture* capture) : saved_(detail::thread_capture) {
-    if (capture != nullptr && capture != saved_) pool_.emplace(*capture->allocator, capture->pool);
-    detail::thread_capture = capture;
+  explicit CaptureScope(const ActiveCapture* capture) : capture_(detail::thread_capture, capture) {
+    if (capture != nullptr && capture != capture_.outer()) {
+      pool_.emplace(*capture->allocator, capture->pool);
+    }
   }
-  ~CaptureScope() { detail::thread_capture = saved_; }
-  CaptureScope(const CaptureScope&) = delete;
-  CaptureScope& operator=(const CaptureScope&) = delete;
 
  private:
-  const ActiveCapture* saved_;
+  ScopedValue<const ActiveCapture*> capture_;
   std::optional<PoolGuard> pool_;
 };
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/plugin/plugin_call.h"
 
 namespace lockstep {

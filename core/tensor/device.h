@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/scoped_value.h"
+
 namespace lockstep {
 
 /// The last four are slots for backends that shared libraries bring.
@@ -66,15 +68,10 @@ inline Device default_device() noexcept { return detail::thread_device; }
 /// (empty_tensor) name their device themselves.
 class DefaultDeviceGuard {
  public:
-  explicit DefaultDeviceGuard(Device device) : saved_(detail::thread_device) {
-    detail::thread_device = device;
-  }
-  ~DefaultDeviceGuard() { detail::thread_device = saved_; }
-  DefaultDeviceGuard(const DefaultDeviceGuard&) = delete;
-  DefaultDeviceGuard& operator=(const DefaultDeviceGuard&) = delete;
+  explicit DefaultDeviceGuard(Device device) noexcept : device_(detail::thread_device, device) {}
 
  private:
-  Device saved_;
+  ScopedValue<Device> device_;
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/scoped_value.h"
 #include "core/tensor/device.h"
 
 namespace lockstep {
@@ -82,29 +83,19 @@ inline thread_local constinit ThreadKeys thread_keys{};
 /// While alive, every call of this thread carries `keys`.
 class IncludeKeys {
  public:
-  explicit IncludeKeys(KeySet keys) : saved_(detail::thread_keys.included) {
-    detail::thread_keys.included |= keys;
-  }
-  ~IncludeKeys() { detail::thread_keys.included = saved_; }
-  IncludeKeys(const IncludeKeys&) = delete;
-  IncludeKeys& operator=(const IncludeKeys&) = delete;
+  explicit IncludeKeys(KeySet keys) noexcept : included_(detail::thread_keys.included, detail::thread_keys.included | keys) {}
 
  private:
-  KeySet saved_;
+  ScopedValue<KeySet> included_;
 };
 
 /// While alive, no call of this thread is handled by `keys`. Exclusion wins over inclusion.
 class ExcludeKeys {
  public:
-  explicit ExcludeKeys(KeySet keys) : saved_(detail::thread_keys.excluded) {
-    detail::thread_keys.excluded |= keys;
-  }
-  ~ExcludeKeys() { detail::thread_keys.excluded = saved_; }
-  ExcludeKeys(const ExcludeKeys&) = delete;
-  ExcludeKeys& operator=(const ExcludeKeys&) = delete;
+  explicit ExcludeKeys(KeySet keys) noexcept : excluded_(detail::thread_keys.excluded, detail::thread_keys.excluded | keys) {}
 
  private:
-  KeySet saved_;
+  ScopedValue<KeySet> excluded_;
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "core/base/scoped_value.h"
 #include "core/tensor/device.h"
 
 namespace lockstep {
@@ -88,16 +89,10 @@ class OwnedStream {
 class StreamGuard {
  public:
   explicit StreamGuard(const Stream& stream) noexcept
-      : device_(stream.device), saved_(detail::thread_stream(device_)) {
-    detail::thread_stream(device_) = stream.id;
-  }
-  ~StreamGuard() { detail::thread_stream(device_) = saved_; }
-  StreamGuard(const StreamGuard&) = delete;
-  StreamGuard& operator=(const StreamGuard&) = delete;
+      : stream_(detail::thread_stream(stream.device), stream.id) {}
 
  private:
-  Device device_;
-  int32_t saved_;
+  ScopedValue<int32_t> stream_;
 };
 
 }  // namespace lockstep

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/pointwise/promotion.h"
 #include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"

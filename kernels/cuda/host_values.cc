@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/device/transfer.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 
 namespace lockstep::cuda {
 

@@ -4,7 +4,7 @@
 // operator computes (kernels/common/functors.h and its neighbours) and in which lanes, the
 // backend's `elementwise`, `copy_elements` and `fill_elements` how tensors are walked.
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/number_operand.h"
 

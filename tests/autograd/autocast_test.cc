@@ -11,7 +11,7 @@
 #include "autograd/vmap.h"
 #include "core/base/error.h"
 #include "core/dispatch/call_op.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/dispatch/op_counter.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/loss/loss.h"

@@ -9,7 +9,7 @@
 #include "autograd/node.h"
 #include "core/base/error.h"
 #include "core/dispatch/call_op.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/dispatcher.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"

@@ -1,7 +1,8 @@
 #include "tests/autograd/sample_operators.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/pointwise/pointwise.h"
 
 namespace lockstep::sample {

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_round.h"
 #include "tests/conformance/run.h"

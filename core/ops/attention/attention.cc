@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/attention/attention_rules.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/loss/loss.h"

@@ -1,7 +1,7 @@
 #include "core/ops/conv/conv.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/conv/conv_rules.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/image/pad.h"

@@ -1,6 +1,6 @@
 #include "core/ops/conv/im2col.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/conv/im2col_rules.h"
 

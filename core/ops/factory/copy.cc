@@ -5,7 +5,7 @@
 #include "core/device/device_runtime.h"
 #include "core/device/transfer.h"
 #include "core/dispatch/dispatch_trace.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy_rules.h"
 #include "core/ops/factory/factory.h"

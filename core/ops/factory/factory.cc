@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory_rules.h"
 

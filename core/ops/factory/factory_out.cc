@@ -1,7 +1,7 @@
 // The out= forms of factories: the tensor given says the dtype and the device.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/shape.h"

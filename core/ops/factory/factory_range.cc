@@ -1,7 +1,7 @@
 // Evenly spaced numbers and identity matrices.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"

@@ -1,6 +1,6 @@
 #include "core/ops/image/grid_sampler.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"

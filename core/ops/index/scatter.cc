@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/image/pad.h"

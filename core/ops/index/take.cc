@@ -1,7 +1,7 @@
 // Elements by their row-major place in a tensor, and places of elements.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/index/advanced_index.h"
 #include "core/ops/index/index.h"

@@ -1,7 +1,7 @@
 #include "core/ops/loss/loss.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/write_results.h"

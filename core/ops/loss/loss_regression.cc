@@ -1,7 +1,7 @@
 // Losses between tensors of one shape; declared in loss.h.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/pointwise/pointwise.h"

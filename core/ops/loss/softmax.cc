@@ -1,6 +1,6 @@
 // softmax and log_softmax; declared in loss.h.
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"

@@ -1,6 +1,6 @@
 #include "core/ops/matmul/fused_linear.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/matmul/batching_fused_linear.h"
 #include "core/ops/matmul/fused_linear_rules.h"
 #include "core/ops/matmul/matmul.h"

@@ -1,7 +1,7 @@
 #include "core/ops/matmul/matmul.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/matmul/batching_products.h"
 #include "core/ops/matmul/matmul_rules.h"

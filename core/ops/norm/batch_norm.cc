@@ -1,7 +1,7 @@
 #include "core/ops/norm/batch_norm.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/norm/batch_norm_rules.h"

@@ -1,7 +1,7 @@
 #include "core/ops/norm/norm.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/norm/batching_layers.h"
 #include "core/ops/norm/norm_projection.h"

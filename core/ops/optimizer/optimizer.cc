@@ -1,6 +1,6 @@
 #include "core/ops/optimizer/optimizer.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/optimizer/optimizer_rules.h"
 
 namespace lockstep {

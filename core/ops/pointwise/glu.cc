@@ -1,7 +1,7 @@
 // The gated linear unit; declared in pointwise.h.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/shape.h"

@@ -1,6 +1,6 @@
 #include "core/ops/pointwise/pointwise.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/pointwise/choice.h"
 #include "core/ops/pointwise/number_tensor.h"

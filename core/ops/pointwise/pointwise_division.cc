@@ -1,6 +1,6 @@
 #include "core/ops/pointwise/pointwise_division.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"

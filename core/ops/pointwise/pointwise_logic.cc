@@ -1,6 +1,6 @@
 #include "core/ops/pointwise/pointwise_logic.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/pointwise/number_tensor.h"
 #include "core/ops/pointwise/pointwise_math_rules.h"

@@ -1,6 +1,6 @@
 #include "core/ops/pointwise/pointwise_special.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/pointwise/pointwise.h"

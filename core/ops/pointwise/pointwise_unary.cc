@@ -1,4 +1,4 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"

@@ -1,7 +1,7 @@
 // Random tensors of a size, or like another tensor.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/random/random.h"

@@ -1,6 +1,6 @@
 // The out= forms of random factories: the tensor given says the dtype and the device.
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/random/random.h"

@@ -1,7 +1,7 @@
 // Random numbers whose distributions are given by tensors, element by element.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"

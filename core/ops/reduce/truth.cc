@@ -1,7 +1,7 @@
 // The reductions to a truth, to a count and to a value on the host; declared in reduce.h.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/pointwise/pointwise.h"

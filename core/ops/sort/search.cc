@@ -1,7 +1,7 @@
 // Places in sorted sequences and counts of integers; declared in sort.h.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/promotion.h"

@@ -1,6 +1,6 @@
 #include "core/ops/sort/sort.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"

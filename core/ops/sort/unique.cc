@@ -1,7 +1,7 @@
 // Different elements, or different parts of a tensor, each once.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/index/index.h"

@@ -1,7 +1,7 @@
 // Views that are made of other views, and the derivatives of views that need memory.
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/index.h"

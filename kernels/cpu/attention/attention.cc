@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/attention/head_rows.h"
 #include "kernels/cpu/loss/exp_row.h"
 #include "kernels/cpu/matmul/gemm.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/restrided.h"
 #include "kernels/cpu/conv/conv_loop.h"
 #include "kernels/cpu/conv/onednn_conv.h"

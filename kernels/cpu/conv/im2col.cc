@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/elements.h"
 
 namespace lockstep::cpu {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
 #include "kernels/common/strided_plan.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/transpose.h"

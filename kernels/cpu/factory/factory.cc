@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/lanes.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/factory/copy.h"

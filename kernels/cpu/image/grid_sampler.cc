@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/grid_taps.h"
 #include "kernels/cpu/elements.h"
 

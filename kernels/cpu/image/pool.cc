@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/common/pool_windows.h"
 #include "kernels/common/restrided.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/index/advanced_index_rules.h"
 #include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index/index_reader.h"
 

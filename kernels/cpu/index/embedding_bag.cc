@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/index/embedding_bag_rules.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index/index_reader.h"

@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/reduce_plan.h"
 #include "kernels/cpu/elements.h"
 

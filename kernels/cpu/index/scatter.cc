@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/index/scatter_rules.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index/index_lines.h"

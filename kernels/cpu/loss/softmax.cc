@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/loss/exp_row.h"
 #include "kernels/cpu/streaming.h"

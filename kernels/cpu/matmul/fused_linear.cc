@@ -1,4 +1,4 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/functors.h"
 #include "kernels/cpu/factory/copy.h"
 #include "kernels/cpu/matmul/gemm.h"

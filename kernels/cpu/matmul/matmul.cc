@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/matmul/gemm.h"
 
 namespace lockstep::cpu {

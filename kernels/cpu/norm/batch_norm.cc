@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/restrided.h"
 #include "kernels/cpu/conv/channel_columns.h"
 #include "kernels/cpu/elements.h"

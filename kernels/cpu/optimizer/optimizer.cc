@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/bias_correction.h"
 #include "kernels/cpu/row_lanes.h"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/functors.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/random_numbers.h"

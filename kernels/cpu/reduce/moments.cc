@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/conv/block_fold.h"
 
 namespace lockstep::cpu {

@@ -1,4 +1,4 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/reduce/reduce_engine.h"
 #include "kernels/cpu/wide_vectors.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cpu/elements.h"
 
 namespace lockstep::cpu {

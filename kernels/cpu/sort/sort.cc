@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/select_rank.h"
 #include "kernels/common/sort_lines.h"
 #include "kernels/cpu/elements.h"

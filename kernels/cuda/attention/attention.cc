@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/attention/attention.fatbin.h"
 #include "kernels/cuda/attention/cudnn_attention.h"
 #include "kernels/cuda/kernel_tables.h"

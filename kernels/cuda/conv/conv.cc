@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/device/kernel_scope.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/common/conv_problem.h"
 #include "kernels/common/restrided.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/conv/im2col.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/conv/im2col.fatbin.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -4,7 +4,6 @@
 
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
-#include "core/dispatch/library.h"
 #include "kernels/common/strided_plan.h"
 #include "kernels/cuda/factory/copy_tiles.h"
 #include "kernels/cuda/factory/copy_units.h"

@@ -1,4 +1,4 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/factory/fill.fatbin.h"
 #include "kernels/cuda/factory/fill.h"

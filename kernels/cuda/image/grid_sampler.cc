@@ -1,6 +1,6 @@
 #include "kernels/cuda/image/grid_sampler.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/image/grid_sampler.fatbin.h"
 #include "kernels/cuda/index/grouping.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/pad_overlap.h"
 #include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/image/pad.fatbin.h"

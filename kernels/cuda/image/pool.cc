@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/common/pool_windows.h"
 #include "kernels/common/restrided.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/image/upsample.h"
 
 #include "core/device/device_runtime.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/image/upsample.fatbin.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/index/advanced_index_rules.h"
 #include "kernels/cuda/index/grouped_write.h"
 #include "kernels/cuda/index/indexed_tensor.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/index/embedding.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/factory/fill.h"
 #include "kernels/cuda/index/embedding.fatbin.h"
 #include "kernels/cuda/index/grouping.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/index/index_read.h"
 
 #include "core/device/device_runtime.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/index/grouping.h"
 #include "kernels/cuda/index/index_read.fatbin.h"
 #include "kernels/cuda/index/indexed_tensor.h"

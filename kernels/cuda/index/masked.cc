@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/device/transfer.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/pointwise/promotion.h"
 #include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/factory/fill.h"

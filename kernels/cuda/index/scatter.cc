@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/index/scatter_rules.h"
 #include "kernels/cuda/index/grouped_write.h"
 #include "kernels/cuda/index/indexed_tensor.h"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/loss/loss.h"
 #include "kernels/cuda/index/grouping.h"
 #include "kernels/cuda/kernel_tables.h"

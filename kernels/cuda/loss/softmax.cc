@@ -1,6 +1,6 @@
 #include "kernels/cuda/loss/softmax.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"

@@ -1,7 +1,7 @@
 #include "kernels/cuda/matmul/distance.h"
 
 #include "core/base/check.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul/distance.fatbin.h"

@@ -3,7 +3,7 @@
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
 #include "core/device/kernel_scope.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul/matmul.fatbin.h"

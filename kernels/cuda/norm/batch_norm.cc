@@ -1,6 +1,6 @@
 #include "kernels/cuda/norm/batch_norm.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/memory_format.h"
 #include "kernels/common/restrided.h"
 #include "kernels/cuda/factory/copy.h"

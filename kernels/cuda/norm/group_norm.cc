@@ -1,6 +1,6 @@
 #include "kernels/cuda/norm/group_norm.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/norm/group_norm.fatbin.h"

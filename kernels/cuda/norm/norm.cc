@@ -1,6 +1,6 @@
 #include "kernels/cuda/norm/norm.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/norm_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"

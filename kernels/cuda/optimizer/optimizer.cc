@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"

@@ -1,6 +1,6 @@
 #include "kernels/cuda/random/random.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/generator.h"
 #include "kernels/common/functors.h"
 #include "kernels/cuda/kernel_tables.h"

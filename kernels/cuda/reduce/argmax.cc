@@ -1,4 +1,4 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/reduce/reduce_launch.h"
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/reduce/moments.fatbin.h"
 #include "kernels/cuda/reduce/reduce_launch.h"

@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/sort/search.h"
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/sort/search.fatbin.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "kernels/common/sort_lines.h"
 #include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/kernel_tables.h"

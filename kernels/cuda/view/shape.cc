@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
 #include "core/ops/view/shape_rules.h"
 #include "kernels/cuda/factory/copy.h"
 

@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/allocator.h"
 

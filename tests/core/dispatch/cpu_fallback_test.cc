@@ -8,7 +8,8 @@
 
 #include "autograd/autograd.h"
 #include "core/device/copies.h"
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/index.h"

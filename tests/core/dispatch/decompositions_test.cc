@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
 

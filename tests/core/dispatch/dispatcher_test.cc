@@ -6,7 +6,9 @@
 #include <array>
 #include <optional>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/dispatch_trace.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
@@ -119,9 +121,9 @@ TEST(Dispatcher, KeysThatNobodyHandlesAreSkipped) {
   EXPECT_EQ(op_test_answer(tensor()), 42);
 }
 
-int64_t add_one(const Tensor& self) {
-  const ExcludeKeys guard(Key::kAutocast);
-  return op_test_answer(self) + 1;
+int64_t add_one(const Operator& op, KeySet keys, const Tensor& self) {
+  const TypedOp<int64_t(const Tensor&)> next(&op);
+  return next.redispatch(keys & KeySet::below(Key::kAutocast), self) + 1;
 }
 
 TEST(Dispatcher, AHandlerPassesTheCallOnBelowItself) {
@@ -133,6 +135,11 @@ TEST(Dispatcher, AHandlerPassesTheCallOnBelowItself) {
   EXPECT_EQ(op_test_answer.redispatch(Key::kCPU, tensor()), 42);
   const ExcludeKeys exclude(Key::kAutocast);
   EXPECT_EQ(op_test_answer(tensor()), 42) << "exclusion wins";
+}
+
+TEST(Dispatcher, AKernelAtAFunctionalKeyMustTakeTheKeySet) {
+  expect_error<DispatchError>([] { add("test_answer", Key::kAutocast, &answer_42); },
+                              "the Autocast kernel at", "wrong type");
 }
 
 std::vector<std::string> g_seen;
@@ -187,6 +194,40 @@ TEST(Dispatcher, AnOperatorsOwnKernelComesBeforeTheFallback) {
   const Registration fallback = add_fallback(Key::kFunctionalize, &note);
   const IncludeKeys include(Key::kFunctionalize);
   EXPECT_EQ(op_test_answer(tensor()), 7);
+}
+
+TEST(Dispatcher, AFallthroughOfOneOperatorComesBeforeTheFallbackOfTheKey) {
+  const Registration kernel = add("test_answer", Key::kCPU, &answer_42);
+  const Registration fallback = add_fallback(Key::kFunctionalize, &note);
+  const IncludeKeys include(Key::kFunctionalize);
+  g_seen.clear();
+  {
+    const Registration skipped =
+        dispatcher().register_fallthrough("test_answer", Key::kFunctionalize);
+    EXPECT_EQ(op_test_answer(tensor()), 42);
+    EXPECT_TRUE(g_seen.empty());
+    EXPECT_EQ(op_test_answer.info().explain(Key::kFunctionalize), "skipped");
+    (void)op_test_same(tensor());
+    EXPECT_EQ(g_seen.size(), 1u) << "other operators still have the fallback";
+  }
+  EXPECT_EQ(op_test_answer(tensor()), 42);
+  EXPECT_EQ(g_seen.size(), 2u);
+  expect_error<DispatchError>(
+      [] { (void)dispatcher().register_fallthrough("test_answer", Key::kCPU); },
+      "backend CPU cannot be skipped");
+}
+
+TEST(Dispatcher, TheTableAndItsExplanationComeFromOneDecision) {
+  for (const Operator* op : dispatcher().operators()) {
+    for (int i = 0; i < kKeyCount; ++i) {
+      const Key key = static_cast<Key>(i);
+      const Cell& cell = op->cell(key);
+      const bool traced = traces_dispatch();
+      EXPECT_TRUE(traced || op->entry(key) == cell.entry) << op->name();
+      EXPECT_EQ(!op->mask().has(key), cell.reason == Reason::kSkipped) << op->name() << name(key);
+      EXPECT_EQ(op->reason(key) == Reason::kMissing, op->explain(key) == "missing") << op->name();
+    }
+  }
 }
 
 TEST(Dispatcher, ADeviceOptionDecidesOverTensors) {

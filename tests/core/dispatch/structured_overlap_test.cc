@@ -5,7 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"

@@ -1,10 +1,10 @@
-#include "core/dispatch/structured.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "core/dispatch/library.h"
+#include "core/dispatch/forms.h"
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"

@@ -1,7 +1,8 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 
 #include <gtest/gtest.h>
 
+#include "core/dispatch/kernel.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
@@ -30,7 +31,7 @@ LS_OP(test_named, Tensor(const Tensor&, Scalar, MemoryFormat),
     .in_place()
     .out("Scalar_out");
 
-TEST(Library, DerivesTheInPlaceSchema) {
+TEST(Op, DerivesTheInPlaceSchema) {
   const Operator& op = op_test_scale.in_place.info();
   EXPECT_EQ(op.name(), "test_scale_");
   EXPECT_EQ(op.schema().to_string(),
@@ -39,7 +40,7 @@ TEST(Library, DerivesTheInPlaceSchema) {
   EXPECT_EQ(op.alias_argument(), 0);
 }
 
-TEST(Library, DerivesTheOutSchema) {
+TEST(Op, DerivesTheOutSchema) {
   const Operator& op = op_test_scale.out.info();
   EXPECT_EQ(op.schema().to_string(),
             "test_scale.out(Tensor self, Scalar by=1.0, *, MemoryFormat format=contiguous_format, "
@@ -51,7 +52,7 @@ TEST(Library, DerivesTheOutSchema) {
   EXPECT_EQ(op_test_named.in_place.info().name(), "test_named_.Scalar");
 }
 
-TEST(Library, FormsKeepDefaultsAndShareWhatTheBlockSays) {
+TEST(Op, FormsKeepDefaultsAndShareWhatTheBlockSays) {
   const Operator& root = op_test_scale.info();
   for (const Operator* form : {&op_test_scale.in_place.info(), &op_test_scale.out.info()}) {
     EXPECT_EQ(form->schema().arguments[1].default_value.to_scalar().kind(), DType::kF64);
@@ -67,7 +68,7 @@ TEST(Library, FormsKeepDefaultsAndShareWhatTheBlockSays) {
   EXPECT_EQ(root.tags(), std::vector<std::string>{"test"});
 }
 
-TEST(Library, RefusesASignatureThatContradictsTheSchema) {
+TEST(Op, RefusesASignatureThatContradictsTheSchema) {
   using One = OpBuilder<Tensor(const Tensor&)>;
   expect_error<DispatchError>(
       [] {
@@ -90,7 +91,7 @@ TEST(Library, RefusesASignatureThatContradictsTheSchema) {
   EXPECT_EQ(dispatcher().find_or_null("test_mismatch"), nullptr) << "it must not be defined";
 }
 
-TEST(Library, AKernelThatWaitedWithTheWrongTypeIsReportedAndTheOperatorStaysUndefined) {
+TEST(Op, AKernelThatWaitedWithTheWrongTypeIsReportedAndTheOperatorStaysUndefined) {
   const Registration waiting = dispatcher().register_kernel(
       "test_never", kernel_record(Key::kCPU, &scale_rule, Strides::kAny));
   expect_error<DispatchError>(
@@ -99,7 +100,7 @@ TEST(Library, AKernelThatWaitedWithTheWrongTypeIsReportedAndTheOperatorStaysUnde
   EXPECT_EQ(dispatcher().find_or_null("test_never"), nullptr);
 }
 
-TEST(Library, RefusesAMalformedSchema) {
+TEST(Op, RefusesAMalformedSchema) {
   EXPECT_THROW(OpBuilder<Tensor(const Tensor&)>("test_bad(Tensor self"), DispatchError);
 }
 

@@ -1,4 +1,4 @@
-#include "core/dispatch/library.h"
+#include "core/dispatch/op.h"
 
 #include <algorithm>
 

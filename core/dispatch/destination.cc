@@ -1,35 +1,15 @@
-#include "core/dispatch/structured.h"
+#include "core/dispatch/destination.h"
 
 #include <algorithm>
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/device/copies.h"
-#include "core/device/transfer.h"
-#include "core/dispatch/dispatcher.h"
+#include "core/dispatch/run_kernel.h"
 
 namespace lockstep::structured {
 
 namespace {
-
-bool is_matrix_layout(const TensorImpl& impl) {
-  const size_t rank = impl.sizes.size();
-  if (rank < 2 || impl.contiguous) return impl.contiguous;
-  const int64_t rows = impl.sizes[rank - 2];
-  const int64_t columns = impl.sizes[rank - 1];
-  const int64_t row = impl.strides[rank - 2];
-  const int64_t column = impl.strides[rank - 1];
-  const bool row_major = (column == 1 || columns == 1) && (row >= columns || rows == 1);
-  const bool column_major = (row == 1 || rows == 1) && (column >= rows || columns == 1);
-  return row_major || column_major;
-}
-
-/// True for memory that the kernel must not touch: only a call with a device option has it. On meta
-/// there is none.
-bool is_elsewhere(const Preparation& preparation, const TensorImpl& impl) {
-  const Device device = impl.storage->device();
-  return device != preparation.device && device != kMeta && preparation.device != kMeta;
-}
 
 /// `count` places, `stride` bytes apart.
 struct Steps {
@@ -107,71 +87,6 @@ class OnOneThread {
 
 }  // namespace
 
-void copy_elements(Key backend, const Tensor& destination, const Tensor& source) {
-  static const Operator& op = dispatcher().find("copy");
-  using Kernel = StructuredKernel<Tensor(const Tensor&, const Tensor&, bool)>::type;
-  const AnyFunction kernel = op.kernel(backend);
-  if (kernel == nullptr) {
-    // The backend may have a fallback.
-    using Copy = TypedOp<const Tensor&(const Tensor&, const Tensor&, bool)>;
-    static const Copy in_place(&dispatcher().find("copy_"));
-    in_place.redispatch(backend, destination, source, false);
-    return;
-  }
-  const Out out(*destination.impl());
-  if (backend == Key::kHost) {
-    return queue(destination.device(),
-                 std::make_unique<QueuedCall<Kernel>>(op, backend, destination.device(), kernel,
-                                                      out, out.as_in(), In(*source.impl()), false));
-  }
-  const KernelScope scope(destination.device());
-  reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
-}
-
-void queue(Device device, std::unique_ptr<QueuedKernel> kernel) {
-  queue_kernel(current_stream(device), std::move(kernel));
-}
-
-void run_packed(const Preparation& preparation, std::span<const Out* const> outs,
-                std::span<const PackedArgument> arguments) {
-  const Operator& root = preparation.op.root();
-  const Key backend = preparation.backend;
-  const KernelScope scope(preparation.device);
-  root.packed_kernel(backend)(
-      {preparation.op, backend, preparation.device, outs, arguments, root.kernel_data(backend)});
-}
-
-bool acceptable(const Preparation& preparation, const TensorImpl& impl,
-                std::optional<DType> compute) {
-  if (compute && impl.dtype != *compute) return false;
-  if (is_elsewhere(preparation, impl)) [[unlikely]] {
-    return false;
-  }
-  const Strides strides = preparation.strides;
-  if (strides == Strides::kAny || impl.contiguous) return true;
-  return strides == Strides::kMatrix && is_matrix_layout(impl);
-}
-
-Tensor converted(const Preparation& preparation, const Tensor& tensor, bool cast) {
-  if (is_elsewhere(preparation, *tensor.impl())) {
-    const Tensor here = transferred(tensor, preparation.device);
-    const std::optional<DType> compute = cast ? preparation.compute : std::nullopt;
-    return acceptable(preparation, *here.impl(), compute) ? here
-                                                          : converted(preparation, here, cast);
-  }
-  const DType dtype = cast ? preparation.compute.value_or(tensor.dtype()) : tensor.dtype();
-  Tensor copy = empty_tensor(tensor.sizes(), dtype, tensor.device());
-  if (preparation.backend == Key::kMeta) return copy;
-  // A cast of a number or a small vector is not worth a warning.
-  if (tensor.numel() > 1) {
-    count_hidden_copy(preparation.op.name(), tensor,
-                      dtype != tensor.dtype() ? "the kernel computes in another dtype"
-                                              : "the kernel cannot read these strides");
-  }
-  copy_elements(preparation.backend, copy, tensor);
-  return copy;
-}
-
 Tensor allocate(const OutputSpec& spec, Device device) {
   if (!spec.present) return {};
   return spec.strides ? empty_strided_tensor(spec.sizes, *spec.strides, spec.dtype, device)
@@ -237,7 +152,7 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
   }
   temporary_ = empty_tensor(impl.sizes, dtype, result_.device());
   out_.refer_to(*temporary_.impl());
-  if (preparation.backend == Key::kMeta) return;
+  if (preparation.execution == Execution::kShapes) return;
   count_hidden_copy(preparation.op.name(), result_,
                     impl.dtype != dtype              ? "the result is cast into the destination"
                     : shares_places_                 ? "the destination's elements may overlap"
@@ -246,7 +161,7 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
 }
 
 void Target::finish(const Preparation& preparation) {
-  if (!temporary_.defined() || preparation.backend == Key::kMeta) return;
+  if (!temporary_.defined() || preparation.execution == Execution::kShapes) return;
   if (!shares_places_) return copy_elements(preparation.backend, result_, temporary_);
   const OnOneThread in_order;  // always keeps the same one of the results that meet
   copy_elements(preparation.backend, result_, temporary_);
@@ -277,33 +192,4 @@ Sharing check_overlap(const Operator& op, const Tensor& destination, const Tenso
   return Sharing::kSome;
 }
 
-void check_other_device(const Operator& op, Device device, const Tensor& tensor) {
-  if (!is_cpu_number(*tensor.impl())) throw_other_device(op, device, tensor);
-}
-
-void throw_other_device(const Operator& op, Device device, const Tensor& tensor) {
-  throw DeviceError(fmt::format(
-      "[{}] tensors are on different devices: expected {}, got {}. Move one with to(device).",
-      op.name(), to_string(device), to_string(tensor.device())));
-}
-
 }  // namespace lockstep::structured
-
-namespace lockstep {
-
-void set_geometry(const Operator& op, const Tensor& self, const ViewSpec& spec) {
-  TensorImpl& impl = *self.impl();
-  LS_CHECK(!impl.inference || detail::inference_mode, AutogradError,
-           "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.",
-           op.name(), to_string(self));
-  if (impl.sizes == spec.sizes && impl.strides == spec.strides && impl.offset == spec.offset) {
-    return;  // nobody who kept the tensor has to know
-  }
-  impl.sizes = spec.sizes;
-  impl.strides = spec.strides;
-  impl.offset = spec.offset;
-  impl.refresh();
-  impl.storage->bump_version();
-}
-
-}  // namespace lockstep
