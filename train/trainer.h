@@ -13,7 +13,7 @@
 #include "train/optimizer.h"
 #include "train/precision.h"
 #include "train/read_back.h"
-#include "train/report/rank_statistics.h"
+#include "train/rank_statistics.h"
 #include "train/report/step_overlap.h"
 #include "train/schedule.h"
 #include "train/step_share.h"
@@ -70,7 +70,7 @@ struct Position {
 /// (train/step_share.h); gradients are summed over the ranks while backward runs
 /// (dist/ddp/reducer.h), and all ranks make the same update, as long as they began with the same
 /// weights and state. Running statistics are those of all ranks' micro-batches
-/// (train/report/rank_statistics.h). With optimizer.optimizer_in_backward parameters are updated
+/// (train/rank_statistics.h). With optimizer.optimizer_in_backward parameters are updated
 /// while backward runs (train/early_update.h).
 ///
 /// On an asynchronous device clipping, the loss scale and whether a step is left out are decided

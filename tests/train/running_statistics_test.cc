@@ -10,7 +10,7 @@
 #include "tests/core/expect_error.h"
 #include "tests/data/table_file.h"
 #include "tests/train/rank_runs.h"
-#include "train/report/rank_statistics.h"
+#include "train/rank_statistics.h"
 
 namespace lockstep::train {
 namespace {

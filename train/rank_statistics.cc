@@ -1,4 +1,4 @@
-#include "train/report/rank_statistics.h"
+#include "train/rank_statistics.h"
 
 #include <algorithm>
 #include <utility>
