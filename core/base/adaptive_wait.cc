@@ -46,7 +46,8 @@ void PollLimit::lost_core(Clock::time_point now) {
 
 void AdaptiveWait::until(FunctionRef<bool()> ready, FunctionRef<void()> sleep) {
   using Clock = PollLimit::Clock;
-  // Between reads of the clock, which cost as much as a few polls. Most waits end in the first.
+  // Polls between two clock reads; a read costs as much as a few polls. Most waits end in the first
+  // poll() below, before any clock read.
   constexpr int kPolls = 16;
   if (poll(ready, 2 * kPolls)) return;
   while (true) {
@@ -63,13 +64,13 @@ void AdaptiveWait::until(FunctionRef<bool()> ready, FunctionRef<void()> sleep) {
     sleep();
     now = Clock::now();
     limit_.slept(now - start, now);
-    // Woken in vain, there is often something to wait for at once, so it polls again.
+    // After a spurious wake-up the condition often becomes true soon, so the loop polls again.
     if (ready()) return;
   }
 }
 
 void sleep_while(const std::atomic<uint32_t>& word, uint32_t value) {
-  // Every way in which this fails is a return without a reason.
+  // Every way in which this call fails counts as a spurious return.
   (void)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 }
 

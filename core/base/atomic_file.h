@@ -9,20 +9,22 @@
 
 namespace lockstep {
 
-/// A file that appears under its name whole or not at all, even if the machine stops in between.
-/// It is written beside its destination, synced, renamed over it, and the folder is synced.
-/// Every failure throws DataError naming the path and the system's reason.
+/// Writes a file that appears under its name complete or not at all, even if the machine stops in
+/// between. The contents go to a temporary file beside the destination, which is synced and renamed
+/// over the destination; then the folder is synced. Every failure throws DataError naming the path
+/// and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path destination);
-  /// Without a `publish()` before, removes what was written; the destination is as it was.
+  /// Without a previous `publish()`, removes the temporary file and leaves the destination
+  /// unchanged.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// The disk starts on what is written at once, so that little is left for `publish` to wait for.
+  /// Starts writing to disk at once, so that `publish` has little left to wait for.
   void write(std::span<const std::byte> bytes);
-  /// Makes the contents so far the destination's. Call once, last.
+  /// Replaces the destination by the contents written so far. Call once, last.
   void publish();
 
  private:

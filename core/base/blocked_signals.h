@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-/// While alive, the calling thread takes no signals but the faults that it raises itself. A thread
-/// that it makes meanwhile starts that way and stays so: signals of the program are for the
-/// program's own threads.
+/// While alive, blocks all signals on the calling thread except the faults that the thread raises
+/// itself. A thread created meanwhile inherits the mask and keeps it, so that signals sent to the
+/// process go to the program's own threads.
 class BlockedSignals {
  public:
   BlockedSignals() noexcept;
@@ -14,7 +14,7 @@ class BlockedSignals {
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
-  /// False where the system refused; then nothing has changed.
+  /// False if the system call failed; then the mask is unchanged.
   bool blocked() const noexcept { return blocked_; }
 
  private:

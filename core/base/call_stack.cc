@@ -16,10 +16,11 @@ namespace lockstep {
 
 namespace {
 
-/// The instruction of the call that returns to `address`, which may be a function's last.
+/// Address inside the call instruction that returns to `address`: a call may be the last
+/// instruction of its function.
 const void* call_before(void* address) { return static_cast<const char*>(address) - 1; }
 
-/// The program or shared library that an address is in; null where unknown.
+/// Base address of the program or shared library that contains `address`; null if unknown.
 const void* object_of(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
@@ -73,7 +74,7 @@ std::string to_string(const CallStack::Frame& frame) {
 
 CallStack CallStack::outside_library() const {
   const void* const library = this_library();
-  // Linked into the program there is no telling them apart.
+  // A library linked into the program has the same base address as the program's own code.
   if (library == object_of(reinterpret_cast<void*>(getauxval(AT_ENTRY)))) return *this;
   int first = 0;
   while (first < count_ &&

@@ -8,14 +8,15 @@
 
 namespace lockstep {
 
-/// Return addresses of the calls that led here, innermost first. Taking one costs about 0.1 us a
-/// frame; names are looked up only when they are asked for. A plain value.
+/// Return addresses of the active calls, innermost first. Capturing one costs about 0.1 us a frame;
+/// names are looked up only on request. A plain value.
 class CallStack {
  public:
   static constexpr int kMostFrames = 24;
 
   CallStack() = default;
-  /// Of the calling thread, without `skip` innermost functions besides this one.
+  /// Captures the calling thread's stack, without this function and the `skip` innermost ones above
+  /// it.
   static CallStack capture(int skip = 0) noexcept;
 
   bool empty() const noexcept { return count_ == 0; }
@@ -23,19 +24,19 @@ class CallStack {
 
   struct Frame {
     std::string function;  ///< demangled; "??" where the binary keeps no name
-    std::string file;      ///< the program or library that it is in
-    uintptr_t offset = 0;  ///< of the address in that file, for addr2line
+    std::string file;      ///< program or library that contains it
+    uintptr_t offset = 0;  ///< offset of the address in that file, for addr2line
   };
   std::vector<Frame> frames() const;
-  /// A line for each frame, four spaces and its `to_string`.
+  /// One line for each frame: four spaces and its `to_string`.
   std::string describe() const;
-  /// Without the innermost frames that are in this library; all where none is outside,
-  /// or the library is part of the program.
+  /// The stack without the innermost frames that are in this library. Returns the whole stack if no
+  /// frame is outside, or if the library is linked into the program.
   CallStack outside_library() const;
   /// The first frame of `outside_library` as text; "" for an empty stack.
   std::string call_site() const;
 
-  /// By addresses, in no order that means anything.
+  /// Compares the addresses; the order has no meaning.
   friend auto operator<=>(const CallStack&, const CallStack&) = default;
 
  private:

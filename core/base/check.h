@@ -1,13 +1,13 @@
 #pragma once
 
-// For .cc files only: it brings fmt along. Headers throw through functions declared in them.
+// For .cc files only, because it includes fmt. Headers throw through functions declared in them.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
 
-/// User mistakes: throws `Type` with the formatted message unless `condition` holds.
+/// For user errors: throws `Type` with the formatted message unless `condition` holds.
 /// The message is built only on failure.
 #define LS_CHECK(condition, Type, ...)                    \
   do {                                                    \
@@ -16,7 +16,7 @@
     }                                                     \
   } while (false)
 
-/// Bugs of ours: throws InternalError with place and condition.
+/// For bugs in Lockstep: throws InternalError with the source location and the condition.
 #define LS_ASSERT(condition)                                                                 \
   do {                                                                                       \
     if (!(condition)) [[unlikely]] {                                                         \

@@ -12,10 +12,10 @@
 namespace lockstep {
 namespace {
 
-// Only sizes are wanted, so output goes round and round one small buffer.
+// Only the sizes are needed, so the output overwrites one small buffer.
 constexpr size_t kChunk = 1 << 16;
 
-// zlib and bzip2 count in 32 bits, so input is handed over in pieces.
+// zlib and bzip2 count bytes in 32 bits, so larger input is passed in pieces.
 constexpr size_t kPiece = 1 << 30;
 
 void require(bool ok, const char* compressor) {
@@ -52,8 +52,8 @@ size_t gzip_size(std::span<const std::byte> bytes) {
 size_t xz_size(std::span<const std::byte> bytes) {
   lzma_options_lzma options;
   lzma_lzma_preset(&options, 9);
-  // The preset's 64 MiB dictionary finds nothing more in a smaller input; its tables take ten times
-  // that.
+  // A dictionary larger than the input finds no more matches, and the encoder's tables take ten
+  // times the dictionary's size (64 MiB by the preset).
   options.dict_size = static_cast<uint32_t>(
       std::clamp<size_t>(bytes.size(), LZMA_DICT_SIZE_MIN, options.dict_size));
   const std::array<lzma_filter, 2> filters = {

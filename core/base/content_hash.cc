@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-// The deleter of the library's own allocation: the state must be aligned to 64 bytes.
+// Owns the state by pointer, because it must be aligned to 64 bytes and the library allocates it
+// so.
 struct ContentHasher::State {
   XXH3_state_t* xxh = XXH3_createState();
   State() {

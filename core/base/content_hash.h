@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// 128 bits that differ, for all that matters, whenever the hashed bytes do. Guards against damage
-/// and mix-ups, not against an adversary.
+/// 128-bit hash; different bytes give different hashes for all practical purposes. Guards against
+/// corruption and mix-ups, not against an adversary.
 struct ContentHash {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -20,8 +20,8 @@ struct ContentHash {
   std::string hex() const;
 };
 
-/// Hashes parts one after the other (XXH3-128). `add` of a text or bytes also adds its size, so
-/// that "ab", "c" and "a", "bc" differ. Not thread-safe.
+/// Hashes a sequence of parts (XXH3-128). `add` of a text or bytes also adds its size, so that
+/// "ab", "c" and "a", "bc" differ. Not thread-safe.
 class ContentHasher {
  public:
   ContentHasher();

@@ -23,7 +23,7 @@ std::vector<fs::path> control_groups(const fs::path& root, std::string_view cont
       continue;
     }
     const fs::path mount = version2 ? root / "sys/fs/cgroup" : root / "sys/fs/cgroup" / controller;
-    // In a container the path may lie outside what is mounted; then only the top of the mount
+    // In a container the path may lie outside the mounted hierarchy; then only the mount's root
     // exists.
     for (fs::path path = fs::path(line.substr(second + 1)).relative_path(); !path.empty();
          path = path.parent_path()) {

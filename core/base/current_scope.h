@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// What the rooms below core/dispatch know of an operator: its name, without the overload.
-/// `Operator` derives from it.
+/// The name of an operator, without the overload. `Operator` (core/dispatch) derives from it, so
+/// that the rooms below core/dispatch can refer to an operator without depending on it.
 class OperatorName {
  public:
   const std::string& name() const noexcept { return name_; }
@@ -24,7 +24,7 @@ class OperatorName {
 };
 
 namespace detail {
-/// What this thread is doing, to attribute memory and time to it.
+/// The operator and module that this thread is running, to attribute memory and time to them.
 struct CurrentScope {
   const OperatorName* op = nullptr;
   std::string_view module;
@@ -32,12 +32,12 @@ struct CurrentScope {
 inline thread_local constinit CurrentScope thread_scope{};
 }  // namespace detail
 
-/// The structured operator whose results are being made, or null.
+/// The structured operator whose outputs are being allocated, or null.
 inline const OperatorName* current_operator() noexcept { return detail::thread_scope.op; }
-/// The path of the innermost module that runs ("h.3.attn"), or "".
+/// Path of the innermost running module ("h.3.attn"), or "".
 inline std::string_view current_module() noexcept { return detail::thread_scope.module; }
 
-/// While alive, allocations of this thread are `op`'s.
+/// While alive, attributes allocations of this thread to `op`.
 class OperatorScope {
  public:
   explicit OperatorScope(const OperatorName& op) noexcept : op_(detail::thread_scope.op, &op) {}
@@ -46,7 +46,7 @@ class OperatorScope {
   ScopedValue<const OperatorName*> op_;
 };
 
-/// While alive, this thread runs the module of this path, which must outlive the scope.
+/// While alive, marks this thread as running the module at `path`, which must outlive the scope.
 class ModuleScope {
  public:
   explicit ModuleScope(std::string_view path) noexcept : module_(detail::thread_scope.module, path) {}

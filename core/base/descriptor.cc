@@ -14,7 +14,7 @@ struct Descriptor::Entry {
   Entry* next = nullptr;
 };
 
-/// All that are open, for the child of a fork to close.
+/// List of all open descriptors, which the child of a fork closes.
 struct OpenDescriptors {
   static void add(Descriptor::Entry* entry) {
     const std::lock_guard lock(mutex);
@@ -27,7 +27,8 @@ struct OpenDescriptors {
     (entry->previous != nullptr ? entry->previous->next : first) = entry->next;
     if (entry->next != nullptr) entry->next->previous = entry->previous;
   }
-  /// Before main() begins: a fork while another thread opens the first must know of it.
+  /// Runs before main(): otherwise a fork could happen while another thread opens the first
+  /// descriptor, before the handlers are registered.
   static bool prepare_for_fork() {
     return pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
                           [] {
@@ -68,7 +69,8 @@ int Descriptor::get() const noexcept { return entry_ == nullptr ? -1 : entry_->f
 void Descriptor::reset() noexcept {
   if (entry_ == nullptr) return;
   OpenDescriptors::remove(entry_);
-  // The descriptor is gone whatever close() says, and nothing of ours waits in it.
+  // close() releases the descriptor even if it reports an error, and no buffered data can be lost
+  // here.
   if (entry_->fd >= 0) (void)::close(entry_->fd);
   delete std::exchange(entry_, nullptr);
 }

@@ -2,19 +2,19 @@
 
 namespace lockstep {
 
-/// Owns a file descriptor that no child made by fork() keeps open (OwnedFd's are): a connection
-/// must end when the process that made it ends, whatever children that left behind. Not
-/// thread-safe.
+/// Owns a file descriptor that is closed in every child made by fork() (an OwnedFd stays open
+/// there). Connections need this: they must end with the process that made them, even if its
+/// children live on. Not thread-safe.
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes `fd` over; negative: none.
+  /// Takes ownership of `fd`; a negative one leaves the object empty.
   explicit Descriptor(int fd);
   ~Descriptor() { reset(); }
   Descriptor(Descriptor&& other) noexcept : entry_(other.entry_) { other.entry_ = nullptr; }
   Descriptor& operator=(Descriptor&& other) noexcept;
 
-  /// -1 where there is none, as in a forked child.
+  /// The descriptor; -1 if empty, or in a forked child.
   int get() const noexcept;
   explicit operator bool() const noexcept { return get() >= 0; }
   void reset() noexcept;

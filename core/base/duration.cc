@@ -19,7 +19,7 @@ double parse_duration(std::string_view text) {
     if (colon == text.npos) return total;
     text.remove_prefix(colon + 1);
   }
-  return total > 0 ? -1 : 0;  // a colon at the end
+  return total > 0 ? -1 : 0;  // the text ends with a colon
 }
 
 }  // namespace lockstep

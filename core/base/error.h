@@ -7,7 +7,7 @@ namespace lockstep {
 
 /// Root of every exception the library throws. Messages read
 /// `[op] what is wrong: expected ..., got .... What to do.`
-/// The library never prints and never exits; callers choose by type.
+/// The library never prints and never exits; callers tell errors apart by type.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}
@@ -15,11 +15,11 @@ class Error : public std::runtime_error {
   const char* what() const noexcept override {
     return with_notes_.empty() ? std::runtime_error::what() : with_notes_.c_str();
   }
-  /// Adds a line to the message, for code that passes the exception on and knows more about where
-  /// it comes from.
+  /// Adds a line to the message, for code that rethrows the exception and can add where it came
+  /// from.
   void add_note(const std::string& note) { with_notes_ = what() + ("\n" + note); }
 
-  /// The class name as a user knows it ("ShapeError"), for reports that name the kind of failure.
+  /// Class name as users know it ("ShapeError"), for reports.
   virtual const char* kind() const noexcept { return "Error"; }
 
  private:

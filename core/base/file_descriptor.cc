@@ -46,7 +46,7 @@ void FileDescriptor::write(std::span<const std::byte> bytes) {
 std::vector<std::byte> FileDescriptor::read_to_end() {
   struct stat status {};
   if (::fstat(fd_, &status) != 0) throw_errno("read", path_);
-  // One byte more than the size, so that the end of a regular file is seen without growing.
+  // One byte more than the size, so that reading a regular file reaches its end without growing.
   std::vector<std::byte> bytes(static_cast<size_t>(status.st_size) + 1);
   size_t filled = 0;
   while (true) {
@@ -76,7 +76,7 @@ void FileDescriptor::start_writeback() {
 void FileDescriptor::sync() {
   while (::fsync(fd_) != 0) {
     if (errno == EINTR) continue;
-    // Some file systems cannot sync a directory; there is nothing more to ask of them.
+    // Some file systems cannot sync a directory; that is not an error.
     if (errno == EINVAL) return;
     throw_errno("fsync", path_);
   }

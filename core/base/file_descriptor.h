@@ -9,8 +9,8 @@
 namespace lockstep {
 
 /// An open file whose every operation is checked: failures throw DataError naming the path and the
-/// system's reason. Owns the descriptor; the destructor closes without reporting, so writers that
-/// must know call `close()`. Not thread-safe.
+/// system's reason. Owns the descriptor. The destructor closes it without reporting errors, so
+/// writers that need them call `close()`. Not thread-safe.
 class FileDescriptor {
  public:
   /// open(2) with `flags` (O_CLOEXEC is added) and, for O_CREAT, `mode`.
@@ -23,13 +23,14 @@ class FileDescriptor {
   void write(std::span<const std::byte> bytes);
   /// Reads from the current position to the end of the file.
   std::vector<std::byte> read_to_end();
-  /// Makes the file `bytes` long.
+  /// Sets the file's size to `bytes`.
   void truncate(uint64_t bytes);
-  /// Asks the system to begin storing what was written since the last call; a hint, never an error.
+  /// Asks the system to start writing back the data written since the last call. A hint: never
+  /// throws.
   void start_writeback();
   /// Returns once the contents are on stable storage (fsync).
   void sync();
-  /// Closes and reports what the system held back until now. Idempotent.
+  /// Closes the file and reports errors that the system deferred until now. Idempotent.
   void close();
 
   int get() const { return fd_; }
@@ -39,7 +40,7 @@ class FileDescriptor {
   std::filesystem::path path_;
   int fd_ = -1;
   uint64_t written_ = 0;
-  uint64_t started_ = 0;  ///< of written_, handed to the disk
+  uint64_t started_ = 0;  ///< part of written_ already passed to start_writeback
 };
 
 }  // namespace lockstep

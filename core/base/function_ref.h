@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// A borrowed callable, two words, never null. What it was made from must outlive the call.
+/// Non-owning reference to a callable: two words, never null. The callable must outlive the call.
 template <class Signature>
 class FunctionRef;
 

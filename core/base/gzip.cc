@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// inflate's state, ended with the scope.
+/// Owns inflate's state.
 class Inflater {
  public:
   Inflater() {

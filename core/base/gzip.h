@@ -7,11 +7,11 @@
 
 namespace lockstep {
 
-/// Whether `bytes` begin as gzip's files do.
+/// Whether `bytes` begin with gzip's magic number.
 bool is_gzip(std::span<const std::byte> bytes);
 
-/// What gzip packed into `bytes`, of one member or several. Throws DataError naming `path`, which
-/// is for the message only, if they are damaged or cut off.
+/// Decompresses gzip data of one or more members. Throws DataError naming `path` (used only for the
+/// message) if they are damaged or truncated.
 std::vector<std::byte> gunzip(std::span<const std::byte> bytes, const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 #pragma once
 
-/// In front of functions that are compiled for GPUs, too, where nvcc compiles them.
+/// Marks functions that nvcc compiles for both host and device; empty under other compilers.
 #if defined(__CUDACC__)
 #define LS_HOST_DEVICE __host__ __device__
 #else

@@ -11,8 +11,8 @@ namespace lockstep {
 /// Numbers round-trip: integers are exact, floating-point values are the shortest decimal that
 /// reads back as the same double. JSON has no NaN and no infinities; they become the strings "NaN",
 /// "Infinity" and "-Infinity", which Python's float() and JavaScript's Number() take back.
-/// Bytes of a text that are not UTF-8 become U+FFFD. A name added twice stays twice: it is the
-/// caller's mistake.
+/// Bytes that are not valid UTF-8 become U+FFFD. Duplicate names are the caller's mistake: both are
+/// written.
 class JsonLine {
  public:
   JsonLine& add(std::string_view name, std::string_view text);

@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-/// The contents of a file, mapped read-only: pages are read when they are first looked at, and
-/// processes that map the same file share them. Copies share the mapping. Empty files are fine.
-/// Whoever shortens the file while it is mapped ends the program with SIGBUS.
+/// The contents of a file, mapped read-only: pages are read on first access, and processes that map
+/// the same file share them. Copies share the mapping. Empty files are fine. If the file is
+/// truncated while it is mapped, access past its new end raises SIGBUS.
 class MappedFile {
  public:
   /// Throws DataError naming the path and the system's reason if it is missing, unreadable or not
@@ -17,7 +17,7 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Keeps the mapping alive.
+  /// Shared ownership of the mapping, to keep it alive.
   std::shared_ptr<const void> owner() const { return owner_; }
 
  private:

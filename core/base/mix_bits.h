@@ -6,11 +6,12 @@
 
 namespace lockstep {
 
-/// The fraction of the golden ratio in 64 bits: what SplitMix64 counts up by.
+/// 2^64 divided by the golden ratio: SplitMix64's increment.
 inline constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15U;
 
-/// A bijection after which a change of any bit changes half of all: the output function of
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+/// Bijection in which a change of any input bit flips half of the output bits on average: the
+/// output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, OOPSLA 2014).
 /// Equal on all machines.
 LS_HOST_DEVICE constexpr uint64_t mix_bits(uint64_t word) {
   word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9U;

@@ -46,7 +46,7 @@ std::optional<std::string_view> nearest(std::string_view wanted,
       best = name;
     }
   }
-  // Changing every letter is no resemblance.
+  // At a distance of the whole length the two have nothing in common.
   if (best && closest >= wanted.size()) return std::nullopt;
   return best;
 }

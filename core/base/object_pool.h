@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-/// Base that gives a class T its own `new` and `delete`: each thread keeps the memory of a few
-/// deleted objects for the next ones, so that short-lived ones cost no heap call. An object may be
-/// deleted by another thread than the one that made it. Only for T itself, not for classes derived
+/// Base that gives a class T its own `new` and `delete`: each thread keeps the memory of up to
+/// kMost deleted objects for reuse, so that short-lived objects cost no heap call. An object may be
+/// deleted on another thread than the one that made it. Only for T itself, not for classes derived
 /// from it.
 template <class T>
 class Pooled {
@@ -30,7 +30,7 @@ class Pooled {
 
  private:
 #ifdef __SANITIZE_ADDRESS__
-  static constexpr size_t kMost = 0;  // else a use after delete would go unseen
+  static constexpr size_t kMost = 0;  // otherwise ASan would miss uses after delete
 #else
   static constexpr size_t kMost = 64;
 #endif
@@ -38,8 +38,9 @@ class Pooled {
   struct Idle {
     Idle* next;
   };
-  /// Trivially destructible, because objects may be deleted by destructors that run when a thread
-  /// has left its other thread-local objects behind; `Emptier` ends it.
+  /// Trivially destructible, because objects may be deleted by destructors that run after the
+  /// thread's other thread-local objects are destroyed. `Emptier` frees the memory and closes the
+  /// pool.
   struct Pool {
     Idle* first = nullptr;
     size_t count = 0;

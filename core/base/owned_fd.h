@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// A file descriptor that is closed with its owner. -1 is none.
+/// Owns a file descriptor and closes it. -1 means empty.
 class OwnedFd {
  public:
   OwnedFd() = default;

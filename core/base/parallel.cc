@@ -12,7 +12,8 @@ namespace {
 
 thread_local int t_threads = 0;  // 0: not set yet
 
-/// The OpenMP runtime that a library brought along, found by name: we do not use it ourselves.
+/// The OpenMP runtime that a dependency loaded, looked up by name, because Lockstep does not link
+/// OpenMP itself.
 struct OpenMp {
   int (*max_threads)();
   void (*set_num_threads)(int threads);
@@ -24,7 +25,7 @@ const OpenMp& openmp() {
       reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))};
   return kFound;
 }
-// Before main(), so that no fork can come while another thread looks for it.
+// Initialized before main(), so that no fork can happen while another thread runs the initializer.
 [[maybe_unused]] const OpenMp& found_early = openmp();
 
 }  // namespace

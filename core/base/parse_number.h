@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// The number that `text` is as a whole, in C's notation; nothing when there is anything else.
+/// Parses all of `text` as a number in C's notation; nullopt if any of it is something else.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

@@ -20,8 +20,8 @@ inline thread_local constinit Phase thread_phase = Phase::kForward;
 
 inline Phase current_phase() noexcept { return detail::thread_phase; }
 
-/// While alive, this thread is in `phase`: the engine and the optimizers say so themselves. For
-/// whoever counts or measures; nothing is computed differently.
+/// While alive, marks this thread as being in `phase`; the autograd engine and the optimizers use
+/// it. For statistics only: it does not affect any computation.
 class PhaseGuard {
  public:
   explicit PhaseGuard(Phase phase) noexcept : phase_(detail::thread_phase, phase) {}

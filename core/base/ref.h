@@ -14,7 +14,7 @@ class RefCounted {
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
   /// True when this was the last reference; the caller then destroys the object.
   bool release() const noexcept {
-    // The only owner needs no read-modify-write: nobody else can raise the count.
+    // The only owner needs no read-modify-write: no other thread has a reference to copy.
     if (count_.load(std::memory_order_acquire) == 1) return true;
     return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
@@ -30,19 +30,19 @@ class RefCounted {
   mutable std::atomic<uint32_t> count_{1};
 };
 
-/// Owning pointer to a RefCounted object. Copies share; a moved-from Ref is empty.
+/// Owning pointer to a RefCounted object. Copies share the object; a moved-from Ref is empty.
 template <class T>
 class Ref {
  public:
   Ref() noexcept = default;
   Ref(std::nullptr_t) noexcept {}
-  /// Takes over the reference that a newly made object starts with.
+  /// Adopts the initial reference of a newly made object.
   static Ref adopt(T* fresh) noexcept {
     Ref ref;
     ref.pointer_ = fresh;
     return ref;
   }
-  /// Adds a reference to an object that is alive.
+  /// Adds a reference to a live object.
   static Ref share(T* alive) noexcept {
     if (alive != nullptr) alive->retain();
     return adopt(alive);
@@ -63,7 +63,7 @@ class Ref {
   void reset() noexcept {
     if (T* old = std::exchange(pointer_, nullptr); old != nullptr && old->release()) delete old;
   }
-  /// Gives the reference up without releasing it.
+  /// Releases ownership without dropping the reference.
   T* detach() noexcept { return std::exchange(pointer_, nullptr); }
 
   T* get() const noexcept { return pointer_; }

@@ -31,7 +31,8 @@ void ServiceThread::join() noexcept {
   if (!left_behind()) {
     thread_.join();
   } else {
-    // A thread that a fork left behind can be neither joined nor detached.
+    // In a forked child the thread does not exist, and can be neither joined nor detached. Leaked
+    // on purpose.
     (void)new std::thread(std::move(thread_));
   }
 }

@@ -62,7 +62,7 @@ class SmallVector {
   template <class... A>
   T& emplace_back(A&&... args) {
     if (size_ == capacity_) {
-      T value(std::forward<A>(args)...);  // the arguments may lie in the memory that grow() leaves
+      T value(std::forward<A>(args)...);  // grow() frees memory that arguments may refer to
       grow(size_ + 1);
       return emplace_back(std::move(value));
     }
@@ -121,9 +121,9 @@ class SmallVector {
   }
 
  private:
-  /// Keeps a loop over elements from becoming one wide copy: reading several words at once that
-  /// were just written one by one stalls until they have left the store buffer, and most short
-  /// lists are read at once.
+  /// Compiler barrier that keeps a loop over elements from becoming one wide copy. A wide load of
+  /// words that were just stored one by one cannot be forwarded and stalls until the store buffer
+  /// drains, and most short lists are read right after they are written.
   static void one_by_one() noexcept { asm volatile(""); }
 
   bool on_heap() const noexcept { return capacity_ > N; }
@@ -142,7 +142,7 @@ class SmallVector {
     size_ = size;
     capacity_ = static_cast<uint32_t>(capacity);
   }
-  /// Leaves an empty inline vector.
+  /// Destroys the elements, frees the heap memory and leaves an empty inline vector.
   void release() noexcept {
     clear();
     if (on_heap()) std::allocator<T>().deallocate(heap_, capacity_);

@@ -6,9 +6,8 @@
 
 namespace lockstep {
 
-/// A lock for a few instructions, which costs half of what a mutex does where nobody else holds it.
-/// A thread that finds it held polls a little and then lets others run. Use it with
-/// std::lock_guard.
+/// A lock for critical sections of a few instructions; uncontended, it costs half as much as a
+/// mutex. A contended lock() polls briefly and then yields the core. Use it with std::lock_guard.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -18,7 +17,7 @@ class SpinLock {
 
  private:
   void wait() const noexcept {
-    constexpr int kPolls = 100;  // longer than it is held by a thread that runs
+    constexpr int kPolls = 100;  // longer than a running thread holds the lock
     for (int i = 0; i < kPolls; ++i) {
       if (!held_.load(std::memory_order_relaxed)) return;
     }

@@ -40,7 +40,7 @@ void add_files(const fs::path& path, std::vector<fs::path>& files) {
 
 std::vector<fs::path> matches(const std::string& pattern) {
   glob_t found{};
-  // 0 orders by bytes in the C locale, which no part of this program leaves.
+  // Without GLOB_NOSORT, glob() sorts by bytes in the C locale, which this program never changes.
   const int status = ::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found);
   std::vector<fs::path> paths;
   for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);

@@ -6,10 +6,10 @@
 
 namespace lockstep {
 
-/// The files that `pattern` means, in an order that depends on their names alone: a file itself; of
-/// a folder, all files in it and below, hidden ones left out, sorted by path; else every file and
-/// folder that matches the shell pattern (*, ?, [abc], {a,b}), sorted. Throws DataError if that is
-/// none.
+/// The files that `pattern` matches, in an order that depends on their names alone. A file matches
+/// itself. A folder matches all files in and below it, sorted by path, without hidden ones.
+/// Anything else is a shell pattern (*, ?, [abc], {a,b}), whose matching files and folders are
+/// sorted. Throws DataError if nothing matches.
 std::vector<std::filesystem::path> find_files(const std::string& pattern);
 
 /// The bytes of a file. Throws DataError naming the path and the system's reason.

@@ -23,7 +23,7 @@ namespace lockstep::thread_pool {
 
 namespace {
 
-/// One call of `run`, on its caller's stack.
+/// State of one call of `run`, on its caller's stack.
 class Job {
  public:
   Job(int64_t parts, FunctionRef<void(int64_t)> body)
@@ -35,10 +35,10 @@ class Job {
     }
   }
 
-  /// Workers that find a part each.
+  /// Number of workers that can take a part each.
   int64_t helpers() const { return parts_ - 1; }
 
-  /// Runs `part`, then others, as long as there are some that nobody has taken.
+  /// Runs `part`, then other parts until all are taken.
   void work(int64_t part) {
     if (take(part)) run(part);
     for (int64_t i = 0; i < words(); ++i) {
@@ -50,12 +50,13 @@ class Job {
     }
   }
 
-  /// Called by a worker when it will take no more parts: after it the job may be gone.
+  /// Called by a worker that will take no more parts; the caller may then destroy the job.
   void leave() {
     if (working_.fetch_sub(1, std::memory_order_acq_rel) == (kAsleep | 1)) wake_one(working_);
   }
 
-  /// Called by the caller: waits for the workers, but for those that never came or were called off.
+  /// Called by the caller: waits for all workers except `absent` ones, which were never woken or
+  /// were called off.
   void wait(int64_t absent, AdaptiveWait& wait) {
     const auto gone = static_cast<uint32_t>(absent);
     if (working_.fetch_sub(gone, std::memory_order_acq_rel) == gone) return;
@@ -91,8 +92,8 @@ class Job {
 
   FunctionRef<void(int64_t)> body_;
   int64_t parts_;
-  std::atomic<uint32_t> working_;  ///< workers that may still touch the job;
-                                   ///< kAsleep: caller sleeps
+  std::atomic<uint32_t> working_;  ///< workers that may still access the job; kAsleep: the caller
+                                   ///< sleeps
   std::atomic_flag failed_;
   std::exception_ptr first_;
   std::array<std::atomic<uint64_t>, kMostParts / 64> untaken_;  ///< a bit for each part
@@ -100,14 +101,14 @@ class Job {
 
 thread_local bool t_in_part = false;
 
-/// A thread and the place where callers leave jobs for it. Aligned so that no two share a pair of
-/// cache lines, which processors fetch together.
+/// A thread and the slot in which callers place jobs for it. Aligned to a pair of cache lines,
+/// because processors prefetch the neighbouring line.
 class alignas(128) Worker {
  public:
-  /// Starts the thread; false where the system refuses.
+  /// Starts the thread; returns false if the system cannot.
   bool start(int index);
 
-  /// Gives it the job if it has none, and wakes it.
+  /// Gives the job to the thread if it has none, and wakes it.
   bool offer(Job* job) {
     Job* none = nullptr;
     if (job_.load(std::memory_order_relaxed) != nullptr ||
@@ -117,7 +118,7 @@ class alignas(128) Worker {
     if (asleep_.load(std::memory_order_seq_cst) != 0 && asleep_.exchange(0) != 0) wake_one(asleep_);
     return true;
   }
-  /// Takes an offered job back if the thread has not come for it.
+  /// Withdraws an offered job if the thread has not yet taken it.
   bool call_off(Job* job) {
     Job* expected = job;
     return job_.load(std::memory_order_relaxed) == job &&
@@ -127,14 +128,14 @@ class alignas(128) Worker {
   void stop() {
     if (offer(stop_mark())) (void)pthread_join(thread_, nullptr);
   }
-  /// As before `start`; for a thread that a fork left behind.
+  /// Resets to the state before `start`; for a forked child, where the thread does not exist.
   void forget() {
     job_ = nullptr;
     asleep_ = 0;
   }
 
  private:
-  // Values of job_ that are no job.
+  // Values of job_ that are not jobs.
   static Job* taken_mark() { return reinterpret_cast<Job*>(1); }
   static Job* stop_mark() { return reinterpret_cast<Job*>(2); }
 
@@ -147,11 +148,11 @@ class alignas(128) Worker {
   pthread_t thread_{};
 };
 
-// Never destroyed, since threads may still wait here when the process ends.
+// Trivially destructible, since threads may still wait here when the process ends.
 constinit std::array<Worker, kMostParts> g_workers;
 constinit std::atomic<int> g_count = 0;  ///< workers started, from the first on
 constinit std::atomic<int> g_most = kMostParts;
-constinit std::mutex g_mutex;  ///< held where g_count or g_most change
+constinit std::mutex g_mutex;  ///< held to change g_count or g_most
 static_assert(std::is_trivially_destructible_v<Worker> &&
               std::is_trivially_destructible_v<std::mutex>);
 
@@ -178,7 +179,7 @@ void Worker::work() {
   while (true) {
     wait.until([&] { return job_.load(std::memory_order_relaxed) != nullptr; },
                [&] {
-                 // Either this sees the offer, or the caller sees that there is one to wake.
+                 // Either this thread sees the offer, or the caller sees asleep_ and wakes it.
                  asleep_.store(1, std::memory_order_seq_cst);
                  if (job_.load(std::memory_order_seq_cst) == nullptr) sleep_while(asleep_, 1);
                  asleep_.store(0, std::memory_order_relaxed);
@@ -187,17 +188,18 @@ void Worker::work() {
     if (job == stop_mark()) return;
     if (job == nullptr ||
         !job_.compare_exchange_strong(job, taken_mark(), std::memory_order_acquire)) {
-      continue;  // called off
+      continue;  // the job was called off
     }
     job->work(1 + index_ % job->helpers());
-    // First, so that the caller finds it free in its next call.
+    // Clear the slot before leave(), so that the caller's next call finds this worker free.
     job_.store(nullptr, std::memory_order_release);
     job->leave();
   }
 }
 
-/// Fork: the child has the calling thread only, and g_mutex must not be held by another. Done
-/// before main() begins: a fork while another thread starts the first worker would not know of it.
+/// Registers fork handlers: the child has only the calling thread, and no other thread may hold
+/// g_mutex across the fork. Runs before main(), so that no fork can happen before the handlers are
+/// registered.
 bool prepare_for_fork() {
   static const bool prepared = pthread_atfork([] { g_mutex.lock(); }, [] { g_mutex.unlock(); },
                                               [] {
@@ -211,7 +213,7 @@ bool prepare_for_fork() {
 }
 [[maybe_unused]] const bool prepared_for_fork = prepare_for_fork();
 
-/// Whether there is a worker `index`, started if need be; `most`: as many may be started.
+/// Whether worker `index` exists, starting it if there are fewer than `most`.
 bool has_worker(int index, int most) {
   if (index < g_count.load(std::memory_order_acquire)) return true;
   if (index >= std::min(most, g_most.load(std::memory_order_relaxed))) return false;
@@ -219,15 +221,15 @@ bool has_worker(int index, int most) {
   if (index < g_count) return true;
   if (index >= g_most) return false;
   if (!prepare_for_fork() || !worker(index).start(index)) {
-    g_most = index;  // not asked again in every call
+    g_most = index;  // do not try again in every call
     return false;
   }
   g_count.store(index + 1, std::memory_order_release);
   return true;
 }
 
-/// Joins the workers when the thread that runs main() ends the process: its thread-local objects go
-/// before all static ones, which workers' own thread-local objects may need until they are joined.
+/// Joins the workers when the thread that runs main() ends the process. Thread-local objects are
+/// destroyed before static ones, which the workers' thread-local objects may need until then.
 struct JoinAtExit {
   ~JoinAtExit() {
     const std::lock_guard lock(g_mutex);
@@ -254,7 +256,7 @@ bool in_part() { return t_in_part; }
 int workers() { return g_count.load(std::memory_order_acquire); }
 
 void run(int64_t parts, FunctionRef<void(int64_t)> body) {
-  // Not a static local: a fork while another thread computes that leaves its guard locked.
+  // Not a static local: a fork while another thread initializes it would leave its guard locked.
   static constinit std::atomic<int> cores = 0;
   if (cores.load(std::memory_order_relaxed) == 0) cores = allowed_cores();
   const int most_for_cores = cores.load(std::memory_order_relaxed) - 1;

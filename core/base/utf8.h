@@ -9,15 +9,15 @@ namespace lockstep {
 
 /// One code point of a UTF-8 text and its length in bytes.
 struct CodePoint {
-  /// What a byte that belongs to no valid code point reads as (U+FFFD, the replacement character).
+  /// Value of a byte that belongs to no valid code point (U+FFFD, the replacement character).
   static constexpr uint32_t kInvalid = 0xfffd;
   uint32_t value = kInvalid;
   int length = 1;
   bool valid = false;
 };
 
-/// The code point at `text[at]` (at < text.size()). Overlong forms, surrogates and values above
-/// U+10FFFF are invalid; of what is invalid one byte is taken.
+/// Decodes the code point at `text[at]` (at < text.size()). Overlong forms, surrogates and values
+/// above U+10FFFF are invalid; an invalid sequence is consumed one byte at a time.
 CodePoint code_point_at(std::string_view text, size_t at);
 
 /// Appends `code_point` in UTF-8.
