@@ -20,7 +20,7 @@ bool has_one_device(DeviceType type) {
   return type == DeviceType::kCPU || type == DeviceType::kMeta;
 }
 
-/// The names that backends gave to their slots.
+/// Names that backends gave to their slots.
 struct GivenNames {
   std::mutex mutex;
   std::array<std::string, kDeviceTypes> names;

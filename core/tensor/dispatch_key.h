@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Who may handle a call, from the inside out: the highest bit in a call's key set goes first.
+/// Handlers of a call, innermost first: the highest bit in a call's key set is handled first.
 /// docs/dispatch.md explains the order.
 enum class Key : uint8_t {
   kCPU,       ///< kernels on the calling thread
@@ -55,7 +55,7 @@ class KeySet {
   constexpr bool has(Key key) const { return (bits_ >> static_cast<int>(key)) & 1; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr uint64_t bits() const { return bits_; }
-  /// The key that handles the call. The set must not be empty.
+  /// The key that handles the call first. The set must not be empty.
   constexpr Key highest() const { return static_cast<Key>(63 - std::countl_zero(bits_)); }
 
   constexpr KeySet operator|(KeySet o) const { return from_bits(bits_ | o.bits_); }
@@ -72,7 +72,7 @@ class KeySet {
 std::string to_string(KeySet keys);
 
 namespace detail {
-/// What this thread adds to and takes from every call's key set.
+/// Keys that this thread adds to and removes from every call's key set.
 struct ThreadKeys {
   KeySet included;
   KeySet excluded;
@@ -80,7 +80,7 @@ struct ThreadKeys {
 inline thread_local constinit ThreadKeys thread_keys{};
 }  // namespace detail
 
-/// While alive, every call of this thread carries `keys`.
+/// While alive, adds `keys` to the key set of every call of this thread.
 class IncludeKeys {
  public:
   explicit IncludeKeys(KeySet keys) noexcept : included_(detail::thread_keys.included, detail::thread_keys.included | keys) {}
@@ -89,7 +89,8 @@ class IncludeKeys {
   ScopedValue<KeySet> included_;
 };
 
-/// While alive, no call of this thread is handled by `keys`. Exclusion wins over inclusion.
+/// While alive, removes `keys` from the key set of every call of this thread. Exclusion wins over
+/// inclusion.
 class ExcludeKeys {
  public:
   explicit ExcludeKeys(KeySet keys) noexcept : excluded_(detail::thread_keys.excluded, detail::thread_keys.excluded | keys) {}

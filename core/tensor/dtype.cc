@@ -25,7 +25,7 @@ std::optional<DType> parse_dtype(std::string_view name) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a > b) std::swap(a, b);
-  // Here a < b. The two pairs in which neither holds the other's values move up one step.
+  // Here a < b. In two pairs neither type holds the other's values; they promote to the next type.
   if (a == DType::kU8 && is_integral(b)) return b == DType::kI8 ? DType::kI16 : b;
   if (a == DType::kF16 && b == DType::kBF16) return DType::kF32;
   return b;
@@ -39,7 +39,7 @@ Half::Half(float value) {
     bits = static_cast<uint16_t>(sign | 0x7c00u | (magnitude > 0x7f800000u ? 0x200u : 0u));
   } else if (magnitude >= 0x477ff000u) {  // rounds to infinity
     bits = static_cast<uint16_t>(sign | 0x7c00u);
-  } else if (magnitude < 0x38800000u) {  // subnormal: let the adder round at the right place
+  } else if (magnitude < 0x38800000u) {  // subnormal: the addition rounds at the right bit
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     bits = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   } else {

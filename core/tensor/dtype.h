@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Element types. The order is fixed: it is the order of promotion inside a category.
+/// Element types. The order matters: `promote` compares them within a category.
 enum class DType : uint8_t { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64 };
 inline constexpr int kDTypeCount = 10;
 
@@ -41,13 +41,13 @@ constexpr size_t size_of(DType dtype) {
 constexpr bool is_floating(DType dtype) { return dtype >= DType::kF16; }
 constexpr bool is_integral(DType dtype) { return dtype > DType::kBool && dtype < DType::kF16; }
 
-/// "float32", "bfloat16", "int64", "bool", ...: the field's names.
+/// "float32", "bfloat16", "int64", "bool", ...: the names that PyTorch uses.
 std::string_view name(DType dtype);
-/// Inverse of `name`; nothing for an unknown name.
+/// Inverse of `name`; nullopt for an unknown name.
 std::optional<DType> parse_dtype(std::string_view name);
 inline std::string to_string(DType dtype) { return std::string(name(dtype)); }
 
-/// The dtype two operands of the same category (both dimensioned tensors, say) compute in.
+/// The dtype in which two operands of the same category (two dimensioned tensors, say) compute.
 DType promote(DType a, DType b);
 
 template <class T>

@@ -7,42 +7,41 @@
 
 namespace lockstep {
 
-/// A mark in a stream: what was queued there before `record`. Recording again moves the mark; who
-/// waits already keeps the mark that he saw. On `cpu` and `meta` every mark has been reached when
-/// it is made.
+/// Marks the work queued on a stream before `record`. Recording again moves the mark; waits already
+/// made keep the earlier mark. On `cpu` and `meta` a mark is reached as soon as it is made.
 ///
-/// Movable, not copyable; a moved-from Event is as one never recorded. One thread may record while
-/// others wait, if they are ordered as reads and writes of any object must be.
+/// Movable, not copyable; a moved-from Event is like one never recorded. Concurrent `record` and
+/// waits need the same synchronization as a write and reads of any object.
 class Event {
  public:
-  /// `timing`: keep the time, for `elapsed_ms`.
+  /// With `timing`, records times for `elapsed_ms`.
   explicit Event(bool timing = false) noexcept : timing_(timing) {}
   ~Event();
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
 
-  /// Marks the work queued on `stream` so far. The first call decides the device: recording on
+  /// Marks the work queued on `stream` so far. The first call fixes the device: recording on
   /// another one later throws DeviceError.
   void record(const Stream& stream);
-  /// Whether the marked work is done. True when never recorded.
+  /// Whether the marked work is done. True if never recorded.
   bool query() const;
-  /// Blocks until it is.
+  /// Blocks until the marked work is done.
   void synchronize() const;
-  /// Milliseconds of device time from this mark to `end`. Throws DeviceError unless both were made
-  /// with `timing`, recorded on one device and reached.
+  /// Returns the milliseconds of device time from this mark to `end`. Throws DeviceError unless
+  /// both were made with `timing`, recorded on one device and reached.
   double elapsed_ms(const Event& end) const;
 
   bool is_recorded() const noexcept { return recorded_; }
   bool has_timing() const noexcept { return timing_; }
-  /// Of the last `record`.
+  /// The stream of the last `record`.
   const Stream& stream() const noexcept { return stream_; }
 
  private:
   friend struct Stream;
 
-  void* native_ = nullptr;  ///< the runtime's own; null until first recorded
+  void* native_ = nullptr;  ///< the runtime's handle; null until first recorded
   Stream stream_;
-  double time_ms_ = 0;  ///< of the mark, on devices without a runtime
+  double time_ms_ = 0;  ///< time of the mark, on devices without a runtime
   bool timing_;
   bool recorded_ = false;
 };

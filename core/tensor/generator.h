@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// What the elements of one random call are drawn with: element i is a function of these bits and
-/// of i alone (core/base/philox.h), so it can be drawn without drawing the elements before it.
+/// The random bits of one call of a random operator. Element i is a function of these bits and of i
+/// alone (core/base/philox.h), so it can be drawn without drawing the elements before it.
 ///
 /// The Philox key is the seed. The 128-bit counter holds, from the lowest bit,
 ///   [ group: 46 bits | call: 24 | micro-batch: 18 | step: 40 ]
@@ -29,9 +29,9 @@ struct RandomKey {
   friend bool operator==(const RandomKey&, const RandomKey&) = default;
 };
 
-/// A source of random calls, addressed by (seed, step, micro-batch, call number). Nothing is ever
-/// drawn from a running state: a run that is resumed at a step, or whose micro-batches move to
-/// other ranks, draws the same numbers. Not thread-safe.
+/// Numbers the random calls, by (seed, step, micro-batch, call number). There is no running state:
+/// a run that is resumed at a step, or whose micro-batches move to other ranks, draws the same
+/// numbers. Not thread-safe.
 class Generator {
  public:
   static constexpr uint64_t kMaxSteps = uint64_t{1} << 40;
@@ -40,7 +40,7 @@ class Generator {
 
   explicit Generator(uint64_t seed = 0) { manual_seed(seed); }
 
-  /// Starts over: step 0, micro-batch 0, call 0.
+  /// Resets to step 0, micro-batch 0, call 0 with a new seed.
   void manual_seed(uint64_t seed);
   /// Moves to the first call of a micro-batch of a step. Throws IndexError beyond 2^40 steps or
   /// 2^18 micro-batches.
@@ -49,8 +49,8 @@ class Generator {
   RandomKey next_call();
 
   uint64_t seed() const { return next_.seed; }
-  /// The key that `next_call` will return; with `set_state`, it lets recomputation draw again what
-  /// was drawn before.
+  /// The key that `next_call` will return. Recomputation saves it, and passes it to `set_state` to
+  /// draw the same numbers again.
   const RandomKey& state() const { return next_; }
   void set_state(const RandomKey& state) { next_ = state; }
 
@@ -58,8 +58,8 @@ class Generator {
   RandomKey next_;
 };
 
-/// The calling thread's own generator (seed 0 until `manual_seed`), used where none is given.
-/// Ranks that are threads of one process therefore do not disturb each other.
+/// The calling thread's own generator (seed 0 until `manual_seed`), used if no generator is given.
+/// One for each thread, so that ranks that are threads of one process do not disturb each other.
 Generator& default_generator();
 /// Seeds the calling thread's default generator.
 void manual_seed(uint64_t seed);

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// A tensor as a kernel sees it: address and geometry, no ownership and no way to call operators.
-/// An absent optional tensor has `defined() == false`. `sizes` and `strides` belong to the caller.
+/// A tensor as a kernel sees it: address and geometry, without ownership and without operators. An
+/// absent optional tensor has `defined() == false`. `sizes` and `strides` belong to the caller.
 struct TensorArg {
   void* address = nullptr;
   const int64_t* size_data = nullptr;
@@ -21,7 +21,8 @@ struct TensorArg {
   TensorArg() = default;
   explicit TensorArg(const TensorImpl& impl) { refer_to(impl); }
 
-  /// Makes it stand for `impl`, in place: a copy of a fresh one would wait for its parts.
+  /// Fills it from `impl` in place: a copy of a freshly written one would stall on store
+  /// forwarding.
   void refer_to(const TensorImpl& impl) {
     address = impl.data();
     size_data = impl.sizes.data();
@@ -35,7 +36,7 @@ struct TensorArg {
   bool defined() const { return rank >= 0; }
   IntList sizes() const { return std::span(size_data, static_cast<size_t>(rank)); }
   IntList strides() const { return std::span(stride_data, static_cast<size_t>(rank)); }
-  /// Size of dimension `i`; -1 is the last. Not checked.
+  /// Size of dimension `i`; -1 means the last. Not checked.
   int64_t size(int i) const { return size_data[i < 0 ? i + rank : i]; }
   int64_t stride(int i) const { return stride_data[i < 0 ? i + rank : i]; }
 };
@@ -49,7 +50,7 @@ struct In : TensorArg {
   }
 };
 
-/// A result, or an argument of type `Tensor(a!)`, that the kernel writes.
+/// A result, or an argument of type `Tensor(a!)`, which the kernel writes.
 struct Out : TensorArg {
   using TensorArg::TensorArg;
   template <class T>
@@ -66,7 +67,7 @@ struct Out : TensorArg {
 using InList = std::span<const In>;
 using OutList = std::span<const Out>;
 
-/// How a structured kernel's parameter looks for an operator's argument of type A.
+/// The type of a structured kernel's parameter for an operator's argument of type A.
 template <class A>
 struct KernelParameter {
   using type = A;
@@ -110,7 +111,7 @@ struct StructuredKernel<void(A...)> {
   using type = void(typename KernelParameter<A>::type...);
 };
 
-/// Which strides a kernel can take. The wrapper makes (counted) copies for the others.
+/// Which strides a kernel accepts. The wrapper makes (counted) copies of other tensors.
 enum class Strides : uint8_t {
   kAny,         ///< reads and writes any strides
   kContiguous,  ///< row-major arguments and results only

@@ -20,7 +20,7 @@ Dims channels_last_strides(IntList sizes) {
 bool suggests_channels_last(IntList sizes, IntList strides) {
   const size_t rank = sizes.size();
   if ((rank != 4 && rank != 5) || strides[1] == 0) return false;
-  int64_t least = 0;  // the stride behind all elements of the dimensions so far
+  int64_t least = 0;  // least stride that skips all elements of the dimensions so far
   const auto follows = [&](size_t d) {
     if (sizes[d] == 0 || strides[d] < least) return false;
     least = strides[d] * std::max<int64_t>(sizes[d], 1);
@@ -30,13 +30,13 @@ bool suggests_channels_last(IntList sizes, IntList strides) {
   for (size_t d = rank - 1; d >= 2; --d) {
     if (!follows(d)) return false;
   }
-  // With one channel and one place the order of the dimensions does not show.
+  // A tensor of one channel and one spatial position has the same strides in both formats.
   return least != strides[1] && follows(0);
 }
 
 namespace {
 
-/// Above 0 where dimension `a` lies outside `b`, below where inside, 0 where nothing tells.
+/// Positive if dimension `a` lies outside `b`, negative if inside, 0 if no example tells.
 int order(IntList sizes, std::span<const IntList> examples, size_t a, size_t b) {
   for (const IntList strides : examples) {
     if (strides[a] == 0 || strides[b] == 0) continue;
@@ -52,7 +52,7 @@ Dims dense_strides(IntList sizes, std::span<const IntList> examples) {
   const size_t rank = sizes.size();
   SmallVector<size_t, 5> inner_first;
   for (size_t i = 0; i < rank; ++i) inner_first.push_back(rank - 1 - i);
-  // Insertion sort, since the order is not total: what nothing tells apart keeps its place.
+  // Insertion sort, since the order is partial: dimensions that compare as 0 keep their order.
   for (size_t i = 1; i < rank; ++i) {
     for (size_t moved = i, other = i; other-- > 0;) {
       const int compared = order(sizes, examples, inner_first[other], inner_first[moved]);

@@ -8,24 +8,24 @@
 
 namespace lockstep {
 
-/// Strides without gaps that run through a tensor of `sizes` in the order in which `examples` do,
-/// as ATen's element-wise results have them. Each example holds strides for `sizes`; the first that
-/// tells two dimensions apart decides which is the inner one, a stride of 0 tells nothing. Where
-/// none does, the order is row-major.
+/// Dense strides for `sizes` whose dimension order follows `examples`, as those of ATen's
+/// element-wise results do. Each example holds strides for `sizes`. The first example that
+/// distinguishes two dimensions decides which is the inner one; a stride of 0 distinguishes
+/// nothing. Where none does, the order is row-major.
 Dims dense_strides(IntList sizes, std::span<const IntList> examples);
 
-/// Strides of a fresh tensor like one of (sizes, strides) in `format`. kPreserve keeps strides
-/// that leave no gaps and closes the gaps of others; kChannelsLast takes 4 dimensions (N, C, H, W),
+/// Strides of a new tensor like one of (sizes, strides) in `format`. kPreserve keeps dense strides
+/// and makes others dense in the same order; kChannelsLast takes 4 dimensions (N, C, H, W),
 /// kChannelsLast3d takes 5. Throws ShapeError naming `op` for other ranks.
 Dims strides_in_format(std::string_view op, MemoryFormat format, IntList sizes, IntList strides);
 
-/// Channels innermost, then the spatial dimensions from the last, then the batch; at least 3
-/// dimensions.
+/// Strides with channels innermost, then the spatial dimensions from the last, then the batch; at
+/// least 3 dimensions.
 Dims channels_last_strides(IntList sizes);
 
-/// Whether strides ask for channels innermost, as ATen tells it: of 4 or 5 dimensions whose strides
-/// grow from the channels over the spatial dimensions to the batch. What is row-major as well, as
-/// an image of one channel may be, does not.
+/// Whether the strides suggest the channels-last format, by ATen's rule: there are 4 or 5
+/// dimensions, and the strides grow from the channels over the spatial dimensions to the batch.
+/// False if the tensor is row-major as well, as an image of one channel may be.
 bool suggests_channels_last(IntList sizes, IntList strides);
 
 }  // namespace lockstep

@@ -7,23 +7,23 @@
 
 namespace lockstep {
 
-/// One result as a shape rule promises it.
+/// One result as computed by a shape rule.
 struct OutputSpec {
   Dims sizes;
   DType dtype = DType::kF32;
   std::optional<Dims> strides;  ///< row-major when absent
-  bool present = true;  ///< false: the result is an undefined tensor (an `output_mask` said so)
+  bool present = true;          ///< false: the result is an undefined tensor (by an `output_mask`)
 
-  OutputSpec() noexcept {}  // not defaulted: making one must not clear the room for sizes first
+  OutputSpec() noexcept {}  // not defaulted, because value-initialization would zero `sizes` first
 };
 
-/// What a shape rule returns: the results, and the dtype in which the kernel computes.
+/// Return value of a shape rule: the results, and the dtype in which the kernel computes.
 struct Outputs {
   SmallVector<OutputSpec, 3> specs;
   /// Tensor arguments of another dtype are cast to this before the kernel sees them, and results
   /// are cast from it to their own dtype. Absent: the kernel takes the arguments as they are.
   std::optional<DType> compute;
-  /// Which tensor arguments `compute` casts: bit i is the i-th of type Tensor or Tensor?.
+  /// Tensor arguments that `compute` casts: bit i is the i-th of type Tensor or Tensor?.
   uint64_t cast_mask = ~uint64_t{0};
 };
 
@@ -43,7 +43,7 @@ struct ViewSpec {
   int64_t offset = 0;          ///< in elements of the result's dtype, from the storage's start
   std::optional<DType> dtype;  ///< the base's when absent
 
-  ViewSpec() noexcept {}  // as above
+  ViewSpec() noexcept {}  // not defaulted, as for OutputSpec
   ViewSpec(Dims sizes, Dims strides, int64_t offset, std::optional<DType> dtype = std::nullopt)
       : sizes(std::move(sizes)), strides(std::move(strides)), offset(offset), dtype(dtype) {}
 };

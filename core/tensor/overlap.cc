@@ -26,8 +26,8 @@ Footprint::Footprint(const TensorArg& tensor) {
   }
   std::sort(rising.begin(), rising.end(),
             [](const Steps& x, const Steps& y) { return x.stride < y.stride; });
-  // From the element outwards: what leaves no gap makes the run longer, and what continues the step
-  // before it makes that one longer.
+  // From the element outwards: a stride that leaves no gap extends the contiguous run, and one that
+  // continues the previous steps extends those.
   SmallVector<Steps, 8> merged{{1, item}};
   for (const Steps& next : rising) {
     Steps& last = merged.back();
@@ -52,6 +52,7 @@ struct FootprintOverlap {
   using Steps = Footprint::Steps;
 
   /// Whether `target` is a sum of one place of each of `steps`, which are sorted by falling stride.
+  /// Decrements `budget` for each place it tries.
   static Overlap reachable(std::span<const Steps> steps, int64_t target, int& budget) {
     if (steps.empty()) return target == 0 ? Overlap::kYes : Overlap::kNo;
     int64_t rest = 0;
@@ -69,8 +70,8 @@ struct FootprintOverlap {
   }
 
   static Overlap of(const Footprint& a, const Footprint& b) {
-    // A place of a equals one of b when a sum of a's steps, less one of b's, is the distance
-    // between their begins. Counting b's places from its far end makes that one sum.
+    // A place of a equals one of b if a sum of a's steps minus a sum of b's is the distance between
+    // their begins. Counting b's places from its far end turns this into one sum.
     SmallVector<Steps, 12> steps;
     for (const Steps& each : a.steps_) steps.push_back(each);
     for (const Steps& each : b.steps_) steps.push_back(each);

@@ -7,14 +7,14 @@
 
 namespace lockstep {
 
-/// The bytes that the elements of a strided tensor lie in: a sum of one multiple of each of a few
-/// strides, from its begin on. Nothing is read. A plain value.
+/// The set of bytes that the elements of a strided tensor occupy: `begin` plus one multiple of each
+/// of a few strides. Does not access the memory. A plain value.
 class Footprint {
  public:
-  /// No bytes.
+  /// The empty set.
   Footprint() = default;
   Footprint(const void* address, size_t bytes);
-  /// Of a defined tensor.
+  /// The bytes of a defined tensor.
   explicit Footprint(const TensorArg& tensor);
 
   uintptr_t begin() const noexcept { return begin_; }
@@ -44,8 +44,8 @@ class Footprint {
 
 enum class Overlap : uint8_t {
   kNo,       ///< no byte belongs to both
-  kYes,      ///< one does
-  kUnknown,  ///< too many strides to tell in reasonable time
+  kYes,      ///< some byte belongs to both
+  kUnknown,  ///< not decided: too many combinations of strides
 };
 Overlap overlap(const Footprint& a, const Footprint& b);
 

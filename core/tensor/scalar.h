@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// A number given to an operator: it remembers whether it was a bool, an integer or a float,
-/// because that decides promotion (`int_tensor + 1` stays integral, `int_tensor + 1.5` does not).
+/// A number given to an operator. Remembers whether it was a bool, an integer or a float, because
+/// that decides promotion (`int_tensor + 1` stays integral, `int_tensor + 1.5` does not).
 class Scalar {
  public:
   Scalar() : Scalar(int64_t{0}) {}

@@ -134,8 +134,8 @@ bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out) {
     out = contiguous_strides(to);
     return true;
   }
-  // Walk both shapes from the inside; a run of old dimensions that is laid out as one
-  // (stride[i] == size[i+1] * stride[i+1]) can be cut anew in any way.
+  // Walk both shapes from the innermost dimension. A contiguous run of old dimensions (stride[i] ==
+  // size[i+1] * stride[i+1]) can be split into new ones in any way.
   int64_t to_dim = static_cast<int64_t>(to.size()) - 1;
   int64_t run_stride = sizes.empty() ? 1 : strides.back();
   int64_t run = 1;
@@ -154,7 +154,7 @@ bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out) {
       run = cut = 1;
     }
   }
-  // Only dimensions of size 1 can be left, whose stride does not matter.
+  // Only dimensions of size 1 remain; their stride does not matter.
   for (; to_dim >= 0; --to_dim) {
     if (to[to_dim] != 1) return false;
     out[to_dim] = cut * run_stride;
@@ -165,7 +165,7 @@ bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out) {
 Dims infer_size(std::string_view op, IntList wanted, int64_t numel) {
   Dims out = to_dims(wanted);
   int64_t known = 1;
-  bool fits = true;  // sizes come from the caller: their product may leave int64
+  bool fits = true;  // the caller's sizes may overflow int64
   int64_t* hole = nullptr;
   for (int64_t& size : out) {
     if (size == -1) {

@@ -14,8 +14,8 @@ namespace lockstep {
 /// Sizes, strides or dimension numbers of one tensor: inline up to rank 5.
 using Dims = SmallVector<int64_t, 5>;
 
-/// A borrowed list of integers, the type of every `int[]` argument. It owns nothing: what it was
-/// made from must outlive the call, which holds for arguments written in place (`{2, 3}`).
+/// A borrowed list of integers, the type of every `int[]` argument. Its source must outlive the
+/// call, which holds for arguments written in place (`{2, 3}`).
 class IntList : public std::span<const int64_t> {
  public:
   using std::span<const int64_t>::span;
@@ -25,7 +25,7 @@ class IntList : public std::span<const int64_t> {
   IntList(std::initializer_list<int64_t> l) : span(l.begin(), l.size()) {}
 };
 
-/// A borrowed list of numbers, the type of every `float[]` argument; it owns nothing either.
+/// A borrowed list of numbers, the type of every `float[]` argument.
 class DoubleList : public std::span<const double> {
  public:
   using std::span<const double>::span;
@@ -59,33 +59,34 @@ inline bool same(IntList a, IntList b) {
 std::string to_string(IntList list);
 inline std::string to_string(const Dims& dims) { return to_string(IntList(dims)); }
 
-/// Product of the sizes. Throws ShapeError when a size is negative or the product leaves int64.
+/// Product of the sizes. Throws ShapeError if a size is negative or the product overflows int64.
 int64_t count_elements(IntList sizes);
 /// Row-major strides.
 Dims contiguous_strides(IntList sizes);
 /// True when the elements are laid out row by row without gaps. Dimensions of size 1 may have any
 /// stride.
 bool is_contiguous(IntList sizes, IntList strides);
-/// True when every element has its own place and together they fill a gapless range, in any order
-/// of dimensions.
+/// True when no two elements share an address and together they fill a range without gaps, in any
+/// order of dimensions.
 bool is_dense(IntList sizes, IntList strides);
-/// True when two index tuples may name the same place (an expanded tensor, say).
+/// True when two index tuples may refer to the same address (in an expanded tensor, say).
 bool may_self_overlap(IntList sizes, IntList strides);
 
-/// -1 means the last dimension. Throws IndexError naming `op` when out of range.
-/// A 0-d tensor accepts -1 and 0.
+/// Returns `dim`, or `dim + rank` if it is negative (-1 means the last dimension). Throws
+/// IndexError naming `op` if out of range. A 0-d tensor accepts -1 and 0.
 int64_t wrap_dim(std::string_view op, int64_t dim, int64_t rank);
-/// Wrapped dimension numbers as a bit mask; an empty list means all. Repeats are ShapeErrors.
+/// Wrapped dimension numbers as a bit mask; an empty list means all. Throws ShapeError if one
+/// repeats.
 uint64_t dim_mask(std::string_view op, IntList dims, int64_t rank);
 
-/// The shape that both operands stretch to. Throws ShapeError naming `op` and both shapes.
+/// The shape to which both operands broadcast. Throws ShapeError naming `op` and both shapes.
 Dims broadcast(std::string_view op, IntList a, IntList b);
-/// Strides that read a tensor of (sizes, strides) as `to`: 0 where it is stretched.
+/// Strides that read a tensor of (sizes, strides) as `to`: 0 in broadcast dimensions.
 Dims broadcast_strides(IntList sizes, IntList strides, IntList to);
-/// Strides under which (sizes, strides) reads as `to` without a copy; empty result when there are
-/// none (a 0-d `to` always works, so callers test `to.size()` first).
+/// Sets `out` to the strides under which (sizes, strides) reads as `to` without a copy; returns
+/// false if there are none. A 0-d `to` always works.
 bool view_strides(IntList sizes, IntList strides, IntList to, Dims& out);
-/// Fills in one -1 in `wanted` so that it holds `numel` elements. Throws ShapeError naming `op`.
+/// Replaces one -1 in `wanted` so that the product is `numel`. Throws ShapeError naming `op`.
 Dims infer_size(std::string_view op, IntList wanted, int64_t numel);
 
 }  // namespace lockstep

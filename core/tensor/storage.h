@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-/// The bytes that a tensor and its views share, and the count of their in-place changes.
+/// The bytes that a tensor and its views share, and the number of in-place changes to them.
 ///
 /// Reference counting and the version are thread-safe; the bytes are not guarded. A slot of a
-/// larger arena is a storage of its own that keeps the arena alive, so that its version counts
-/// only its own changes.
+/// larger arena is a separate Storage that keeps the arena alive, so that its version counts only
+/// its own changes.
 class Storage : public RefCounted, public Pooled<Storage> {
  public:
-  /// Fresh uninitialised memory for use on the device's current stream.
+  /// Allocates uninitialised memory for use on the device's current stream.
   Storage(size_t bytes, Device device)
       : block_(lockstep::allocator(device).allocate(bytes, current_stream(device))),
         bytes_(bytes),
@@ -28,10 +28,10 @@ class Storage : public RefCounted, public Pooled<Storage> {
         bytes_(bytes),
         device_(parent->device()),
         parent_(std::move(parent)) {}
-  /// Memory of somebody else's, which stays his. It cannot be resized.
+  /// Borrows memory that the caller owns and must keep alive. It cannot be resized.
   Storage(void* borrowed, size_t bytes, Device device)
       : block_{borrowed, bytes, nullptr, nullptr}, bytes_(bytes), device_(device) {}
-  /// A block that its owner takes back at the end: pinned memory, for one.
+  /// Takes ownership of a block and frees it with its allocator: pinned memory, for example.
   Storage(const Block& block, Device device)
       : block_(block), bytes_(block.bytes), device_(device) {}
   ~Storage() {
@@ -47,10 +47,11 @@ class Storage : public RefCounted, public Pooled<Storage> {
   uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Says that `stream`, too, uses the memory: it is not reused before what is queued there when
-  /// the last tensor goes (Allocator::record_stream). Nothing to do for the stream it was made on.
+  /// Marks the memory as used by `stream`, too: it is not reused before the work that is queued
+  /// there when the storage is freed has finished (Allocator::record_stream). Not needed for the
+  /// stream that the memory was allocated for.
   void record_stream(const Stream& stream) const;
-  /// The same for what is queued there now (Allocator::record_use).
+  /// Marks the memory as used by the work that is queued on `stream` now (Allocator::record_use).
   void record_use(const Stream& stream) const;
 
   /// Changes the size, keeping the common prefix. Throws DeviceError on a window of an arena and on
@@ -58,7 +59,7 @@ class Storage : public RefCounted, public Pooled<Storage> {
   void resize(size_t bytes);
 
  private:
-  /// Null where there is no memory (meta).
+  /// Address at `offset`; null if there is no memory (meta).
   void* place(size_t offset) const noexcept {
     return block_.data == nullptr ? nullptr : static_cast<std::byte*>(block_.data) + offset;
   }

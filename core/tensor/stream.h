@@ -12,28 +12,30 @@ namespace lockstep {
 
 class Event;
 
-/// A queue of work on a device; work on one stream runs in order, work on two streams in any order
-/// unless an Event says otherwise. A value: copies name the same queue. `cpu` and `meta` have the
-/// one stream 0, on which every call finishes before it returns.
+/// A queue of work on a device. Work on one stream runs in order, work on two streams in any order
+/// unless an Event orders it. A value: copies refer to the same queue. `cpu` and `meta` have only
+/// stream 0, on which every call finishes before it returns.
 ///
-/// Stream 0 is the device's default stream, an ordinary queue: it waits for no other. Thread-safe.
+/// Stream 0 is the device's default stream, an ordinary queue: it does not synchronize with other
+/// streams, unlike CUDA's legacy default stream. Thread-safe.
 struct Stream {
   Device device;
   int32_t id = 0;
 
-  /// Blocks until the work queued so far is done. Throws the first error of a kernel that ran on
-  /// the stream since it was last asked, with operator and call site; later work goes on.
+  /// Blocks until the work queued so far is done. Throws the first error of a kernel on the stream
+  /// that has not been reported yet, with operator and call site; later work still runs.
   void synchronize() const;
   /// Whether the work queued so far is done. Never blocks.
   bool query() const;
-  /// Later work on this stream starts after what `event` marks. Does not block the caller.
+  /// Makes later work on this stream wait for the work marked by `event`. Does not block the
+  /// caller.
   void wait_event(const Event& event) const;
-  /// Later work on this stream starts after all that is queued on `other` now.
+  /// Makes later work on this stream wait for all work queued on `other` now.
   void wait_stream(const Stream& other) const;
   /// Calls `callback` on a thread of the runtime once the work queued so far is done; later work
-  /// waits for it. It must not throw, wait for the device or queue work.
+  /// waits until it returns. It must not throw, wait for the device or queue work.
   void add_callback(std::function<void()> callback) const;
-  /// 0, or negative for a stream whose work goes first.
+  /// 0, or negative for a high-priority stream.
   int priority() const;
 
   friend bool operator==(const Stream&, const Stream&) = default;
@@ -59,20 +61,20 @@ inline Stream current_stream(Device device) noexcept {
   return {device, detail::thread_stream(device)};
 }
 inline Stream default_stream(Device device) noexcept { return {device, 0}; }
-/// Streams are handed out in turn, so that two callers may get the same one after
-/// `kPoolStreams` calls. A negative priority gives one whose work goes first. The default stream on
-/// devices that have only one. Throws DeviceError when there is no such device.
+/// Returns the pool's streams in turn, so two callers may share one after `kPoolStreams` calls. A
+/// negative priority gives a high-priority stream. Returns the default stream on devices that have
+/// only one. Throws DeviceError if there is no such device.
 Stream get_stream_from_pool(Device device, int priority = 0);
-/// A name for a queue that another library made (on cuda, a CUstream); it must outlive its use
-/// here. Throws DeviceError where the device has no such queues.
+/// Wraps a queue that another library made (on cuda, a CUstream), which must outlive its use here.
+/// Throws DeviceError if the device has no such queues.
 Stream external_stream(Device device, void* native);
-/// Waits for all work of the device; throws as Stream::synchronize.
+/// Waits for all work of the device; throws the errors that Stream::synchronize throws.
 void synchronize(Device device);
 
-/// A stream of one owner, outside the pool. Not copyable.
+/// A stream outside the pool, owned by this object. Not copyable.
 class OwnedStream {
  public:
-  /// Throws DeviceError when there is no such device or it has no room for another stream.
+  /// Throws DeviceError if there is no such device or it cannot make another stream.
   explicit OwnedStream(Device device, int priority = 0);
   /// Waits for the work queued on it. Using a copy of the Stream afterwards throws DeviceError.
   ~OwnedStream();

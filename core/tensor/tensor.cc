@@ -86,7 +86,7 @@ Tensor alias_moved(const Tensor& of, Dims&& sizes, Dims&& strides, int64_t offse
   impl->inference = source.inference;
   if (relate && !source.inference) {
     impl->base = source.base ? source.base : Ref<TensorImpl>::share(of.impl());
-    // A view of a view keeps the stricter rule of the two.
+    // A view of a view keeps the stricter of the two rules.
     impl->view_origin = origin == ViewOrigin::kRecorded ? source.view_origin : origin;
   }
   return Tensor(std::move(impl));

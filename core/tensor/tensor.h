@@ -21,7 +21,7 @@ class Node;
 class HookHandle;
 struct TensorImpl;
 
-/// How a view came to be; it decides whether it may be changed in place while autograd records.
+/// How a view was created; decides whether it may be changed in place while autograd records.
 enum class ViewOrigin : uint8_t { kRecorded, kNoGrad, kMultiOutput };
 
 namespace detail {
@@ -29,17 +29,17 @@ namespace detail {
 inline thread_local constinit bool inference_mode = false;
 }  // namespace detail
 
-/// Where autograd keeps what belongs to a tensor; defined in autograd/.
+/// Base of autograd's data about a tensor; the derived class is in autograd/.
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
-/// What stands behind a tensor that is one sample of many to the function that vmap runs; defined
-/// in autograd/.
+/// Base of vmap's data about a tensor that the mapped function sees as one sample of a batch; the
+/// derived class is in autograd/.
 struct BatchMeta {
   virtual ~BatchMeta() = default;
 };
 
-/// What a Tensor points to. One object: geometry, storage, keys, autograd metadata.
+/// The object that a Tensor points to: geometry, storage, dispatch keys and autograd metadata.
 struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t)
       : TensorImpl(std::move(s), to_dims(sz), to_dims(st), off, t) {}
@@ -61,7 +61,7 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   std::unique_ptr<AutogradMeta> autograd;
   std::unique_ptr<BatchMeta> batch;  ///< set together with Key::kVmap
 
-  /// Address of the first element; null where there is no memory (meta, no elements).
+  /// Address of the first element; null if there is no memory (meta, no elements).
   void* data() const noexcept {
     std::byte* start = static_cast<std::byte*>(storage->data());
     return start == nullptr ? nullptr : start + offset * static_cast<int64_t>(size_of(dtype));
@@ -71,10 +71,10 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
 };
 
 /// An n-dimensional array: a reference to a TensorImpl. Copies share elements and metadata, so a
-/// const Tensor's elements can be written. A default-made Tensor is undefined: only `defined()`
-/// and assignment may be used on it, everything else throws.
+/// const Tensor's elements can be written. A default-constructed Tensor is undefined: only
+/// `defined()` and assignment may be used on it, everything else throws.
 ///
-/// Reference counts are thread-safe; everything else is as safe as a plain object.
+/// Reference counts are thread-safe; everything else is as thread-safe as a plain object.
 class Tensor {
  public:
   Tensor() noexcept = default;
@@ -88,7 +88,7 @@ class Tensor {
   int64_t dim() const { return static_cast<int64_t>(checked().sizes.size()); }
   IntList sizes() const { return checked().sizes; }
   IntList strides() const { return checked().strides; }
-  /// Size of one dimension; -1 is the last.
+  /// Size of one dimension; -1 means the last.
   int64_t size(int64_t dim) const { return sizes()[wrap_dim("size", dim, this->dim())]; }
   int64_t stride(int64_t dim) const { return strides()[wrap_dim("stride", dim, this->dim())]; }
   int64_t numel() const { return checked().numel; }
@@ -96,7 +96,7 @@ class Tensor {
   bool is_contiguous() const { return checked().contiguous; }
   std::string shape() const { return to_string(sizes()); }
 
-  // What it holds and where.
+  // Contents and location.
   DType dtype() const { return checked().dtype; }
   Device device() const { return checked().storage->device(); }
   TensorOptions options() const { return {dtype(), device()}; }
@@ -104,30 +104,33 @@ class Tensor {
   const Ref<Storage>& storage() const { return checked().storage; }
   size_t nbytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
   void* data() const { return checked().data(); }
-  /// Address of the first element. Throws DTypeError when T is not the element type.
+  /// Address of the first element. Throws DTypeError if T is not the element type.
   template <class T>
   T* data() const {
     require_dtype(dtype_of<T>);
     return static_cast<T*>(checked().data());
   }
-  /// Count of in-place changes to the storage, through any view.
+  /// Number of in-place changes to the storage, through any view.
   uint32_t version() const { return storage()->version(); }
-  /// Made in inference mode: outside it, it can be neither changed nor saved for a backward. Its
-  /// views do not know that they are views.
+  /// Whether it was made in inference mode. Outside that mode it can be neither changed in place
+  /// nor saved for backward, and its views are not tracked as views.
   bool is_inference() const { return checked().inference; }
   bool is_view() const { return static_cast<bool>(checked().base); }
   /// The tensor this is a view of; undefined when it is not a view.
   Tensor base() const { return Tensor(checked().base); }
 
-  /// Says that work on `stream` uses this tensor's memory, which was allocated for another stream:
-  /// it is not reused before what is queued there when the last tensor over it goes.
+  /// Marks the memory as used by `stream`, which is not the stream it was allocated for: it is not
+  /// reused before the work that is queued on `stream` when the last tensor is destroyed has
+  /// finished.
   void record_stream(const Stream& stream) const { storage()->record_stream(stream); }
-  /// The same for what is queued on `stream` now, and no later: the memory can be reused sooner.
+  /// Like record_stream, but only for the work queued on `stream` now: the memory can be reused
+  /// sooner.
   void record_use(const Stream& stream) const { storage()->record_use(stream); }
 
   // Autograd; defined in autograd/tensor_methods.cc.
   bool requires_grad() const { return checked().keys.has(Key::kAutograd); }
-  /// Marks a leaf. Throws AutogradError on a non-leaf (when false) and on integer tensors.
+  /// Makes this leaf require grad, or not. Throws AutogradError if set to false on a non-leaf, and
+  /// on integer tensors.
   const Tensor& set_requires_grad(bool requires_grad = true) const;
   bool is_leaf() const;
   /// The accumulated gradient of a leaf; undefined before the first backward.
@@ -135,15 +138,15 @@ class Tensor {
   void set_grad(const Tensor& grad) const;
   /// The node that computed this tensor, or null for a leaf.
   Node* grad_fn() const;
-  /// Keeps the gradient of a computed tensor in its `grad`, too; nothing new for a leaf.
-  /// Throws AutogradError unless it requires grad.
+  /// Also stores the gradient of a non-leaf in its `grad`; no effect on a leaf. Throws
+  /// AutogradError unless it requires grad.
   void retain_grad() const;
   bool retains_grad() const;
-  /// Calls `hook` with this tensor's gradient whenever one is complete; a defined result takes its
-  /// place. See autograd/hooks.h.
+  /// Calls `hook` with this tensor's gradient whenever one is complete; a defined return value
+  /// replaces the gradient. See autograd/hooks.h.
   HookHandle register_hook(std::function<Tensor(const Tensor& grad)> hook) const;
-  /// Adds d(this)/d(leaf), weighted by `gradient`, into the grad of every leaf below.
-  /// `gradient` may be left out for a tensor of one element.
+  /// Accumulates d(this)/d(leaf), weighted by `gradient`, into the grad of every leaf of the graph.
+  /// `gradient` may be omitted for a tensor of one element.
   void backward(const Tensor& gradient = {}, bool retain_graph = false,
                 bool create_graph = false) const;
 
@@ -193,7 +196,7 @@ class Tensor {
   const Tensor& copy_(const Tensor& source) const;
   const Tensor& fill_(const Scalar& value) const;
   const Tensor& zero_() const;
-  /// The only element as T. Throws ShapeError unless there is exactly one.
+  /// Returns the only element as T. Throws ShapeError unless there is exactly one.
   template <class T>
   T item() const {
     return item_scalar().to<T>();
@@ -226,20 +229,20 @@ class TensorList : public std::span<const Tensor> {
   TensorList(const std::vector<Tensor>& v) : span(v.data(), v.size()) {}
   TensorList(std::initializer_list<Tensor> l) : span(l.begin(), l.size()) {}
 };
-/// The type of a `Tensor(a!)[]` argument: the operator writes into these.
+/// The type of a `Tensor(a!)[]` argument: the operator writes into these tensors.
 class MutableTensorList : public TensorList {
  public:
   using TensorList::TensorList;
 };
 
-/// The type of a `Tensor?[]` argument: some of these may be undefined, which means absent.
+/// The type of a `Tensor?[]` argument: an undefined tensor means absent.
 class OptionalTensorList : public TensorList {
  public:
   using TensorList::TensorList;
 };
 
-/// The type of a `Tensor?` argument: a borrowed tensor or nothing. What it was made from must
-/// outlive the call.
+/// The type of a `Tensor?` argument: a borrowed tensor or nothing. The tensor must outlive the
+/// call.
 class OptionalTensor {
  public:
   OptionalTensor() noexcept = default;
@@ -257,14 +260,14 @@ class OptionalTensor {
   const Tensor* tensor_ = nullptr;
 };
 
-/// Uninitialised memory, contiguous, without going through the dispatcher: for kernels and rules.
+/// Makes an uninitialised contiguous tensor without the dispatcher: for kernels and shape rules.
 Tensor empty_tensor(IntList sizes, DType dtype, Device device = kCPU);
-/// The same with explicit strides, which must be dense (checked only in size).
+/// Like empty_tensor, with explicit strides, which must be dense (only the size is checked).
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device = kCPU);
-/// A second Tensor over the same storage. `base` and origin are recorded when `relate` is true.
+/// Makes another Tensor over the same storage. Records `base` and `origin` if `relate` is true.
 Tensor alias_tensor(const Tensor& of, IntList sizes, IntList strides, int64_t offset, DType dtype,
                     bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
-/// The same, taking the lists over.
+/// Like alias_tensor, but moves from the lists.
 Tensor alias_moved(const Tensor& of, Dims&& sizes, Dims&& strides, int64_t offset, DType dtype,
                    bool relate, ViewOrigin origin = ViewOrigin::kRecorded);
 
