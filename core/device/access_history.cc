@@ -44,12 +44,12 @@ AccessHistory::Cells::iterator AccessHistory::split(uintptr_t address) {
 }
 
 void AccessHistory::note(Cell& cell, const MemoryUseRef& use, const VectorClock& now) {
-  // Whoever comes after this use comes after those it replaces, too.
+  // A later use that is ordered after this one is also ordered after those that this one replaces.
   std::erase_if(cell.uses, [&](const MemoryUseRef& old) {
     const bool covered = !use->footprint.has_gaps() || use->footprint == old->footprint;
     return covered && (use->written || !old->written) && old->happened_before(now);
   });
-  // Many strided uses of one range: the oldest are given up, and races with them.
+  // Limits the cost of many strided uses of one range: drops the oldest, and with it races with it.
   constexpr size_t kMost = 64;
   if (cell.uses.size() >= kMost) cell.uses.erase(cell.uses.begin());
   cell.uses.push_back(use);
@@ -69,7 +69,7 @@ void AccessHistory::add(const MemoryUseRef& use, const VectorClock& now) {
     }
     note(cell->second, use, now);
     at = cell->second.end;
-    // Side by side and alike, which a write leaves behind, they are one.
+    // Merge neighbours with equal uses, which a write across several cells leaves behind.
     if (cell->first > begin) {
       const auto before = std::prev(cell);
       if (before->second.end == cell->first && before->second.uses == cell->second.uses) {

@@ -13,57 +13,57 @@
 
 namespace lockstep {
 
-/// Events of each stream that happened before some point, by the stream's index: the vector clocks
-/// of Fidge (1988) and Mattern (1989).
+/// Number of events of each stream that happened before some point, by stream index: the vector
+/// clocks of Fidge (1988) and Mattern (1989).
 class VectorClock {
  public:
   uint64_t operator[](size_t stream) const { return stream < ticks_.size() ? ticks_[stream] : 0; }
-  /// What happened before either.
+  /// Becomes the elementwise maximum of both clocks.
   void join(const VectorClock& other);
-  /// One more of `stream`; returns its number, from 1.
+  /// Counts one more event of `stream`; returns its number, from 1.
   uint64_t tick(size_t stream);
 
  private:
   std::vector<uint64_t> ticks_;
 };
 
-/// A block of memory between allocate and free.
+/// A block of memory from its allocation to its free.
 struct Tenant {
   uintptr_t begin = 0;
   uintptr_t end = 0;
-  size_t owner = 0;           ///< its own stream's index
-  VectorClock at_allocation;  ///< what had happened before, for its own stream
+  size_t owner = 0;           ///< index of the stream it was allocated for
+  VectorClock at_allocation;  ///< what had happened before, on the owner stream
   bool freed = false;
 };
 
-/// A use of memory by something that was queued on a stream.
+/// A read or write of memory by work queued on a stream.
 struct MemoryUse {
-  size_t stream = 0;  ///< index
-  uint64_t tick = 0;  ///< of that stream
+  size_t stream = 0;  ///< index of the stream
+  uint64_t tick = 0;  ///< the stream's event number
   std::string_view op;
   bool written = false;
   bool after_free = false;
   Footprint footprint;
-  std::shared_ptr<const Tenant> tenant;    ///< null where nobody said what was allocated
-  std::shared_ptr<const CallStack> stack;  ///< null unless asked for
+  std::shared_ptr<const Tenant> tenant;    ///< null if no allocation covers it
+  std::shared_ptr<const CallStack> stack;  ///< null unless stacks are recorded
 
   bool happened_before(const VectorClock& clock) const { return tick <= clock[stream]; }
 };
 using MemoryUseRef = std::shared_ptr<const MemoryUse>;
 
-/// Who used which bytes, as far as it can still matter: of uses that one after the other are
-/// ordered, the last. Not thread-safe.
+/// The uses of each byte that can still matter: of uses that are ordered one after the other, only
+/// the last is kept. Not thread-safe.
 class AccessHistory {
  public:
-  /// Calls `visit(use, begin, end)` for uses kept of bytes between begin and end of the footprint,
-  /// until it returns true. Whether strided uses share a byte with it is not checked.
+  /// Calls `visit(use, begin, end)` for the kept uses of bytes in the footprint's range, until it
+  /// returns true. Does not check whether strided uses share a byte with the footprint.
   void each_use(const Footprint& footprint,
                 FunctionRef<bool(const MemoryUseRef&, uintptr_t, uintptr_t)> visit) const;
-  /// `now`: what happened before the use.
+  /// Adds a use. `now`: what happened before it.
   void add(const MemoryUseRef& use, const VectorClock& now);
-  /// Drops uses that everything still to come is ordered after.
+  /// Drops uses that happened before `done`: all later work is ordered after them.
   void forget(const VectorClock& done);
-  /// Ranges that it tells apart.
+  /// Number of byte ranges that are tracked separately.
   size_t size() const { return cells_.size(); }
 
  private:
@@ -73,11 +73,11 @@ class AccessHistory {
   };
   using Cells = std::map<uintptr_t, Cell>;
 
-  /// Makes a cell begin at `address` where one spans it; returns the first at or after it.
+  /// Splits a cell that spans `address` in two; returns the first cell at or after `address`.
   Cells::iterator split(uintptr_t address);
   static void note(Cell& cell, const MemoryUseRef& use, const VectorClock& now);
 
-  Cells cells_;  ///< by begin; they do not overlap
+  Cells cells_;  ///< by begin address; they do not overlap
 };
 
 }  // namespace lockstep

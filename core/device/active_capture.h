@@ -9,10 +9,10 @@ namespace lockstep {
 
 class CachingAllocator;
 
-/// A graph that is being captured (core/cuda/graph.h): work that its threads queue is recorded and
+/// A graph that is being captured (core/cuda/graph.h). Work that its threads queue is recorded and
 /// not run, so nothing can wait for it. Their memory comes from the graph's pool.
 struct ActiveCapture {
-  Stream stream;  ///< on which it began
+  Stream stream;  ///< stream on which the capture began
   CachingAllocator* allocator = nullptr;
   uint64_t pool = 0;  ///< a PoolId of `allocator`
 };
@@ -21,13 +21,14 @@ namespace detail {
 inline thread_local constinit const ActiveCapture* thread_capture = nullptr;
 }  // namespace detail
 
-/// What this thread takes part in capturing, or null.
+/// The capture that this thread takes part in, or null.
 inline const ActiveCapture* active_capture() noexcept { return detail::thread_capture; }
 
-/// Throws DeviceError if this thread captures a graph: `op` cannot be part of one, because of `why`
+/// Throws DeviceError if this thread captures a graph: `op` cannot be part of it, because of `why`
 /// ("the result is on the cpu").
 void require_no_capture(std::string_view op, std::string_view why);
-/// The same for whichever operator runs on this thread, or `function` where none does.
+/// Like require_no_capture, for the operator that runs on this thread, or for `function` if none
+/// does.
 void require_no_capture_here(std::string_view function, std::string_view why);
 
 }  // namespace lockstep

@@ -6,46 +6,47 @@
 
 namespace lockstep {
 
-/// A piece of physical memory, one granule large, that may be mapped at an address. 0 is none.
+/// A handle of physical memory, one granule large, that can be mapped at an address. 0 means none.
 using Granule = uint64_t;
 
-/// The memory of one device, below the caching allocator: what a driver offers. Every call may be
-/// slow, and `unmap`, `release` and `destroy` must come after the work that uses the memory.
+/// The memory of one device as its driver offers it, below the caching allocator. Every call may be
+/// slow. `unmap`, `release` and `destroy` must come after the work that uses the memory.
 ///
-/// Failing to get memory is an answer, not an exception: the caller has other ways left. After a
-/// failed call nothing has changed. Thread-safe.
+/// A failure to get memory is a return value, not an exception, because the caller has other
+/// options left. A failed call changes nothing. Thread-safe.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
 
-  /// Bytes that the device has, or that its budget allows.
+  /// Bytes of memory that the device has, or that its budget allows.
   virtual size_t total() const = 0;
-  /// Of these, bytes that nobody holds.
+  /// Bytes of `total` that are not in use.
   virtual size_t available() const = 0;
 
-  /// A range of its own, aligned to 512 bytes; null when there is no memory for it.
+  /// Allocates a range, aligned to 512 bytes; null if there is not enough memory.
   virtual void* allocate(size_t bytes) noexcept = 0;
   virtual void release(void* address, size_t bytes) noexcept = 0;
 
-  /// Bytes of one granule, a power of two; 0 where addresses and memory cannot be had apart. Then
-  /// none of the calls below may be made.
+  /// Size of a granule in bytes, a power of two; 0 if the device cannot reserve addresses and map
+  /// memory separately. Then none of the calls below may be made.
   virtual size_t granularity() const = 0;
-  /// A range of addresses without memory, aligned to a granule; null when refused. `bytes` is a
-  /// multiple of the granularity, as everywhere below.
+  /// Reserves a range of addresses without memory, aligned to a granule; null on failure. `bytes`
+  /// is a multiple of the granularity, here and below.
   virtual void* reserve(size_t bytes) noexcept = 0;
-  /// Gives back a whole reserved range, of which nothing is mapped any more.
+  /// Frees a whole reserved range, in which nothing may be mapped.
   virtual void unreserve(void* address, size_t bytes) noexcept = 0;
-  /// Fills `granules` with new ones; false, and none is made, when there is not enough memory.
+  /// Fills `granules` with new ones. Returns false, and makes none, if there is not enough memory.
   virtual bool create(std::span<Granule> granules) noexcept = 0;
   virtual void destroy(std::span<const Granule> granules) noexcept = 0;
-  /// Maps the granules side by side from `address` on, readable and writable. False when the driver
-  /// fails half way: what was mapped has been unmapped again.
+  /// Maps the granules side by side from `address` on, readable and writable. Returns false if the
+  /// driver fails half way, after unmapping what was mapped.
   virtual bool map(void* address, std::span<const Granule> granules) noexcept = 0;
-  /// Takes the memory away from a range that is mapped throughout; the granules live on, and so do
-  /// their contents except on `cpu`.
+  /// Unmaps a range that is mapped throughout. The granules stay allocated and, except on `cpu`,
+  /// keep their contents.
   virtual void unmap(void* address, size_t bytes) noexcept = 0;
 
-  /// Memory of the cpu that copies to and from the device can use directly; null when refused.
+  /// Allocates pinned (page-locked) cpu memory for direct copies to and from the device; null on
+  /// failure.
   virtual void* allocate_pinned(size_t bytes) noexcept = 0;
   virtual void release_pinned(void* address, size_t bytes) noexcept = 0;
 };

@@ -17,7 +17,7 @@ bool needs_no_runtime(DeviceType type) {
   return type != DeviceType::kHost && type != DeviceType::kCUDA;
 }
 
-/// Why there is no GPU, as a sentence; "" for other devices.
+/// The reason why there is no GPU, as a sentence; "" for other devices.
 std::string why_missing(Device device) {
   if (device.type != DeviceType::kCUDA) return "";
   DeviceRuntime* const runtime = device_runtime(device.type);
@@ -79,7 +79,7 @@ void copy_async(const Stream& stream, void* to, const void* from, size_t bytes,
   if (bytes == 0) return;
   DeviceRuntime& runtime = require_runtime(stream.device);
   if (stream_sanitizer::enabled()) {
-    // What the program does with the cpu's memory is its own affair.
+    // Only the device's memory is checked: the cpu's is not used in stream order.
     if (direction != Transfer::kFromCpu) {
       stream_sanitizer::on_use(stream, "copy", from, bytes, /*written=*/false);
     }

@@ -12,38 +12,38 @@
 
 namespace lockstep {
 
-/// What runs the streams of one device type: the host device's worker threads, or a GPU's driver.
-/// Programs use Stream and Event; this is what those stand on, and what a new backend implements.
+/// Runs the streams of one device type: the host device's worker threads, or a GPU's driver.
+/// Programs use Stream and Event, which call it; a new backend implements it.
 ///
 /// Streams 0 (default), 1 to kPoolStreams (priority 0) and the next kPoolStreams (high priority)
-/// exist from the start, made when first used. Functions throw DeviceError for a device that does
+/// always exist and are created on first use. Functions throw DeviceError for a device that does
 /// not exist and for a stream that was destroyed. Thread-safe.
 class DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
 
   virtual int device_count() = 0;
-  /// Why no device can be used, without a full stop; "" where one can.
+  /// The reason why no device can be used, without a full stop; "" if one can.
   virtual std::string why_unavailable() { return ""; }
   virtual DeviceMemory& memory(int device) = 0;
 
   // Streams; see core/tensor/stream.h.
   virtual Stream create_stream(int device, int priority) = 0;
   virtual Stream adopt_stream(int device, void* native) = 0;
-  /// Waits for the work on it. Does nothing to one that is gone already.
+  /// Waits for the work on the stream and destroys it. No effect if it is destroyed already.
   virtual void destroy_stream(const Stream& stream) noexcept = 0;
   virtual int priority(const Stream& stream) = 0;
-  /// What the device's own libraries call the stream.
+  /// The stream's native handle, for the device's own libraries.
   virtual void* native(const Stream& stream) = 0;
   virtual bool query(const Stream& stream) = 0;
-  /// Throws what a kernel threw since the last call, once.
+  /// Throws the error of a kernel that ran since the last call; each error is thrown once.
   virtual void synchronize(const Stream& stream) = 0;
   virtual void synchronize(int device) = 0;
 
   // Events; see core/tensor/event.h. A handle is made for one device and may be recorded many
   // times.
   virtual void* create_event(int device, bool timing) = 0;
-  /// At any time; marks that others wait for stay.
+  /// May be called at any time; waits on the event that were queued before still work.
   virtual void destroy_event(void* event) noexcept = 0;
   virtual void record(void* event, const Stream& stream) = 0;
   virtual void wait(const Stream& stream, void* event) = 0;
@@ -52,35 +52,36 @@ class DeviceRuntime {
   virtual double elapsed_ms(void* start, void* end) = 0;
 
   // Work.
-  /// Queues a copy of bytes that do not overlap. Memory of the cpu must be pinned or stay as it is
-  /// until the copy is done.
+  /// Queues a copy of bytes that do not overlap. Memory of the cpu must be pinned, or stay
+  /// unchanged until the copy is done.
   virtual void copy(const Stream& stream, void* to, const void* from, size_t bytes,
                     Transfer direction) = 0;
   virtual void add_callback(const Stream& stream, std::function<void()> callback) = 0;
-  /// Whether the device's kernels are the cpu's, queued by `launch`.
+  /// Whether the device runs the cpu's kernels, queued by `launch`.
   virtual bool runs_cpu_kernels() const { return false; }
   virtual void launch(const Stream& stream, std::unique_ptr<QueuedKernel> kernel);
-  /// Threads that each of those kernels may use from now on; 1 at first.
+  /// Sets the number of threads that each of those kernels may use from now on; initially 1.
   virtual void set_kernel_threads(int) {}
 };
 
-/// The runtime of a device type; null for `cpu` and `meta`, and where no backend brought one.
+/// The runtime of a device type; null for `cpu` and `meta`, and if no backend registered one.
 DeviceRuntime* device_runtime(DeviceType type) noexcept;
-/// The same, but throws DeviceError, saying which devices there are, when there is none or it has
-/// no device of this index.
+/// Like device_runtime, but throws DeviceError, listing the usable devices, if there is no runtime
+/// or it has no device of this index.
 DeviceRuntime& require_runtime(Device device);
-/// The same, but null for devices on which every call finishes before it returns: `cpu`, `meta` and
-/// slots without a runtime.
+/// Like require_runtime, but returns null for devices on which every call finishes before it
+/// returns: `cpu`, `meta` and slots without a runtime.
 DeviceRuntime* find_runtime(Device device);
-/// Makes `runtime` serve every device of `type`, with a CachingAllocator over each one's memory; it
-/// must live as long as the process. Returns the one before, or null. Call before the first use.
+/// Makes `runtime` serve every device of `type`, with a CachingAllocator over each device's memory.
+/// It must live as long as the process. Returns the previous one, or null. Call before the first
+/// use.
 DeviceRuntime* set_device_runtime(DeviceType type, DeviceRuntime* runtime);
 
-/// Devices of this type that can be used: 1 for `cpu` and `meta`, 0 without a runtime.
+/// Number of usable devices of this type: 1 for `cpu` and `meta`, 0 without a runtime.
 int device_count(DeviceType type);
 
-/// Queues a copy of `bytes` bytes on `stream`, a stream of the device that is not the cpu; through
-/// it `transfer_bytes` and non_blocking copies go.
+/// Queues a copy of `bytes` bytes on `stream`, which belongs to the device that is not the cpu.
+/// `transfer_bytes` and non_blocking copies use it.
 void copy_async(const Stream& stream, void* to, const void* from, size_t bytes, Transfer direction);
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ double now_ms() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-/// Tells the checker when the wait ends, also when it ends with a kernel's error.
+/// Tells the stream sanitizer that the wait ended, even if it throws a kernel's error.
 struct EventDone {
   const void* event;
   ~EventDone() {

@@ -15,7 +15,7 @@ bool launches_block() {
 void finish_launch(const OperatorName& op) {
   if (!launches_block()) [[likely]]
     return;
-  if (active_capture() != nullptr) return;  // nothing runs yet
+  if (active_capture() != nullptr) return;  // captured work does not run yet
   const Stream stream = kernel_stream();
   try {
     stream.synchronize();

@@ -11,11 +11,11 @@ namespace detail {
 inline thread_local constinit Device thread_kernel_device{};
 }  // namespace detail
 
-/// The stream that a kernel of an asynchronous device which runs on this thread puts its work on:
-/// the thread's current one of the device that the operator was called on.
+/// The stream on which kernels called by this thread queue their work on an asynchronous device:
+/// the thread's current stream of the device that the operator was called on.
 inline Stream kernel_stream() noexcept { return current_stream(detail::thread_kernel_device); }
 
-/// While alive, kernels that this thread calls work for `device`.
+/// While alive, kernels that this thread calls run on `device`.
 class KernelScope {
  public:
   explicit KernelScope(Device device) noexcept : device_(detail::thread_kernel_device, device) {}
@@ -24,11 +24,10 @@ class KernelScope {
   ScopedValue<Device> device_;
 };
 
-/// Whether LOCKSTEP_LAUNCH_BLOCKING=1: every call then waits for what it queued.
+/// Whether LOCKSTEP_LAUNCH_BLOCKING=1, which makes every call wait for the work it queued.
 bool launches_block();
 
-/// With it, waits for what a kernel put on `kernel_stream()`: an error of it is thrown here and
-/// names `op`.
+/// If launches_block(), waits for the work on `kernel_stream()` and throws its error, naming `op`.
 void finish_launch(const OperatorName& op);
 
 }  // namespace lockstep

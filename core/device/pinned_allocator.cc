@@ -22,13 +22,13 @@ namespace lockstep {
 
 namespace {
 
-constexpr size_t kLargest = size_t{1} << 46;  // more than any machine has
+constexpr size_t kLargest = size_t{1} << 46;  // more than any machine has, and safe to round up
 
 struct PinnedBlock {
   std::byte* address = nullptr;
   size_t bytes = 0;
   std::vector<Event> uses;      ///< copies that may still run
-  std::vector<Stream> streams;  ///< whose work at `free` counts as a use
+  std::vector<Stream> streams;  ///< streams whose work at `free` counts as a use
 
   bool is_used() {
     while (!uses.empty() && uses.back().query()) uses.pop_back();
@@ -51,7 +51,7 @@ void add_use(PinnedBlock& block, const Stream& stream) {
 struct PinnedAllocator::State {
   explicit State(DeviceMemory& m) : memory(m) {}
 
-  /// Of `free` of this size, one that nothing uses; null when there is none.
+  /// Takes a kept block of this size that no copy uses; null if there is none.
   std::unique_ptr<PinnedBlock> take_kept(size_t bytes);
   std::unique_ptr<PinnedBlock> make(size_t bytes);
   void release_kept(bool wait);
@@ -59,7 +59,7 @@ struct PinnedAllocator::State {
 
   DeviceMemory& memory;
   mutable std::mutex mutex;
-  // All of these are guarded by mutex.
+  // All members below are guarded by mutex.
   std::map<const std::byte*, std::unique_ptr<PinnedBlock>> on_loan;
   std::map<size_t, std::deque<std::unique_ptr<PinnedBlock>>> kept;  ///< by size, oldest first
   MemoryStats stats;
@@ -89,7 +89,8 @@ std::unique_ptr<PinnedBlock> PinnedAllocator::State::make(size_t bytes) {
 void PinnedAllocator::State::release_kept(bool wait) {
   for (auto& [bytes, blocks] : kept) {
     std::erase_if(blocks, [&](const std::unique_ptr<PinnedBlock>& block) {
-      // Asking, not synchronizing, which would take a kernel's error from whom it concerns.
+      // Poll: `synchronize` would consume a kernel's error that is meant for the caller of its
+      // stream.
       while (wait && block->is_used()) std::this_thread::sleep_for(std::chrono::microseconds(50));
       if (block->is_used()) return false;
       ++stats.system_calls;
@@ -147,7 +148,7 @@ void PinnedAllocator::free(const Block& block) noexcept {
     try {
       add_use(*freed, stream);
     } catch (const DeviceError&) {
-      // The stream was destroyed, which waits for its work.
+      // Destroying a stream waits for its work, so there is no use left to record.
     }
   }
   state_->stats.allocated -= static_cast<int64_t>(freed->bytes);
@@ -196,7 +197,7 @@ void PinnedAllocator::unlock() { state_->mutex.unlock(); }
 namespace {
 
 constinit std::atomic<PinnedAllocator*> g_pinned = nullptr;
-constinit std::mutex g_mutex;  ///< held while g_pinned is made
+constinit std::mutex g_mutex;  ///< held while g_pinned is created
 
 PinnedAllocator& make_pinned_allocator() {
   const std::lock_guard lock(g_mutex);

@@ -7,39 +7,39 @@
 
 namespace lockstep {
 
-/// Memory of the cpu that devices copy from and to directly, so that such a copy need not be waited
-/// for. Blocks are powers of two of at least a page and are kept for the next request of their
-/// size: getting such memory from the system takes long.
+/// Pinned cpu memory: devices copy from and to it directly, so that the caller need not wait for
+/// such a copy. Block sizes are powers of two of at least a page. Freed blocks are kept for the
+/// next request of their size, because pinning memory is slow.
 ///
-/// A freed block is reused once the copies that were recorded for it are done; of several, the one
-/// that was freed first. Nothing ever waits for a copy, except a request that the system refuses.
+/// A freed block is reused once the copies that were recorded for it are done; if there are
+/// several, the one freed first is taken. Only a request that the system refuses waits for copies.
 /// Thread-safe.
 class PinnedAllocator final : public Allocator {
  public:
   /// `memory` must outlive it.
   explicit PinnedAllocator(DeviceMemory& memory);
-  /// Gives everything back. Blocks that are still on loan are lost.
+  /// Frees all kept blocks. Blocks still in use leak.
   ~PinnedAllocator() override;
   PinnedAllocator(const PinnedAllocator&) = delete;
   PinnedAllocator& operator=(const PinnedAllocator&) = delete;
 
-  /// The stream means nothing: the cpu uses the block. Throws OutOfMemoryError.
+  /// The stream is ignored, because the cpu uses the block. Throws OutOfMemoryError.
   Block allocate(size_t bytes, const Stream& stream = {}) override;
-  /// A block that is not on loan from here is ignored.
+  /// Ignores a block that this allocator did not allocate.
   void free(const Block& block) noexcept override;
   void record_stream(const Block& block, const Stream& stream) override;
   void record_use(const Block& block, const Stream& stream) override;
   MemoryStats stats() const override;
   void reset_peak() override;
 
-  /// Whether the address lies in a block on loan from here.
+  /// Whether the address lies in a live block of this allocator.
   bool owns(const void* address) const;
-  /// As the function above, for the block that the address lies in. Does nothing for other memory.
+  /// Like the overload above, for the block that contains `address`. Ignores other memory.
   void record_use(const void* address, const Stream& stream);
-  /// Gives the kept blocks back to the system, save those that a copy still uses.
+  /// Returns the kept blocks to the system, except those that a copy still uses.
   void empty_cache();
 
-  // Around fork().
+  // For fork handlers.
   void lock();
   void unlock();
 
@@ -48,8 +48,8 @@ class PinnedAllocator final : public Allocator {
   std::unique_ptr<State> state_;
 };
 
-/// The one of this process: over the memory of cuda:0 where there is one, else of host:0. Throws
-/// DeviceError where there is neither.
+/// The process's pinned allocator: over the memory of cuda:0 if there is one, else of host:0.
+/// Throws DeviceError if there is neither.
 PinnedAllocator& pinned_allocator();
 
 }  // namespace lockstep

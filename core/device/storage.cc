@@ -23,7 +23,7 @@ void Storage::resize(size_t bytes) {
            "the tensor first.",
            bytes_, bytes);
   LS_CHECK(block_.owner != nullptr, DeviceError,
-           "[resize] this storage is memory of somebody else's: expected at most {} bytes, got {}. "
+           "[resize] this storage is borrowed memory: expected at most {} bytes, got {}. "
            "Copy the tensor first.",
            bytes_, bytes);
   if (bytes > block_.bytes) {
@@ -32,7 +32,7 @@ void Storage::resize(size_t bytes) {
     if (bytes_ != 0 && fresh.data != nullptr) {
       transfer_bytes(fresh.data, device_, block_.data, device_, bytes_);
     }
-    // The copy reads the old block on another stream, maybe, than that which it goes back to.
+    // The copy may read the old block on another stream than the one that the block belongs to.
     if (bytes_ != 0 && is_asynchronous(device_.type)) {
       source.record_use(block_, current_stream(device_));
     }

@@ -13,10 +13,10 @@ namespace lockstep {
 
 namespace {
 
-/// How many streams of each device and priority the pool has handed out.
+/// Number of streams of each device and priority that the pool has handed out.
 constinit std::array<std::atomic<uint32_t>, 2 * kDeviceTypes * kMaxDevices> g_handed_out{};
 
-/// Null where streams are synchronous.
+/// The runtime of the stream's device; null if streams are synchronous.
 DeviceRuntime* runtime_of(const Stream& stream) {
   DeviceRuntime* const runtime = find_runtime(stream.device);
   LS_CHECK(runtime != nullptr || stream.id == 0, DeviceError,
@@ -30,7 +30,7 @@ void check_priority(int priority) {
            "[stream] a priority is 0, or negative for work that goes first, got {}.", priority);
 }
 
-/// Tells the checker when the wait ends, also when it ends with a kernel's error.
+/// Tells the stream sanitizer that the wait ended, even if it throws a kernel's error.
 struct StreamDone {
   const Stream& stream;
   ~StreamDone() {
@@ -64,7 +64,7 @@ bool Stream::query() const {
 void Stream::wait_event(const Event& event) const {
   DeviceRuntime* const runtime = runtime_of(*this);
   if (event.native_ == nullptr || !event.recorded_) return;
-  // What is called on a synchronous stream starts when the caller goes on.
+  // Calls on a synchronous stream run on this thread, so the thread itself must wait.
   if (runtime == nullptr) return event.synchronize();
   LS_CHECK(event.stream_.device.type == device.type, DeviceError,
            "[wait_event] {} cannot wait for an event of {}: expected one of the same kind of "

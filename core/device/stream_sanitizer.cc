@@ -25,14 +25,14 @@ constinit std::atomic<bool> on = false;
 
 namespace {
 
-/// Two uses that nothing orders.
+/// Two conflicting uses that no event orders.
 struct Race {
   MemoryUseRef earlier;
-  uintptr_t begin;  ///< of the bytes in question
+  uintptr_t begin;  ///< start of the shared bytes
   uintptr_t end;
 };
 
-/// All that is known about streams, events and memory.
+/// The checker's state: clocks of streams and events, live blocks, uses of memory.
 class Books {
  public:
   size_t index(const Stream& stream) {
@@ -45,7 +45,7 @@ class Books {
     return place->second;
   }
 
-  /// The clock of what is queued on `stream` next.
+  /// The clock of the work that is queued on `stream` next.
   VectorClock& next(size_t stream) {
     clocks_[stream].join(program_);
     return clocks_[stream];
@@ -112,10 +112,10 @@ class Books {
 
   std::vector<Stream> streams_;
   std::map<std::tuple<DeviceType, int8_t, int32_t>, size_t> indices_;
-  std::vector<VectorClock> clocks_;  ///< of what was queued last, by stream
-  VectorClock program_;              ///< of what is known to be done
+  std::vector<VectorClock> clocks_;  ///< clock of each stream's last queued work
+  VectorClock program_;              ///< clock of the work that the program knows to be done
   std::unordered_map<const void*, VectorClock> events_;
-  std::map<uintptr_t, std::shared_ptr<Tenant>> tenants_;  ///< by begin
+  std::map<uintptr_t, std::shared_ptr<Tenant>> tenants_;  ///< by begin address
   AccessHistory history_;
   size_t forget_at_ = 1024;
 };
@@ -126,7 +126,7 @@ std::string Books::what_is_missing(const MemoryUse& earlier, const MemoryUse& la
                        after, to_string(streams_[later.stream]));
   };
   const std::string stream = to_string(streams_[earlier.stream]);
-  // The allocator has made the new block's own stream wait for what it knew of.
+  // The allocator made the new block's own stream wait for all uses that it knew of.
   if (later.tenant && earlier.tenant != later.tenant &&
       earlier.happened_before(later.tenant->at_allocation)) {
     return event(to_string(streams_[later.tenant->owner]), ", whose block it now is,");
@@ -140,7 +140,8 @@ std::string Books::what_is_missing(const MemoryUse& earlier, const MemoryUse& la
                        earlier.op);
   }
   return fmt::format(
-      "The block was freed while {} used it: call record_stream with {} before its tensor goes.",
+      "The block was freed while {} used it: call record_stream with {} before its tensor is "
+      "freed.",
       stream, stream);
 }
 
@@ -179,9 +180,9 @@ Sanitizer& sanitizer() {
   return *instance;
 }
 
-/// Before main() begins the environment is read, and a fork made to find no other thread at the
-/// books. Registered before all others and so locked last: whoever holds another lock, the
-/// allocator's say, may be waiting for this one.
+/// Runs before main(): reads the environment and registers fork handlers, so that no other thread
+/// holds the mutex in the child. Registered before all other handlers, hence locked last: a thread
+/// that holds another lock (the allocator's, say) may be waiting for this one.
 __attribute__((constructor(101))) void start() {
   Sanitizer& state = sanitizer();
   const char* value = std::getenv("LOCKSTEP_STREAM_SANITIZER");
@@ -206,7 +207,8 @@ struct Access {
   bool written;
 };
 
-/// Checks what one kernel does, and then enters it: if the report is thrown, it is never queued.
+/// Checks the accesses of one kernel, then records them. A report that is thrown leaves them
+/// unrecorded, since the kernel is then not queued.
 void use(const Stream& stream, std::string_view op, std::span<const Access> accesses) {
   Sanitizer& state = sanitizer();
   std::unique_lock lock(state.mutex);
@@ -310,7 +312,7 @@ void on_free(const Stream&, const void* address, size_t) {
   with_books([&](Books& books) { books.free(number(address)); });
 }
 void on_record_stream(const void*, const Stream&) {
-  // What it changes are the events that the allocator records and waits for, which are seen.
+  // Nothing to do: the allocator will record events and wait for them, which the checker sees.
 }
 
 }  // namespace lockstep::stream_sanitizer

@@ -13,7 +13,8 @@ namespace lockstep {
 
 namespace {
 
-/// Larger ones are waited for: copying them to pinned memory first would take as long.
+/// Largest copy staged through pinned memory: above it, the copy to pinned memory would take as
+/// long as waiting for the device.
 constexpr size_t kMostStaged = size_t{32} << 20;
 
 std::string_view operator_name() {
@@ -34,7 +35,7 @@ void to_cpu(void* to, const void* from, Device device, size_t bytes, bool non_bl
   }
 }
 
-/// A block that is given back to the allocator it is from.
+/// Owns a pinned block and frees it in its destructor.
 class PinnedLoan {
  public:
   explicit PinnedLoan(size_t bytes) : block_(pinned_allocator().allocate(bytes)) {}
@@ -75,7 +76,8 @@ void within(void* to, const void* from, Device device, size_t bytes) {
   }
 }
 
-/// Two devices of one runtime: on the source's stream, between what the target's did and will do.
+/// Copies between two devices of one runtime, on the source's stream, in order with the earlier and
+/// later work of the target's stream.
 void across(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   const Stream source = current_stream(from_device);
   const Stream target = current_stream(to_device);

@@ -4,30 +4,30 @@
 
 namespace lockstep {
 
-/// Bytes of a storage, from `begin` up to `end`.
+/// A range of bytes of a storage, from `begin` up to `end`.
 struct ByteRange {
   int64_t begin = 0;
   int64_t end = 0;
 
   bool empty() const { return begin == end; }
 };
-/// The bytes between the first and the last that elements of `tensor` occupy, in its storage.
+/// The smallest byte range of its storage that contains all elements of `tensor`.
 ByteRange byte_range(const Tensor& tensor);
 
 /// Copies `bytes` bytes between two devices' memory, in order with the work on their current
 /// streams; neither may be meta, and the two ranges may not overlap.
 ///
-/// Between devices with streams the copy is queued. From the cpu it is, too, after the bytes were
-/// read: large ones that are not pinned are waited for. To the cpu it is waited for. With
-/// `non_blocking`, what is pinned on the cpu (core/device/pinned_allocator.h) is left to the
-/// device: it must not be changed, or not be read, before the copy is done. Waits are counted
-/// (core/device/waits.h).
+/// Between devices with streams the copy is queued. From the cpu the source may be changed on
+/// return: it is copied to pinned memory first, or, if it is large and not pinned, the call waits.
+/// To the cpu the call waits. With `non_blocking`, pinned cpu memory
+/// (core/device/pinned_allocator.h) is used by the device directly: do not change the source, or
+/// read the result, before the copy is done. Waits are counted (core/device/waits.h).
 void transfer_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                     bool non_blocking = false);
 
-/// A copy of `tensor` on `device` with the same sizes and strides, made without the dispatcher.
-/// Neither device may be meta. With `non_blocking`, a copy to the cpu is in pinned memory and only
-/// queued: it may be read after the current stream of the tensor's device.
+/// Copies `tensor` to `device` with the same sizes and strides, without the dispatcher. Neither
+/// device may be meta. With `non_blocking`, a copy to the cpu goes to pinned memory and is only
+/// queued: it may be read after the work on the current stream of the tensor's device is done.
 Tensor transferred(const Tensor& tensor, Device device, bool non_blocking = false);
 
 }  // namespace lockstep

@@ -7,15 +7,15 @@
 
 namespace lockstep {
 
-/// Times that this process made a thread wait for a device without having been asked to: an
-/// operator that returns a C++ value, a copy to the cpu that is not non_blocking, an allocation
-/// that had to wait. Stream::synchronize and Event::synchronize are what somebody asked for. With
-/// LOCKSTEP_WARN_WAITS=1 each also writes a line to standard error. Thread-safe.
+/// Number of times that this process made a thread wait for a device implicitly: an operator that
+/// returns a C++ value, a copy to the cpu that is not non_blocking, an allocation that had to wait.
+/// Explicit waits (Stream::synchronize, Event::synchronize) do not count. LOCKSTEP_WARN_WAITS=1
+/// also writes a line to standard error for each. Thread-safe.
 int64_t hidden_waits();
-/// Notes one, made by operator `op`, and why.
+/// Counts one wait, made by operator `op`, and why.
 void count_hidden_wait(std::string_view op, const Stream& stream, std::string_view why);
 
-/// Waits for `stream` and counts it.
+/// Waits for `stream` and counts the wait.
 void wait_hidden(std::string_view op, const Stream& stream, std::string_view why);
 
 }  // namespace lockstep
