@@ -20,12 +20,12 @@ using Kind = Line::Kind;
 
 constexpr std::string_view kSpaces = " \t\r";
 
-/// The text's lines, one after the other, taken apart into words.
+/// Splits a text into lines, and each line into words.
 class Lines {
  public:
   Lines(std::string_view text, std::string_view source) : rest_(text), source_(source) {}
 
-  /// False at the end.
+  /// Moves to the next line; returns false at the end of the text.
   bool next() {
     if (rest_.empty()) return false;
     const size_t end = std::min(rest_.find('\n'), rest_.size());
@@ -36,14 +36,14 @@ class Lines {
     return true;
   }
 
-  /// The next word of the line, empty at its end.
+  /// The next word of the line; empty at the line's end.
   std::string_view word() {
     words_.remove_prefix(std::min(words_.find_first_not_of(kSpaces), words_.size()));
     const std::string_view word = words_.substr(0, words_.find_first_of(kSpaces));
     words_.remove_prefix(word.size());
     return word;
   }
-  /// All that is left of the line, without spaces around it.
+  /// The rest of the line, without surrounding spaces.
   std::string_view remainder() {
     words_.remove_prefix(std::min(words_.find_first_not_of(kSpaces), words_.size()));
     const std::string_view all = words_.substr(0, words_.find_last_not_of(kSpaces) + 1);
@@ -70,7 +70,7 @@ class Lines {
   std::string_view rest_;
   std::string_view source_;
   std::string_view line_;
-  std::string_view words_;  // what is left of the line
+  std::string_view words_;  // the rest of the line
   int64_t number_ = 0;
 };
 
@@ -95,7 +95,8 @@ int64_t AllocationTrace::peak_live_bytes() const {
 }
 
 AllocationTrace parse_allocation_trace(std::string_view text, std::string_view source) {
-  // Sums of sizes are kept in 64 bits: a trace that asks for more than any machine has is refused.
+  // Sums of sizes are kept in 64 bits, so a trace that asks for more than any machine has is
+  // refused.
   constexpr int64_t kMostBytes = int64_t{1} << 62;
   AllocationTraceBuilder builder;
   Lines lines(text, source);
@@ -180,7 +181,7 @@ void AllocationTraceBuilder::add(std::span<const TraceEntry> history) {
   for (const TraceEntry& entry : history) {
     if (is_full()) return;
     if (entry.action == TraceEntry::Action::kAlloc) {
-      // Of two threads, the one that frees may come to write it down later than the next tenant.
+      // If another thread reuses the address at once, the free may be recorded after the reuse.
       if (!allocate(entry.address, entry.size)) {
         free(entry.address);
         allocate(entry.address, entry.size);

@@ -19,10 +19,10 @@ namespace lockstep {
 
 namespace {
 
-/// Of whole types, set by programs.
+/// Allocators set by the program for all devices of a type.
 constinit std::array<std::atomic<Allocator*>, kDeviceTypes> g_allocators{};
-/// Of single devices. Leaked on purpose: tensors with static storage duration are freed after any
-/// static destructor.
+/// Caching allocators of single devices. Leaked on purpose: tensors with static storage duration
+/// may be freed after any static destructor.
 constinit std::array<std::atomic<CachingAllocator*>, kDeviceTypes * kMaxDevices> g_caching{};
 constinit SpinLock g_making;
 
@@ -31,7 +31,7 @@ std::atomic<CachingAllocator*>& slot(Device device) {
                    static_cast<size_t>(device.index)];
 }
 
-/// No other thread holds a lock of the allocators in the child then.
+/// Locks all allocators, so that no other thread holds one of their locks in the child.
 void before_fork() {
   g_making.lock();
   for (const auto& each : g_caching) {
@@ -59,14 +59,14 @@ DeviceMemory& memory_of(Device device) {
   return require_runtime(device).memory(device.index);
 }
 
-/// Whether work with a tensor is over when its call returns.
+/// Whether work on the device is finished when its call returns.
 bool is_done_at_once(Device device) {
   return device.type == DeviceType::kCPU ||
          (device.type == DeviceType::kCUDA && environment_flag("CUDA_LAUNCH_BLOCKING"));
 }
 
 CachingAllocator& make_caching_allocator(Device device) {
-  // Outside the lock: a runtime may ask for other devices' memory while it makes its own.
+  // Outside the lock: a runtime may ask for other devices' memory while it creates its own.
   DeviceMemory& memory = memory_of(device);
   const AllocatorOptions& options = allocator_options_from_environment();
   const std::lock_guard guard(g_making);
@@ -104,11 +104,11 @@ Allocator& allocator(Device device) {
 
 CachingAllocator& caching_allocator(Device device) {
   auto* const caching = dynamic_cast<CachingAllocator*>(&allocator(device));
-  LS_CHECK(caching != nullptr, DeviceError,
-           "[allocator] the memory of {} comes from an allocator of the "
-           "program's own, which keeps "
-           "no such books.",
-           to_string(device));
+  LS_CHECK(
+      caching != nullptr, DeviceError,
+      "[allocator] the memory of {} comes from a custom allocator (set_allocator): expected the "
+      "caching allocator.",
+      to_string(device));
   return *caching;
 }
 

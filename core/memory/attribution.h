@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// What the blocks of one origin hold together.
+/// The total of all blocks of one origin.
 struct MemoryShare {
   std::string name;
   int64_t bytes = 0;
@@ -18,13 +18,14 @@ struct MemoryShare {
   friend bool operator==(const MemoryShare&, const MemoryShare&) = default;
 };
 
-/// Blocks on loan by the operator that asked for them ("outside operators" where none did), those
-/// that hold most first. For CachingAllocator::blocks_at_peak and the blocks of a snapshot.
+/// Sums live blocks by the operator that allocated them ("outside operators" if none did), largest
+/// first. For CachingAllocator::blocks_at_peak and the blocks of a snapshot.
 std::vector<MemoryShare> memory_by_operator(std::span<const BlockInfo> blocks);
-/// The same by module ("outside modules").
+/// Sums live blocks by the module that allocated them ("outside modules" if none did), largest
+/// first.
 std::vector<MemoryShare> memory_by_module(std::span<const BlockInfo> blocks);
-/// A line for each: bytes, share of them all, blocks, name. What goes beyond `most_rows` is in one
-/// last line.
+/// A table with one line for each share: bytes, percentage of the total, blocks, name. Shares
+/// beyond `most_rows` are summed in a last line.
 std::string memory_table(std::span<const MemoryShare> shares, size_t most_rows = 20);
 
 }  // namespace lockstep

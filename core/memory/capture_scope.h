@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// While alive, the thread takes part in `capture`, which may be null.
+/// While alive, the thread takes part in `capture` and allocates from its pool. No effect if null.
 class CaptureScope {
  public:
   explicit CaptureScope(const ActiveCapture* capture) : capture_(detail::thread_capture, capture) {

@@ -18,7 +18,7 @@ Chunk* ChunkTable::make(Heap* heap) {
   }
   Chunk* first = nullptr;
   for (uint32_t index = begin + kBatch; index-- > begin;) {
-    if (index == 0) continue;  // no handle is zero
+    if (index == 0) continue;  // handle 0 is reserved
     Chunk* const chunk = at(index);
     chunk->heap = heap;
     chunk->handle = index;

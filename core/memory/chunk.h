@@ -22,28 +22,29 @@ class Heap;
 class OperatorName;
 struct Chunk;
 
-/// Every size and address is a multiple of this.
+/// Unit of chunk sizes and addresses.
 inline constexpr size_t kChunkUnit = 512;
 
 enum class ChunkState : uint8_t {
   kSpare,     ///< a record that describes no memory
-  kLive,      ///< on loan
-  kPending,   ///< given back, but other streams use it
-  kWaiting,   ///< free, kept as it is for the next request of its size
+  kLive,      ///< allocated
+  kPending,   ///< freed, but other streams still use it
+  kWaiting,   ///< free, not yet joined: kept for the next request of its size
   kFree,      ///< free, joined with its free neighbours, in the bins
   kUnmapped,  ///< addresses without memory
-  kHeld,      ///< the driver is at work on it, or it is the arena of a plan
+  kHeld,      ///< a driver call is running on it, or it is the arena of a plan
 };
 
-/// Addresses that one call of the driver gave: a range whose granules are mapped one by one, or
-/// memory that came as it is. Chunks tile it.
+/// An address range from one driver call: either an expandable range, whose granules are mapped one
+/// by one, or plain memory. Chunks tile it.
 struct Segment {
   Heap* heap = nullptr;
   uintptr_t address = 0;
   size_t size = 0;
-  bool small = false;             ///< plain, for the small pool
-  size_t granularity = 0;         ///< 0: plain
-  std::vector<Granule> granules;  ///< of a range, up to the last that was ever mapped; 0: none
+  bool small = false;             ///< plain segment of the small pool
+  size_t granularity = 0;         ///< bytes; 0: plain
+  std::vector<Granule> granules;  ///< granules of a range, up to the last ever mapped; 0: not
+                                  ///< mapped
   Chunk* first = nullptr;
   Chunk* last = nullptr;
 
@@ -54,30 +55,31 @@ struct Segment {
   size_t granule_of(uintptr_t at) const noexcept { return (at - address) / granularity; }
 };
 
-/// What other streams do with a block.
+/// Uses of a block by streams other than its own.
 struct ChunkUses {
-  std::vector<Stream> streams;  ///< record_stream: events are made when the block is given back
-  std::vector<Event> events;    ///< to be reached before the block serves its own stream again
+  std::vector<Stream> streams;  ///< from record_stream: events are recorded at the free
+  std::vector<Event> events;    ///< events to reach before the block may be reused on its own
+                                ///< stream
 };
 
-/// A run of bytes of a segment and who has it. Records are made by the ChunkTable, belong to one
-/// heap for ever, and change under that heap's lock.
+/// A run of bytes of a segment and its state. The ChunkTable makes the records; each belongs to one
+/// heap for ever and changes under that heap's lock.
 struct Chunk {
   uintptr_t address = 0;
   size_t size = 0;
   Heap* heap = nullptr;
-  /// Its number in the ChunkTable, from 1, below the number of its last loan, which tells a handle
-  /// of today from an old one.
+  /// Low 32 bits: index in the ChunkTable, from 1. High bits: number of the last allocation, which
+  /// tells a current handle from a stale one.
   uint64_t handle = 0;
   ChunkState state = ChunkState::kSpare;
-  bool small = false;    ///< was asked for with at most 1 MiB
-  bool watched = false;  ///< giving it back takes more than putting it away
+  bool small = false;    ///< request of at most 1 MiB
+  bool watched = false;  ///< its free needs the slow path
   Phase phase = Phase::kForward;
   size_t requested = 0;       ///< bytes, before rounding
   Chunk* bin_next = nullptr;  ///< in bins, waiting lists and among spare records
   Chunk* bin_previous = nullptr;
 
-  Chunk* previous = nullptr;  ///< by address
+  Chunk* previous = nullptr;  ///< neighbour by address
   Chunk* next = nullptr;
   Segment* segment = nullptr;
 
@@ -86,9 +88,10 @@ struct Chunk {
   std::unique_ptr<CallStack> stack;
   std::unique_ptr<ChunkUses> uses;
   StepPlanner::Ticket ticket;
-  bool planned = false;   ///< lies in a plan's arena, apart from the chunks that tile the segment
-  uint64_t sequence = 0;  ///< number of its loan, while history is on
-  uint64_t freed_at = 0;  ///< searches of the heap when it became free
+  bool planned = false;   ///< lies in a plan's arena, not in the list of chunks that tile the
+                          ///< segment
+  uint64_t sequence = 0;  ///< number of its allocation, while history is on
+  uint64_t freed_at = 0;  ///< value of Heap::searches when it became free
 
   uintptr_t end() const noexcept { return address + size; }
   static constexpr uint64_t kLoan = uint64_t{1} << 32;
@@ -96,8 +99,8 @@ struct Chunk {
   bool is_whole_segment() const noexcept { return previous == nullptr && next == nullptr; }
 };
 
-/// All chunk records of an allocator, found by number, so that a handle from elsewhere is seen to
-/// be none of ours. Records never move and never go. Thread-safe.
+/// All chunk records of an allocator, by index, so that a handle that is not of this allocator is
+/// detected. Records never move and are never deleted. Thread-safe.
 class ChunkTable {
  public:
   static constexpr uint32_t kBatch = 64;
@@ -107,18 +110,19 @@ class ChunkTable {
   ChunkTable(const ChunkTable&) = delete;
   ChunkTable& operator=(const ChunkTable&) = delete;
 
-  /// Null when there is no such record.
+  /// The record of that index; null if there is none.
   Chunk* find(uint32_t index) const noexcept {
     if (index >= made_.load(std::memory_order_acquire)) return nullptr;
     return at(index);
   }
-  /// `kBatch` spare records of `heap`, linked by bin_next.
+  /// Makes `kBatch` spare records of `heap`, linked by bin_next.
   Chunk* make(Heap* heap);
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
  private:
-  static constexpr int kFirstPage = 8;  // log2 of its records; each page is twice the one before
+  static constexpr int kFirstPage = 8;  // log2 of its records; each page has twice as many as the
+                                        // one before
   static constexpr int kPages = 32 - kFirstPage;
 
   Chunk* at(uint32_t index) const noexcept {

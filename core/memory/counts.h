@@ -9,21 +9,21 @@
 
 namespace lockstep {
 
-/// What is counted of blocks, in each pool.
+/// Counters of blocks that are kept for each pool.
 enum class Quantity : uint8_t { kBlocks, kBytes, kRequested, kActiveBlocks, kActiveBytes };
 inline constexpr size_t kQuantities = 5;
-/// The small pool, the large one, both.
+/// Number of pool kinds: small, large, and both together.
 inline constexpr size_t kPoolKinds = 3;
 
-/// A number for each quantity of each pool.
+/// A value for each quantity of each pool.
 using QuantityTable = std::array<std::array<int64_t, kQuantities>, kPoolKinds>;
 
-/// The blocks of one heap, under its lock.
+/// Counters of one heap's blocks. Guarded by the heap's lock.
 class HeapCounts {
  public:
   void add(size_t bytes, size_t requested, bool small) noexcept {
     const size_t pool = small ? 0 : 1;
-    // One branch that a repeated step never takes.
+    // One combined branch, which a repeated step never takes.
     if (blocks_.add(1, pool) | bytes_.add(static_cast<int64_t>(bytes), pool) |
         requested_.add(static_cast<int64_t>(requested), pool) | (pending_ != 0)) [[unlikely]] {
       raise_peaks();
@@ -35,16 +35,16 @@ class HeapCounts {
     bytes_.remove(static_cast<int64_t>(bytes), pool);
     requested_.remove(static_cast<int64_t>(requested), pool);
   }
-  /// A block was given back, and stays active until `remove_pending`.
+  /// Counts a block that was freed and stays active until `remove_pending`.
   void add_pending(size_t bytes, bool small) noexcept { change_pending(1, bytes, small); }
   void remove_pending(size_t bytes, bool small) noexcept { change_pending(-1, bytes, small); }
 
   int64_t blocks() const noexcept { return blocks_.now(); }
   int64_t bytes() const noexcept { return bytes_.now(); }
   int64_t requested() const noexcept { return requested_.now(); }
-  /// The highest `requested` ever.
+  /// The highest value of `requested` so far.
   int64_t most_requested() const noexcept { return most_requested_ever_; }
-  /// Takes what was not published as told, where nobody listens.
+  /// Resets the unpublished change without publishing it, for when nobody reads the totals.
   static void defer(HeapCounts& counts) noexcept { counts.published_bytes_ = counts.bytes(); }
 
   QuantityTable current() const noexcept;
@@ -52,17 +52,17 @@ class HeapCounts {
 
  private:
   friend class DeviceCounts;
-  /// One quantity of the small pool and the large one.
+  /// One quantity, for the small and the large pool.
   struct Count {
     struct Pool {
       int64_t now = 0;
-      int64_t most = 0;  ///< since the last publication, as of the last `raise_peaks`
+      int64_t most = 0;  ///< highest value since the last publication, as of the last `raise_peaks`
       int64_t freed = 0;
     };
     std::array<Pool, 2> pools{};
-    int64_t most = 0;  ///< of both
+    int64_t most = 0;  ///< highest sum of both pools
 
-    /// True when a peak is to be raised.
+    /// Returns true if a peak must be raised.
     bool add(int64_t change, size_t pool) noexcept {
       const int64_t sum = pools[pool].now += change;
       return (sum > pools[pool].most) | (sum + pools[1 - pool].now > most);
@@ -91,23 +91,24 @@ class HeapCounts {
   QuantityTable published_freed_{};
 };
 
-/// The same over all heaps of a device, and what the device itself counts. Thread-safe.
+/// Totals over all heaps of a device, and its segments and reserved bytes. Thread-safe.
 class DeviceCounts {
  public:
-  /// A heap tells when it has changed by more than this, where there are several.
+  /// Change in bytes after which a heap publishes, if there are several heaps. Bounds the error of
+  /// the device's peak without taking the shared lock at each call.
   static constexpr int64_t kUnpublished = 64 * 1024;
 
   static bool is_due(const HeapCounts& heap) noexcept {
     const int64_t change = heap.bytes() - heap.published_bytes_;
     return change > kUnpublished || change < -kUnpublished;
   }
-  /// Adds what changed since the last time. Under the heap's lock.
+  /// Adds a heap's changes since its last publication. Call under the heap's lock.
   void publish(HeapCounts& heap);
 
-  /// Of memory taken from the driver, in one pool; negative for memory given back.
+  /// Adds bytes obtained from the driver for one pool; negative for bytes returned.
   void add_reserved(int64_t bytes, bool small);
   void add_segments(int64_t count, bool small);
-  /// Fills what is counted here into `stats`, as of the last publications.
+  /// Fills the counters into `stats`, as of the last publications.
   void fill(DeviceMemoryStats& stats) const;
   int64_t current(Quantity quantity) const;
   int64_t peak(Quantity quantity) const;

@@ -14,7 +14,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t whole_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
 
-/// An aligned mapping; null when refused.
+/// Maps memory aligned to a huge page; null on failure.
 void* map_aligned(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
   const size_t wanted = whole_pages(bytes);
@@ -27,7 +27,7 @@ void* map_aligned(size_t bytes) {
   const size_t behind = begin + kHugePage - aligned;
   void* const address = reinterpret_cast<void*>(aligned);
   if (behind > 0) munmap(static_cast<std::byte*>(address) + wanted, behind);
-  // Huge pages make the first touch some ten times cheaper; a refusal costs only that.
+  // Huge pages make the first touch some ten times cheaper; without them everything still works.
   (void)madvise(address, wanted, MADV_HUGEPAGE);
   return address;
 }

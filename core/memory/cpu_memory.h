@@ -6,12 +6,12 @@
 
 namespace lockstep {
 
-/// The memory of `cpu`. The system puts memory behind an address when it is first touched, so a
-/// granule is a number in the books: to map is free of cost, and to unmap gives the pages back.
-/// Ranges are anonymous mappings without reserve, in huge pages where the system has them.
+/// The memory of `cpu`. The system backs an address with memory on first touch, so a granule is
+/// only a number in our accounting: `map` costs nothing, and `unmap` returns the pages. Ranges are
+/// anonymous MAP_NORESERVE mappings, in huge pages where the system has them.
 class CpuMemory final : public DeviceMemory {
  public:
-  /// `total`: bytes that may be held.
+  /// `total`: the most bytes that may be allocated.
   explicit CpuMemory(size_t total) : total_(total) {}
 
   size_t total() const override { return total_; }
@@ -35,7 +35,8 @@ class CpuMemory final : public DeviceMemory {
   std::atomic<size_t> held_ = 0;  ///< bytes
 };
 
-/// What this process may hold at most: twice the machine's memory, less where `ulimit -v` says so.
+/// Bytes that this process may allocate: twice the machine's memory, or less if `ulimit -v` is
+/// lower.
 size_t cpu_memory_total();
 
 }  // namespace lockstep

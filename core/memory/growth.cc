@@ -1,4 +1,4 @@
-// Taking memory from the driver and giving it back.
+// Obtains memory from the driver and returns it.
 
 #include <algorithm>
 
@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallSegment = 2 * kMiB;
-constexpr size_t kMiddleSized = 10 * kMiB;  // from here on a plain segment is as large as asked for
+constexpr size_t kMiddleSized = 10 * kMiB;  // plain segments from this size on get exactly the
+                                            // requested size
 constexpr size_t kSegmentUnit = 2 * kMiB;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -49,8 +50,8 @@ void CachingAllocator::State::note_reserved(Heap& heap, int64_t bytes) {
 bool CachingAllocator::State::ensure_range(Heap& heap, size_t size) {
   if (heap.range() != nullptr) return true;
   const size_t granularity = memory.granularity();
-  // Twice the memory: a block of any size has a place above the highest address of those on loan,
-  // wherever they lie, as long as that is in the lower half.
+  // Twice the memory: then a block of any size fits above the highest live block, wherever the live
+  // blocks lie in the lower half.
   const size_t wanted = std::min(2 * std::min(memory.total(), kLargestRange), kLargestRange);
   for (size_t bytes = round_up(wanted + granularity, granularity); bytes >= size;
        bytes = round_up(bytes / 2, granularity)) {
@@ -68,7 +69,7 @@ bool CachingAllocator::State::ensure_range(Heap& heap, size_t size) {
 }
 
 Chunk* CachingAllocator::State::grow(const Request& request, HeapLock& lock, Growth how) {
-  // A range's books would be too large for what only `meta` can hold.
+  // The granule table of a range for such a request would be too large; only `meta` can serve it.
   const bool wants_range = request.options.expandable_segments && memory.granularity() != 0 &&
                            request.size <= kLargestRange / 2;
   if (wants_range && ensure_range(request.heap, request.size)) {
@@ -88,8 +89,8 @@ size_t CachingAllocator::State::granules_to_move(const Request& request, Growth 
       heap.counts.most_requested(), heap.counts.requested() + static_cast<int64_t>(request.bytes)));
   const auto reserved = static_cast<double>(heap.reserved);
   const double wanted = reserved + static_cast<double>(missing) * granularity;
-  // Moving costs more than memory does where it goes on for ever: the longer it does, while what is
-  // on loan does not become more, the more is reserved instead.
+  // Moving granules costs more than memory if it goes on for ever. So the longer it goes on while
+  // the live bytes do not grow, the higher the limit: from 5 % and 4 MiB above them to none.
   const double ratio = request.options.reserve_ratio;
   double limit = ratio * live + 2.0 * kMiB;
   const double moved = static_cast<double>(heap.moved_since_growth) * granularity;
@@ -129,7 +130,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   Segment& range = *heap.range();
   const size_t granularity = range.granularity;
 
-  // Whole granules where memory is missing, and the block itself where it is not.
+  // Hold whole granules where memory is missing, and only the block itself elsewhere.
   const uintptr_t end = place.address + request.size;
   const size_t first = range.granule_of(place.address);
   const size_t last = range.granule_of(end - 1);
@@ -215,7 +216,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   if (moved > 0) ++stitched;
   heap.moved_since_growth = grown > 0 ? 0 : heap.moved_since_growth + static_cast<int64_t>(moved);
 
-  // The granules may reach beyond the block on both sides.
+  // The granules may extend beyond the block on both sides; free these parts.
   Chunk* chunk = held;
   if (place.address > chunk->address) {
     Chunk* const block = heap.split(chunk, place.address - chunk->address);
@@ -243,7 +244,7 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
   };
   void* address = take(bytes);
   if (address == nullptr && how == Growth::kMoveFirst && bytes > least) {
-    address = take(bytes = least);  // no room to spare
+    address = take(bytes = least);  // retry without spare room
   }
   lock.lock();
   if (address == nullptr) return nullptr;
@@ -264,7 +265,7 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
 size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
                                                  const std::vector<Chunk*>& chunks) {
   if (chunks.empty()) return 0;
-  const Stream stream = heap.stream;  // it may go meanwhile
+  const Stream stream = heap.stream;  // the heap's stream may be destroyed meanwhile
   lock.unlock();
   wait_for(stream, "memory that it used goes back");
   size_t released = 0;
@@ -301,7 +302,7 @@ size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock, size_
     granules.insert(granules.end(), begin,
                     begin + static_cast<std::ptrdiff_t>(chunk->size / granularity));
   }
-  const Stream stream = heap.stream;  // it may go meanwhile
+  const Stream stream = heap.stream;  // the heap's stream may be destroyed meanwhile
   lock.unlock();
   wait_for(stream, "memory that it used goes back");
   for (const Chunk* chunk : emptied) {

@@ -105,7 +105,7 @@ Chunk* Heap::take(size_t size, bool small, const AllocatorOptions& options) {
   join_waiting();
   Chunk* chunk = options.expandable_segments ? take_from_range(size, small)
                                              : take_from_plain(size, small, options);
-  // What was cached before the options changed serves as well.
+  // Fall back to memory cached in the other form, before the option changed.
   if (chunk == nullptr) {
     chunk = options.expandable_segments ? take_from_plain(size, small, options)
                                         : take_from_range(size, small);
@@ -122,8 +122,8 @@ Chunk* Heap::find_in_range(size_t size, bool sparing) const {
 
 Chunk* Heap::take_from_range(size_t size, bool small) {
   if (range_ == nullptr) return nullptr;
-  // A granule that is free altogether can serve a large request anywhere, so small ones go first
-  // where they break none; but not to the end of all, which would make the range longer.
+  // An entirely free granule can be moved to serve a large request anywhere. So small requests
+  // first look for room that breaks none; but not at the end of the range, which would extend it.
   Chunk* chunk = small ? find_in_range(size, /*sparing=*/true) : nullptr;
   if (chunk == nullptr || is_at_end(chunk)) chunk = find_in_range(size, /*sparing=*/false);
   if (chunk == nullptr) return nullptr;

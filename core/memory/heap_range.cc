@@ -1,5 +1,4 @@
-// The part of a heap that knows granules: where memory is mapped in its range, and what could be
-// moved.
+// Granules of a heap's range: where memory is mapped, and which granules could be moved.
 
 #include <algorithm>
 
@@ -18,7 +17,7 @@ uintptr_t round_up(uintptr_t at, size_t granularity) {
   return round_down(at + granularity - 1, granularity);
 }
 
-/// Granules that [begin, end) needs and lacks, where [first, ..) are the chunks of its run.
+/// Number of granules that [begin, end) lacks; `first` is the first chunk of its run.
 size_t missing_granules(const Chunk* first, uintptr_t begin, uintptr_t end, size_t granularity) {
   size_t missing = 0;
   for (const Chunk* chunk = first; chunk != nullptr && chunk->address < end; chunk = chunk->next) {
@@ -48,7 +47,7 @@ Heap::Place Heap::find_place(size_t size) const {
     uintptr_t end = 0;
     for (; chunk != nullptr && has_no_user(chunk); chunk = chunk->next) end = chunk->end();
     if (end - run->address < size) continue;
-    // As much as possible of the free memory is used by starting with it, or by ending with it.
+    // Starting or ending at a free chunk uses as much of the free memory as possible.
     consider(run, run->address);
     for (const Chunk* each = run; each != chunk; each = each->next) {
       if (each->state != ChunkState::kFree) continue;
@@ -109,7 +108,7 @@ std::vector<Chunk*> Heap::hold_granules(size_t count, uintptr_t begin, uintptr_t
   while (chunk != nullptr && count > 0) {
     Chunk* const previous = chunk->previous;
     if (chunk->state == ChunkState::kFree) {
-      // Of the chunk, the part above and the part below the range that is spared.
+      // The parts of the chunk above and below [begin, end).
       const std::pair<uintptr_t, uintptr_t> parts[] = {
           {std::max(chunk->address, end), chunk->end()},
           {chunk->address, std::min(chunk->end(), begin)}};

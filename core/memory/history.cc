@@ -18,7 +18,8 @@ int64_t now_us() {
 
 const std::string* intern(std::string_view module) {
   static SpinLock lock;
-  static auto* const modules = new std::set<std::string, std::less<>>;  // blocks outlive all
+  static auto* const modules = new std::set<std::string, std::less<>>;  // leaked: blocks may
+                                                                        // outlive static objects
   const std::lock_guard guard(lock);
   const auto found = modules->find(module);
   return found != modules->end() ? &*found : &*modules->emplace(module).first;

@@ -11,32 +11,32 @@
 
 namespace lockstep {
 
-/// This thread's current module as a string that lives for ever; null outside modules.
+/// The thread's current module as a string that is never freed; null outside modules.
 const std::string* current_module_interned();
-/// Who asked for the block.
+/// The operator, module and call stack that allocated the block.
 AllocationContext context_of(const Chunk& chunk);
 BlockInfo info_of(const Chunk& chunk, BlockInfo::State state);
 
-/// The last things that happened to a device's memory, and which blocks were on loan at the peak.
-/// Thread-safe; a heap's lock may be held.
+/// The last events of a device's memory, and the blocks that were live at the peak. Thread-safe;
+/// may be called under a heap's lock.
 class History {
  public:
-  /// Keeps the last `entries`; forgets all when 0.
+  /// Keeps the last `entries` events; 0 stops and drops them.
   void start(size_t entries, bool stacks);
   bool stacks() const noexcept { return stacks_.load(std::memory_order_relaxed); }
 
   void add(TraceEntry entry);
   void add(TraceEntry::Action action, uintptr_t address, size_t size, const Stream& stream);
-  /// A block went on loan; numbers the loan.
+  /// Records an allocation and numbers it.
   void lend(Chunk& chunk, const Stream& stream);
-  /// A block came back; before anything of it changes.
+  /// Records a free; call before the chunk changes.
   void give_back(const Chunk& chunk, const Stream& stream);
   void free_completed(const Chunk& chunk, const Stream& stream);
 
   std::vector<TraceEntry> entries() const;
-  /// Of blocks that were on loan at the peak and came back since.
+  /// Blocks that were live at the peak and have been freed since.
   std::vector<BlockInfo> gone_since_peak() const;
-  /// Whether a block that is on loan was so at the peak.
+  /// Whether a live block was already live at the peak.
   bool was_at_peak(const Chunk& chunk) const;
   void reset_peak();
   void lock() { lock_.lock(); }
@@ -50,9 +50,9 @@ class History {
   size_t capacity_ = 0;
   std::deque<TraceEntry> entries_;
   uint64_t sequence_ = 0;
-  uint64_t started_ = 0;  ///< the sequence number at `start`
+  uint64_t started_ = 0;  ///< sequence number at `start`
   uint64_t peak_sequence_ = 0;
-  int64_t bytes_ = 0;  ///< on loan since `start`
+  int64_t bytes_ = 0;  ///< bytes allocated since `start` and still live
   int64_t peak_bytes_ = 0;
   std::vector<BlockInfo> gone_since_peak_;
 };

@@ -1,4 +1,4 @@
-// What is tried, in order, when cached memory does not serve a request.
+// Fallbacks, in order, for a request that cached memory does not serve.
 
 #include <algorithm>
 
@@ -13,12 +13,13 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   if (polls) reuse_finished(heap);
   if (Chunk* const chunk = search()) return chunk;
 
-  // Somebody may give up what he can do without.
+  // Callbacks may free memory that the program can do without.
   if (call_free_memory_callbacks(lock)) {
     if (Chunk* const chunk = search()) return chunk;
   }
 
-  // Memory that this stream gave back, and that others use: the device waits, the program does not.
+  // Take freed blocks that other streams still use: this stream waits for them on the device, the
+  // cpu does not wait.
   while (!polls && !heap.pending.empty()) {
     reuse_oldest_pending(heap);
     if (Chunk* const chunk = search()) return chunk;
@@ -27,10 +28,10 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   collect_garbage(request, lock);
   for (const Growth how : {Growth::kByRatio, Growth::kMoveFirst}) {
     if (Chunk* const chunk = grow(request, lock, how)) return chunk;
-    if (Chunk* const chunk = search()) return chunk;  // the lock was given up meanwhile
+    if (Chunk* const chunk = search()) return chunk;  // grow() released the lock meanwhile
   }
 
-  // Memory that other streams hold and do not use.
+  // Release memory that other streams cache and do not use.
   const auto retry = [&]() -> Chunk* {
     Chunk* chunk = search();
     if (chunk == nullptr) chunk = grow(request, lock, Growth::kMoveFirst);
@@ -39,7 +40,7 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   };
   if (request.size < request.options.max_split_size &&
       request.options.max_split_size != AllocatorOptions::kUnlimited) {
-    // Blocks that are never split serve few requests, so they go first.
+    // Release oversize blocks first: they are never split and so serve few requests.
     if (release_segments(heap, lock,
                          heap.hold_free_segments(request.size, request.options.max_split_size))) {
       if (Chunk* const chunk = retry()) return chunk;
@@ -80,7 +81,7 @@ void CachingAllocator::State::collect_garbage(const Request& request, HeapLock& 
   if (threshold <= 0) return;
   const auto limit = static_cast<int64_t>(threshold * static_cast<double>(budget()));
   int64_t above = counts.reserved() - limit;
-  // Segments that were not needed for longer than the others are; then again, while some are left.
+  // Release segments that have been free for longer than the average; repeat while any are left.
   while (above > 0) {
     const std::vector<Chunk*> free = request.heap.hold_free_segments(AllocatorOptions::kUnlimited);
     uint64_t ages = 0;
@@ -110,7 +111,7 @@ size_t CachingAllocator::State::release_elsewhere(const Request& request, HeapLo
                                                   size_t bytes) {
   lock.unlock();
   reap_pools(/*may_wait=*/true);
-  // Its own last: what it has in whole granules serves the request where it is.
+  // The requesting heap comes last, because its free granules can be moved to serve the request.
   std::vector<Heap*> all = all_heaps();
   std::erase(all, &request.heap);
   all.push_back(&request.heap);

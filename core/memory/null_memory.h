@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// The memory of `meta`: addresses that nobody may use, as many as anybody wants. An allocator over
-/// it keeps the books of one over CpuMemory.
+/// The memory of `meta`: an unlimited number of addresses that must not be accessed. An allocator
+/// over it makes the same decisions as one over CpuMemory.
 class NullMemory final : public DeviceMemory {
  public:
   size_t total() const override { return size_t{1} << 61; }
@@ -29,7 +29,7 @@ class NullMemory final : public DeviceMemory {
   void release_pinned(void*, size_t) noexcept override {}
 
  private:
-  /// Ranges follow each other, and come round again when no address is left.
+  /// Ranges are consecutive and wrap around at the end of the address space.
   void* next(size_t bytes) noexcept {
     const size_t taken = (bytes + granularity() - 1) / granularity() * granularity();
     uintptr_t at = next_.load(std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// What an allocator tells about itself.
+// Statistics, snapshots and history of an allocator.
 
 #include <algorithm>
 
@@ -138,7 +138,7 @@ void add_block(SegmentInfo& info, BlockInfo block) {
   info.blocks.push_back(std::move(block));
 }
 
-/// The arena as the blocks that are in it.
+/// Adds the blocks in the arena, and the gaps between them.
 void add_arena(SegmentInfo& info, const Heap& heap) {
   std::vector<const Chunk*> planned(heap.planned.begin(), heap.planned.end());
   std::ranges::sort(planned, {}, &Chunk::address);

@@ -33,7 +33,7 @@ bool read_double(std::string_view text, double& value) {
   return read.has_value();
 }
 
-/// MiB may have decimals, so that every number of bytes has a text.
+/// Reads MiB, with decimals, so that every number of bytes has a text form.
 bool read_mib(std::string_view text, size_t& bytes) {
   const auto read = parse_number<double>(text);
   if (!read || !(*read >= 0 && *read < 0x1p43)) return false;
@@ -47,8 +47,8 @@ bool is_division(int value) {
                         std::has_single_bit(static_cast<unsigned>(value)));
 }
 
-/// "[256:1,512:2,>:4]": a size class ends below its number of MiB, and what no entry names belongs
-/// to the next entry above.
+/// Reads "[256:1,512:2,>:4]": an entry is for sizes below its number of MiB and above the entry
+/// before.
 bool read_intervals(std::string_view list, std::vector<int>& divisions) {
   divisions.clear();
   bool closed = false;
@@ -178,7 +178,8 @@ bool ignored_bool(Text text, Options&) {
 }
 bool ignored_number(Text text, Options&) { return parse_number<size_t>(text).has_value(); }
 
-/// How PyTorch calls its driver and pins memory. Accepted so that one text serves both programs.
+/// Keys for PyTorch's driver calls and pinned memory. Accepted, so that one text serves both
+/// programs.
 constexpr auto kIgnored = std::to_array<Option>({
     {"release_lock_on_cudamalloc", kBools, ignored_bool, nullptr, always},
     {"throw_on_cudamalloc_oom", kBools, ignored_bool, nullptr, always},
@@ -259,7 +260,7 @@ AllocatorOptions parse_allocator_options(std::string_view text, std::string_view
 }
 
 const AllocatorOptions& allocator_options_from_environment() {
-  // No lock, which a fork could find held.
+  // No lock, because a fork could happen while another thread holds it.
   static constinit std::atomic<const AllocatorOptions*> read_before = nullptr;
   if (const AllocatorOptions* options = read_before.load(std::memory_order_acquire)) {
     return *options;

@@ -1,4 +1,4 @@
-// The report that an OutOfMemoryError carries.
+// Builds the report of an OutOfMemoryError.
 
 #include <algorithm>
 #include <map>
@@ -23,7 +23,7 @@ std::string human(int64_t bytes) {
   return fmt::format("{:.2f} GiB", number / (kKiB * kKiB * kKiB));
 }
 
-/// Blocks on loan of one origin.
+/// Live blocks of one origin.
 struct Holder {
   int64_t bytes = 0;
   int64_t blocks = 0;
@@ -35,7 +35,7 @@ struct Findings {
   int64_t live = 0;
   int64_t pending = 0;
   int64_t cached = 0;
-  int64_t fragmented = 0;  ///< free, but in pieces that are too small
+  int64_t fragmented = 0;  ///< free, but in chunks smaller than the request
   int64_t other_streams = 0;
   std::map<PoolId, int64_t> pools;
   std::map<Origin, Holder> holders;

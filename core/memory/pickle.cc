@@ -33,10 +33,10 @@ constexpr char kLongPut = 'r';
 constexpr char kGet = 'h';
 constexpr char kLongGet = 'j';
 
-/// Elements that go into their container at once: readers hold that many on their stack.
+/// Elements appended to a container by one opcode; readers hold that many on their stack.
 constexpr size_t kBatch = 1000;
 
-/// Bytes of the UTF-8 character that `text` starts with; 0 where it starts with none.
+/// Bytes of the UTF-8 character at the start of `text`; 0 if it is invalid.
 size_t character_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -117,7 +117,7 @@ void PickleWriter::integer(uint64_t value) {
     bytes_ += kFourBytes;
     little_endian(value, 4);
   } else {
-    // Two's complement, so that the highest bit must be clear.
+    // Two's complement: the highest bit must be clear.
     const int bytes = static_cast<int>(std::bit_width(value)) / 8 + 1;
     bytes_ += kLong;
     bytes_ += static_cast<char>(bytes);

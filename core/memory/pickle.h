@@ -10,12 +10,13 @@
 
 namespace lockstep {
 
-/// Writes one Python object in pickle's protocol 2, of which it uses what readers in other
-/// languages understand too: None, booleans, integers, floats, texts, lists, dictionaries, pairs.
-/// Equal texts are stored once.
+/// Writes one Python object in pickle protocol 2, using only types that readers in other languages
+/// understand, too: None, booleans, integers, floats, texts, lists, dictionaries, pairs. Equal
+/// texts are stored once.
 ///
-/// A dictionary is between `begin_dict` and `end_dict`, a key and a value in turn; lists and pairs
-/// likewise. Exactly one object must be complete when `finish` is called. Not thread-safe.
+/// A dictionary is written between `begin_dict` and `end_dict`, alternating keys and values; lists
+/// and pairs likewise. Exactly one object must be complete when `finish` is called. Not
+/// thread-safe.
 class PickleWriter {
  public:
   PickleWriter();
@@ -25,7 +26,7 @@ class PickleWriter {
   void integer(int64_t value);
   void integer(uint64_t value);
   void real(double value);
-  /// What is not UTF-8 becomes U+FFFD, a byte at a time.
+  /// Writes a text; each byte that is not valid UTF-8 becomes U+FFFD.
   void text(std::string_view value);
 
   void begin_list();
@@ -35,19 +36,19 @@ class PickleWriter {
   void begin_pair();
   void end_pair();
 
-  /// Keeps the object that was just completed, so that `recall` of the returned number is that same
-  /// object again.
+  /// Memoizes the object that was just completed; `recall` of the returned number refers to it
+  /// again.
   uint32_t remember();
   void recall(uint32_t number);
 
-  /// The pickle. Nothing may be written afterwards.
+  /// Returns the pickle. Nothing may be written afterwards.
   std::string finish();
 
  private:
   enum class Kind : uint8_t { kList, kDict, kPair };
   struct Open {
     Kind kind;
-    size_t count = 0;  ///< objects in it, keys and values alike
+    size_t count = 0;  ///< number of objects in it, keys and values alike
   };
 
   void begin(Kind kind);

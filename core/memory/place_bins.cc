@@ -7,7 +7,7 @@ namespace lockstep {
 
 namespace {
 
-// Few chunks share a bin then, even when they are tiny.
+// Small enough that few chunks share a bin, even if they are tiny.
 constexpr size_t kSmallestBin = 64 * 1024;
 constexpr size_t kMostBins = size_t{1} << 20;
 

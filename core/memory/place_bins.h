@@ -8,24 +8,24 @@
 
 namespace lockstep {
 
-/// Free chunks of one range by where they lie: bins of equal stretches of addresses, and above them
-/// a tree of eight children per node that knows the most room that any chunk below offers. Gives
-/// the lowest chunk that fits, in a few steps whatever the number of chunks.
+/// Free chunks of one range by address: bins of equal stretches of addresses, and above them a tree
+/// of eight children per node that stores the largest room of any chunk below. Finds the lowest
+/// chunk that fits in a few steps, whatever the number of chunks.
 ///
-/// Lowest address first has two virtues: the next free place depends on what is on loan alone, so
-/// that a step that repeats finds the places of the step before; and what is seldom needed gathers
-/// at the end. Not thread-safe.
+/// Lowest address first has two advantages. The choice depends only on which blocks are live, so a
+/// step that repeats gets the same addresses as the step before. And rarely needed memory collects
+/// at the end of the range. Not thread-safe.
 class PlaceBins {
  public:
-  /// For a range of `bytes` from `begin`, with granules of `granularity`.
+  /// Resets to an empty range of `bytes` from `begin`, with granules of `granularity` bytes.
   void reset(uintptr_t begin, size_t bytes, size_t granularity);
   void insert(Chunk* chunk);
-  /// Before its address or size changes.
+  /// Removes a chunk; call before its address or size changes.
   void erase(Chunk* chunk);
-  /// The lowest chunk of at least `bytes`; null if none. `sparing`: only chunks whose first `bytes`
-  /// are no part of a granule that is free altogether.
+  /// The lowest chunk of at least `bytes`; null if none. With `sparing`, only chunks whose first
+  /// `bytes` bytes overlap no entirely free granule.
   Chunk* find(size_t bytes, bool sparing) const;
-  /// Whether `find` might give this chunk.
+  /// Whether `find` could return this chunk.
   bool fits(const Chunk& chunk, size_t bytes, bool sparing) const {
     const Room offered = room(chunk);
     return (sparing ? offered.sparing : offered.any) >= bytes;
@@ -34,7 +34,7 @@ class PlaceBins {
  private:
   static constexpr size_t kFanOut = 8;
 
-  /// The most that one chunk offers: all of it, or as much as breaks no free granule.
+  /// Bytes that a chunk offers: all of it, or as much as breaks no free granule.
   struct Room {
     size_t any = 0;
     size_t sparing = 0;
@@ -56,8 +56,8 @@ class PlaceBins {
   uintptr_t begin_ = 0;
   size_t granularity_ = 0;
   int bin_shift_ = 0;                      ///< log2 of a bin's bytes
-  std::vector<Chunk*> first_;              // of each bin, in no order
-  std::vector<std::vector<Room>> levels_;  // [0]: of each bin; the last has one element
+  std::vector<Chunk*> first_;              // first chunk of each bin, in no order
+  std::vector<std::vector<Room>> levels_;  // [0]: room in each bin; the last level has one element
 };
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ constexpr size_t kUnit = 512;
 
 size_t whole_units(size_t bytes) { return std::max((bytes + kUnit - 1) / kUnit * kUnit, kUnit); }
 
-/// A block that has its place.
+/// A block with a place in the arena.
 struct Placed {
   size_t offset = 0;
   size_t limit = 0;
@@ -43,7 +43,7 @@ class Arena {
 
  private:
   size_t find(const BlockLifetime& block, size_t bytes) const {
-    size_t free_from = 0;  // above everything seen so far that lives at the same time
+    size_t free_from = 0;  // end of the blocks seen so far that live at the same time
     size_t best = MemoryPlan::kUnplanned;
     size_t best_gap = ~size_t{0};
     for (const Placed& other : placed_) {
@@ -67,7 +67,8 @@ class Arena {
 };
 
 size_t most_live(std::span<const BlockLifetime> blocks) {
-  std::vector<std::pair<int32_t, int64_t>> changes;  // frees of one event come first
+  std::vector<std::pair<int32_t, int64_t>> changes;  // at equal events frees sort before
+                                                     // allocations
   changes.reserve(2 * blocks.size());
   for (const BlockLifetime& block : blocks) {
     const auto bytes = static_cast<int64_t>(whole_units(block.bytes));
@@ -86,7 +87,7 @@ size_t most_live(std::span<const BlockLifetime> blocks) {
 
 using Order = std::vector<uint32_t>;
 
-/// Block numbers by falling `weight`, equal ones as they came.
+/// Block numbers by falling `weight`; equal ones keep their order.
 template <class Weight>
 Order by_falling(std::span<const BlockLifetime> blocks, Weight weight) {
   Order order(blocks.size());
@@ -96,8 +97,8 @@ Order by_falling(std::span<const BlockLifetime> blocks, Weight weight) {
   return order;
 }
 
-/// The orders that are tried. Large blocks first leaves the small ones to fill the gaps; weighing
-/// the size by the lifetime puts what is always there at the bottom.
+/// Orders to try. Large blocks first leaves the small ones to fill the gaps. Weighting the size by
+/// the lifetime puts long-lived blocks at the bottom.
 std::vector<Order> orders(std::span<const BlockLifetime> blocks) {
   const auto life = [](const BlockLifetime& block) {
     return static_cast<double>(block.end - block.begin);
@@ -114,7 +115,7 @@ std::vector<Order> orders(std::span<const BlockLifetime> blocks) {
 }  // namespace
 
 Packing pack_lifetimes(std::span<const BlockLifetime> blocks) {
-  // Placements (blocks x attempts) beyond which the gain is no longer worth the time.
+  // Number of placements (blocks x attempts) beyond which the gain is not worth the time.
   constexpr size_t kMostPlacements = 80'000;
 
   Packing best;
@@ -123,8 +124,8 @@ Packing pack_lifetimes(std::span<const BlockLifetime> blocks) {
   best.peak = ~size_t{0};
   size_t placements = 0;
   std::vector<size_t> offsets(blocks.size());
-  // Places the blocks in `order` and returns where in it the arena grew beyond the best one's; the
-  // end when it did not, and then it is the best one.
+  // Places the blocks in `order`. Returns the index at which the arena outgrew the best one, or the
+  // end if it did not; then it becomes the best one.
   const auto attempt = [&](const Order& order, Fit fit) {
     Arena arena(fit);
     for (size_t i = 0; i < order.size(); ++i) {
@@ -144,7 +145,7 @@ Packing pack_lifetimes(std::span<const BlockLifetime> blocks) {
       if (goes_on() && attempt(order, fit) == order.size()) best_order = order;
     }
   }
-  // A block that came too late for a good place comes first in the next attempt.
+  // A block that found no good place is placed first in the next attempt.
   for (Order order = best_order; goes_on();) {
     const auto stuck = static_cast<std::ptrdiff_t>(attempt(order, Fit::kLowest));
     if (stuck == std::ssize(order)) continue;
@@ -170,7 +171,7 @@ bool StepRecording::operator==(const StepRecording& other) const {
 
 namespace {
 
-/// The requests that were given back before the step ended.
+/// The requests that were freed before the step ended.
 std::vector<BlockLifetime> blocks_within(const StepRecording& step) {
   std::vector<BlockLifetime> within;
   for (const BlockLifetime& request : step.requests()) {
@@ -179,10 +180,10 @@ std::vector<BlockLifetime> blocks_within(const StepRecording& step) {
   return within;
 }
 
-/// Who had each byte of the arena last, as block numbers over ranges.
+/// The last owner of each byte of the arena, as block numbers over ranges.
 class Tenants {
  public:
-  /// Gives a range to `number` and adds to `before` who had parts of it, each once.
+  /// Assigns a range to `number` and appends its previous owners to `before`, each once.
   void move_in(size_t offset, size_t limit, int32_t number, std::vector<int32_t>& before) {
     const size_t first = before.size();
     split(offset);
@@ -204,7 +205,7 @@ class Tenants {
     int32_t number = 0;
   };
 
-  /// Makes sure that no range lies on both sides of `offset`.
+  /// Splits the range that contains `offset`, if any, there.
   void split(size_t offset) {
     auto at = ranges_.upper_bound(offset);
     if (at == ranges_.begin()) return;
@@ -214,7 +215,7 @@ class Tenants {
     at->second.limit = offset;
   }
 
-  std::map<size_t, Range> ranges_;  // by offset; what nobody had is missing
+  std::map<size_t, Range> ranges_;  // by offset; bytes never owned are missing
 };
 
 }  // namespace
@@ -266,7 +267,7 @@ bool StepPlanner::adopt(StepRecording recording) {
   if (!recording.is_complete() || (has_plan_ && !diverged_)) return false;
   const bool is_wanted = !has_plan_ || recording == before_;
   before_ = std::move(recording);
-  // Blocks of the old plan that are still on loan would be in the way of the new one's.
+  // Live blocks of the old plan could overlap those of the new one.
   if (!is_wanted || live_count_ > 0) return false;
   plan_ = MemoryPlan(before_);
   has_plan_ = true;
@@ -276,8 +277,8 @@ bool StepPlanner::adopt(StepRecording recording) {
 
 bool StepPlanner::is_free(int32_t index) const {
   const auto on_loan = [&](int32_t other) { return on_loan_[static_cast<size_t>(other)] != 0; };
-  // Every request before this one has its place, so that who had these bytes earlier still was
-  // gone before the predecessors came.
+  // Checking the direct predecessors suffices: every request so far got its place, so earlier
+  // owners of these bytes were freed before the predecessors were allocated.
   if (std::ranges::any_of(plan_.predecessors(index), on_loan)) return false;
   const size_t begin = plan_.offset(index);
   const size_t end = begin + plan_.bytes(index);
@@ -328,7 +329,7 @@ void StepPlanner::refuse(Ticket& ticket) {
 void StepPlanner::reset() {
   const uint32_t step = step_;
   *this = StepPlanner{};
-  step_ = step + 1;  // tickets of the steps before are nobody's now
+  step_ = step + 1;  // invalidates the tickets of earlier steps
 }
 
 }  // namespace lockstep

@@ -7,37 +7,37 @@
 
 namespace lockstep {
 
-/// A block's place in time: on loan from event `begin` until before event `end`.
+/// Lifetime of a block: live from event `begin` until before event `end`.
 struct BlockLifetime {
   size_t bytes = 0;
   int32_t begin = 0;
   int32_t end = 0;
 };
 
-/// Where blocks lie in one arena, so that no two that are on loan at the same time overlap.
+/// Offsets of blocks in one arena, such that no two that are live at the same time overlap.
 struct Packing {
   std::vector<size_t> offsets;  ///< in bytes, multiples of 512, one for each block
-  size_t peak = 0;              ///< bytes of the arena
-  size_t lower_bound = 0;       ///< the most bytes on loan at one moment: no packing needs less
+  size_t peak = 0;              ///< size of the arena in bytes
+  size_t lower_bound = 0;       ///< the most bytes live at one moment: no packing needs less
 };
 
-/// Packs blocks, whose sizes count in multiples of 512 bytes, into a small arena: tries a few
-/// orders, in each puts a block into the lowest or the tightest gap that is free for as long as it
-/// lives, and keeps the best arena. Deterministic; 10,000 blocks take tens of milliseconds.
+/// Packs blocks, whose sizes are rounded up to multiples of 512 bytes, into a small arena. Tries a
+/// few orders; in each, a block goes to the lowest or the tightest gap that is free for its
+/// lifetime; keeps the smallest arena. Deterministic; 10,000 blocks take tens of milliseconds.
 Packing pack_lifetimes(std::span<const BlockLifetime> blocks);
 
-/// What one training step of a stream asked for, in order.
+/// The requests of one training step on a stream, in order.
 class StepRecording {
  public:
   static constexpr int32_t kMostRequests = 1 << 20;
-  static constexpr int32_t kSurvived = -1;  ///< instead of an end: on loan when the step ended
+  static constexpr int32_t kSurvived = -1;  ///< value of `end`: live when the step ended
 
-  /// Notes a request and returns its index; -1 when the step has too many.
+  /// Records a request and returns its index; -1 if the step has too many.
   int32_t allocate(size_t bytes);
-  /// Notes that request `index` of this step was given back.
+  /// Records that request `index` of this step was freed.
   void free(int32_t index);
 
-  /// Requests, by index; begin and end count the calls above.
+  /// Requests, by index; begin and end number the calls above.
   const std::vector<BlockLifetime>& requests() const noexcept { return requests_; }
   bool is_complete() const noexcept { return requests_.size() < kMostRequests; }
   bool operator==(const StepRecording& other) const;
@@ -47,10 +47,10 @@ class StepRecording {
   int32_t events_ = 0;
 };
 
-/// Places for the blocks that begin and end within a recorded step.
+/// Places for the blocks that are allocated and freed within a recorded step.
 class MemoryPlan {
  public:
-  static constexpr size_t kUnplanned = ~size_t{0};  ///< the place of a block that survived the step
+  static constexpr size_t kUnplanned = ~size_t{0};  ///< offset of a block that outlived the step
 
   explicit MemoryPlan(StepRecording recording);
 
@@ -59,60 +59,60 @@ class MemoryPlan {
     return recording_.requests()[static_cast<size_t>(index)].bytes;
   }
   size_t offset(int32_t index) const { return offsets_[static_cast<size_t>(index)]; }
-  /// The blocks that had any of this one's bytes last before it.
+  /// The blocks that owned any of this block's bytes directly before it.
   std::span<const int32_t> predecessors(int32_t index) const;
 
   size_t planned_peak() const noexcept { return planned_peak_; }
-  /// The most bytes of planned blocks on loan at one moment.
+  /// The most bytes of planned blocks live at one moment.
   size_t lower_bound() const noexcept { return lower_bound_; }
   const StepRecording& recording() const noexcept { return recording_; }
 
  private:
   StepRecording recording_;
   std::vector<size_t> offsets_;
-  std::vector<int32_t> predecessors_;      // of all, one after the other
-  std::vector<size_t> first_predecessor_;  // of each, and the end
+  std::vector<int32_t> predecessors_;      // of all blocks, concatenated
+  std::vector<size_t> first_predecessor_;  // index of each block's first predecessor, and the end
   size_t planned_peak_ = 0;
   size_t lower_bound_ = 0;
 };
 
-/// Serves the requests of one stream's steps from a plan, by index: the first whole step is
-/// recorded and packed; later steps get its places as long as they ask for no more bytes, in the
-/// same order, and have given back what the plan says. Where a step differs, the rest of it is
-/// unplanned.
+/// Serves the requests of one stream's steps from a plan, by index. The first whole step is
+/// recorded and packed. Later steps get its places as long as each request is no larger than the
+/// recorded one and the frees so far make its place available. After the first mismatch, the rest
+/// of the step is unplanned.
 ///
-/// Steps go on being recorded: one that differs from the plan, and comes twice in a row, replaces
-/// it. Not thread-safe.
+/// Recording continues: a step that differs from the plan and occurs twice in a row replaces it.
+/// Not thread-safe.
 class StepPlanner {
  public:
-  /// What became of a request; keep it with the block and hand it to `free`.
+  /// The planner's answer to a request; keep it with the block and pass it to `free`.
   struct Ticket {
     int32_t index = -1;  ///< -1: not part of any step
     uint32_t step = 0;
-    size_t offset = MemoryPlan::kUnplanned;  ///< in the arena; kUnplanned: serve it as ever
+    size_t offset = MemoryPlan::kUnplanned;  ///< in the arena; kUnplanned: allocate as usual
   };
 
-  /// Ends the step before, if any, and begins the next. True when there is a new plan: then no
-  /// block of the plan before is on loan, and the arena must have plan()->planned_peak() bytes.
+  /// Ends the current step, if any, and begins the next. Returns true if there is a new plan: then
+  /// no block of the old plan is live, and the arena must have plan()->planned_peak() bytes.
   bool mark_step();
-  /// The next request of the step, in bytes after rounding.
+  /// Handles the next request of the step, in bytes after rounding.
   Ticket allocate(size_t bytes);
-  /// The block may serve its stream again.
+  /// Call when the block may be reused on its stream.
   void free(const Ticket& ticket);
-  /// Takes a place back, as when there is no memory for the arena: this request and the rest of the
-  /// step are unplanned.
+  /// Cancels a place, for example if there is no memory for the arena: this request and the rest of
+  /// the step are unplanned.
   void refuse(Ticket& ticket);
-  /// As newly made. Planned blocks must not be on loan.
+  /// Returns to the initial state. No planned block may be live.
   void reset();
 
-  /// Null before the first whole step.
+  /// The plan; null before the first whole step has ended.
   const MemoryPlan* plan() const noexcept { return has_plan_ ? &plan_ : nullptr; }
-  /// Blocks on loan from the arena.
+  /// Number of live blocks in the arena.
   int32_t live() const noexcept { return live_count_; }
-  /// Whether this step has left the plan, so that what is free of the arena serves nobody before
-  /// the next `mark_step`. True while there is no plan.
+  /// Whether this step has left the plan; the free part of the arena is then unused until the next
+  /// `mark_step`. True while there is no plan.
   bool diverged() const noexcept { return diverged_; }
-  /// Steps that the plan served to their end.
+  /// Number of steps that the plan served completely.
   int64_t planned_steps() const noexcept { return planned_steps_; }
 
  private:
@@ -124,10 +124,10 @@ class StepPlanner {
   bool diverged_ = true;  // until there is a plan
   bool in_step_ = false;
   uint32_t step_ = 0;
-  StepRecording recording_;       // of this step
-  StepRecording before_;          // the last step that was not the plan's
-  std::vector<uint8_t> on_loan_;  // by index of the plan
-  std::vector<int32_t> late_;     // on loan since before this step
+  StepRecording recording_;       // current step
+  StepRecording before_;          // last step that did not follow the plan
+  std::vector<uint8_t> on_loan_;  // nonzero: live, by index of the plan
+  std::vector<int32_t> late_;     // live since before this step
   int32_t live_count_ = 0;
   int64_t planned_steps_ = 0;
 };

@@ -1,4 +1,4 @@
-// Requests that a plan serves: the arena is a block of the heap, and the plan's blocks lie in it.
+// Requests served by a plan: the arena is a block of the heap, and the plan's blocks lie in it.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ Chunk* CachingAllocator::State::take_planned(const Request& request, HeapLock&,
                                              StepPlanner::Ticket& ticket) {
   Heap& heap = request.heap;
   StepPlanner& planner = *heap.planner;
-  // A place in the arena is free when its last tenant is gone, so nobody may linger there.
+  // The planner reuses a place once its last owner is freed, so no planned block may stay pending.
   while (std::ranges::any_of(heap.pending, &Chunk::planned)) reuse_oldest_pending(heap);
   ticket = planner.allocate(request.size);
   if (ticket.offset != MemoryPlan::kUnplanned && heap.arena == nullptr) planner.refuse(ticket);
@@ -37,7 +37,7 @@ void CachingAllocator::State::dissolve_arena(Heap& heap) {
       rest = heap.split(gap, chunk->address - gap->address);
       heap.join(gap);
     }
-    // The chunk takes its part of the arena over.
+    // The chunk takes its part of the arena over and joins the list of chunks.
     chunk->planned = false;
     heap.replace_front(rest, chunk);
     if (rest->size == 0) {
@@ -76,22 +76,23 @@ void CachingAllocator::mark_step(const Stream& stream) {
   if (plan == nullptr) return;
   if (is_new) state_->dissolve_arena(heap);
   if (heap.arena != nullptr || plan->planned_peak() == 0) return;
-  // What is on loan now and is freed within the step, such as the gradients of the step before, is
-  // not the plan's: where it leaves no room for the arena beside it, the cache needs less memory.
+  // Blocks that are live now and freed within the step, such as the gradients of the step before,
+  // are not in the plan. If the arena does not fit beside them, the cache needs less memory than
+  // the plan.
   const auto planned_peak = static_cast<int64_t>(plan->planned_peak());
   const int64_t most = heap.counts.most_requested();
   if (heap.counts.requested() + planned_peak > most + most / 64 + (int64_t{1} << 20)) return;
 
-  // Blocks of the step before that a stream still uses are in the way of the arena.
+  // Blocks of the step before that other streams still use may occupy the arena's place.
   while (!heap.pending.empty()) state_->reuse_oldest_pending(heap);
   const AllocatorOptions& options = *state_->options.load(std::memory_order_acquire);
   const State::Request request{heap, plan->planned_peak(), plan->planned_peak(),
                                /*small=*/false, options};
   Chunk* arena = heap.take(request.size, request.small, options);
-  // Where it would take much more memory, the step is served as ever.
+  // If the arena would need much more memory, the step is served without it.
   if (arena == nullptr) arena = state_->grow(request, lock, State::Growth::kWithinRatio);
   if (arena == nullptr) return;
-  if (heap.arena != nullptr || heap.planner == nullptr) {  // by another thread, meanwhile
+  if (heap.arena != nullptr || heap.planner == nullptr) {  // another thread was faster
     heap.join(arena);
     return;
   }

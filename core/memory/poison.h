@@ -7,8 +7,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// Under AddressSanitizer a caching allocator says which of its bytes nobody may touch: what is not
-// on loan, and what a request was rounded up by. Otherwise these do nothing.
+// Under AddressSanitizer a caching allocator marks the bytes that must not be accessed: those that
+// are not allocated, and the padding from rounding a request up. Otherwise these do nothing.
 
 namespace lockstep {
 

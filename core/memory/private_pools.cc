@@ -1,4 +1,4 @@
-// Pools: sets of heaps apart from all others.
+// Private pools: sets of heaps separate from all others.
 
 #include <algorithm>
 
@@ -7,13 +7,14 @@
 
 namespace lockstep {
 
-/// Where a pool's blocks lay.
+/// Saved positions of a pool's blocks.
 struct PoolState {
   struct SavedBlock {
     uintptr_t address = 0;
     size_t size = 0;
     size_t requested = 0;
-    uint64_t handle = 0;  ///< of the record, which tells whether it is the same loan still
+    uint64_t handle = 0;  ///< handle of the record, which tells whether it is still the same
+                          ///< allocation
     bool small = false;
     const OperatorName* op = nullptr;
     const std::string* module = nullptr;
@@ -198,7 +199,7 @@ std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state
 PoolGuard::PoolGuard(CachingAllocator& allocator, PoolId pool)
     : saved_allocator_(CachingAllocator::State::thread_pool.first),
       saved_pool_(CachingAllocator::State::thread_pool.second) {
-  allocator.live_blocks(pool);  // throws where there is no such pool
+  allocator.live_blocks(pool);  // throws if there is no such pool
   CachingAllocator::State::thread_pool = {&allocator, pool};
 }
 

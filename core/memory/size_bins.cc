@@ -38,7 +38,7 @@ void SizeBins::erase(Chunk* chunk) {
 }
 
 Chunk* SizeBins::find(size_t bytes) const {
-  // Only the bin of the size itself may have chunks that are too small.
+  // Only the bin of `bytes` itself may contain chunks that are too small.
   for (size_t at = next_filled(bin(bytes)); at < kBins; at = next_filled(at + 1)) {
     Chunk* best = nullptr;
     for (Chunk* each = first_[at]; each != nullptr; each = each->bin_next) {

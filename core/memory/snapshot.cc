@@ -27,10 +27,10 @@ std::string line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Call stacks that many entries share, each written once.
+/// Numbers call stacks, so that a stack that many entries share is written once.
 class Stacks {
  public:
-  /// The stack's number; -1 for an empty one.
+  /// Number of the stack; -1 for an empty one.
   int number(const CallStack& stack) {
     if (stack.empty()) return -1;
     const auto [place, is_new] = numbers_.try_emplace(stack, static_cast<int>(stacks_.size()));
@@ -96,7 +96,7 @@ Json json_of(const TraceEntry& entry, Stacks& stacks) {
   return object;
 }
 
-/// Writes a snapshot's parts the way torch.cuda.memory._snapshot() has them.
+/// Writes a snapshot in the form of torch.cuda.memory._snapshot().
 class SnapshotPickle {
  public:
   std::string write(const MemorySnapshot& snapshot) {
@@ -105,7 +105,7 @@ class SnapshotPickle {
     pickle_.begin_list();
     for (const SegmentInfo& segment : snapshot.segments) write_segment(segment);
     pickle_.end_list();
-    pickle_.text("device_traces");  // one for each device up to this one
+    pickle_.text("device_traces");  // one list for each device up to this one
     pickle_.begin_list();
     for (int device = 0; device <= snapshot.device.index; ++device) {
       pickle_.begin_list();
@@ -150,7 +150,7 @@ class SnapshotPickle {
     pickle_.end_dict();
   }
 
-  /// Operator, module and phase stand as the innermost frames, for viewers know nothing else.
+  /// Writes operator, module and phase as the innermost frames, because viewers show only frames.
   void write_frames(const AllocationContext& context) {
     pickle_.text("frames");
     const auto [place, is_new] =
@@ -287,7 +287,7 @@ std::string to_json(const MemorySnapshot& snapshot) {
   }
   std::vector<std::string> trace;
   for (const TraceEntry& entry : snapshot.trace) trace.push_back(line(json_of(entry, stacks)));
-  // A line for each entry, so that text tools can work on the file.
+  // One line for each entry, so that line-based tools can process the file.
   const auto list = [](const std::vector<std::string>& lines) {
     return lines.empty() ? "[]" : fmt::format("[\n{}\n]", fmt::join(lines, ",\n"));
   };

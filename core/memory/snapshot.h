@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// Who asked for a block.
+/// The code that allocated a block.
 struct AllocationContext {
   const char* op = nullptr;  ///< operator that ran, or null
   std::string module;        ///< "h.3.attn", or "" outside modules
@@ -43,7 +43,7 @@ struct SegmentInfo {
   std::vector<BlockInfo> blocks;  ///< they tile the segment, by address
 };
 
-/// One thing that happened to memory.
+/// One event of an allocator's history.
 struct TraceEntry {
   enum class Action : uint8_t {
     kAlloc,
@@ -58,17 +58,17 @@ struct TraceEntry {
     kUserDefined,
   };
   Action action = Action::kAlloc;
-  uintptr_t address = 0;  ///< for kOom, the bytes that the device still had
+  uintptr_t address = 0;  ///< for kOom, the bytes still available on the device
   size_t size = 0;
   int32_t stream = 0;
   int64_t time_us = 0;  ///< since the epoch
   AllocationContext context;
-  std::string label;  ///< of kUserDefined
+  std::string label;  ///< of a kUserDefined entry
 };
 const char* name(TraceEntry::Action action);
 const char* name(BlockInfo::State state);
 
-/// All that a device's allocator holds, and what happened to it since history was switched on.
+/// The state of a device's allocator, and its history since recording was switched on.
 struct MemorySnapshot {
   Device device;
   std::vector<SegmentInfo> segments;

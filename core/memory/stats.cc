@@ -11,7 +11,7 @@ namespace {
 
 enum class Unit { kBytes, kCount };
 
-/// In the order of the table.
+/// One row of the table.
 struct Quantity {
   std::string_view key;
   std::string_view label;
@@ -48,7 +48,7 @@ constexpr auto kCounters = std::to_array<Counter>({
     {"planned_lower_bound", &S::planned_lower_bound},
 });
 
-/// `value` in the unit that suits `whole`, so that the rows of one quantity can be compared.
+/// Formats `value` in the unit that suits `whole`, so that the rows of one quantity are comparable.
 std::string amount(Unit unit, int64_t value, int64_t whole) {
   if (unit == Unit::kCount) {
     constexpr std::string_view kUnits[] = {" ", "K", "M", "G"};

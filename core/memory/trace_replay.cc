@@ -11,7 +11,7 @@ namespace {
 using Line = AllocationTrace::Line;
 using Kind = Line::Kind;
 
-/// The blocks of a trace while it is replayed.
+/// The blocks of a trace during its replay.
 class Replayed {
  public:
   Replayed(const AllocationTrace& trace, Allocator& allocator, const Stream& stream)

@@ -8,12 +8,12 @@
 
 namespace lockstep {
 
-/// What an allocator made of a trace.
+/// Measurements of an allocator that replayed a trace.
 struct ReplayResult {
-  int64_t peak_live_bytes = 0;      ///< as asked for
-  int64_t peak_reserved_bytes = 0;  ///< taken from the device
+  int64_t peak_live_bytes = 0;      ///< requested sizes
+  int64_t peak_reserved_bytes = 0;  ///< obtained from the device
   int64_t driver_calls = 0;
-  /// Of these, made after the second mark; all, without one.
+  /// driver_calls after the second mark; all of them if there is none.
   int64_t driver_calls_after_first_step = 0;
 
   double ratio() const {
@@ -22,14 +22,14 @@ struct ReplayResult {
   }
 };
 
-/// Replays `trace` on `stream`, while nobody else uses the allocator, and frees what is still on
-/// loan at its end. `on_mark` is called at each mark; what it does belongs to the step before.
-/// Throws what `allocate` throws.
+/// Replays `trace` on `stream` and frees all blocks at its end; no other code may use the allocator
+/// meanwhile. Calls `on_mark` at each mark; its cost belongs to the step before. Throws what
+/// `allocate` throws.
 ReplayResult replay(const AllocationTrace& trace, Allocator& allocator, const Stream& stream,
                     const std::function<void()>& on_mark = {});
 
-/// The same without counting: nanoseconds that one block's allocation and free take, `on_mark`
-/// included. The first replay through an allocator has the driver's time in it.
+/// Replays `trace` without counting. Returns nanoseconds for one block's allocation and free,
+/// `on_mark` included. The first replay through an allocator includes the driver's time.
 double time_replay(const AllocationTrace& trace, Allocator& allocator, const Stream& stream,
                    const std::function<void()>& on_mark = {});
 
