@@ -7,7 +7,7 @@
 
 namespace lockstep::cuda {
 
-/// The primary context of one device, which CUDA's own libraries use as well. Thread-safe.
+/// The primary context of one device, which CUDA's runtime libraries use as well. Thread-safe.
 class Context {
  public:
   /// `driver` must outlive it. Throws DeviceError.
@@ -19,9 +19,10 @@ class Context {
   const Driver& driver() const noexcept { return driver_; }
   CUdevice device() const noexcept { return device_; }
   int index() const noexcept { return index_; }
-  /// Made at the first call, which takes some 100 ms, and kept. Throws DeviceError.
+  /// Returns the context; the first call creates it, which takes some 100 ms. Throws DeviceError.
   CUcontext get();
-  /// Whether this process was forked since: no function of the driver may be called then.
+  /// Whether this process was forked after the context object was made: the driver must not be
+  /// called.
   bool lost_in_fork() const noexcept { return forks_ != fork_count(); }
 
  private:
@@ -33,9 +34,9 @@ class Context {
   std::atomic<CUcontext> context_ = nullptr;
 };
 
-/// While alive, a device's context is the thread's current one; after it, the one before. A thread
-/// that had none keeps this one. Nothing here remembers which is current, since other libraries
-/// change it; the driver's answer costs some nanoseconds.
+/// While alive, makes the device's context current on this thread; restores the previous one
+/// afterwards. If there was none, the context stays current. The current context is not cached,
+/// since other libraries change it; asking the driver costs some nanoseconds.
 class ContextGuard {
  public:
   /// Throws DeviceError.
@@ -46,7 +47,7 @@ class ContextGuard {
 
  private:
   const Driver& driver_;
-  CUcontext saved_ = nullptr;  ///< null where nothing is to be restored
+  CUcontext saved_ = nullptr;  ///< null if there is nothing to restore
 };
 
 }  // namespace lockstep::cuda

@@ -7,12 +7,12 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Their functions that we call, and what descriptors hold, are the same.
+/// The functions and descriptors used here are the same in all these major versions.
 constexpr size_t kOldestMajor = 12;
 constexpr size_t kNewestMajor = CUBLAS_VER_MAJOR;
 
 std::atomic<CublasLtLibrary*>& current() {
-  // Never destroyed: a product may be the last thing that a program does.
+  // Never destroyed: a matrix product may run during static destruction.
   static std::atomic<CublasLtLibrary*> library =
       new CublasLtLibrary([] { return load_cublas_lt(); });
   return library;

@@ -13,8 +13,8 @@
 
 namespace lockstep::cuda {
 
-/// The functions of cuBLASLt that are called here. Descriptors are initialised in memory of ours,
-/// which is what the header's inline functions call the ones with `_internal` for.
+/// The functions of cuBLASLt that are called here. Descriptors are initialised in memory that the
+/// caller provides; the header's inline functions for this call the ones with `_internal`.
 #define LS_CUBLAS_LT_FUNCTIONS(X)          \
   X(cublasLtGetVersion)                    \
   X(cublasLtGetStatusName)                 \
@@ -30,7 +30,7 @@ namespace lockstep::cuda {
   X(cublasLtMatmulAlgoGetHeuristic)        \
   X(cublasLtMatmul)
 
-/// cuBLASLt's functions.
+/// Table of cuBLASLt's functions.
 struct CublasLt {
 #define LS_CUBLAS_LT_MEMBER(name) decltype(&::name) name = nullptr;
   LS_CUBLAS_LT_FUNCTIONS(LS_CUBLAS_LT_MEMBER)
@@ -39,26 +39,26 @@ struct CublasLt {
 
 using LoadedCublasLt = OpenedLibrary<CublasLt>;
 
-/// Opens the first of `cublas_lt_files` that can be used, for as long as the process lives.
+/// Opens the first usable file of `cublas_lt_files`; it stays open until the process ends.
 LoadedCublasLt load_cublas_lt();
-/// Opens this one.
+/// Opens this file.
 LoadedCublasLt load_cublas_lt(const std::string& file);
-/// The second half of it.
+/// Fills the table from an opened library; `load_cublas_lt` calls it.
 LoadedCublasLt read_cublas_lt(const std::string& file, const FindFunction& find);
-/// Where it is looked for, in order: version 13 before 12, each in the folders of
-/// LOCKSTEP_CUDA_LIBRARIES (separated by colons), where the system finds libraries, and in the
-/// toolkit's folder by CUDA_HOME, CUDA_PATH or at /usr/local/cuda.
+/// Paths at which to look for the library, in order: version 13 before 12, each in the folders of
+/// LOCKSTEP_CUDA_LIBRARIES (separated by colons), on the system's search path, and in the toolkit's
+/// folder by CUDA_HOME, CUDA_PATH or at /usr/local/cuda.
 std::vector<std::string> cublas_lt_files();
 
-/// The library and what it keeps for each device. Thread-safe.
+/// The library, with one handle for each device. Thread-safe.
 class CublasLtLibrary : public LazyLibrary<CublasLt> {
  public:
   using LazyLibrary::LazyLibrary;
 
-  /// Made at the first call and kept. The device's context is the thread's current one. Throws
-  /// DeviceError.
+  /// Returns the device's handle; the first call creates it. The device's context must be current
+  /// on this thread. Throws DeviceError.
   cublasLtHandle_t handle(int device);
-  /// Throws DeviceError with the library's words unless a call of `function` succeeded.
+  /// Throws DeviceError with the library's own message unless a call of `function` succeeded.
   void check(cublasStatus_t status, const char* function);
 
  private:
@@ -66,10 +66,10 @@ class CublasLtLibrary : public LazyLibrary<CublasLt> {
   std::array<std::atomic<cublasLtHandle_t>, kMaxDevices> handles_{};
 };
 
-/// The one of this process.
+/// The process's cuBLASLt library.
 CublasLtLibrary& cublas_lt();
-/// For tests: from now on `cublas_lt()` is `library`, which is never destroyed. Returns the one
-/// before.
+/// For tests: makes `cublas_lt()` return `library`, which is never destroyed. Returns the previous
+/// one.
 CublasLtLibrary& set_cublas_lt(CublasLtLibrary& library);
 
 }  // namespace lockstep::cuda

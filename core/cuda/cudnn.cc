@@ -15,9 +15,9 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// The graphs of kernels/cuda/cudnn_*.cc are said in the words of this version.
+/// The graphs of kernels/cuda/cudnn_*.cc use the attributes of this version.
 constexpr size_t kOldest = 91100;
-/// Versions 10 and later may mean something else by a number.
+/// Versions from 10 on may change the meaning of enumerators.
 constexpr size_t kEnd = 100000;
 
 bool is_turned_off() {
@@ -25,9 +25,9 @@ bool is_turned_off() {
   return value != nullptr && std::string_view(value) == "0";
 }
 
-/// cuDNN opens NVIDIA's run-time compiler by its name alone, which is in no folder that the system
-/// searches where the toolkit was unpacked beside others. What is open already it finds, each
-/// version of cuDNN that of its own CUDA.
+/// Opens NVIDIA's run-time compiler for cuDNN, which opens it by its bare name. If the toolkit is
+/// not in a folder that the system searches, that finds only a library that is already open. Both
+/// versions are opened, because each cuDNN needs the one of its own CUDA version.
 void open_compiler() {
   for (const char* const name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
     for (const std::string& file : library_files(name)) {
@@ -37,7 +37,7 @@ void open_compiler() {
 }
 
 std::atomic<CudnnLibrary*>& current() {
-  // Never destroyed: a kernel may be the last thing that a program does.
+  // Never destroyed: a kernel may run during static destruction.
   static std::atomic<CudnnLibrary*> library = new CudnnLibrary([] { return load_cudnn(); });
   return library;
 }

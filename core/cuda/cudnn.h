@@ -1,7 +1,7 @@
 #pragma once
 
-// cuDNN is no part of the toolkit: where its header is missing or too old, the backend is built
-// without.
+// cuDNN is not part of the toolkit: if its header is missing or too old, the build leaves the cuDNN
+// kernels out.
 #if __has_include(<cudnn_graph.h>)
 #include <cudnn_graph.h>
 #if CUDNN_VERSION >= 91100
@@ -35,7 +35,7 @@ namespace lockstep::cuda {
   X(cudnnBackendFinalize)          \
   X(cudnnBackendExecute)
 
-/// cuDNN's functions.
+/// Table of cuDNN's functions.
 struct Cudnn {
 #define LS_CUDNN_MEMBER(name) decltype(&::name) name = nullptr;
   LS_CUDNN_FUNCTIONS(LS_CUDNN_MEMBER)
@@ -44,42 +44,42 @@ struct Cudnn {
 
 using LoadedCudnn = OpenedLibrary<Cudnn>;
 
-/// Opens the first file of `library_files("libcudnn.so.9")` that can be used, for as long as the
-/// process lives; none with LOCKSTEP_CUDNN=0.
+/// Opens the first usable file of `library_files("libcudnn.so.9")`; it stays open until the process
+/// ends. Opens none with LOCKSTEP_CUDNN=0.
 LoadedCudnn load_cudnn();
-/// Opens this one.
+/// Opens this file.
 LoadedCudnn load_cudnn(const std::string& file);
-/// The second half of it.
+/// Fills the table from an opened library; `load_cudnn` calls it.
 LoadedCudnn read_cudnn(const std::string& file, const FindFunction& find);
 
-/// The library and a handle for each device. Thread-safe.
+/// The library, with one handle for each device. Thread-safe.
 class CudnnLibrary : public LazyLibrary<Cudnn> {
  public:
   using LazyLibrary::LazyLibrary;
 
-  /// Calls `use` with the device's handle, which is made at the first call, no other thread having
-  /// it meanwhile: a handle has one stream at a time. The device's context is the thread's current
-  /// one. Returns why there is no handle, as with a driver that is too old, or "".
+  /// Calls `use` with the device's handle, which the first call creates, under a lock: a handle has
+  /// only one current stream. The device's context must be current on this thread. Returns "", or
+  /// why there is no handle (a driver that is too old, for example).
   std::string with_handle(int device, const std::function<void(cudnnHandle_t)>& use);
-  /// Throws DeviceError with the library's words unless a call of `function` succeeded.
+  /// Throws DeviceError with the library's own message unless a call of `function` succeeded.
   void check(cudnnStatus_t status, const char* function);
 
  private:
   struct Handle {
     std::mutex mutex;
     cudnnHandle_t value = nullptr;
-    std::string reason;  ///< why there will be none
+    std::string reason;  ///< why there is no handle
   };
 
   std::array<Handle, kMaxDevices> handles_;
 };
 
-/// What the library says about the thread's last failed call, or "".
+/// The library's message about the thread's last failed call, or "".
 std::string last_words(const Cudnn& functions);
 
-/// The one of this process.
+/// The process's cuDNN library.
 CudnnLibrary& cudnn();
-/// From now on `cudnn()` is `library`, which is never destroyed. Returns the one before.
+/// Makes `cudnn()` return `library`, which is never destroyed. Returns the previous one.
 CudnnLibrary& set_cudnn(CudnnLibrary& library);
 
 }  // namespace lockstep::cuda

@@ -19,13 +19,13 @@ constinit std::atomic<uint32_t> g_forks = 0;
 [[maybe_unused]] const bool kCountsForks =
     pthread_atfork(nullptr, nullptr, [] { g_forks.fetch_add(1, std::memory_order_relaxed); }) == 0;
 
-/// Whoever hides devices may have forgotten it.
+/// Note for messages about missing devices: the variable may hide them.
 std::string hidden_devices() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return visible == nullptr ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES is \"{}\")", visible);
 }
 
-/// Null when the library lacks none; else the name of the first.
+/// Fills the table. Returns null, or the name of the first function that the library lacks.
 const char* find_functions(void* library, Driver& driver) {
 #define LS_CUDA_TEXT(name) #name
 #define LS_CUDA_FIND(name)                                                                   \
@@ -59,7 +59,7 @@ LoadedDriver load_driver(const char* library) {
 LoadedDriver initialise(const Driver& functions) {
   LoadedDriver loaded{.functions = functions};
   int version = 0;
-  // A driver loads no modules of a later major version than its own.
+  // A driver cannot load modules of a later major version than its own.
   if (functions.cuDriverGetVersion != nullptr &&
       functions.cuDriverGetVersion(&version) == CUDA_SUCCESS &&
       version / 1000 < CUDA_VERSION / 1000) {

@@ -7,8 +7,8 @@
 
 namespace lockstep::cuda {
 
-/// The functions of the driver that are called here. Where cuda.h has several versions of one, the
-/// name is a macro for the newest, here and wherever it is used.
+/// The functions of the driver that are called here. Where cuda.h has several versions of a
+/// function, the name is a macro for the newest, here and in all calls.
 #define LS_CUDA_FUNCTIONS(X)       \
   X(cuInit)                        \
   X(cuDriverGetVersion)            \
@@ -68,33 +68,33 @@ namespace lockstep::cuda {
   X(cuModuleLoadData)              \
   X(cuModuleUnload)
 
-/// A driver's functions. Nothing is linked with the driver: it is opened when first needed, so that
-/// programs start on machines without one, and tests bring a table of their own.
+/// Table of the driver's functions. Nothing links with the driver: it is opened on first use, so
+/// that programs start on machines without one, and tests can provide a table of their own.
 struct Driver {
 #define LS_CUDA_MEMBER(name) decltype(&::name) name = nullptr;
   LS_CUDA_FUNCTIONS(LS_CUDA_MEMBER)
 #undef LS_CUDA_MEMBER
 };
 
-/// A driver that has been initialised, or why it cannot be used.
+/// An initialised driver, or the reason why it cannot be used.
 struct LoadedDriver {
   Driver functions;
-  int devices = 0;     ///< that it offers; 0 where it cannot be used
-  std::string reason;  ///< why there is none, without a full stop; "" where there is one
+  int devices = 0;     ///< number of devices; 0 if it cannot be used
+  std::string reason;  ///< why it cannot be used, without a full stop; "" if it can
 };
 
-/// Opens a driver's library, for as long as the process lives, and initialises it.
+/// Opens a driver's library, which stays open until the process ends, and initialises it.
 LoadedDriver load_driver(const char* library = "libcuda.so.1");
-/// The second half of `load_driver`. A driver that is older than the modules that nvcc makes cannot
-/// be used.
+/// Initialises a driver; `load_driver` calls it. Rejects a driver that is older than the modules
+/// that nvcc compiled.
 LoadedDriver initialise(const Driver& functions);
 
-/// Number of forks between the program's start and this process: no driver that was initialised
-/// at another count works here.
+/// Number of forks between the program's start and this process. A driver that was initialised at
+/// another count does not work in this process.
 uint32_t fork_count() noexcept;
-/// What to say then, without a full stop.
+/// The error text for that case, without a full stop.
 inline constexpr const char* kForked =
-    "this process was forked from one that had used CUDA, which works in that one only. Fork "
+    "this process was forked from one that had used CUDA, which does not work in the child. Fork "
     "before the first use of CUDA, or start the program anew (exec)";
 
 }  // namespace lockstep::cuda

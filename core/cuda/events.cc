@@ -25,7 +25,7 @@ EventHandle* Events::take(bool timing) {
       event->recorded = event->captured = false;
       return event;
     }
-    // Room for all of them, so that none is ever given back to a list that must grow.
+    // Reserve room for all events, so that give_back() never allocates.
     if (free.capacity() <= made_[timing]) free.reserve(2 * made_[timing] + 16);
     ++made_[timing];
   }

@@ -8,27 +8,27 @@
 
 namespace lockstep::cuda {
 
-/// What a runtime's event handle points to.
+/// Target of the runtime's opaque event handle.
 struct EventHandle {
   CUevent native = nullptr;
   int device = 0;
   bool timing = false;
-  bool recorded = false;  ///< since it was taken
-  bool captured = false;  ///< recorded last in a graph, where nothing can wait for it
+  bool recorded = false;  ///< recorded since it was taken
+  bool captured = false;  ///< last recorded in a graph, so that nothing can wait for it
 };
 
-/// The events of one device. The driver makes each once; given back, they serve again, with the
-/// marks that streams already wait for unharmed. Thread-safe.
+/// Pool of one device's events. Events are reused; waits that streams already made on a returned
+/// event are not affected. Thread-safe.
 class Events {
  public:
   /// `context` must outlive it.
   explicit Events(Context& context) : context_(context) {}
-  /// Those that were not given back are lost.
+  /// Destroys the returned events; those still in use leak.
   ~Events();
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  /// Throws DeviceError.
+  /// Takes an event from the pool, or creates one. Throws DeviceError.
   EventHandle* take(bool timing);
   void give_back(EventHandle* event) noexcept;
 

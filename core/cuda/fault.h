@@ -4,13 +4,13 @@
 
 namespace lockstep::cuda {
 
-/// What kernels of one operator note when they are given what it refuses; in memory that the device
-/// and the cpu can write. The first thread to find `hit` 0 writes the rest.
+/// Error record of the kernels of one operator, in memory that both the device and the cpu can
+/// access. The first thread that finds `hit` 0 fills in the rest.
 struct Fault {
   uint32_t hit;
   uint32_t reserved;
-  int64_t value;  ///< an index, say
-  int64_t low;    ///< what was expected: at least this,
+  int64_t value;  ///< the invalid value: an index, say
+  int64_t low;    ///< expected: at least this,
   int64_t high;   ///< and less than this
 };
 

@@ -5,14 +5,14 @@
 
 namespace lockstep::cuda {
 
-/// A mistake in its arguments' elements that kernels of one operator can note, and that the next
-/// synchronisation throws: "[op] what: expected ..., got ...". Made once, where the program starts;
-/// devices know it by its number.
+/// A kind of invalid element in a kernel's arguments, which the next synchronisation throws: "[op]
+/// what: expected ..., got ...". Constructed once, at namespace scope; kernels refer to it by its
+/// number.
 class FaultKind {
  public:
   static constexpr uint32_t kMost = 1024;
 
-  /// `what` is "index out of range", say, without a full stop. Throws InternalError when there are
+  /// `what` is "index out of range", say, without a full stop. Throws InternalError if there are
   /// more than kMost. Thread-safe.
   FaultKind(std::string op, std::string what);
 

@@ -14,9 +14,9 @@
 
 namespace lockstep::cuda {
 
-/// What kernels of a device found wrong in their arguments' elements: an index or a target out of
-/// range, an integer divided by zero. A kernel cannot throw; it notes the fault, leaves the element
-/// out, and goes on, and the next synchronisation of the device throws. The device stays usable.
+/// Invalid elements that kernels of a device found in their arguments: an index or a target out of
+/// range, an integer division by zero. A kernel cannot throw, so it records the fault, skips the
+/// element and goes on; the next synchronisation of the device throws. The device stays usable.
 /// Thread-safe.
 class Faults {
  public:
@@ -26,13 +26,14 @@ class Faults {
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  /// Where kernels note it: always the same place. Throws OutOfMemoryError.
+  /// Address at which kernels record a fault of this kind; it never changes. Throws
+  /// OutOfMemoryError.
   Fault* place(const FaultKind& kind) {
     Fault* const known = places_[kind.number()].load(std::memory_order_acquire);
     return known != nullptr ? known : make_place(kind);
   }
-  /// Throws Error for the first fault since the last time, and forgets all; call it when the work
-  /// that may have noted one is done. Costs little when there is none.
+  /// Throws Error for the first fault since the last call and clears all. Call it when the work
+  /// that may have recorded one is done. Cheap if there is none.
   void check();
 
  private:
@@ -42,9 +43,9 @@ class Faults {
   DeviceMemory& memory_;
   std::array<std::atomic<Fault*>, FaultKind::kMost> places_{};  ///< by kind
   std::mutex mutex_;
-  Fault* faults_ = nullptr;  ///< one of each kind, made when first needed
+  Fault* faults_ = nullptr;  ///< one of each kind, allocated on first use
   std::atomic<size_t> used_ = 0;
-  std::vector<std::pair<std::string, std::string>> names_;  ///< op and what, of the used ones
+  std::vector<std::pair<std::string, std::string>> names_;  ///< op and what, of the used kinds
 };
 
 }  // namespace lockstep::cuda

@@ -32,7 +32,7 @@ struct CudaGraph::State {
       try {
         event.synchronize();
       } catch (const Error&) {
-        // What failed the next synchronisation reports as well.
+        // The next synchronisation reports the error as well.
       }
     }
     if (graph != nullptr) runtime.destroy_graph(stream.get().device.index, graph);
@@ -43,7 +43,7 @@ struct CudaGraph::State {
   const OwnedStream stream;
   const ActiveCapture memory;
   CUgraphExec graph = nullptr;
-  std::vector<std::pair<Stream, Event>> replays;  ///< the last on each stream
+  std::vector<std::pair<Stream, Event>> replays;  ///< last replay on each stream
 };
 
 CudaGraph::CudaGraph(Device device) : state_(std::make_unique<State>(device)) {}
@@ -55,7 +55,8 @@ void CudaGraph::capture(const std::function<void()>& work) {
       "[capture] this graph has been captured: expected a new one. Make a CudaGraph for each.");
   require_no_capture("capture", "graphs are not nested");
   const Stream stream = state_->stream.get();
-  // What is read was written before, in the eyes of the stream sanitizer, too.
+  // Replays read memory written before the capture; this orders the two for the stream sanitizer,
+  // too.
   stream.wait_stream(current_stream(stream.device));
   state_->runtime.begin_capture(stream);
   try {

@@ -17,10 +17,10 @@ struct Named {
 
 struct KernelBook {
   std::mutex mutex;
-  std::deque<Named> kernels{Named{{}, "none"}};  // by number; they stay where they are
+  std::deque<Named> kernels{Named{{}, "none"}};  // by number; addresses stay valid
 };
 KernelBook& book() {
-  // Never destroyed: kernels of static storage duration are used after it would be.
+  // Never destroyed: kernels of static storage duration may be used during static destruction.
   static auto* const instance = new KernelBook();
   return *instance;
 }

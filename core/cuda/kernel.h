@@ -7,26 +7,26 @@
 
 namespace lockstep::cuda {
 
-/// A kernel of the modules that cmake/Cuda.cmake embedded: a small value. It is named once, where
-/// the program starts; a device finds the function at its first launch, and from then on by number,
-/// without a lock or a name. Whether there is such a kernel shows only then.
+/// A kernel of the modules embedded by cmake/Cuda.cmake: a small value. Construct it once, at
+/// namespace scope. A device looks the function up at its first launch, which throws if there is no
+/// such kernel; later launches find it by number, without a lock or a name.
 class Kernel {
  public:
   static constexpr uint32_t kMost = 8192;
 
-  /// None; a launch of it throws DeviceError.
+  /// Refers to no kernel; launching it throws DeviceError.
   Kernel() = default;
-  /// In the first of `images` that has a kernel of this name. Throws InternalError when there are
-  /// more than kMost. Thread-safe.
+  /// Refers to the kernel of this name in the first of `images` that has it. Throws InternalError
+  /// if there are more than kMost. Thread-safe.
   Kernel(std::span<const void* const> images, std::string name);
   Kernel(const void* image, std::string name) : Kernel(std::span(&image, 1), std::move(name)) {}
 
-  /// Below kMost; 0 is none.
+  /// A number below kMost; 0 means none.
   uint32_t number() const noexcept { return number_; }
   const std::string& name() const;
   std::span<const void* const> images() const;
 
-  /// All that were named so far.
+  /// All kernels constructed so far.
   static std::vector<Kernel> all();
 
  private:

@@ -7,7 +7,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Whatever serves this type of device is one of ours.
+/// Only a Runtime is ever registered for this type of device.
 Runtime& runtime_for(const Stream& stream, const char* kernel) {
   LS_CHECK(stream.device.type == DeviceType::kCUDA, DeviceError,
            "[{}] expected a stream of a cuda device, got {}.", kernel, to_string(stream));

@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "core/cuda/error.h"
 
-/// Calls a function of the driver with the device's context; whether it did what it should.
+/// Calls a function of the driver with the device's context current; returns whether it succeeded.
 #define LS_CUDA_TRY(function, ...) attempt(#function, driver_.function, __VA_ARGS__)
 
 namespace lockstep::cuda {
@@ -109,7 +109,7 @@ bool Memory::map(void* address, std::span<const Granule> granules) noexcept {
 }
 
 void Memory::unmap(void* address, size_t bytes) noexcept {
-  // One call takes any number of whole mappings that lie side by side.
+  // One call unmaps any number of whole adjacent mappings.
   if (bytes != 0) LS_CUDA_TRY(cuMemUnmap, address_of(address), bytes);
 }
 
@@ -144,10 +144,10 @@ bool Memory::attempt(const char* name, CUresult (*function)(Parameters...),
 void Memory::keep(std::string_view failure) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    // The first is the cause.
+    // Keep the first failure: it is the cause of later ones.
     if (failure_.empty()) failure_ = failure;
   } catch (const std::bad_alloc&) {
-    // Then the answer has to do.
+    // The return value alone must do then.
   }
 }
 

@@ -12,16 +12,16 @@ namespace lockstep::cuda {
 /// The memory of one device. Granules are the driver's (2 MiB on every GPU so far); a device
 /// without virtual memory management has none.
 ///
-/// A want of memory is an answer. So is every other failure of the functions that cannot throw, but
-/// it is kept, and the next `available()`, which the caching allocator calls before it reports that
-/// memory ran out, throws it.
+/// Lack of memory is a return value. So is every other failure of the functions that cannot throw,
+/// but its message is kept, and the next `available()` throws it; the caching allocator calls that
+/// before it reports that memory ran out.
 class Memory final : public DeviceMemory {
  public:
   /// `context` must outlive it. Throws DeviceError.
   explicit Memory(Context& context);
 
   size_t total() const override { return total_; }
-  /// Throws DeviceError: see above.
+  /// Throws DeviceError for a kept failure; see above.
   size_t available() const override;
 
   void* allocate(size_t bytes) noexcept override;
@@ -50,7 +50,7 @@ class Memory final : public DeviceMemory {
   size_t granularity_ = 0;
   CUmemAllocationProp properties_{};
   mutable std::mutex mutex_;
-  mutable std::string failure_;  ///< kept for `available`
+  mutable std::string failure_;  ///< message for `available`
 };
 
 }  // namespace lockstep::cuda

@@ -37,7 +37,7 @@ void Modules::unload(const void* image) {
   }
   const ContextGuard guard(context_);
   const Driver& driver = context_.driver();
-  // What failed the next synchronisation reports as well.
+  // The next synchronisation reports the error of failed work as well.
   (void)driver.cuCtxSynchronize();
   (void)driver.cuModuleUnload(found->second);
   modules_.erase(found);
@@ -63,7 +63,7 @@ size_t Modules::parameter_bytes(CUfunction kernel) {
   size_t offset = 0;
   size_t bytes = 0;
   size_t second = 0;
-  // For a parameter that there is not the driver says so.
+  // The driver fails for a parameter that does not exist.
   const CUresult result = driver.cuFuncGetParamInfo(kernel, 0, &offset, &bytes);
   LS_CHECK(result == CUDA_SUCCESS &&
                driver.cuFuncGetParamInfo(kernel, 1, &offset, &second) != CUDA_SUCCESS,

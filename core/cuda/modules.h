@@ -13,10 +13,10 @@
 
 namespace lockstep::cuda {
 
-/// The modules of compiled kernels that one device has loaded. Thread-safe.
+/// Modules of compiled kernels that are loaded on one device. Thread-safe.
 class Modules {
  public:
-  /// A kernel that is called by its name, and the bytes of its one parameter.
+  /// A kernel found by name, and the size of its one parameter.
   struct Found {
     CUfunction function = nullptr;
     size_t parameter_bytes = 0;
@@ -25,16 +25,17 @@ class Modules {
   /// `context` must outlive it.
   explicit Modules(Context& context) : context_(context) {}
 
-  /// Modules are loaded one after the other until one has the kernel, and kept. Throws DeviceError
-  /// when none has it or the GPU cannot run it.
+  /// Loads the kernel's modules one after the other, until one has it, and keeps them. Throws
+  /// DeviceError if none has it or the GPU cannot run it.
   CUfunction function(Kernel kernel) {
     const CUfunction known = numbered_[kernel.number()].load(std::memory_order_acquire);
     return known != nullptr ? known : find(kernel);
   }
-  /// The same by name, for images that may be unloaded. Throws DeviceError, too, for a kernel that
-  /// does not take one parameter.
+  /// Finds a kernel by name, in an image that may be unloaded later. Also throws DeviceError for a
+  /// kernel that does not take one parameter.
   Found function(const void* image, const char* name);
-  /// Forgets a module and its kernels, when the device's work is done. Nobody may be launching one.
+  /// Unloads a module after the device's work is done. No thread may be launching one of its
+  /// kernels.
   void unload(const void* image);
 
  private:

@@ -13,16 +13,16 @@
 
 namespace lockstep::cuda {
 
-// Libraries of NVIDIA's that nothing is linked with: each is opened when it is first wanted, so
-// that programs start on machines without it, and tests bring tables of their own.
+// Loading of NVIDIA libraries that nothing links with: each is opened on first use, so that
+// programs start on machines without it, and tests can provide tables of their own.
 
-/// A table of a library's functions that can be used, or why there is none.
+/// A usable table of a library's functions, or the reason why there is none.
 template <class Functions>
 struct OpenedLibrary {
   Functions functions;
   size_t version = 0;  ///< 130100 is 13.1.0
-  std::string file;    ///< where it was found
-  std::string reason;  ///< why there is none, without a full stop; "" where there is one
+  std::string file;    ///< path at which it was found
+  std::string reason;  ///< why there is none, without a full stop; "" if there is one
 
   static OpenedLibrary none(std::string reason) {
     OpenedLibrary none;
@@ -31,10 +31,10 @@ struct OpenedLibrary {
   }
 };
 
-/// A function's address by name, or null.
+/// Returns a function's address by name, or null.
 using FindFunction = std::function<void*(const char* name)>;
 
-/// "13.1.0" of 130100.
+/// Formats a version: "13.1.0" for 130100.
 std::string version_text(size_t version);
 
 /// Opens the first of `files` that `open(file)` can use.
@@ -52,8 +52,8 @@ auto open_first(const char* name, std::span<const std::string> files, const std:
                                              ", or put its folder in LOCKSTEP_CUDA_LIBRARIES");
 }
 
-/// Opens this one for as long as the process lives, if `read(file, find)` takes what is in it.
-/// `any_function` says which file the system found.
+/// Opens this file; it stays open until the process ends if `read(file, find)` accepts it. The
+/// address of `any_function` tells which file the system found.
 template <class Read>
 auto open_library(const std::string& file, const char* any_function, const Read& read) {
   void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -67,7 +67,7 @@ auto open_library(const std::string& file, const char* any_function, const Read&
   return library;
 }
 
-/// A library that is opened when it is first asked for. Thread-safe.
+/// A library that is opened on first use. Thread-safe.
 template <class Functions>
 class LazyLibrary {
  public:
@@ -90,8 +90,8 @@ class LazyLibrary {
 
 }  // namespace lockstep::cuda
 
-/// Puts a function's address into `library.functions`, or leaves with why that cannot be;
-/// `expected` names the versions that have it.
+/// Stores a function's address in `library.functions`, or returns from the calling function with
+/// the reason why it is missing; `expected` names the versions that have it.
 #define LS_FIND_FUNCTION(library, find, name, expected)                                     \
   library.functions.name = reinterpret_cast<decltype(library.functions.name)>(find(#name)); \
   if (library.functions.name == nullptr) {                                                  \

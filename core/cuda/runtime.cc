@@ -17,14 +17,14 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// More dynamic shared memory a kernel must be allowed first.
+/// Dynamic shared memory that needs no opt-in; CUDA requires a function attribute above it.
 constexpr unsigned kSharedBytesAtOnce = 48 << 10;
 
 constexpr const char* kWaits = "it waits for the device";
 
 EventHandle& handle(void* event) { return *static_cast<EventHandle*>(event); }
 
-/// Whether the work is done; throws when that cannot be known any more.
+/// Whether the work is done; throws if the query failed.
 bool is_done(const Driver& driver, CUresult result, const char* function) {
   if (result == CUDA_ERROR_NOT_READY) return false;
   check(driver, result, function);
@@ -45,7 +45,7 @@ void CUDA_CB run_callback(void* callback) noexcept {
 
 }  // namespace
 
-/// What belongs to one device.
+/// The objects of one device.
 struct Runtime::Parts {
   Parts(const Driver& driver, int index) : context(driver, index) {}
 
@@ -55,7 +55,7 @@ struct Runtime::Parts {
   Events events{context};
   Modules modules{context};
   Faults faults{{DeviceType::kCUDA, static_cast<int8_t>(context.index())}, memory};
-  std::atomic<int> captures = 0;  ///< that have begun and not ended
+  std::atomic<int> captures = 0;  ///< captures in progress
 };
 
 struct Runtime::Loaded {
@@ -107,9 +107,9 @@ Runtime::Loaded* Runtime::loaded() {
     phase_.wait(loading, std::memory_order_acquire);
     phase = phase_.load(std::memory_order_acquire);
   }
-  if (phase == 0) return loaded();  // the other one failed to
+  if (phase == 0) return loaded();  // the other thread's attempt to load failed
   if (phase == ready) return loaded_.get();
-  // Forked. What had failed in the parent, fails here for the same reason.
+  // Forked process: a load that failed in the parent still holds here, for the same reason.
   return phase % 2 == 1 && loaded_->parts.empty() ? loaded_.get() : nullptr;
 }
 
@@ -185,7 +185,7 @@ void Runtime::unload(std::span<const void* const> images) noexcept {
     try {
       for (const void* const image : images) parts->modules.unload(image);
     } catch (const std::exception&) {
-      // Without the device there are no modules either.
+      // Without the device there are no modules to unload.
     }
   }
 }
@@ -202,8 +202,8 @@ void Runtime::begin_capture(const Stream& stream) {
   Parts& device = parts(stream);
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
-  // Relaxed: the allocator takes memory and modules are loaded meanwhile; what would be wrong is
-  // refused here, with the operator's name.
+  // Relaxed mode, because the allocator takes memory and modules are loaded during a capture.
+  // Unsafe calls are rejected here instead (require_no_capture), with the operator's name.
   LS_CUDA(device.context.driver(), cuStreamBeginCapture, queue, CU_STREAM_CAPTURE_MODE_RELAXED);
   ++device.captures;
 }
@@ -230,11 +230,11 @@ void Runtime::drop_capture(const Stream& stream) noexcept {
     const ContextGuard guard(device.context);
     CUgraph graph = nullptr;
     --device.captures;
-    // There is none when something could not be recorded.
+    // `graph` stays null if something could not be recorded.
     (void)device.context.driver().cuStreamEndCapture(queue, &graph);
     if (graph != nullptr) (void)device.context.driver().cuGraphDestroy(graph);
   } catch (const std::exception&) {
-    // Without a context there is no capture either.
+    // Without a context there is no capture to end.
   }
 }
 
@@ -251,7 +251,7 @@ void Runtime::destroy_graph(int device, CUgraphExec graph) noexcept {
     const ContextGuard guard(context);
     (void)context.driver().cuGraphExecDestroy(graph);
   } catch (const std::exception&) {
-    // Gone with the device.
+    // The graph was destroyed with the device.
   }
 }
 
@@ -277,7 +277,7 @@ void Runtime::destroy_stream(const Stream& stream) noexcept {
   try {
     parts(stream).streams.destroy(stream.id);
   } catch (const std::exception&) {
-    // Without the device the stream is gone already.
+    // The stream was destroyed with the device.
   }
 }
 
@@ -290,7 +290,7 @@ bool Runtime::query(const Stream& stream) {
   if (!device.streams.exists(stream.id)) return true;
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
-  if (is_capturing(device, queue)) return true;  // nothing of it runs
+  if (is_capturing(device, queue)) return true;  // captured work does not run
   const Driver& driver = device.context.driver();
   return is_done(driver, driver.cuStreamQuery(queue), "cuStreamQuery");
 }
@@ -323,7 +323,7 @@ void Runtime::destroy_event(void* event) noexcept {
   try {
     parts(handle(event).device).events.give_back(&handle(event));
   } catch (const std::exception&) {
-    delete &handle(event);  // of the process before the fork
+    delete &handle(event);  // from before a fork: the driver is unusable
   }
 }
 
@@ -343,7 +343,7 @@ void Runtime::wait(const Stream& stream, void* event) {
   Parts& device = parts(stream);
   const CUstream queue = device.streams.get(stream.id);
   if (!handle(event).recorded) return;
-  // A mark in a graph that is complete is of no work that was queued.
+  // A mark inside a finished graph stands for no queued work.
   if (handle(event).captured && device.captures.load() == 0) return;
   const ContextGuard guard(device.context);
   LS_CUDA(device.context.driver(), cuStreamWaitEvent, queue, handle(event).native,
@@ -396,7 +396,7 @@ void Runtime::copy(const Stream& stream, void* to, const void* from, size_t byte
   const CUstream queue = device.streams.get(stream.id);
   if (bytes == 0) return;
   const ContextGuard guard(device.context);
-  // Addresses of the devices and of the cpu differ, so the driver sees the direction.
+  // Unified addressing: the driver finds the direction from the addresses.
   LS_CUDA(device.context.driver(), cuMemcpyAsync, reinterpret_cast<CUdeviceptr>(to),
           reinterpret_cast<CUdeviceptr>(from), bytes, queue);
 }
@@ -408,11 +408,11 @@ void Runtime::add_callback(const Stream& stream, std::function<void()> callback)
   const ContextGuard guard(device.context);
   auto owned = std::make_unique<std::function<void()>>(std::move(callback));
   LS_CUDA(device.context.driver(), cuLaunchHostFunc, queue, &run_callback, owned.get());
-  (void)owned.release();  // run_callback's now
+  (void)owned.release();  // run_callback owns it now
 }
 
 Runtime& runtime() {
-  // Never destroyed: tensors of static storage duration are freed after it would be.
+  // Never destroyed: tensors of static storage duration may be freed during static destruction.
   static auto* const instance = new Runtime([] { return load_driver(); });
   return *instance;
 }

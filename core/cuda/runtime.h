@@ -14,45 +14,44 @@
 
 namespace lockstep::cuda {
 
-/// Streams, events, copies and memory of NVIDIA GPUs, through the driver. The driver is loaded when
-/// a function is first called; where that fails there are no devices, and errors say why.
+/// Streams, events, copies and memory of NVIDIA GPUs, through the driver API. The first call loads
+/// the driver; if that fails there are no devices, and errors give the reason.
 ///
-/// What a kernel does wrong the driver reports once and then at every call: the process cannot use
-/// the device any more. Every function throws DeviceError for it, as for whatever else the driver
-/// refuses. Nothing works in a process that was forked after the driver was loaded: there, too, are
-/// no devices.
+/// After a kernel's error the driver fails every later call: the process cannot use the device any
+/// more. Every function throws DeviceError for this, as for any other failure of the driver. In a
+/// process forked after the driver was loaded there are no devices, either.
 class Runtime final : public DeviceRuntime {
  public:
   using Loader = std::function<LoadedDriver()>;
 
-  /// `load` is called once, by whichever thread comes first.
+  /// `load` is called once, by the first thread that needs the driver.
   explicit Runtime(Loader load);
   ~Runtime() override;
 
-  /// Another loader, before anything was asked of this. Throws DeviceError where something was.
+  /// Replaces the loader. Throws DeviceError if the driver has been loaded already.
   void set_loader(Loader load);
 
   Availability availability();
   std::string why_unavailable() override { return availability().reason; }
-  /// What a thread enters before it calls CUDA's other libraries.
+  /// The device's context, to make current before calling other CUDA libraries.
   Context& context(int device);
   // Kernels; see core/cuda/launch.h.
   void launch_kernel(const Stream& stream, Kernel kernel, const LaunchShape& shape,
                      const void* parameters);
   void launch_kernel(const Stream& stream, const void* image, const char* kernel,
                      const LaunchShape& shape, std::span<const std::byte> parameters);
-  /// Forgets what was loaded from these images, on every device that has.
+  /// Unloads the modules of these images on every device.
   void unload(std::span<const void* const> images) noexcept;
   // Graphs; see core/cuda/graph.h.
   void begin_capture(const Stream& stream);
-  /// Throws DeviceError when something was queued that cannot be recorded.
+  /// Throws DeviceError if something was queued that cannot be recorded.
   CUgraphExec end_capture(const Stream& stream);
-  /// Ends it without a graph.
+  /// Ends the capture without a graph.
   void drop_capture(const Stream& stream) noexcept;
   void launch_graph(const Stream& stream, CUgraphExec graph);
   void destroy_graph(int device, CUgraphExec graph) noexcept;
 
-  /// What kernels of a device can note for the program.
+  /// Invalid elements that kernels of a device recorded.
   Faults& faults(int device);
 
   int device_count() override;
@@ -83,30 +82,31 @@ class Runtime final : public DeviceRuntime {
   struct Parts;
   struct Loaded;
 
-  /// Null in a process that was forked from the one that loaded.
+  /// The loaded state; null in a process that was forked from the one that loaded it.
   Loaded* loaded();
   Parts& parts(int device);
   Parts& parts(const Stream& stream) { return parts(stream.device.index); }
-  /// Whether what is put on a stream is recorded. The driver must not be asked about its work then.
+  /// Whether work queued on the stream is being captured; then the driver must not be queried about
+  /// it.
   static bool is_capturing(Parts& device, CUstream queue);
   static void launch_kernel(Parts& device, const Stream& stream, CUfunction kernel,
                             const LaunchShape& shape, const void* parameters);
 
   Loader load_;
-  /// 0: not loaded. Else 2 (fork_count() + 1) of the process that loads, and 1 more when it has.
-  /// One word, so that a forked process finds it whole.
+  /// 0: not loaded. Otherwise 2 * (fork_count() + 1) of the loading process, plus 1 once it is
+  /// loaded. A single word, so that a forked process reads a consistent value.
   std::atomic<uint32_t> phase_ = 0;
   std::unique_ptr<Loaded> loaded_;
 };
 
-/// The one that serves the devices of this process.
+/// The runtime that serves the devices of this process.
 Runtime& runtime();
-/// The one that serves this device, in tests perhaps another. Throws DeviceError unless it is a
-/// cuda device.
+/// The runtime that serves this device; tests may use another one. Throws DeviceError unless it is
+/// a cuda device.
 Runtime& runtime_of(Device device);
 
-/// Gives `runtime()` a driver that is not the machine's: for tests and emulators, which call it
-/// before main(). Throws DeviceError when something has asked for a device already.
+/// Makes `runtime()` use another driver than the machine's: for tests and emulators, which call it
+/// before main(). Throws DeviceError if the driver has been loaded already.
 void set_driver_loader(Runtime::Loader load);
 
 }  // namespace lockstep::cuda

@@ -81,18 +81,18 @@ void Streams::end(const Numbered& stream) noexcept {
   try {
     const Driver& driver = context_.driver();
     const ContextGuard guard(context_);
-    // What failed on it, the next call that may throw reports.
+    // The next call that may throw reports the error of failed work.
     (void)driver.cuStreamSynchronize(stream.native);
     if (!stream.adopted) (void)driver.cuStreamDestroy(stream.native);
   } catch (const std::exception&) {
-    // Without a context there is no stream either.
+    // Without a context there is no stream to destroy.
   }
 }
 
 CUstream Streams::make(int priority) {
   const ContextGuard guard(context_);
   CUstream stream = nullptr;
-  // The driver takes the nearest priority that the device has.
+  // The driver clamps to the priorities that the device has.
   LS_CUDA(context_.driver(), cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, priority);
   return stream;
 }

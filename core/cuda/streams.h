@@ -11,29 +11,30 @@
 
 namespace lockstep::cuda {
 
-/// The streams of one device by their numbers in core/tensor/stream.h. None of ours waits for the
-/// driver's null stream. Functions throw DeviceError for a stream that there is not, or not any
-/// more, and for what the driver refuses. Thread-safe.
+/// The streams of one device by their numbers in core/tensor/stream.h. None of them synchronizes
+/// with the driver's null stream. Functions throw DeviceError for a stream that does not exist or
+/// was destroyed, and for errors of the driver. Thread-safe.
 class Streams {
  public:
   /// `context` must outlive it.
   explicit Streams(Context& context) : context_(context) {}
-  /// Destroys them all, but for adopted ones.
+  /// Destroys all streams except adopted ones.
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  /// Makes a pooled one when it is first asked for.
+  /// Returns the native stream; creates a pooled one on first use.
   CUstream get(int32_t id);
-  /// Whether anything can be queued on it: false for a pooled one that nobody has asked for.
+  /// Whether work may be queued on it: false for a pooled stream that was never used.
   bool exists(int32_t id);
   int priority(int32_t id);
 
-  /// Numbers are never used again.
+  /// Creates a stream; numbers are never reused.
   int32_t create(int priority);
-  /// A handle that was adopted before keeps its number. Null is the driver's null stream.
+  /// Returns the same number for a handle that is adopted again. Null is the driver's null stream.
   int32_t adopt(CUstream native);
-  /// Waits for its work and destroys it, or, if it was adopted, forgets it. Pooled ones stay.
+  /// Waits for the stream's work, then destroys it, or, if it was adopted, removes it. Pooled
+  /// streams stay.
   void destroy(int32_t id) noexcept;
 
  private:

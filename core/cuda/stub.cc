@@ -1,4 +1,4 @@
-// Compiled in place of the other files where the CUDA toolkit is not found or not wanted.
+// Replaces the other files of this folder if the CUDA toolkit is missing or not wanted.
 
 #include "core/base/error.h"
 #include "core/cuda/availability.h"
