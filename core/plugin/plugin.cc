@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kOldestVersion = 1;
 
-/// A path that lives as long as the process: records of unloaded operators still name it.
+/// A copy of the path that is never freed: records of unloaded operators still refer to it.
 const char* interned(const std::string& path) {
   static std::mutex mutex;
   static auto* const paths = new std::set<std::string>();
@@ -51,11 +51,11 @@ std::string existing(const std::filesystem::path& path) {
   std::error_code failure;
   LS_CHECK(std::filesystem::is_regular_file(path, failure), DataError,
            "[plugin] {}: no such file: expected a shared library.", path.string());
-  // Absolute, because dlopen looks for a name without a slash elsewhere.
+  // Absolute, because dlopen searches the system's folders for a name without a slash.
   return std::filesystem::canonical(path).string();
 }
 
-/// Memory and version counters are shared by the host's own views alone.
+/// Plug-ins cannot define views: only the host's own views share memory and version counters.
 void check_not_a_view(const ls_op& op) {
   for (size_t i = 0; i < op.schema.returns.size(); ++i) {
     const Return& result = op.schema.returns[i];
@@ -68,7 +68,7 @@ void check_not_a_view(const ls_op& op) {
   }
 }
 
-/// An operator whose kernels make the results.
+/// Checks an operator whose kernels make the results.
 void check_dynamic(const ls_op& op) {
   const std::string name = op.schema.full_name();
   const char* library = op.plugin->library;
@@ -154,11 +154,11 @@ struct Plugin::Library {
     plugin.library = interned(path);
   }
   ~Library() {
-    // The last goes first: what a plug-in overrides may be its own.
+    // In reverse order: a plug-in may override an operator that it defines itself.
     while (!registrations.empty()) registrations.pop_back();
   }
 
-  /// Throws with the library's path whatever the host finds wrong.
+  /// Throws an error with the library's path for everything that the host rejects.
   void register_all() {
     using Init = int (*)(const ls_host*, ls_plugin*);
     const auto init = reinterpret_cast<Init>(handle.symbol(path, "ls_plugin_init"));

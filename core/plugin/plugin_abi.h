@@ -1,23 +1,23 @@
-/* What a plug-in and Lockstep say to each other, in C alone: a plug-in may come from another
+/* The interface between a plug-in and Lockstep, in pure C: a plug-in may be built with another
  * compiler, another C++ standard library, or an older version of this header.
  *
- * A plug-in is a shared library with two exported names:
+ * A plug-in is a shared library with two exported symbols:
  *   const uint32_t ls_plugin_abi_version   the LS_PLUGIN_ABI_VERSION it was compiled with
  *   int ls_plugin_init(const ls_host*, ls_plugin*)
- * `ls_plugin_init` describes operators through the host's functions; they exist once it has
+ * `ls_plugin_init` defines operators through the host's functions; they are registered once it has
  * returned 0. It keeps the `ls_host` pointer, which is valid until the library is unloaded.
  *
  * Rules
  *  - Versions only append: members at the end of `ls_host` and of the structs that begin with
- *    `size`, and numbers to the enumerations. Everything else is frozen. A plug-in asks for nothing
- *    newer than its own header; a host refuses plug-ins made for a newer version than its own.
- *  - Who makes a struct that begins with `size` sets it to the sizeof it was compiled with.
- *  - Functions that return int return 0 on success. Otherwise the error is kept for the calling
- *    thread, and a plug-in's function that then returns nonzero itself passes it on to the caller
- *    of the operator, as the exception that it was. To fail by itself it calls `fail` first.
- *  - C++ exceptions must not leave a plug-in's function. Those that do end the call as an error.
- *  - What an `ls_call` gives is borrowed until the function that was called with it returns.
- *  - Functions are called on any thread, several at a time.
+ *    `size`, and numbers to the enumerations. Everything else is frozen. A plug-in uses nothing
+ *    newer than its own header; a host rejects plug-ins made for a newer version than its own.
+ *  - The code that creates a struct that begins with `size` sets `size` to its sizeof.
+ *  - Functions that return int return 0 on success. Otherwise the error is stored for the calling
+ *    thread; a plug-in's function that then returns nonzero passes it on, as the original
+ *    exception, to the caller of the operator. To report an error of its own it calls `fail` first.
+ *  - C++ exceptions must not leave a plug-in's function; if one does, the call fails.
+ *  - Everything obtained from an `ls_call` is borrowed until the function called with it returns.
+ *  - Functions may be called on any thread, several at a time.
  *
  * core/plugin/plugin_wrapper.h is a C++17 layer above this header. */
 #ifndef LOCKSTEP_PLUGIN_ABI_H
@@ -49,7 +49,7 @@ enum { LS_BOOL, LS_U8, LS_I8, LS_I16, LS_I32, LS_I64, LS_F16, LS_BF16, LS_F32, L
 /* Where a kernel runs. Tensors on LS_BACKEND_META have no elements. */
 enum { LS_BACKEND_CPU, LS_BACKEND_HOST, LS_BACKEND_CUDA, LS_BACKEND_META };
 
-/* Which strides a kernel takes; the host copies for the others. LS_STRIDES_MATRIX: the last two
+/* Which strides a kernel accepts; the host copies other tensors. LS_STRIDES_MATRIX: the last two
  * dimensions of each argument row- or column-major, results row-major. */
 enum { LS_STRIDES_ANY, LS_STRIDES_CONTIGUOUS, LS_STRIDES_MATRIX };
 
@@ -69,7 +69,7 @@ enum {
   LS_ERROR_OUT_OF_MEMORY
 };
 
-/* Kinds of ls_value, and the members that hold it. */
+/* Kinds of ls_value, and the members that hold the value. */
 enum {
   LS_VALUE_NONE,
   LS_VALUE_INT,     /* integer */
@@ -78,11 +78,11 @@ enum {
   LS_VALUE_INTS,    /* integers, length */
   LS_VALUE_FLOATS,  /* reals, length */
   LS_VALUE_BOOLS,   /* integer: bit i is element i; length */
-  LS_VALUE_TEXT,    /* text, length; not ended by 0 */
+  LS_VALUE_TEXT,    /* text, length; not null-terminated */
   LS_VALUE_DTYPE,   /* integer */
   LS_VALUE_TENSOR,  /* tensor */
   LS_VALUE_TENSORS, /* tensors, length; NULL where one is absent */
-  LS_VALUE_OTHER    /* a type without a form here; only to be passed on */
+  LS_VALUE_OTHER    /* any other type; it can only be passed on */
 };
 
 /* An argument of a call. Its size never changes. */
@@ -105,7 +105,7 @@ typedef struct ls_value {
 /* A tensor's elements and geometry. */
 typedef struct ls_tensor_view {
   size_t size;
-  void* data; /* of the first element; NULL in a shape rule and on meta */
+  void* data; /* first element; NULL in a shape rule and on meta */
   const int64_t* sizes;
   const int64_t* strides; /* in elements */
   int32_t rank;           /* -1: an absent optional tensor */
@@ -115,7 +115,7 @@ typedef struct ls_tensor_view {
   int32_t device_index;
 } ls_tensor_view;
 
-/* One result as a shape rule promises it, or as a kernel makes it. */
+/* Geometry of a result, given by a shape rule or by a kernel that makes the result. */
 typedef struct ls_output_spec {
   size_t size;
   const int64_t* sizes;
@@ -124,94 +124,97 @@ typedef struct ls_output_spec {
   int32_t dtype;
 } ls_output_spec;
 
-/* version 3: the grid of a launch. */
+/* version 3: grid and block dimensions of a launch. */
 typedef struct ls_launch_shape {
   size_t size;
   uint32_t blocks[3];
-  uint32_t threads[3];   /* of a block */
-  uint32_t shared_bytes; /* of dynamic shared memory */
+  uint32_t threads[3];   /* in a block */
+  uint32_t shared_bytes; /* dynamic shared memory */
 } ls_launch_shape;
 
-/* What a plug-in gives the host to call: 0 on success. `data` is what was registered with it. */
+/* A function of a plug-in, which the host calls with the registered `data`; 0 on success. */
 typedef int (*ls_function)(void* data, ls_call* call);
 
 typedef struct ls_host {
   size_t size;
-  uint32_t abi_version; /* of the host */
+  uint32_t abi_version; /* the host's version */
   uint32_t reserved;
 
-  /* Notes why something failed, for the calling thread. Returns 1, for `return host->fail(...)`. */
+  /* Stores an error for the calling thread. Returns 1, so that `return host->fail(...)` works. */
   int (*fail)(int32_t kind, const char* message);
-  /* The noted message, or "" where there is none. Valid until the next call of a host function. */
+  /* The stored error message, or "". Valid until the next call of a host function. */
   const char* (*error)(void);
 
   /* --- in ls_plugin_init ------------------------------------------------------------------- */
 
   /* Begins an operator: "my::scale_clamp(Tensor self, float scale, *, float max=6) -> Tensor". The
-   * name must have a namespace. NULL when the schema is malformed or the name is taken. */
+   * name must have a namespace. NULL if the schema is malformed or the name is taken. */
   ls_op* (*define)(ls_plugin* plugin, const char* schema, const char* doc);
-  /* Gives the results' geometry (`add_result`), and refuses bad arguments. Results that are
-   * arguments (`Tensor(a!)`) need no spec. Every operator needs a rule, a body (`set_body`), or
-   * kernels that make the results (`set_dynamic`, or by itself where all results are numbers). */
+  /* Sets the shape rule, which returns the results' geometry (`add_result`) and rejects invalid
+   * arguments. Results that are arguments (`Tensor(a!)`) need no spec. Every operator needs a rule,
+   * a body (`set_body`), or kernels that make the results (`set_dynamic`; implied if all results
+   * are numbers). */
   int (*set_rule)(ls_op* op, ls_function rule, void* data);
-  /* Computes the elements of the results, which the host has allocated. `type` says for which
-   * signature it was written, "Tensor, float, float -> Tensor", and is compared with the schema;
-   * NULL: not compared. Without a kernel the operator runs on meta alone. */
+  /* Sets a kernel, which computes the elements of the results that the host has allocated. `type`
+   * is the signature that it was written for, "Tensor, float, float -> Tensor", and is compared
+   * with the schema; NULL: not compared. Without a kernel the operator runs only on meta. */
   int (*set_kernel)(ls_op* op, int32_t backend, int32_t strides, const char* type,
                     ls_function kernel, void* data);
-  /* Computes gradients of the tensor arguments (`set_gradient`) from those of the results, with
-   * operators (`call`). `saves` names what it reads: arguments and "output0", each optionally "for"
-   * the arguments whose gradients read it: "self for other". */
+  /* Sets the derivative, which computes gradients of the tensor arguments (`set_gradient`) from
+   * those of the results, using operators (`call`). `saves` names the tensors that it reads:
+   * arguments and "output0", each optionally with the arguments whose gradients need it: "self for
+   * other". */
   int (*set_derivative)(ls_op* op, const char* const* saves, uint32_t save_count,
                         ls_function derivative, void* data);
-  /* Says why there is none. */
+  /* Declares that there is no derivative; errors report `reason`. */
   int (*set_not_differentiable)(ls_op* op, const char* reason);
   int (*set_autocast)(ls_op* op, int32_t autocast);
-  /* Puts a kernel in front of that of a structured operator which exists. All its forms
-   * (functional, in place, out=) use it until the plug-in is unloaded. */
+  /* Replaces the kernel of an existing structured operator. All its forms (functional, in place,
+   * out=) use the new one until the plug-in is unloaded. */
   int (*override_kernel)(ls_plugin* plugin, const char* op, int32_t backend, int32_t strides,
                          const char* type, ls_function kernel, void* data);
 
   /* --- in the functions of an operator ----------------------------------------------------- */
-  /* Indices count the schema's arguments from 0, lists as one. */
+  /* Arguments are numbered from 0 in schema order; a list is one argument. */
 
-  /* A tensor argument of a rule or kernel. Kernels write into `Tensor(a!)` arguments. */
+  /* Gets a tensor argument of a rule or kernel. Kernels write into `Tensor(a!)` arguments. */
   int (*argument_view)(ls_call* call, uint32_t index, ls_tensor_view* view);
-  /* A tensor list's length, and one of its tensors. */
+  /* Get a tensor list's length, and one of its tensors. */
   int (*list_length)(ls_call* call, uint32_t index, uint32_t* length);
   int (*list_view)(ls_call* call, uint32_t index, uint32_t element, ls_tensor_view* view);
-  /* Any argument, by its type in the schema: `float` is LS_VALUE_FLOAT whatever number was given,
-   * `Scalar` the kind of number it is. Tensors are handles in bodies and batching rules, and
-   * LS_VALUE_OTHER elsewhere. */
+  /* Gets any argument, by its type in the schema: `float` is LS_VALUE_FLOAT whatever number was
+   * passed, `Scalar` has the kind of the number. Tensors are handles in bodies and batching rules,
+   * and LS_VALUE_OTHER elsewhere. */
   int (*argument)(ls_call* call, uint32_t index, ls_value* value);
 
-  /* Rule: the next result. */
+  /* Rule: adds the spec of the next result. */
   int (*add_result)(ls_call* call, const ls_output_spec* spec);
-  /* Rule: tensor arguments of another dtype are cast to this one before the kernel sees them, and
-   * where it is a floating one the kernel writes floating results in it too. */
+  /* Rule: casts tensor arguments of another dtype to this one before the kernel runs. If it is a
+   * floating-point type, the kernel writes floating-point results in it, too. */
   int (*set_compute_dtype)(ls_call* call, int32_t dtype);
 
-  /* Kernel: where to write result `index`, counting those that are no argument. */
+  /* Kernel: gets the view of result `index`; results that are arguments are not counted. */
   int (*result_view)(ls_call* call, uint32_t index, ls_tensor_view* view);
 
-  /* Derivative. Tensors count by themselves, elements of lists each: 0 is the first tensor. */
-  /* Gradient of result `index`; NULL when none arrived. */
+  /* Derivative. Tensor arguments are numbered separately, each element of a list by itself: 0 is
+   * the first tensor. */
+  /* Gets the gradient of result `index`; NULL if it has none. */
   int (*gradient)(ls_call* call, uint32_t index, ls_tensor** gradient);
-  /* The `index`-th of `saves`; NULL when it was not needed or is absent. */
+  /* Gets element `index` of `saves`; NULL if it was not needed or is absent. */
   int (*saved)(ls_call* call, uint32_t index, ls_tensor** saved);
-  /* Geometry of tensor `index`, without elements. */
+  /* Gets the geometry of tensor `index`, without elements. */
   int (*input_view)(ls_call* call, uint32_t index, ls_tensor_view* view);
-  /* 1 when the gradient of tensor `index` is wanted, else 0. */
+  /* Returns 1 if the gradient of tensor `index` is needed, else 0. */
   int (*needs_gradient)(ls_call* call, uint32_t index);
-  /* The gradient of tensor `index`; the plug-in keeps its own reference. */
+  /* Sets the gradient of tensor `index`; the plug-in keeps its own reference. */
   int (*set_gradient)(ls_call* call, uint32_t index, ls_tensor* gradient);
 
   /* --- tensors ----------------------------------------------------------------------------- */
 
-  /* Calls an operator by name, with arguments in schema order, of which trailing ones may be left
-   * out where they have defaults. Its tensor results, lists element by element, are stored in
-   * `results` as new references (NULL: absent) and counted in `count`; more than `capacity` is a
-   * failure. Calls are recorded by autograd like any other. */
+  /* Calls an operator by name, with arguments in schema order; trailing ones that have defaults may
+   * be omitted. Its tensor results, with lists flattened, are stored in `results` as new references
+   * (NULL: absent) and counted in `count`; more than `capacity` is an error. Autograd records the
+   * call as usual. */
   int (*call)(const char* op, const ls_value* arguments, uint32_t argument_count,
               ls_tensor** results, uint32_t capacity, uint32_t* count);
   int (*tensor_view)(ls_tensor* tensor, ls_tensor_view* view);
@@ -220,64 +223,65 @@ typedef struct ls_host {
 
   /* --- version 2 --------------------------------------------------------------------------- */
 
-  /* Instead of a rule and kernels: a function made of other operators, which autograd looks into.
-   * It returns its results with `set_result`. */
+  /* Sets a body instead of a rule and kernels: a function composed of other operators, which
+   * autograd differentiates. It returns its results with `set_result`. */
   int (*set_body)(ls_op* op, ls_function body, void* data);
-  /* Body or batching rule: result `index`; the plug-in keeps its own reference. */
+  /* Body or batching rule: sets result `index`; the plug-in keeps its own reference. */
   int (*set_result)(ls_call* call, uint32_t index, ls_tensor* result);
-  /* Adds `name_`, which writes into its first argument, and `name.out`, or `name.overload_out`
-   * where the operator has an overload. Both need one result. The
-   * first allows the kernel to be given the result's memory as first argument. */
+  /* Add the forms `name_`, which writes into its first argument, and `name.out`, or
+   * `name.overload_out` if the operator has an overload. Both need exactly one result. With the
+   * first, the result may share its memory with the first argument of the kernel. */
   int (*add_in_place_form)(ls_op* op);
   int (*add_out_form)(ls_op* op);
-  /* Treats a batch in one call: arguments for which `is_batched` says 1 have a batch dimension in
-   * front, and so must every result (`set_result`). Made of operators, like a body. */
+  /* Sets a batching rule, which handles a batch in one call: arguments for which `is_batched`
+   * returns 1 have a leading batch dimension, and so must every result (`set_result`). Composed of
+   * operators, like a body. */
   int (*set_batching)(ls_op* op, ls_function rule, void* data);
   int (*is_batched)(ls_call* call, uint32_t index);
-  /* Derivative: `gradient` summed and cast to the geometry of tensor `index`, as a new reference:
-   * undoes broadcasting and promotion. */
+  /* Derivative: sums and casts `gradient` to the geometry of tensor `index`, which reverses
+   * broadcasting and promotion. The result is a new reference. */
   int (*unbroadcast)(ls_call* call, ls_tensor* gradient, uint32_t index, ls_tensor** result);
-  /* Calls `body(data, first, last)` on parts of [0, count) on the host's threads, each part at
-   * least `grain` long save the last. Each index must be computed alike wherever the cuts fall. */
+  /* Calls `body(data, first, last)` on parts that together cover [0, count), on the host's threads;
+   * each part except the last is at least `grain` long. Each index must be computed in the same way
+   * wherever the cuts fall. */
   int (*parallel_for)(int64_t count, int64_t grain,
                       int (*body)(void* data, int64_t first, int64_t last), void* data);
 
   /* --- version 3: kernels of LS_BACKEND_CUDA, which queue work and do not wait for it ------- */
 
-  /* The call's device, and the CUstream that its work must be put on: it runs after what the
-   * caller queued before. For the device's libraries; either may be NULL. */
+  /* Gets the call's device, and the CUstream that its work must be queued on, in order with the
+   * caller's earlier work. For use with the device's libraries; either pointer may be NULL. */
   int (*cuda_stream)(ls_call* call, int32_t* device, void** stream);
-  /* Memory for the work of this call, aligned to 512 bytes: of its device, from the host's
-   * allocator and in the order of the stream, so that whatever the next owner queues runs after
-   * ours. What was not given back with `deallocate` is when the kernel returns. In kernels of other
-   * backends it is the cpu's. */
+  /* Allocates scratch memory for this call, aligned to 512 bytes: device memory of the host's
+   * allocator, in stream order, so that work of the next owner runs after the work of this call.
+   * The host frees the rest when the kernel returns. Kernels of other backends get cpu memory. */
   int (*allocate)(ls_call* call, size_t bytes, void** memory);
   int (*deallocate)(ls_call* call, void* memory); /* NULL is allowed */
-  /* Queues a kernel of `image`, a fatbin, cubin or PTX (ended by 0), which the host loads at the
-   * first launch and keeps until the plug-in is unloaded; it must stay as it is. The kernel is
-   * extern "C" and takes one parameter, a plain struct of `parameter_bytes`, at most 4096, that is
-   * read before this returns. */
+  /* Queues a kernel of `image`, a fatbin, cubin or null-terminated PTX, which the host loads at the
+   * first launch and keeps until the plug-in is unloaded; it must not change. The kernel is extern
+   * "C" and takes one parameter, a plain struct of `parameter_bytes` bytes, at most 4096, which is
+   * copied before this returns. */
   int (*launch)(ls_call* call, const void* image, const char* kernel, const ls_launch_shape* shape,
                 const void* parameters, size_t parameter_bytes);
 
-  /* --- version 4: results that only values tell ------------------------------------------- */
+  /* --- version 4: results whose sizes depend on values ------------------------------------ */
 
-  /* Instead of a rule: kernels make the results, because the sizes of tensors depend on elements
-   * (`new_result`) or because there are numbers among them (`set_value`): int, float, bool, Scalar.
+  /* Lets kernels make the results, instead of a rule, because sizes of tensors depend on elements
+   * (`new_result`) or because some results are numbers (`set_value`): int, float, bool, Scalar.
    * Such an operator changes no argument, has no other forms, and cannot run on meta or under vmap.
-   * One whose results are all numbers needs no call of this, and has no derivative. */
+   * Implied if all results are numbers; such an operator has no derivative. */
   int (*set_dynamic)(ls_op* op);
   /* Kernel without a rule: allocates result `index` of the schema, once, on the call's device, and
-   * says where to write it. The spec is as for `add_result`. */
+   * returns its view. The spec is as for `add_result`. */
   int (*new_result)(ls_call* call, uint32_t index, const ls_output_spec* spec,
                     ls_tensor_view* view);
-  /* Kernel without a rule: result `index`, where the schema has a number. Body: result
-   * `index` of any type, tensor lists too; what is referred to is copied, tensors are shared. */
+  /* Kernel without a rule: sets result `index`, which must be a number in the schema. Body: sets
+   * result `index` of any type, including tensor lists. The data is copied, tensors are shared. */
   int (*set_value)(ls_call* call, uint32_t index, const ls_value* value);
-  /* Kernel: copies from the memory of the call's device to the cpu's, behind the work queued so
-   * far, and waits for it. */
+  /* Kernel: copies from the memory of the call's device to the cpu's, after the work queued so
+   * far, and waits for the copy. */
   int (*read)(ls_call* call, void* to, const void* from, size_t bytes);
-  /* `call` for an operator of one result that is a number. */
+  /* Like `call`, for an operator whose one result is a number. */
   int (*call_for_value)(const char* op, const ls_value* arguments, uint32_t argument_count,
                         ls_value* result);
 } ls_host;

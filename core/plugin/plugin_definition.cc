@@ -1,5 +1,5 @@
-// The functions that plug-ins call in ls_plugin_init: they note what is to be defined, and check it
-// as far as one part can be checked alone.
+// Host functions for ls_plugin_init: they store the definitions, and check what can be checked for
+// each part alone.
 
 #include "core/base/check.h"
 #include "core/plugin/plugin_call.h"
@@ -30,7 +30,7 @@ PluginFunction checked_function(const ls_plugin& plugin, const char* role, ls_fu
   return {function, data, role, plugin.library, plugin.images.get()};
 }
 
-/// "Tensor, float -> Tensor": what a kernel of this schema is given and gives.
+/// Signature of a kernel of this schema: "Tensor, float -> Tensor".
 std::string kernel_type(const Schema& schema) {
   std::string text;
   for (const Argument& argument : schema.arguments) {
@@ -56,7 +56,7 @@ PluginKernel checked_kernel(const ls_plugin& plugin, int32_t backend, int32_t st
                             ls_function function, void* data) {
   const Key key = backend_key(checked_enum("backend", backend, DeviceType::kPrivate4));
   LS_CHECK(key != Key::kMeta, DispatchError,
-           "[plugin] meta takes no kernel: the shape rule is all that runs there.");
+           "[plugin] meta takes no kernel: only the shape rule runs there.");
   return {key, checked_enum("strides", strides, Strides::kMatrix),
           checked_function(plugin, "kernel", function, data)};
 }
@@ -156,7 +156,7 @@ int override_kernel(ls_plugin* plugin, const char* name, int32_t backend, int32_
         "[{}] cannot be overridden: expected the functional form of a structured operator, got "
         "a {} one.",
         op.name(), lockstep::name(op.kind()));
-    // The wrapper makes its own copies with it.
+    // The wrapper itself copies with this operator.
     LS_CHECK(op.name() != "copy" || strides == LS_STRIDES_ANY, DispatchError,
              "[copy] a kernel that takes its place must take any strides.");
     check_kernel(op.schema(), type);

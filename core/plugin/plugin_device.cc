@@ -1,5 +1,4 @@
-// The functions for a plug-in's kernels of devices that have queues: where their work goes, memory
-// for it, and launches.
+// Host functions for kernels on devices with streams: the stream, scratch memory and launches.
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +13,7 @@ namespace lockstep {
 
 namespace {
 
-// Plug-ins of version 2 know the table up to here.
+// The table of version 2 ended here.
 static_assert(offsetof(ls_host, cuda_stream) ==
               offsetof(ls_host, parallel_for) + sizeof(ls_host::parallel_for));
 
@@ -25,7 +24,7 @@ void check_in_kernel(const ls_call* call, const char* function) {
            function);
 }
 
-/// The stream that the kernel's work belongs on.
+/// The stream that the kernel must queue its work on.
 Stream cuda_stream_of(const ls_call* call, const char* function) {
   check_in_kernel(call, function);
   LS_CHECK(call->packed->device.type == DeviceType::kCUDA, DeviceError,
@@ -45,7 +44,7 @@ int cuda_stream(ls_call* call, int32_t* device, void** stream) {
 int allocate(ls_call* call, size_t bytes, void** memory) {
   return guarded([&] {
     check_in_kernel(call, "allocate");
-    // Kernels of the other devices run where they are called, on memory of the cpu.
+    // Kernels of other devices run synchronously, on memory of the cpu.
     const Stream on =
         call->packed->device.type == DeviceType::kCUDA ? kernel_stream() : default_stream(kCPU);
     const Block block = allocator(on.device).allocate(bytes, on);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a kernel of Backend::kCUDA has to launch with; part of core/plugin/plugin_wrapper.h.
+// Launching from a kernel of Backend::kCUDA; part of core/plugin/plugin_wrapper.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 #include "core/plugin/plugin_tensors.h"
 
-// Hidden: two plug-ins in one process share nothing of this, and each can be unloaded.
+// Hidden visibility: plug-ins in one process share none of these symbols, so each can be unloaded.
 #pragma GCC visibility push(hidden)
 
 namespace lockstep::plugin {
 
-/// The grid of a launch.
+/// Grid and block dimensions of a launch.
 struct Grid {
   uint32_t blocks = 1;
   uint32_t threads = 256;     ///< of each block
@@ -30,26 +30,26 @@ class Gpu {
     detail::check(detail::host->cuda_stream(call_, &device, nullptr));
     return device;
   }
-  /// The CUstream that the work must be put on, for libraries.
+  /// The CUstream that the work must be queued on, for use with the device's libraries.
   void* stream() const {
     void* stream = nullptr;
     detail::check(detail::host->cuda_stream(call_, nullptr, &stream));
     return stream;
   }
-  /// Room for `count` values while the work of this call runs; given back by itself.
+  /// Allocates scratch memory for `count` values; freed, in stream order, when the kernel returns.
   template <class T>
   T* scratch(size_t count) const {
     void* memory = nullptr;
     detail::check(detail::host->allocate(call_, count * sizeof(T), &memory));
     return static_cast<T*>(memory);
   }
-  /// Copies `count` values of the device to the cpu, behind the work queued so far, and waits: for
+  /// Copies `count` values from the device to the cpu after the work queued so far, and waits: for
   /// operators whose kernels make the results.
   template <class T>
   void read(T* to, const T* from, size_t count) const {
     detail::check(detail::host->read(call_, to, from, count * sizeof(T)));
   }
-  /// Queues a kernel of a module; see the ABI.
+  /// Queues a kernel of a module; see `launch` of the ABI.
   template <class Parameters>
   void launch(const void* image, const char* kernel, const Grid& grid,
               const Parameters& parameters) const {

@@ -1,5 +1,5 @@
-// The functions that an operator of a plug-in calls while it runs: each checks what it is given,
-// and none lets an exception out. Those for ls_plugin_init are in core/plugin/plugin_definition.cc.
+// Host functions that an operator of a plug-in calls while it runs. Each checks its arguments and
+// lets no exception out. Those for ls_plugin_init are in core/plugin/plugin_definition.cc.
 
 #include <cstring>
 
@@ -15,7 +15,8 @@ namespace {
 static_assert(LS_BOOL == static_cast<int>(DType::kBool) && LS_F64 == static_cast<int>(DType::kF64));
 static_assert(LS_BACKEND_META == static_cast<int>(DeviceType::kMeta));
 
-/// What version 1 had; later members are filled in where the caller has room for them.
+/// Size of the struct in version 1; later members are filled in only if the caller's struct has
+/// them.
 constexpr size_t kFirstViewSize = offsetof(ls_tensor_view, device_type);
 
 // --- what a call gives -------------------------------------------------------------------------
@@ -435,7 +436,7 @@ int run_in_parallel(int64_t count, int64_t grain, int (*body)(void*, int64_t, in
                     void* data) {
   return guarded([&] {
     lockstep::parallel_for(0, count, grain, [&](int64_t first, int64_t last) {
-      // Errors are noted by thread; an exception takes them to the caller's.
+      // Stored errors belong to a thread; an exception carries this one to the caller's thread.
       PluginError::clear();
       int status = 0;
       try {

@@ -10,9 +10,9 @@ namespace {
 struct Noted {
   int32_t kind = LS_ERROR;
   std::string message;
-  std::exception_ptr exception;  ///< the host's own; then `kind` says nothing
+  std::exception_ptr exception;  ///< the host's own; if set, `kind` is unused
 };
-// A pointer, because it costs nothing to see that there is none.
+// A pointer, so that the common case, no error, costs only a null check.
 thread_local constinit Noted* t_noted = nullptr;
 
 [[noreturn]] void throw_kind(int32_t kind, const std::string& message) {
@@ -58,7 +58,7 @@ void run(const PluginFunction& function, ls_call& call) {
   PluginError::raise(call.op.name(), where(function), status);
 }
 
-/// Results of a body: `set_result` leaves those that it was not called for as None.
+/// Runs a body or batching rule; results for which it did not call `set_result` stay None.
 void run_for_results(const PluginFunction& function, ls_call& call, Stack& stack) {
   const size_t count = call.op.schema().returns.size();
   call.results = &stack.results();

@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-/// The modules of device code that a plug-in has launched from; unloaded when this goes.
-/// Thread-safe.
+/// The modules of device code that a plug-in has launched kernels from; the destructor unloads
+/// them. Thread-safe.
 class PluginImages {
  public:
   PluginImages() = default;
@@ -30,7 +30,7 @@ class PluginImages {
   std::set<const void*> seen_;
 };
 
-/// A function of a plug-in with what belongs to it.
+/// A function of a plug-in, and its registered data.
 struct PluginFunction {
   ls_function function = nullptr;
   void* data = nullptr;
@@ -47,8 +47,8 @@ struct PluginKernel {
   PluginFunction function;
 };
 
-/// What the dispatcher calls for operators and overrides of plug-ins: each hands on to the C
-/// function that its data pointer names, and turns what comes back into results or exceptions.
+/// Adapters that the dispatcher calls for operators and overrides of plug-ins. Each calls the C
+/// function behind its data pointer, and converts its outcome to results or exceptions.
 namespace plugin_entry {
 Outputs rule(const Operator& op, std::span<const Value> arguments);
 void body(const Operator& op, KeySet keys, Stack& stack);
@@ -58,22 +58,22 @@ Gradients derivative(VjpContext& context, std::span<const Tensor> grads);
 void batching(const Operator& op, uint64_t batched, Stack& stack);
 }  // namespace plugin_entry
 
-/// The functions that plug-ins call.
+/// The table of host functions that plug-ins call.
 const ls_host& plugin_host();
 
-/// Calls `ls_plugin_init`. Throws what it reports, with the library's path in front.
+/// Calls `ls_plugin_init`. Throws the error that it reports, prefixed with the library's path.
 void run_plugin_init(int (*init)(const ls_host*, ls_plugin*), ls_plugin& plugin);
 
 }  // namespace lockstep
 
-/// An operator that a plug-in has begun to define.
+/// An operator that a plug-in is defining.
 struct ls_op {
   ls_plugin* plugin = nullptr;
-  std::string text;  ///< the schema as given
+  std::string text;  ///< schema text as given
   lockstep::Schema schema;
-  size_t fresh_count = 0;                       ///< results that are no argument
+  size_t fresh_count = 0;                       ///< results that are not arguments
   bool dynamic = false;                         ///< kernels make the results
-  const lockstep::Operator* defined = nullptr;  ///< once it is
+  const lockstep::Operator* defined = nullptr;  ///< null until registered
   std::string doc;
   lockstep::PluginFunction rule;
   lockstep::PluginFunction body;
@@ -87,7 +87,7 @@ struct ls_op {
   bool out = false;
 };
 
-/// What a plug-in has registered.
+/// Everything that a plug-in has registered.
 struct ls_plugin {
   struct Override {
     std::string op;

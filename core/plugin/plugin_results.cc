@@ -1,4 +1,4 @@
-// The functions for results that no shape rule describes: those that a kernel makes, and numbers.
+// Host functions for results without a shape rule: tensors that a kernel makes, and numbers.
 
 #include "core/base/check.h"
 #include "core/device/transfer.h"
@@ -9,7 +9,7 @@ namespace lockstep {
 
 namespace {
 
-// Plug-ins of version 3 know the table up to here.
+// The table of version 3 ended here.
 static_assert(offsetof(ls_host, set_dynamic) ==
               offsetof(ls_host, launch) + sizeof(ls_host::launch));
 
@@ -23,7 +23,7 @@ void check_makes_results(const ls_call* call, const char* function) {
            std::string_view(function) == "set_value" ? " and bodies" : "");
 }
 
-/// The place of result `index`, whose type must be the schema's.
+/// Reference to result `index`; throws unless the index is below the schema's number of results.
 Value& result_place(ls_call* call, SmallVector<Value, 4>& results, uint32_t index) {
   const size_t count = call->op.schema().returns.size();
   LS_CHECK(index < count, DispatchError, "[{}] there is no result {}: expected less than {}.",
@@ -42,7 +42,7 @@ int new_result(ls_call* call, uint32_t index, const ls_output_spec* spec, ls_ten
   return guarded([&] {
     check_makes_results(call, "new_result");
     LS_CHECK(call->made != nullptr, DispatchError,
-             "[{}] new_result is for kernels: a body gives what operators made to set_result.",
+             "[{}] new_result is for kernels: a body passes results of operators to set_result.",
              call->op.name());
     Value& place = result_place(call, *call->made, index);
     if (!(call->op.schema().returns[index].type == Type{})) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The tensors, numbers and errors of plug-ins in C++; part of core/plugin/plugin_wrapper.h.
+// Tensors, numbers and errors of plug-ins in C++; part of core/plugin/plugin_wrapper.h.
 
 #include <cstdint>
 #include <exception>
@@ -12,7 +12,7 @@
 
 #include "core/plugin/plugin_abi.h"
 
-// Hidden: two plug-ins in one process share nothing of this, and each can be unloaded.
+// Hidden visibility: plug-ins in one process share none of these symbols, so each can be unloaded.
 #pragma GCC visibility push(hidden)
 
 namespace lockstep::plugin {
@@ -22,7 +22,7 @@ enum class Strides : int32_t { kAny, kContiguous, kMatrix };
 enum class Backend : int32_t { kCPU, kHost, kCUDA, kMeta };
 enum class Autocast : int32_t { kNone, kLowerPrecision, kF32, kPromote };
 
-/// An error with the class that it has for the operator's caller: LS_ERROR_SHAPE, ...
+/// An error with a kind (LS_ERROR_SHAPE, ...) that decides the exception class for the caller.
 class Failure : public std::runtime_error {
  public:
   explicit Failure(const std::string& message, int32_t kind = LS_ERROR)
@@ -37,7 +37,7 @@ namespace detail {
 
 inline const ls_host* host = nullptr;
 
-/// The host refused a call; it has noted why.
+/// A host function failed; the host has stored the error.
 struct HostFailure : std::exception {
   const char* what() const noexcept override { return host->error(); }
 };
@@ -46,7 +46,7 @@ inline void check(int status) {
   if (status != 0) throw HostFailure();
 }
 
-/// Runs what may throw on behalf of the host.
+/// Runs code that may throw, for a C function: an exception becomes an error of the host.
 template <class F>
 int guarded(F&& body) noexcept {
   try {
@@ -78,19 +78,19 @@ constexpr DType dtype_of() {
 
 }  // namespace detail
 
-/// A tensor argument of a rule or kernel: geometry and, in kernels, elements to read. Borrowed.
+/// A borrowed tensor argument of a rule or kernel: geometry and, in kernels, elements to read.
 class View {
  public:
   explicit View(const ls_tensor_view& view) : view_(view) {}
   /// Argument `index` of a call.
   View(ls_call* call, uint32_t index) : View() {
-    // Filled in place: a copy of what was just written would wait for it.
+    // Filled in place: a copy of a freshly written struct would stall on store forwarding.
     detail::check(detail::host->argument_view(call, index, &view_));
   }
 
   bool defined() const { return view_.rank >= 0; }
   int rank() const { return view_.rank; }
-  /// Of dimension `i`, not checked; -1 is the last.
+  /// Size of dimension `i`, not checked; -1 means the last.
   int64_t size(int i) const { return view_.sizes[i < 0 ? i + view_.rank : i]; }
   int64_t stride(int i) const { return view_.strides[i < 0 ? i + view_.rank : i]; }
   const int64_t* sizes() const { return view_.sizes; }
@@ -132,7 +132,7 @@ class Writable : public View {
   Writable() = default;
 };
 
-/// A result, to be filled by the kernel.
+/// A result that the host has allocated and the kernel fills.
 class Result : public Writable {
  public:
   Result(ls_call* call, uint32_t index) {
@@ -140,12 +140,12 @@ class Result : public Writable {
   }
 };
 
-/// A result of a dynamic operator, which the kernel makes when it knows the size.
+/// A result of a dynamic operator, which the kernel allocates once it knows the size.
 class NewResult {
  public:
   NewResult(ls_call* call, uint32_t index) : call_(call), index_(index) {}
 
-  /// Allocates it row-major; to be called once.
+  /// Allocates it row-major; call once.
   Writable make(const std::vector<int64_t>& sizes, DType dtype) const {
     ls_output_spec spec{};
     spec.size = sizeof(spec);

@@ -1,6 +1,6 @@
 #pragma once
 
-// How arguments travel between plug-ins in C++ and the host, and calls of operators; part of
+// Conversion of arguments between plug-ins in C++ and the host, and calls of operators; part of
 // core/plugin/plugin_wrapper.h.
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 #include "core/plugin/plugin_tensors.h"
 
-// Hidden: two plug-ins in one process share nothing of this, and each can be unloaded.
+// Hidden visibility: plug-ins in one process share none of these symbols, so each can be unloaded.
 #pragma GCC visibility push(hidden)
 
 namespace lockstep::plugin {
 
 namespace detail {
 
-/// How a parameter of C++ type T is spelled in schemas, and read from a call.
+/// Schema type of a C++ parameter type T, and how it is read from a call.
 template <class T>
 struct Parameter;
 
@@ -207,7 +207,7 @@ inline ls_value value_of(const char* text) { return value_of(std::string_view(te
 }  // namespace detail
 
 /// Calls an operator that has one result: `call("mul.Tensor", a, b)`. Trailing arguments with
-/// defaults may be left out; std::nullopt is an absent one.
+/// defaults may be omitted; std::nullopt passes an absent optional argument.
 template <class... A>
 Tensor call(const char* op, const A&... arguments) {
   const ls_value values[] = {detail::value_of(arguments)..., ls_value{}};
@@ -216,7 +216,7 @@ Tensor call(const char* op, const A&... arguments) {
   return Tensor::adopt(result);
 }
 
-/// The same for operators whose result is a number: `call_for<bool>("equal", a, b)`.
+/// Calls an operator whose result is a number: `call_for<bool>("equal", a, b)`.
 template <class T, class... A>
 T call_for(const char* op, const A&... arguments) {
   const ls_value values[] = {detail::value_of(arguments)..., ls_value{}};
@@ -231,7 +231,7 @@ T call_for(const char* op, const A&... arguments) {
   }
 }
 
-/// The same for operators of at most 64 results.
+/// Calls an operator of at most 64 tensor results.
 template <class... A>
 std::vector<Tensor> call_many(const char* op, const A&... arguments) {
   const ls_value values[] = {detail::value_of(arguments)..., ls_value{}};

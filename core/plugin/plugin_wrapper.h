@@ -1,7 +1,7 @@
 #pragma once
 
-// Plug-ins in C++: typed functions over core/plugin/plugin_abi.h. It needs C++17, that header and
-// its own three parts alone, is compiled into the plug-in, and takes no part in the ABI.
+// C++ interface for plug-ins: typed functions over core/plugin/plugin_abi.h. Needs only C++17, that
+// header and its own three parts; it is compiled into the plug-in and is not part of the ABI.
 //
 //   void scale(Result out, View self, double factor);          // a kernel
 //   LS_PLUGIN(library) {
@@ -30,7 +30,7 @@
 
 namespace lockstep::plugin {
 
-/// What a shape rule fills in.
+/// Collects the results of a shape rule.
 class Rule {
  public:
   explicit Rule(ls_call* call) : call_(call) {}
@@ -38,11 +38,11 @@ class Rule {
   void result(const std::vector<int64_t>& sizes, DType dtype) {
     add(sizes.data(), static_cast<int32_t>(sizes.size()), dtype);
   }
-  /// Of the same sizes and dtype, row-major.
+  /// Adds a row-major result of the same sizes and dtype.
   void result_like(const View& view) { add(view.sizes(), view.rank(), view.dtype()); }
-  /// This result is absent in this call.
+  /// Marks the next result as absent in this call.
   void no_result() { add(nullptr, -1, DType::kF32); }
-  /// Casts tensor arguments of other dtypes.
+  /// Casts tensor arguments of other dtypes to `dtype`.
   void compute(DType dtype) {
     detail::check(detail::host->set_compute_dtype(call_, static_cast<int32_t>(dtype)));
   }
@@ -59,12 +59,12 @@ class Rule {
   ls_call* call_;
 };
 
-/// One call of a derivative. Tensors count by themselves, as in the ABI.
+/// One call of a derivative. Tensor arguments are numbered as in the ABI: list elements count each.
 class Backward {
  public:
   explicit Backward(ls_call* call) : call_(call) {}
 
-  /// Of result `i`; undefined when none arrived.
+  /// Gradient of result `i`; undefined if it has none.
   Tensor gradient(uint32_t i = 0) const {
     ls_tensor* handle = nullptr;
     detail::check(detail::host->gradient(call_, i, &handle));
@@ -75,7 +75,7 @@ class Backward {
     detail::check(detail::host->saved(call_, i, &handle));
     return Tensor::share(handle);
   }
-  /// Argument `i` of the schema, any type but a tensor.
+  /// Argument `i` of the schema, of any type except tensors.
   template <class T>
   T argument(uint32_t i) const {
     return detail::Parameter<T>::get(call_, i);
@@ -100,7 +100,7 @@ class Backward {
   ls_call* call_;
 };
 
-/// Which arguments of a batching rule have a batch dimension in front.
+/// Tells which arguments of a batching rule have a leading batch dimension.
 class Batch {
  public:
   explicit Batch(ls_call* call) : call_(call) {}
@@ -112,7 +112,7 @@ class Batch {
 
 namespace detail {
 
-/// Whether a kernel's parameter stands for a result.
+/// Whether a kernel's parameter receives a result.
 template <class T>
 constexpr bool kIsResult = std::is_same_v<Bare<T>, Result> || std::is_same_v<Bare<T>, NewResult>;
 
@@ -142,7 +142,7 @@ void set_results(ls_call* call, const T& result) {
   set_value(call, 0, value_of(result));
 }
 
-/// The C functions around a C++ function pointer, which travels as `data`.
+/// C functions that call a C++ function pointer, which is passed as `data`.
 template <class F>
 struct Thunk;
 template <class R, class... A>
@@ -153,7 +153,7 @@ struct Thunk<R (*)(A...)> {
   static int kernel(void* data, ls_call* call) {
     return guarded([&] { kernel(function(data), call, std::index_sequence_for<A...>()); });
   }
-  /// A function whose first parameter is made from the call: Rule, Batch or Backward.
+  /// Calls a function whose first parameter is constructed from the call: Rule, Batch or Backward.
   static int rule(void* data, ls_call* call) {
     return guarded([&] { after_first(function(data), call); });
   }
@@ -177,7 +177,8 @@ struct Thunk<R (*)(A...)> {
  private:
   static constexpr uint32_t kResults = leading_results<A...>();
   static constexpr uint32_t kGpu = (0 + ... + (std::is_same_v<Bare<A>, Gpu> ? 1 : 0));
-  static constexpr uint32_t kBefore = kGpu + kResults;  ///< what is in front of the arguments
+  static constexpr uint32_t kBefore = kGpu + kResults;  ///< number of parameters before the
+                                                        ///< arguments
 
   template <class T>
   static std::string spelled(bool first) {
@@ -227,7 +228,7 @@ struct Thunk<R (*)(A...)> {
   }
 };
 
-/// A function, or a lambda without captures, as a function pointer.
+/// Converts a function, or a lambda without captures, to a function pointer.
 template <class F>
 auto pointer(F function) {
   return +function;
@@ -235,12 +236,12 @@ auto pointer(F function) {
 
 }  // namespace detail
 
-/// An operator being defined; see the ABI for what each part means.
+/// An operator being defined; the ABI documents each part.
 class OpBuilder {
  public:
   explicit OpBuilder(ls_op* op) : op_(op) {}
 
-  /// `void(Rule&, arguments...)`, tensors as View.
+  /// Signature: `void(Rule&, arguments...)`, tensors as View.
   template <class F>
   OpBuilder& rule(F function) {
     const auto pointer = detail::pointer(function);
@@ -248,9 +249,9 @@ class OpBuilder {
                                          reinterpret_cast<void*>(pointer)));
     return *this;
   }
-  /// `void(Result..., arguments...)`, tensors as View, those of type `Tensor(a!)` as Writable; for
-  /// Backend::kCUDA `void(Gpu, Result..., arguments...)`. Of operators without a rule (dynamic)
-  /// tensors to make are NewResult, and a number, the last result, is returned.
+  /// Signature: `void(Result..., arguments...)`, tensors as View, those of type `Tensor(a!)` as
+  /// Writable; for Backend::kCUDA `void(Gpu, Result..., arguments...)`. Without a rule (dynamic),
+  /// each tensor result is a NewResult, and a number, which must be the last result, is returned.
   template <class F>
   OpBuilder& kernel(F function, Strides strides = Strides::kContiguous,
                     Backend backend = Backend::kCPU) {
@@ -261,12 +262,12 @@ class OpBuilder {
                                            &Thunk::kernel, reinterpret_cast<void*>(pointer)));
     return *this;
   }
-  /// Instead of a rule: kernels make the results; see `set_dynamic` of the ABI.
+  /// Kernels make the results, instead of a rule; see `set_dynamic` of the ABI.
   OpBuilder& dynamic() {
     detail::check(detail::host->set_dynamic(op_));
     return *this;
   }
-  /// `void(Backward&)`
+  /// Signature: `void(Backward&)`.
   template <class F>
   OpBuilder& derivative(std::initializer_list<const char*> saves, F function) {
     const auto pointer = detail::pointer(function);
@@ -279,7 +280,8 @@ class OpBuilder {
     detail::check(detail::host->set_not_differentiable(op_, reason));
     return *this;
   }
-  /// `Tensor(arguments...)`, or a vector of them, or a number; tensors as Tensor.
+  /// Signature: `Tensor(arguments...)`, or returning a vector of them, or a number; tensors as
+  /// Tensor.
   template <class F>
   OpBuilder& body(F function) {
     const auto pointer = detail::pointer(function);
@@ -287,7 +289,8 @@ class OpBuilder {
                                          reinterpret_cast<void*>(pointer)));
     return *this;
   }
-  /// `Tensor(const Batch&, arguments...)`, or a vector of them, tensors as Tensor.
+  /// Signature: `Tensor(const Batch&, arguments...)`, or returning a vector of them; tensors as
+  /// Tensor.
   template <class F>
   OpBuilder& batching(F function) {
     const auto pointer = detail::pointer(function);
@@ -312,7 +315,7 @@ class OpBuilder {
   ls_op* op_;
 };
 
-/// What LS_PLUGIN registers with.
+/// Registers operators and overrides; the parameter of LS_PLUGIN.
 class Library {
  public:
   explicit Library(ls_plugin* plugin) : plugin_(plugin) {}
@@ -322,7 +325,7 @@ class Library {
     if (op == nullptr) throw detail::HostFailure();
     return OpBuilder(op);
   }
-  /// Puts a kernel, as OpBuilder::kernel takes it, in front of an operator's own.
+  /// Replaces an operator's kernel by one that has the form of OpBuilder::kernel.
   template <class F>
   void override_kernel(const char* op, F function, Strides strides = Strides::kContiguous,
                        Backend backend = Backend::kCPU) {
@@ -352,7 +355,7 @@ inline int init(const ls_host* from, ls_plugin* plugin, void (*define)(Library&)
 
 #pragma GCC visibility pop
 
-/// The plug-in's entry, once in a library and outside any namespace:
+/// Defines the plug-in's entry point; use once in a library, outside any namespace:
 /// `LS_PLUGIN(library) { library.define(...)...; }`
 #define LS_PLUGIN(library)                                                    \
   static void ls_plugin_define(::lockstep::plugin::Library& library);         \
