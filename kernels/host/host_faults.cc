@@ -14,8 +14,8 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 struct Fault {
   std::atomic<int64_t> calls = 0;
-  std::atomic<int64_t> first = kNever;  ///< calls from this one ..
-  std::atomic<int64_t> last = kNever;   ///< .. to this one fail
+  std::atomic<int64_t> first = kNever;  ///< number of the first call that fails
+  std::atomic<int64_t> last = kNever;   ///< number of the last call that fails
 };
 constinit std::array<Fault, kHostFaults> g_faults{};
 

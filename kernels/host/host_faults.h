@@ -4,7 +4,7 @@
 
 namespace lockstep::host {
 
-/// Counts a call of this kind; true when a HostFaultGuard wants it to fail. Thread-safe.
+/// Counts an operation of this kind; returns true if a HostFaultGuard makes it fail. Thread-safe.
 bool should_fail(HostFault kind) noexcept;
 
 }  // namespace lockstep::host

@@ -33,15 +33,15 @@ void* map_anonymous(size_t bytes) {
   return address == MAP_FAILED ? nullptr : address;
 }
 
-/// Takes the memory away, but keeps the addresses. True unless the system has no room for another
-/// mapping.
+/// Unmaps the memory, but keeps the addresses reserved. Fails only if the system has no room for
+/// another mapping.
 bool clear(void* address, size_t bytes) {
   return mmap(address, bytes, PROT_NONE, kNoMemory | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 int make_file() { return memfd_create("lockstep-host", MFD_CLOEXEC); }
 
-/// Calls `visit(first, count)` for the longest runs of consecutive granules, and for each 0.
+/// Calls `visit(first, count)` for each maximal run of consecutive granules; each 0 is a run alone.
 template <class Visit>
 bool each_run(std::span<const Granule> granules, const Visit& visit) {
   for (size_t first = 0; first < granules.size();) {
@@ -113,7 +113,7 @@ void* HostMemory::reserve(size_t bytes) noexcept {
       should_fail(HostFault::kReserve)) {
     return nullptr;
   }
-  // A granule more, so that it holds an aligned range.
+  // One granule more, so that it contains an aligned range.
   void* const found = mmap(nullptr, bytes + granule_, PROT_NONE, kNoMemory, -1, 0);
   if (found == MAP_FAILED) return nullptr;
   const auto start = reinterpret_cast<uintptr_t>(found);
@@ -153,7 +153,7 @@ std::span<Granule> HostMemory::places(void* address, size_t bytes) {
 
 bool HostMemory::grow_file(size_t granules) {
   if (granules <= file_granules_) return true;
-  // A file without a name takes no memory for what was never touched.
+  // Parts of the file that were never touched take no memory, so growing ahead is free.
   const size_t wanted = std::max(granules, 2 * file_granules_);
   if (ftruncate(file_, static_cast<off_t>(wanted * granule_)) != 0) return false;
   file_granules_ = wanted;
@@ -169,7 +169,7 @@ bool HostMemory::create(std::span<Granule> granules) noexcept {
   const size_t again = std::min(count, free_.size());
   if (fails || count > budget_ / granule_) return false;
   try {
-    // So that `destroy` never needs memory.
+    // Reserve now, so that `destroy` never allocates.
     if (free_.capacity() < made_ + count) free_.reserve(2 * (made_ + count));
   } catch (const std::bad_alloc&) {
     return false;
@@ -190,7 +190,7 @@ void HostMemory::destroy(std::span<const Granule> granules) noexcept {
                     static_cast<off_t>(count * granule_));
     return true;
   });
-  // The lowest are made again first, side by side, so that few mappings are needed.
+  // Reuse the lowest granules first: consecutive granules need fewer mappings.
   free_.insert(free_.end(), granules.begin(), granules.end());
   std::ranges::sort(free_, std::greater<>());
   used_ -= granules.size() * granule_;
@@ -201,7 +201,7 @@ off_t HostMemory::offset_of(Granule granule) const {
 }
 
 bool HostMemory::map_run(std::byte* address, std::span<const Granule> run) {
-  // As a driver that gives up half way.
+  // With an injected fault, map the granules before it, like a driver that fails half way.
   size_t count = 0;
   while (count < run.size() && !should_fail(HostFault::kMap)) ++count;
   if (count != 0 && mmap(address, count * granule_, kReadWrite, MAP_SHARED | MAP_FIXED, file_,
@@ -242,7 +242,7 @@ void HostMemory::unmap(void* address, size_t bytes) noexcept {
 void* HostMemory::allocate_pinned(size_t bytes) noexcept {
   if (bytes == 0 || bytes > machine_memory() || should_fail(HostFault::kPinned)) return nullptr;
   void* const address = map_anonymous(whole_pages(bytes));
-  // Where the system does not let us lock memory, a copy is slower, no more.
+  // If the system does not allow locking memory, copies are slower but still work.
   if (address != nullptr) (void)mlock2(address, whole_pages(bytes), MLOCK_ONFAULT);
   return address;
 }

@@ -11,17 +11,18 @@
 
 namespace lockstep::host {
 
-/// Memory of a host device: anonymous mappings, and granules, pieces of a file without a name that
-/// are mapped at fixed addresses. Only the budget is taken when a piece is made; the machine gives
-/// memory when it is first touched, and gets it back when the piece is destroyed.
+/// Memory of a host device: anonymous mappings, and granules, which are pieces of an anonymous file
+/// (memfd) that are mapped at fixed addresses. Creating a piece only charges the budget; the
+/// machine backs it with memory on first touch, and gets the memory back when the piece is
+/// destroyed.
 ///
-/// A child made by fork() sees the mappings as they are, and what it writes stays its own; granules
-/// that it maps are its own, too, and hold nothing of the parent's. Thread-safe.
+/// A child made by fork() sees the mappings as they are, and its writes stay private; granules that
+/// it maps are its own, too, and do not contain the parent's data. Thread-safe.
 class HostMemory final : public DeviceMemory {
  public:
   /// `budget` in bytes; `granule` a power of two of whole pages, or 0 for none.
   HostMemory(size_t budget, size_t granule);
-  /// Mappings and reservations that are left stay as they are.
+  /// Does not unmap remaining mappings and reservations.
   ~HostMemory() override;
 
   size_t total() const override;
@@ -40,18 +41,18 @@ class HostMemory final : public DeviceMemory {
   void* allocate_pinned(size_t bytes) noexcept override;
   void release_pinned(void* address, size_t bytes) noexcept override;
 
-  /// May lie below what is held: then nothing more is given.
+  /// Sets the budget. It may be below the bytes in use: then allocations fail.
   void set_budget(size_t bytes);
-  /// Bytes of the file that the machine really holds.
+  /// Bytes of the file that the machine has backed with memory.
   size_t resident() const;
 
-  // Around fork().
+  // For fork handlers.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
   void leave_parent();
 
  private:
-  /// A range of addresses and the granule at each of its places; 0 where nothing is mapped.
+  /// A reserved range: the granule at each place; 0 if nothing is mapped there.
   struct Range {
     std::vector<Granule> granules;
   };
@@ -66,12 +67,12 @@ class HostMemory final : public DeviceMemory {
   const size_t granule_;
   int file_ = -1;
   mutable std::mutex mutex_;
-  // All of these are guarded by mutex_.
+  // All members below are guarded by mutex_.
   size_t budget_;
   size_t used_ = 0;
   std::map<std::byte*, Range> ranges_;  ///< by first address
-  std::vector<Granule> free_;           ///< of those that were made once, the lowest last
-  size_t made_ = 0;                     ///< granules that were ever made: 1 to made_
+  std::vector<Granule> free_;           ///< destroyed granules for reuse, in descending order
+  size_t made_ = 0;                     ///< granules ever created: 1 to made_
   size_t file_granules_ = 0;
 };
 

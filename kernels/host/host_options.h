@@ -4,13 +4,13 @@
 
 namespace lockstep::host {
 
-/// Bytes that a device has under these options.
+/// Memory budget of a device in bytes.
 size_t budget_of(const HostOptions& options);
 
 /// Throws ConfigError for a value out of range, naming the option.
 void check(const HostOptions& options);
 
-/// LOCKSTEP_HOST over the defaults. Throws ConfigError.
+/// Options from LOCKSTEP_HOST over the defaults. Throws ConfigError.
 HostOptions options_from_environment();
 
 }  // namespace lockstep::host

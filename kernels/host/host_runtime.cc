@@ -21,7 +21,7 @@ constinit std::atomic<HostRuntime*> g_runtime = nullptr;
 constinit std::atomic<int> g_kernel_threads = 1;
 
 HostRuntime& runtime() {
-  // Never destroyed: its workers may outlive every static object.
+  // Never destroyed: worker threads may outlive every static object.
   static HostRuntime* const kInstance = [] {
     auto* const made = new HostRuntime();
     g_runtime = made;
@@ -30,7 +30,8 @@ HostRuntime& runtime() {
   return *kInstance;
 }
 
-// Before main(). Whoever handles forks on top of device memory registers later, and so locks first.
+// Runs before main(). Fork handlers of code that uses device memory are registered later, so their
+// locks are taken first.
 [[gnu::constructor(110)]] void prepare_for_fork() {
   (void)pthread_atfork(
       [] {
@@ -47,13 +48,13 @@ HostRuntime& runtime() {
 [[maybe_unused]] DeviceRuntime* const kRegistered =
     set_device_runtime(DeviceType::kHost, &runtime());
 
-/// Stops the workers when the thread that runs main() ends the process: its thread-local objects go
-/// before all static ones, which kernels may need.
+/// Stops the workers when the thread that runs main() ends the process. Thread-local objects are
+/// destroyed before static ones, which kernels may need until then.
 struct StopAtExit {
   ~StopAtExit() {
     using namespace std::chrono_literals;
     HostStream::end_all();
-    // What runs may end, but a kernel that never does must not keep the process.
+    // Let running kernels finish, but do not let one that never ends keep the process alive.
     const auto patience = std::chrono::steady_clock::now() + 1s;
     while (runtime().is_running() && std::chrono::steady_clock::now() < patience) {
       std::this_thread::sleep_for(1ms);
@@ -66,7 +67,7 @@ bool stop_when_this_thread_ends() {
 }
 [[maybe_unused]] const bool kStops = getpid() == gettid() && stop_when_this_thread_ends();
 
-/// What `create_event` returns.
+/// Target of an event handle.
 struct HostEvent {
   int device;
   bool timing;
@@ -191,7 +192,7 @@ void HostDevice::unlock() {
 }
 
 void HostDevice::forget() {
-  // Left behind, not destroyed: another thread may have been changing them.
+  // Leaked, not destroyed: another thread may have been changing them at the fork.
   for (auto& place : fixed_) {
     if (HostStream* const stream = place.exchange(nullptr)) stream->forget();
   }
@@ -344,7 +345,7 @@ void HostRuntime::record(void* event, const Stream& stream) {
 void HostRuntime::wait(const Stream& stream, void* event) {
   const Mark& mark = event_of(event).mark;
   const Ref<HostStream> queue = find(stream);
-  // A mark that has been reached, or that is further up in the same queue, needs no task.
+  // No task is needed if the mark was reached or is earlier in the same queue.
   if (!mark.stream || mark.stream == queue || mark.stream->reached(mark.sequence)) return;
   (void)queue->push(WaitTask{mark});
 }

@@ -15,7 +15,7 @@
 
 namespace lockstep::host {
 
-/// Threads that each kernel on a host device may use.
+/// Number of threads that each kernel on a host device may use.
 int kernel_threads();
 
 /// The streams of one device. Thread-safe.
@@ -24,21 +24,21 @@ class HostDevice {
   explicit HostDevice(int index) : index_(static_cast<int8_t>(index)) {}
 
   KernelGate& gate() { return gate_; }
-  /// Made when first asked for.
+  /// Returns the memory; the first call creates it.
   HostMemory& memory(const HostOptions& options);
-  /// Null before.
+  /// Returns the memory, or null if it was not created yet.
   HostMemory* memory() { return memory_.load(std::memory_order_acquire); }
 
-  /// Throws DeviceError when there is no such stream.
+  /// Throws DeviceError if there is no such stream.
   Ref<HostStream> find(int32_t id);
   Stream create(int priority);
-  /// Waits for its work. Its error, if nobody asked for it, becomes the device's.
+  /// Waits for the stream's work. An error that was not reported is kept as the device's.
   void destroy(int32_t id);
   void synchronize();
-  /// Whether memory or a stream was ever asked for.
+  /// Whether its memory or a stream was ever used.
   bool is_used();
 
-  // Around fork(). The child has no workers: what was queued is gone, and streams start anew.
+  // For fork handlers. The child has no workers: queued work is dropped, and streams start anew.
   void lock();
   void unlock();
   void forget();
@@ -54,7 +54,7 @@ class HostDevice {
 
   Ref<HostStream> make(int32_t id, int priority);
   Ref<HostStream> find_owned(int32_t id);
-  /// Those that were used.
+  /// All streams that were used.
   std::vector<Ref<HostStream>> streams();
 
   const int8_t index_;
@@ -69,10 +69,10 @@ class HostDevice {
 
 /// The runtime of all host devices: one for the process, registered before main().
 ///
-/// A stream is a queue with a thread of its own; an event without timing is a number in it. Errors
-/// of kernels wait with their stream; those of a destroyed stream wait for the device's next
-/// synchronize. A child made by fork() starts with idle streams: work that was queued in the parent
-/// counts there as done, and is not.
+/// A stream is a queue with its own thread; an event without timing is a position in the queue. A
+/// kernel's error is kept by its stream until the next synchronization; a destroyed stream passes
+/// it to the device's next synchronize. A child made by fork() starts with idle streams: work
+/// queued in the parent counts as done there, without having run.
 class HostRuntime final : public DeviceRuntime {
  public:
   HostRuntime();
@@ -117,15 +117,15 @@ class HostRuntime final : public DeviceRuntime {
   HostDevice& device(int index);
   HostDevice& device(const Stream& stream) { return device(stream.device.index); }
   Ref<HostStream> find(const Stream& stream) { return device(stream).find(stream.id); }
-  /// Reads the environment when nothing has been set yet.
+  /// Reads the options from the environment unless they are set.
   void ensure_options();
-  void adopt(const HostOptions& options);  // holds mutex_
+  void adopt(const HostOptions& options);  // caller holds mutex_
 
   std::array<std::unique_ptr<HostDevice>, kMaxDevices> devices_;
-  std::atomic<int> device_count_ = 0;  ///< 0: options are not known yet
+  std::atomic<int> device_count_ = 0;  ///< 0: options not read yet
   std::mutex mutex_;
   HostOptions options_;  // guarded by mutex_
-  // Copies of options, for those who do not lock.
+  // Copies of options that are read without the lock.
   std::atomic<double> copy_latency_s_ = 0;
   std::atomic<double> copy_s_per_byte_ = 0;
   std::atomic<bool> call_stacks_ = false;

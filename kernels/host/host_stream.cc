@@ -108,7 +108,7 @@ void HostStream::wait(uint64_t sequence) {
   thread_local AdaptiveWait wait;
   wait.until([&] { return reached(sequence); },
              [&] {
-               // Either this sees that it is done, or the worker sees that somebody waits.
+               // Either this thread sees that it is done, or the worker sees the waiter.
                waiters_.fetch_add(1, std::memory_order_seq_cst);
                std::unique_lock lock(mutex_);
                reached_.wait(lock, [&] {
@@ -140,7 +140,7 @@ void HostStream::keep_error(uint64_t sequence, const std::string& note) {
   } catch (Error& known) {
     known.add_note(note);
   } catch (...) {
-    // Of another library: it has no place for a note.
+    // An exception of another library: a note cannot be added.
   }
   const std::lock_guard lock(mutex_);
   if (error_ != nullptr) return;
@@ -164,7 +164,7 @@ void HostStream::start() {
   }();
   if (failure != 0) {
     (void)release();
-    throw DeviceError(fmt::format("[stream] {} gets no thread: {}. Use fewer streams.",
+    throw DeviceError(fmt::format("[stream] {} cannot start its thread: {}. Use fewer streams.",
                                   to_string(name_), std::strerror(failure)));
   }
   (void)pthread_detach(thread);
@@ -200,7 +200,7 @@ void HostStream::work() {
       used = 0;
     }
     Task& task = head_->tasks[used++];
-    // Where it waits for another stream, the process may end.
+    // The process may end while this worker waits for another stream.
     running_.store(!std::holds_alternative<WaitTask>(task), std::memory_order_seq_cst);
     if (g_ended.load(std::memory_order_seq_cst)) {
       running_.store(false);
@@ -245,7 +245,7 @@ bool HostStream::run(Task& task, uint64_t sequence) {
 
 void HostStream::run(KernelTask& task) {
   QueuedKernel& kernel = *task.kernel;
-  LS_CHECK(!task.fails, DeviceError, "[{}] the kernel failed: a HostFaultGuard is there.",
+  LS_CHECK(!task.fails, DeviceError, "[{}] the kernel failed: a HostFaultGuard made it fail.",
            kernel.op().name());
   const KernelGate::Pass pass(gate_, priority_);
   set_num_threads(kernel_threads());
@@ -254,7 +254,7 @@ void HostStream::run(KernelTask& task) {
 }
 
 void HostStream::run(const CopyTask& task) {
-  LS_CHECK(!task.fails, DeviceError, "[copy] the copy failed: a HostFaultGuard is there.");
+  LS_CHECK(!task.fails, DeviceError, "[copy] the copy failed: a HostFaultGuard made it fail.");
   const auto start = std::chrono::steady_clock::now();
   std::memcpy(task.to, task.from, task.bytes);
   if (task.least_seconds > 0) {

@@ -21,22 +21,22 @@ namespace lockstep::host {
 
 class HostStream;
 
-/// A place in a stream: after its first `sequence` tasks.
+/// A position in a stream: after its first `sequence` tasks.
 struct Mark {
   Ref<HostStream> stream;
   uint64_t sequence = 0;
 };
-/// When a stream came to a place, in nanoseconds of the steady clock; 0 before it did.
+/// Time at which a stream reached a mark, in nanoseconds of the steady clock; 0 before.
 struct MarkTime : RefCounted {
   std::atomic<int64_t> nanoseconds = 0;
 };
 
-// What a stream can be asked to do.
+// Kinds of tasks.
 struct KernelTask {
   std::unique_ptr<QueuedKernel> kernel;
-  std::string module;                ///< where it was queued; "" outside modules
-  std::unique_ptr<CallStack> stack;  ///< null unless they are kept
-  bool fails = false;                ///< by a HostFaultGuard's wish
+  std::string module;                ///< module that queued it; "" outside modules
+  std::unique_ptr<CallStack> stack;  ///< null unless call stacks are recorded
+  bool fails = false;                ///< a HostFaultGuard makes it fail
 };
 struct CopyTask {
   void* to;
@@ -58,11 +58,12 @@ struct StopTask {};
 using Task =
     std::variant<std::monostate, KernelTask, CopyTask, WaitTask, TimeTask, CallbackTask, StopTask>;
 
-/// A queue of tasks and the thread that does them in order, started with the first one. Tasks are
-/// numbered from 1; a task is done when the tasks before it are. Thread-safe.
+/// A queue of tasks and the thread that runs them in order; the first task starts it. Tasks are
+/// numbered from 1; a task is done only when all tasks before it are done. Thread-safe.
 ///
-/// The thread has the state of a fresh one, takes no signals but those of its own faults, and polls
+/// The thread starts with default thread state, blocks all signals but its own faults, and polls
 /// for a while before it sleeps (core/base/adaptive_wait.h). It is never joined: it ends after
+/// `stop`, and halts where it is when the process ends.
 /// `stop`, and stops where it is when the process ends.
 class HostStream : public RefCounted {
  public:
@@ -73,35 +74,35 @@ class HostStream : public RefCounted {
   const Stream& name() const { return name_; }
   int priority() const { return priority_; }
 
-  /// Returns the task's number. Throws DeviceError after `stop`, and when the system refuses
-  /// the thread.
+  /// Queues a task and returns its number. Throws DeviceError after `stop`, and if the system
+  /// cannot start the thread.
   uint64_t push(Task task);
-  /// Ends the queue: nothing can be pushed any more, and the thread ends when it is through.
+  /// Closes the queue: later pushes throw, and the thread ends after the last task.
   void stop();
-  /// The last task's number.
+  /// Number of the last task.
   uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
-  /// Whether this many tasks are done.
+  /// Whether the first `sequence` tasks are done.
   bool reached(uint64_t sequence) const;
-  /// Blocks until they are.
+  /// Blocks until the first `sequence` tasks are done.
   void wait(uint64_t sequence);
-  /// The first error of a task since the last call if its number is at most `sequence`.
+  /// Returns and clears the first error of a task, if that task's number is at most `sequence`.
   std::exception_ptr take_error(uint64_t sequence = ~uint64_t{0});
 
   /// In a child made by fork(), which has no worker: counts all tasks as done.
   void forget() { done_.store(~uint64_t{0}); }
-  /// Whether the worker is inside a task; see `end_all`.
+  /// Whether the worker is running a task (waiting for a mark does not count); see `end_all`.
   bool is_running() const { return running_.load(); }
-  /// The process ends: no worker starts another task, and whoever asks hears that all are done.
+  /// Call when the process ends: workers start no more tasks, and all waits return.
   static void end_all();
 
  private:
   struct Chunk;
 
   void start();
-  void check_open() const;  // holds queue_lock_
+  void check_open() const;  // caller holds queue_lock_
   static void* main(void* self);
   void work();
-  /// False after a StopTask.
+  /// Runs a task; returns false after a StopTask.
   bool run(Task& task, uint64_t sequence);
   void run(KernelTask& task);
   void run(const CopyTask& task);
@@ -112,14 +113,14 @@ class HostStream : public RefCounted {
   const int priority_;
   KernelGate& gate_;
 
-  // The queue: written under queue_lock_, read by the worker up to submitted_.
+  // The queue: written under queue_lock_; the worker reads up to submitted_.
   SpinLock queue_lock_;
   Chunk* tail_;
   size_t tail_used_ = 0;
   bool stopped_ = false;
   std::atomic<uint64_t> submitted_ = 0;
-  std::atomic<Chunk*> spare_ = nullptr;  ///< the worker gives it back, push takes it
-  Chunk* head_;                          ///< the worker's
+  std::atomic<Chunk*> spare_ = nullptr;  ///< emptied by the worker, reused by push
+  Chunk* head_;                          ///< read by the worker only
 
   std::atomic<bool> started_ = false;
   std::atomic<uint32_t> asleep_ = 0;

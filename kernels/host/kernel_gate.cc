@@ -22,7 +22,7 @@ bool KernelGate::enter(int priority) {
   });
   waiting_.erase(place);
   ++running_;
-  // There may be room for another.
+  // There may be room for another kernel.
   changed_.notify_all();
   return true;
 }
@@ -41,7 +41,7 @@ void KernelGate::leave() {
 void KernelGate::forget() {
   running_ = 0;
   waiting_.clear();
-  ::new (&changed_) std::condition_variable;  // it counts waiters that are not here
+  ::new (&changed_) std::condition_variable;  // its count of waiters is the parent's
 }
 
 }  // namespace lockstep::host

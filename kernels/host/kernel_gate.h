@@ -11,9 +11,9 @@ namespace lockstep::host {
 /// first. Thread-safe.
 class KernelGate {
  public:
-  /// 0: no limit. Kernels that run already stay.
+  /// Sets the limit; 0 means none. Does not affect kernels that already run.
   void set_limit(int limit);
-  /// Held by a worker while it runs a kernel of a stream of this priority (negative goes first).
+  /// Held by a worker while it runs a kernel of a stream of this priority (lower values go first).
   class Pass {
    public:
     Pass(KernelGate& gate, int priority) : gate_(gate), counted_(gate.enter(priority)) {}
@@ -28,10 +28,10 @@ class KernelGate {
     bool counted_;
   };
 
-  /// Workers that wait for others to finish.
+  /// Number of workers that wait for a pass.
   size_t waiting();
 
-  /// For a child made by fork(): nothing runs there. `lock` and `unlock` go around the fork.
+  /// For a child made by fork(), where nothing runs. `lock` and `unlock` surround the fork.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
   void forget();
