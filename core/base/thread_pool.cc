@@ -92,8 +92,7 @@ class Job {
 
   FunctionRef<void(int64_t)> body_;
   int64_t parts_;
-  std::atomic<uint32_t> working_;  ///< workers that may still access the job; kAsleep: the caller
-                                   ///< sleeps
+  std::atomic<uint32_t> working_;  ///< workers still on the job; kAsleep: caller sleeps
   std::atomic_flag failed_;
   std::exception_ptr first_;
   std::array<std::atomic<uint64_t>, kMostParts / 64> untaken_;  ///< a bit for each part

@@ -26,7 +26,6 @@ constexpr int64_t kMostParts = 4096;
 ///
 /// Thread-safe. Allocates nothing, and makes no system call while every thread still polls. Must
 /// not be called inside a part; a process forked in a part must not return from it.
-/// it.
 void run(int64_t parts, FunctionRef<void(int64_t)> body);
 
 /// Whether the calling thread is running a part.

@@ -10,8 +10,7 @@ struct Availability {
   bool compiled = false;  ///< whether the build supports CUDA
   std::string reason;     ///< why no device can be used, without a full stop; "" if one can
   std::vector<std::string> devices;  ///< "NVIDIA H200, 139.8 GiB", by index
-  std::string driver;                ///< newest CUDA version that the driver supports: "13.0"; or
-                                     ///< ""
+  std::string driver;                ///< newest CUDA that the driver supports: "13.0"; or ""
 };
 
 /// Loads the driver if it is not loaded yet. Thread-safe. A process forked after the driver was

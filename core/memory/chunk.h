@@ -43,8 +43,7 @@ struct Segment {
   size_t size = 0;
   bool small = false;             ///< plain segment of the small pool
   size_t granularity = 0;         ///< bytes; 0: plain
-  std::vector<Granule> granules;  ///< granules of a range, up to the last ever mapped; 0: not
-                                  ///< mapped
+  std::vector<Granule> granules;  ///< of a range, up to the last ever mapped; 0: unmapped
   Chunk* first = nullptr;
   Chunk* last = nullptr;
 
@@ -58,8 +57,7 @@ struct Segment {
 /// Uses of a block by streams other than its own.
 struct ChunkUses {
   std::vector<Stream> streams;  ///< from record_stream: events are recorded at the free
-  std::vector<Event> events;    ///< events to reach before the block may be reused on its own
-                                ///< stream
+  std::vector<Event> events;    ///< events to reach before the block is reused
 };
 
 /// A run of bytes of a segment and its state. The ChunkTable makes the records; each belongs to one
@@ -88,8 +86,7 @@ struct Chunk {
   std::unique_ptr<CallStack> stack;
   std::unique_ptr<ChunkUses> uses;
   StepPlanner::Ticket ticket;
-  bool planned = false;   ///< lies in a plan's arena, not in the list of chunks that tile the
-                          ///< segment
+  bool planned = false;   ///< lies in a plan's arena, outside the list that tiles the segment
   uint64_t sequence = 0;  ///< number of its allocation, while history is on
   uint64_t freed_at = 0;  ///< value of Heap::searches when it became free
 

@@ -24,7 +24,6 @@ namespace lockstep {
 /// A freed small block first waits, unjoined, for the next request of its size. A request that
 /// finds no such block joins all waiting blocks with their free neighbours: fewer isolated small
 /// blocks leave more room for large ones.
-/// alone, the more room is left for large ones.
 class alignas(64) Heap {
  public:
   static constexpr size_t kLargestWaiting = 64 * 1024;

@@ -13,8 +13,7 @@ struct PoolState {
     uintptr_t address = 0;
     size_t size = 0;
     size_t requested = 0;
-    uint64_t handle = 0;  ///< handle of the record, which tells whether it is still the same
-                          ///< allocation
+    uint64_t handle = 0;  ///< tells whether it is still the same allocation
     bool small = false;
     const OperatorName* op = nullptr;
     const std::string* module = nullptr;

@@ -40,8 +40,7 @@ struct DeviceMemoryStats {
   PoolStat inactive_split_bytes;  ///< "non-releasable": free, but with neighbours in use
   PoolStat requested_bytes;       ///< requested sizes, before rounding
 
-  int64_t num_alloc_retries = 0;     ///< allocations that succeeded only after releasing cached
-                                     ///< memory
+  int64_t num_alloc_retries = 0;     ///< allocations that first had to release cached memory
   int64_t num_ooms = 0;              ///< OutOfMemoryErrors thrown
   int64_t num_sync_all_streams = 0;  ///< times an allocation waited for the device
   int64_t num_device_alloc = 0;      ///< driver calls that obtain memory: allocate, create, map

@@ -177,8 +177,7 @@ struct Thunk<R (*)(A...)> {
  private:
   static constexpr uint32_t kResults = leading_results<A...>();
   static constexpr uint32_t kGpu = (0 + ... + (std::is_same_v<Bare<A>, Gpu> ? 1 : 0));
-  static constexpr uint32_t kBefore = kGpu + kResults;  ///< number of parameters before the
-                                                        ///< arguments
+  static constexpr uint32_t kBefore = kGpu + kResults;  ///< parameters before the arguments
 
   template <class T>
   static std::string spelled(bool first) {

@@ -64,7 +64,6 @@ using Task =
 /// The thread starts with default thread state, blocks all signals but its own faults, and polls
 /// for a while before it sleeps (core/base/adaptive_wait.h). It is never joined: it ends after
 /// `stop`, and halts where it is when the process ends.
-/// `stop`, and stops where it is when the process ends.
 class HostStream : public RefCounted {
  public:
   /// `gate` must outlive it.
