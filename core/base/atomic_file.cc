@@ -31,6 +31,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
+  // The disk works on each MiB while the next one is written.
   constexpr size_t kPiece = size_t{1} << 20;
   while (!bytes.empty()) {
     const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), kPiece));

@@ -12,7 +12,7 @@ namespace lockstep {
 /// names are looked up only on request. A plain value.
 class CallStack {
  public:
-  static constexpr int kMostFrames = 24;
+  static constexpr int kMostFrames = 24;  ///< bounds the size of the value; outer frames are cut
 
   CallStack() = default;
   /// Captures the calling thread's stack, without this function and the `skip` innermost ones above

@@ -32,7 +32,7 @@ class Pooled {
 #ifdef __SANITIZE_ADDRESS__
   static constexpr size_t kMost = 0;  // otherwise ASan would miss uses after delete
 #else
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMost = 64;  // bounds the idle memory of each thread
 #endif
 
   struct Idle {

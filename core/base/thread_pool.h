@@ -14,7 +14,7 @@
 /// the process are joined; a child made by fork() starts with none.
 namespace lockstep::thread_pool {
 
-/// Largest number of parts of one call.
+/// Largest number of parts of one call; bounds the bit mask in the call's stack frame.
 constexpr int64_t kMostParts = 4096;
 
 /// Calls `body(part)` once for each part in [0, parts), parts <= kMostParts, on the calling thread

@@ -10,7 +10,7 @@ namespace lockstep::cuda {
 /// number.
 class FaultKind {
  public:
-  static constexpr uint32_t kMost = 1024;
+  static constexpr uint32_t kMost = 1024;  ///< size of each device's tables, by number
 
   /// `what` is "index out of range", say, without a full stop. Throws InternalError if there are
   /// more than kMost. Thread-safe.

@@ -12,7 +12,7 @@ namespace lockstep::cuda {
 /// such kernel; later launches find it by number, without a lock or a name.
 class Kernel {
  public:
-  static constexpr uint32_t kMost = 8192;
+  static constexpr uint32_t kMost = 8192;  ///< size of each device's table, by number
 
   /// Refers to no kernel; launching it throws DeviceError.
   Kernel() = default;

@@ -22,7 +22,7 @@ class Heap;
 class OperatorName;
 struct Chunk;
 
-/// Unit of chunk sizes and addresses.
+/// Unit of chunk sizes and addresses; PyTorch's kMinBlockSize.
 inline constexpr size_t kChunkUnit = 512;
 
 enum class ChunkState : uint8_t {

@@ -26,7 +26,10 @@ namespace lockstep {
 /// blocks leave more room for large ones.
 class alignas(64) Heap {
  public:
+  /// Largest size that waits for a request of its size; each size has a list. Larger chunks are
+  /// joined at once, because unjoined they would fragment the memory.
   static constexpr size_t kLargestWaiting = 64 * 1024;
+  /// Largest request of the small pool, as in PyTorch.
   static constexpr size_t kLargestSmall = size_t{1} << 20;
 
   Heap(ChunkTable& table, Stream stream, PoolId pool) : stream(stream), pool(pool), table_(table) {}

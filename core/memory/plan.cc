@@ -67,8 +67,7 @@ class Arena {
 };
 
 size_t most_live(std::span<const BlockLifetime> blocks) {
-  std::vector<std::pair<int32_t, int64_t>> changes;  // at equal events frees sort before
-                                                     // allocations
+  std::vector<std::pair<int32_t, int64_t>> changes;  // at equal events frees come first
   changes.reserve(2 * blocks.size());
   for (const BlockLifetime& block : blocks) {
     const auto bytes = static_cast<int64_t>(whole_units(block.bytes));

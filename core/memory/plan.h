@@ -29,8 +29,8 @@ Packing pack_lifetimes(std::span<const BlockLifetime> blocks);
 /// The requests of one training step on a stream, in order.
 class StepRecording {
  public:
-  static constexpr int32_t kMostRequests = 1 << 20;
-  static constexpr int32_t kSurvived = -1;  ///< value of `end`: live when the step ended
+  static constexpr int32_t kMostRequests = 1 << 20;  ///< longer steps are not planned
+  static constexpr int32_t kSurvived = -1;           ///< value of `end`: live when the step ended
 
   /// Records a request and returns its index; -1 if the step has too many.
   int32_t allocate(size_t bytes);

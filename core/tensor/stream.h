@@ -44,7 +44,7 @@ struct Stream {
 /// "host:0 stream 3".
 std::string to_string(const Stream& stream);
 
-/// Each device has this many pooled streams of each priority.
+/// Number of pooled streams of each priority on each device, as in PyTorch.
 inline constexpr int kPoolStreams = 32;
 
 namespace detail {

@@ -44,7 +44,7 @@ std::string origin(const HostStream& stream, uint64_t sequence, const KernelTask
 }  // namespace
 
 struct HostStream::Chunk {
-  static constexpr size_t kTasks = 64;
+  static constexpr size_t kTasks = 64;  // one heap allocation serves this many tasks
   std::array<Task, kTasks> tasks;
   Chunk* next = nullptr;
 };
