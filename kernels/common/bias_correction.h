@@ -9,12 +9,12 @@ namespace lockstep {
 
 namespace detail {
 
-/// high + low, where |low| is at most half a unit in the last place of high: some 106 bits.
+/// The unevaluated sum high + low, with |low| at most half an ulp of high: about 106 bits.
 struct TwoDoubles {
   double high, low;
 };
 
-/// Dekker 1971, with the fma that finds what a product's rounding leaves out.
+/// Double-double product (Dekker 1971); fma gives the rounding error of high * high exactly.
 LS_HOST_DEVICE inline TwoDoubles product(const TwoDoubles& a, const TwoDoubles& b) {
   const double high = a.high * b.high;
   const double low = std::fma(a.high, b.high, -high) + (a.high * b.low + a.low * b.high);
@@ -24,10 +24,10 @@ LS_HOST_DEVICE inline TwoDoubles product(const TwoDoubles& a, const TwoDoubles& 
 
 }  // namespace detail
 
-/// 1 - beta^step: what a mean that began at zero lacks after `step` values (Kingma & Ba 2015,
-/// section 3). beta in [0, 1], step a whole number in [0, 2^63). The power is found by squaring, in
-/// arithmetic that every device rounds alike, which std::pow is not; its relative error, below
-/// step 2^-100, is lost as it is rounded to f64.
+/// 1 - beta^step: the bias correction of a moving average that started at zero, after `step` values
+/// (Kingma & Ba 2015, section 3). beta in [0, 1], step a whole number in [0, 2^63). The power is
+/// computed by repeated squaring with operations that round alike on every device, unlike std::pow;
+/// its relative error, below step 2^-100, vanishes in the rounding to f64.
 LS_HOST_DEVICE inline double bias_correction(double beta, double step) {
   detail::TwoDoubles power{1, 0};
   detail::TwoDoubles square{beta, 0};

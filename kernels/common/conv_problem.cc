@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-/// One number per spatial dimension, where one may stand for all.
+/// Expands the list to one number per spatial dimension; a single number applies to all.
 Dims each(IntList list, size_t rank) {
   return list.size() == rank ? to_dims(list) : Dims(rank, list[0]);
 }

@@ -8,11 +8,11 @@
 
 namespace lockstep {
 
-/// A convolution as its kernels see it, whichever of its three tensors is wanted:
+/// A convolution as the kernels see it, independent of which of its three tensors is computed:
 ///   image  [batch, channels, image...]
 ///   weight [features, channels / groups, kernel...]
 ///   map    [batch, features, map...], the image convolved with the weight
-/// A transposed convolution makes an image out of a map. All are row-major and of one dtype.
+/// A transposed convolution computes an image from a map. All are row-major and of one dtype.
 struct ConvProblem {
   DType dtype = DType::kF32;
   int64_t batch = 0;
@@ -43,8 +43,8 @@ struct ConvProblem {
   bool is_empty() const { return batch * image_count() * weight_count() * map_count() == 0; }
 };
 
-/// `input` is the map of a transposed convolution, else the image; `output` is the other. A list
-/// has a number for each spatial dimension, or one for all.
+/// `input` is the map if `transposed`, else the image; `output` is the other one. Each list has one
+/// number per spatial dimension, or a single number for all.
 ConvProblem make_conv_problem(const TensorArg& input, const TensorArg& weight,
                               const TensorArg& output, IntList stride, IntList padding,
                               IntList dilation, bool transposed, int64_t groups);
@@ -52,16 +52,16 @@ ConvProblem make_conv_problem(const TensorArg& input, const TensorArg& weight,
 /// Which tensor is computed from the other two.
 enum class ConvResult : uint8_t { kImage, kWeight, kMap };
 
-/// The three tensors; the one that is computed is written, the others are read.
+/// Addresses of the three tensors; the computed one is written, the others are read.
 struct ConvTensors {
   void* image = nullptr;
   void* weight = nullptr;
   void* map = nullptr;
-  /// [features], added to a map; null for none. Not for other results.
+  /// [features], added to the map; null for none. Must be null for other results.
   const void* bias = nullptr;
 };
 
-/// The same three with their strides.
+/// The three tensors with their strides.
 struct ConvArguments {
   TensorArg image;
   TensorArg weight;
@@ -70,8 +70,8 @@ struct ConvArguments {
   ConvTensors addresses() const { return {image.address, weight.address, map.address}; }
 };
 
-/// What a convolution's backward computes: calls `convolve(result, arguments)` for the gradient of
-/// its input where `dx` is wanted, and for that of its weight where `dw` is.
+/// Computes a convolution's backward: calls `convolve(result, arguments)` for the gradient of the
+/// input if `dx` is defined, and for the gradient of the weight if `dw` is.
 template <class Convolve>
 void convolve_gradients(const Out& dx, const Out& dw, const In& grad_output, const In& input,
                         const In& weight, bool transposed, const Convolve& convolve) {
@@ -89,8 +89,9 @@ void convolve_gradients(const Out& dx, const Out& dw, const In& grad_output, con
   }
 }
 
-/// How many parts the batch is cut into where parts of the weight's gradient are added: by shape
-/// alone, as many as keep many threads busy and their sums small.
+/// Number of parts the batch is split into when partial weight gradients are summed. It depends on
+/// the shape alone, so that the result does not depend on the thread count. Large weights get fewer
+/// parts to limit the memory of the partial sums; each part has at least kLeastFlops of work.
 inline int64_t weight_parts(const ConvProblem& p) {
   constexpr int64_t kLargeWeight = 1 << 18;  // elements
   const int64_t most = p.weight_count() > kLargeWeight ? 8 : 16;

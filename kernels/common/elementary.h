@@ -9,16 +9,16 @@
 
 namespace lockstep {
 
-// Elementary functions in f32 without branches, so that loops over them vectorise, and with every
-// multiply-add explicit, so that each lane of a vector gives the bits of the scalar. The
-// polynomials are minimax fits of ours; tests/kernels/elementary_test.cc holds the errors quoted
-// here, in units in the last place (ulp), against the double functions over all of f32. Infinities,
-// NaN, subnormals and overflow behave as in <cmath>. The f64 overloads call <cmath>.
+// Branch-free elementary functions in f32, so that loops over them vectorise. Every multiply-add is
+// an explicit fma, so that each vector lane gives the same bits as the scalar. The polynomials are
+// our own minimax fits; tests/kernels/elementary_test.cc checks the errors quoted here, in units in
+// the last place (ulp), against the double functions over all of f32. Infinities, NaN, subnormals
+// and overflow behave as in <cmath>. The f64 overloads call <cmath>.
 
 namespace detail {
-/// Adding and subtracting it rounds to the nearest integer, which then stands in the low bits.
+/// Adding and subtracting this rounds to the nearest integer, which the sum holds in its low bits.
 inline constexpr float kRound = 0x1.8p23F;
-/// 1 / x of a normal x whose reciprocal is one; on a GPU to 1 ulp, and without a division's
+/// 1 / x for a normal x whose reciprocal is normal too. On a GPU: to 1 ulp, without a division's
 /// branches.
 LS_HOST_DEVICE inline float reciprocal(float x) {
 #if defined(__CUDA_ARCH__)
@@ -29,8 +29,7 @@ LS_HOST_DEVICE inline float reciprocal(float x) {
   return 1.0F / x;
 #endif
 }
-/// 2^n for n in [-126, 127], from bits that end in the nine of n + 127: what is above does not
-/// count.
+/// 2^n for n in [-126, 127]. The low nine bits of `biased` are n + 127; higher bits are ignored.
 LS_HOST_DEVICE inline float power_of_two(uint32_t biased) {
   return std::bit_cast<float>(biased << 23);
 }
@@ -39,13 +38,13 @@ LS_HOST_DEVICE inline float power_of_two(uint32_t biased) {
 /// e^x = 2^n (1 + q) for x in [-104, 89], with |q| < 0.42.
 struct ExpParts {
   float q;
-  uint32_t biased;  ///< ends in the nine bits of n + bias
+  uint32_t biased;  ///< low nine bits: n + bias
 };
 LS_HOST_DEVICE inline ExpParts exp_parts_f32(float x, int32_t bias) {
   const float round = detail::kRound + static_cast<float>(bias);
   const float shifted = std::fma(x, 0x1.715476p0F, round);
   const float k = shifted - round;
-  // x = k ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts.
+  // x = k ln 2 + r with |r| <= ln 2 / 2; ln 2 is split into two constants for precision.
   float r = std::fma(k, -0x1.62e430p-1F, x);
   r = std::fma(k, 0x1.05c610p-29F, r);
   float p = 1.3814465e-03F;
@@ -55,19 +54,19 @@ LS_HOST_DEVICE inline ExpParts exp_parts_f32(float x, int32_t bias) {
   p = std::fma(p, r, 4.9999994e-01F);
   return {std::fma(p, r * r, r), std::bit_cast<uint32_t>(shifted)};
 }
-/// p 2^n for n in [-252, 254], where `biased` ends in the nine bits of n + 254: two factors, since
-/// 2^n alone may be out of range where the product is not.
+/// p 2^n for n in [-252, 254]; the low nine bits of `biased` are n + 254. Multiplies by two
+/// factors, since 2^n alone may be out of range when the product is not.
 LS_HOST_DEVICE inline float scaled_f32(float p, uint32_t biased) {
   const uint32_t half = biased >> 1;
   return p * detail::power_of_two(half) * detail::power_of_two(biased - half);
 }
-/// `inside`, computed for a < x < b, or 0 below and infinity above. A NaN passes through.
+/// Returns 0 for x < a, infinity for x > b, else `inside`. A NaN in `inside` passes through.
 LS_HOST_DEVICE inline float between_f32(float x, float a, float b, float inside) {
   const float above = x < a ? 0.0F : inside;
   return x > b ? std::numeric_limits<float>::infinity() : above;
 }
 
-/// e^x; 1.1 ulp, on a GPU 2: it has an instruction for 2^x, which halves the work.
+/// e^x; 1.1 ulp. On a GPU 2 ulp: its 2^x instruction halves the work.
 LS_HOST_DEVICE inline float exp_f32(float x) {
 #if defined(__CUDA_ARCH__)
   return ::expf(x);
@@ -101,7 +100,8 @@ LS_HOST_DEVICE inline LogParts log_parts_f32(float x) {
   const float square = f * f;
   return {k, f, square, p * f * square};
 }
-/// `inside`, a logarithm of x computed for positive finite x, or what it is elsewhere.
+/// Returns `inside`, a logarithm computed for positive finite x, or log's special value for other
+/// x.
 LS_HOST_DEVICE inline float log_everywhere_f32(float x, float inside) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float above = x < kInfinity ? inside : x;
@@ -138,7 +138,7 @@ LS_HOST_DEVICE inline float tanh_f32(float x) {
   return std::copysign(a < 0.625F ? near_zero : far, x);
 }
 
-/// 1 / (1 + e^-x); 2.5 ulp where it is above 2^-125.
+/// 1 / (1 + e^-x); 2.5 ulp for results above 2^-125.
 LS_HOST_DEVICE inline float sigmoid_f32(float x) { return detail::reciprocal(1.0F + exp_f32(-x)); }
 
 /// Sine and cosine of an angle r in [-pi/4, pi/4].
@@ -157,7 +157,7 @@ LS_HOST_DEVICE inline SineCosine sincos_near_zero_f32(float r) {
   c = std::fma(c, square, -0.5F);
   return {std::fma(s * square, r, r), std::fma(c, square, 1.0F)};
 }
-/// Turns by `quarters` quarter turns.
+/// Rotates by `quarters` quarter turns.
 LS_HOST_DEVICE inline SineCosine turned(SineCosine v, uint32_t quarters) {
   const bool swap = (quarters & 1U) != 0;
   const float sine = swap ? v.cosine : v.sine;
@@ -201,20 +201,20 @@ LS_HOST_DEVICE inline float erfcx_polynomial(float s) {
 }
 }  // namespace detail
 
-/// The normal distribution function, and e^(-x^2/2), which its density is a multiple of.
+/// The normal distribution function, and e^(-x^2/2), which is sqrt(2 pi) times its density.
 template <class T>
 struct NormalDistribution {
   T below;  ///< P(X < x)
   T bell;   ///< e^(-x^2/2)
 };
-/// Relative error of `below` 5e-7 on either side, so that small tails keep their digits; both are
-/// their limits where |x| > 13, past which they near the subnormals.
+/// The relative error of `below` is 5e-7 on both sides of 0, so that small tails keep their digits.
+/// For |x| > 13, where values approach the subnormals, both members are set to their limits.
 LS_HOST_DEVICE inline NormalDistribution<float> normal_distribution(float x) {
   constexpr float kFar = 13.0F;
   const bool far = std::fabs(x) > kFar;
   const float a = far ? kFar : std::fabs(x);
   const float square = a * a;
-  const float rest = std::fma(a, a, -square);  // what rounding the square lost
+  const float rest = std::fma(a, a, -square);  // rounding error of the square
   // e^(-square / 2) with one factor, since 2^n is in range here.
   const ExpParts parts = exp_parts_f32(-0.5F * square, 127);
   const float e = (parts.q + 1.0F) * detail::power_of_two(parts.biased);
@@ -228,9 +228,9 @@ LS_HOST_DEVICE inline NormalDistribution<double> normal_distribution(double x) {
   return {0.5 * std::erfc(-x * 0.70710678118654752440), std::exp(-0.5 * x * x)};
 }
 
-/// The same names for both types, for functors.
+/// Overloads for float and double under one name, for functors.
 namespace elementary {
-/// a / b of a positive normal b, or of an infinite one.
+/// a / b for a positive b that is normal or infinite.
 LS_HOST_DEVICE inline float quotient(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return a * detail::reciprocal(b);

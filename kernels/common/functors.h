@@ -8,10 +8,10 @@
 
 namespace lockstep::functors {
 
-// What pointwise operators do to one element, for every backend: T is float, double or int64_t,
-// whatever the tensors hold. Truth values are bytes, 0 or 1, as bool tensors store them.
+// Element-wise functions of the pointwise operators, shared by all backends. T is float, double or
+// int64_t, whatever the tensor's dtype. Truth values are bytes, 0 or 1, as bool tensors store them.
 
-/// Integer arithmetic wraps around, as ATen's does.
+/// Integer arithmetic wraps around, as in ATen.
 template <class T>
 LS_HOST_DEVICE constexpr T wrapping(std::make_unsigned_t<T> value) {
   return static_cast<T>(value);
@@ -23,7 +23,7 @@ struct Same {
     return x;
   }
 };
-/// The value everywhere.
+/// Returns `value` for every element.
 template <class T>
 struct Constant {
   T value;
@@ -60,7 +60,7 @@ struct Multiply {
     }
   }
 };
-/// a + factor * b, rounded once.
+/// a + factor * b, with a single rounding.
 template <class T>
 struct AddScaled {
   T factor;
@@ -78,7 +78,7 @@ struct Divide {
     return a / b;
   }
 };
-/// NaN when either is.
+/// The larger value; NaN if either is NaN.
 struct Maximum {
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
@@ -92,13 +92,13 @@ struct Minimum {
   }
 };
 
-/// A binary functor with its second operand fixed.
+/// A binary functor with `number` as its second operand.
 template <class F, class T>
 struct WithNumber {
   T number;
   LS_HOST_DEVICE auto operator()(T a) const { return F()(a, number); }
 };
-/// The same with its first.
+/// A binary functor with `number` as its first operand.
 template <class F, class T>
 struct OfNumber {
   T number;
@@ -220,11 +220,12 @@ struct Sign {
 struct Relu {
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
-    return x < T(0) ? T(0) : x;  // NaN stays
+    return x < T(0) ? T(0) : x;  // NaN compares false and is kept
   }
 };
 
-// From here on T is float or double. kHeavy: a loop over it is worth splitting into smaller parts.
+// From here on T is float or double. kHeavy marks functors costly enough that the loop is split
+// into smaller parts.
 
 struct Sqrt {
   template <class T>
@@ -272,7 +273,7 @@ struct Sigmoid {
     return elementary::sigmoid(x);
   }
 };
-/// `rare` arguments are not for the vectorised body: `exact` computes them.
+/// The vectorised body does not handle arguments for which `rare` is true: `exact` computes those.
 struct Sin {
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE float operator()(float x) const { return sincos_f32(x).sine; }
@@ -291,7 +292,7 @@ struct Cos {
     return static_cast<float>(std::cos(static_cast<double>(x)));
   }
 };
-/// x^exponent in f64, for exponents without a functor of their own.
+/// x^exponent in f64, for exponents that have no functor of their own.
 template <class T>
 struct Power {
   static constexpr bool kHeavy = true;
@@ -314,7 +315,7 @@ struct IntegerPower {
   }
 };
 
-/// x Phi(x), Phi the normal distribution function.
+/// x Phi(x), where Phi is the normal distribution function.
 struct Gelu {
   static constexpr bool kHeavy = true;
   template <class T>
@@ -331,8 +332,8 @@ struct GeluBackward {
     return grad * std::fma(x, density, normal.below);
   }
 };
-/// 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3); that is x sigmoid(2 u), which loses
-/// no digits where tanh is close to -1. Hendrycks & Gimpel 2016.
+/// 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), computed as x sigmoid(2 u), which
+/// loses no digits when tanh is close to -1. Hendrycks & Gimpel 2016.
 struct GeluTanh {
   static constexpr bool kHeavy = true;
   template <class T>

@@ -12,9 +12,9 @@ namespace detail {
 
 inline constexpr double kPi = 3.14159265358979323846;
 
-/// Hurwitz's zeta, the sum over k >= 0 of (q + k)^-s, for s >= 2 and q > 0: some terms as they are,
-/// the rest by the Euler-Maclaurin formula (Johansson 2015, "Rigorous high-precision computation of
-/// the Hurwitz zeta function").
+/// Hurwitz zeta function, the sum over k >= 0 of (q + k)^-s, for s >= 2 and q > 0: the first terms
+/// are summed directly, the rest by the Euler-Maclaurin formula (Johansson 2015, "Rigorous
+/// high-precision computation of the Hurwitz zeta function").
 LS_HOST_DEVICE inline double zeta_of_positive(double s, double q) {
   // B_2j / (2j)!
   constexpr double kFactors[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
@@ -35,8 +35,8 @@ LS_HOST_DEVICE inline double zeta_of_positive(double s, double q) {
   return sum;
 }
 
-/// The same for any q that is not 0, -1, ...: the terms below zero are a finite piece of the sum
-/// that starts at their mirror image.
+/// Hurwitz zeta function for any q except 0, -1, ...: the terms with q + k < 0 form a finite piece
+/// of the sum that starts at their mirror image.
 LS_HOST_DEVICE inline double zeta(int64_t s, double q) {
   const double order = static_cast<double>(s);
   if (q > 0) return zeta_of_positive(order, q);
@@ -50,7 +50,8 @@ LS_HOST_DEVICE inline double zeta(int64_t s, double q) {
 
 }  // namespace detail
 
-/// log |gamma(x)|: infinite at 0, -1, -2, ... . Unlike std::lgamma it writes no global sign.
+/// log |gamma(x)|; infinite at 0, -1, -2, ... . Unlike std::lgamma it does not write the global
+/// signgam.
 LS_HOST_DEVICE inline double log_gamma(double x) {
 #if defined(__CUDA_ARCH__)
   return ::lgamma(x);

@@ -8,7 +8,7 @@ namespace lockstep {
 
 namespace {
 
-/// The last two dimensions of a row- or column-major tensor, and the batch before them.
+/// Describes the last two dimensions of a row- or column-major tensor and its batch stride.
 Factor factor_of(const In& in) {
   const int64_t rows = in.size(-2);
   const int64_t columns = in.size(-1);
@@ -18,7 +18,7 @@ Factor factor_of(const In& in) {
   const bool row_major = in.contiguous || ((in.stride(-1) == 1 || columns == 1) &&
                                            (in.stride(-2) >= columns || rows == 1));
   factor.transposed = !row_major;
-  // The stride of a dimension of size 1 says nothing.
+  // The stride of a dimension of size 1 is arbitrary, so it is not used.
   const int64_t lines = row_major ? rows : columns;
   const int64_t length = row_major ? columns : rows;
   factor.ld = std::max<int64_t>({1, length, lines > 1 ? in.stride(row_major ? -2 : -1) : 0});

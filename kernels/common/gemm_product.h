@@ -9,8 +9,8 @@
 namespace lockstep {
 
 /// A factor of a product: row-major with leading dimension `ld`, or the transpose of such a matrix
-/// (then `ld` separates columns). With a batch, matrix b starts `batch_stride` elements after b
-/// - 1.
+/// (`ld` then separates columns). In a batch, matrix b starts `batch_stride` elements after the
+/// previous one.
 struct Factor {
   const void* data = nullptr;
   int64_t ld = 1;
@@ -18,8 +18,8 @@ struct Factor {
   int64_t batch_stride = 0;
 };
 
-/// What is added to a product: element (b, i, j) lies at b * batch + i * row + j * column, so that
-/// a stride of 0 broadcasts. `data` may be the result's own memory, element for element.
+/// The tensor added to a product: element (b, i, j) lies at b * batch + i * row + j * column, so a
+/// stride of 0 broadcasts. `data` may be the result's own memory with the same strides.
 struct Addend {
   const void* data = nullptr;
   int64_t batch = 0;
@@ -28,8 +28,8 @@ struct Addend {
 };
 
 /// result = alpha a b + beta addend, for matrices a [m, k], b [k, n] and a row-major result [m, n]
-/// with leading dimension `ld`, all of one dtype. With beta = 0 or without data the addend is not
-/// read; otherwise the result is not read. The result overlaps neither factor.
+/// with leading dimension `ld`, all of one dtype. The addend is not read if beta = 0 or `data` is
+/// null; the result is read only if it is the addend. The result must not overlap a or b.
 struct Product {
   DType dtype = DType::kF32;
   int64_t batch = 1;
@@ -46,19 +46,21 @@ struct Product {
   int64_t batch_stride = 0;
 };
 
-/// a b as mm and bmm have it, of tensors as Strides::kMatrix gives them.
+/// The product a b of mm and bmm; the tensors are laid out as Strides::kMatrix requires.
 Product product_of(const Out& out, const In& a, const In& b);
-/// alpha a b + beta self as addmm and baddbmm have it; self stretches to the result.
+/// The product alpha a b + beta self of addmm and baddbmm; self broadcasts to the result.
 Product product_of(const Out& out, const In& self, const In& a, const In& b, Scalar beta,
                    Scalar alpha);
 
-/// input weight^T + bias as linear has it, of row-major tensors [..., in] and [out, in]; the rows
-/// are those of all leading dimensions.
+/// The product input weight^T + bias of linear, for row-major tensors [..., in] and [out, in]; all
+/// leading dimensions of the input are flattened into rows.
 Product linear_product(const Out& out, const In& input, const In& weight, const In& bias);
-/// grad weight: what a linear layer's input gets. Row-major tensors [..., out] and [out, in].
+/// The product grad weight, the gradient of linear's input. Row-major tensors [..., out] and [out,
+/// in].
 Product linear_input_product(const Out& out, const In& grad, const In& weight);
 
-/// One matrix b for the whole batch is one product with all rows of a, where these lie evenly.
+/// Turns a batch that shares one matrix b into a single product over all rows of a, if these are
+/// evenly spaced.
 void join_rows(Product& product);
 
 }  // namespace lockstep

@@ -7,19 +7,19 @@
 
 namespace lockstep {
 
-/// How a point between pixels is made of them.
+/// How a value between pixels is interpolated.
 enum class GridInterpolation : int64_t { kBilinear, kNearest, kBicubic };
-/// What lies outside an image.
+/// How coordinates outside the image are treated (padding_mode).
 enum class GridOutside : int64_t { kZeros, kBorder, kReflection };
 
-/// A number and its derivative by the grid's coordinate.
+/// A coordinate and its derivative with respect to the grid's value.
 template <class C>
 struct GridNumber {
   C value;
   C slope;
 };
 
-/// Mirrors at low2 / 2 and high2 / 2 until the number lies between them.
+/// Reflects at low2 / 2 and high2 / 2 until the coordinate lies between them.
 template <class C>
 LS_HOST_DEVICE GridNumber<C> grid_reflect(GridNumber<C> x, int64_t low2, int64_t high2) {
   if (low2 == high2) return {0, 0};
@@ -43,14 +43,14 @@ LS_HOST_DEVICE GridNumber<C> grid_clip(GridNumber<C> x, int64_t size) {
   return x.value >= last ? GridNumber<C>{last, 0} : x;
 }
 
-/// Far outside, where an integer cannot follow, and for NaN: somewhere outside.
+/// Replaces NaN and values too large for an integer index by -100, which is outside every image.
 template <class C>
 LS_HOST_DEVICE GridNumber<C> grid_representable(GridNumber<C> x) {
   const bool fits = std::abs(x.value) < C(1 << 30);
   return fits ? x : GridNumber<C>{-100, x.slope};
 }
 
-/// How coordinates of one dimension become places of an image.
+/// Converts grid coordinates in [-1, 1] of one dimension to pixel coordinates.
 template <class C>
 struct GridCoordinates {
   int64_t size;
@@ -70,7 +70,8 @@ struct GridCoordinates {
   }
 };
 
-/// The places that one coordinate reads, with weights and their derivatives. -1: outside.
+/// The pixels that one coordinate reads, with their weights and the weights' derivatives. A place
+/// of -1 is outside the image.
 template <class C>
 struct GridTaps {
   int count = 0;
@@ -86,7 +87,8 @@ struct GridTaps {
   }
 };
 
-/// Weights of Keys' cubic convolution, a = -0.75, for a point t behind the second of four.
+/// Weights of Keys' cubic convolution, a = -0.75, for a point at distance t past the second of
+/// four.
 template <class C>
 LS_HOST_DEVICE void grid_cubic_weights(C t, C* weight, C* slope) {
   constexpr C a = C(-0.75);
@@ -110,7 +112,7 @@ LS_HOST_DEVICE GridTaps<C> grid_taps(const GridCoordinates<C>& coordinates, Grid
   const int64_t size = coordinates.size;
   const GridNumber<C> raw = coordinates.unnormalized(x);
   if (mode == GridInterpolation::kBicubic) {
-    // The neighbours are brought inside, not the point between them.
+    // The padding mode is applied to each neighbour's index, not to the point between them.
     const GridNumber<C> at = grid_representable(raw);
     const C floor = std::floor(at.value);
     C weight[4], slope[4];

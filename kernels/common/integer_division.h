@@ -7,11 +7,11 @@
 
 namespace lockstep::functors {
 
-// Integer division by zero has no value: the loop notes it and goes on, and the backend raises the
-// error when it sees the note.
+// Integer division by zero has no value: the loop sets a note and continues; the backend throws
+// when it sees the note.
 
-/// Where a kernel notes that something went wrong. Any number of threads may; the word is in memory
-/// that the kernel and the cpu can write.
+/// Flag by which a kernel reports an error. Any number of threads may set it; the word lies in
+/// memory that both the kernel and the CPU can write.
 struct Note {
   uint32_t* word;
   LS_HOST_DEVICE void set() const {
@@ -44,7 +44,7 @@ struct FlooredRest {
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 };
-/// F, or 0 and a note where b is 0.
+/// F(a, b), or 0 and a note if b is 0.
 template <class F>
 struct Guarded {
   static constexpr bool kHeavy = true;

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-// Joining two values, or two vectors of them: `identity` changes nothing.
+// Associative operations on two scalars or two vectors of them, with their identity element.
 
 template <class T>
 struct SumOf {
@@ -27,7 +27,7 @@ struct ProductOf {
     return a * b;
   }
 };
-/// The larger of two; NaN wins.
+/// The larger of two; NaN if either is NaN.
 template <class T>
 struct LargestOf {
   using Element = T;

@@ -8,7 +8,7 @@ namespace lockstep {
 
 /// Element types that pointwise loops are compiled for, on every backend. Elements of other dtypes
 /// are converted to and from one of these. kByte reads bool and uint8 as they are stored; kBF16 is
-/// for loops in f32 that convert each element themselves, where all operands are bf16.
+/// for f32 loops whose operands are all bf16 and which convert each element themselves.
 enum class Lane : uint8_t { kF32, kF64, kI64, kByte, kBF16 };
 
 template <class T>
@@ -36,7 +36,7 @@ constexpr int64_t size_of(Lane lane) {
   constexpr int8_t kSizes[] = {4, 8, 8, 1, 2};
   return kSizes[static_cast<int>(lane)];
 }
-/// True when memory of `dtype` is memory of `lane`.
+/// True if memory of `dtype` can be read as `lane` without conversion.
 constexpr bool is_stored_as(DType dtype, Lane lane) {
   switch (lane) {
     case Lane::kF32:
@@ -52,7 +52,7 @@ constexpr bool is_stored_as(DType dtype, Lane lane) {
   }
   return false;
 }
-/// The lane that holds every value of `dtype` and in which arithmetic on it is done.
+/// The lane that can represent every value of `dtype` and in which its arithmetic is done.
 constexpr Lane natural_lane(DType dtype) {
   if (dtype == DType::kF64) return Lane::kF64;
   return is_floating(dtype) ? Lane::kF32 : Lane::kI64;
@@ -71,7 +71,8 @@ void with_lane(DType dtype, const Body& body) {
   }
 }
 
-/// The same for dtypes that the shape rules have made sure are floating.
+/// Calls `body.operator()<T>()` with float or double; the shape rules have checked that the dtype
+/// is floating.
 template <class Body>
 void with_floating_lane(DType dtype, const Body& body) {
   if (dtype == DType::kF64) {

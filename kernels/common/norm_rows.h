@@ -4,14 +4,14 @@
 
 namespace lockstep {
 
-/// Elements that layer norm and root mean square norm take together.
+/// Number of elements that layer norm and RMS norm normalise together.
 inline int64_t norm_row_length(const In& input, IntList normalized_shape) {
   int64_t n = 1;
   for (size_t i = 0; i < normalized_shape.size(); ++i) n *= input.size(-1 - static_cast<int>(i));
   return n;
 }
 
-/// The distance from 1 to the next number: root mean square norm's eps where none is given.
+/// Distance from 1 to the next larger number: the default eps of RMS norm.
 constexpr double machine_epsilon(DType dtype) {
   switch (dtype) {
     case DType::kF64:

@@ -5,15 +5,15 @@
 
 namespace lockstep {
 
-/// A number as an operand of a pointwise loop: what a tensor of `dtype` holds when it is filled
-/// with the number. It lies in the cpu's memory; keep it while the loop is started.
+/// A number used as an operand of a pointwise loop, with the value that a tensor of `dtype` would
+/// hold after being filled with it. It lives in CPU memory and must outlive the loop's launch.
 class NumberOperand {
  public:
   NumberOperand(const Scalar& number, DType dtype);
   NumberOperand(const NumberOperand&) = delete;
   NumberOperand& operator=(const NumberOperand&) = delete;
 
-  /// As a tensor without dimensions, of float64, float32 or int64.
+  /// The number as a zero-dimensional tensor of float64, float32 or int64.
   const In& in() const { return in_; }
 
  private:
@@ -27,7 +27,7 @@ class NumberOperand {
   In in_;
 };
 
-/// The tensor that an operand of a pointwise loop is.
+/// Returns the tensor of an operand of a pointwise loop.
 inline const In& tensor_of(const In& in) { return in; }
 inline const In& tensor_of(const NumberOperand& number) { return number.in(); }
 

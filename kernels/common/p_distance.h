@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// (sum of size(i)^p)^(1 / p) over n sizes, none below 0: 0 counts those that are not 0, infinity
-/// takes the largest, or NaN.
+/// (sum of size(i)^p)^(1 / p) over n sizes >= 0. p = 0 counts the nonzero sizes; p = infinity takes
+/// the largest, or NaN if there is one.
 template <class Size>
 LS_HOST_DEVICE double p_distance(int64_t n, double p, const Size& size) {
   double total = 0;

@@ -6,18 +6,18 @@
 
 namespace lockstep {
 
-/// Places from `first` to one before `last`.
+/// The half-open range of positions [first, last).
 struct PlaceRange {
   int64_t first;
   int64_t last;
 };
 
-/// How places beyond a line's ends stand for those inside: mirrored, the end not repeated, or as
-/// the nearest end.
+/// Maps positions beyond a line's ends to positions inside it: reflect (without repeating the end)
+/// or replicate (the nearest end).
 struct PadBorder {
   bool reflects;
 
-  /// The place, from 0 to size - 1, that `place` stands for.
+  /// The position in [0, size) that `place` is copied from.
   LS_HOST_DEVICE int64_t source(int64_t place, int64_t size) const {
     if (reflects) {
       if (place < 0) return -place;
@@ -27,8 +27,9 @@ struct PadBorder {
     return place >= size ? size - 1 : place;
   }
 
-  /// The places that stand for `place`, of a line that goes on from -before to padded - before - 1,
-  /// in order; they are counted from the padded line's start. Returns how many ranges there are.
+  /// Inverse of `source`: fills `ranges` with the positions that are copied from `place`, in order,
+  /// counted from the start of the padded line, which covers [-before, padded - before). Returns
+  /// the number of ranges.
   LS_HOST_DEVICE int targets(int64_t place, int64_t size, int64_t before, int64_t padded,
                              PlaceRange (&ranges)[3]) const {
     int count = 0;

@@ -5,15 +5,16 @@
 
 namespace lockstep {
 
-/// What of a tensor is left within `out` when it is padded, or cropped where a pad is negative.
+/// The part of a tensor that remains within `out` after padding, or after cropping where a pad is
+/// negative.
 struct PadOverlap {
-  Dims lengths;      ///< by dimension
-  int64_t to = 0;    ///< where it begins in `out`, in elements
-  int64_t from = 0;  ///< and in the tensor
+  Dims lengths;      ///< size of the part in each dimension
+  int64_t to = 0;    ///< where the part starts in `out`, in elements
+  int64_t from = 0;  ///< where the part starts in the tensor, in elements
 
-  /// `pad` has two numbers for each padded dimension, the last dimension's first.
+  /// `pad` has two numbers per padded dimension, starting with the last dimension.
   PadOverlap(const Out& out, const In& self, IntList pad);
-  /// Whether nothing is left.
+  /// True if no element of the tensor remains.
   bool is_empty() const { return is_empty_; }
 
  private:

@@ -9,15 +9,16 @@ namespace lockstep {
 /// The part of one window along one dimension that lies inside the input.
 struct PoolSpan {
   int64_t first;
-  int64_t last;     ///< one behind the end
-  int64_t counted;  ///< places that a mean divides by
+  int64_t last;     ///< one past the end
+  int64_t counted;  ///< number of positions a mean divides by
 };
 
-/// All windows along one dimension: of a fixed size and stride, or such that they cut it evenly.
+/// All windows along one dimension: with a fixed size and stride, or (`even`, adaptive pooling)
+/// such that they divide the input evenly.
 struct PoolAxis {
   int64_t size = 1;
   int64_t windows = 1;
-  int64_t step = 1;  ///< between the places of one window
+  int64_t step = 1;  ///< distance between the positions of one window (dilation)
   int64_t kernel = 1, stride = 1, padding = 0;
   bool even = true;
   bool counts_padding = false;
@@ -37,7 +38,7 @@ struct PoolAxis {
     return {first, last, counts_padding ? padded : last - first};
   }
 
-  /// The first window that may have a place, and one behind the last: all that have it are between.
+  /// Half-open range of windows that may contain `place`; windows outside it do not.
   LS_HOST_DEVICE void windows_near(int64_t place, int64_t& first, int64_t& last) const {
     if (even) {
       first = place * windows / size;

@@ -8,18 +8,18 @@
 
 namespace lockstep {
 
-// Numbers from random words, the same on every backend. One group of a call
-// (core/tensor/generator.h) is four words, which make four elements, or two where an element takes
-// 64 bits: element i of a call comes from group i / 4 (i / 2), and there from word i % 4 (words 2
-// (i % 2) and the next).
+// Random numbers from random words, the same on every backend. Each group of a call
+// (core/tensor/generator.h) is four 32-bit words, which give four elements, or two of 64 bits.
+// Element i of a call uses word i % 4 of group i / 4; a 64-bit element uses words 2 (i % 2) and the
+// next of group i / 2.
 
-/// The 64 bits of two words.
+/// Joins two words to 64 bits.
 LS_HOST_DEVICE inline uint64_t joined_words(uint32_t low, uint32_t high) {
   return low | (static_cast<uint64_t>(high) << 32);
 }
 
-/// Uniform in [0, 1), `bits` of them random, so that rounding to a dtype with as many cannot
-/// reach 1.
+/// Uniform in [0, 1), from `bits` random bits: rounding to a dtype with that many mantissa bits
+/// cannot give 1.
 LS_HOST_DEVICE inline float unit_interval(uint32_t word, int bits) {
   const float scale = 1.0F / static_cast<float>(1 << bits);
   return static_cast<float>(static_cast<int32_t>(word >> (32 - bits))) * scale;
@@ -28,13 +28,13 @@ LS_HOST_DEVICE inline double unit_interval(uint64_t words) {
   return static_cast<double>(words >> 11) * 0x1p-53;
 }
 
-/// Two independent normal numbers.
+/// Two independent normally distributed numbers.
 template <class T>
 struct NormalPair {
   T first;
   T second;
 };
-/// Box & Muller 1958: sqrt(-2 ln u) is the distance, v the turn of the pair.
+/// Box & Muller 1958: sqrt(-2 ln u) is the radius and 2 pi v the angle of the pair.
 LS_HOST_DEVICE inline NormalPair<float> normal_pair(uint32_t distance_word, uint32_t turn_word) {
   // u in (0, 1], 31 bits: the tails reach 6.6 standard deviations.
   const int32_t bits = static_cast<int32_t>(distance_word >> 1);
@@ -44,7 +44,8 @@ LS_HOST_DEVICE inline NormalPair<float> normal_pair(uint32_t distance_word, uint
   const float distance = std::sqrt(-2.0F * log_f32(u));
   return {distance * turn.cosine, distance * turn.sine};
 }
-/// The same of 64 bits each, by the platform's functions: devices may differ in the last bit.
+/// Normal pair from 64 bits per number, by the platform's functions: devices may differ in the last
+/// bit.
 LS_HOST_DEVICE inline NormalPair<double> normal_pair(uint64_t distance_words, uint64_t turn_words) {
   const double u = (static_cast<double>(distance_words >> 11) + 0.5) * 0x1p-53;
   const double angle = static_cast<double>(turn_words >> 11) * (0x1p-53 * 6.28318530717958647693);
@@ -52,7 +53,7 @@ LS_HOST_DEVICE inline NormalPair<double> normal_pair(uint64_t distance_words, ui
   return {distance * std::cos(angle), distance * std::sin(angle)};
 }
 
-/// Words that are kept with probability p: those below p 2^32. p = 1 keeps them all.
+/// Selects random words with probability p: those below p 2^32. p = 1 selects all.
 struct KeptWords {
   uint32_t last;
   uint8_t any;
@@ -67,7 +68,8 @@ struct KeptWords {
   }
 };
 
-/// floor(u range) for u of 64 random bits; the wide product needs no division.
+/// floor(u range) for a uniform u in [0, 1) with 64 random bits; a 128-bit product replaces the
+/// division.
 LS_HOST_DEVICE inline uint64_t below(uint64_t words, uint64_t range) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(words) * range) >> 64);
 }

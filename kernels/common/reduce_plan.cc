@@ -6,7 +6,7 @@ namespace lockstep {
 
 namespace {
 
-/// Joins neighbours that can be walked as one.
+/// Merges neighbouring axes that a single stride can walk.
 void coalesce(Axes& axes) {
   Axes joined;
   for (const Axis& axis : axes) {
@@ -31,7 +31,7 @@ ReducePlan plan_reduction(const In& self, uint64_t mask) {
     (reduced ? plan.count : plan.outputs) *= axis.size;
   }
   coalesce(plan.kept);
-  // std::stable_sort would ask for memory.
+  // Insertion sort: std::stable_sort would allocate.
   for (size_t i = 1; i < plan.reduced.size(); ++i) {
     for (size_t j = i; j > 0 && plan.reduced[j - 1].stride < plan.reduced[j].stride; --j) {
       std::swap(plan.reduced[j - 1], plan.reduced[j]);

@@ -12,15 +12,15 @@ struct Axis {
 };
 using Axes = SmallVector<Axis, 5>;
 
-/// How a reduction walks its input. Dimensions that lie behind one another in memory are joined.
+/// How a reduction walks its input. Dimensions that one stride can walk are merged.
 struct ReducePlan {
   Axes kept;            ///< in the order of the row-major result
   Axes reduced;         ///< largest stride first; never empty
   int64_t outputs = 1;  ///< results
-  int64_t count = 1;    ///< elements that make one result
+  int64_t count = 1;    ///< elements reduced to one result
 };
 
-/// Plans the reduction of the dimensions whose bits are set in `mask`.
+/// Plans the reduction over the dimensions whose bits are set in `mask`.
 ReducePlan plan_reduction(const In& self, uint64_t mask);
 
 /// Offset of the index-th position of a row-major walk over `axes`.
@@ -33,7 +33,7 @@ inline int64_t offset_at(int64_t index, const Axes& axes) {
   return offset;
 }
 
-/// Where results lie in `out`: the offset of the i-th of a row-major walk.
+/// Maps the i-th result in row-major order to its offset in `out`.
 class ResultPlaces {
  public:
   explicit ResultPlaces(const Out& out) : contiguous_(out.contiguous) {

@@ -7,24 +7,24 @@
 
 namespace lockstep {
 
-/// Which pixels a resampled image is made of: the nearest, or those around, weighted.
+/// The pixels that a resampled pixel depends on: the nearest one, or a weighted neighbourhood.
 enum class ResampleFilter : int32_t { kNearest, kLinear, kCubic };
 
-/// One dimension of images that are resampled.
+/// Resampling of one dimension of an image.
 struct ResampleAxis {
   ResampleFilter filter;
-  int64_t from;  ///< places of the input
-  int64_t to;    ///< and of the result
+  int64_t from;  ///< input size
+  int64_t to;    ///< output size
   bool align_corners;
-  double scale;  ///< result per input; 0 where none is given
+  double scale;  ///< output size per input size; 0 if not given
 
-  /// Input per result.
+  /// Input pixels per output pixel.
   LS_HOST_DEVICE double step() const {
     return scale > 0 ? 1 / scale : static_cast<double>(from) / static_cast<double>(to);
   }
 };
 
-/// Places that one coordinate of the result reads, in order, and their weights.
+/// Input positions that one output position reads, in order, and their weights.
 struct ResampleTaps {
   int count = 0;
   int64_t place[4];
@@ -36,7 +36,7 @@ struct ResampleTaps {
   }
 };
 
-/// Keys' cubic convolution (1981), a = -0.75, at a distance below 2.
+/// Keys' cubic convolution kernel (1981), a = -0.75, for a distance x < 2.
 LS_HOST_DEVICE inline double cubic_weight(double x) {
   constexpr double a = -0.75;
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -48,13 +48,13 @@ LS_HOST_DEVICE inline ResampleTaps resample_taps(const ResampleAxis& axis, int64
   const auto inside = [last](int64_t at) { return at < 0 ? 0 : at < last ? at : last; };
   ResampleTaps taps;
   if (axis.filter == ResampleFilter::kNearest) {
-    // In f32, as in ATen: which pixel is nearest hangs on the rounding.
+    // In f32, as in ATen: the rounding decides which pixel is nearest.
     const float at = static_cast<float>(place) * static_cast<float>(axis.step());
     taps.add(axis.from == axis.to ? place : inside(static_cast<int64_t>(std::floor(at))), 1);
     return taps;
   }
   if (axis.filter == ResampleFilter::kLinear && axis.from == axis.to) {
-    taps.add(place, 1);  // whatever scale is given, as in ATen
+    taps.add(place, 1);  // whatever the given scale, as in ATen
     return taps;
   }
   const double index = static_cast<double>(place);

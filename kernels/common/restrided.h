@@ -8,19 +8,20 @@
 
 namespace lockstep {
 
-/// Stand-ins for a kernel's tensors where it wants other strides than they have: counted copies,
-/// as the wrapper makes them for kernels that say so. They live as long as this does.
+/// Makes copies of a kernel's tensors with the strides that the kernel needs, when theirs differ.
+/// The copies are counted as hidden copies, like those the operator wrapper makes for kernels that
+/// declare their strides, and live as long as this object.
 class Restrided {
  public:
-  /// Of a backend.
+  /// The backend's copy function.
   using Copy = void (*)(const Out& out, const In& src);
-  /// Of a tensor of these sizes.
+  /// Returns the wanted strides for a tensor of the given sizes.
   using WantedStrides = Dims (*)(IntList sizes);
 
   Restrided(const char* op, Device device, Copy copy, WantedStrides wanted)
       : op_(op), device_(device), copy_(copy), wanted_(wanted) {}
 
-  /// Whether a tensor has the wanted strides, where they say anything: not in dimensions of size 1.
+  /// True if the tensor has the wanted strides; the strides of dimensions of size 1 do not matter.
   bool is_fit(const TensorArg& tensor) const {
     if (!tensor.defined() || tensor.numel == 0) return true;
     if (tensor.contiguous && wanted_ == &contiguous_strides) return true;
@@ -30,8 +31,8 @@ class Restrided {
     }
     return true;
   }
-  /// `in` with the wanted strides: itself where it has them, or is absent. A tensor that is asked
-  /// for again is not copied again.
+  /// Returns `in` itself if its strides fit or it is undefined, else a copy. A second call with the
+  /// same tensor returns the same copy.
   In read(const In& in) {
     if (is_fit(in)) return in;
     for (const Pair& pair : read_) {
@@ -46,7 +47,7 @@ class Restrided {
     read_.push_back({given, copy});
     return copy.as_in();
   }
-  /// What to write in place of `out`, into which `finish` copies it.
+  /// Returns the tensor to write instead of `out`; `finish` copies it into `out`.
   Out write(const Out& out) {
     if (is_fit(out)) return out;
     Out written;

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-/// Puts the entry that has `rank` entries below it in its place, and returns it: Hoare's selection
-/// with the median of three as pivot, which ends up between the parts.
+/// Partitions the entries so that the one with rank `rank` is in its sorted position, and returns
+/// it. Hoare's quickselect with a median-of-three pivot, which ends up between the two parts.
 LS_HOST_DEVICE inline const SortEntry* select_rank(SortEntry* e, int64_t count, int64_t rank) {
   const auto swap = [e](int64_t a, int64_t b) {
     const SortEntry kept = e[a];

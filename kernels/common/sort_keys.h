@@ -7,15 +7,15 @@
 
 namespace lockstep {
 
-// Every dtype is ordered as unsigned 64-bit keys.
+// Elements of every dtype are sorted by unsigned 64-bit keys.
 
-/// An element of a line, and where it stood.
+/// An element of a line and its original index.
 struct SortEntry {
   uint64_t key;
   int64_t index;
 };
 
-inline constexpr uint64_t kNanKey = ~uint64_t{0};  ///< above every number
+inline constexpr uint64_t kNanKey = ~uint64_t{0};  ///< sorts after every number
 
 LS_HOST_DEVICE inline uint64_t sort_key(int64_t number) {
   return static_cast<uint64_t>(number) ^ uint64_t { 1 } << 63;
@@ -29,14 +29,15 @@ LS_HOST_DEVICE inline uint64_t sort_key(double number) {
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-/// A contiguous tensor as [outer, n, inner] around one dimension: outer * inner lines.
+/// View of a contiguous tensor as [outer, n, inner] around the sorted dimension: outer * inner
+/// lines of n elements.
 struct SortLines {
   int64_t outer = 1;
   int64_t n = 1;
   int64_t inner = 1;
 
   LS_HOST_DEVICE int64_t count() const { return outer * inner; }
-  /// Offset of the first element of a line of another length.
+  /// Offset of the first element of `line` in a tensor whose lines have `length` elements.
   LS_HOST_DEVICE int64_t start(int64_t line, int64_t length) const {
     return line / inner * length * inner + line % inner;
   }

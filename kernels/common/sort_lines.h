@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// The lines of `self` along `dim`.
+/// Describes the lines of `self` along `dim`.
 inline SortLines sort_lines(const In& self, int64_t dim) {
   SortLines lines;
   if (self.rank == 0) return lines;

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// The number of the elements read(0) to read(n - 1), which are in order, that lie before `value`:
-/// those below it, and with `right` also its equals. A NaN lies behind everything.
+/// Insertion position of `value` in the sorted elements read(0) to read(n - 1): the number of
+/// elements below it or, if `right`, not above it. NaN sorts last.
 template <class C, class Read>
 LS_HOST_DEVICE int64_t sorted_place(C value, int64_t n, bool right, const Read& read) {
   int64_t first = 0;

@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-// More elementary functions in f32, made like those of kernels/common/elementary.h: no branches, so
-// that loops over them vectorise, and with the same limits and NaNs as in <cmath>. The errors
-// quoted are held by tests/kernels/special_test.cc.
+// More elementary functions in f32, written like those of kernels/common/elementary.h: without
+// branches, so that loops over them vectorise, and with the limits and NaNs of <cmath>.
+// tests/kernels/special_test.cc checks the errors quoted.
 
 /// 2^x; 1.1 ulp.
 LS_HOST_DEVICE inline float exp2_f32(float x) {
@@ -28,16 +28,16 @@ LS_HOST_DEVICE inline float expm1_f32(float x) {
   float t = x > 89.0F ? 89.0F : x;
   t = t < -20.0F ? -20.0F : t;
   const ExpParts parts = exp_parts_f32(t, 126);
-  // 2^n (1 + q) - 1 with half the power, which is in range.
+  // 2^n (1 + q) - 1, computed as twice the value for 2^(n-1), which is in range.
   const float half = detail::power_of_two(parts.biased);
   const float result = 2.0F * std::fma(half, parts.q, half - 0.5F);
-  return x == 0.0F ? x : result;  // -0 stays
+  return x == 0.0F ? x : result;  // keeps -0
 }
 
 /// log(1 + x); 1.6 ulp.
 LS_HOST_DEVICE inline float log1p_f32(float x) {
   const float sum = 1.0F + x;
-  const float lost = x - (sum - 1.0F);  // what rounding the sum lost
+  const float lost = x - (sum - 1.0F);  // rounding error of the sum
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float correction = sum > 0.0F && sum < kInfinity ? lost / sum : 0.0F;
   return sum == 1.0F ? x : log_f32(sum) + correction;
@@ -53,7 +53,7 @@ LS_HOST_DEVICE inline float log2_f32(float x) {
 LS_HOST_DEVICE inline float log10_f32(float x) {
   const LogParts parts = log_parts_f32(x);
   const float log = std::fma(-0.5F, parts.square, parts.rest) + parts.f;
-  // log10(2) in two parts.
+  // log10(2) is split into two constants for precision.
   const float low = std::fma(parts.k, -0x1.ec10c0p-27F, log * 0x1.bcb7b2p-2F);
   return log_everywhere_f32(x, std::fma(parts.k, 0x1.344136p-2F, low));
 }
@@ -91,7 +91,7 @@ LS_HOST_DEVICE inline float atan_below_one(float x) {
   p = std::fma(p, square, -3.3333334e-01F);
   return std::fma(p * square, x, x);
 }
-/// pi / 2 - y, with pi / 2 in two parts.
+/// pi / 2 - y; pi / 2 is split into two constants for precision.
 LS_HOST_DEVICE inline float from_right_angle(float y) {
   return 0x1.921fb6p0F - (y + 0x1.777a5cp-25F);
 }
@@ -118,7 +118,7 @@ LS_HOST_DEVICE inline float atan_f32(float x) {
   const float folded = detail::atan_below_one(a > 1.0F ? 1.0F / a : a);
   return std::copysign(a > 1.0F ? detail::from_right_angle(folded) : folded, x);
 }
-/// Angle of the point (x, y); 1.8 ulp.
+/// Angle of the point (x, y) in radians; 1.8 ulp.
 LS_HOST_DEVICE inline float atan2_f32(float y, float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float a = std::fabs(x);
@@ -136,7 +136,7 @@ LS_HOST_DEVICE inline float atan2_f32(float y, float x) {
 
 /// Hyperbolic cosine; 3.2 ulp.
 LS_HOST_DEVICE inline float cosh_f32(float x) {
-  const float root = exp_f32(0.5F * std::fabs(x));  // its square may be out of range, it is not
+  const float root = exp_f32(0.5F * std::fabs(x));  // e^a itself may overflow when cosh does not
   const float big = 0.5F * root * root;
   return big + 0.25F / big;
 }
@@ -157,7 +157,7 @@ LS_HOST_DEVICE inline float sinh_f32(float x) {
 LS_HOST_DEVICE inline float asinh_f32(float x) {
   const float a = std::fabs(x);
   const float near = log1p_f32(a + a * a / (1.0F + std::sqrt(std::fma(a, a, 1.0F))));
-  const float far = log_f32(a) + 0x1.62e430p-1F;  // the square would be out of range
+  const float far = log_f32(a) + 0x1.62e430p-1F;  // here a^2 would overflow
   return std::copysign(a < 0x1p12F ? near : far, x);
 }
 /// Inverse hyperbolic cosine; 2.5 ulp.
@@ -178,7 +178,7 @@ LS_HOST_DEVICE inline float atanh_f32(float x) {
 LS_HOST_DEVICE inline float erfc_of_magnitude_f32(float x) {
   const float a = std::fabs(x) > 11.0F ? 11.0F : std::fabs(x);
   const float square = a * a;
-  const float rest = std::fma(a, a, -square);  // what rounding the square lost
+  const float rest = std::fma(a, a, -square);  // rounding error of the square
   const float e = exp_f32(-square);
   const float bell = std::fma(-rest, e, e);
   const float tail = bell * detail::erfcx_polynomial(1.0F / std::fma(a, 0.3F, 1.0F));
@@ -212,7 +212,7 @@ LS_HOST_DEVICE inline float erfc_f32(float x) {
   return std::fabs(x) < 0.5F ? 1.0F - detail::erf_near_zero(x) : far;
 }
 
-/// The same names for both types, for functors.
+/// Overloads for float and double under one name, for functors.
 namespace elementary {
 #define LS_BOTH_TYPES(name)                                                       \
   LS_HOST_DEVICE inline float name(float x) { return ::lockstep::name##_f32(x); } \

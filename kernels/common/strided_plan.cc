@@ -8,7 +8,7 @@ namespace lockstep {
 
 namespace {
 
-/// Strides in bytes for each dimension of the output, innermost first.
+/// Fills in the operand's byte strides for each dimension of the output, innermost first.
 void read_strides(StridedPlan& plan, int operand, const TensorArg& tensor, IntList out_sizes) {
   const int64_t element = static_cast<int64_t>(size_of(tensor.dtype));
   const int rank = static_cast<int>(out_sizes.size());

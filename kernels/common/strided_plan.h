@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-/// A loop nest over the elements of `out` and, broadcast to its shape, of the inputs: dimensions
-/// of size 1 are gone, the others are in order of the output's memory, and neighbours that every
-/// operand walks in one stride are merged. Operand 0 is the output.
+/// A loop nest over the elements of `out` and of the inputs broadcast to its shape. Dimensions of
+/// size 1 are dropped, the others are sorted by the output's strides, and neighbours that every
+/// operand walks with one stride are merged. Operand 0 is the output.
 struct StridedPlan {
   static constexpr int kMaxRank = 64;
   static constexpr int kMaxOperands = 4;
@@ -24,13 +24,13 @@ struct StridedPlan {
   int64_t rows() const { return numel / sizes[0]; }
 };
 
-/// Fills in a plan. Inputs must broadcast to out's shape, which the shape rules have checked.
+/// Fills in the plan. The inputs must broadcast to out's shape, as checked by the shape rules.
 void make_plan(StridedPlan& plan, const Out& out, std::span<const In* const> inputs);
 
-/// Makes the longest dimension the row.
+/// Makes the longest dimension the innermost one.
 void lengthen_rows(StridedPlan& plan);
 
-/// Where each operand's row starts, row by row in the plan's order.
+/// Iterates over the rows of a plan in order and gives each operand's start address.
 class RowWalker {
  public:
   RowWalker(const StridedPlan& plan, int64_t row);
