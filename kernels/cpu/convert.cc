@@ -13,7 +13,8 @@ namespace lockstep::cpu {
 
 namespace {
 
-// How a dtype's elements lie in memory. A bool is a byte, so that no value is out of its range.
+// Storage types of elements. A bool is read as a byte, because a C++ bool with another value than 0
+// or 1 is undefined behaviour.
 struct Truth {
   uint8_t byte;
 };
@@ -71,7 +72,8 @@ void load(int64_t n, void* to, const void* from, int64_t stride) {
     for (; i < n; ++i) out[i] = converted<To>(in[i]);
   } else if (stride == 0) {
     const To value = converted<To>(*static_cast<const From*>(from));
-    if constexpr (std::is_same_v<To, BFloat16>) {  // a struct would be stored one by one
+    if constexpr (std::is_same_v<To, BFloat16>) {  // assigning the struct would store element by
+                                                   // element
       std::fill_n(static_cast<uint16_t*>(to), n, value.bits);
     } else {
       for (int64_t i = 0; i < n; ++i) out[i] = value;
@@ -116,7 +118,7 @@ LS_WIDE_VECTORS void wide_store(int64_t n, void* to, int64_t stride, const void*
   store<To, From>(n, to, stride, from);
 }
 
-/// A raw byte, whatever its dtype says; other dtypes give 0 or 1.
+/// Loads bool and uint8 as raw bytes; elements of other dtypes become 0 or 1.
 template <class From>
 LoadFunction load_byte() {
   if constexpr (std::is_same_v<From, Truth> || std::is_same_v<From, uint8_t>) {

@@ -11,7 +11,7 @@ using LoadFunction = void (*)(int64_t n, void* to, const void* from, int64_t str
 /// Writes n contiguous lanes, `stride` bytes apart.
 using StoreFunction = void (*)(int64_t n, void* to, int64_t stride, const void* from);
 
-/// Only bf16 is read as lanes of kBF16, and only those are written from them.
+/// Only bf16 can be loaded into kBF16 lanes, and only bf16 can be stored from them.
 LoadFunction load_function(Lane to, DType from);
 /// Floats become integers by truncation, booleans by comparison with 0.
 StoreFunction store_function(DType to, Lane from);

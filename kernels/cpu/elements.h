@@ -35,7 +35,8 @@ decltype(auto) with_type(DType dtype, F&& f) {
   }
   throw InternalError("[internal] unknown dtype.");
 }
-/// The same for floating dtypes; rules have refused the others.
+/// Calls `f.template operator()<T>()` with the C++ type of a floating dtype, as the shape rules
+/// have ensured.
 template <class F>
 decltype(auto) with_floating_type(DType dtype, F&& f) {
   switch (dtype) {
@@ -51,7 +52,7 @@ decltype(auto) with_floating_type(DType dtype, F&& f) {
       throw InternalError("[internal] a floating dtype was expected.");
   }
 }
-/// The same with an unsigned type of the element's size, for kernels that only move elements.
+/// Calls `f` with an unsigned type of the element's size, for kernels that only move elements.
 template <class F>
 decltype(auto) with_bits(DType dtype, F&& f) {
   switch (size_of(dtype)) {
@@ -66,11 +67,11 @@ decltype(auto) with_bits(DType dtype, F&& f) {
   }
 }
 
-/// What a floating element is computed in: f64 for f64, f32 for the others.
+/// The type a floating element is computed in: f64 for f64, f32 for the others.
 template <class T>
 using ComputeType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// Value conversion between any two element types; halves go through f32.
+/// Converts a value between any two element types; f16 and bf16 go through f32.
 template <class To, class From>
 inline To convert(From from) {
   if constexpr (std::is_same_v<To, From>) {
@@ -86,7 +87,7 @@ inline To convert(From from) {
   }
 }
 
-/// x[0, n) in the type to compute in: x itself, or a converted copy in `buffer`.
+/// Returns x[0, n) in the compute type: x itself, or a converted copy in `buffer`.
 template <class T>
 const ComputeType<T>* read_row(const T* x, int64_t n, ComputeType<T>* buffer) {
   if constexpr (std::is_same_v<T, ComputeType<T>>) {
@@ -96,7 +97,8 @@ const ComputeType<T>* read_row(const T* x, int64_t n, ComputeType<T>* buffer) {
     return buffer;
   }
 }
-/// Where to compute a row that ends in y: y itself, or `buffer`, which `finish_row` then converts.
+/// Returns where to compute the row stored in y: y itself, or `buffer`, which `finish_row`
+/// converts.
 template <class T>
 ComputeType<T>* row_target(T* y, ComputeType<T>* buffer) {
   if constexpr (std::is_same_v<T, ComputeType<T>>) return y;

@@ -20,10 +20,10 @@ namespace lockstep::cpu {
 template <class T>
 struct VectorOf {
   typedef T type __attribute__((vector_size(32)));
-  /// The same at any address.
+  /// Unaligned variant.
   typedef T unaligned __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
   static constexpr int64_t kWidth = 32 / sizeof(T);
-  /// Integers of T's size: what comparisons give and shuffles take.
+  /// Integers of T's size, as comparisons return and shuffles take.
   using Integer = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
   typedef Integer integers __attribute__((vector_size(32)));
 };
@@ -39,17 +39,17 @@ inline void store_vector(T* x, Vector<T> value) {
   *reinterpret_cast<typename VectorOf<T>::unaligned*>(x) = value;
 }
 
-/// Two vectors side by side, for loops compiled for wide vectors (wide_vectors.h).
+/// Two adjacent vectors, for loops compiled for wide vectors (wide_vectors.h).
 template <class T>
 struct VectorPairOf {
   typedef T type __attribute__((vector_size(64)));
-  /// The same at any address.
+  /// Unaligned variant.
   typedef T unaligned __attribute__((vector_size(64), aligned(alignof(T)), may_alias));
 };
 template <class T>
 using VectorPair = typename VectorPairOf<T>::type;
 
-/// 8 elements of bf16 as f32.
+/// Loads 8 elements of bf16 as f32.
 inline Vector<float> load_widened(const BFloat16* x) {
   typedef uint16_t Words __attribute__((vector_size(16), aligned(2), may_alias));
   typedef uint32_t Wide __attribute__((vector_size(32)));
@@ -57,10 +57,10 @@ inline Vector<float> load_widened(const BFloat16* x) {
   return reinterpret_cast<Vector<float>>(wide);
 }
 
-/// Joins a run of elements in an order that depends on their number only: element i goes to lane
-/// i mod 4 w, where w is the width of a vector (the last few elsewhere), and lanes are joined as a
-/// tree. That keeps the adder busy, rounds like a pairwise sum and gives the same bits on every
-/// thread.
+/// Combines a run of elements in an order that depends only on their number: element i goes to lane
+/// i mod 4 w, where w is the vector width (the last few go elsewhere), and the lanes are combined
+/// as a tree. The independent lanes hide the latency of additions, the rounding error is like that
+/// of a pairwise sum, and every thread gives the same bits.
 template <class Op>
 class Lanes {
  public:
@@ -69,9 +69,9 @@ class Lanes {
   Lanes() {
     for (Vector<T>& vector : vectors_) vector = Vector<T>{} + Op::identity();
   }
-  /// `kPairs`: two vectors at a time, where they are one instruction; the bits are the same.
-  /// `ahead`: how many bytes further on memory is asked for meanwhile, where a caller knows that it
-  /// reads there next; with pairs only.
+  /// `kPairs` processes two vectors per instruction on processors with wide vectors; the bits are
+  /// the same. `ahead` is the prefetch distance in bytes, for callers that read on past this run;
+  /// only with kPairs.
   template <bool kPairs = false>
   void add(const T* x, int64_t n, int64_t ahead = 0) {
     int64_t done = 0;
@@ -79,7 +79,7 @@ class Lanes {
     add_each(
         n, [x](int64_t i) { return load_vector(x + i); }, [x](int64_t i) { return x[i]; }, done);
   }
-  /// The same over bf16, converted on the way.
+  /// Adds bf16 elements, converted as they are read.
   template <bool kPairs = false>
   void add(const BFloat16* x, int64_t n, int64_t ahead = 0) requires(std::is_same_v<T, float>) {
     int64_t done = 0;
@@ -88,8 +88,8 @@ class Lanes {
         n, [x](int64_t i) { return load_widened(x + i); },
         [x](int64_t i) { return static_cast<float>(x[i]); }, done);
   }
-  /// The same over computed elements: `vector(i)` makes w of them from the i-th on, `scalar(i)`
-  /// one. The first `done` are joined already, a multiple of 4 w.
+  /// Adds computed elements: `vector(i)` returns w of them from the i-th on, `scalar(i)` one. The
+  /// first `done` elements, a multiple of 4 w, have been added already.
   template <class VectorAt, class ScalarAt>
   void add_each(int64_t n, VectorAt vector, ScalarAt scalar, int64_t done = 0) {
     Vector<T> a = vectors_[0], b = vectors_[1], c = vectors_[2], d = vectors_[3];
@@ -109,7 +109,7 @@ class Lanes {
       c = Op::join(c, vector(i));
       i += kWidth;
     }
-    if (i < n && n >= kWidth) {  // the last vector again, without what is joined already
+    if (i < n && n >= kWidth) {  // reload the last full vector and mask the elements already added
       const Vector<T> none = Vector<T>{} + Op::identity();
       d = Op::join(
           d, numbered() >= static_cast<Integer>(kWidth - (n - i)) ? vector(n - kWidth) : none);
@@ -130,19 +130,19 @@ class Lanes {
   LS_WIDE_VECTORS_PART static void load_pair(VectorPair<T>& to, const T* x) {
     to = *reinterpret_cast<const typename VectorPairOf<T>::unaligned*>(x);
   }
-  /// 16 elements of bf16, where T is float.
+  /// Loads 16 elements of bf16, where T is float.
   LS_WIDE_VECTORS_PART static void load_pair(VectorPair<T>& to, const BFloat16* x) {
 #if LS_HAVE_WIDE_VECTORS
     typedef uint32_t Wide __attribute__((vector_size(64)));
     const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
-    // With a mask of all: GCC 12 warns about the form without.
+    // The masked form with all lanes set: GCC 12 warns about the unmasked one.
     const Wide wide = reinterpret_cast<Wide>(_mm512_maskz_cvtepu16_epi32(0xffff, words)) << 16;
     to = reinterpret_cast<VectorPair<T>>(wide);
 #else
     for (int k = 0; k < 16; ++k) to[k] = static_cast<float>(x[k]);
 #endif
   }
-  /// Op::join, compiled for such vectors: it is itself for any processor.
+  /// Op::join compiled for wide vectors; Op::join itself is compiled for the baseline.
   LS_WIDE_VECTORS_PART static void join_pair(VectorPair<T>& a, const VectorPair<T>& b) {
     if constexpr (std::is_same_v<Op, SumOf<T>>) {
       a += b;
@@ -155,10 +155,10 @@ class Lanes {
       a = ((b < a) | (b != b)) ? b : a;
     }
   }
-  /// As many of the n elements as fill all lanes; returns their number.
+  /// Adds as many of the n elements as fill all lanes; returns their number.
   template <class From>
   LS_WIDE_VECTORS_PART int64_t add_pairs(const From* x, int64_t n, int64_t ahead) {
-    constexpr int64_t kLine = 64;  // bytes that memory is fetched in
+    constexpr int64_t kLine = 64;  // bytes per cache line
     constexpr int64_t kStep = 4 * kWidth * static_cast<int64_t>(sizeof(From));
     if (n < 4 * kWidth) return 0;
     VectorPair<T> low, high, next;
@@ -182,8 +182,8 @@ class Lanes {
   static constexpr int64_t kWidth = VectorOf<T>::kWidth;
   using Integer = typename VectorOf<T>::Integer;
 
-  /// Elements [0, n) of less than a vector. Not through memory: a vector that is read right after
-  /// its parts were written waits for them.
+  /// Gathers n < w elements, built in registers: a vector load right after scalar stores to the
+  /// same memory would stall.
   template <class ScalarAt, size_t... k>
   static Vector<T> few(int64_t n, ScalarAt scalar, std::index_sequence<k...>) {
     return Vector<T>{(static_cast<int64_t>(k) < n ? scalar(k) : Op::identity())...};
@@ -198,10 +198,11 @@ class Lanes {
   Vector<T> vectors_[4];
 };
 
-/// Elements that one set of lanes joins before its total moves to a wider sum.
+/// Elements combined in one set of lanes before its total is added to a wider sum.
 inline constexpr int64_t kLaneBlock = 2048;
 
-/// Joins x[0, n) in blocks of kLaneBlock; sums add the blocks' totals in f64. `kPairs` as in Lanes.
+/// Combines x[0, n) in blocks of kLaneBlock; sums add the blocks' totals in f64. `kPairs` as in
+/// Lanes.
 template <class Op, bool kPairs = false>
 typename Op::Element join_row(const typename Op::Element* x, int64_t n) {
   using T = typename Op::Element;

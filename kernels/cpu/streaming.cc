@@ -13,7 +13,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// What a few cores can count on of a cache that many share, whatever its size.
+/// Upper bound of the L3 size: a few cores cannot use all of a larger cache that many share.
 constexpr int64_t kMostShare = int64_t{96} << 20;
 constexpr int64_t kUnknownSize = int64_t{32} << 20;
 
@@ -40,7 +40,7 @@ void stream(void* to, const void* from, int64_t bytes) {
   constexpr int64_t kLine = 2 * kVector;
   char* y = static_cast<char*>(to);
   const char* x = static_cast<const char*>(from);
-  // Lines that are written in parts would cost more than plain stores.
+  // Partially streamed lines would cost more than plain stores, so only whole lines are streamed.
   const int64_t head = std::min(bytes, -reinterpret_cast<intptr_t>(y) & (kLine - 1));
   std::memcpy(y, x, static_cast<size_t>(head));
   int64_t i = head;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kGrainBytes = 65536;
 
-/// Drops dimensions of size 1 and joins neighbours that both sides walk as one.
+/// Drops dimensions of size 1 and merges neighbours that both sides walk with one stride.
 CopyAxes coalesced(const CopyAxes& axes) {
   CopyAxes joined;
   for (const CopyAxis& axis : axes) {

@@ -13,8 +13,8 @@ struct CopyAxis {
 };
 using CopyAxes = SmallVector<CopyAxis, 5>;
 
-/// Copies elements of `element` bytes (1, 2, 4 or 8) over all positions of `axes`, in parallel.
-/// The memory written must not overlap.
+/// Copies elements of `element` bytes (1, 2, 4 or 8) at all positions of `axes`, in parallel. The
+/// destination must not overlap itself or the source.
 void strided_copy(std::byte* to, const std::byte* from, size_t element, CopyAxes axes);
 
 }  // namespace lockstep::cpu

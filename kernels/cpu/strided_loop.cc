@@ -15,22 +15,22 @@ namespace lockstep::cpu {
 namespace {
 
 constexpr int64_t kChunk = 512;
-/// Where rows would be shorter than this, a longer dimension becomes the row.
+/// If rows would be shorter than this, a longer dimension becomes the innermost one.
 constexpr int64_t kShortRow = 16;
-/// Rows and columns of a block, for operands whose neighbours lie across the rows: what one row
-/// brings into the cache, the next ones use.
+/// Rows and columns of a block, for operands that are contiguous across the rows: the cache lines
+/// loaded for one row are used by the next ones.
 constexpr int64_t kBlockRows = 16;
 constexpr int64_t kBlockColumns = 64;
-/// The same of a block that is transposed: its columns are pages apart, and each is read in a run.
-/// Where the cache holds all, long rows of the other operands count for more; where it does not,
-/// and what is read next is fetched, rows and columns alike.
+/// Size of a block that is transposed: its columns are pages apart, and each is read in one run. If
+/// everything fits into the cache, long rows are best for the other operands; if not, and columns
+/// are prefetched, the block is square.
 constexpr int64_t kTileBytes = 32768;
 constexpr int64_t kTileColumns = 256;
 constexpr int64_t kStreamedTileRows = 128;
-/// Bytes of the output that are computed at a time where inputs are fetched ahead.
+/// Bytes of the output computed at a time when inputs are prefetched.
 constexpr int64_t kPieceBytes = 1024;
 
-/// True when no operand needs a plan or a buffer: the tensors are plain arrays of their lanes.
+/// True if no operand needs a plan or a buffer: the tensors are contiguous arrays of their lanes.
 bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
   if (!out.contiguous || !is_stored_as(out.dtype, spec.lanes[0])) return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -42,8 +42,8 @@ bool is_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec&
   return true;
 }
 
-/// Bytes that are read and written where the result may be streamed: it is large, and in no
-/// operand's place; else 0.
+/// Bytes read and written if the result may be streamed, that is, if it is large and not in place;
+/// else 0.
 int64_t streamable_bytes(const Out& out, std::span<const In* const> inputs) {
   constexpr int64_t kSmall = int64_t{1} << 20;
   if (out.numel < kSmall) return 0;
@@ -80,21 +80,21 @@ void run_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec
   }
 }
 
-/// How one operand is reached.
+/// How the loop accesses one operand.
 struct Access {
-  bool direct = false;   ///< the loop works on the tensor's own memory
-  bool in_lane = false;  ///< elements are stored as the loop reads them
+  bool direct = false;   ///< the loop reads or writes the tensor's own memory
+  bool in_lane = false;  ///< elements are stored in the loop's lane type
   LoadFunction load = nullptr;
-  int64_t element = 0;  ///< bytes
-  int64_t stride = 0;   ///< bytes, inside a row
+  int64_t element = 0;  ///< size in bytes
+  int64_t stride = 0;   ///< in bytes, along a row
 };
 
-/// Whether operand `o` is contiguous along dimension `i` instead of along the row.
+/// True if operand `o` is contiguous along dimension `i` rather than along the row.
 bool contiguous_across(const StridedPlan& plan, int o, int i, int64_t element) {
   return plan.strides[o][i] == element && plan.strides[o][0] > element;
 }
 
-/// One thread's walk over a part of the nest.
+/// One thread's walk over a part of the loop nest.
 class Walk {
  public:
   Walk(const StridedPlan& plan, const LoopSpec& spec, std::span<const Access> access,
@@ -109,7 +109,8 @@ class Walk {
     if (streamed_) finish_streaming();
   }
 
-  /// Pieces [first, last) of the rows, cut into `per_row` pieces of `length` columns.
+  /// Processes pieces [first, last) of the rows, each of which has `per_row` pieces of `length`
+  /// columns.
   void pieces(int64_t first, int64_t last, int64_t per_row, int64_t length) {
     RowWalker row(plan_, first / per_row);
     int64_t piece = first % per_row;
@@ -125,7 +126,7 @@ class Walk {
     }
   }
 
-  /// Rows [first, last), in blocks of kBlockRows.
+  /// Processes rows [first, last) in blocks of kBlockRows.
   void blocks(int64_t first, int64_t last, int64_t length) {
     RowWalker row(plan_, first);
     char* addresses[kBlockRows][StridedPlan::kMaxOperands];
@@ -145,11 +146,12 @@ class Walk {
     }
   }
 
-  /// The same for rows that follow each other along dimension 1, where some inputs are contiguous:
-  /// their part of a block is transposed first, so that rows then read it in order.
+  /// Processes rows that follow each other along dimension 1, along which some inputs are
+  /// contiguous: the block of such an input is transposed first, so that rows are then read
+  /// contiguously.
   void transposed_blocks(int64_t first, int64_t last) {
     alignas(64) char tiles[StridedPlan::kMaxOperands - 1][kTileBytes];
-    int64_t element = 1;  // the largest
+    int64_t element = 1;  // size of the largest element
     Access original[StridedPlan::kMaxOperands];
     std::copy_n(access_, plan_.operands, original);
     for (int o = 1; o < plan_.operands; ++o) {
@@ -217,8 +219,8 @@ class Walk {
     }
   }
 
-  /// Fills the operand's buffer. One that is the same all along the row is filled once for as long
-  /// as its address stays.
+  /// Fills the operand's buffer. An operand with row stride 0 is loaded again only when its address
+  /// changes.
   const void* loaded(int operand, const char* from, int64_t count) {
     const Access& access = access_[operand];
     if (access.stride == 0) {
@@ -241,7 +243,8 @@ class Walk {
   alignas(64) char buffers_[StridedPlan::kMaxOperands][kChunk * sizeof(double)];
 };
 
-/// True when some input is contiguous along one of dimensions [first, last) instead of the row.
+/// True if some input is contiguous along one of dimensions [first, last) rather than along the
+/// row.
 bool crosses_rows(const StridedPlan& plan, std::span<const Access> access, int first, int last) {
   for (int o = 1; o < plan.operands; ++o) {
     for (int i = first; i < last; ++i) {
@@ -288,7 +291,8 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   const std::span<const Access> each(access, static_cast<size_t>(plan.operands));
   const bool crossing = crosses_rows(plan, each, 1, plan.rank);
   if (crossing && !short_rows && crosses_rows(plan, each, 1, 2)) {
-    // Plain stores are dear here: they read the output in short runs, pages apart.
+    // Plain stores are expensive here (they first read the output, in short runs pages apart), so
+    // streaming starts at half the size.
     const int64_t grain = std::max<int64_t>(kStreamedTileRows, spec.grain() / plan.inner());
     parallel_for(0, plan.rows(), grain, [&](int64_t first, int64_t last) {
       Walk(plan, spec, each, store, worth_streaming(2 * streamable)).transposed_blocks(first, last);

@@ -12,25 +12,25 @@
 namespace lockstep::cpu {
 
 /// One pass over n contiguous elements: out[i] = functor(in[0][i], in[1][i], ...). An input may be
-/// the output itself, but they overlap in no other way.
+/// the output itself, but must not overlap it otherwise.
 using InnerLoop = void (*)(int64_t n, void* out, const void* const* in, const void* functor);
 
-/// What `strided_loop` needs to know of an operator.
+/// Parameters of `strided_loop` for one operator.
 struct LoopSpec {
   InnerLoop loop;
   const void* functor;
-  bool heavy;     ///< it does much with each element
+  bool heavy;     ///< much arithmetic per element
   Lane lanes[4];  ///< of the output, then of each input
-  /// The same on bf16 elements, for lanes of f32; null where going through buffers is as good.
+  /// The loop on bf16 elements, for f32 lanes; null if converting through buffers is as fast.
   InnerLoop bf16_loop = nullptr;
 
-  /// Elements that are worth a thread.
+  /// Minimum number of elements per task.
   int64_t grain() const { return heavy ? 8192 : 32768; }
 };
 
-/// Runs an elementwise operator over tensors of any strides and dtypes: inputs broadcast to out's
-/// shape; what is not stored as the loop's lane, or not contiguous, goes through a small buffer.
-/// Parallel; each element is computed the same way wherever the range is cut.
+/// Runs an elementwise operator over tensors of any strides and dtypes. Inputs broadcast to out's
+/// shape; operands that are not stored in the loop's lane type, or not contiguous, go through a
+/// small buffer. Parallel; an element's result does not depend on how the range is split.
 void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec);
 
 namespace detail {
@@ -46,13 +46,12 @@ concept HasRare = requires(A... a) {
 
 template <class R, class F, class... A>
 void loop_over(int64_t n, R* out, const F& functor, const A*... in) {
-// Equal addresses are no dependence between different elements.
+// Inputs may equal the output, which is no dependence between different elements.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = functor(in[i]...);
 }
 
-/// For functors that leave some arguments to another function: whole blocks without such take the
-/// vectorised loop.
+/// For functors with `rare` arguments: blocks without any take the vectorised loop.
 template <class R, class F, class... A>
 void loop_with_rare(int64_t n, R* out, const F& functor, const A*... in) {
   constexpr int64_t kBlock = 512;
@@ -91,7 +90,7 @@ LS_WIDE_VECTORS void wide_inner_loop(int64_t n, void* out, const void* const* in
   inner_loop<F, R, A...>(n, out, in, functor);
 }
 
-/// Loops that do little with each element are as fast as memory in either form.
+/// Light loops are memory-bound either way, so only heavy ones have the wide variant.
 template <class F, class R, class... A>
 InnerLoop chosen_loop() {
   if constexpr (Heavy<F> && std::is_floating_point_v<R>) {
@@ -100,7 +99,7 @@ InnerLoop chosen_loop() {
   return &inner_loop<F, R, A...>;
 }
 
-/// In one pass what else takes one for each operand to convert it.
+/// Converts bf16 operands within the loop instead of in a separate pass per operand.
 template <class F, class... A, size_t... I>
 void bf16_loop_over(int64_t n, BFloat16* out, const void* const* in, const F& functor,
                     std::index_sequence<I...>) {
@@ -127,8 +126,8 @@ InnerLoop chosen_bf16_loop() {
 
 }  // namespace detail
 
-/// out = functor(inputs...), with lanes R for the output and A... for the inputs, which are In or
-/// NumberOperand.
+/// out = functor(inputs...), with lane R for the output and lanes A... for the inputs, each an In
+/// or a NumberOperand.
 template <class R, class... A, class F, class... I>
 void elementwise(const Out& out, const F& functor, const I&... inputs) {
   static_assert(sizeof...(A) == sizeof...(I));

@@ -9,16 +9,16 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// A block that stays in the first cache while cache lines on both sides fill up.
+/// A block that fits into the L1 cache while whole cache lines are used on both sides.
 struct BlockShape {
   int64_t columns;
-  int64_t column_bytes;  ///< of a column of the output, next to each other in the input
+  int64_t column_bytes;  ///< bytes of a column of the output, which is contiguous in the input
 };
 constexpr int64_t kBlockBytes = 32768;
 constexpr BlockShape kPlain = {64, 256};
 
-/// Where no cache holds the tensors: rows of two cache lines, and columns as long as the block
-/// allows.
+/// Block shape for tensors larger than the caches: rows of two cache lines, and columns as long as
+/// the block allows.
 constexpr BlockShape streamed_shape(int64_t element_size) {
   const int64_t columns = std::min(128 / element_size, kPlain.columns);
   return {columns, std::min<int64_t>(512, kBlockBytes / columns)};
@@ -29,13 +29,14 @@ using Words __attribute__((vector_size(32))) = T;
 template <class T>
 using UnalignedWords __attribute__((vector_size(32), aligned(alignof(T)), may_alias)) = T;
 
-/// N rows of 2 N columns, N elements being 16 bytes. Interleaving the first half of N vectors with
-/// the second log2(N) times transposes them; a vector's halves, which never mix, are two columns.
+/// Transposes N rows of 2 N columns, where N elements are 16 bytes: interleaves the first half of N
+/// vectors with the second, log2(N) times. The two halves of a vector never mix and hold two
+/// columns.
 template <class T>
 void square(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
   typedef int64_t Half __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
   constexpr int kSide = 16 / sizeof(T);
-  Words<T> first{}, second{};  // positions that each half of an interleaved pair comes from
+  Words<T> first{}, second{};  // source positions of each half of an interleaved pair
   for (int i = 0; i < 2 * kSide; ++i) {
     const int half = i / kSide * kSide;
     first[i] = static_cast<T>(half + (i - half) / 2 + i % 2 * 2 * kSide);
@@ -59,7 +60,7 @@ void square(char* to, int64_t to_stride, const char* from, int64_t from_stride) 
   }
 }
 
-/// The same for any number of rows and columns of the output, strides in bytes.
+/// Transposes any number of rows and columns of the output; strides are in bytes.
 template <class T>
 void elements(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows,
               int64_t columns) {
@@ -89,7 +90,7 @@ void block_of(char* to, int64_t to_stride, const char* from, int64_t from_stride
   }
   const int64_t whole_rows = rows / kSide * kSide;
   const int64_t whole_columns = columns / (2 * kSide) * (2 * kSide);
-  constexpr int64_t kLine = 64 / kSize;  // read whole before the cache can lose it
+  constexpr int64_t kLine = 64 / kSize;  // a cache line is consumed before it can be evicted
   for (int64_t line = 0; line < whole_rows; line += kLine) {
     for (int64_t c = 0; c < whole_columns; c += 2 * kSide) {
       for (int64_t r = line; r < std::min(whole_rows, line + kLine); r += kSide) {
@@ -115,7 +116,7 @@ void copy_rows(char* to, int64_t to_stride, const char* from, int64_t from_strid
   }
 }
 
-/// The plan without its two innermost loops: dimension 0 becomes a single step.
+/// Returns the plan without its two innermost loops; dimension 0 becomes a single step.
 StridedPlan outer_loops(const StridedPlan& plan, int dimension) {
   StridedPlan outer;
   outer.operands = plan.operands;
@@ -164,10 +165,11 @@ void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size
   const int64_t columns = plan.sizes[0];
   const int64_t to_stride = plan.strides[0][dimension];
   const int64_t from_stride = plan.strides[1][0];
-  // Plain stores are dear here: they would read the output in short runs, pages apart.
+  // Plain stores are expensive here (they would first read the output, in short runs pages apart),
+  // so streaming starts at half the size.
   const bool streamed = worth_streaming(2 * (2 * plan.numel * element_size));
   const BlockShape shape = streamed ? streamed_shape(element_size) : kPlain;
-  const int64_t height = shape.column_bytes / element_size;  // rows of a block
+  const int64_t height = shape.column_bytes / element_size;  // rows per block
   const int64_t bands = (rows + height - 1) / height;
   const int64_t grain = std::max<int64_t>(1, 32768 / (height * columns));
   parallel_for(0, outer.numel * bands, grain, [&](int64_t first, int64_t last) {
@@ -186,8 +188,8 @@ void transpose_copy(const StridedPlan& plan, int dimension, int64_t element_size
           block(block_to, to_stride, block_from, from_stride, count, columns - c);
           break;
         }
-        // Through a block without gaps: the output's rows may all fall into one set of the cache,
-        // which would lose each line before it is full.
+        // Transposes into a dense block first: the output's rows may all map to one cache set,
+        // which would evict each line before it is full.
         const int64_t width = shape.columns * element_size;
         if (streamed) {
           fetch_columns(block_from + shape.columns * from_stride, from_stride, shape.columns,

@@ -5,10 +5,10 @@
 
 namespace lockstep::cpu {
 
-/// Terms of a sum that are added apart from each other; then a binary tree joins them.
+/// Number of independent accumulators of a sum; a binary tree combines them.
 inline constexpr int64_t kWideLanes = 16;
 
-/// A sum in f64, in an order that depends on the lengths of the runs only.
+/// A sum in f64, in an order that depends only on the lengths of the runs.
 class WideSum {
  public:
   template <class Term>
@@ -32,7 +32,7 @@ class WideSum {
   alignas(64) double lanes_[kWideLanes] = {};
 };
 
-/// Calls visit(0), ..., visit(n - 1), in runs of one length that a compiler makes vectors of.
+/// Calls visit(0), ..., visit(n - 1), in runs of fixed length, which the compiler vectorises.
 template <class Visit>
 inline void for_each_number(int64_t n, Visit visit) {
   constexpr int64_t kRun = 16;
@@ -43,12 +43,12 @@ inline void for_each_number(int64_t n, Visit visit) {
   for (; i < n; ++i) visit(i);
 }
 
-/// As many sums side by side, each in the order of a WideSum: the caller names the lane of a term,
-/// which is its place in its run modulo kWideLanes.
+/// kSums sums side by side, each in the order of a WideSum. The caller passes each term's lane,
+/// which is its position in its run modulo kWideLanes.
 template <int64_t kSums>
 class WideSums {
  public:
-  /// One term each for the first `n` sums.
+  /// Adds one term to each of the first `n` sums.
   template <class Term>
   void add(int64_t lane, int64_t n, Term term) {
     double* sums = lanes_[lane];

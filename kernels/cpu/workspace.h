@@ -6,12 +6,12 @@
 
 namespace lockstep::cpu {
 
-/// Room at the start of a cache line that grows to the largest size asked for and stays: as a
-/// thread_local, memory that a kernel needs again and again. Not thread-safe.
+/// A cache-line aligned buffer that grows to the largest size requested and is kept: as a
+/// thread_local, memory that a kernel reuses between calls. Not thread-safe.
 class Workspace {
  public:
-  /// At least `count` bytes with no particular contents, valid until the next call. Null for none
-  /// if none were ever asked for.
+  /// Returns at least `count` bytes with unspecified contents, valid until the next call. May be
+  /// null if no bytes were ever requested.
   void* room(size_t count) {
     if (count > size_) {
       bytes_.reset();

@@ -5,16 +5,16 @@
 
 namespace lockstep::cpu {
 
-/// The operator that divides.
+/// Name of the dividing operator.
 using ZeroDivision = const char*;
-/// Looks out for integer divisions by zero while one loop runs. It refers to what it is given.
+/// Detects integer divisions by zero in one loop. It keeps references to its arguments.
 class ZeroDivisor {
  public:
   ZeroDivisor(ZeroDivision op, const Out& out, const In& self, const In& other)
       : op_(op), out_(out), self_(self), other_(other) {}
 
   functors::Note note() { return {&found_}; }
-  /// After the loop: throws Error if there was one.
+  /// Throws Error if the loop divided by zero. Call it after the loop.
   void check() const {
     if (found_ != 0) fail();
   }

@@ -5,8 +5,8 @@
 
 namespace lockstep::functors {
 
-// Activations of core/ops/pointwise/pointwise_piecewise.cc and their slopes. T is float or double,
-// and int64_t where said.
+// Activation functions of core/ops/pointwise/pointwise_piecewise.cc and their derivatives. T is
+// float or double, and int64_t where noted.
 
 /// scale x where x > 0, else factor (e^(rate x) - 1).
 template <class T>
@@ -20,7 +20,7 @@ struct Elu {
     return x > T(0) ? x * scale : bent;
   }
 };
-/// From elu's argument, or from its result, which has the argument's sign.
+/// Gradient of elu from its argument or from its result, which has the argument's sign.
 template <class T>
 struct EluBackward {
   static constexpr bool kHeavy = true;
@@ -30,7 +30,7 @@ struct EluBackward {
   bool from_result;
   LS_HOST_DEVICE T operator()(T grad, T x) const {
     const T slope = from_result ? x + factor : factor * elementary::exp(x * rate);
-    return grad * (x > T(0) ? scale : rate * slope);  // NaN stays
+    return grad * (x > T(0) ? scale : rate * slope);  // NaN compares false and propagates
   }
 };
 template <class T>
@@ -44,7 +44,7 @@ struct PRelu {
     return x > T(0) ? x : x * weight;
   }
 };
-/// value where x <= threshold; T may be int64_t.
+/// x if x > threshold, else value; T may be int64_t.
 template <class T>
 struct Threshold {
   T threshold;
@@ -60,7 +60,7 @@ template <class T>
 struct SoftShrink {
   T bound;
   LS_HOST_DEVICE T operator()(T x) const {
-    const T inside = x * T(0);  // keeps NaN
+    const T inside = x * T(0);  // 0, or NaN if x is NaN
     return x > bound ? x - bound : x < -bound ? x + bound : inside;
   }
 };
@@ -77,7 +77,7 @@ struct HardSwish {
     return x * Minimum()(Maximum()(x + T(3), T(0)), T(6)) / T(6);
   }
 };
-/// log(1 + e^(beta x)) / beta, x itself where beta x is above the threshold.
+/// log(1 + e^(beta x)) / beta, or x if beta x is above the threshold.
 template <class T>
 struct Softplus {
   static constexpr bool kHeavy = true;
@@ -107,7 +107,7 @@ struct Mish {
     return x > T(20) ? x : x * (n / (n + T(2)));
   }
 };
-/// log(x / (1 - x)) of x clamped to [low, high]; NaN stays.
+/// log(x / (1 - x)) of x clamped to [low, high]; NaN propagates.
 template <class T>
 struct Logit {
   static constexpr bool kHeavy = true;
@@ -119,9 +119,9 @@ struct Logit {
   }
 };
 
-/// x P(X < x) for results of bfloat16, in f32 and without a division: relative error 1e-4, on the
-/// side of small tails too, 1/30 of what rounding to bfloat16 may lose. P(X < -a) is 2^p(a) with a
-/// minimax polynomial p of ours for log2; past 14.5 the result is 0 in bfloat16.
+/// GELU x P(X < x) for bf16 results, in f32 and without a division. The relative error is 1e-4,
+/// also in the small tail: 1/30 of the error of rounding to bf16. P(X < -a) is 2^p(a), where p is
+/// our minimax polynomial for its log2; beyond 14.5 the result is 0 in bf16.
 struct GeluBF16 {
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE float operator()(float x) const {
@@ -136,7 +136,7 @@ struct GeluBF16 {
     p = std::fma(p, a, -5.32011653e-02F);
     p = std::fma(p, a, -4.59734337e-01F);
     p = std::fma(p, a, -1.15052859e+00F);
-    p = std::fma(p, a, 30.9999355F);  // 32 more, so that 2^p is no subnormal
+    p = std::fma(p, a, 30.9999355F);  // larger by 32, so that 2^p is not subnormal
     const float shifted = p + detail::kRound;
     const float f = p - (shifted - detail::kRound);
     float e = 9.68571083e-03F;
@@ -146,7 +146,8 @@ struct GeluBF16 {
     e = std::fma(e, f, 1.0F);
     const float tail =
         std::bit_cast<float>(std::bit_cast<uint32_t>(e) + (std::bit_cast<uint32_t>(shifted) << 23));
-    const float above = x < 0.0F ? x * 0.0F : x;  // x - a tail, or -a tail; NaN of -infinity
+    const float above = x < 0.0F ? x * 0.0F : x;  // GELU(x) = above - a tail; x * 0 gives NaN for
+                                                  // -infinity
     return std::fma(a * tail, -0x1p-32F, above);
   }
 };

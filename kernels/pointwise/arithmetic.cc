@@ -7,7 +7,7 @@ namespace {
 
 using namespace functors;
 
-/// One functor for every lane, computing in the result's.
+/// Applies one functor for every dtype, computing in the result's lane.
 template <class F>
 void binary(const Out& out, const In& self, const In& other) {
   with_lane(out.dtype, [&]<class T>() { elementwise<T, T, T>(out, F(), self, other); });
@@ -19,7 +19,7 @@ void with_number(const Out& out, const In& self, const Scalar& number) {
             [&]<class T>() { elementwise<T, T>(out, WithNumber<F, T>{number.to<T>()}, self); });
 }
 
-/// a * b in T, for the product of two numbers.
+/// a * b in the arithmetic of `dtype`.
 Scalar product(DType dtype, const Scalar& a, const Scalar& b) {
   if (is_floating(dtype)) return a.to_double() * b.to_double();
   return Multiply()(a.to_int(), b.to_int());

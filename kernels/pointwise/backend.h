@@ -1,8 +1,8 @@
 #pragma once
 
-// The files of this folder are compiled once for each backend: they say what each pointwise
-// operator computes (kernels/common/functors.h and its neighbours) and in which lanes, the
-// backend's `elementwise`, `copy_elements` and `fill_elements` how tensors are walked.
+// The files of this folder are compiled once per backend: they define what each pointwise operator
+// computes (kernels/common/functors.h and its neighbours) and in which lanes. The backend's
+// `elementwise`, `copy_elements` and `fill_elements` define how tensors are traversed.
 
 #include "core/dispatch/kernel.h"
 #include "kernels/common/lanes.h"

@@ -9,7 +9,7 @@ using namespace functors;
 
 bool is_byte(DType dtype) { return dtype == DType::kBool || dtype == DType::kU8; }
 
-/// Masks are combined as the bytes they are.
+/// Combines bool and uint8 masks as raw bytes, without conversion.
 template <class F>
 void logical(const Out& out, const In& self, const In& other) {
   if (is_byte(self.dtype) && is_byte(other.dtype)) {
@@ -18,7 +18,7 @@ void logical(const Out& out, const In& self, const In& other) {
   with_lane(self.dtype, [&]<class T>() { elementwise<uint8_t, T, T>(out, F(), self, other); });
 }
 
-/// A bool among bytes is 0 or 1, so that it counts as the number that it promotes to.
+/// bool operands of byte operators are 0 or 1, the numbers that they promote to.
 template <class F>
 void bitwise(const Out& out, const In& self, const In& other) {
   if (is_byte(out.dtype) && is_byte(self.dtype) && is_byte(other.dtype)) {
@@ -43,7 +43,7 @@ void shift_left_by(const Out& out, const In& self, const Operand& other) {
 }
 template <class Operand>
 void shift_right_by(const Out& out, const In& self, const Operand& other) {
-  // An unsigned byte has its sign, 0, above its 8 bits.
+  // An unsigned byte's sign bit, always 0, is bit 8, above its 8 value bits.
   const int64_t bits = bits_of(out.dtype) + (out.dtype == DType::kU8 ? 1 : 0);
   elementwise<int64_t, int64_t, int64_t>(out, ShiftRight{bits}, self, other);
 }

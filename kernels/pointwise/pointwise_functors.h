@@ -5,8 +5,8 @@
 
 namespace lockstep::functors {
 
-// Element functions of core/ops/pointwise_*.cc beyond those of kernels/common/functors.h, under the
-// same rules: T is float, double or, where said, int64_t.
+// Functors of core/ops/pointwise/*.cc other than those of kernels/common/functors.h, with the same
+// rules: T is float, double or, where noted, int64_t.
 
 // Rounding.
 
@@ -28,14 +28,14 @@ struct Truncate {
     return std::trunc(x);
   }
 };
-/// To the nearest integer, halves to the even one.
+/// Rounds to the nearest integer, ties to even.
 struct RoundToEven {
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return std::nearbyint(x);
   }
 };
-/// To multiples of 1 / scale, or of scale itself.
+/// Rounds to multiples of 1 / scale, or of scale itself.
 template <class T>
 struct RoundDecimals {
   T scale;
@@ -62,11 +62,11 @@ struct ReplaceNonFinite {
     return x != x ? nan : finite;
   }
 };
-/// NaN when any of the three is; T may be int64_t.
+/// Clamps x to [low, high]; NaN if any of the three is NaN. T may be int64_t.
 struct Clamp {
   template <class T>
   LS_HOST_DEVICE T operator()(T x, T low, T high) const {
-    // Ordered so that a NaN bound beats a number, and x's NaN everything.
+    // In this order a NaN bound beats a number, and a NaN in x beats everything.
     return Minimum()(Maximum()(x, low), high);
   }
 };
@@ -77,7 +77,7 @@ struct ClampBetween {
   LS_HOST_DEVICE T operator()(T x) const { return Clamp()(x, low, high); }
 };
 
-// Truth and bits; T may be int64_t, and uint8_t for operands stored as bytes.
+// Logical and bitwise functors; T may be int64_t, and uint8_t for operands stored as bytes.
 
 struct LogicalAnd {
   template <class T>
@@ -107,7 +107,7 @@ struct IsInfinite {
     }
   }
 };
-/// |a - b| <= absolute + relative |b|, or equal. Integers are compared as float32 beyond equality.
+/// |a - b| <= absolute + relative |b|, or a == b. Unequal integers are compared in float32.
 struct IsClose {
   double relative;
   double absolute;
@@ -149,7 +149,7 @@ struct BitwiseNot {
     return static_cast<T>(~x);
   }
 };
-/// Of integers of `bits` bits held in int64_t. Shifting by all bits, or by less than none, gives 0.
+/// x << by for integers of `bits` bits held in int64_t; 0 if by < 0 or by >= bits.
 struct ShiftLeft {
   int64_t bits;
   LS_HOST_DEVICE int64_t operator()(int64_t x, int64_t by) const {
@@ -157,7 +157,7 @@ struct ShiftLeft {
     return inside ? wrapping<int64_t>(static_cast<uint64_t>(x) << by) : 0;
   }
 };
-/// Copies of the sign come in; outside of the width nothing else is left.
+/// Arithmetic shift x >> by; shifts out of range leave only copies of the sign.
 struct ShiftRight {
   int64_t bits;
   LS_HOST_DEVICE int64_t operator()(int64_t x, int64_t by) const {
@@ -165,15 +165,15 @@ struct ShiftRight {
   }
 };
 
-// Division. T is float or double; integers are in kernels/common/integer_division.h, since they
-// can fail.
+// Division. T is float or double; integer division can fail and is in
+// kernels/common/integer_division.h.
 
 /// a - b trunc(a / b).
 struct FMod {
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE double operator()(double a, double b) const { return std::fmod(a, b); }
-  /// Exact in f64: the quotient of two floats below 2^28 is no closer to an integer than its
-  /// rounding, unless it is one.
+  /// Exact in f64: below 2^28, the quotient of two floats is either an integer or farther from one
+  /// than its rounding error.
   LS_HOST_DEVICE float operator()(float a, float b) const {
     const double x = a;
     const double y = b;
@@ -186,7 +186,7 @@ struct FMod {
   }
   LS_HOST_DEVICE static float exact(float a, float b) { return std::fmod(a, b); }
 };
-/// fmod with the sign of b.
+/// fmod with the sign of the divisor b.
 struct Remainder {
   static constexpr bool kHeavy = true;
   template <class T>
@@ -206,7 +206,7 @@ struct DivideTruncate {
     return std::trunc(a / b);
   }
 };
-/// floor(a / b) of the exact quotient.
+/// floor of the exact quotient a / b.
 struct DivideFloor {
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE double operator()(double a, double b) const {
@@ -222,14 +222,15 @@ struct DivideFloor {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const double quotient = static_cast<double>(a) / static_cast<double>(b);
     float result = static_cast<float>(std::floor(quotient));
-    // A finite a over an infinite b of the other sign is below 0 by nothing that a quotient shows.
+    // A finite nonzero a over an infinite b of the opposite sign: the exact quotient is just below
+    // 0, but the computed one is -0.
     result = std::fabs(b) == kInfinity && a != 0.0F && (a < 0.0F) != (b < 0.0F) ? -1.0F : result;
     const bool undefined = std::fabs(a) == kInfinity && b != 0.0F;
     return undefined || a != a ? std::numeric_limits<float>::quiet_NaN() : result;
   }
 };
 
-// Formulas of two or three operands; T is float or double, and int64_t for AddProduct.
+// Formulas of two or three operands; T is float or double, and also int64_t for AddProduct.
 
 /// number - a * factor.
 template <class T>
@@ -262,7 +263,7 @@ struct AddQuotient {
   T factor;
   LS_HOST_DEVICE T operator()(T a, T b, T c) const { return a + factor * b / c; }
 };
-/// From a at weight 0 to b at weight 1, exact at both.
+/// Linear interpolation from a (weight 0) to b (weight 1), exact at both ends.
 struct Interpolate {
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b, T weight) const {
@@ -276,7 +277,7 @@ struct InterpolateAt {
   T weight;
   LS_HOST_DEVICE T operator()(T a, T b) const { return Interpolate()(a, b, weight); }
 };
-/// sqrt(a^2 + b^2) without overflow between; infinite when either is, even beside a NaN.
+/// sqrt(a^2 + b^2) without intermediate overflow; infinite if either is, even if the other is NaN.
 struct Hypotenuse {
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE double operator()(double a, double b) const { return std::hypot(a, b); }
@@ -305,7 +306,7 @@ struct LogAddExp {
     return a == b && std::fabs(a) == std::numeric_limits<T>::infinity() ? a : sum;
   }
 };
-/// a log b, 0 where a is 0 and b a number.
+/// a log b, but 0 if a is 0 and b is not NaN.
 struct XLogY {
   static constexpr bool kHeavy = true;
   template <class T>
@@ -329,7 +330,7 @@ struct PowerOf {
     }
   }
 };
-/// A number to the power of each element.
+/// number^x for each element x.
 template <class T>
 struct PowerOfNumber {
   static constexpr bool kHeavy = true;

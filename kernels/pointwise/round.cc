@@ -7,7 +7,7 @@ namespace {
 
 using namespace functors;
 
-/// Integers are round already.
+/// Integers are copied unchanged.
 template <class F>
 void rounded(const Out& out, const In& self) {
   if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Same(), self);
@@ -24,7 +24,7 @@ void frac(const Out& out, const In& self) {
   with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T>(out, Fraction(), self); });
 }
 
-/// The largest finite element of a floating dtype.
+/// The largest finite value of a floating dtype.
 double largest(DType dtype) {
   switch (dtype) {
     case DType::kF16:

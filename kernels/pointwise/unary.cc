@@ -22,7 +22,7 @@ void pow(const Out& out, const In& self, Scalar exponent) {
     elementwise<int64_t, int64_t>(out, IntegerPower{exponent.to_int()}, self);
     return;
   }
-  // Small exponents by multiplication: exact to a rounding or two, and vectorised.
+  // Small exponents use multiplications, which vectorise and are exact to one or two roundings.
   const double e = exponent.to_double();
   with_floating_lane(out.dtype, [&]<class T>() {
     const auto run = [&](const auto& functor) { elementwise<T, T>(out, functor, self); };

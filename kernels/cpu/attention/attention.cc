@@ -14,11 +14,11 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// Query rows that one task handles at a time: their scores against all keys stay in the cache.
+/// Query rows that one task handles at a time, so that their scores against all keys stay in cache.
 constexpr int64_t kBlockRows = 64;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Sizes and options of one call, and the scores both directions compute.
+/// Sizes and options of one call, and the scores, which forward and backward both compute.
 struct Attention {
   int64_t batch;
   int64_t heads;
@@ -52,10 +52,11 @@ struct Attention {
   int64_t blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
   int64_t block_rows() const { return std::min(kBlockRows, rows); }
   int64_t heads_per_key() const { return heads / key_heads; }
-  /// Keys that some row before `row` sees.
+  /// Number of keys visible to the rows before `row`.
   int64_t keys_before(int64_t row) const { return causal ? std::min(columns, row) : columns; }
 
-  /// scores[r, j] for the rows [first, first + count) in q and all keys they see: scale q k + mask.
+  /// scores[r, j] = scale q k + mask for the rows [first, first + count) in q and all keys visible
+  /// to them.
   void score(float* scores, Rows q, Rows k, int64_t b, int64_t h, int64_t first,
              int64_t count) const {
     const int64_t keys = keys_before(first + count);
@@ -69,17 +70,17 @@ struct Attention {
   }
 };
 
-/// x = exp(x - shift) for the first n; the rest up to `end` are keys this row does not see.
+/// x = exp(x - shift) for the first n elements and 0 for the masked keys in [n, end).
 void exponentials(float* x, int64_t n, int64_t end, float shift) {
   exp_row(x, x, n, shift);
   std::fill(x + n, x + end, 0.0F);
 }
 
-/// Room for f32 elements, not initialised before it is written.
+/// Memory for f32 elements, uninitialised.
 using Room = std::unique_ptr<float[]>;
 Room room(int64_t elements) { return std::make_unique_for_overwrite<float[]>(elements); }
 
-/// A key head's rows, read anew when another head is asked for.
+/// The rows of one key head, converted again only when another head is requested.
 class KeyRows {
  public:
   KeyRows(const HeadReader& reader, int64_t columns)
@@ -110,7 +111,7 @@ struct ForwardHeads {
   float* logsumexp;
 };
 
-/// One thread's memory in the forward pass.
+/// Per-thread memory of the forward pass.
 struct ForwardRoom {
   KeyRows k, v;
   Room q, out, scores;
@@ -136,7 +137,7 @@ void forward_block(const Attention& a, const ForwardHeads& t, int64_t b, int64_t
     float* row = scores + r * keys;
     const int64_t seen = a.keys_before(first + r + 1);
     const float largest = join_row<LargestOf<float>>(row, seen);
-    // A row that sees nothing has only -inf: its exponentials are then all 0 instead of NaN.
+    // A fully masked row has only -inf: shifting by 0 makes its exponentials 0 instead of NaN.
     const float shift = largest == -kInfinity ? 0.0F : largest;
     exponentials(row, seen, keys, shift);
     const float sum = join_row<SumOf<float>>(row, seen);
@@ -177,8 +178,8 @@ struct BackwardHeads {
   const float* logsumexp;
 };
 
-/// One thread's memory in the backward pass: a block of rows of the first, a key head of `key` to
-/// `grad_v`, a block of scores of p and ds, a row of them of products.
+/// Per-thread memory of the backward pass: a block of rows for grad_out, q and grad_q, a key head
+/// for k to grad_v, a block of scores for p and ds, and one row of scores for products.
 struct BackwardRoom {
   Room grad_out, q, grad_q;
   KeyRows k, v;
@@ -198,8 +199,8 @@ struct BackwardRoom {
         products(room(a.columns)) {}
 };
 
-/// Adds what query rows [first, first + kBlockRows) of one head contribute to grad_k and grad_v,
-/// and writes their grad_q.
+/// Adds the contribution of query rows [first, first + kBlockRows) of one head to grad_k and
+/// grad_v, and writes their grad_q.
 void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64_t h, int64_t first,
                     BackwardRoom& room) {
   const int64_t count = std::min(kBlockRows, a.rows - first);
@@ -217,7 +218,7 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
     const float sum = t.logsumexp[(b * a.heads + h) * a.rows + first + r];
     float* row = p + r * keys;
     exponentials(row, a.keys_before(first + r + 1), keys, sum == -kInfinity ? 0.0F : sum);
-    // A large logsumexp is rounded by more than an exponential can bear.
+    // Renormalise: the rounding error of a large logsumexp would be magnified by the exponential.
     const float total = join_row<SumOf<float>>(row, keys);
     const float inverse = total == 0 ? 0.0F : 1.0F / total;
     for (int64_t j = 0; j < keys; ++j) row[j] *= inverse;
@@ -229,9 +230,9 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
   for (int64_t r = 0; r < count; ++r) {
     float* row = ds + r * keys;
     const float* weights = p + r * keys;
-    // ds = p (dp - mean). Where one weight is almost 1, the weighted mean almost equals that
-    // element: its own mean takes away what rounding left of the difference. sum(grad_out * out) is
-    // the same number, but rounded otherwise.
+    // ds = p (dp - mean), with mean = sum(p dp). When one weight is close to 1, the mean nearly
+    // equals that element, so the mean of the rounded differences is subtracted as well.
+    // sum(grad_out * out) equals the mean mathematically, but is rounded differently.
     for (int64_t j = 0; j < keys; ++j) products[j] = weights[j] * row[j];
     const float mean = join_row<SumOf<float>>(products, keys);
     for (int64_t j = 0; j < keys; ++j) {
@@ -249,7 +250,7 @@ void backward_block(const Attention& a, const BackwardHeads& t, int64_t b, int64
              t.grad_k.place(b, key_head, 0, room.grad_k.get()), t.grad_k.ld());
 }
 
-/// One key head with all the query heads that share it: nothing is added across tasks.
+/// Processes one key head with all query heads that share it, so that no sum spans tasks.
 void backward_head(const Attention& a, const BackwardHeads& t, int64_t b, int64_t key_head,
                    BackwardRoom& room) {
   float* const grad_k = t.grad_k.place(b, key_head, 0, room.grad_k.get());

@@ -7,14 +7,14 @@
 
 namespace lockstep::cpu {
 
-/// Rows of f32, `ld` elements apart.
+/// A matrix of f32 rows, `ld` elements apart.
 struct Rows {
   const float* data;
   int64_t ld;
 };
 
-/// A [batch, heads, rows, width] argument of dtype f32, bf16 or f16 and any strides, read as f32:
-/// where it lies if that is f32 with contiguous rows, else converted a few rows at a time.
+/// Reads a [batch, heads, rows, width] argument of dtype f32, bf16 or f16 with any strides as f32:
+/// in place if it is f32 with contiguous rows, else converted a few rows at a time.
 class HeadReader {
  public:
   explicit HeadReader(const In& in)
@@ -31,13 +31,13 @@ class HeadReader {
     if (!in_place) load_ = load_function(Lane::kF32, in.dtype);
   }
 
-  /// Elements of scratch that `rows` wants for `count` rows.
+  /// Number of scratch elements that `rows` needs for `count` rows.
   int64_t scratch(int64_t count) const { return load_ == nullptr ? 0 : count * width_; }
-  /// Rows [first, first + count) of one head; valid as long as the argument or `scratch` is.
+  /// Returns rows [first, first + count) of one head, valid as long as the argument and `scratch`.
   Rows rows(int64_t batch, int64_t head, int64_t first, int64_t count, float* scratch) const {
     const std::byte* from =
         data_ + batch * batch_stride_ + head * head_stride_ + first * row_stride_;
-    // The row stride is only a leading dimension: with a single row it may be anything.
+    // With a single row the row stride is arbitrary, but `ld` must be at least the width.
     if (load_ == nullptr) {
       return {reinterpret_cast<const float*>(from), std::max(row_stride_ / element_, width_)};
     }
@@ -54,7 +54,7 @@ class HeadReader {
  private:
   const std::byte* data_;
   int64_t width_;
-  int64_t element_;  ///< bytes; so are the strides
+  int64_t element_;  ///< size in bytes; strides are in bytes too
   int64_t batch_stride_;
   int64_t head_stride_;
   int64_t row_stride_;
@@ -62,8 +62,8 @@ class HeadReader {
   LoadFunction load_ = nullptr;  ///< null: read in place
 };
 
-/// A [batch, heads, rows, width] result of dtype f32, bf16 or f16 with contiguous rows, computed in
-/// f32: in place if it is f32, else in scratch that is then converted.
+/// Writes a [batch, heads, rows, width] result of dtype f32, bf16 or f16 with contiguous rows that
+/// is computed in f32: in place if it is f32, else in scratch that is then converted.
 class HeadWriter {
  public:
   explicit HeadWriter(const Out& out)
@@ -75,14 +75,14 @@ class HeadWriter {
         row_stride_(std::max(out.stride(2), width_) * element_),
         store_(out.dtype == DType::kF32 ? nullptr : store_function(out.dtype, Lane::kF32)) {}
 
-  /// Elements of scratch that `place` wants for `count` rows.
+  /// Number of scratch elements that `place` needs for `count` rows.
   int64_t scratch(int64_t count) const { return store_ == nullptr ? 0 : count * width_; }
-  /// Where rows from `first` on are to be computed, `ld()` elements apart.
+  /// Returns where to compute the rows from `first` on, `ld()` elements apart.
   float* place(int64_t batch, int64_t head, int64_t first, float* scratch) const {
     return store_ == nullptr ? reinterpret_cast<float*>(address(batch, head, first)) : scratch;
   }
   int64_t ld() const { return store_ == nullptr ? row_stride_ / element_ : width_; }
-  /// Writes what was computed at `place`.
+  /// Converts rows computed at `place` into the result, if they are not in place.
   void finish(int64_t batch, int64_t head, int64_t first, int64_t count,
               const float* scratch) const {
     if (store_ == nullptr) return;
@@ -99,7 +99,7 @@ class HeadWriter {
 
   std::byte* data_;
   int64_t width_;
-  int64_t element_;  ///< bytes; so are the strides
+  int64_t element_;  ///< size in bytes; strides are in bytes too
   int64_t batch_stride_;
   int64_t head_stride_;
   int64_t row_stride_;

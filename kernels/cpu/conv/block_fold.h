@@ -9,7 +9,7 @@
 
 namespace lockstep::cpu {
 
-/// Reads n elements of `dtype`, `stride` elements apart, as doubles.
+/// Reads n elements of `dtype`, spaced `stride` elements apart, as doubles.
 inline void read_doubles(DType dtype, const void* at, int64_t stride, double* to, int64_t n) {
   with_type(dtype, [&]<class T>() {
     const T* from = static_cast<const T*>(at);
@@ -17,14 +17,14 @@ inline void read_doubles(DType dtype, const void* at, int64_t stride, double* to
   });
 }
 
-/// A reduction in f64 for whatever needs more than one number for its state. The elements of each
-/// result are cut into blocks of one size: `Fold::add(x, n)` takes the elements of a block into a
-/// copy of `empty`, and `Fold::join(later)` adds blocks up in order, so that the bits do not depend
-/// on the number of threads. `store(i, fold)` receives result i, from any thread.
+/// A reduction in f64 whose state is more than one number. The elements of each result are split
+/// into blocks of fixed size: `Fold::add(x, n)` accumulates the elements of a block into a copy of
+/// `empty`, and `Fold::join(later)` combines blocks in order, so that the bits do not depend on the
+/// number of threads. `store(i, fold)` receives result i, on any thread.
 template <class Fold, class Store>
 void fold_each(const ReducePlan& plan, const In& self, const Fold& empty, const Store& store) {
   constexpr int64_t kBlock = 1024;  // elements of a block
-  constexpr int64_t kGrain = 8192;  // elements worth a thread
+  constexpr int64_t kGrain = 8192;  // minimum elements per task
   const Axis axis = plan.reduced.back();
   Axes outer = plan.reduced;
   outer.pop_back();
@@ -63,7 +63,7 @@ void fold_each(const ReducePlan& plan, const In& self, const Fold& empty, const 
                  });
     return;
   }
-  // Few long results: threads share their blocks.
+  // Few long results: their blocks are distributed over the threads.
   std::vector<Fold> parts(static_cast<size_t>(plan.outputs * blocks), empty);
   parallel_for(0, plan.outputs * blocks, kGrain / kBlock, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {

@@ -11,7 +11,7 @@
 
 namespace lockstep::cpu {
 
-/// A tensor [batch, channels, places...], row-major or with its channels innermost.
+/// Layout of a tensor [batch, channels, places...], row-major or channels-last.
 struct ChannelLayout {
   int64_t batch;
   int64_t channels;
@@ -26,31 +26,31 @@ struct ChannelLayout {
   int64_t per_channel() const { return batch * places; }
 };
 
-/// Neighbouring channels of a tensor whose channels are innermost, worked on row by row.
+/// Adjacent channels of a channels-last tensor, processed row by row.
 template <class T>
 class Columns {
  public:
   using C = ComputeType<T>;
   static constexpr int64_t kMost = 64;
-  /// A number for each channel.
+  /// One number per channel.
   using Numbers = std::array<C, kMost>;
   using Sums = WideSums<kMost>;
 
-  /// `count` channels from `first` on. A row-major channel's terms are added over all samples as
-  /// one run where `one_run` says so, else as a run for each sample.
+  /// `count` channels from `first` on. Sums use the order of the row-major kernels: one WideSum run
+  /// over all samples if `one_run`, else one run per sample.
   Columns(const ChannelLayout& layout, int64_t first, int64_t count, bool one_run)
       : layout_(layout), first_(first), count_(count), one_run_(one_run) {}
 
   int64_t count() const { return count_; }
-  /// Those of a vector over all channels.
+  /// Returns these channels' elements of a vector over all channels.
   template <class Vector>
   Numbers numbers(const Vector& vector) const {
     Numbers numbers{};
     for (int64_t k = 0; k < count_; ++k) numbers[k] = static_cast<C>(vector[first_ + k]);
     return numbers;
   }
-  /// Calls visit(place of the row's first channel, lane) for each row: terms of `lane` are added as
-  /// those of a row-major channel are.
+  /// Calls visit(offset of the row's first channel, lane) for each row; a row's terms go to `lane`
+  /// of a WideSums, which gives the summation order of a row-major channel.
   template <class Visit>
   void for_each_row(Visit visit) const {
     int64_t row = 0;
@@ -60,7 +60,7 @@ class Columns {
       }
     }
   }
-  /// The sums over each channel of term(place of the row, channel of these).
+  /// Returns for each channel k the sum of term(offset of the element, k).
   template <class Term>
   std::array<double, kMost> sum(Term term) const {
     Sums sums;
@@ -71,7 +71,7 @@ class Columns {
     for (int64_t k = 0; k < count_; ++k) totals[k] = sums.total(k);
     return totals;
   }
-  /// Writes element(place, channel of these) for all.
+  /// Writes element(offset, k) to every element; k is the channel's index among these.
   template <class Element>
   void write(T* to, Element element) const {
     for_each_row([&](int64_t row, int64_t) {
@@ -86,10 +86,10 @@ class Columns {
   bool one_run_;
 };
 
-inline constexpr int64_t kColumnsGrain = 16384;  // elements worth a thread
+inline constexpr int64_t kColumnsGrain = 16384;  // minimum elements per task
 
-/// Calls body(columns, first channel) for all, in parallel: long rows are read faster, but each
-/// thread has to have some.
+/// Calls body(columns, first channel) for all channels, in parallel. Wide groups of channels are
+/// read faster, but each thread must get at least one group.
 template <class T, class Body>
 void for_each_columns(const ChannelLayout& layout, bool one_run, Body body) {
   constexpr int64_t kLeast = 16;

@@ -16,9 +16,9 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a thread
+constexpr int64_t kGrain = 16384;  // minimum elements per task
 
-/// A copy of a tensor in a wider dtype C, or room for one.
+/// A copy of a tensor in a wider dtype C, or uninitialised memory for a result in that dtype.
 template <class C>
 class Widened {
  public:
@@ -67,8 +67,8 @@ void add_to_channels(const ConvProblem& p, T* image, const T* bias) {
       });
 }
 
-/// A result in the tensors' own dtype, which is not a half; `tensors.bias` goes with an image or a
-/// map.
+/// Computes `result` in the tensors' own dtype, which is not f16 or bf16; `tensors.bias` is added
+/// to an image or a map.
 void convolve(ConvResult result, const ConvProblem& p, ConvTensors tensors) {
   const void* onto_image = nullptr;
   if (result == ConvResult::kImage) onto_image = std::exchange(tensors.bias, nullptr);
@@ -81,7 +81,7 @@ void convolve(ConvResult result, const ConvProblem& p, ConvTensors tensors) {
   });
 }
 
-/// The same computed in C and rounded once.
+/// Computes `result` in C and rounds it once to the tensors' dtype.
 template <class C>
 void convolve_in(ConvResult result, ConvProblem p, const ConvTensors& tensors) {
   const DType dtype = std::exchange(p.dtype, dtype_of<C>);
@@ -106,7 +106,7 @@ void convolve_in(ConvResult result, ConvProblem p, const ConvTensors& tensors) {
 
 /// Chooses the dtype to compute in.
 void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTensors& tensors) {
-  // So little work that a call of oneDNN costs as much; f64 then gives all digits.
+  // Below this many FLOP the overhead of calling oneDNN dominates, so f64 is free extra precision.
   constexpr double kSmall = 1 << 20;
   const bool small = p.flops_per_image() * static_cast<double>(p.batch) <= kSmall;
   if (!is_floating(p.dtype) || p.dtype == DType::kF64) {
@@ -116,14 +116,14 @@ void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTens
   } else if (p.dtype == DType::kF32) {
     convolve(result, p, tensors);
   } else {
-    // A bias added to a rounded image would round twice.
+    // Adding the bias to an image already rounded to bf16 would round twice.
     const bool once = result != ConvResult::kImage || tensors.bias == nullptr;
     const bool native = p.dtype == DType::kBF16 && once;
     if (!native || !onednn::convolve(result, p, tensors)) convolve_in<float>(result, p, tensors);
   }
 }
 
-/// The loops and oneDNN's calls are for row-major tensors.
+/// Copies to row-major layout, which the loops and the oneDNN calls expect.
 Restrided row_major(const char* op) { return {op, kCPU, &copy_elements, &contiguous_strides}; }
 
 void convolution(const Out& given_out, const In& given_input, const In& given_weight,
@@ -144,8 +144,8 @@ void convolution(const Out& given_out, const In& given_input, const In& given_we
   rows.finish();
 }
 
-/// Sums of a gradient [batch, features, places...] over batch and places: f32 (f64) within a row,
-/// f64 over the batch, in order.
+/// Sums a gradient [batch, features, places...] over batch and places: in f32 (f64 for f64) within
+/// a row, in f64 over the batch, in order.
 void bias_gradient(const Out& out, const In& grad) {
   const int64_t batch = grad.size(0), features = grad.size(1);
   const int64_t places = count_elements(grad.sizes().subspan(2));

@@ -13,8 +13,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// The three spatial dimensions that every problem is brought to; missing ones come first and
-/// are 1.
+/// A problem padded to three spatial dimensions; missing leading dimensions have size 1.
 struct Window {
   std::array<int64_t, 3> image{1, 1, 1}, kernel{1, 1, 1}, map{1, 1, 1};
   std::array<int64_t, 3> stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
@@ -28,13 +27,14 @@ struct Window {
   }
 };
 
-/// Places o of a map's dimension that a kernel's place k puts inside the image: [first, last).
+/// Range [first, last) of output positions o along a dimension for which kernel position k reads
+/// inside the image.
 struct Inside {
   int64_t first;
   int64_t last;
 };
 Inside inside(const Window& w, size_t dim, int64_t k) {
-  const int64_t shift = k * w.dilation[dim] - w.padding[dim];  // place in the image for o = 0
+  const int64_t shift = k * w.dilation[dim] - w.padding[dim];  // image position for o = 0
   const int64_t stride = w.stride[dim];
   const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
   const int64_t room = w.image[dim] - shift;  // o * stride < room
@@ -42,10 +42,10 @@ Inside inside(const Window& w, size_t dim, int64_t k) {
   return {std::min(first, w.map[dim]), std::clamp(last, std::min(first, w.map[dim]), w.map[dim])};
 }
 
-/// Calls `row(column, image, count)` for each run of a row of unfolded places, and
-/// `outside(column, count)` for those that lie in the padding. Column (k, o) of the unfolded
-/// channel lies at k * map size + o; `image` is the place of the first element, the next ones are
-/// a stride apart.
+/// Calls `row(column, image, count)` for each run of unfolded elements inside the image and
+/// `outside(column, count)` for each run in the padding. Element (k, o) of an unfolded channel has
+/// offset k * map size + o (`column`); `image` is the offset of the run's first pixel, and the
+/// following pixels are a stride apart.
 template <class Row, class OutsideRow>
 void for_each_run(const Window& w, Row row, OutsideRow outside) {
   int64_t column = 0;
@@ -75,7 +75,7 @@ void for_each_run(const Window& w, Row row, OutsideRow outside) {
   }
 }
 
-/// Work on one group of one image.
+/// Computes one group of one image.
 template <class T>
 class Unfolded {
  public:
@@ -149,7 +149,8 @@ class Unfolded {
           [&](int64_t column, int64_t count) { std::fill_n(to + column, count, T(0)); });
     }
   }
-  /// Sums what unfolding spread; in SumType, in which integers wrap around.
+  /// Sums the unfolded elements back into the image (col2im), in SumType, in which integers wrap
+  /// around.
   void fold(T* image) const {
     const int64_t stride = window_.stride[2];
     std::fill_n(image, channels_ * p_.image_size(), T(0));
@@ -173,8 +174,8 @@ class Unfolded {
   Window window_;
   int64_t channels_;
   int64_t features_;
-  int64_t depth_;   ///< of the products: channels and kernel of one group
-  int64_t places_;  ///< of the map
+  int64_t depth_;   ///< inner dimension of the products: channels times kernel size of one group
+  int64_t places_;  ///< elements of one map channel
   std::unique_ptr<T[]> columns_;
 };
 
@@ -184,7 +185,7 @@ void make_weight(const ConvProblem& p, const ConvTensors& t) {
   const int64_t count = p.weight_count();
   const int64_t group_count = count / p.groups;
   T* const result = static_cast<T*>(t.weight);
-  // The first part's sums are the result; the others are added to it.
+  // The first part is summed in the result itself; the other parts are added to it.
   const auto others = std::make_unique<T[]>(static_cast<size_t>((parts - 1) * count));
   std::fill_n(result, count, T(0));
   parallel_for(0, parts * p.groups, 1, [&](int64_t first, int64_t last) {

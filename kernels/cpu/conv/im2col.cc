@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-/// How windows lie in images: of one image plane, a channel of a batch entry.
+/// Geometry of the windows of one image plane (a channel of a batch entry).
 struct Windows {
   int64_t image[2];
   int64_t kernel[2];
@@ -32,10 +32,10 @@ struct Windows {
     }
   }
   int64_t pixels() const { return image[0] * image[1]; }
-  /// Elements of all windows of a plane.
+  /// Number of elements in all windows of a plane.
   int64_t elements() const { return kernel[0] * kernel[1] * counts[0] * counts[1]; }
 
-  /// Calls visit(place among the windows' elements, pixel or -1 outside the image) in order.
+  /// Calls visit(index among the windows' elements, pixel or -1 outside the image) in order.
   template <class Visit>
   void for_each(Visit visit) const {
     int64_t at = 0;

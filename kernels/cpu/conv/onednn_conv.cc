@@ -30,7 +30,7 @@ memory at(const memory::desc& description, const void* data) {
   return {description, engine(), const_cast<void*>(data)};
 }
 
-/// Something that oneDNN has compiled. It brings no memory, so any thread may run it.
+/// A compiled oneDNN primitive. Its memory is passed at each call, so any thread may run it.
 class Step {
  public:
   Step() = default;
@@ -60,11 +60,11 @@ dnnl::primitive_attr with_our_memory() {
   return attributes;
 }
 
-/// One of the three tensors: as we have it, row-major, and as the kernel wants it.
+/// Layouts of one of the three tensors: ours (row-major) and the one the kernel chose.
 struct Operand {
   memory::desc plain;
   memory::desc packed;
-  Step reorder;  ///< to `packed`, or from it for the result; not where they are the same
+  Step reorder;  ///< to `packed`, or from it for the result; unused if the layouts are equal
 
   bool is_plain() const { return plain == packed; }
   void pack(const void* from, void* to) const {
@@ -75,7 +75,7 @@ struct Operand {
   }
 };
 
-/// A kernel for some images of a batch.
+/// A kernel compiled for a given number of images of the batch.
 struct Compiled {
   Step kernel;
   std::array<Operand, 3> operands;  ///< indexed by ConvResult
@@ -98,8 +98,9 @@ memory::dims with_spatial(memory::dims first, const Dims& spatial) {
   return first;
 }
 
-/// Padding behind the last element of each dimension: that before the first one where the map is as
-/// long as that makes it, else what the kernel reaches; then negative where it stops earlier.
+/// Padding after the last element of each dimension: equal to the padding before the first one if
+/// that gives the map's size, else up to the kernel's last position; negative if the kernel stops
+/// before the image's end.
 memory::dims padding_behind(const ConvProblem& p) {
   memory::dims behind;
   for (size_t i = 0; i < p.rank(); ++i) {
@@ -112,7 +113,7 @@ memory::dims padding_behind(const ConvProblem& p) {
   return behind;
 }
 
-/// Throws dnnl::error where oneDNN has no kernel.
+/// Throws dnnl::error if oneDNN has no kernel for the problem.
 Compiled compile(ConvResult result, const ConvProblem& p, bool with_bias) {
   using Type = memory::data_type;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
@@ -128,14 +129,14 @@ Compiled compile(ConvResult result, const ConvProblem& p, bool with_bias) {
   memory::dims dilation;
   for (const int64_t d : p.dilation) dilation.push_back(d - 1);
 
-  // Results are summed in f32, and rounded by the reorder that unpacks them.
+  // Results are accumulated in f32 and rounded by the reorder that unpacks them.
   const auto any = [&](const memory::dims& sizes, ConvResult tensor) {
     return memory::desc(sizes, tensor == result ? Type::f32 : type, memory::format_tag::any);
   };
   Compiled compiled;
   if (with_bias) compiled.bias = row_major({p.features}, type);
   const dnnl::primitive_attr attributes = with_our_memory();
-  // The backward kernels ask for the forward one, of which they read nothing but that it exists.
+  // oneDNN requires a forward primitive descriptor as a hint for the backward ones.
   const auto forward = [&](const memory::desc& of_map) {
     const memory::desc of_image(image, type, memory::format_tag::any);
     const memory::desc of_weight(weight, type, memory::format_tag::any);
@@ -214,8 +215,8 @@ Key key_of(ConvResult result, const ConvProblem& p, bool with_bias) {
   return key;
 }
 
-/// The kernel for `images` images of the problem; null where oneDNN has none. Kernels are compiled
-/// once on each thread that calls operators; they are few, some for each layer of a model.
+/// Returns the kernel for `images` images of the problem, or null if oneDNN has none. Kernels are
+/// compiled and cached per calling thread; there are few, a handful per layer of a model.
 std::shared_ptr<const Compiled> compiled(ConvResult result, ConvProblem p, int64_t images,
                                          bool with_bias) {
   p.batch = images;
@@ -237,17 +238,17 @@ std::shared_ptr<const Compiled> compiled(ConvResult result, ConvProblem p, int64
   return cache.emplace(key, std::move(made)).first->second;
 }
 
-/// Work on one part of the batch, on any thread.
+/// Computes one part of the batch, on any thread.
 class Call {
  public:
   Call(const Compiled& compiled, ConvResult result) : compiled_(compiled), result_(result) {}
 
   void set_bias(const void* bias) { arguments_[DNNL_ARG_BIAS] = at(compiled_.bias, bias); }
-  /// An operand in its packed form, or the place for a result in that form.
+  /// Sets an operand in its packed layout, or the memory for a result in that layout.
   void set_packed(size_t tensor, void* data) {
     arguments_[argument(tensor)] = at(compiled_.operands[tensor].packed, data);
   }
-  /// An operand as we have it, or the place for the result; `room` is for its packed form.
+  /// Sets an operand in our layout, or the memory for the result; `room` provides the packed copy.
   void set_plain(size_t tensor, void* data, Workspace& room) {
     const Operand& operand = compiled_.operands[tensor];
     if (operand.is_plain()) return set_packed(tensor, data);
@@ -285,12 +286,12 @@ std::byte* part_of(void* tensor, int64_t elements, DType dtype) {
   return static_cast<std::byte*>(tensor) + elements * static_cast<int64_t>(size_of(dtype));
 }
 
-thread_local Workspace t_image, t_map;    // of a part
-thread_local Workspace t_packed, t_sums;  // of a call
+thread_local Workspace t_image, t_map;    // of one part, per worker thread
+thread_local Workspace t_packed, t_sums;  // of one call, on the calling thread
 
-/// Images or maps: each image of the batch has its own.
+/// Computes images or maps; parts of the batch are independent.
 bool convolve_images(ConvResult result, const ConvProblem& p, const ConvTensors& t) {
-  // Enough for one call of the library to be worth while, few enough for many threads.
+  // FLOP per part: enough to amortise a oneDNN call, small enough to give many threads work.
   constexpr double kFlops = 8e6;
   const int64_t images = std::clamp<int64_t>(
       static_cast<int64_t>(kFlops / std::max(1.0, p.flops_per_image())), 1, p.batch);
@@ -300,7 +301,7 @@ bool convolve_images(ConvResult result, const ConvProblem& p, const ConvTensors&
   const auto rest = left != 0 ? compiled(result, p, left, with_bias) : whole;
   if (whole == nullptr || rest == nullptr) return false;
 
-  // The weight is packed once for all parts; the last one's kernel may want another layout.
+  // The weight is packed once for all full parts; the last part's kernel may use another layout.
   const Operand& weight = whole->operands[kWeight];
   void* packed_weight = t.weight;
   if (!weight.is_plain()) {
@@ -328,7 +329,7 @@ bool convolve_images(ConvResult result, const ConvProblem& p, const ConvTensors&
   return true;
 }
 
-/// The weight: parts of the batch give parts of every sum, which are added in order.
+/// Computes the weight: each part of the batch gives partial sums, which are added in order.
 bool convolve_weight(const ConvProblem& p, const ConvTensors& t) {
   constexpr ConvResult kResult = ConvResult::kWeight;
   const int64_t parts = weight_parts(p);
@@ -338,13 +339,13 @@ bool convolve_weight(const ConvProblem& p, const ConvTensors& t) {
     const int64_t images = start(part + 1) - start(part);
     kernels.push_back(compiled(kResult, p, images, false));
     if (kernels.back() == nullptr) return false;
-    // Parts of different length must agree on the layout in which they are added.
+    // The partial sums are added in the packed layout, so all parts must use the same one.
     const auto layout = [](const Compiled& kernel) { return kernel.operands[kWeight].packed; };
     if (layout(*kernels.back()) != layout(*kernels[0])) return false;
   }
   const Operand& weight = kernels[0]->operands[kWeight];
   const size_t bytes = weight.packed.get_size();
-  const size_t stride = (bytes + 63) / 64 * 64;  // whole cache lines
+  const size_t stride = (bytes + 63) / 64 * 64;  // rounded up to whole cache lines
   auto* const sums = static_cast<std::byte*>(t_sums.room(stride * static_cast<size_t>(parts)));
   const auto sums_of = [&](int64_t part) { return sums + static_cast<size_t>(part) * stride; };
   parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {

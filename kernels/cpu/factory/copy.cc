@@ -12,14 +12,14 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements worth a thread
-constexpr int64_t kChunk = 512;    // elements that pass through a buffer
+constexpr int64_t kGrain = 32768;  // minimum elements per task
+constexpr int64_t kChunk = 512;    // elements converted through the buffer at a time
 
 template <class T>
 void copy_row(int64_t n, char* to, int64_t to_stride, const char* from, int64_t from_stride) {
   constexpr int64_t kSize = sizeof(T);
   if (to_stride == kSize && from_stride == kSize) {
-    if (n * kSize <= 32) {  // cheaper than a call
+    if (n * kSize <= 32) {  // cheaper than calling memcpy
       for (int64_t i = 0; i < n; ++i)
         reinterpret_cast<T*>(to)[i] = reinterpret_cast<const T*>(from)[i];
     } else {
@@ -50,8 +50,8 @@ RowFunction row_function(DType dtype) {
   }
 }
 
-/// Moves rows from one dtype to another: directly where one side is a lane the other converts
-/// from or to, else through a buffer of the lane that holds every value of the source.
+/// Converts rows from one dtype to another: directly if one side is stored as a lane, else through
+/// a buffer of the lane that can represent every value of the source.
 class Converter {
  public:
   Converter(DType to, DType from) {
@@ -85,7 +85,7 @@ class Converter {
   StoreFunction store_;
 };
 
-/// Calls row(n, to, to_stride, from, from_stride) for the plan's rows, long ones in parts.
+/// Calls row(n, to, to_stride, from, from_stride) for the plan's rows; long rows are split.
 template <class Row>
 void for_rows(const StridedPlan& plan, const Row& row) {
   const int64_t length = std::min(plan.inner(), kGrain);
@@ -143,7 +143,7 @@ void copy_elements(const Out& out, const In& src) {
 }
 
 void fill_elements(const Out& out, const Scalar& value) {
-  // The number as one element of out's dtype, copied to all.
+  // Converts the number to one element of out's dtype, which is then copied to all elements.
   const double real = value.to_double();
   const int64_t integer = value.is_floating() ? 0 : value.to_int();
   alignas(8) char element[8] = {};

@@ -16,7 +16,7 @@ using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
 
 /// Element i is start + i * step, computed in f64. Integer results are computed in int64 from start
-/// and step without their fractions, as in ATen; so are float results when all three numbers are
+/// and step truncated to integers, as in ATen; so are float results if start, end and step are all
 /// integers.
 void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutOption, DeviceOption,
             Flag) {

@@ -10,7 +10,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// One call's geometry; every tensor is contiguous.
+/// Geometry of one call; every tensor is contiguous.
 template <class T>
 struct Sampler {
   using C = ComputeType<T>;
@@ -74,7 +74,7 @@ void grid_sampler_2d(const Out& out, const In& input, const In& grid, int64_t in
   });
 }
 
-/// Planes are added to in the order of the points, each by one thread.
+/// Each plane is accumulated by one thread in the order of the points.
 template <class T>
 void input_gradient(const Out& out, const In& grad, const Sampler<T>& sampler) {
   using C = ComputeType<T>;

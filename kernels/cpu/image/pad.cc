@@ -35,8 +35,8 @@ struct Replicate {
   static constexpr PadBorder kBorder = {.reflects = false};
 };
 
-/// Planes of three dimensions, the outer ones of size 1 when there are fewer: for each place of the
-/// padded plane, the place along a dimension of the unpadded one.
+/// Planes padded to three dimensions (missing outer ones have size 1). `source` maps each position
+/// of the padded plane along a dimension to a position of the unpadded one.
 struct Planes {
   int64_t count = 1;
   std::vector<int64_t> source[3];
@@ -50,7 +50,7 @@ struct Planes {
     const int rank = static_cast<int>(padding.size()) / 2;
     for (int d = 0; d < plain.rank - rank; ++d) planes.count *= plain.size(d);
     for (int i = 0; i < 3; ++i) {
-      const int behind = 2 - i;  // dimensions after this one
+      const int behind = 2 - i;  // number of dimensions after this one
       const bool given = behind < rank;
       const int64_t size = given ? plain.size(-1 - behind) : 1;
       const int64_t wide = given ? padded.size(-1 - behind) : 1;
@@ -66,7 +66,7 @@ struct Planes {
     return planes;
   }
 
-  /// Calls visit(place in the padded plane, place in the unpadded one) in order.
+  /// Calls visit(offset in the padded plane, offset in the unpadded one) in order.
   template <class Visit>
   void for_each(Visit visit) const {
     int64_t at = 0;

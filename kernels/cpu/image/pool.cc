@@ -18,19 +18,19 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;              // elements read that are worth a thread
-constexpr std::array<int64_t, 1> kOne = {1};  // the dilation of windows that have none
+constexpr int64_t kGrain = 8192;              // minimum elements read per task
+constexpr std::array<int64_t, 1> kOne = {1};  // dilation of pools without one
 
 using Span = PoolSpan;
 
-/// All windows along one dimension, found once.
+/// All windows along one dimension, computed once per call.
 struct Axis {
   int64_t size = 1;
-  int64_t step = 1;  ///< between the places of one window
+  int64_t step = 1;  ///< distance between the positions of one window (dilation)
   std::vector<Span> windows{{0, 1, 1}};
 };
 
-/// The last three dimensions; where there are two, the first of the three has size 1.
+/// The last three dimensions; for 2-d pooling the first of the three has size 1.
 using Axes = std::array<Axis, 3>;
 
 Axes found(const PoolAxes& axes) {
@@ -48,15 +48,14 @@ int64_t output_size(const Axes& axes) {
                               axes[2].windows.size());
 }
 
-/// Up to kLanes planes that are worked on together. Those of images whose channels are innermost
-/// lie side by side: element i of lane k is at start + i * step + k. A row-major plane is on its
-/// own.
+/// Up to kLanes planes processed together. In channels-last images they are interleaved: element i
+/// of lane k is at start + i * step + k. With kAlone it is a single row-major plane.
 template <bool kAlone>
 class Planes {
  public:
   static constexpr int64_t kLanes = kAlone ? 1 : 32;
 
-  /// Number `block` of samples with `channels` planes each.
+  /// The `block`-th group of planes, in samples of `channels` planes each.
   Planes(int64_t block, int64_t channels) : channels_(channels) {
     const int64_t blocks = kAlone ? 1 : (channels + kLanes - 1) / kLanes;
     sample_ = block / blocks;
@@ -65,7 +64,7 @@ class Planes {
   }
   int64_t lanes() const { return kAlone ? 1 : lanes_; }
   int64_t step() const { return kAlone ? 1 : channels_; }
-  /// In a tensor with planes of `size` elements.
+  /// Offset of the first element in a tensor whose planes have `size` elements.
   int64_t start(int64_t size) const { return sample_ * step() * size + first_; }
 
  private:
@@ -75,7 +74,7 @@ class Planes {
   int64_t channels_;
 };
 
-/// The images of a call: where channels are innermost, a sample holds all of them, else one.
+/// The images of a call: in channels-last layout a sample holds all channels, else one plane.
 struct Images {
   int64_t samples;
   int64_t channels;
@@ -85,7 +84,8 @@ struct Images {
         channels(channels_last ? input.size(1) : 1) {}
 };
 
-/// Calls body(planes) for all of `images` in parallel; `elements` are those of the larger tensor.
+/// Calls body(planes) for all of `images`, in parallel; `elements` is the size of the larger
+/// tensor.
 template <class Body>
 void for_each_planes(const Images& images, int64_t elements, Body body) {
   const auto run = [&]<bool kAlone>() {
@@ -102,7 +102,7 @@ void for_each_planes(const Images& images, int64_t elements, Body body) {
   images.channels == 1 ? run.template operator()<true>() : run.template operator()<false>();
 }
 
-/// Calls visit(o, window) for each window of a plane in order.
+/// Calls visit(o, window) for each window of a plane in order; o is its output index.
 template <class Visit>
 void for_each_window(const Axes& axes, Visit visit) {
   int64_t o = 0;
@@ -113,7 +113,7 @@ void for_each_window(const Axes& axes, Visit visit) {
   }
 }
 
-/// Calls visit(place) for each place of a window inside the input.
+/// Calls visit(offset) for each position of a window that lies inside the input.
 template <class Visit>
 void for_each_place(const Axes& axes, const std::array<Span, 3>& window, Visit visit) {
   for (int64_t a = window[0].first; a < window[0].last; a += axes[0].step) {
@@ -128,8 +128,7 @@ int64_t divisor_of(const std::array<Span, 3>& window, std::optional<int64_t> div
   return divisor_override.value_or(window[0].counted * window[1].counted * window[2].counted);
 }
 
-/// The tensors of a call, all row-major or, where `input` has them so, all with their channels
-/// innermost.
+/// The tensors of a call: all channels-last if `input` is, else all row-major.
 class Call {
  public:
   Call(const char* op, const In& input, bool keeps_format = true)
@@ -152,7 +151,7 @@ void average(const Call& call, const Out& out, const In& self, const Axes& axes,
   const int64_t in = input_size(axes), outs = output_size(axes);
   const Images images = call.images(outs == 0 ? 0 : out.numel / outs, self);
   with_type(self.dtype, [&]<class T>() {
-    // Integers wrap around as unsigned ones and are divided as signed ones.
+    // Integers are summed unsigned, so that they wrap around, and divided as signed.
     constexpr bool kInteger = std::is_integral_v<T>;
     using Sum = std::conditional_t<kInteger, uint64_t, double>;
     for_each_planes(images, std::max(self.numel, out.numel), [&](const auto& planes) {
@@ -178,12 +177,12 @@ void average(const Call& call, const Out& out, const In& self, const Axes& axes,
   });
 }
 
-/// Sums of planes of an input's gradient, in the type to compute in.
+/// Accumulates planes of an input's gradient in the compute type.
 template <class T, class Planes>
 class PlaneSums {
  public:
   using C = ComputeType<T>;
-  /// Zeros, for planes of `size` elements of `gradient`.
+  /// Starts at zero, for planes of `size` elements of `gradient`.
   PlaneSums(const Planes& planes, T* gradient, int64_t size)
       : planes_(planes), size_(size), gradient_(gradient + planes.start(size)) {
     if constexpr (std::is_same_v<T, C>) {
@@ -196,7 +195,7 @@ class PlaneSums {
     }
     for (int64_t i = 0; i < size; ++i) std::fill_n(at(i), planes.lanes(), C(0));
   }
-  /// The first lane of an element.
+  /// Returns the address of element i of the first lane.
   C* at(int64_t i) const { return sums_ + i * step_; }
   void finish() const {
     if constexpr (std::is_same_v<T, C>) return;
@@ -294,14 +293,15 @@ template <class C>
 constexpr C kLeast = std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity()
                                                  : std::numeric_limits<C>::lowest();
 
-/// NaN beats all.
+/// True if `value` replaces `other` as the maximum; NaN exceeds every number.
 template <class C>
 bool beats(C value, C other) {
   if constexpr (std::is_floating_point_v<C>) return (value > other) | std::isnan(value);
   return value > other;
 }
 
-/// Of each lane the first of the largest elements of a window, or the last NaN, and its place.
+/// Finds the maximum of a window in each lane and its offset: the first of equal maxima, or the
+/// last NaN.
 template <class T, class Planes>
 void find_largest(const Planes& planes, const Axes& axes, const std::array<Span, 3>& window,
                   const T* from, T* to, int64_t* places) {
@@ -312,7 +312,7 @@ void find_largest(const Planes& planes, const Axes& axes, const std::array<Span,
   most.fill(kLeast<C>);
   for_each_place(axes, window, [&](int64_t i) {
     const T* place = from + i * planes.step();
-    for (int64_t k = 0; k < planes.lanes(); ++k) {  // without branches
+    for (int64_t k = 0; k < planes.lanes(); ++k) {  // branch-free, so that it vectorises
       const C value = convert<C>(place[k]);
       const bool better = beats(value, most[k]);
       best[k] = better ? i : best[k];

@@ -14,7 +14,7 @@ using Number = std::optional<double>;
 
 constexpr int64_t kGrain = 16384;
 
-/// The taps of every row and column of a resampled plane.
+/// The taps of every output row and column of a resampled plane.
 struct Resampling {
   int64_t from[2];
   int64_t to[2];
@@ -36,7 +36,7 @@ struct Resampling {
   int64_t pixels() const { return from[0] * from[1]; }
   int64_t results() const { return to[0] * to[1]; }
 
-  /// Calls visit(pixel of the result, pixel of the input, weight) in order.
+  /// Calls visit(output pixel, input pixel, weight) in order.
   template <class Visit>
   void for_each(Visit visit) const {
     int64_t at = 0;
@@ -53,8 +53,8 @@ struct Resampling {
   }
 };
 
-/// Each plane of `to` is the sum of weighted pixels of the plane of `from` that `pairs` names,
-/// added by one thread in one order: kForward reads the input, else the result.
+/// Resamples each plane: sums weighted pixels of `from` in a fixed order, one plane per thread.
+/// kForward reads the input; otherwise `from` is the output's gradient and `to` the input's.
 template <bool kForward>
 void resample(const Out& to, const In& from, const Resampling& resampling) {
   const int64_t to_size = kForward ? resampling.results() : resampling.pixels();
@@ -79,7 +79,8 @@ void resample(const Out& to, const In& from, const Resampling& resampling) {
   });
 }
 
-/// Taps of bytes, with weights of so many binary places that the largest fits into 16 bits.
+/// Taps for uint8 images, with fixed-point weights whose precision is the highest for which the
+/// largest weight fits into 16 bits.
 class ByteAxis {
  public:
   explicit ByteAxis(const std::vector<ResampleTaps>& taps) {
@@ -87,7 +88,7 @@ class ByteAxis {
     for (const ResampleTaps& each : taps) {
       ResampleTaps& merged = taps_.emplace_back();
       for (int i = 0; i < each.count; ++i) {
-        // Places beyond the border were brought to it: they count as one.
+        // Positions outside the image were clamped to its border: equal positions are merged.
         const bool again = merged.count > 0 && merged.place[merged.count - 1] == each.place[i];
         if (again) {
           merged.weight[merged.count - 1] += each.weight[i];
@@ -104,7 +105,7 @@ class ByteAxis {
       }
     }
   }
-  /// One row of results from one of elements, both `stride` apart.
+  /// Resamples one line; the elements of both lines are `stride` apart.
   void run(const uint8_t* x, uint8_t* y, int64_t stride) const {
     for (const ResampleTaps& each : taps_) {
       int32_t sum = 1 << (places_ - 1);
@@ -121,8 +122,8 @@ class ByteAxis {
   int places_ = 0;
 };
 
-/// As ATen resamples bytes: along the rows, then along the columns, each result rounded to a byte.
-/// An axis that keeps its size is left alone.
+/// Resamples uint8 images as ATen does: along the rows, then along the columns, each result rounded
+/// to a byte. An axis whose size does not change is skipped.
 void resample_bytes(const Out& to, const In& from, const Resampling& resampling) {
   const ByteAxis rows(resampling.rows), columns(resampling.columns);
   const int64_t height = resampling.from[0], width = resampling.from[1];

@@ -14,9 +14,10 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-/// The elements of a contiguous tensor that indices name, as the sum of three offsets: result
-/// element [before][place][after][inner] is at before + place + after + inner. Dimensions before
-/// the first indexed one come before the places only when the indexed ones are neighbours.
+/// The indexed elements of a contiguous tensor as sums of offsets: result element
+/// [before][place][after][inner] is at before + place + after + inner. Dimensions in front of the
+/// first indexed one are in `before` only if the indexed ones are adjacent; else they are in
+/// `after`.
 struct IndexedElements {
   std::vector<int64_t> before;
   std::vector<int64_t> places;
@@ -27,7 +28,7 @@ struct IndexedElements {
   IndexedElements(std::string_view op, const TensorArg& tensor, InList indices);
 };
 
-/// Adds one dimension's offsets to a row-major list of them.
+/// Extends a row-major list of offsets by one dimension.
 void extend(std::vector<int64_t>& offsets, int64_t size, int64_t stride) {
   std::vector<int64_t> longer;
   longer.reserve(offsets.size() * static_cast<size_t>(size));
@@ -130,8 +131,8 @@ class BroadcastReader {
   Axes axes_;
 };
 
-/// Threads own different elements of [before][after][inner], each with all places of its own, so
-/// every destination sees its values in the order of the indices.
+/// Each thread owns some elements of [before][after][inner] with all their places, so that every
+/// destination receives its values in the order of the indices.
 template <class T, bool kAdd>
 void put(const Out& out, const IndexedElements& to, const In& values) {
   const BroadcastReader<T> value(values, to.result_sizes);

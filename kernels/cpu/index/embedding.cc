@@ -28,7 +28,7 @@ void embedding(const Out& out, const In& weight, const In& indices, int64_t, boo
   });
 }
 
-/// Positions of the indices, those of each row together and in order.
+/// Positions in the index tensor, grouped by the row they name and in order.
 struct RowUses {
   RowUses(const std::vector<int64_t>& rows, int64_t num_rows, int64_t padding)
       : starts(static_cast<size_t>(num_rows) + 1) {
@@ -44,14 +44,15 @@ struct RowUses {
           static_cast<int64_t>(i);
     }
   }
-  /// Rows to write and to read before `row`: what the threads share evenly.
+  /// Number of rows to write plus uses to read before `row`: the measure by which threads share
+  /// work.
   int64_t work_before(int64_t row) const { return row + starts[static_cast<size_t>(row)]; }
 
-  std::vector<int64_t> starts;  ///< of each row's uses in `positions`
+  std::vector<int64_t> starts;  ///< start of each row's uses in `positions`
   std::vector<int64_t> positions;
 };
 
-/// sum = the gradients at `positions` added in order; `sum` has the type to compute in.
+/// Sums the gradients at `positions` in order; `sum` has the compute type.
 template <class T>
 void add_uses(ComputeType<T>* __restrict sum, const T* grad, int64_t width,
               const int64_t* positions, int64_t uses) {
@@ -59,7 +60,7 @@ void add_uses(ComputeType<T>* __restrict sum, const T* grad, int64_t width,
   const auto row = [&](int64_t use) { return grad + positions[use] * width; };
   for (int64_t k = 0; k < width; ++k) sum[k] = static_cast<C>(row(0)[k]);
   int64_t use = 1;
-  for (; use + 4 <= uses; use += 4) {  // four at a time, in the same order
+  for (; use + 4 <= uses; use += 4) {  // four at a time, added in the same order
     const T *a = row(use), *b = row(use + 1), *c = row(use + 2), *d = row(use + 3);
     for (int64_t k = 0; k < width; ++k) {
       sum[k] = (((sum[k] + static_cast<C>(a[k])) + static_cast<C>(b[k])) + static_cast<C>(c[k])) +

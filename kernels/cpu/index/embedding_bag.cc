@@ -11,7 +11,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// Starts of the bags and the end of the last.
+/// Start offset of each bag, and the end of the last.
 std::vector<int64_t> read_bounds(const In& offsets, int64_t bags, int64_t count) {
   std::vector<int64_t> bounds = read_indices("_embedding_bag", offsets, count + 1);
   LS_CHECK(bags == 0 || bounds[0] == 0, IndexError,
@@ -33,12 +33,12 @@ void set_index(const Out& out, int64_t place, int64_t value) {
   }
 }
 
-/// One bag: its rows in the order of the indices, put together in `result`.
+/// One bag: accumulates its rows in the order of the indices into `result`.
 template <class T>
 struct Bag {
   using C = ComputeType<T>;
   const T* weight;
-  const T* sample_weights;  ///< or null
+  const T* sample_weights;  ///< may be null
   int64_t width;
   BagMode mode;
 
@@ -88,7 +88,7 @@ void embedding_bag(const Out& out, const Out& bag_of, const Out& bag_sizes, cons
         for (int64_t k = 0; k < width; ++k) {
           out.data<T>()[b * width + k] = T(result[static_cast<size_t>(k)] / divisor);
         }
-        // As in ATen, a sum does not count.
+        // As in ATen, sum mode reports bag sizes of 0.
         const int64_t size = mode == BagMode::kSum ? 0 : used;
         set_index(bag_sizes, b, size);
         if (mode != BagMode::kMax) set_index(chosen_rows, b, size);

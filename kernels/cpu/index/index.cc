@@ -53,7 +53,8 @@ void index_add(const Out& out, const In& self, int64_t dim, const In& index, con
   with_type(self.dtype, [&]<class T>() {
     T* to = out.data<T>();
     const T* from = unaliased.in().data<T>();
-    // Threads own different lines, so that each place is added to in the order of the index.
+    // Threads own different lines, so that each element receives its terms in the order of the
+    // index.
     parallel_for(
         0, lines.outer * lines.inner, std::max<int64_t>(1, kGrain / std::max<int64_t>(count, 1)),
         [&](int64_t first, int64_t last) {
@@ -120,7 +121,7 @@ void scatter_add(const Out& out_any, const In& self_any, int64_t dim, const In& 
   });
 }
 
-/// Copies the part of each row [from, to) around the diagonal and clears the rest.
+/// Copies the part of each row [from, to) on one side of the diagonal and zeroes the rest.
 void copy_triangle(const Out& out, const In& self, bool lower, int64_t diagonal) {
   const int64_t rows = self.size(-2), columns = self.size(-1);
   if (self.numel == 0) return;
@@ -130,7 +131,8 @@ void copy_triangle(const Out& out, const In& self, bool lower, int64_t diagonal)
   parallel_for(0, self.numel / columns, std::max<int64_t>(1, kGrain / columns),
                [&](int64_t first, int64_t last) {
                  for (int64_t i = first; i < last; ++i) {
-                   // Columns up to the diagonal, it included (lower) or not (upper).
+                   // Columns left of the split: up to the diagonal, including it (lower) or not
+                   // (upper).
                    const int64_t split =
                        std::clamp<int64_t>(i % rows + diagonal + (lower ? 1 : 0), 0, columns);
                    const size_t left = static_cast<size_t>(split) * element;

@@ -7,9 +7,9 @@
 
 namespace lockstep::cpu {
 
-// Shared by the kernels that read or write at indices along one dimension.
+// Helpers of the kernels that index along one dimension.
 
-/// A contiguous tensor seen as [outer, size, inner] around one dimension; a 0-d one has one
+/// View of a contiguous tensor as [outer, size, inner] around one dimension; a 0-d tensor has one
 /// element.
 struct Lines {
   Lines(const TensorArg& tensor, int64_t dim) {
@@ -30,7 +30,7 @@ inline void start_from(const Out& out, const In& self) {
   std::memcpy(out.address, self.address, static_cast<size_t>(self.numel) * size_of(self.dtype));
 }
 
-/// A contiguous argument that may be the destination itself: then a copy of it is read.
+/// A contiguous argument that may alias the destination, in which case a copy of it is read.
 class Source {
  public:
   Source(const In& source, const Out& out) : in_(source) {
@@ -48,8 +48,9 @@ class Source {
   std::vector<std::byte> copy_;
 };
 
-/// Calls visit(place in index, place in tensor without its part along `dim`, place in same) for the
-/// lines [first, last) of the index along `dim`; `same` is read at the index's own coordinates.
+/// Calls visit(offset in index, offset in tensor, offset in same) for the lines [first, last) of
+/// the index along `dim`. Offsets leave out the coordinate along `dim`; all three use the index's
+/// coordinates.
 template <class Visit>
 void visit_lines(const In& index, const TensorArg& tensor, const TensorArg& same, int dim,
                  int64_t first, int64_t last, Visit visit) {
@@ -67,7 +68,7 @@ void visit_lines(const In& index, const TensorArg& tensor, const TensorArg& same
   }
 }
 
-/// The geometry of one element when `tensor` is 0-d.
+/// Returns `tensor`, with shape [1] if it is 0-d.
 template <class Arg>
 Arg at_least_1d(Arg tensor) {
   static constexpr int64_t kOne = 1;

@@ -7,10 +7,11 @@
 
 namespace lockstep::cpu {
 
-/// The numbers of a contiguous int64 or int32 tensor as int64, each in [0, size). Throws IndexError
-/// naming `op`, the first that is not, and the range.
+/// Reads a contiguous int64 or int32 tensor as int64. Throws IndexError with `op`, the offending
+/// number and the range if one is outside [0, size).
 std::vector<int64_t> read_indices(std::string_view op, const In& indices, int64_t size);
-/// The same for indices in [-size, size) of dimension `dim`; negative ones count from the end.
+/// Reads indices in [-size, size) of dimension `dim`; negative ones count from the end. Throws
+/// IndexError if one is out of range.
 std::vector<int64_t> read_wrapped_indices(std::string_view op, const In& indices, int64_t size,
                                           int64_t dim);
 

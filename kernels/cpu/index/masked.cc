@@ -11,10 +11,10 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// Elements that are counted and written as one.
+/// Elements per block; a block is counted and then written by one task.
 constexpr int64_t kBlock = int64_t{1} << 15;
 
-/// The elements of a tensor in the order of a row-major walk over `sizes`, run by run.
+/// Walks a tensor's elements in row-major order over `sizes`, in runs of constant stride.
 class Walk {
  public:
   Walk(IntList from_sizes, IntList from_strides, IntList sizes) {
@@ -33,7 +33,7 @@ class Walk {
     }
   }
 
-  /// How many elements from the `first` on are one `stride` apart.
+  /// Number of elements from the `first` on that are one `stride` apart.
   int64_t run(int64_t first) const { return axes_.back().size - first % axes_.back().size; }
   int64_t stride() const { return axes_.back().stride; }
   int64_t offset(int64_t first) const { return offset_at(first, axes_); }
@@ -42,7 +42,7 @@ class Walk {
   Axes axes_;
 };
 
-/// Calls visit(first, count) on the runs of [begin, end) that are runs of every walk.
+/// Calls visit(first, count) on maximal ranges of [begin, end) that are runs of every walk.
 template <class Visit, class... Walks>
 void each_run(int64_t begin, int64_t end, Visit&& visit, const Walks&... walks) {
   while (begin < end) {
@@ -52,7 +52,7 @@ void each_run(int64_t begin, int64_t end, Visit&& visit, const Walks&... walks) 
   }
 }
 
-/// Calls body(first, last, block) on each block of [0, numel), on several threads.
+/// Calls body(first, last, block) on each block of [0, numel), in parallel.
 template <class Body>
 void each_block(int64_t numel, Body&& body) {
   parallel_for(0, (numel + kBlock - 1) / kBlock, 1, [&](int64_t from, int64_t to) {
@@ -62,7 +62,7 @@ void each_block(int64_t numel, Body&& body) {
   });
 }
 
-/// How many elements are not zero before each block, and at last in all.
+/// Number of nonzero elements before each block; the last entry is the total.
 template <class T>
 std::vector<int64_t> places_of_nonzero(const T* x, int64_t numel, const Walk& walk) {
   std::vector<int64_t> places(static_cast<size_t>((numel + kBlock - 1) / kBlock) + 1);
@@ -137,7 +137,7 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
             const bool* flag = chosen + where.offset(begin);
             const int64_t step = from.stride();
             const int64_t flag_step = where.stride();
-            // Without a branch on the flag: what is not chosen is overwritten by the next.
+            // Branch-free: an element that is not selected is overwritten by the next one.
             for (int64_t i = 0; i < n && next != end; ++i) {
               *next = source[i * step];
               next += flag[i * flag_step] ? 1 : 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-/// The lines of an index along one dimension, to be walked in parallel.
+/// Lines of an index tensor along one dimension, processed in parallel.
 struct IndexedLines {
   In index;
   Out out;
@@ -33,7 +33,7 @@ struct IndexedLines {
 
   int64_t place(int64_t at, int64_t i) const { return places[static_cast<size_t>(at + i * step)]; }
 
-  /// Calls visit(first element of the line in index, in out, in `same`) for each line.
+  /// Calls visit(offset of the line in index, in out, in `same`) for each line.
   template <class Visit>
   void for_each(const TensorArg& same, Visit visit) const {
     parallel_for(0, index.numel / length, std::max<int64_t>(1, kGrain / length),
@@ -75,7 +75,7 @@ void scatter_value(const Out& out, const In& self, int64_t dim, const In& index,
   });
 }
 
-/// What elements of T are reduced in: integers exactly, halves in f32 and rounded once.
+/// Type in which elements of T are reduced: integers exactly, f16 and bf16 in f32, rounded once.
 template <class T>
 using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, ComputeType<T>>;
 
@@ -118,7 +118,7 @@ struct Smaller {
   }
 };
 
-/// The sum of `count` elements divided by their number; integers round down.
+/// The sum of `count` elements divided by `count`; integers round down.
 template <class T, class C>
 C mean_of(C sum, int64_t count) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -191,8 +191,8 @@ void scatter_reduce(const Out& out, const In& self, int64_t dim, const In& index
   });
 }
 
-/// Calls body(outer, first, count) for ranges of the inner elements that together cover
-/// [outer][inner] once, in parallel.
+/// Calls body(outer, first, count), in parallel, for ranges of inner elements that cover
+/// [outer][inner] exactly once.
 template <class Body>
 void for_inner_ranges(const Lines& lines, int64_t repeats, Body body) {
   parallel_for(0, lines.outer * lines.inner,

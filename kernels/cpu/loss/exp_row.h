@@ -16,18 +16,18 @@ void exp_row(C* y, const C* x, int64_t n, C shift) {
   for (int64_t i = 0; i < n; ++i) y[i] = elementary::exp(x[i] - shift);
 }
 
-/// e^x for x <= 0, no NaN, with exp's bits but 0 where the result would be subnormal: half the
-/// work.
+/// e^x for x <= 0, not NaN, with the bits of exp except that subnormal results become 0, which
+/// halves the work.
 inline float exp_of_negative(float x) {
   const ExpParts parts = exp_parts_f32(x, 127);
   const float result = (parts.q + 1.0F) * detail::power_of_two(parts.biased);
   return x < -87.3F ? 0.0F : result;
 }
 
-/// The largest of n > 0 elements, NaN where there is one.
+/// Maximum of n > 0 elements, NaN if there is one.
 inline float largest_of_row(const BFloat16* x, int64_t n) {
-  // As integers these have the order of the numbers once the low bits of negative ones are
-  // inverted.
+  // With the low bits of negative numbers inverted, int16 comparison orders the bits like the
+  // numbers.
   const auto ordered = [](int16_t bits) {
     return static_cast<int16_t>(bits ^ ((bits >> 15) & 0x7fff));
   };
@@ -44,8 +44,8 @@ inline float largest_of_row(const BFloat16* x, int64_t n) {
   return result;
 }
 
-/// log(sum of exp(x[i])), read once: the sum is kept relative to the largest element so far, in
-/// blocks of a fixed length.
+/// log(sum of exp(x[i])) in one pass: the sum is kept relative to the largest element so far, in
+/// blocks of fixed length.
 template <class C>
 class LogSumExp {
  public:
@@ -63,7 +63,7 @@ class LogSumExp {
       sum_ += static_cast<double>(join_row<SumOf<C>, kPairs>(buffer, length));
     }
   }
-  /// The largest element, or 0 where all are -inf: then any shift does, and this one gives no NaN.
+  /// The largest element, or 0 if all are -inf: any shift is correct then, and 0 gives no NaN.
   C shift() const { return largest_ == -std::numeric_limits<C>::infinity() ? C(0) : largest_; }
   /// log(sum of exp(x[i] - shift())).
   C log_rest() const { return elementary::log(static_cast<C>(sum_)); }

@@ -11,13 +11,13 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements worth a thread
+constexpr int64_t kGrain = 8192;  // minimum elements per task
 
 enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 constexpr int64_t kIgnored = -1;
 
-/// Class numbers as int64, kIgnored where they equal `ignore_index`.
+/// Reads class indices as int64; those equal to `ignore_index` become kIgnored.
 std::vector<int64_t> read_targets(std::string_view op, const In& target, int64_t classes,
                                   int64_t ignore_index) {
   std::vector<int64_t> targets(static_cast<size_t>(target.numel));

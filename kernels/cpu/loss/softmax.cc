@@ -14,11 +14,11 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;   // elements worth a thread
-constexpr int64_t kColumns = 128;  // lines worked on together where they lie side by side
-constexpr int64_t kTile = 262144;  // elements of such lines that stay in the second cache
+constexpr int64_t kGrain = 8192;   // minimum elements per task
+constexpr int64_t kColumns = 128;  // adjacent lines processed together when inner > 1
+constexpr int64_t kTile = 262144;  // elements of such a group of lines that fit into the L2 cache
 
-/// A contiguous tensor seen as [outer, n, inner] around the dimension that is normalised.
+/// View of a contiguous tensor as [outer, n, inner] around the normalised dimension.
 struct Lines {
   Lines(const TensorArg& tensor, int64_t dim) {
     if (tensor.rank == 0) return;
@@ -32,7 +32,7 @@ struct Lines {
   int64_t inner = 1;
 };
 
-/// `width` lines side by side in memory, `stride` apart from one element to the next. y may be a.
+/// `width` adjacent lines whose successive elements are `stride` apart. y may be a.
 template <class C>
 struct Columns {
   C* y;
@@ -43,7 +43,7 @@ struct Columns {
   int64_t stride;
 };
 
-/// totals[k] = sum over i of term(i, k), in blocks whose totals are added in f64.
+/// totals[k] = sum over i of term(i, k): f32 within a block, f64 across blocks.
 template <class C, class Term>
 void sum_columns(C* totals, int64_t n, int64_t width, Term term) {
   constexpr int64_t kBlock = 128;
@@ -68,11 +68,11 @@ void largest_of_columns(C* largest, const Columns<C>& c) {
   }
 }
 
-// Each of these knows what to do with a line that is a row of memory (y from a, and b), and with
-// several side by side.
+// Each of these structs implements one operator: `row` for a line that is contiguous (y from a, and
+// b), `columns` for several adjacent lines.
 
-// Rows of bf16 are read twice and not stored in between: `bf16_row` converts on the way. Where the
-// largest element is no number, no result is.
+// Rows of bf16 are read twice and not stored in between: `bf16_row` converts as it reads. If the
+// largest element is not finite, the whole result is NaN.
 
 bool fill_unless_finite(BFloat16* y, int64_t n, float largest) {
   if (std::isfinite(largest)) return false;
@@ -146,7 +146,8 @@ struct LogSoftmax {
   static void row(C* y, const C* x, const C*, int64_t n) {
     LogSumExp<C> total;
     total.template add<kPairs>(x, n);
-    // In two steps: their sum would lose digits where it is large beside the spread of x.
+    // Subtracted one after the other: shift + rest would lose digits when the shift is large
+    // compared with the spread of x.
     const C shift = total.shift(), rest = total.log_rest();
     fetching_next_row(x, n, [&](int64_t first, int64_t count) {
 #pragma GCC ivdep
@@ -225,7 +226,7 @@ struct LogSoftmaxBackward {
 template <class To, class From>
 void convert_tile(To* to, int64_t to_stride, const From* from, int64_t from_stride, int64_t n,
                   int64_t width) {
-  if (to_stride == width && from_stride == width) {  // one row: a loop long enough to vectorise
+  if (to_stride == width && from_stride == width) {  // one long row, which vectorises
     width *= n;
     n = 1;
   }
@@ -236,15 +237,15 @@ void convert_tile(To* to, int64_t to_stride, const From* from, int64_t from_stri
   }
 }
 
-/// What the threads share out: lines, in tiles of `width` where they lie side by side.
+/// Work that is distributed over threads: lines, or tiles of `width` adjacent lines.
 template <class To, class From>
 struct LineRange {
   Lines lines;
   int64_t width;
-  int64_t tiles;  ///< of one outer index
+  int64_t tiles;  ///< tiles per outer index
   To* y;
   const From* a;
-  const From* b;  ///< null for a forward
+  const From* b;  ///< null in the forward pass
   bool streamed;
 };
 
@@ -281,8 +282,7 @@ void some_rows(const LineRange<To, From>& all, int64_t first, int64_t last) {
   }
 }
 
-/// Copies tiles to where they lie densely: the rows of a tile may all fall into a few sets of the
-/// cache.
+/// Copies tiles to dense buffers, since the rows of a tile may all map to a few sets of the cache.
 template <class Work, class To, class From>
 void some_tiles(const LineRange<To, From>& all, int64_t first, int64_t last) {
   using C = ComputeType<From>;
@@ -307,7 +307,7 @@ void some_tiles(const LineRange<To, From>& all, int64_t first, int64_t last) {
   }
 }
 
-/// `kPairs`: compiled for wide vectors, see Lanes.
+/// `kPairs`: the variant compiled for wide vectors, see Lanes.
 template <class Work, class To, class From, bool kPairs>
 void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
   if (all.lines.inner == 1) {
@@ -322,7 +322,7 @@ LS_WIDE_VECTORS void some_lines_wide(const LineRange<To, From>& all, int64_t fir
   some_lines<Work, To, From, LS_HAVE_WIDE_VECTORS != 0>(all, first, last);
 }
 
-/// Applies Work to every line: from one input (forward) or two (backward).
+/// Applies Work to every line, with one input (forward) or two (backward).
 template <class Work, class To, class From>
 void each_line(const Out& out, const In& first_in, const In* second_in, int64_t dim) {
   const Lines lines(out, dim);
@@ -356,7 +356,7 @@ void forward(const Out& out, const In& self, int64_t dim) {
   with_floating_type(self.dtype,
                      [&]<class T>() { each_line<Work, T, T>(out, self, nullptr, dim); });
 }
-/// The gradient may be of another dtype than the output: halves whose softmax was taken in f32.
+/// The gradient's dtype may differ from the output's, for f16 or bf16 inputs with a softmax in f32.
 template <class Work>
 void backward(const Out& out, const In& grad, const In& output, int64_t dim) {
   if (out.numel == 0) return;

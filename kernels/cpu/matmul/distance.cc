@@ -11,7 +11,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements worth a thread
+constexpr int64_t kGrain = 8192;  // minimum elements per task
 
 /// (sum |x - y|^p)^(1 / p) over n elements, in f64.
 template <class T>
@@ -20,7 +20,7 @@ double distance(const T* x, const T* y, int64_t n, double p) {
       n, p, [=](int64_t i) { return std::fabs(convert<double>(x[i]) - convert<double>(y[i])); });
 }
 
-/// The leading dimensions of x, contiguous, read as `sizes`; strides count matrices.
+/// Axes of the batch dimensions of a contiguous x broadcast to `sizes`; strides count matrices.
 Axes batch_axes(const In& x, IntList sizes) {
   const IntList own = x.sizes().first(static_cast<size_t>(x.rank - 2));
   const Dims strides = broadcast_strides(own, contiguous_strides(own), sizes);
@@ -56,7 +56,7 @@ void pdist_forward(const Out& out, const In& self, double p) {
     const int64_t work = std::max<int64_t>(rows * n, 1);
     parallel_for(0, rows, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        // Rows before this one have rows - 1, rows - 2, ... pairs.
+        // The rows before this one have rows - 1, rows - 2, ... pairs.
         T* to = out.data<T>() + row * (2 * rows - row - 1) / 2;
         for (int64_t other = row + 1; other < rows; ++other) {
           *to++ = convert<T>(distance(x + row * n, x + other * n, n, p));

@@ -10,7 +10,7 @@ namespace {
 
 using namespace functors;
 
-/// One tile of row-major matrices, whose rows are `ld` elements apart, as tensors.
+/// One tile of row-major matrices with leading dimension `ld`, as tensors.
 class TileViews {
  public:
   TileViews(const Tile& tile, int64_t ld)
@@ -39,7 +39,7 @@ class TileViews {
   int64_t strides_[2];
 };
 
-/// A tensor in another dtype, where its own is not that one.
+/// A tensor converted to another dtype, or itself if it has that dtype.
 class InDType {
  public:
   InDType(const In& in, DType dtype) : in_(in) {
@@ -55,8 +55,8 @@ class InDType {
   In in_;
 };
 
-// A gelu computes more than it reads and writes: a pass of its own over whole rows is no slower
-// than one over tiles, whose rows are short.
+// gelu is compute-bound: a separate pass over whole rows is no slower than one over tiles, whose
+// rows are short.
 
 void linear_gelu(const Out& value, const Out& of, const In& input, const In& weight,
                  const In& bias) {
@@ -72,7 +72,7 @@ void linear_of_gelu_backward(const Out& out, const In& grad, const In& weight, c
   });
 }
 
-/// The product with its bias is rounded to the factors' dtype before the residual is added.
+/// The product with its bias is rounded to the inputs' dtype before the residual is added.
 void linear_add(const Out& out, const In& residual, const In& input, const In& weight,
                 const In& bias) {
   const InDType narrow_bias(bias, input.dtype);

@@ -15,23 +15,23 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// How a product is cut: tiles of `rows` by `columns`, each with the whole of k.
+/// How a product is tiled: tiles of `rows` by `columns`, each over the whole of k.
 struct Tiling {
   int64_t rows;
   int64_t columns;
 };
 
-/// As many tiles as help a large machine, as few as keep oneDNN near its peak: each packs its own
-/// copy of its factors, so small tiles are slow ones. A power of two of equal tiles gives 2, 4 or 8
-/// threads equal parts.
+/// Chooses enough tiles for a large machine, but few enough to keep oneDNN near its peak: each tile
+/// packs its own copy of its factors, so small tiles are slow. A power of two of equal tiles
+/// divides evenly among 2, 4 or 8 threads.
 Tiling tiling_of(int64_t m, int64_t n, int64_t k) {
-  // Tiles of at least 2 MFLOP, and larger ones before there are more than 8 or 16 of them.
+  // Tiles have at least 2 MFLOP; beyond 8 or 16 tiles they must also have a larger area.
   constexpr double kLeastWork = 2e6;
   const auto least_area = [](int64_t tiles) -> int64_t {
     if (tiles <= 8) return 1;
     return tiles <= 16 ? 65536 : tiles <= 64 ? 262144 : std::numeric_limits<int64_t>::max();
   };
-  // Whole multiples of what oneDNN's f32 kernel computes at once.
+  // Multiples of the register block of oneDNN's f32 kernel.
   constexpr int64_t kRowUnit = 8;
   constexpr int64_t kColumnUnit = 48;
   const auto half = [](int64_t size, int64_t unit) { return (size / 2 + unit - 1) / unit * unit; };
@@ -42,7 +42,7 @@ Tiling tiling_of(int64_t m, int64_t n, int64_t k) {
     const bool rows_can = tiling.rows >= 4 * kRowUnit;
     const bool columns_can = tiling.columns >= 2 * kColumnUnit;
     if (work < kLeastWork || area < least_area(tiles) || !(rows_can || columns_can)) return tiling;
-    // The longer side is cut, for the least packing.
+    // Halve the longer side, which minimises packing.
     if (rows_can && (tiling.rows >= tiling.columns || !columns_can)) {
       tiling.rows = half(tiling.rows, kRowUnit);
     } else {
@@ -71,7 +71,7 @@ bool has_addend(const Product& p) {
   return p.addend.data != nullptr && p.beta.to<SumType<T>>() != SumType<T>(0);
 }
 
-/// result = beta addend, while the tile is on its way into the cache anyway.
+/// result = beta addend; the product is then accumulated onto the tile while it is in the cache.
 void start_with_addend(const Product& p, const Tile& tile) {
   const float beta = p.beta.to<float>();
   const float* addend = addend_of<float>(p, tile);
@@ -85,7 +85,7 @@ void start_with_addend(const Product& p, const Tile& tile) {
   }
 }
 
-/// The product of a column and a row, c = alpha a b + beta c, as memory allows.
+/// c = alpha a b + beta c for a column a and a row b; bound by memory bandwidth.
 void outer_product(int64_t m, int64_t n, float alpha, const float* a, int64_t a_row, const float* b,
                    float beta, float* c, int64_t ldc) {
   for (int64_t i = 0; i < m; ++i, c += ldc) {
@@ -136,7 +136,7 @@ void compute_bf16(const Product& p, const Tile& tile) {
   finish<BFloat16>(p, tile, sums.data(), tile.columns);
 }
 
-/// A tile's part of a factor as f32, line by line of its memory: `lines` of `length` elements.
+/// Converts a tile's part of a factor to f32: `lines` lines of `length` elements.
 std::vector<float> widened(const Half* from, int64_t ld, int64_t lines, int64_t length) {
   static const LoadFunction load = load_function(Lane::kF32, DType::kF16);
   std::vector<float> wide(static_cast<size_t>(lines * length));
@@ -146,7 +146,7 @@ std::vector<float> widened(const Half* from, int64_t ld, int64_t lines, int64_t 
   return wide;
 }
 
-/// In f32, because few processors multiply f16.
+/// Computes in f32, because few processors multiply f16.
 void compute_f16(const Product& p, const Tile& tile) {
   const bool ta = p.a.transposed;
   const bool tb = p.b.transposed;
@@ -213,7 +213,7 @@ void gemm(const Product& p, FunctionRef<void(const Tile&)> after) {
   const int64_t across = (p.n + columns - 1) / columns;
   const int64_t down = (p.m + rows - 1) / rows;
   const int64_t tiles = across * down;
-  // Neighbouring tiles share the longer factor's part, so each thread reads little of it.
+  // Neighbouring tiles share a block of the longer factor, so that each thread reads less of it.
   const bool by_rows = p.m >= p.n;
   const auto run = [&](int64_t first, int64_t last) {
     for (int64_t t = first; t < last; ++t) {
@@ -226,7 +226,7 @@ void gemm(const Product& p, FunctionRef<void(const Tile&)> after) {
       after(tile);
     }
   };
-  // Small matrices of a batch share a thread: starting one pays from about 0.2 MFLOP on.
+  // Small matrices of a batch share a task: starting one pays off from about 0.2 MFLOP.
   const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
                       static_cast<double>(std::max<int64_t>(p.k, 1));
   parallel_for(0, p.batch * tiles, static_cast<int64_t>(std::max(1.0, 2e5 / work)), run);
@@ -239,7 +239,7 @@ void gemm_block(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_
   if (k == 1 && (!transpose_b || ldb == 1)) {
     return outer_product(m, n, alpha, a, transpose_a ? 1 : lda, b, beta, c, ldc);
   }
-  // oneDNN's call costs as much as this many multiply-adds.
+  // A oneDNN call costs about as much as this many multiply-adds.
   constexpr int64_t kTiny = 256;
   if (k > 0 && m * n * k > kTiny) {
     onednn::sgemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

@@ -11,21 +11,21 @@
 
 namespace lockstep::cpu {
 
-/// What products of T are summed in. Integers wrap around, which unsigned arithmetic defines.
+/// Type in which products of T are summed. Integers wrap around, so they are summed unsigned.
 template <class T>
 using SumType =
     std::conditional_t<std::is_integral_v<T>,
                        std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, ComputeType<T>>;
 
-/// A block of a product by plain vectorised loops, for dtypes that oneDNN does not take: the sums
-/// lie in `sums()` with row stride `ld()`, padded by zeros. Element (i, j) adds its k terms in
-/// order.
+/// Computes a block of a product by plain vectorised loops, for dtypes that oneDNN does not
+/// support. The sums are in `sums()` with row stride `ld()`, zero-padded. Element (i, j) adds its k
+/// terms in order.
 template <class T>
 class GemmLoop {
  public:
   using S = SumType<T>;
 
-  /// a [m, k] and b [k, n] start at their first element of this block.
+  /// a [m, k] and b [k, n] point to the first element of this block.
   GemmLoop(int64_t m, int64_t n, int64_t k, const T* a, Factor a_layout, const T* b,
            Factor b_layout)
       : ld_(round_up(n, kColumns)), sums_(static_cast<size_t>(round_up(m, kRows) * ld_)) {
@@ -33,7 +33,7 @@ class GemmLoop {
     std::vector<S> packed_b(static_cast<size_t>(ld_ * kDepth));
     for (int64_t first = 0; first < k; first += kDepth) {
       const int64_t depth = std::min(kDepth, k - first);
-      // Panels of kRows rows of a, and of kColumns columns of b, each depth by depth.
+      // Pack panels of kRows rows of a and kColumns columns of b, each contiguous along k.
       pack<kRows>(packed_a.data(), a, m, first, depth, a_layout.transposed ? 1 : a_layout.ld,
                   a_layout.transposed ? a_layout.ld : 1);
       pack<kColumns>(packed_b.data(), b, n, first, depth, b_layout.transposed ? b_layout.ld : 1,

@@ -7,7 +7,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// Computes into fresh memory where the result is given the memory of a factor (`mm(a, b, out=a)`).
+/// Computes into temporary memory if the result aliases a factor (`mm(a, b, out=a)`).
 void compute(Product product, const Out& out, const In& a, const In& b) {
   join_rows(product);
   if (out.address != a.address && out.address != b.address) {

@@ -22,8 +22,8 @@ dnnl::engine& engine() {
   return engine;
 }
 
-/// Version and what the processor and the library's own variables (ONEDNN_MAX_CPU_ISA, ...) make it
-/// use.
+/// oneDNN's version and the instruction set it uses on this processor, given its own environment
+/// variables (ONEDNN_MAX_CPU_ISA, ...).
 std::string describe() {
   const dnnl_version_t& version = *dnnl_version();
   std::string text = fmt::format("{}.{}.{} with {}", version.major, version.minor, version.patch,
@@ -38,7 +38,7 @@ std::string describe() {
 
 [[maybe_unused]] const bool kTold = tell_arithmetic("oneDNN", describe);
 
-/// m, n, k, lda, ldb, ldc, transposes.
+/// m, n, k, lda, ldb, ldc, and the two transposes.
 using MatmulKey = std::array<int64_t, 7>;
 struct HashKey {
   size_t operator()(const MatmulKey& key) const {
@@ -51,7 +51,7 @@ struct HashKey {
   }
 };
 
-/// A compiled product and the scratch memory it wants.
+/// A compiled product and the size of its scratch memory.
 struct Matmul {
   dnnl::matmul primitive;
   dnnl::memory::desc a;
@@ -83,7 +83,7 @@ Matmul compile(const MatmulKey& key) {
   return matmul;
 }
 
-/// Products compiled on this thread. They are few: one for each size of tile in a model.
+/// Returns the product compiled on this thread. They are few: one per tile size in a model.
 const Matmul& compiled(const MatmulKey& key) {
   constexpr size_t kMost = 512;
   thread_local std::unordered_map<MatmulKey, Matmul, HashKey> cache;

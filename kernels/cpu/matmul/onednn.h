@@ -4,9 +4,9 @@
 
 #include "core/tensor/dtype.h"
 
-/// oneDNN's products; onednn_conv.h has its convolutions, and no other file knows the library.
-/// Every call runs on the calling thread alone: the library cuts a product differently for each
-/// number of threads, which would change its bits.
+/// Matrix products by oneDNN; onednn_conv.h has the convolutions, and no other file depends on the
+/// library. Every call runs on the calling thread alone: the library partitions a product by the
+/// number of threads, which would change the bits.
 namespace lockstep::cpu::onednn {
 
 /// Row-major c [m, n] = alpha op(a) op(b) + beta c; op transposes. c is not read when beta is 0.

@@ -1,5 +1,5 @@
-// Compiled in place of onednn.cc and onednn_conv.cc where oneDNN is not found or not wanted: loops
-// of ours compute instead. Their sums have another order, so their bits are others.
+// Compiled instead of onednn.cc and onednn_conv.cc if oneDNN is not found or disabled: our own
+// loops compute instead. They sum in another order, so their bits differ from oneDNN's.
 
 #include "core/device/arithmetic_facts.h"
 #include "kernels/cpu/conv/onednn_conv.h"

@@ -14,16 +14,15 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a thread
+constexpr int64_t kGrain = 16384;  // minimum elements per task
 
-/// The tensors of a call on images that lie as the input says: row-major, or with their channels
-/// innermost.
+/// Copies the tensors of a call to the layout of the input: row-major or channels-last.
 Restrided images_like(const In& input, const char* op) {
   return {op, kCPU, &copy_elements,
           ChannelLayout(input).channels_last ? &channels_last_strides : &contiguous_strides};
 }
 
-/// The elements of one channel: `count` runs of `length`, `stride` apart.
+/// The elements of one channel: `count` runs of `length` elements, `stride` apart.
 template <class E>
 struct Runs {
   E* data;
@@ -34,15 +33,15 @@ struct Runs {
   E* operator[](int64_t i) const { return data + i * stride; }
 };
 
-/// Gives the elements of channel after channel in the type to compute in: where they lie, or copied
-/// into a buffer when they are halves or so few side by side that loops over them are slow. What is
-/// written to a buffer is stored with `write_back`.
+/// Provides the elements of successive channels in the compute type: in place, or copied into a
+/// buffer if they are f16 or bf16, or in runs too short for fast loops. `write_back` stores what
+/// was written to a buffer.
 template <class T>
 class Channels {
  public:
   using C = ComputeType<T>;
 
-  /// `address` is null when there is nothing to write.
+  /// `address` is null if there is nothing to write.
   Channels(const ChannelLayout& layout, void* address)
       : layout_(layout), data_(static_cast<T*>(address)) {
     if (address == nullptr || !is_buffered(layout)) return;
@@ -54,12 +53,12 @@ class Channels {
     constexpr int64_t kFew = 8;
     return !std::is_same_v<T, C> || layout.places < kFew;
   }
-  /// Channels that are copied together, so that neighbours share the cache lines they are read by.
+  /// Number of channels copied together, so that adjacent channels share the cache lines read.
   static int64_t group(const ChannelLayout& layout) {
     return is_buffered(layout) && layout.places < 16 ? 16 : 1;
   }
 
-  /// Takes channels [first, last), at most a group.
+  /// Loads channels [first, last), at most one group.
   void read(int64_t first, int64_t last) {
     first_ = first, last_ = last;
     if (!buffer_) return;
@@ -100,8 +99,7 @@ class Channels {
   int64_t last_ = 0;
 };
 
-/// Calls body(first, last) for groups of channels, in parallel. `make` makes what each thread
-/// needs.
+/// Calls body(first, last) for groups of channels, in parallel.
 template <class T, class Body>
 void for_each_group(const ChannelLayout& layout, Body body) {
   const int64_t group = Channels<T>::group(layout);
@@ -112,11 +110,11 @@ void for_each_group(const ChannelLayout& layout, Body body) {
                });
 }
 
-/// A vector of one number per channel, of any floating dtype.
+/// A vector of f64 with one number per channel, read from any floating dtype.
 class Vector64 {
  public:
   explicit Vector64(int64_t channels) : values_(static_cast<size_t>(channels)) {}
-  /// Of a tensor, or of `otherwise` where there is none.
+  /// Reads a tensor, or fills with `otherwise` if it is undefined.
   Vector64(const In& in, int64_t channels, double otherwise)
       : values_(static_cast<size_t>(channels), otherwise) {
     if (!in.defined()) return;
@@ -138,7 +136,7 @@ class Vector64 {
   std::vector<double> values_;
 };
 
-/// The sum over a channel of term(element).
+/// Sum of term(element) over a channel.
 template <class C, class Term>
 double sum_over(const Runs<C>& runs, Term term) {
   WideSum sum;
@@ -162,7 +160,7 @@ void normalise(const Runs<C>& y, const Runs<C>& x, C mean, C rstd, C weight, C b
 
 double reciprocal_root(double variance, double eps) { return 1.0 / std::sqrt(variance + eps); }
 
-/// Mean and variance of one channel, which is not empty.
+/// Mean and variance of one nonempty channel.
 template <class C>
 void find_statistics(const Runs<C>& x, double count, double& mean, double& variance) {
   const double centre = sum_over(x, [](C value) { return value; }) / count;
@@ -210,7 +208,7 @@ void normalise_columns(const Out& out, const In& input, const ChannelLayout& lay
       });
 }
 
-/// Normalises by `means` and `variances`, which are first found when `find` says so.
+/// Normalises by `means` and `variances`, which are first computed if `find` is set.
 void normalise_all(const Out& out, const In& input, const In& weight, const In& bias,
                    Vector64& means, Vector64& variances, bool find, double eps) {
   const ChannelLayout layout(input);
@@ -278,8 +276,8 @@ void batch_norm_no_training(const Out& given_out, const Out&, const Out&, const 
   images.finish();
 }
 
-/// One channel's gradients. With w the weight and xhat the normalised elements, the input's is
-/// w rstd (g - mean(g) - xhat mean(g xhat)) for the batch's statistics, w rstd g for fixed ones.
+/// Gradients of one channel. With weight w and normalised elements xhat, the input's gradient is w
+/// rstd (g - mean(g) - xhat mean(g xhat)) for batch statistics and w rstd g for fixed ones.
 template <class C>
 struct ChannelGradient {
   C mean;
@@ -316,7 +314,7 @@ struct ChannelGradient {
   }
 };
 
-/// The same formulas for channels side by side.
+/// The formulas of ChannelGradient for adjacent channels of a channels-last tensor.
 template <class T>
 void columns_backward(const Out& dx, const In& grad_out, const In& input,
                       const ChannelLayout& layout, const Vector64& means, const Vector64& roots,

@@ -12,7 +12,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements worth a thread
+constexpr int64_t kGrain = 8192;  // minimum elements per task
 
 template <class T>
 using Buffer = std::unique_ptr<ComputeType<T>[]>;
@@ -21,7 +21,7 @@ Buffer<T> row_buffer(int64_t n) {
   return std::make_unique_for_overwrite<ComputeType<T>[]>(static_cast<size_t>(n));
 }
 
-/// Element i of a floating tensor, or `otherwise` where there is none.
+/// Element i of a floating tensor, or `otherwise` if it is undefined.
 double read_at(const In& tensor, int64_t i, double otherwise) {
   if (!tensor.defined()) return otherwise;
   return with_floating_type(tensor.dtype,
@@ -66,7 +66,7 @@ void fused_group_norm(const Out& out, const Out& mean, const Out& rstd, const In
 }
 
 /// Sums over the positions of each sample and channel: of the gradient, and of the gradient times
-/// xhat.
+/// xhat (`along`).
 struct ChannelSums {
   std::vector<double> gradient;
   std::vector<double> along;
@@ -132,7 +132,7 @@ void input_gradient(const Out& dx, const In& grad_out, const In& input, const In
   });
 }
 
-/// Adds the sums of each channel up over the samples, in order.
+/// Sums each channel over the samples, in order.
 void parameter_gradient(const Out& result, const std::vector<double>& sums, int64_t samples) {
   if (!result.defined()) return;
   with_floating_type(result.dtype, [&]<class T>() {

@@ -15,17 +15,17 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;      // elements worth a thread
-constexpr int64_t kGradientRows = 32;  // rows whose parameter gradients are joined first
+constexpr int64_t kGrain = 16384;      // minimum elements per task
+constexpr int64_t kGradientRows = 32;  // rows whose parameter gradients are summed in one block
 
-/// One row's statistics; `mean` stays 0 for the norm that does not centre.
+/// Statistics of one row; `mean` stays 0 for RMS norm.
 template <class C>
 struct Statistics {
   C mean;
   C rstd;
 };
 
-/// kCentre: layer norm, else root mean square norm. kPairs as in Lanes.
+/// kCentre: layer norm, else RMS norm. kPairs as in Lanes.
 template <bool kCentre, bool kPairs = false, class C>
 Statistics<C> statistics_of(const C* x, int64_t n, double eps) {
   const C mean = kCentre && n > 0 ? join_row<SumOf<C>, kPairs>(x, n) / static_cast<C>(n) : C(0);
@@ -62,13 +62,14 @@ void normalise(C* __restrict y, const C* __restrict x, const C* __restrict weigh
   }
 }
 
-/// Whether a tensor beside halves holds what they are computed in.
+/// True if a tensor that accompanies one of T holds T's compute type.
 template <class T>
 bool is_computed(const TensorArg& tensor) {
   return std::is_same_v<T, ComputeType<T>> || tensor.dtype == DType::kF32;
 }
 
-/// A parameter or a statistic, of type T or computed, in the type to compute in; null when absent.
+/// A parameter or statistic of type T or T's compute type, read in the compute type; null if
+/// undefined.
 template <class T>
 class Parameter {
  public:
@@ -88,7 +89,7 @@ class Parameter {
   const ComputeType<T>* data_ = nullptr;
 };
 
-/// Room for one row of T in the type to compute in; empty when they are the same.
+/// Memory for one row of T in the compute type; null if T is the compute type.
 template <class T>
 std::unique_ptr<ComputeType<T>[]> row_buffer(int64_t n) {
   if (std::is_same_v<T, ComputeType<T>>) return nullptr;
@@ -104,12 +105,12 @@ void write_statistic(const Out& to, int64_t row, ComputeType<T> value) {
   }
 }
 
-/// What the threads share out: rows of n elements.
+/// Work that is distributed over threads: rows of n elements.
 template <class T>
 struct ForwardRows {
   T* y;
   const T* x;
-  const ComputeType<T>* weight;  ///< null when absent, as bias
+  const ComputeType<T>* weight;  ///< may be null, like bias
   const ComputeType<T>* bias;
   const Out* mean;  ///< may be null
   const Out* rstd;
@@ -162,9 +163,9 @@ void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
   });
 }
 
-/// The gradient of one row's input: rstd * (gw - mean(gw) - xhat * mean(gw * xhat)), gw = g * w;
-/// the first mean is left out where the norm does not centre. Adds the row's part of the
-/// parameters' gradients, those that are not null.
+/// Computes the gradient of one row's input: rstd * (gw - mean(gw) - xhat * mean(gw * xhat)), with
+/// gw = g * weight; RMS norm (not kCentre) omits the first mean. Adds the row's contribution to
+/// those of dw and db that are not null.
 template <bool kCentre, class C>
 void row_gradients(C* __restrict dx, C* __restrict dw, C* __restrict db, const C* __restrict g,
                    const C* __restrict x, const C* __restrict weight, int64_t n, Statistics<C> s) {
@@ -192,7 +193,7 @@ void row_gradients(C* __restrict dx, C* __restrict dw, C* __restrict db, const C
   }
   const C a = static_cast<C>(along_one / static_cast<double>(n));
   const C b = static_cast<C>(along_x / static_cast<double>(n));
-  const auto write = [&](auto gradient_of) {  // one loop for each set of results
+  const auto write = [&](auto gradient_of) {  // a separate loop for each set of wanted results
     const auto at = [&](int64_t i, C xhat) { return s.rstd * ((gradient_of(i) - a) - xhat * b); };
     if (dw != nullptr && db != nullptr) {
       for (int64_t i = 0; i < n; ++i) {
@@ -221,7 +222,7 @@ void row_gradients(C* __restrict dx, C* __restrict dw, C* __restrict db, const C
   }
 }
 
-/// Adds one row's part of the parameters' gradients, where the input's is not wanted.
+/// Adds one row's contribution to dw and db when the input's gradient is not wanted.
 template <class C>
 void add_parameter_gradients(C* __restrict dw, C* __restrict db, const C* __restrict g,
                              const C* __restrict x, int64_t n, Statistics<C> s) {
@@ -255,7 +256,7 @@ void join_blocks(const Out& result, const C* partial, int64_t blocks, int64_t st
   });
 }
 
-/// `dx`, `dw` and `db` may be absent; `mean` is absent where the norm does not centre.
+/// `dx`, `dw` and `db` may be undefined; `mean` is undefined for RMS norm.
 template <bool kCentre>
 void backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out, const In& input,
               IntList normalized_shape, const In& mean, const In& rstd, const In& weight) {

@@ -15,22 +15,22 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// Elements that one task updates at a time.
+/// Elements per part; a part is updated by one task.
 constexpr int64_t kPart = 16384;
 
-/// Some elements of a tensor of a list.
+/// A range of elements of one tensor of a list.
 struct Part {
   size_t tensor;
-  int64_t number;  ///< of the list's parts, in their order
+  int64_t number;  ///< index among all parts of the list
   int64_t first;
   int64_t count;
 };
 
-/// Calls `work(part)` for parts of `size` elements of every tensor of the list, all in one parallel
-/// loop, so that many small tensors cost no more than one large.
+/// Calls `work(part)` for parts of `size` elements of every tensor of the list in a single parallel
+/// loop, so that many small tensors cost no more than one large one.
 template <class List, class Work>
 void for_each_part(const List& list, int64_t size, Work work) {
-  std::vector<int64_t> starts{0};  // of each tensor, in parts
+  std::vector<int64_t> starts{0};  // first part of each tensor
   for (const auto& tensor : list) {
     starts.push_back(starts.back() + (tensor.numel + size - 1) / size);
   }
@@ -57,7 +57,7 @@ bool is_left_out(const In& found_inf) {
   return found_inf.defined() && *found_inf.data<float>() != 0;
 }
 
-/// What one step of AdamW multiplies by, the same for all elements.
+/// Factors of one AdamW step, the same for all elements.
 template <class T>
 struct AdamWFactors {
   T gradient, first, second, second_new, step_size, inverse_root, eps;
@@ -125,7 +125,7 @@ void sgd_part(T* __restrict p, const T* __restrict grad, int64_t n, const SgdFac
 template <class T>
 void momentum_part(T* __restrict p, const T* __restrict grad, T* __restrict buffer, int64_t n,
                    const SgdFactors<T>& f, T decay, bool nesterov) {
-  // What is followed: g + momentum * b with Nesterov's rule, else b alone.
+  // The step's direction: g + momentum * b with Nesterov momentum, else b alone.
   const T of_gradient = nesterov ? T(1) : T(0);
   const T of_buffer = nesterov ? f.momentum : T(1);
   for (int64_t i = 0; i < n; ++i) {
@@ -166,7 +166,7 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
 
 template <class T>
 double square_sum(const T* x, int64_t n) {
-  // Squares in f64: those of f32 are exact there, and neither overflow nor vanish.
+  // Squares in f64: squares of f32 values are exact there and neither overflow nor underflow.
   constexpr int64_t kChunk = 512;
   alignas(32) double squares[kChunk];
   double total = 0;

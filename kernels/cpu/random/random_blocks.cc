@@ -15,7 +15,7 @@ namespace {
 
 #if defined(__AVX2__)
 
-/// High and low halves of 8 products of 32 bits.
+/// High and low 32-bit halves of eight 32 x 32-bit products.
 struct Products {
   __m256i high;
   __m256i low;
@@ -29,7 +29,7 @@ inline Products multiply(__m256i a, __m256i factor) {
 
 inline __m256i broadcast(uint32_t value) { return _mm256_set1_epi32(static_cast<int>(value)); }
 
-/// philox() of core/base/philox.h for 8 counters at once.
+/// philox() of core/base/philox.h for eight counters at once.
 inline void philox_of_eight(__m256i (&counter)[4], std::array<uint32_t, 2> key) {
   const __m256i factor0 = broadcast(0xD2511F53);
   const __m256i factor1 = broadcast(0xCD9E8D57);
@@ -49,7 +49,7 @@ inline void philox_of_eight(__m256i (&counter)[4], std::array<uint32_t, 2> key) 
 }  // namespace
 
 void RandomBlock::draw(const RandomKey& key, uint64_t first_group) {
-  // Only the group changes inside a block: the low word, because blocks start at multiples of 64.
+  // Only the low counter word changes within a block, because blocks start at multiples of 64.
   const std::array<uint32_t, 4> base = key.counter(first_group);
 #if defined(__AVX2__)
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -78,7 +78,7 @@ void for_random_blocks(
     const RandomKey& key, int64_t elements, int64_t per_block,
     FunctionRef<void(const RandomBlock& words, int64_t first, int64_t count)> body) {
   const int64_t blocks = (elements + per_block - 1) / per_block;
-  constexpr int64_t kGrain = 32;  // blocks worth a thread
+  constexpr int64_t kGrain = 32;  // minimum blocks per task
   parallel_for(0, blocks, kGrain, [&](int64_t begin, int64_t end) {
     RandomBlock words;
     for (int64_t block = begin; block < end; ++block) {

@@ -7,7 +7,7 @@
 
 namespace lockstep::cpu {
 
-/// The random words of 64 neighbouring groups of one call: word[k][g] is word k of group g.
+/// Random words of 64 consecutive groups of one call: word[k][g] is word k of group g.
 struct RandomBlock {
   static constexpr int64_t kGroups = 64;
   alignas(64) uint32_t word[4][kGroups];
@@ -16,12 +16,12 @@ struct RandomBlock {
   void draw(const RandomKey& key, uint64_t first_group);
 };
 
-/// The call's key: from `generator`, or from the thread's default one when it is null.
+/// Key of the next call of `generator`, or of the thread's default generator if it is null.
 RandomKey next_call(Generator* generator);
 
-/// Cuts `elements` into blocks of `per_block`, draws each block's words and calls
-/// body(words, first element, number of elements). Parallel; block b always draws the groups from
-/// 64 b on, so the numbers do not depend on the threads.
+/// Splits `elements` into blocks of `per_block`, draws each block's words and calls body(words,
+/// first element, number of elements). Parallel; block b always draws the groups from 64 b on, so
+/// the numbers do not depend on the number of threads.
 void for_random_blocks(
     const RandomKey& key, int64_t elements, int64_t per_block,
     FunctionRef<void(const RandomBlock& words, int64_t first, int64_t count)> body);

@@ -10,9 +10,10 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a thread
+constexpr int64_t kGrain = 16384;  // minimum elements per task
 
-/// Whether a is taken before b: the first of equals stays, and NaN beats all but an earlier NaN.
+/// True if a is preferred to b: the first of equal elements wins, and NaN beats all but an earlier
+/// NaN.
 struct Larger {
   template <class T>
   static bool better(T a, T b) {
@@ -30,11 +31,11 @@ struct Smaller {
   using Join = SmallestOf<T>;
 };
 
-/// Index of the element taken from x[0], x[stride], ...
+/// Index of the preferred element among x[0], x[stride], ...
 template <class Order, class T>
 int64_t find_taken(const T* x, int64_t n, int64_t stride) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    if (stride == 1 && n >= 64) {  // two passes at the speed of memory
+    if (stride == 1 && n >= 64) {  // two passes, each at memory bandwidth
       const T value = join_row<typename Order::template Join<T>>(x, n);
       const auto wanted = [value](T each) {
         return each == value || (value != value && each != each);
@@ -55,7 +56,7 @@ int64_t find_taken(const T* x, int64_t n, int64_t stride) {
   return taken;
 }
 
-/// `self` is contiguous [outer, n, inner]; `values` may be absent.
+/// `self` is contiguous [outer, n, inner]; `values` may be null.
 template <class Order>
 void take_along(const Out* values, const Out& indices, const In& self, std::optional<int64_t> dim) {
   int64_t outer = 1, n = self.numel, inner = 1;

@@ -1,4 +1,4 @@
-// var, std, logsumexp and vector norms: reductions whose state is more than a sum.
+// var, std, logsumexp and vector norms: reductions whose state is more than one sum.
 
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ ReducePlan plan_for(const In& self, IntList dims) {
   return plan_reduction(self, dim_mask("reduce", dims, self.rank));
 }
 
-/// Writes result i of a row-major walk over `out`, in its dtype.
+/// Writes result i, in row-major order of `out`, in out's dtype.
 void write_number(const Out& out, int64_t i, double value) {
   int64_t at = i;
   if (!out.contiguous) {
@@ -28,7 +28,7 @@ void write_number(const Out& out, int64_t i, double value) {
   with_floating_type(out.dtype, [&]<class T>() { out.data<T>()[at] = convert<T>(value); });
 }
 
-/// Mean and sum of squared distances from it. Chan, Golub & LeVeque 1979.
+/// Mean and sum of squared deviations; merged as in Chan, Golub & LeVeque 1979.
 struct Moments {
   double count = 0;
   double mean = 0;
@@ -81,7 +81,7 @@ void var_mean(const Out& out, const Out& mean, const In& self, MaybeDims dims,
             });
 }
 
-/// sum(exp(x - shift)), where the shift is the largest x if that is finite, else 0.
+/// sum(exp(x - shift)), where shift is the largest x if it is finite, else 0.
 struct LogSumExpFold {
   double largest = -kInfinity;
   double sum = 0;
@@ -113,7 +113,7 @@ void logsumexp(const Out& out, const In& self, IntList dims, bool) {
             [&](int64_t i, const LogSumExpFold& fold) { write_number(out, i, fold.value()); });
 }
 
-/// Adds `Power::of(|x|)` up.
+/// Sum of `Power::of(|x|)`.
 template <class Power>
 struct PowerSum {
   Power power;
@@ -137,7 +137,7 @@ struct AnyPower {
   double of(double size) const { return std::pow(size, p); }
 };
 
-/// The largest (smallest) |x|; NaN wins.
+/// The largest (or smallest) |x|; NaN if there is one.
 template <bool kLargest>
 struct ExtremeSize {
   double value = kLargest ? 0.0 : kInfinity;

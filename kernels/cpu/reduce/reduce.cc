@@ -22,7 +22,7 @@ template <class T, class C>
 LS_WIDE_VECTORS void wide_read_converted(const std::byte* at, int64_t stride, C* to, int64_t n) {
   read_converted<T, C>(at, stride, to, n);
 }
-/// Reads elements of type T as 1 where they are non-zero.
+/// Reads elements of type T as 1 if they are nonzero, else 0.
 template <class T>
 void read_truth(const std::byte* at, int64_t stride, int32_t* to, int64_t n) {
   const T* from = reinterpret_cast<const T*>(at);
@@ -38,7 +38,8 @@ typename ReduceEngine<Op>::Source source_of(const In& self) {
   });
 }
 
-/// Reduces with Op and stores each total times 1 / `divisor` as the result's type.
+/// Reduces with Op and stores each total, divided by the number of elements for a mean, in out's
+/// dtype.
 template <class Op>
 void reduce_into(const Out& out, const In& self, IntList dims, bool mean = false) {
   using Engine = ReduceEngine<Op>;
@@ -58,7 +59,7 @@ void reduce_into(const Out& out, const In& self, IntList dims, bool mean = false
   });
 }
 
-/// Picks the type to compute in.
+/// Selects the compute type.
 template <template <class> class Op>
 void reduce_by_type(const Out& out, const In& self, IntList dims, bool mean = false) {
   if (self.dtype == DType::kF64) return reduce_into<Op<double>>(out, self, dims, mean);
@@ -89,7 +90,7 @@ void amin(const Out& out, const In& self, IntList dims, bool) {
 void max(const Out& out, const In& self) { reduce_by_type<LargestOf>(out, self, {}); }
 void min(const Out& out, const In& self) { reduce_by_type<SmallestOf>(out, self, {}); }
 
-/// Products of floats leave the range of f32 on the way, so all are made in f64.
+/// Partial products of floats can leave the range of f32, so all are computed in f64.
 void prod_dims(const Out& out, const In& self, IntList dims) {
   if (is_floating(self.dtype)) return reduce_into<ProductOf<double>>(out, self, dims);
   reduce_into<ProductOf<int64_t>>(out, self, dims);
@@ -99,7 +100,7 @@ void prod_dim(const Out& out, const In& self, int64_t dim, bool, std::optional<D
   prod_dims(out, self, {dim});
 }
 
-/// any is the largest truth, all the smallest.
+/// any is the maximum of the truth values, all the minimum.
 template <class Op>
 void reduce_truth(const Out& out, const In& self, uint64_t mask, int32_t of_nothing) {
   using Engine = ReduceEngine<Op>;
@@ -120,7 +121,7 @@ template <class Op>
 void truth_over(const Out& out, const In& self, IntList dims, int32_t of_nothing) {
   reduce_truth<Op>(out, self, mask_of(dims, self), of_nothing);
 }
-/// Without a list all dimensions are reduced, with an empty one none.
+/// No list reduces all dimensions, an empty list none.
 uint64_t mask_of_list(std::optional<IntList> dims, const In& self) {
   return dims && dims->empty() ? 0 : mask_of(dims.value_or(IntList()), self);
 }

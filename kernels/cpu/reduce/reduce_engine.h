@@ -11,27 +11,27 @@
 
 namespace lockstep::cpu {
 
-/// The reduction behind sum, mean, amax, any, ...: joins elements with `Op` (see lanes.h), in
+/// The reduction behind sum, mean, amax, any, ...: combines elements with `Op` (see joins.h) in
 /// blocks that depend on shape and strides only, so that the bits do not depend on the number of
-/// threads. Compiled once per type that is computed in; other element types are converted in
-/// short runs on the way in.
+/// threads. Instantiated once per compute type; other element types are converted in short runs as
+/// they are read.
 template <class Op>
 class ReduceEngine {
  public:
   using C = typename Op::Element;
-  /// Totals of f32 blocks are added in f64.
+  /// Type in which the totals of blocks are combined: f64 for f32.
   using Total = std::conditional_t<std::is_same_v<C, float>, double, C>;
 
-  /// Where elements come from.
+  /// The elements to reduce.
   struct Source {
     const std::byte* data;
-    size_t element;  ///< bytes
+    size_t element;  ///< size in bytes
     DType dtype;
     bool direct;  ///< elements are of type C
     /// Converts n elements, `stride` elements apart.
     void (*read)(const std::byte* at, int64_t stride, C* to, int64_t n);
   };
-  /// Where results go: stores n totals from result `first` on.
+  /// Stores n totals as the results from `first` on.
   using Store = FunctionRef<void(int64_t first, const Total* totals, int64_t n)>;
 
   static void run(const ReducePlan& plan, const Source& source, Store store) {
@@ -48,15 +48,15 @@ class ReduceEngine {
   }
 
  private:
-  static constexpr int64_t kGrain = 32768;    // elements worth a thread
+  static constexpr int64_t kGrain = 32768;    // minimum elements per task
   static constexpr int64_t kBuffer = 512;     // elements converted at a time
-  static constexpr int64_t kTile = 1024;      // columns joined at a time: stays in the first cache
-  static constexpr int64_t kBlockRows = 128;  // rows joined before the totals are widened
-  static constexpr int64_t kAhead = 2048;     // bytes of a long run asked for before their turn
+  static constexpr int64_t kTile = 1024;      // columns combined at a time: fits into the L1 cache
+  static constexpr int64_t kBlockRows = 128;  // rows combined before the totals are widened
+  static constexpr int64_t kAhead = 2048;     // prefetch distance in bytes for long runs
 
-  // Rows: the elements of one result are next to each other, or nothing is.
+  // Row kernels: the elements of one result are adjacent in memory, or no elements are.
 
-  /// The elements of one result, cut into blocks: whole runs of the last axis, or parts of one.
+  /// The elements of one result, split into blocks: whole runs of the last axis, or parts of one.
   struct RowBlocks {
     RowBlocks(const ReducePlan& plan, size_t element)
         : axis(plan.reduced.back()), outer(plan.reduced), runs(plan.count / axis.size) {
@@ -64,8 +64,9 @@ class ReduceEngine {
       parts = (axis.size + kLaneBlock - 1) / kLaneBlock;
       group = parts > 1 ? 1 : kLaneBlock / axis.size;
       count = parts > 1 ? runs * parts : (runs + group - 1) / group;
-      // The processor's own look-ahead ends with each page of 4 KiB, as long as a block of bf16.
-      // What is asked for past the end of a stretch of memory is lost: only long stretches do.
+      // The hardware prefetcher stops at each 4 KiB page, which is as long as a block of bf16.
+      // Prefetches past the end of contiguous memory are wasted, so only long stretches are
+      // prefetched.
       const bool rows_touch =
           outer.empty() && !plan.kept.empty() && plan.kept.back().stride == axis.size;
       const int64_t stretch = axis.size * (rows_touch ? plan.kept.back().size : 1);
@@ -74,14 +75,14 @@ class ReduceEngine {
     }
     Axis axis;
     Axes outer;
-    int64_t runs;   ///< of the last axis
+    int64_t runs;   ///< runs of the last axis
     int64_t parts;  ///< blocks that one run is cut into
     int64_t group;  ///< runs in one block
-    int64_t count;  ///< of blocks
-    int64_t ahead;  ///< bytes, as in Lanes::add
+    int64_t count;  ///< number of blocks
+    int64_t ahead;  ///< prefetch distance in bytes, see Lanes::add
   };
 
-  // `kPairs`: in a loop compiled for wide vectors, see Lanes.
+  // `kPairs`: the variant compiled for wide vectors, see Lanes.
 
   template <bool kPairs>
   static void add_run(Lanes<Op>& lanes, const Source& source, int64_t offset, int64_t stride,
@@ -92,7 +93,7 @@ class ReduceEngine {
       return;
     }
     if constexpr (std::is_same_v<C, float>) {
-      if (source.dtype == DType::kBF16 && stride == 1) {  // converted on the way
+      if (source.dtype == DType::kBF16 && stride == 1) {  // converted as it is read
         lanes.template add<kPairs>(reinterpret_cast<const BFloat16*>(at), n, ahead);
         return;
       }
@@ -125,7 +126,8 @@ class ReduceEngine {
     return static_cast<Total>(lanes.total());
   }
 
-  /// Joins blocks [first, last), counted through all results: totals[i] is block i's.
+  /// Reduces blocks [first, last), numbered across all results; totals[i] is that of block first +
+  /// i.
   template <bool kPairs>
   static void some_blocks(const ReducePlan& plan, const RowBlocks& blocks, const Source& source,
                           int64_t first, int64_t last, Total* totals) {
@@ -169,7 +171,7 @@ class ReduceEngine {
                    });
       return;
     }
-    // Few long results: threads share their blocks.
+    // Few long results: their blocks are distributed over the threads.
     std::vector<Total> totals(static_cast<size_t>(plan.outputs * blocks.count));
     parallel_for(0, plan.outputs * blocks.count, kGrain / kLaneBlock,
                  [&](int64_t first, int64_t last) {
@@ -181,16 +183,17 @@ class ReduceEngine {
     }
   }
 
-  // Columns: neighbours in memory belong to neighbouring results.
+  // Column kernels: elements adjacent in memory belong to adjacent results.
 
-  // What is read in the type to compute in, or bf16 on the way to it.
+  // Elements read in the compute type, or converted to it from bf16.
 
   static Vector<C> vector_at(const C* x) { return load_vector(x); }
   static C scalar_at(const C* x) { return *x; }
   static Vector<float> vector_at(const BFloat16* x) { return load_widened(x); }
   static float scalar_at(const BFloat16* x) { return static_cast<float>(*x); }
 
-  /// joined[i] = with(joined[i], at) for i in [0, n), a vector at a time: at(x) is element i of x.
+  /// joined[i] = with(joined[i], at) for i in [0, n), a vector at a time; at(x) loads element i of
+  /// x.
   template <class With>
   static void join_each(C* joined, int64_t n, With with) {
     constexpr int64_t kWidth = VectorOf<C>::kWidth;
@@ -208,7 +211,7 @@ class ReduceEngine {
   static void join_row(C* joined, const T* a, int64_t n) {
     join_each(joined, n, [a](auto sum, auto at) -> decltype(sum) { return Op::join(sum, at(a)); });
   }
-  /// The same for four rows. Those of C are joined in pairs first, others one after the other.
+  /// Combines four rows: those of C pairwise first, those of other types one after the other.
   template <class T>
   static void join_rows(C* joined, const T* a, const T* b, const T* c, const T* d, int64_t n) {
     join_each(joined, n, [a, b, c, d](auto sum, auto at) -> decltype(sum) {
@@ -220,7 +223,7 @@ class ReduceEngine {
     });
   }
 
-  /// Joins rows [first, last) of T, n columns of them: row(i) is where row i starts.
+  /// Combines rows [first, last) of T, each n columns wide; row(i) is the address of row i.
   template <class T, class Row>
   static void join_columns(C* joined, Row row, int64_t first, int64_t last, int64_t n) {
     const auto at = [&](int64_t i) { return reinterpret_cast<const T*>(row(i)); };
@@ -229,7 +232,7 @@ class ReduceEngine {
     for (; i < last; ++i) join_row(joined, at(i), n);
   }
 
-  /// Joins rows [first, last) of the columns at `base`, n of them.
+  /// Combines rows [first, last) of the n columns that start at offset `base`.
   static void join_tile(C* joined, const ReducePlan& plan, const Source& source, int64_t base,
                         int64_t first, int64_t last, int64_t n) {
     std::fill_n(joined, n, Op::identity());
@@ -250,7 +253,7 @@ class ReduceEngine {
 
   static void run_columns(const ReducePlan& plan, const Source& source, Store store) {
     const int64_t width = plan.kept.back().size;
-    const int64_t groups = plan.outputs / width;  // runs of neighbouring results
+    const int64_t groups = plan.outputs / width;  // number of runs of adjacent results
     const int64_t tiles = (width + kTile - 1) / kTile;
     const int64_t blocks = (plan.count + kBlockRows - 1) / kBlockRows;
     Axes outer = plan.kept;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-/// Calls visit(offset of the first element, elements, step between them) for every line of
-/// `tensor`, contiguous [outer, n, inner], along `dim`; lines are shared between threads.
+/// Calls visit(offset of the first element, number of elements, step between them) for every line
+/// of the contiguous `tensor` [outer, n, inner] along `dim`; lines are distributed over threads.
 template <class Visit>
 void for_each_line(const TensorArg& tensor, int64_t dim, const Visit& visit) {
   if (tensor.numel == 0) return;
@@ -48,7 +48,7 @@ struct Product {
   }
 };
 
-/// Each line is joined in order: floats in f64, integers in uint64, which wraps around.
+/// Accumulates each line in order: floats in f64, integers in uint64, which wraps around.
 template <class Join>
 void running(const Out& out, const In& self, int64_t dim) {
   with_type(out.dtype, [&]<class T>() {
@@ -102,7 +102,7 @@ void linear_recurrence(const Out& out, const In& decay, const In& input, int64_t
     for_each_line(input, dim, [=](int64_t base, int64_t n, int64_t step) {
       double state = 0;
       for (int64_t i = base; i < base + n * step; i += step) {
-        // The first state has none before it, whatever its decay.
+        // There is no previous state for the first element, whatever its decay.
         state = (i == base ? 0.0 : convert<double>(a[i]) * state) + convert<double>(b[i]);
         h[i] = convert<T>(state);
       }

@@ -40,7 +40,7 @@ void searchsorted(const Out& out, const In& sequence, const In& self, bool out_i
   });
 }
 
-/// Element i of a vector of any stride.
+/// Reads element i of a vector of any stride.
 template <class To>
 To read_element(const Tensor& vector, int64_t i) {
   return with_type(vector.dtype(), [&]<class T>() {

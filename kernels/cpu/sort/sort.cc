@@ -1,6 +1,6 @@
-// Sorting and choosing by rank. Every dtype is ordered as 64-bit keys that carry their index, so
-// one instantiation serves all. Where only some elements are chosen, which of several equals is
-// taken follows from the algorithm: the one ATen uses, so that the indices agree.
+// Sorting and selection by rank. Elements of every dtype are converted to 64-bit keys with their
+// index, so one instantiation serves all. Where only some elements are selected, the algorithm
+// determines which of several equal ones is taken: it is ATen's, so that the indices agree.
 
 #include <algorithm>
 #include <limits>
@@ -16,7 +16,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 4096;  // elements worth a thread
+constexpr int64_t kGrain = 4096;  // minimum elements per task
 
 using Entry = SortEntry;
 
@@ -43,7 +43,7 @@ void read_line(const In& self, int64_t start, int64_t step, bool descending,
   });
 }
 
-/// Writes the first `length` entries as the lines of both results.
+/// Writes the first `length` entries as one line of both results.
 void write_line(const Out& values, const Out& indices, const In& self, const SortLines& lines,
                 int64_t line, const Entry* entries, int64_t length) {
   const int64_t from = lines.start(line, lines.n), to = lines.start(line, length);
@@ -58,8 +58,8 @@ void write_line(const Out& values, const Out& indices, const In& self, const Sor
   });
 }
 
-/// Calls order(entries) for each line, after which the entries from `first(entries)` on are those
-/// to write, `length` of them.
+/// Calls order(entries) for each line and then writes the `length` entries from `first(entries)`
+/// on.
 template <class Order>
 void order_lines(const Out& values, const Out& indices, const In& self, int64_t dim,
                  bool descending, int64_t length, const Order& order) {
@@ -87,7 +87,7 @@ void sort(const Out& values, const Out& indices, const In& self, int64_t dim, bo
 void topk(const Out& values, const Out& indices, const In& self, int64_t k, int64_t dim,
           bool largest, bool sorted) {
   if (values.numel == 0) return;
-  const int64_t length = self.rank == 0 ? 1 : k;  // a number is its own best, whatever k
+  const int64_t length = self.rank == 0 ? 1 : k;  // topk of a 0-d tensor is the tensor, for every k
   order_lines(values, indices, self, dim, largest, length, [=](std::vector<Entry>& entries) {
     const auto first = entries.begin(), end = first + length;
     if (length * 64 <= static_cast<int64_t>(entries.size())) {
@@ -100,7 +100,7 @@ void topk(const Out& values, const Out& indices, const In& self, int64_t k, int6
   });
 }
 
-/// NaN when there is one, unless `skip_nan`.
+/// Returns the entry of the median: a NaN if there is one, unless `skip_nan`.
 const Entry* find_median(std::vector<Entry>& entries, bool skip_nan) {
   const int64_t n = static_cast<int64_t>(entries.size());
   int64_t numbers = 0;
@@ -147,7 +147,7 @@ void median_of_all(const Out& out, const In& self) {
   with_bits(self.dtype, [&]<class T>() { *out.data<T>() = self.data<T>()[index]; });
 }
 
-/// The last entry of the longest run of equals, the first such run in order.
+/// Returns the last entry of the longest run of equal keys, the first such run in sorted order.
 const Entry* find_mode(std::vector<Entry>& entries) {
   std::sort(entries.begin(), entries.end(), by_key);
   const Entry* found = nullptr;

@@ -19,7 +19,7 @@ CopyAxes axes_between(const TensorArg& to, const TensorArg& from) {
 void cat(const Out& out, InList tensors, int64_t dim) {
   const size_t element = size_of(out.dtype);
   const int d = static_cast<int>(wrap_dim("cat", dim, out.rank));
-  int64_t place = 0;  // of the next part, along `dim`
+  int64_t place = 0;  // start of the next part, along `dim`
   for (const In& part : tensors) {
     if (part.numel == 0) continue;
     strided_copy(bytes_of(out) + place * out.stride(d) * static_cast<int64_t>(element),
@@ -60,7 +60,7 @@ void diagonal_scatter(const Out& out, const In& self, const In& src, int64_t off
 
 void flip(const Out& out, const In& self, IntList dims) {
   CopyAxes axes = axes_between(out, self);
-  int64_t offset = 0;  // of the element that comes first
+  int64_t offset = 0;  // offset of the first element in the result's order
   if (self.numel == 0) return;
   for (const int64_t dim : dims) {
     if (self.rank == 0) break;
