@@ -9,20 +9,20 @@
 
 namespace lockstep::cuda {
 
-// Joins of what the threads of a warp or of a block hold, in an order that is always the same. `Op`
-// has `Element`, plain data of whole words, and `join`, as the structs of kernels/common/joins.h;
-// join(a, b) must be join(b, a).
+// Reductions over the threads of a warp or block, in a fixed order. `Op` has `Element`, trivially
+// copyable and a multiple of 4 bytes, and a commutative `join`, like the structs of
+// kernels/common/joins.h.
 
 inline constexpr int kWarpThreads = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffU;
-/// Warps of the largest block that `block_join` takes.
+/// Most warps that `block_join` supports.
 inline constexpr int kMostWarps = 32;
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % kWarpThreads); }
 __device__ inline int warp_index() { return static_cast<int>(threadIdx.x / kWarpThreads); }
 __device__ inline int warp_count() { return static_cast<int>(blockDim.x / kWarpThreads); }
 
-/// What the lane whose number differs in the bits of `bits` holds.
+/// Value of the lane whose index differs in `bits` (xor shuffle).
 template <class T>
 __device__ inline T other_lane(T value, int bits) {
   if constexpr (std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) {
@@ -37,7 +37,7 @@ __device__ inline T other_lane(T value, int bits) {
   }
 }
 
-/// Joins the values of every `kLanes` neighbouring lanes, a power of two; each of them gets it.
+/// Reduces each group of `kLanes` adjacent lanes (a power of two); every lane gets the result.
 template <class Op, int kLanes = kWarpThreads>
 __device__ inline typename Op::Element warp_join(typename Op::Element value) {
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0);
@@ -47,7 +47,7 @@ __device__ inline typename Op::Element warp_join(typename Op::Element value) {
   return value;
 }
 
-/// Joins the values of all threads of the block, whose number is a multiple of 32; each gets it.
+/// Reduces over the block, whose size must be a multiple of 32; every thread gets the result.
 template <class Op>
 __device__ inline typename Op::Element block_join(typename Op::Element value) {
   __shared__ typename Op::Element of_warps[kMostWarps];
@@ -56,7 +56,7 @@ __device__ inline typename Op::Element block_join(typename Op::Element value) {
   __syncthreads();
   value = of_warps[0];
   for (int i = 1; i < warp_count(); ++i) value = Op::join(value, of_warps[i]);
-  __syncthreads();  // the next call writes there again
+  __syncthreads();  // the next call overwrites of_warps
   return value;
 }
 
@@ -68,7 +68,7 @@ template <class T>
 __device__ inline T block_sum(T value) {
   return block_join<SumOf<T>>(value);
 }
-/// NaN where there is one.
+/// Maximum over the warp, NaN if there is one.
 template <class T>
 __device__ inline T warp_largest(T value) {
   return warp_join<LargestOf<T>>(value);

@@ -12,7 +12,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Where memory that a graph reads and writes begins: what its callers see to.
+/// Alignment of the memory of a graph's tensors, which callers must ensure.
 constexpr int64_t kAlignment = 16;
 
 void accept(const Cudnn& functions, cudnnStatus_t status, const char* what, int number) {
@@ -353,7 +353,7 @@ std::string CudnnRules::forbids(const CudnnEngine& engine) const {
 
 CudnnDescriptor cudnn_properties(const Cudnn& functions, const std::string& json) {
   CudnnDescriptor properties(functions, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  // The text ends with a zero.
+  // The size includes the terminating zero.
   properties.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                  static_cast<int64_t>(json.size()) + 1, json.c_str());
   properties.finalize();

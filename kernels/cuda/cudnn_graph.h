@@ -17,14 +17,14 @@
 
 namespace lockstep::cuda {
 
-/// cuDNN does not take what it was given; what() has its words. No error of the program: there are
-/// kernels of ours.
+/// Thrown if cuDNN does not support a problem; what() is the library's message. It is not a program
+/// error: our own kernels compute the problem instead.
 class CudnnRefusal : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A descriptor of cuDNN's, destroyed with this. Functions throw CudnnRefusal.
+/// Owns a cuDNN backend descriptor. Functions throw CudnnRefusal.
 class CudnnDescriptor {
  public:
   CudnnDescriptor(const Cudnn& functions, cudnnBackendDescriptorType_t type);
@@ -41,7 +41,7 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   void set(cudnnBackendAttributeName_t name, std::span<const int64_t> values);
   void finalize();
-  /// How many of `count` elements there are.
+  /// Reads up to `count` elements of an attribute; returns how many it has.
   int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
               void* values) const;
 
@@ -53,71 +53,72 @@ class CudnnDescriptor {
   cudnnBackendDescriptor_t raw_ = nullptr;
 };
 
-/// What a plan is made for: a device by its handle, or, without one, the properties of a device.
+/// The device a plan is made for: a real one by its handle, or one described by its properties.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
   const CudnnDescriptor* properties = nullptr;
 };
 
-/// An engine of cuDNN's, set up for a graph, and what the library says of it.
+/// A cuDNN engine configured for a graph, with the properties that the library reports.
 struct CudnnEngine {
   CudnnDescriptor configuration;
   int64_t number = -1;
-  int64_t workspace = 0;       ///< bytes
+  int64_t workspace = 0;       ///< in bytes
   bool deterministic = true;   ///< equal calls give equal bits
-  bool rounds_inputs = false;  ///< to a narrower dtype than theirs
-  bool narrow_sums = false;    ///< of less precision than what was asked for
-  bool transforms = false;     ///< multiplies Fourier's or Winograd's transforms
+  bool rounds_inputs = false;  ///< may convert inputs to a narrower dtype
+  bool narrow_sums = false;    ///< accumulates in less precision than requested
+  bool transforms = false;     ///< uses Fourier or Winograd transforms
   bool tensor_cores = false;
 
   CudnnEngine(const Cudnn& functions, CudnnDescriptor advised);
 };
 
-/// Which engines may compute.
+/// Conditions that an engine must meet to be used.
 struct CudnnRules {
-  bool f32 = false;   ///< the tensors are of f32
-  bool tf32 = false;  ///< whose factors may be rounded to 10 bits of mantissa
+  bool f32 = false;   ///< the tensors are f32
+  bool tf32 = false;  ///< f32 factors may be rounded to a 10-bit mantissa
   int64_t most_workspace = int64_t{4} << 30;
 
-  /// Why not, or "".
+  /// Returns why `engine` may not be used, or "" if it may.
   std::string forbids(const CudnnEngine& engine) const;
 };
 
-/// A graph that an engine of cuDNN's was found for. Never changed once it is made.
+/// A graph compiled for a cuDNN engine. Immutable.
 class CudnnPlan {
  public:
   CudnnPlan(std::vector<CudnnDescriptor> parts, size_t workspace, int64_t engine)
       : parts_(std::move(parts)), workspace_(workspace), engine_(engine) {}
 
-  /// Bytes of the device's memory that it needs while it runs.
+  /// Bytes of device memory needed while the plan runs.
   size_t workspace() const { return workspace_; }
   int64_t engine() const { return engine_; }
-  /// Queues it on the handle's stream: `addresses[i]` is the memory of the tensor `uids[i]`, on the
-  /// host for a scalar. Throws DeviceError.
+  /// Queues the plan on the handle's stream. `addresses[i]` is the memory of the tensor `uids[i]`,
+  /// in host memory for a scalar. Throws DeviceError.
   void run(CudnnLibrary& library, cudnnHandle_t handle, std::span<const int64_t> uids,
            std::span<void* const> addresses, void* workspace) const;
 
  private:
-  std::vector<CudnnDescriptor> parts_;  ///< the plan is the last; the others are what it refers to
+  std::vector<CudnnDescriptor> parts_;  ///< the last is the plan, the others what it references
   size_t workspace_;
   int64_t engine_;
 };
 
 cudnnDataType_t cudnn_data_type(DType dtype);
 
-/// Operations and the tensors between them, in an order in which they can be computed. Tensors are
-/// named by numbers from 0 up. Functions throw CudnnRefusal.
+/// Operations and the tensors between them, in topological order. Tensors are numbered from 0.
+/// Functions throw CudnnRefusal.
 class CudnnGraph {
  public:
   explicit CudnnGraph(const Cudnn& functions) : functions_(functions) {}
 
-  /// In memory aligned to 16 bytes.
+  /// Adds a tensor in memory that is aligned to 16 bytes; returns its number.
   int64_t tensor(cudnnDataType_t dtype, std::span<const int64_t> sizes,
                  std::span<const int64_t> strides);
-  /// Between operations, never stored. Row-major unless strides are given.
+  /// Adds a virtual tensor between operations, which is never stored. Row-major unless strides are
+  /// given.
   int64_t inner(cudnnDataType_t dtype, std::span<const int64_t> sizes,
                 std::span<const int64_t> strides = {});
-  /// One f32 number on the host.
+  /// Adds an f32 scalar in host memory.
   int64_t scalar();
 
   struct PointwiseInputs {
@@ -126,7 +127,7 @@ class CudnnGraph {
   void pointwise(cudnnPointwiseMode_t mode, const PointwiseInputs& inputs, int64_t y,
                  cudnnDataType_t computed = CUDNN_DATA_FLOAT, int64_t axis = -1);
   void matmul(int64_t a, int64_t b, int64_t c);
-  /// Over the dimensions that are 1 in y, or fewer.
+  /// Reduces x along the dimensions that are smaller in y, to 1 or to groups (heads sharing a key).
   void reduce(cudnnReduceTensorOp_t op, int64_t x, int64_t y);
   void reshape(int64_t x, int64_t y);
 
@@ -135,12 +136,13 @@ class CudnnGraph {
     int64_t image, weight, map;
     cudnnBackendDescriptorType_t direction;  ///< CUDNN_BACKEND_OPERATION_CONVOLUTION_...
   };
-  /// Summed in f32.
+  /// Adds a convolution with f32 accumulation.
   void convolution(const Convolution& convolution);
 
-  /// What the library advises, the best first. The graph is finished then, for one target.
+  /// Returns the engines that cuDNN's heuristics recommend, best first. Finalises the graph for one
+  /// target.
   std::vector<CudnnEngine> engines(const CudnnTarget& target, cudnnBackendHeurMode_t mode);
-  /// By the first engine that the library advises and the rules allow. The graph is used up.
+  /// Builds a plan with the first recommended engine that the rules allow. Consumes the graph.
   std::shared_ptr<const CudnnPlan> plan(const CudnnTarget& target, const CudnnRules& rules);
 
  private:
@@ -156,8 +158,8 @@ class CudnnGraph {
   std::optional<CudnnDescriptor> graph_;
 };
 
-/// Properties of a device that need not be there, from their JSON text: plans for it can be made,
-/// not run. Since cuDNN 9.8.
+/// Device properties from their JSON text, for a device that need not be present: plans for it can
+/// be built but not run. Requires cuDNN 9.8.
 CudnnDescriptor cudnn_properties(const Cudnn& functions, const std::string& json);
 
 }  // namespace lockstep::cuda

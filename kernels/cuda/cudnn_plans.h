@@ -15,10 +15,10 @@
 
 namespace lockstep::cuda {
 
-/// Where the tensors of a graph are.
+/// Memory addresses of a graph's tensors.
 class CudnnMemory {
  public:
-  /// Nothing for the tensor -1, which a graph has not.
+  /// Sets the address of a tensor; ignores -1, an absent tensor.
   void put(int64_t tensor, const void* address) {
     if (tensor < 0) return;
     uids_.push_back(tensor);
@@ -32,7 +32,7 @@ class CudnnMemory {
   std::vector<void*> addresses_;
 };
 
-/// A graph's tensors, and the plan for it or why there is none.
+/// A graph's tensors, and either its plan or the reason why there is none.
 template <class Tensors>
 struct CudnnPlanned {
   Tensors tensors;
@@ -40,8 +40,8 @@ struct CudnnPlanned {
   std::string refusal;
 };
 
-/// What was planned so far, by problem. All is forgotten when there is too much: the library says
-/// the same again. Thread-safe.
+/// Cache of plans by problem. Cleared when it is full, since the library makes the same plans
+/// again. Thread-safe.
 template <class Problem, class Tensors>
 class CudnnPlans {
  public:
@@ -51,7 +51,7 @@ class CudnnPlans {
 
   explicit CudnnPlans(Describe describe) : describe_(describe) {}
 
-  /// For the device whose handle it is.
+  /// Returns the plan for the device of `handle`.
   Planned find_or_make(CudnnLibrary& library, int device, cudnnHandle_t handle,
                        const Problem& problem, const CudnnRules& rules) {
     const Key key{&library, device, problem};
@@ -69,7 +69,7 @@ class CudnnPlans {
       made->refusal = refusal.what();
     }
     const std::unique_lock lock(mutex_);
-    // A training step has some dozens.
+    // A training step has a few dozen problems.
     constexpr size_t kMost = 1024;
     if (plans_.size() >= kMost) plans_.clear();
     plans_.insert_or_assign(key, made);
@@ -89,19 +89,19 @@ class CudnnPlans {
   std::map<Key, Planned> plans_;
 };
 
-/// The device that the running kernel's call is on. Throws DeviceError.
+/// Device and stream of the running kernel's call. Throws DeviceError.
 struct CudnnCall {
   Context& context;
   int device;
-  int capability;       ///< 9 for Hopper
-  cudaStream_t stream;  ///< that the call's work goes to
+  int capability;       ///< major compute capability, 9 for Hopper
+  cudaStream_t stream;  ///< the stream of the call
 
   CudnnCall();
 };
 
-/// Whether there is a library; says once why not, where that is asked for.
+/// True if cuDNN could be loaded; otherwise the reason is printed as by note_without_cudnn.
 bool has_cudnn();
-/// With LOCKSTEP_WARN_COPIES=1, says once for each `what` why cuDNN does not compute it.
+/// With LOCKSTEP_WARN_COPIES=1, prints once for each `what` why cuDNN does not compute it.
 void note_without_cudnn(const char* what, const std::string& reason);
 
 }  // namespace lockstep::cuda

@@ -4,14 +4,14 @@
 
 namespace lockstep::cuda {
 
-/// Cuts element numbers into pieces of `size`, fast where all are below 2^31.
+/// Divides element indices by `size`, giving quotient and remainder; fast if all are below 2^31.
 struct Cutter {
   int64_t size;
   bool fast;
   Divider divider;
 
   Cutter() = default;
-  /// For numbers below `end`.
+  /// For indices below `end`.
   Cutter(int64_t piece, int64_t end) : size(piece), fast(false), divider(1) {
     constexpr int64_t kFast = int64_t{1} << 31;
     if (end > kFast || piece >= kFast || piece <= 0) return;
@@ -19,7 +19,7 @@ struct Cutter {
     divider = Divider(static_cast<uint32_t>(piece));
   }
 
-  /// Which piece number `i` is of; `rest` becomes its place there.
+  /// Returns the quotient of index `i` and stores the remainder in `rest`.
   LS_HOST_DEVICE int64_t cut(int64_t i, int64_t& rest) const {
     if (!fast) {
       rest = i % size;

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Division of numbers below 2^31 by a fixed one, as a multiplication and a shift. (Granlund &
+/// Division of numbers below 2^31 by a fixed divisor, as a multiplication and a shift. (Granlund &
 /// Montgomery 1994, "Division by invariant integers using multiplication".)
 struct Divider {
   uint32_t divisor;
@@ -14,7 +14,7 @@ struct Divider {
   uint32_t shift;
 
   Divider() = default;
-  /// `d` from 1 to 2^31 - 1.
+  /// `d` must be in [1, 2^31 - 1].
   explicit Divider(uint32_t d) : divisor(d), factor(0), shift(0) {
     while ((uint64_t{1} << shift) < d) ++shift;
     factor = static_cast<uint32_t>(((uint64_t{1} << 32) * ((uint64_t{1} << shift) - d)) / d + 1);

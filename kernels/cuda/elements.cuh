@@ -9,13 +9,13 @@
 
 namespace lockstep::cuda {
 
-// Elements of tensors in device code, where the constructors and conversions of core/tensor/dtype.h
-// are not to be had.
+// Tensor elements in device code, which cannot use the constructors and conversions of
+// core/tensor/dtype.h.
 
 __device__ inline float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
-/// A GPU that has the instruction gives another NaN.
+/// The hardware instruction, where there is one, gives a NaN with other bits.
 __device__ inline uint16_t float_to_bf16(float value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   uint16_t bits;
@@ -48,8 +48,8 @@ __device__ inline uint16_t float_to_half(float value) {
 #endif
 }
 
-/// Value conversion between any two element types; halves go through f32, floats become integers by
-/// truncation and booleans by comparison with 0.
+/// Converts a value between any two element types: f16 and bf16 go through f32, floats are
+/// truncated to integers, and bool is the comparison with 0.
 template <class To, class From>
 __device__ inline To convert(From from) {
   if constexpr (std::is_same_v<To, From>) {
@@ -73,11 +73,11 @@ __device__ inline To convert(From from) {
   }
 }
 
-/// What an element of type T is computed in: f64 for f64, f32 for the other floating types.
+/// The type an element of T is computed in: f64 for f64, f32 for the other floating types.
 template <class T>
 using ComputeType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// The element of a run-time dtype at an address, as a T.
+/// Loads an element of a run-time dtype as a T.
 template <class T>
 __device__ inline T load_as(DType dtype, const void* at) {
   switch (dtype) {
@@ -138,7 +138,7 @@ __device__ inline void store_as(DType dtype, void* at, T value) {
   }
 }
 
-/// Several elements that are read or written in one instruction of up to 16 bytes.
+/// Adjacent elements read or written by one instruction of up to 16 bytes.
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Pack {
   T at[kCount];
@@ -149,7 +149,7 @@ inline constexpr bool kConvertsPairs = true;
 #else
 inline constexpr bool kConvertsPairs = false;
 #endif
-/// Elements converted one by one; floats to halves two by two where there is an instruction for it.
+/// Converts kCount elements; floats to f16 or bf16 in pairs if the GPU has an instruction for it.
 template <class To, int kCount, class From>
 __device__ inline Pack<To, kCount> converted_pack(const From* from) {
   constexpr bool kBF16 = std::is_same_v<To, BFloat16>, kF16 = std::is_same_v<To, Half>;

@@ -5,7 +5,7 @@
 
 namespace lockstep::cuda {
 
-/// Notes that `value` is not in [low, high); the first of all threads is the one that is reported.
+/// Records that `value` is not in [low, high); only the first fault of all threads is reported.
 __device__ inline void note_fault(Fault* fault, int64_t value, int64_t low, int64_t high) {
   if (atomicExch(&fault->hit, 1U) != 0) return;
   fault->value = value;

@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// The number that an element of `dtype` at `at` is.
+/// Reads an element of `dtype` at `at` as a number.
 Scalar number_at(DType dtype, const void* at) {
   switch (dtype) {
     case DType::kBool:
@@ -41,7 +41,7 @@ Scalar local_scalar_dense(const Tensor& self) {
       "[item] only a tensor of one element is a number: expected 1 element, got {} (shape {}). "
       "Reduce or index it first.",
       self.numel(), self.shape());
-  // Who waits, in errors and counts.
+  // The operator that errors and statistics attribute the wait to.
   static const Operator& op = dispatcher().find("_local_scalar_dense");
   const OperatorScope scope(op);
   alignas(8) std::byte element[8];

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Number of this thread in the grid, and of all threads: one-dimensional grids and blocks.
+/// Index of this thread in a one-dimensional grid, and number of its threads.
 __device__ inline int64_t grid_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

@@ -17,14 +17,15 @@ void launch(Kernel kernel, const LaunchShape& shape, const Params& params) {
   launch(kernel_stream(), kernel, shape, &params);
 }
 
-/// Blocks for `items` pieces of work when each block takes `per_block` at a time and goes on with
-/// those `blocks * per_block` further: so many that the last ones to run are a small part of all.
+/// Number of blocks for `items` work items, if each block processes `per_block` at a time and
+/// continues at stride `blocks * per_block`. `most` is large enough that the last wave of blocks is
+/// a small part of all (256 per SM of a GPU with 132).
 constexpr unsigned blocks_for(int64_t items, int64_t per_block, int64_t most = 132 * 256) {
   return static_cast<unsigned>(std::clamp<int64_t>((items + per_block - 1) / per_block, 1, most));
 }
 
-/// Where kernels of this call note that an element is none that the operator takes; they go on
-/// without it, and the next synchronisation throws "[op] what: expected ..., got ...".
+/// Where kernels of this call record an invalid element; they skip it, and the next synchronisation
+/// throws "[op] what: expected ..., got ...".
 Fault* fault_place(const FaultKind& kind);
 
 }  // namespace lockstep::cuda

@@ -4,13 +4,13 @@
 
 namespace lockstep::cuda {
 
-/// Numbers side by side whose dtype device code looks up; null where there are none.
+/// A contiguous vector whose dtype device code dispatches on at run time; null if absent.
 struct Numbers {
   void* data;
   DType dtype;
 };
 
-/// Those of a TensorArg, which device code does not know.
+/// Converts from a TensorArg, which device code cannot use.
 template <class Tensor>
 Numbers numbers_of(const Tensor& tensor) {
   if (!tensor.defined()) return {nullptr, DType::kF32};

@@ -2,7 +2,7 @@
 
 #include <array>
 
-// Each header defines a kImage.
+// Each header defines a kImage, so each is included in a namespace of its own.
 namespace lockstep::cuda::activation {
 #include "kernels/pointwise/activation.fatbin.h"
 }

@@ -4,7 +4,7 @@
 
 namespace lockstep::cuda {
 
-/// The compiled modules of the pointwise_*.cu files; a kernel is in one of them.
+/// The compiled modules of the kernels/pointwise/*.cu files; each kernel is in one of them.
 std::span<const void* const> pointwise_images();
 
 }  // namespace lockstep::cuda

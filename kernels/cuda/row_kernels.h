@@ -8,7 +8,7 @@
 
 namespace lockstep::cuda {
 
-/// The entries of one family, as LS_ROW_KERNELS (rows.cuh) makes them: "softmax_bf16_warp8".
+/// The kernels of one family that LS_ROW_KERNELS (rows.cuh) defines, such as "softmax_bf16_warp8".
 class RowKernels {
  public:
   RowKernels(const void* image, std::string_view family);

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-// Rows of contiguous tensors, each shared by a group of threads: a warp, or a block.
+// Processing of contiguous rows, each by a group of threads: a warp or a block.
 
 struct WarpRows {
   static constexpr int kThreads = kWarpThreads;
@@ -34,7 +34,7 @@ struct Width {
   static constexpr int kPack = kCount;
 };
 
-/// to[k] = from[k], converted; one access where kPack elements are 16 bytes.
+/// to[k] = from[k], converted; a single 16-byte load if kPack elements are 16 bytes.
 template <int kPack, class T, class C>
 __device__ inline void load_pack(const T* from, C* to) {
   const auto pack = *reinterpret_cast<const Pack<T, kPack>*>(from);
@@ -45,8 +45,8 @@ template <int kPack, class T, class C>
 __device__ inline void store_pack(T* to, const C* from) {
   *reinterpret_cast<Pack<T, kPack>*>(to) = converted_pack<T, kPack>(from);
 }
-/// The same for elements of a dtype that is known at run time and most often that of T; `to` is the
-/// tensor's first element and `at` the number of ours.
+/// Stores a pack of elements of a run-time dtype, usually that of T. `to` is the tensor's first
+/// element and `at` the index of the pack's first.
 template <int kPack, class T, class C>
 __device__ inline void store_pack(DType dtype, void* to, int64_t at, const C* from) {
   if (dtype == dtype_of<T>) {
@@ -58,18 +58,18 @@ __device__ inline void store_pack(DType dtype, void* to, int64_t at, const C* fr
   }
 }
 
-/// A thread's part of a row of at most kThreads * kEach elements: each thread of the group holds
-/// packs of kPack neighbours, of which the row is a multiple.
+/// A thread's part of a row of at most kThreads * kEach elements, held in registers as packs of
+/// kPack adjacent elements. The row's length must be a multiple of kPack.
 template <class T, class Group, int kPack, int kEach>
 struct HeldRow {
   using C = ComputeType<T>;
   C at[kEach];
 
-  /// Number in the row of the i-th element.
+  /// Index in the row of the thread's i-th element.
   __device__ static int index(int i) {
     return (i / kPack * Group::kThreads + Group::thread()) * kPack + i % kPack;
   }
-  /// Elements behind the row's end become `absent`.
+  /// Loads the row; elements past its end become `absent`.
   __device__ void load(const T* row, int n, C absent) {
 #pragma unroll
     for (int i = 0; i < kEach; i += kPack) {
@@ -96,8 +96,8 @@ struct HeldRow {
   }
 };
 
-/// Visits the elements of a row at any address with the threads of a group: visit(i, Width<k>) for
-/// the k elements from i on, of which 16 bytes are aligned where k is not 1.
+/// Visits the elements of a row, at any address, with the threads of a group: visit(i, Width<k>)
+/// for the k elements from i on. Packs with k > 1 are aligned 16-byte units.
 template <class T, class Group, class Visit>
 __device__ inline void each_pack(const T* row, int64_t n, const Visit& visit) {
   constexpr int kPack = 16 / sizeof(T);
@@ -113,18 +113,18 @@ __device__ inline void each_pack(const T* row, int64_t n, const Visit& visit) {
   if (last < n) visit(last, Width<1>());
 }
 
-/// Whether two rows of T can be walked by one `each_pack`.
+/// True if two rows of T have the same misalignment, so that one `each_pack` can visit both.
 __device__ inline bool alike(const void* a, const void* b) {
   return (reinterpret_cast<uintptr_t>(a) - reinterpret_cast<uintptr_t>(b)) % 16 == 0;
 }
 
 }  // namespace lockstep::cuda
 
-// The entries of one family, for each RowWay and floating dtype: Held<T, Group, kPack, kEach> and
-// Stream<T> are functions that take the parameters.
+// The kernels of one family, for each RowWay and floating dtype. Held<T, Group, kPack, kEach> and
+// Stream<T> are functions that take the arguments.
 #define LS_ROW_KERNEL(Name, Params, ...) \
   LS_CUDA_KERNEL(Name, Params, ::lockstep::cuda::kRowThreads) { __VA_ARGS__(p); }
-// Three blocks of 256 threads with 32 elements each are what it takes to keep memory busy.
+// Three resident blocks of 256 threads with 32 elements each are needed to saturate memory.
 #define LS_HELD_ROW_KERNEL(Name, Params, ...) \
   LS_CUDA_KERNEL_RESIDENT(Name, Params, ::lockstep::cuda::kRowThreads, 3) { __VA_ARGS__(p); }
 #define LS_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held, Stream)                               \

@@ -6,20 +6,20 @@
 
 namespace lockstep::cuda {
 
-/// How kernels that need all of a contiguous row before they write it share out the rows.
+/// How rows are assigned to threads by kernels that need a whole contiguous row before writing it.
 enum class RowWay : uint8_t {
-  kWarp8,        ///< a warp for a row, which holds it in registers: 8 elements a thread
-  kWarp32,       ///< the same, 32 elements a thread
-  kBlock8,       ///< a block for a row, 8 elements a thread
-  kBlock32,      ///< the same, 32 elements a thread
-  kWarpScalar,   ///< kWarp32 for rows that are not made of whole 16 bytes
-  kBlockScalar,  ///< kBlock32 for these
-  kStream,       ///< a block for a row that it reads from memory each time
+  kWarp8,        ///< a warp per row, held in registers: 8 elements per thread
+  kWarp32,       ///< a warp per row, 32 elements per thread
+  kBlock8,       ///< a block per row, 8 elements per thread
+  kBlock32,      ///< a block per row, 32 elements per thread
+  kWarpScalar,   ///< kWarp32 for rows that are not aligned, or not a multiple of 16 bytes
+  kBlockScalar,  ///< kBlock32 for such rows
+  kStream,       ///< a block per row, reading it from memory in each pass
 };
 inline constexpr int kRowWays = 7;
 inline constexpr int kRowThreads = 256;
 
-/// `aligned`: all rows start at multiples of 16 bytes and end there.
+/// `aligned`: all rows start and end at multiples of 16 bytes.
 constexpr RowWay row_way(DType dtype, int64_t n, bool aligned) {
   const bool scalar = !aligned || dtype == DType::kF64;
   if (n > kRowThreads * 32) return RowWay::kStream;
@@ -31,7 +31,7 @@ constexpr RowWay row_way(DType dtype, int64_t n, bool aligned) {
   return n <= 32 * 8 ? RowWay::kWarp8 : RowWay::kWarp32;
 }
 
-/// Rows that a block takes at a time.
+/// Rows that a block processes at a time.
 constexpr int64_t rows_of_block(RowWay way) {
   const bool warps = way == RowWay::kWarp8 || way == RowWay::kWarp32 || way == RowWay::kWarpScalar;
   return warps ? kRowThreads / 32 : 1;
@@ -43,8 +43,8 @@ constexpr const char* name(RowWay way) {
   return kNames[static_cast<int>(way)];
 }
 
-/// Whether rows of n elements from `address` on start and end at multiples of 16 bytes; yes for
-/// what is absent.
+/// True if rows of n elements from `address` on start and end at multiples of 16 bytes, or
+/// `address` is null.
 inline bool rows_aligned(const void* address, DType dtype, int64_t n) {
   return reinterpret_cast<uintptr_t>(address) % 16 == 0 &&
          n * static_cast<int64_t>(size_of(dtype)) % 16 == 0;

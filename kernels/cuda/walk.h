@@ -7,14 +7,14 @@
 
 namespace lockstep::cuda {
 
-/// Division of numbers from 0 to a largest one, which may be of any size.
+/// Division of numbers from 0 to a known maximum, which may exceed 31 bits.
 struct AnyDivider {
   int64_t divisor;
   Divider fast;
   bool is_fast;
 
   AnyDivider() = default;
-  /// `d` at least 1; of numbers up to `largest`.
+  /// `d` must be at least 1; `largest` is the largest dividend.
   AnyDivider(int64_t d, int64_t largest)
       : divisor(d),
         fast(d < (int64_t{1} << 31) ? static_cast<uint32_t>(d) : 1U),
@@ -25,7 +25,7 @@ struct AnyDivider {
   }
 };
 
-/// A row-major walk over the elements of a box, and where each is in kOperands tensors.
+/// A row-major walk over a box of elements, with their offsets in kOperands tensors.
 template <int kOperands>
 struct Walk {
   static constexpr int kMaxRank = 16;

@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-/// Plans the walk over a box of `sizes`; one list of strides for each operand. Dimensions of size 1
-/// go, and neighbours that every operand walks in one stride are joined. Throws ShapeError where
-/// too many are left. For one or two operands.
+/// Plans the walk over a box of `sizes`, with one list of strides per operand, for one or two
+/// operands. Dimensions of size 1 are dropped, and neighbours that every operand walks with one
+/// stride are merged. Throws ShapeError if too many dimensions remain.
 template <int kOperands>
 Walk<kOperands> plan_walk(IntList sizes, const IntList (&strides)[kOperands]);
 

@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-/// Memory of the device for what a kernel's host code queues while it lives, aligned to 512 bytes.
-/// Its contents are whatever was there. It goes back to the allocator at once when this ends: the
-/// stream's order keeps the next owner's work behind ours.
+/// Temporary device memory for the kernels that an operator queues, aligned to 512 bytes and
+/// uninitialised. The destructor frees it without waiting: stream order keeps the next owner's work
+/// behind ours.
 class Workspace {
  public:
   /// Throws OutOfMemoryError.

@@ -14,7 +14,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// A direction's kernels, for heads of up to 64 columns and of more.
+/// The kernels of one pass, for head widths of up to 64 and of more.
 struct AttentionKernels {
   DTypeKernels narrow, wide;
   explicit AttentionKernels(const std::string& direction)
@@ -51,7 +51,7 @@ AttentionParams params_of(const In& query, const In& key, const In& value, bool 
   return p;
 }
 
-/// A block for each 64 rows of each head of a result.
+/// Launches one block per 64 rows of each head of a result.
 void launch_heads(const AttentionKernels& kernels, DType dtype, int64_t heads, int64_t rows,
                   const AttentionParams& p) {
   const int columns = attention_columns(p.width);

@@ -1,6 +1,7 @@
-// Attention without its matrix of scores (Dao et al. 2022; Milakov & Gimpelshein 2018 for the
-// running maximum). A block of 256 threads keeps 64 x 64 scores in registers, 4 x 4 in each thread,
-// and walks over the other sequence. All is computed in f32; every sum has one order.
+// Attention without storing its score matrix (Dao et al. 2022; Milakov & Gimpelshein 2018 for the
+// online softmax). A block of 256 threads keeps a 64 x 64 tile of scores in registers, 4 x 4 per
+// thread, and iterates over tiles of the other sequence. Everything is computed in f32; every sum
+// has a fixed order.
 
 #include <cmath>
 
@@ -14,9 +15,9 @@ namespace {
 
 constexpr int kRows = AttentionParams::kRows;
 constexpr int kThreads = 256;
-constexpr int kDepth = 32;  // elements of queries and keys that are multiplied at a time
+constexpr int kDepth = 32;  // query and key elements multiplied at a time
 constexpr int kPitch =
-    kRows + 4;  // rows of tiles in shared memory: float4s, and few bank conflicts
+    kRows + 4;  // row pitch of tiles in shared memory: float4s, few bank conflicts
 constexpr int kStage = 2 * kDepth * kPitch;
 constexpr float kInfinity = INFINITY;
 
@@ -44,11 +45,11 @@ struct TileRows {
   }
 };
 
-/// The tile's rows [0, 64) and columns [first, first + kDepth), transposed.
+/// Stores rows [0, 64) and columns [first, first + kDepth) of the tile, transposed.
 template <class T>
 __device__ void stage_transposed(float* to, const TileRows<T>& rows, int64_t first, int64_t width) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  // Eight columns of four rows to a warp: no two lanes store to one bank.
+  // Each warp stores eight columns of four rows: no two lanes use the same bank.
   for (int i = warp; i < kDepth * kRows / 32; i += kThreads / 32) {
     const int column = i % (kDepth / 8) * 8 + lane / 4;
     const int row = i / (kDepth / 8) * 4 + lane % 4;
@@ -56,7 +57,7 @@ __device__ void stage_transposed(float* to, const TileRows<T>& rows, int64_t fir
   }
 }
 
-/// out[i][j] = a[row i] . b[row j], the rows 4 row_thread() + i and 4 column_thread() + j.
+/// out[i][j] = dot product of row 4 row_thread() + i of a and row 4 column_thread() + j of b.
 template <class T>
 __device__ void multiply(float (&out)[4][4], const TileRows<T>& a, const TileRows<T>& b,
                          int64_t width, float* stage) {
@@ -81,8 +82,8 @@ __device__ void multiply(float (&out)[4][4], const TileRows<T>& a, const TileRow
   }
 }
 
-/// Sums of products with rows of another tile: of the block's 64 rows and kColumns columns, each
-/// thread has 4 and kColumns / 16.
+/// Accumulates products with the rows of another tile, for 64 rows and kColumns columns per block
+/// and 4 rows and kColumns / 16 columns per thread.
 template <int kColumns>
 struct Accumulator {
   static constexpr int kFours = kColumns / 64;
@@ -93,11 +94,11 @@ struct Accumulator {
       for (float& sum : row) sum = 0;
     }
   }
-  /// The first of four columns that lie together.
+  /// First of the four adjacent columns of group `four`.
   static __device__ int column(int four) { return 64 * four + 4 * column_thread(); }
 
-  /// sums[r] += sum over s of weights[r][s] rows[s]. `shared` takes the weights: all threads have
-  /// read what was there.
+  /// sums[r] += sum over s of weights[r][s] rows[s]. Overwrites `shared` with the weights, so all
+  /// threads must have finished reading it.
   template <class T>
   __device__ void add(const float (&weights)[4][4], const TileRows<T>& rows, int64_t first_column,
                       int64_t width, float* shared, float* stage) {
@@ -105,7 +106,7 @@ struct Accumulator {
       *reinterpret_cast<float4*>(shared + (4 * column_thread() + j) * kPitch + 4 * row_thread()) = {
           weights[0][j], weights[1][j], weights[2][j], weights[3][j]};
     }
-    constexpr int kChunk = 4096 / kColumns;  // rows that the stage holds
+    constexpr int kChunk = 4096 / kColumns;  // rows that fit into the stage buffer
     static_assert(kChunk * kColumns <= kStage);
     for (int first = 0; first < rows.count; first += kChunk) {
       __syncthreads();
@@ -152,7 +153,7 @@ struct Accumulator {
   }
 };
 
-/// Which head and tile of rows this block has: tiles from the last on, which see most keys.
+/// Head and row tile of this block. The last tiles, which see the most keys if causal, start first.
 struct Place {
   int64_t batch, head, first;
 
@@ -165,13 +166,13 @@ struct Place {
   }
 };
 
-/// Keys that some of the tile's queries see.
+/// Number of keys visible to at least one query of the tile.
 __device__ int64_t keys_seen(const AttentionParams& p, int64_t first_row) {
   return p.causal && first_row + kRows < p.keys ? first_row + kRows : p.keys;
 }
 
-/// The score of a query and a key from their product; -inf where there is no such query or key, or
-/// the query does not see the key.
+/// Scaled and masked score of a query and a key from their product; -inf if either is out of range
+/// or the key is not visible to the query.
 __device__ float score_of(const AttentionParams& p, float product, int64_t batch, int64_t head,
                           int64_t row, int64_t key) {
   if (row >= p.rows || key >= p.keys || (p.causal && key > row)) return -kInfinity;
@@ -184,7 +185,7 @@ __device__ float score_of(const AttentionParams& p, float product, int64_t batch
   return score;
 }
 
-/// Over the 16 threads that have the columns of a row.
+/// Reduces over the 16 threads that share the columns of a row.
 template <class C, class Join>
 __device__ C over_columns(C value, Join join) {
   for (int step = 8; step > 0; step /= 2) value = join(value, __shfl_xor_sync(~0U, value, step));
@@ -200,8 +201,8 @@ struct Plus {
   }
 };
 
-/// What exponents are taken from: where a row has seen nothing but -inf, its exponentials are then
-/// 0 instead of NaN.
+/// The shift subtracted from exponents: 0 for a row whose scores are all -inf, which makes its
+/// exponentials 0 instead of NaN.
 __device__ float finite_shift(float largest) { return largest == -kInfinity ? 0.0F : largest; }
 
 __device__ float* logsumexp_at(const AttentionParams& p, int64_t batch, int64_t head, int64_t row) {
@@ -257,10 +258,11 @@ __device__ void attention_forward(const AttentionParams& p) {
   out.template store<T>(p.out, b, h, place.first, p.rows, first_column, p.width, inverse);
 }
 
-/// The backward pass's numbers of one query. With w the weights and dp = grad_out . value,
-/// ds = w (dp - mean), mean = sum(w dp). Where one weight is almost 1 the mean almost equals that
-/// element: it is kept in two parts, and found in f64. A large logsumexp is rounded by more than an
-/// exponential can bear, so that the weights are divided by their sum once more.
+/// Per-query values of the backward pass. With weights w and dp = grad_out . value, ds = w (dp -
+/// mean), where mean = sum(w dp). When one weight is close to 1 the mean nearly equals that
+/// element's dp, so the mean is computed in f64 and kept as mean + rest. The rounding error of a
+/// large logsumexp would be magnified by the exponential, so the weights are renormalised by their
+/// sum.
 struct RowSums {
   float shift = 0, inverse = 0, mean = 0, rest = 0;
 
@@ -270,7 +272,7 @@ struct RowSums {
   }
 };
 
-/// Rows of queries: grad_query, and `row_sums` for the keys.
+/// Row tiles of queries: computes grad_query, and `row_sums` for attention_keys.
 template <class T, int kColumns>
 __device__ void attention_queries(const AttentionParams& p) {
   __shared__ __align__(16) float stage[kStage];
@@ -339,7 +341,8 @@ __device__ void attention_queries(const AttentionParams& p) {
   grad.template store<T>(p.grad_query, b, h, place.first, p.rows, first_column, p.width, scale);
 }
 
-/// Rows of keys: grad_key and grad_value, over all queries of all heads that share the keys.
+/// Row tiles of keys: computes grad_key and grad_value over all queries of all heads that share the
+/// keys.
 template <class T, int kColumns>
 __device__ void attention_keys(const AttentionParams& p) {
   __shared__ __align__(16) float stage[kStage];
@@ -351,7 +354,7 @@ __device__ void attention_keys(const AttentionParams& p) {
   const TileRows<T> v(p.value, b, place.head, place.first, p.keys);
   Accumulator<kColumns> grad_key, grad_value;
   for (int64_t h = place.head * group; h < (place.head + 1) * group; ++h) {
-    // Queries before the tile's first key see none of it.
+    // Causal: the tile's keys are not visible to queries before its first key.
     for (int64_t first = p.causal ? place.first : 0; first < p.rows; first += kRows) {
       const TileRows<T> q(p.query, b, h, first, p.rows);
       const TileRows<T> g(p.grad_out, b, h, first, p.rows);

@@ -10,17 +10,17 @@ struct HeadTensor {
   int64_t strides[4];
 };
 
-/// One call of the fused attention, either direction. A block computes kRows rows of a result, and
-/// at most `columns` of its columns (blockIdx.y tells which).
+/// Arguments of one fused attention call, forward or backward. A block computes kRows rows of a
+/// result and attention_columns(width) of its columns, at index blockIdx.y.
 struct AttentionParams {
   static constexpr int kRows = 64;
 
   HeadTensor query, key, value;
-  HeadTensor out;  ///< of the forward pass
+  HeadTensor out;  ///< forward result, read by the backward pass
   HeadTensor grad_out, grad_query, grad_key, grad_value;
   HeadTensor logsumexp;  ///< f32 [batch, heads, rows]
   HeadTensor mask;       ///< f32 [batch, heads, rows, keys], added to the scores; null for none
-  float* row_sums;       ///< kRowSums numbers for each query: what the keys' blocks need to know
+  float* row_sums;       ///< kRowSums per query, from attention_queries for attention_keys
   int64_t heads, key_heads;
   int64_t rows, keys, width;
   float scale;
@@ -29,7 +29,7 @@ struct AttentionParams {
   static constexpr int kRowSums = 3;
 };
 
-/// Columns of a result that one block computes: kernels exist for 64 and 128.
+/// Columns of a result computed by one block; there are kernels for 64 and 128.
 constexpr int attention_columns(int64_t width) { return width <= 64 ? 64 : 128; }
 
 }  // namespace lockstep::cuda

@@ -1,5 +1,5 @@
-// Softmax attention as graphs of cuDNN's, whose engines know the pattern: the products and what is
-// between them, operation by operation, never storing the scores.
+// Softmax attention as cuDNN graphs, whose engines recognise the pattern: the products and the
+// pointwise operations between them, one node each, without storing the scores.
 
 #include "kernels/cuda/attention/cudnn_attention.h"
 
@@ -20,7 +20,7 @@ using Sizes = std::array<int64_t, 4>;
 
 std::span<const int64_t> list(const CudnnAttention::Strides& strides) { return strides.at; }
 
-/// As if the last two dimensions had been exchanged.
+/// Returns the strides with the last two dimensions swapped.
 CudnnAttention::Strides turned(CudnnAttention::Strides strides) {
   std::swap(strides.at[2], strides.at[3]);
   return strides;
@@ -107,7 +107,7 @@ CudnnAttentionTensors describe_attention(CudnnGraph& graph, const CudnnAttention
   const int64_t weights = scores();
   graph.pointwise(CUDNN_POINTWISE_EXP, {.x = exponents}, weights);
 
-  // A gradient of the keys or values, over the heads of queries that share one.
+  // Gradient of the keys or values, summed over the query heads that share a key head.
   const Sizes turned_strides{p.heads * p.rows * p.keys, p.rows * p.keys, 1, p.keys};
   const auto to_keys = [&](int64_t from, int64_t factor, int64_t result) {
     const int64_t other = graph.inner(dtype, of_turned_scores, turned_strides);
@@ -129,21 +129,24 @@ CudnnAttentionTensors describe_attention(CudnnGraph& graph, const CudnnAttention
   to_keys(ds, t.query, t.grad_key);
   const int64_t keys = graph.inner(dtype, of_keys, list(p.key));
   graph.reshape(t.key, keys);
-  // Without a sum of dQ in memory, which several blocks would add to in any order.
+  // dQ is a separate product rather than a sum in memory, to which several blocks would add in any
+  // order.
   graph.matmul(ds, keys, t.grad_query);
   return t;
 }
 
 namespace {
 
-/// What the gradient of the scores of one part may take. An engine is refused above twice that.
+/// Limit on the memory of one part's score gradient. Engines with more than twice that are
+/// rejected.
 constexpr int64_t kPartBytes = int64_t{2} << 30;
-/// Until then the engines of the backward pass take unmasked keys in whole tiles only.
+/// Before this version the engines of the backward pass need the number of unmasked keys to be a
+/// multiple of the tile (128).
 constexpr size_t kTakesAnyKeys = 91501;
 
 bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
 
-/// Strides as they matter, or nothing where rows do not lie in pieces of 16 bytes.
+/// Returns normalised strides, or nullopt if the rows are not aligned to 16 bytes.
 std::optional<CudnnAttention::Strides> aligned(const HeadTensor& tensor, const Sizes& sizes) {
   constexpr int64_t kElements = 8;
   if (!is_aligned(tensor.data)) return std::nullopt;
@@ -153,7 +156,7 @@ std::optional<CudnnAttention::Strides> aligned(const HeadTensor& tensor, const S
     if (sizes[d] > 1) whole = std::max(whole, sizes[d] * tensor.strides[d]);
   }
   for (size_t d = 0; d < 4; ++d) {
-    // That of a single element is anything.
+    // The stride of a dimension of size 1 is arbitrary.
     strides.at[d] = sizes[d] > 1 ? tensor.strides[d] : whole;
     if (d < 3 && (strides.at[d] <= 0 || strides.at[d] % kElements != 0)) return std::nullopt;
   }
@@ -172,13 +175,13 @@ Plans& plans() {
   return *instance;
 }
 
-/// `bytes` further on.
+/// Address `elements` elements of `width` bytes past the tensor's start.
 const void* ahead(const HeadTensor& tensor, int64_t elements, int64_t width) {
   return static_cast<const char*>(tensor.data) + elements * width;
 }
 
-/// Samples [batch, ...) and heads from `key_head` of a call whose first part `p` is. False, with
-/// nothing queued, where there is no plan.
+/// Runs one part: the samples from `batch` and the heads from `key_head` of the call `from`, with
+/// the sizes of `p`. Returns false, with nothing queued, if there is no plan.
 bool run_part(const CudnnCall& call, const CudnnAttention& p, const AttentionParams& from,
               int64_t batch, int64_t key_head) {
   bool done = false;
@@ -289,13 +292,13 @@ bool attention_backward_by_cudnn(const AttentionParams& params, DType dtype, int
   if (!problem || !has_cudnn()) return false;
   if (problem->keys % 128 != 0 && cudnn().loaded().version < kTakesAnyKeys) return false;
   const CudnnCall call;
-  // There alone a stored gradient of the scores is all that equal bits need.
+  // Only on Hopper does storing the score gradient suffice for deterministic results.
   constexpr int kHopper = 9;
   if (call.capability != kHopper) return false;
   const ContextGuard guard(call.context);
   const AttentionPart size = part_of_backward(*problem);
   const bool is_whole = size.samples >= batch && size.key_heads >= params.key_heads;
-  // cuDNN counts on 16 bytes where the rows of logsumexp begin, of each part.
+  // cuDNN requires the logsumexp rows of each part to be aligned to 16 bytes.
   if (!is_whole && params.rows % 4 != 0) return false;
   const int64_t group = problem->heads / problem->key_heads;
   for (int64_t batch_at = 0; batch_at < batch; batch_at += size.samples) {
@@ -304,7 +307,7 @@ bool attention_backward_by_cudnn(const AttentionParams& params, DType dtype, int
       part.batch = std::min(size.samples, batch - batch_at);
       part.key_heads = std::min(size.key_heads, params.key_heads - head_at);
       part.heads = part.key_heads * group;
-      // Our kernels compute all of it again where a last, smaller part has no plan.
+      // If only a smaller last part has no plan, our kernels recompute everything.
       if (!run_part(call, part, params, batch_at, head_at)) return false;
     }
   }

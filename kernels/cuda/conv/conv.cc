@@ -19,7 +19,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Products in tiles of 64 and of 128.
+/// Product kernels with tiles of 64 and of 128.
 struct ConvTileKernels {
   DTypeKernels small, large;
   explicit ConvTileKernels(const std::string& stem)
@@ -38,7 +38,7 @@ const DTypeKernels kAddBias(kImage, "conv_add_bias", {DType::kF32, DType::kBF16,
 
 int64_t pieces(int64_t all, int64_t each) { return (all + each - 1) / each; }
 
-/// A number for each of the last three dimensions, where there are fewer `otherwise` in front.
+/// One number for each of three dimensions; missing leading dimensions get `otherwise`.
 struct Three {
   int64_t at[3];
   Three(const Dims& numbers, int64_t otherwise) {
@@ -49,7 +49,7 @@ struct Three {
   }
 };
 
-/// Places of [outer, sizes...] whose numbers are below `end`.
+/// Index decomposition of a tensor [outer, sizes...], for indices below `end`.
 ConvPlaces places_of(const Three& sizes, int64_t end, int64_t outer_stride) {
   ConvPlaces places{};
   const int64_t line = sizes.at[2], plane = sizes.at[1] * line, all = sizes.at[0] * plane;
@@ -154,8 +154,9 @@ Conv product_of(ConvResult result, const ConvProblem& problem, const ConvTensors
   return p;
 }
 
-/// Where few results have long sums, as the weights' gradient, these are cut: by shape alone, so
-/// many parts that any GPU is busy, none too short.
+/// Splits the depth when few results have long sums, as for the weight's gradient: into enough
+/// parts to fill any GPU (kBlocks: two per SM of a GPU with 132), each at least kShortest deep. It
+/// depends on the shape alone, so that the result does not depend on the GPU.
 void cut_depth(Conv& p, int tile) {
   constexpr int64_t kBlocks = 132 * 2, kShortest = 512, kMost = 64;
   const int64_t tiles = pieces(p.rows, tile) * pieces(p.columns, tile) * p.groups;
@@ -171,7 +172,7 @@ bool is_divided(const Conv& p) {
 
 unsigned blocks_of(int64_t all, int64_t each) { return static_cast<unsigned>(pieces(all, each)); }
 
-/// Where a group has so few rows that tiles would be empty.
+/// For groups with so few rows (depthwise convolutions) that tiles would be mostly empty.
 void convolve_few_rows(ConvResult result, DType dtype, const Conv& p) {
   const unsigned rows = blocks_of(p.rows, 1), groups = blocks_of(p.groups, 1);
   if (result == ConvResult::kWeight) {
@@ -185,7 +186,7 @@ void convolve_few_rows(ConvResult result, DType dtype, const Conv& p) {
   }
 }
 
-/// By kernels of ours, from row-major tensors.
+/// Convolves row-major tensors with our own kernels.
 void convolve_rows(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
   Conv p = product_of(result, problem, tensors);
   p.bias = tensors.bias;
@@ -221,9 +222,8 @@ bool suggests_channels_last(const In& in) {
   return lockstep::suggests_channels_last(in.sizes(), in.strides());
 }
 
-/// The convolutions of one call, whose tensors have any strides. cuDNN gets them with their
-/// channels innermost where input or weight has them so; what it leaves to our kernels is made
-/// row-major.
+/// The convolutions of one call on tensors of any strides. cuDNN gets channels-last tensors if the
+/// input or weight is channels-last; for our own kernels tensors are made row-major.
 class ConvCall {
  public:
   ConvCall(const char* op, const In& input, const In& weight)
@@ -231,7 +231,7 @@ class ConvCall {
         last_(op, kernel_stream().device, &copy_elements, &channels_last),
         rows_(op, kernel_stream().device, &copy_elements, &contiguous_strides) {}
 
-  /// Of `arguments` the result is written.
+  /// Computes `result` and writes it to its tensor in `arguments`.
   void convolve(ConvResult result, const ConvProblem& problem, const ConvArguments& arguments,
                 const In& bias = {}) {
     if (problem.is_empty())
@@ -250,7 +250,7 @@ class ConvCall {
     convolve_rows(result, problem, in(rows_, result, arguments, bias));
   }
   void gradient_of_bias(const Out& db, const In& grad);
-  /// Results that were computed elsewhere go where they belong.
+  /// Copies results that were computed in another layout to their tensors.
   void finish() const {
     last_.finish();
     rows_.finish();
@@ -280,7 +280,7 @@ class ConvCall {
                           bool is_last) {
     const bool is_map = result == ConvResult::kMap;
     const int64_t places = is_map ? problem.map_size() : problem.image_size();
-    // With channels innermost, each place is an image of its own.
+    // In channels-last layout each place is treated as an image of its own.
     add_bias(is_map ? tensors.map : tensors.image, tensors.bias, problem.dtype,
              is_last ? problem.batch * places : problem.batch,
              is_map ? problem.features : problem.channels, is_last ? 1 : places);
@@ -302,7 +302,7 @@ void convolution(const Out& out, const In& input, const In& weight, const In& bi
   call.finish();
 }
 
-/// Sums of a gradient [batch, features, places...] over batch and places, in f64.
+/// Sums a gradient [batch, features, places...] over batch and places, in f64.
 void ConvCall::gradient_of_bias(const Out& given_db, const In& given_grad) {
   const Out out = rows_.write(given_db);
   const bool is_last = is_last_ && last_.is_fit(given_grad);
@@ -313,7 +313,7 @@ void ConvCall::gradient_of_bias(const Out& given_db, const In& given_grad) {
   p.features = grad.size(1);
   if (p.features == 0) return;
   const int64_t all_places = count_elements(grad.sizes().subspan(2));
-  const int64_t places = is_last ? 1 : all_places;  // behind each other in memory
+  const int64_t places = is_last ? 1 : all_places;  // contiguous places per channel
   p.per_feature = grad.size(0) * all_places;
   p.places = Cutter(places, grad.numel);
   constexpr int64_t kShortest = 4096, kMost = 64;

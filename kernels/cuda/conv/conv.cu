@@ -9,17 +9,17 @@ namespace lockstep::cuda {
 
 namespace {
 
-constexpr int kDepth = 16;   // depths multiplied at a time
-constexpr int kTable = 128;  // depths whose places are found at a time
+constexpr int kDepth = 16;   // depth of the tiles in shared memory
+constexpr int kTable = 128;  // depths whose places are computed at a time
 constexpr int kThreads = 256;
 
-/// What a place adds to the address and to the coordinates of an image's element.
+/// Contribution of an index to the address and coordinates of an image element.
 struct Place {
   int64_t base;
   int32_t at[3];
 };
 
-/// Of number `i`; `outer` and `inner` are its parts.
+/// Place of index `i`; also returns its outer and inner part.
 __device__ Place place_of(const ConvPlaces& places, int64_t i, int64_t& outer, int64_t& inner) {
   outer = places.outer.cut(i, inner);
   int64_t rest, last;
@@ -31,7 +31,7 @@ __device__ Place place_of(const ConvPlaces& places, int64_t i, int64_t& outer, i
            static_cast<int32_t>(last) * places.scale[2] + places.shift[2]}};
 }
 
-/// Offset of the element that two places name together, or -1 outside the image.
+/// Offset of the element at the sum of two places, or -1 if it is outside the image.
 template <bool kDivides>
 __device__ int64_t offset_of(const Conv& p, const Place& a, const Place& b) {
   int64_t offset = 0;
@@ -59,7 +59,7 @@ __device__ C multiply_add(C a, C b, C c) {
   }
 }
 
-/// Elements of one dtype, computed in C.
+/// Elements of dtype T, computed in C.
 template <class T>
 struct Elements {
   using C = ComputeType<T>;
@@ -70,7 +70,7 @@ struct Elements {
     static_cast<T*>(data)[i] = convert<T>(value);
   }
 };
-/// Of any integer dtype: sums wrap around.
+/// Elements of any integer dtype; sums wrap around.
 struct Integers {
   using C = int64_t;
   static __device__ C load(const Conv& p, const void* data, int64_t i) {
@@ -83,12 +83,12 @@ struct Integers {
   }
 };
 
-/// The places of up to kTable depths, which a block finds together.
+/// Places of up to kTable depths, computed cooperatively by a block.
 struct Depths {
   Place place[kTable];
   int64_t left[kTable];  ///< offset of the left matrix's element in the first row
 
-  /// Of the depths from `first` to one before `end`; all threads call it.
+  /// Computes the places of depths [first, end). Contains barriers: all threads must call it.
   __device__ void find(const Conv& p, int64_t group, int64_t first, int64_t end) {
     __syncthreads();
     const int i = static_cast<int>(threadIdx.x);
@@ -101,7 +101,7 @@ struct Depths {
   }
 };
 
-/// Of a column of one group, which there need not be.
+/// Place of a column of one group; unspecified (but valid) if `column` is out of range.
 __device__ Place column_of(const Conv& p, int64_t group, int64_t column) {
   Place place{};
   int64_t outer, inner;
@@ -110,7 +110,7 @@ __device__ Place column_of(const Conv& p, int64_t group, int64_t column) {
   return place;
 }
 
-/// Where the results of a column lie, in the first row of the first group.
+/// Offset of a column's results in the first row of the first group.
 __device__ int64_t out_offset(const Conv& p, int64_t column) {
   int64_t rest;
   const int64_t sample = p.out_outers.cut(column, rest);
@@ -125,8 +125,8 @@ __device__ typename E::C bias_of(const Conv& p, int64_t group, int64_t row) {
   return p.bias == nullptr ? typename E::C(0) : E::load(p, p.bias, group * p.rows + row);
 }
 
-/// A block for kTile x kTile results of one group and part: blockIdx is {columns, rows, group and
-/// part}. Each of its 256 threads has 4 x 4 of every 64 x 64 of them.
+/// One block computes kTile x kTile results of one group and part: blockIdx is {columns, rows,
+/// group and part}. Each of its 256 threads computes 4 x 4 results of every 64 x 64.
 template <class E, bool kDivides, int kTile>
 __device__ void conv_product(const Conv& p) {
   using C = typename E::C;
@@ -139,12 +139,12 @@ __device__ void conv_product(const Conv& p) {
   const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile;
   const int64_t first_column = static_cast<int64_t>(blockIdx.x) * kTile;
   const int64_t end = (part + 1) * p.part < p.depth ? (part + 1) * p.part : p.depth;
-  // What this thread loads: one column of `right`, and one of each 16 depths of `left`.
+  // This thread loads one column of `right`, and every 16th depth of `left`.
   const int my_column = thread % kTile, my_depth = thread % kDepth;
   const bool has_column = first_column + my_column < p.columns;
   const Place column = column_of(p, group, first_column + my_column);
 
-  constexpr int kFours = kTile / 64;  // fours of rows, and of columns, of a thread
+  constexpr int kFours = kTile / 64;  // groups of four rows, and of four columns, per thread
   C sums[4 * kFours][4 * kFours] = {};
   for (int64_t first = part * p.part; first < end; first += kTable) {
     depths.find(p, group, first, end);
@@ -180,7 +180,7 @@ __device__ void conv_product(const Conv& p) {
       __syncthreads();
     }
   }
-  int64_t to[4 * kFours];  // of each column, or -1
+  int64_t to[4 * kFours];  // offset of each column's results, or -1
 #pragma unroll
   for (int j = 0; j < 4 * kFours; ++j) {
     const int64_t at = first_column + j / 4 * 64 + thread % 16 * 4 + j % 4;
@@ -205,7 +205,7 @@ __device__ void conv_product(const Conv& p) {
   }
 }
 
-/// A thread for each result of one row: blockIdx is {columns, row, group}.
+/// One thread per result of a row: blockIdx is {columns, row, group}.
 template <class E, bool kDivides>
 __device__ void conv_row(const Conv& p) {
   __shared__ Depths depths;
@@ -228,7 +228,7 @@ __device__ void conv_row(const Conv& p) {
            sum + bias_of<E>(p, group, row));
 }
 
-/// A block for each result, whose depths its threads share: blockIdx is {column, row, group}.
+/// One block per result, whose threads share the depth: blockIdx is {column, row, group}.
 template <class E>
 __device__ void conv_single(const Conv& p) {
   const int64_t row = blockIdx.y, group = blockIdx.z;
@@ -248,7 +248,7 @@ __device__ void conv_single(const Conv& p) {
   }
 }
 
-/// Adds the parts up, in order.
+/// Sums the parts in order.
 template <class E>
 __device__ void conv_join(const Conv& p) {
   using C = typename E::C;

@@ -24,7 +24,7 @@ Plans& plans() {
   return *instance;
 }
 
-/// Sizes [outer, inner, 1 where `rank` asks for more dimensions than there are, sizes...].
+/// Sets sizes [outer, inner, sizes...], with 1s before `sizes` to make up `rank` dimensions.
 void set_sizes(int64_t (&to)[CudnnConv::kRank], size_t rank, int64_t outer, int64_t inner,
                const Dims& sizes) {
   to[0] = outer;

@@ -6,25 +6,25 @@
 
 namespace lockstep::cuda {
 
-/// Queues one result of a convolution by cuDNN, without a bias, of tensors that are all row-major
-/// or all have their channels innermost; they are asked for when cuDNN is known to take them.
-/// False, with no convolution queued, where it has to be computed another way; with
-/// LOCKSTEP_WARN_COPIES=1 standard error says once why. Throws DeviceError.
+/// Queues one result of a convolution by cuDNN, without bias. `tensors` must be all row-major or
+/// all channels-last; it is called only once cuDNN is known to support the problem. Returns false,
+/// with no convolution queued, if cuDNN cannot compute it; with LOCKSTEP_WARN_COPIES=1 the reason
+/// is printed to standard error once. Throws DeviceError.
 bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool channels_last,
                        FunctionRef<ConvTensors()> tensors);
 
 #ifdef LS_HAS_CUDNN
 
-/// Everything that cuDNN chooses an engine by. Equal ones have equal plans for as long as the
-/// process lives.
+/// All properties by which cuDNN chooses an engine: the key of the plan cache. Equal problems use
+/// equal plans for the lifetime of the process.
 struct CudnnConv {
-  static constexpr size_t kRank = 5;  ///< of tensors, at most
+  static constexpr size_t kRank = 5;  ///< maximum rank of the tensors
 
   DType dtype = DType::kBF16;
   ConvResult result = ConvResult::kMap;
   bool tf32 = false;
-  bool channels_last = false;  ///< all tensors; else they are row-major
-  size_t rank = 0;             ///< of tensors
+  bool channels_last = false;  ///< layout of all tensors; else row-major
+  size_t rank = 0;             ///< rank of the tensors
   int64_t image[kRank] = {}, weight[kRank] = {}, map[kRank] = {};
   int64_t stride[kRank - 2] = {}, padding[kRank - 2] = {}, dilation[kRank - 2] = {};
 
@@ -32,15 +32,15 @@ struct CudnnConv {
   CudnnRules rules() const;
 };
 
-/// The tensors of a problem's graph.
+/// Tensor numbers of a problem's graph.
 struct CudnnConvTensors {
   int64_t image = -1, weight = -1, map = -1;
 };
 
-/// Throws CudnnRefusal.
+/// Adds the problem's tensors and operation to `graph`. Throws CudnnRefusal.
 CudnnConvTensors describe_conv(CudnnGraph& graph, const CudnnConv& problem);
 
-/// The problem that a call is, or nothing where cuDNN has none of the kind: f64, integers, no
+/// Returns the cuDNN problem of a call, or nullopt if cuDNN does not support it: f64, integers, no
 /// elements, too many dimensions.
 std::optional<CudnnConv> cudnn_conv(ConvResult result, const ConvProblem& problem, bool tf32,
                                     bool channels_last = false);

@@ -6,7 +6,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// A thread for each element of the columns.
+/// One thread per element of the columns.
 template <class T>
 __device__ void im2col(const Im2col& p) {
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
@@ -22,7 +22,7 @@ __device__ void im2col(const Im2col& p) {
   }
 }
 
-/// Which window has a place as its `tap`-th along dimension d; -1: none.
+/// Window that has `place` as its `tap`-th position along dimension d, or -1.
 __device__ int64_t window_of(const Im2col& p, int d, int64_t place, int64_t tap) {
   const int64_t start = place + p.padding[d] - tap * p.dilation[d];
   if (start < 0 || start % p.stride[d] != 0) return -1;
@@ -30,7 +30,7 @@ __device__ int64_t window_of(const Im2col& p, int d, int64_t place, int64_t tap)
   return window < p.counts[d] ? window : -1;
 }
 
-/// A thread for each pixel adds up the elements that were read from it.
+/// One thread per pixel sums the elements that were read from it.
 template <class T>
 __device__ void col2im(const Im2col& p) {
   using C = ComputeType<T>;

@@ -11,7 +11,7 @@
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/pointwise.h"
 
-// Each header defines a kImage.
+// Each header defines a kImage, so each is included in a namespace of its own.
 namespace lockstep::cuda::units {
 #include "kernels/cuda/factory/copy_units.fatbin.h"
 }
@@ -35,7 +35,7 @@ const Kernel kF32ToF16(units::kImage, "copy_f32_to_f16");
 const Kernel kBF16ToF32(units::kImage, "copy_bf16_to_f32");
 const Kernel kF16ToF32(units::kImage, "copy_f16_to_f32");
 
-/// Whether a plan's rows can be moved in pieces of `unit` bytes.
+/// True if the rows of a plan can be copied in units of `unit` bytes.
 bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
   if (plan.sizes[0] * element % unit != 0) return false;
   for (int o = 0; o < 2; ++o) {
@@ -48,7 +48,7 @@ bool moves_in(const StridedPlan& plan, int64_t element, int64_t unit) {
   return true;
 }
 
-/// Of a plan with others.
+/// Drops the innermost dimension of a plan with more than one; else does nothing.
 void drop_innermost(StridedPlan& plan) {
   if (plan.rank == 1) return;
   --plan.rank;
@@ -58,7 +58,7 @@ void drop_innermost(StridedPlan& plan) {
   }
 }
 
-/// Elements that keep their dtype, whatever it is; neighbours in both tensors move together.
+/// Copies without conversion; elements that are adjacent in both tensors move in larger units.
 void move_elements(const Out& out, const In& src) {
   const In* const inputs[] = {&src};
   StridedPlan plan;
@@ -93,7 +93,7 @@ void move_elements(const Out& out, const In& src) {
          {.blocks = {blocks_for(copy.count, kThreads * 4), 1, 1}, .threads = kThreads}, copy);
 }
 
-/// The kernel between two dtypes that autocast casts between, or none.
+/// Returns the kernel for one of the conversions that autocast makes, or an empty one.
 Kernel conversion(DType from, DType to) {
   if (from == DType::kF32 && to == DType::kBF16) return kF32ToBF16;
   if (from == DType::kF32 && to == DType::kF16) return kF32ToF16;
@@ -102,8 +102,8 @@ Kernel conversion(DType from, DType to) {
   return {};
 }
 
-/// Casts elements that lie alike and without gaps in both tensors; false where they do not, or
-/// where no kernel is for the two dtypes.
+/// Converts elements that are contiguous and in the same order in both tensors. Returns false if
+/// they are not, or if there is no kernel for the two dtypes.
 bool convert_dense(const Out& out, const In& src) {
   const Kernel kernel = conversion(src.dtype, out.dtype);
   if (kernel.number() == 0) return false;

@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-/// out = src, converted to out's dtype; of any strides, and src broadcasts.
+/// out = src, converted to out's dtype; any strides, src broadcasts.
 void copy_elements(const Out& out, const In& src);
-/// out = value everywhere.
+/// Sets every element of out to value.
 void fill_elements(const Out& out, const Scalar& value);
 
 }  // namespace lockstep::cuda

@@ -8,9 +8,10 @@ namespace lockstep::cuda {
 
 namespace {
 
-constexpr int64_t kFewest = 16;  ///< rows or columns: for fewer, tiles would be empty for the most
+/// Fewest rows or columns: with fewer, most of a tile would be empty.
+constexpr int64_t kFewest = 16;
 
-/// The dimension whose elements are neighbours in `from`; 0 where there is none.
+/// Returns the dimension along which `from` is contiguous, or 0 if there is none.
 int row_dimension(const StridedPlan& plan, int64_t unit) {
   if (plan.strides[0][0] != unit || plan.strides[1][0] == unit || plan.sizes[0] < kFewest) return 0;
   for (int d = 1; d < plan.rank; ++d) {
@@ -19,7 +20,7 @@ int row_dimension(const StridedPlan& plan, int64_t unit) {
   return 0;
 }
 
-/// Whether pieces of `bytes` neighbours lie at multiples of that in both tensors.
+/// True if units of `bytes` adjacent elements are aligned to that size in both tensors.
 bool moves_in(const StridedPlan& plan, int row, int64_t unit, int64_t bytes) {
   const auto fits = [bytes](int64_t n) { return n % bytes == 0; };
   for (int o = 0; o < 2; ++o) {
@@ -37,7 +38,7 @@ bool moves_in(const StridedPlan& plan, int row, int64_t unit, int64_t bytes) {
 std::optional<CopyTiles> plan_tiles(const StridedPlan& plan, int64_t unit) {
   const int row = row_dimension(plan, unit);
   if (row == 0) return std::nullopt;
-  // Bytes that a thread moves together, where they can be had: so many are under way then.
+  // Bytes moved per thread and access, if aligned: wide accesses keep more bytes in flight.
   const int64_t pack = unit < 4 ? 4 : unit == 4 ? 8 : unit;
   CopyTiles tiles{};
   tiles.from = plan.address[1];
@@ -48,7 +49,7 @@ std::optional<CopyTiles> plan_tiles(const StridedPlan& plan, int64_t unit) {
   tiles.from_column = plan.strides[1][0];
   tiles.unit = static_cast<int32_t>(unit);
   tiles.width = moves_in(plan, row, unit, pack) ? static_cast<int32_t>(pack / unit) : 1;
-  Dims sizes, to, from;  // of the other dimensions, the outermost first
+  Dims sizes, to, from;  // of the other dimensions, outermost first
   for (int d = plan.rank - 1; d > 0; --d) {
     if (d == row) continue;
     sizes.push_back(plan.sizes[d]);

@@ -10,15 +10,15 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kSide = static_cast<int>(CopyTiles::kSide);
 
-/// A block for each tile. A warp reads a column of it, neighbours in `from`, and writes a row,
-/// neighbours in `to`; each thread moves kWidth elements at a time.
+/// One block per tile. A warp reads a column of it, contiguous in `from`, and writes a row,
+/// contiguous in `to`; each thread moves kWidth elements at a time.
 template <class T, int kWidth>
 __device__ void copy_tiles(const CopyTiles& p) {
   using Elements = Pack<T, kWidth>;
-  constexpr int kLines = kSide * kWidth;  // of a tile, either way
+  constexpr int kLines = kSide * kWidth;  // rows and columns of a tile
   constexpr int kWarps = kThreads / kWarpThreads;
   constexpr int kEach = kLines / kWarps;
-  __shared__ Elements tile[kLines][kSide + 1];  // one more, so that a warp meets all banks
+  __shared__ Elements tile[kLines][kSide + 1];  // padded by one to avoid bank conflicts
   const int lane = lane_index() * kWidth;
   for (int64_t number = blockIdx.x; number < p.tiles; number += gridDim.x) {
     const int64_t line = p.across.quotient(number);
@@ -53,7 +53,7 @@ __device__ void copy_tiles(const CopyTiles& p) {
         *reinterpret_cast<Elements*>(to + (row + in_tile) * p.to_row) = written;
       }
     }
-    __syncthreads();  // the next tile is written there
+    __syncthreads();  // the next iteration overwrites the tile
   }
 }
 

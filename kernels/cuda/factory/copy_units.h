@@ -4,15 +4,15 @@
 
 namespace lockstep::cuda {
 
-/// Units of 1 to 16 bytes are moved from one box to another. Strides are in bytes.
+/// Copies units of 1 to 16 bytes between two strided boxes. Strides are in bytes.
 struct CopyUnits {
   const char* from;
   char* to;
   int64_t count;
-  Walk<2> walk;  ///< of each unit: where in `to`, where in `from`
+  Walk<2> walk;  ///< offset of each unit in `to` and in `from`
 };
 
-/// to[i] = from[i], converted; both begin at multiples of four elements.
+/// to[i] = from[i], converted; both are aligned to four elements.
 struct ConvertElements {
   const void* from;
   void* to;

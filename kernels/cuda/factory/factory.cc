@@ -19,8 +19,8 @@ const Kernel kZeros(kImage, "fill_zeros");
 const Kernel kSequenceF64(kImage, "fill_sequence_f64");
 const Kernel kSequenceI64(kImage, "fill_sequence_i64");
 
-/// As on the cpu (kernels/cpu/factory/factory.cc): in f64, or in int64 where the result or all
-/// three numbers are integers.
+/// As on the CPU (kernels/cpu/factory/factory.cc): in f64, or in int64 if the result is an integer
+/// or all three numbers are.
 void arange(const Out& out, Scalar start, Scalar end, Scalar step, Type, LayoutOption, DeviceOption,
             Flag) {
   if (out.numel == 0) return;

@@ -18,7 +18,7 @@ __device__ void write_sequence(const Sequence<T>& p) {
 }  // namespace
 
 LS_CUDA_KERNEL(fill_zeros, ZeroBytes, 256) {
-  // 16 bytes at a time between the first and the last multiple of 16.
+  // 16 bytes at a time between the first and the last 16-byte boundary.
   const int64_t head = static_cast<int64_t>((16 - reinterpret_cast<uintptr_t>(p.at) % 16) % 16);
   const int64_t first = head < p.bytes ? head : p.bytes;
   const int64_t wide = (p.bytes - first) / 16;

@@ -21,7 +21,7 @@ struct Sequence {
   DType dtype;
 };
 
-/// Queues zeros on the current stream of the operator's call.
+/// Queues zeroing of `bytes` bytes on the current stream of the operator's call.
 void zero_bytes(void* address, int64_t bytes);
 
 }  // namespace lockstep::cuda

@@ -47,7 +47,7 @@ void grid_sampler_2d(const Out& out, const In& input, const In& grid, int64_t in
   run(kSample[out.dtype], p.images * p.points, p);
 }
 
-/// Reads are grouped by their pixel, so that one thread adds each pixel's up.
+/// Sorts the reads by pixel, so that one thread sums all reads of a pixel in a fixed order.
 void input_gradient(const Out& out, GridSampler p) {
   p.taps = p.mode == GridInterpolation::kBicubic    ? 4
            : p.mode == GridInterpolation::kBilinear ? 2

@@ -7,7 +7,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// The pixels that one point reads.
+/// The pixels that one point reads, and their weights.
 template <class T>
 struct Taps {
   using C = ComputeType<T>;
@@ -18,7 +18,7 @@ struct Taps {
     x = grid_taps<C>({p.width, p.outside, p.align_corners}, p.mode, convert<C>(at[0]));
     y = grid_taps<C>({p.height, p.outside, p.align_corners}, p.mode, convert<C>(at[1]));
   }
-  /// Calls visit(pixel, y tap, x tap) for those inside the image.
+  /// Calls visit(pixel, y tap, x tap) for the taps inside the image.
   template <class Visit>
   __device__ void for_each(int64_t width, Visit visit) const {
     for (int i = 0; i < y.count; ++i) {
@@ -29,7 +29,7 @@ struct Taps {
   }
 };
 
-/// A thread for each point of each image.
+/// One thread per point of each image.
 template <class T>
 __device__ void sample(const GridSampler& p) {
   using C = ComputeType<T>;
@@ -72,7 +72,7 @@ __device__ void grid_gradient(const GridSampler& p) {
   }
 }
 
-/// What each point reads, in order.
+/// Records what each point reads, in order.
 template <class T>
 __device__ void find_reads(const GridSampler& p) {
   using C = ComputeType<T>;
@@ -90,7 +90,7 @@ __device__ void find_reads(const GridSampler& p) {
   }
 }
 
-/// A thread for each element of the gradient adds up the reads of its pixel, in the points' order.
+/// One thread per element of the gradient sums the reads of its pixel, in the order of the points.
 template <class T>
 __device__ void input_gradient(const GridSampler& p) {
   using C = ComputeType<T>;
@@ -117,7 +117,7 @@ using lockstep::BFloat16;
 using lockstep::Half;
 using lockstep::cuda::GridSampler;
 
-/// A thread for each pixel, and one more, finds its first read.
+/// One thread per pixel, and one more for the end, finds the pixel's first read.
 LS_CUDA_KERNEL(grid_sampler_firsts, GridSampler, 256) {
   using namespace lockstep::cuda;
   const int64_t pixels = p.images * p.height * p.width;

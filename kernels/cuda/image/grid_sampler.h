@@ -5,8 +5,8 @@
 
 namespace lockstep::cuda {
 
-/// A call of the grid sampler, either direction: images [n, channels, height, width], points [n,
-/// points, 2] between their pixels, results [n, channels, points]; contiguous.
+/// Arguments of the grid sampler, forward or backward: images [n, channels, height, width], points
+/// [n, points, 2], results [n, channels, points]; all contiguous.
 struct GridSampler {
   const void* input;
   const void* grid;
@@ -16,19 +16,19 @@ struct GridSampler {
   GridInterpolation mode;
   GridOutside outside;
   bool align_corners;
-  Cutter point;  ///< cuts all points into those of an image
+  Cutter point;  ///< splits point indices into image and point
 
-  // grad_input: pixels are read by taps * taps reads of each point, which are grouped by
-  // their pixel, counted over all images.
-  int64_t taps;  ///< of a point along one dimension
+  // grad_input only: each point reads taps * taps pixels. The reads are sorted by pixel, which is
+  // numbered across all images.
+  int64_t taps;  ///< taps of a point along one dimension
   int64_t reads;
-  uint32_t* pixels;  ///< of each read
-  void* weights;     ///< of each read
+  uint32_t* pixels;  ///< pixel of each read
+  void* weights;     ///< weight of each read
   const uint32_t* sorted_pixels;
   const uint32_t* sorted_reads;
-  int64_t* first_of;  ///< of each pixel among the sorted, and one behind the last
-  Cutter plane;       ///< cuts elements of grad_input into planes
-  Cutter read;        ///< cuts reads into those of a point
+  int64_t* first_of;  ///< first sorted read of each pixel, and the end
+  Cutter plane;       ///< splits indices of grad_input into planes
+  Cutter read;        ///< splits read indices into points
 };
 
 }  // namespace lockstep::cuda

@@ -16,7 +16,7 @@ namespace {
 const UnitKernels kPad(kImage, "pad");
 const DTypeKernels kPadBackward(kImage, "pad_backward");
 
-/// The part of a tensor that begins `offset` elements behind its start.
+/// The part of a tensor with the given sizes that starts `offset` elements after its start.
 template <class Arg>
 Arg part_of(const Arg& tensor, const Dims& sizes, int64_t offset) {
   Arg part = tensor;
@@ -36,7 +36,7 @@ void constant_pad_nd(const Out& out, const In& self, IntList pad, Scalar value) 
                 part_of(self, overlap.lengths, overlap.from));
 }
 
-/// A call of which `plain` and `padded` are the tensors of the two sizes.
+/// Makes the arguments of a call; `plain` is the unpadded tensor and `padded` the padded one.
 Pad params_of(const TensorArg& plain, const TensorArg& padded, IntList padding, bool reflects,
               bool backward) {
   Pad p{};
@@ -47,7 +47,7 @@ Pad params_of(const TensorArg& plain, const TensorArg& padded, IntList padding, 
   p.border = {reflects};
   const int rank = static_cast<int>(padding.size()) / 2;
   for (int i = 0; i < 3; ++i) {
-    const int behind = 2 - i;  // dimensions after this one
+    const int behind = 2 - i;  // number of dimensions after this one
     const bool given = behind < rank;
     p.size[i] = given ? plain.size(-1 - behind) : 1;
     p.padded[i] = given ? padded.size(-1 - behind) : 1;

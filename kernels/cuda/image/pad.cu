@@ -26,7 +26,7 @@ __device__ void pad(const Pad& p) {
   }
 }
 
-/// A thread for each place of the unpadded planes adds up those that stand for it.
+/// One thread per element of the unpadded planes sums the padded positions copied from it.
 template <class T>
 __device__ void pad_backward(const Pad& p) {
   using C = ComputeType<T>;
@@ -38,7 +38,7 @@ __device__ void pad_backward(const Pad& p) {
     for (int d = 0; d < 3; ++d) {
       count[d] = p.border.targets(at[d], p.size[d], p.before[d], p.padded[d], ranges[d]);
     }
-    // Along one dimension: calls visit(place) for those that stand for this thread's.
+    // Calls visit(place) for the positions along dimension d that are copied from this thread's.
     const auto for_each = [&](int d, auto visit) {
       for (int k = 0; k < count[d]; ++k) {
         for (int64_t place = ranges[d][k].first; place < ranges[d][k].last; ++place) visit(place);

@@ -5,17 +5,17 @@
 
 namespace lockstep::cuda {
 
-/// Padding of planes of up to three dimensions by what they hold; contiguous. Forward, `to` is
-/// padded; backward, `from`.
+/// Reflection or replication padding of contiguous planes of up to three dimensions. Forward, `to`
+/// is the padded tensor; backward, `from` is.
 struct Pad {
   const void* from;
   void* to;
-  int64_t numel;       ///< of `to`
-  Cutter plane;        ///< cuts elements of `to` into planes,
-  Cutter slice, line;  ///< and places of a plane
-  int64_t from_plane;  ///< elements of a plane of `from`
-  int64_t size[3];     ///< of an unpadded plane
-  int64_t padded[3];   ///< of a padded one
+  int64_t numel;       ///< elements of `to`
+  Cutter plane;        ///< splits indices of `to` into planes,
+  Cutter slice, line;  ///< and positions in a plane into coordinates
+  int64_t from_plane;  ///< elements per plane of `from`
+  int64_t size[3];     ///< sizes of an unpadded plane
+  int64_t padded[3];   ///< sizes of a padded plane
   int64_t before[3];
   PadBorder border;
 };

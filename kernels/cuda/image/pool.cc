@@ -24,15 +24,14 @@ const Kernel kStrays(kImage, "pool_strays");
 const FaultKind kOutOfRange[] = {{"max_pool2d_backward", "index out of range"},
                                  {"max_pool3d_backward", "index out of range"}};
 
-constexpr std::array<int64_t, 1> kOne = {1};  // the dilation of windows that have none
+constexpr std::array<int64_t, 1> kOne = {1};  // dilation of pools without one
 
 int64_t inputs_of(const PoolAxes& axes) { return axes[0].size * axes[1].size * axes[2].size; }
 int64_t windows_of(const PoolAxes& axes) {
   return axes[0].windows * axes[1].windows * axes[2].windows;
 }
 
-/// The tensors of a call, all row-major or, where `input` has them so, all with their channels
-/// innermost.
+/// The tensors of a call: all channels-last if `input` is, else all row-major.
 class Images {
  public:
   Images(const char* op, const In& input, bool keeps_format = true)
@@ -45,7 +44,7 @@ class Images {
   In read(const In& in) { return tensors_.read(in); }
   Out write(const Out& out) { return tensors_.write(out); }
   void finish() const { tensors_.finish(); }
-  /// Planes side by side.
+  /// Number of interleaved planes: the channels in channels-last layout, else 1.
   int64_t channels() const { return channels_; }
 
  private:
@@ -53,7 +52,7 @@ class Images {
   Restrided tensors_;
 };
 
-/// A call that writes windows from inputs, or `backward` the other way around.
+/// Makes the arguments of a call that reduces windows, or scatters to them if `backward`.
 Pool params_of(const Images& images, const Out& to, const In& from, const PoolAxes& axes,
                bool backward) {
   Pool p{};

@@ -7,10 +7,10 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// One of the planes of the tensor that is read.
+/// A plane of the tensor that is read.
 struct Plane {
   int64_t sample;
-  int64_t lane;  ///< among the planes of the sample
+  int64_t lane;  ///< index of the plane within the sample
 
   __device__ int64_t number(const Pool& p) const { return sample * p.channels + lane; }
   __device__ int64_t offset(const Pool& p, int64_t place) const {
@@ -18,7 +18,7 @@ struct Plane {
   }
 };
 
-/// Element `i` of the tensor that is written: its plane, and its place there.
+/// Element `i` of the tensor that is written: its plane and coordinates.
 struct Element {
   Plane plane;
   int64_t at[3];
@@ -42,7 +42,7 @@ struct Window {
   }
 };
 
-/// Calls visit(place) for each place of a window inside the input, in order.
+/// Calls visit(place) for each position of a window inside the input, in order.
 template <class Visit>
 __device__ void for_each_place(const Pool& p, const Window& window, Visit visit) {
   for (int64_t a = window.along[0].first; a < window.along[0].last; a += p.axes[0].step) {
@@ -55,7 +55,7 @@ __device__ void for_each_place(const Pool& p, const Window& window, Visit visit)
   }
 }
 
-/// Calls visit(number of the window, window) for the windows that have a place, in order.
+/// Calls visit(window index, window) for the windows that contain a position, in order.
 template <class Visit>
 __device__ void for_each_window(const Pool& p, const int64_t (&place)[3], Visit visit) {
   int64_t first[3], last[3];
@@ -86,7 +86,7 @@ struct Floats {
     return divisor == 0 ? 0.0 : sum / static_cast<double>(divisor);
   }
 };
-/// Of any integer dtype: they wrap around as unsigned ones and are divided as signed ones.
+/// Integers of any dtype: summed unsigned, so that they wrap around, and divided as signed.
 struct Integers {
   using Sum = int64_t;
   static __device__ int64_t load(const Pool& p, int64_t i) {
@@ -120,7 +120,7 @@ __device__ void pool_average(const Pool& p) {
   }
 }
 
-/// A thread for each place of the input's gradient adds up the windows that have it.
+/// One thread per element of the input's gradient sums over the windows that contain it.
 template <class T>
 __device__ void pool_average_backward(const Pool& p) {
   using C = ComputeType<T>;
@@ -135,7 +135,7 @@ __device__ void pool_average_backward(const Pool& p) {
   }
 }
 
-/// The first of the largest; the last NaN where there is one.
+/// The first of equal maxima, or the last NaN.
 template <class E>
 __device__ void pool_max(const Pool& p) {
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
@@ -154,8 +154,8 @@ __device__ void pool_max(const Pool& p) {
   }
 }
 
-/// A thread for each place of the input's gradient adds up the windows whose largest it is. Indices
-/// that no max pool gave are looked for in the whole plane.
+/// One thread per element of the input's gradient sums over the windows whose maximum it is. If
+/// some index of a plane lies outside its window, all windows of the plane are searched.
 template <class T>
 __device__ void pool_max_backward(const Pool& p) {
   using C = ComputeType<T>;
@@ -177,7 +177,7 @@ __device__ void pool_max_backward(const Pool& p) {
   }
 }
 
-/// A block for each plane finds out whether every index is of a place of its window.
+/// One block per plane checks whether every index lies in its window.
 __device__ void find_strays(const Pool& p) {
   const Plane plane{blockIdx.x / p.channels, blockIdx.x % p.channels};
   const int64_t line = p.axes[2].size, slice = p.axes[1].size * line;

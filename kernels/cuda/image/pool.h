@@ -7,24 +7,24 @@
 
 namespace lockstep::cuda {
 
-/// A call of a pooling operator over planes of up to three dimensions. Those of row-major images
-/// are contiguous, each a sample on its own; where channels are innermost, a sample's lie side by
-/// side.
+/// Arguments of a pooling operator over planes of up to three dimensions. In row-major layout each
+/// plane is contiguous and a sample of its own; in channels-last layout the planes of a sample are
+/// interleaved.
 struct Pool {
   const void* from;
   void* to;
-  int64_t* indices;  ///< of max pools: places in the input's plane
+  int64_t* indices;  ///< max pools: offsets within the input's plane
   PoolAxis axes[3];
-  int64_t numel;       ///< of `to`
-  int64_t channels;    ///< planes side by side
-  Cutter sample;       ///< cuts elements of `to` into samples,
-  Cutter lane;         ///< those of a sample into places of all its planes,
-  Cutter slice, line;  ///< and places of a plane
-  int64_t from_plane;  ///< elements of a plane of `from`
-  int64_t divisor;     ///< of a mean, in place of the window's count; 0: none was given
+  int64_t numel;       ///< elements of `to`
+  int64_t channels;    ///< interleaved planes per sample
+  Cutter sample;       ///< splits indices of `to` into samples,
+  Cutter lane;         ///< those into positions and planes,
+  Cutter slice, line;  ///< and positions into coordinates
+  int64_t from_plane;  ///< elements per plane of `from`
+  int64_t divisor;     ///< divides a mean instead of the window's count; 0: not given
   bool has_divisor;
-  DType dtype;  ///< for kernels that look it up
-  /// max pools, backward: for each plane whether some index is of no place of its window.
+  DType dtype;  ///< for kernels that dispatch on it at run time
+  /// max pools, backward: set for each plane in which some index lies outside its window.
   int32_t* strays;
   int64_t planes;
   Fault* fault;

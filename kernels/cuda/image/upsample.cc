@@ -21,12 +21,12 @@ const DTypeKernels kBackward(kImage, "upsample_backward");
 const Kernel kByteTaps(kImage, "upsample_byte_taps");
 const Kernel kBytes(kImage, "upsample_bytes");
 
-/// One call's axes, and memory for what its kernels find out about them.
+/// Arguments of one call, with device memory for the taps that its kernels compute.
 class Call {
  public:
   Upsample p{};
 
-  /// `image` is of the input's size, `result` of the result's.
+  /// `image` has the input's size, `result` the output's.
   Call(ResampleFilter filter, const TensorArg& image, const TensorArg& result, bool align_corners,
        Number scales_h, Number scales_w)
       : taps_(static_cast<size_t>(result.size(2) + result.size(3)) * sizeof(ResampleTaps)),
@@ -76,8 +76,8 @@ void run_bytes(UpsampleBytes p, const ResampleAxis& axis, int64_t numel, int64_t
   launch(kBytes, {.blocks = {blocks_for(numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
-/// As ATen resamples bytes: along the rows, then along the columns, each result rounded to a byte.
-/// An axis that keeps its size is left alone.
+/// Resamples uint8 images as ATen does: along the rows, then along the columns, each result rounded
+/// to a byte. An axis whose size does not change is skipped.
 void resample_bytes(const Out& out, const In& self, const Call& call) {
   if (out.numel == 0) return;
   const ResampleAxis &down = call.p.axes[0], &across = call.p.axes[1];

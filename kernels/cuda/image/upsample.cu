@@ -7,8 +7,8 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Places only grow from one row to the next: the first row whose last place reaches `place`, and
-/// one behind the last whose first place does not pass it.
+/// Range of output rows that may read `place`: from the first row whose last tap reaches it to the
+/// last whose first tap does not exceed it. Tap positions increase from row to row.
 __device__ PlaceRange readers_of(const ResampleTaps* taps, int64_t count, int64_t place) {
   const auto first_row = [=](auto reached) {
     int64_t low = 0, high = count;
@@ -63,7 +63,7 @@ __device__ void upsample(const Upsample& p) {
   }
 }
 
-/// A thread for each pixel of the input's gradient adds up what read it.
+/// One thread per pixel of the input's gradient sums over the output pixels that read it.
 template <class T>
 __device__ void upsample_backward(const Upsample& p) {
   using C = ComputeType<T>;
@@ -91,7 +91,7 @@ __device__ void upsample_backward(const Upsample& p) {
   }
 }
 
-/// Places beyond the border were brought to it: neighbours that are the same count as one.
+/// Positions outside the image were clamped to its border: equal neighbours are merged.
 __device__ ResampleTaps merged(const ResampleTaps& taps) {
   ResampleTaps result;
   for (int i = 0; i < taps.count; ++i) {
@@ -114,7 +114,7 @@ using lockstep::PlaceRange;
 using lockstep::ResampleTaps;
 using lockstep::cuda::Upsample;
 
-/// A thread for each row and column of the result, and then of the input.
+/// One thread per row and per column of the result.
 LS_CUDA_KERNEL(upsample_taps, Upsample, 256) {
   const int64_t i = lockstep::cuda::grid_thread();
   const int axis = i < p.axes[0].to ? 0 : 1;
@@ -129,7 +129,8 @@ LS_CUDA_KERNEL(upsample_readers, Upsample, 256) {
   p.readers[axis][place] = lockstep::cuda::readers_of(p.taps[axis], p.axes[axis].to, place);
 }
 
-/// A block for each axis: weights get so many binary places that the largest fits into 16 bits.
+/// One block per axis chooses the highest fixed-point precision for which all weights fit into 16
+/// bits.
 LS_CUDA_KERNEL(upsample_byte_taps, lockstep::cuda::UpsampleByteTaps, 256) {
   using namespace lockstep::cuda;
   const auto& axis = p.axes[blockIdx.x];

@@ -6,20 +6,21 @@
 
 namespace lockstep::cuda {
 
-/// A call of an upsampling operator, either direction, over contiguous planes of rows and columns.
-/// Kernels first find what every row and column reads, and by what it is read.
+/// Arguments of an upsampling operator, forward or backward, over contiguous planes of rows and
+/// columns. Its kernels first compute the taps of every row and column, and which results read
+/// them.
 struct Upsample {
   ResampleAxis axes[2];
-  ResampleTaps* taps[2];   ///< for each row, and for each column, of the result
-  PlaceRange* readers[2];  ///< backward: for those of the input, the result's that may read them
+  ResampleTaps* taps[2];   ///< taps of each row and of each column of the result
+  PlaceRange* readers[2];  ///< backward: results that may read each input row and column
   const void* from;
   void* to;
-  int64_t numel;       ///< of `to`
-  Cutter plane, line;  ///< cut elements of `to` into planes, and places of a plane into rows
+  int64_t numel;       ///< elements of `to`
+  Cutter plane, line;  ///< split indices of `to` into planes, and positions into rows
 };
 
-/// One dimension of bytes, [outer, size, inner], is resampled by taps whose weights are integers,
-/// `shift` binary places up.
+/// Resamples one dimension of a uint8 tensor [outer, size, inner] with fixed-point weights that
+/// have `shift` fractional bits.
 struct UpsampleBytes {
   const ResampleTaps* taps;
   const int32_t* shift;
@@ -29,7 +30,7 @@ struct UpsampleBytes {
   Cutter outer, inner;
 };
 
-/// The taps of bytes, of both axes.
+/// Computes the fixed-point taps of both axes.
 struct UpsampleByteTaps {
   ResampleAxis axes[2];
   ResampleTaps* taps[2];

@@ -13,8 +13,8 @@ namespace {
 const FaultKind kOfIndex = index_fault("index");
 const FaultKind kOfIndexPut = index_fault("index_put");
 
-/// How a list of indices names elements of a contiguous tensor. Dimensions before the first indexed
-/// one come before the places only when the indexed ones are neighbours.
+/// How a list of indices addresses elements of a contiguous tensor. Dimensions in front of the
+/// first indexed one stay in front of the indexed places only if the indexed ones are adjacent.
 struct IndexedDims {
   IndexPlan plan;
   IndexedTensor tensor;
@@ -22,7 +22,7 @@ struct IndexedDims {
   Dims before_strides;
   Dims inner_sizes;
   Dims inner_strides;
-  Dims strides;  ///< of the whole tensor
+  Dims strides;  ///< strides of the whole tensor
   int64_t num_places = 1;
 
   IndexedDims(const char* op, const TensorArg& whole, InList indices) {
@@ -43,7 +43,7 @@ struct IndexedDims {
     for (int d = 0; d < whole.rank; ++d) {
       const int64_t size = whole.size(d), stride = strides[static_cast<size_t>(d)];
       if (is_indexed(d)) {
-        // The largest place is that of the last index of every dimension.
+        // The largest place is reached by the last index of every indexed dimension.
         num_places += (size > 0 ? size - 1 : 0) * (stride / std::max<int64_t>(tensor.inner, 1));
       } else if (d > last_indexed) {
         inner_sizes.push_back(size);
@@ -62,7 +62,7 @@ struct IndexedDims {
   }
   bool is_indexed(int d) const { return ((plan.indexed >> d) & 1) != 0; }
 
-  /// The place of each position, in `places`.
+  /// Computes the place of each position into `places`.
   void find_places(const FaultKind& fault, const TensorArg& whole, InList indices,
                    uint32_t* places) const {
     bool is_first = true;
@@ -109,7 +109,7 @@ void index_put(const Out& out, const In& self, InList indices, const In& given, 
   dims.find_places(kOfIndexPut, self, indices, groups.places());
   groups.sort();
 
-  // Of the result's dimensions the indices' are the positions, the others the columns.
+  // The index dimensions of the result are the positions, its other dimensions the columns.
   const Dims value_strides =
       broadcast_strides(given.sizes(), contiguous_strides(given.sizes()), dims.plan.result_sizes);
   GroupedColumns columns;

@@ -15,7 +15,7 @@ const DTypeKernels kSum(kImage, "embedding_sum");
 const DTypeKernels kSumWide(kImage, "embedding_sum", kFloatingDTypes, "_wide");
 const FaultKind kOutOfRange = index_fault("embedding_dense_backward");
 
-/// Whether rows are whole pieces of 16 bytes.
+/// True if rows are whole 16-byte units, and aligned.
 bool is_wide(const TensorArg& tensor, int64_t width) {
   return width * static_cast<int64_t>(size_of(tensor.dtype)) % 16 == 0 &&
          reinterpret_cast<uintptr_t>(tensor.address) % 16 == 0;

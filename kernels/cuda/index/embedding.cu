@@ -7,7 +7,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Adds pack k of the next kUses gradients where all are the row's.
+/// Adds pack k of the next kUses gradients if all of them belong to `row`; else returns false.
 template <int kUses, class T, int kWidth, class C>
 __device__ bool add_rows(const EmbeddingSum& p, const Pack<T, kWidth>* grad, int64_t packs,
                          int64_t k, int64_t use, uint32_t row, C (&sum)[kWidth]) {
@@ -23,7 +23,7 @@ __device__ bool add_rows(const EmbeddingSum& p, const Pack<T, kWidth>* grad, int
   return true;
 }
 
-/// A block at each first use of a row; threads take kWidth neighbouring columns.
+/// One block per first use of a row; each thread sums kWidth adjacent columns.
 template <class T, int kWidth>
 __device__ void sum_uses(const EmbeddingSum& p) {
   using C = ComputeType<T>;
@@ -38,7 +38,7 @@ __device__ void sum_uses(const EmbeddingSum& p) {
     for (int64_t k = threadIdx.x; k < packs; k += blockDim.x) {
       C sum[kWidth] = {};
       int64_t use = first;
-      // In the same order, but many loads wait together.
+      // Adds in order; the unrolled versions keep many loads in flight.
       while (add_rows<16>(p, grad, packs, k, use, row, sum)) use += 16;
       while (add_rows<4>(p, grad, packs, k, use, row, sum)) use += 4;
       while (add_rows<1>(p, grad, packs, k, use, row, sum)) ++use;

@@ -4,15 +4,15 @@
 
 namespace lockstep::cuda {
 
-/// Each row of `out` that has uses becomes their sum, in order.
+/// Sets each row of `out` that is used to the sum of its uses, in order.
 struct EmbeddingSum {
-  const uint32_t* rows;       ///< sorted; kNoPlace at the end
-  const uint32_t* positions;  ///< of the uses, as `rows` is sorted
+  const uint32_t* rows;       ///< sorted rows; kNoPlace at the end
+  const uint32_t* positions;  ///< positions of the uses, in the order of `rows`
   int64_t count;
   const void* grad;
   void* out;
   int64_t width;
-  bool divides;  ///< by the number of uses
+  bool divides;  ///< divide by the number of uses
 };
 
 }  // namespace lockstep::cuda

@@ -24,14 +24,15 @@ constexpr int64_t kDigits = 256;
 constexpr int64_t kMostUnits = 4096;
 constexpr int64_t kSmallestUnit = 512;
 
-/// Positions that a warp sorts at a time.
+/// Number of positions that one warp sorts per pass.
 int64_t per_unit(int64_t count) {
   const int64_t even = (count + kMostUnits - 1) / kMostUnits;
   return std::max(kSmallestUnit, (even + 31) / 32 * 32);
 }
 int64_t units_of(int64_t count) { return (count + per_unit(count) - 1) / per_unit(count); }
 
-/// Numbers of 4 bytes that a Grouping holds: places and positions twice, and the table.
+/// Number of 32-bit words that a Grouping needs: two buffers of places, two of positions, and the
+/// table.
 int64_t words(int64_t count) { return 4 * count + kDigits * (units_of(count) + 1); }
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::min();

@@ -6,14 +6,14 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr int kDigits = 256;
-constexpr int kWarps = 8;  // of a block
+constexpr int kWarps = 8;  // warps per block
 
 __device__ uint32_t digit_of(const GroupPass& p, int64_t i) {
   const uint32_t place = p.places[i];
   return ((place == IndexList::kNoPlace ? p.none : place) >> p.shift) % kDigits;
 }
 
-/// The sum over the lanes before this one.
+/// Exclusive prefix sum over the lanes.
 __device__ uint32_t sum_before(uint32_t value, int lane) {
   uint32_t sum = value;
   for (int step = 1; step < 32; step *= 2) {
@@ -37,7 +37,7 @@ LS_CUDA_KERNEL(grouping_places, IndexPlaces, 256) {
   }
 }
 
-// One pass of a radix sort that keeps the order of equal digits: count, add up, move.
+// One pass of a stable radix sort: count, prefix sum, scatter.
 
 LS_CUDA_KERNEL(grouping_count, GroupPass, kWarps * 32) {
   __shared__ uint32_t counts[kWarps][kDigits];
@@ -57,7 +57,7 @@ LS_CUDA_KERNEL(grouping_count, GroupPass, kWarps * 32) {
   }
 }
 
-/// A warp for each digit: where each unit's begin among those of the digit.
+/// One warp per digit computes where each unit's elements begin among those of the digit.
 LS_CUDA_KERNEL(grouping_scan, GroupPass, kWarps * 32) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t digit = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
@@ -100,7 +100,7 @@ LS_CUDA_KERNEL(grouping_move, GroupPass, kWarps * 32) {
     const int64_t i = row + lane;
     const bool is_there = i < end;
     const uint32_t digit = is_there ? digit_of(p, i) : 0;
-    // Lanes with the same digit take neighbouring places.
+    // Lanes with the same digit write to consecutive places.
     unsigned peers = __ballot_sync(0xffffffffU, is_there);
     for (int bit = 0; bit < 8; ++bit) {
       const unsigned ones = __ballot_sync(0xffffffffU, (digit >> bit) & 1U);

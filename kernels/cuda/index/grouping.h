@@ -7,21 +7,22 @@
 
 namespace lockstep::cuda {
 
-// Elements that several indices name are written by one thread, in the order of the indices, so
-// that results do not depend on timing: positions are sorted by the place that they write to.
+// Elements that several indices name are written by a single thread in the order of the indices, so
+// that results do not depend on timing: positions are sorted by the place they write to.
 
-/// Positions 0 .. count - 1 grouped by the place that each has: `places()` are filled in by
-/// `add_index_places` or a kernel, `sort` orders them.
+/// Groups the positions 0 .. count - 1 by their places: `add_index_places` or a kernel fills in
+/// `places()`, then `sort` sorts stably.
 class Grouping {
  public:
-  /// Throws ShapeError for 2^32 positions or places, or more; `op` is named.
+  /// Throws ShapeError, naming `op`, if there are 2^32 positions or places or more.
   Grouping(const char* op, int64_t count, int64_t num_places);
 
   uint32_t* places() const { return place_buffers_[0]; }
   void sort();
 
   int64_t count() const { return count_; }
-  // After sort(): positions of one place lie together and in order, those of kNoPlace last.
+  // After sort(): positions of the same place are adjacent and in order; those of kNoPlace are
+  // last.
   const uint32_t* sorted_places() const { return place_buffers_[current_]; }
   const uint32_t* sorted_positions() const { return position_buffers_[current_]; }
 
@@ -34,15 +35,15 @@ class Grouping {
   int current_ = 0;
 };
 
-/// What kernels of `op` note for an index that there is not.
+/// The fault that kernels of `op` record for an index out of range.
 inline FaultKind index_fault(const char* op) { return {op, "index out of range"}; }
-/// `indices`, contiguous, of a dimension of `size`. `fault` is noted for what is out of range.
-/// `wraps`: negative ones count from the end.
+/// Makes the argument of `read_index` from contiguous `indices` of a dimension of `size`. Indices
+/// out of range record `fault`. With `wraps`, negative indices count from the end.
 IndexList index_list(const FaultKind& fault, const In& indices, int64_t size, bool wraps = false);
 
-/// Queues the kernel. The largest place must be below kNoPlace.
+/// Queues the kernel that adds to places. The largest place must be below kNoPlace.
 void add_index_places(const IndexPlaces& params);
-/// Places of a list's indices: each index itself.
+/// Sets the place of each position to its index.
 void read_places(uint32_t* places, const IndexList& list);
 
 }  // namespace lockstep::cuda

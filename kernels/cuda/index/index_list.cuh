@@ -5,7 +5,7 @@
 
 namespace lockstep::cuda {
 
-/// Index i from 0 to size - 1, or -1 where there is none; one that is out of range is noted.
+/// Returns index i in [0, size), or -1 for none; records a fault if it is out of range.
 __device__ inline int64_t read_index(const IndexList& list, int64_t i) {
   int64_t index = 0;
   switch (list.kind) {

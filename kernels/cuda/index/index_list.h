@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// A contiguous tensor of indices as kernels read it, by `read_index` of index_list.cuh.
+/// A contiguous tensor of indices, read by `read_index` of index_list.cuh.
 struct IndexList {
   enum class Kind : uint8_t { kI64, kI32, kU8, kPlace };
 
@@ -14,11 +14,11 @@ struct IndexList {
 
   const void* data;
   int64_t count;
-  int64_t size;     ///< of the dimension that they index
-  int64_t low;      ///< 0, or -size where negative ones count from the end
-  Fault* fault;     ///< where others are noted; not used for kPlace, whose numbers were checked
-  int64_t skipped;  ///< an index that stands for none, or one that there cannot be
-  Kind kind;        ///< kPlace: uint32_t, kNoPlace standing for none
+  int64_t size;     ///< size of the indexed dimension
+  int64_t low;      ///< lowest valid index: 0, or -size if negative ones count from the end
+  Fault* fault;     ///< records indices out of range; unused for kPlace, already checked
+  int64_t skipped;  ///< an index that means none (such as a padding index), or an impossible value
+  Kind kind;        ///< kPlace: uint32_t, where kNoPlace means none
 };
 
 }  // namespace lockstep::cuda

@@ -98,7 +98,7 @@ void read_indexed(const Out& to, const In& from, const IndexedTensor& indexed,
                   const IndexList& list) {
   const int64_t bytes = indexed.numel() * size_of_element(from);
   if (bytes == 0) return;
-  // The largest unit that runs and addresses are multiples of.
+  // The largest unit of which runs and addresses are multiples.
   const int64_t run = indexed.inner * size_of_element(from);
   int64_t unit = 16;
   while (run % unit != 0 || reinterpret_cast<uintptr_t>(from.address) % unit != 0 ||

@@ -5,8 +5,8 @@
 
 namespace lockstep::cuda {
 
-// What the kernels of index_read.cu are launched with. Counts and strides are in units: elements,
-// or pieces of several bytes of whole runs of elements.
+// Arguments of the kernels of index_read.cu. Counts and strides are in units: elements, or several
+// bytes of a contiguous run of elements.
 
 /// to[before][place][after][inner] = from[before][list[place]][after][inner].
 struct IndexedRead {
@@ -22,16 +22,16 @@ struct IndexedRead {
   Walk<1> after_walk;
 };
 
-/// to[i] = from[where i is, but list[i] along one dimension].
+/// to[i] = from[j], where j is i with its coordinate along one dimension replaced by list[i].
 struct Gather {
   IndexList list;
   const void* from;
   void* to;
-  int64_t stride;  ///< along that dimension
+  int64_t stride;  ///< stride along the indexed dimension
   Walk<1> walk;
 };
 
-/// Matrices with what is above (lower) or below (not lower) a diagonal cleared.
+/// Copies matrices and zeroes the part above (lower) or below (not lower) a diagonal.
 struct Triangle {
   const void* from;
   void* to;

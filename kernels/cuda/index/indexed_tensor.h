@@ -9,14 +9,14 @@
 
 namespace lockstep::cuda {
 
-// Host code shared by the kernels that read or write at indices.
+// Host code shared by the kernels that read or write by index.
 
-/// A contiguous tensor that indices name elements of, as [before][place][after][inner]: a place of
-/// p begins at p * inner. Strides and counts are in elements.
+/// View of an indexed contiguous tensor as [before][place][after][inner]; place p starts at p *
+/// inner. Strides and counts are in elements.
 struct IndexedTensor {
   int64_t before = 1;
   int64_t before_stride = 0;
-  int64_t places = 1;  ///< that are read or written, not all that there are
+  int64_t places = 1;  ///< number of places read or written, not of all places
   int64_t after = 1;
   Dims after_sizes;
   Dims after_strides;
@@ -25,18 +25,18 @@ struct IndexedTensor {
   int64_t numel() const { return before * places * after * inner; }
 };
 
-/// A contiguous tensor indexed along one dimension: [before][place][inner]; a 0-d one has one
-/// element.
+/// Views a contiguous tensor that is indexed along one dimension as [before][place][inner]; a 0-d
+/// tensor has one element.
 IndexedTensor indexed_along(const TensorArg& tensor, int64_t dim, int64_t places);
 
-/// to = what `list` names of `from`; all tensors contiguous.
+/// Copies the elements of `from` that `list` names to `to`; all tensors are contiguous.
 void read_indexed(const Out& to, const In& from, const IndexedTensor& indexed,
                   const IndexList& list);
 
 /// Copies contiguous self to out, unless out is self.
 void start_from(const Out& out, const In& self);
 
-/// A contiguous argument that may be the destination itself: then a copy of it is read.
+/// A contiguous argument that may alias the destination, in which case a copy of it is read.
 class Source {
  public:
   Source(const In& source, const Out& out);
@@ -49,7 +49,7 @@ class Source {
   std::optional<Workspace> copy_;
 };
 
-/// The geometry of one element when `tensor` is 0-d.
+/// Returns `tensor`, with shape [1] if it is 0-d.
 template <class Arg>
 Arg at_least_1d(Arg tensor) {
   static constexpr int64_t kOne = 1;

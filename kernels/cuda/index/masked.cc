@@ -43,7 +43,7 @@ Walk<1> walk_as(const TensorArg& tensor, IntList sizes) {
   return plan_walk<1>(sizes, {strides});
 }
 
-/// The elements of a mask, broadcast to `sizes`, that are not 0.
+/// The nonzero elements of a mask broadcast to `sizes`.
 class Chosen {
  public:
   Chosen(const TensorArg& mask, IntList sizes)
@@ -66,7 +66,7 @@ class Chosen {
   }
   int64_t* num_chosen() const { return memory_.data<int64_t>(); }
   const int64_t* numbers() const { return num_chosen() + 1 + chunks_of(count_); }
-  /// Waits for the stream.
+  /// Reads the number of chosen elements back; synchronises with the stream.
   int64_t size(Device device) const {
     int64_t size = 0;
     transfer_bytes(&size, kCPU, num_chosen(), device, sizeof(size));
@@ -125,7 +125,7 @@ void masked_scatter(const Out& out, const In& self, const In& mask, const In& gi
   copy_elements(out, self);
   if (out.numel == 0) return;
   const Chosen chosen(mask, out.sizes());
-  // One thread also where the source is empty: it looks whether it is too short.
+  // At least one thread, even for an empty source: it checks whether the source is too short.
   launch_for(kWrite[size_of(out.dtype)], std::max<int64_t>(source.numel, 1),
              WriteChosen{.chosen = chosen.numbers(),
                          .num_chosen = chosen.num_chosen(),

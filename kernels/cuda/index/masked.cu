@@ -20,7 +20,7 @@ __device__ bool is_chosen(const FindChosen& p, int64_t i) {
   return load_as<bool>(p.dtype, element_at(p.mask, at[0], p.dtype));
 }
 
-/// The sum over the block's threads before this one, and over all.
+/// Exclusive prefix sum over the block's threads; `total` is the sum over all.
 __device__ int64_t sum_before(int64_t value, int64_t& total) {
   __shared__ int64_t of_warps[kThreads / 32];
   int64_t sum = value;
@@ -36,7 +36,7 @@ __device__ int64_t sum_before(int64_t value, int64_t& total) {
     if (w < warp_index()) before += of_warps[w];
     total += of_warps[w];
   }
-  __syncthreads();  // the next call writes there again
+  __syncthreads();  // the next call overwrites of_warps
   return before;
 }
 

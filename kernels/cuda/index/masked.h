@@ -6,22 +6,22 @@
 
 namespace lockstep::cuda {
 
-/// Finds the elements of a tensor that are not 0: blocks count those of their chunks, one block
-/// adds the counts up, and blocks write the elements' numbers, in order.
+/// Finds the nonzero elements of a tensor: blocks count those of their chunks, one block computes
+/// the prefix sums of the counts, and blocks write the elements' indices, in order.
 struct FindChosen {
   static constexpr int64_t kChunk = 2048;
 
   const void* mask;
   DType dtype;
-  int64_t count;  ///< elements looked at, row by row
+  int64_t count;  ///< elements examined, in row-major order
   int64_t chunks;
-  Walk<1> walk;  ///< of each: where in the mask
+  Walk<1> walk;  ///< offset of each element in the mask
   int64_t* chunk_starts;
-  int64_t* chosen;  ///< the elements' numbers, as many as there are
+  int64_t* chosen;  ///< indices of the elements found
   int64_t* num_chosen;
 };
 
-/// to[i] = the coordinates of element chosen[i].
+/// to[i] = coordinates of element chosen[i].
 struct WriteCoordinates {
   static constexpr int kMaxRank = 64;
 
@@ -38,7 +38,7 @@ struct ReadChosen {
   const void* from;
   void* to;
   int64_t count;
-  Walk<1> walk;  ///< of each element: where in from
+  Walk<1> walk;  ///< offset of each element in from
 };
 
 /// to[chosen[i]] = from[i].
@@ -47,11 +47,11 @@ struct WriteChosen {
   const int64_t* num_chosen;
   const void* from;
   void* to;
-  int64_t count;  ///< elements of from; noted where they are too few
+  int64_t count;  ///< elements of from; a fault is recorded if they are too few
   Fault* fault;
 };
 
-/// Writes 1 where two tensors differ.
+/// Sets a flag to 1 if two tensors differ.
 struct Compare {
   const void* a;
   const void* b;

@@ -34,7 +34,7 @@ void launch_for(Kernel kernel, int64_t items, const Params& params) {
   launch(kernel, {.blocks = {blocks_for(items, kThreads), 1, 1}, .threads = kThreads}, params);
 }
 
-/// Nothing where there is nothing to write.
+/// Makes the kernel's arguments, or nullopt if there is nothing to write.
 std::optional<GroupedWrite> grouped_write(const Out& out, const In& values, const Grouping& groups,
                                           const GroupedColumns& columns) {
   const int64_t each = count_elements(columns.sizes);
@@ -55,7 +55,7 @@ std::optional<GroupedWrite> grouped_write(const Out& out, const In& values, cons
   return write;
 }
 
-/// Positions of an index along one dimension, sorted by the element of `out` that they name.
+/// Positions of an index along one dimension, grouped by the element of `out` they name.
 struct ScatterGroups {
   Grouping groups;
   GroupedColumns columns;
@@ -110,7 +110,7 @@ void scatter_reduce(const Out& out, const In& self, int64_t dim, const In& index
   launch_for(kReduce[out.dtype], write->items, *write);
 }
 
-/// Positions of an index of whole slices along `dim`, sorted by the index.
+/// Positions of an index of whole slices along `dim`, grouped by the index.
 struct SliceGroups {
   Grouping groups;
   GroupedColumns columns;
@@ -150,7 +150,7 @@ void index_copy(const Out& out, const In& self, int64_t dim, const In& index,
   keep_last_grouped(out, source.in(), to.groups, to.columns);
 }
 
-/// The bytes of an element of `dtype` that is `value`.
+/// Writes `value` as one element of `dtype`.
 void write_number(unsigned char* to, DType dtype, const Scalar& value) {
   const auto put = [to](auto number) { std::memcpy(to, &number, sizeof(number)); };
   switch (dtype) {
@@ -165,7 +165,7 @@ void write_number(unsigned char* to, DType dtype, const Scalar& value) {
     case DType::kF64:
       return put(value.to<double>());
     default:
-      return put(value.to<int64_t>());  // the lowest bytes come first
+      return put(value.to<int64_t>());  // little-endian: the low bytes come first
   }
 }
 

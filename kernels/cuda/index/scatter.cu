@@ -7,8 +7,8 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Calls visit(place in out, first, end, where a position's value is) for each place and column of
-/// this thread, [first, end) being what is sorted for the place.
+/// Calls visit(offset in out, first, end, function giving a position's offset in values) for each
+/// place and column of this thread; [first, end) is the place's range of sorted positions.
 template <class Visit>
 __device__ void each_place(const GroupedWrite& p, const Visit& visit) {
   for (int64_t item = grid_thread(); item < p.items; item += grid_threads()) {
@@ -40,7 +40,7 @@ __device__ C factor_of(const GroupedWrite& p) {
   return static_cast<C>(p.real_factor);
 }
 
-/// Halves are added in f32 and rounded once.
+/// f16 and bf16 are summed in f32 and rounded once.
 template <class C>
 __device__ void add_values(const GroupedWrite& p) {
   const C factor = factor_of<C>(p);
@@ -54,7 +54,7 @@ __device__ void add_values(const GroupedWrite& p) {
   });
 }
 
-/// The last position's value stays.
+/// Writes the value of the last position.
 template <class Unit>
 __device__ void keep_last(const GroupedWrite& p) {
   each_place(p, [&](int64_t to, int64_t, int64_t end, const auto& value_place) {

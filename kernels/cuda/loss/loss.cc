@@ -37,7 +37,7 @@ IndexList target_list(const FaultKind& fault, const In& target, int64_t classes,
   return list;
 }
 
-/// Blocks that each take a row at a time; none at all would be no launch.
+/// Number of blocks that each process a row at a time; at least 1, as a grid must not be empty.
 unsigned row_blocks(int64_t rows) { return blocks_for(rows, 1, 132 * 64); }
 
 template <class Params>

@@ -6,31 +6,30 @@
 
 namespace lockstep::cuda {
 
-// What the kernels of loss.cu are launched with. Targets that are ignored or out of range stand for
-// no class: their rows cost nothing. Elements of T are of the scores' dtype; C is f64 where that is
-// f64, else f32.
+// Arguments of the kernels of loss.cu. Targets that are ignored or out of range name no class: the
+// loss of their rows is 0. T is the scores' dtype; C is f64 if that is f64, else f32.
 
-/// A block for each row: log(sum of exp(x)), and what is missing there to the target's score.
+/// One block per row: computes log(sum of exp(x)) and its difference to the target's score.
 struct CrossEntropyRows {
   IndexList targets;
   const void* x;
-  void* logsumexp;  ///< C of each row
-  void* losses;     ///< C of each row; null where `each` is wanted
-  void* each;       ///< T of each row
+  void* logsumexp;  ///< C per row
+  void* losses;     ///< C per row; null if `each` is wanted
+  void* each;       ///< T per row
   int64_t rows;
   int64_t classes;
 };
 
-/// One block: the rows' losses added up.
+/// One block: sums the rows' losses.
 struct CrossEntropyTotal {
   IndexList targets;
-  const void* losses;  ///< C of each row
-  void* out;           ///< one T
+  const void* losses;  ///< C per row
+  void* out;           ///< a single T
   int64_t rows;
-  bool is_mean;  ///< over the rows that have a target
+  bool is_mean;  ///< divide by the number of rows with a target
 };
 
-/// One block: the number of rows that have a target.
+/// One block: counts the rows with a target.
 struct UsedTargets {
   IndexList targets;
   int64_t* used;
@@ -39,34 +38,34 @@ struct UsedTargets {
 struct CrossEntropyBackward {
   IndexList targets;
   const void* x;
-  const void* logsumexp;  ///< C of each row
-  const void* grads;      ///< T, of each row or one
-  const int64_t* used;    ///< what the loss was divided by; null for 1
+  const void* logsumexp;  ///< C per row
+  const void* grads;      ///< T, one per row or a single one
+  const int64_t* used;    ///< the forward's divisor; null for 1
   void* out;
   int64_t rows;
   int64_t classes;
   bool grad_of_each;
 };
 
-/// One block.
+/// One block computes the losses and their sum.
 struct NllLoss {
   IndexList targets;
   const void* x;
-  const void* weight;  ///< of each class; null for 1
-  void* out;           ///< of each row, or one
+  const void* weight;  ///< one per class; null for 1
+  void* out;           ///< one per row, or a single one
   void* total_weight;
   int64_t rows;
   int64_t classes;
   bool is_each;
   bool is_mean;
-  bool clears_total;  ///< what ATen leaves there where nothing is joined
+  bool clears_total;  ///< set total_weight to 0, as ATen does without reduction
 };
 
 struct NllLossBackward {
   IndexList targets;
   const void* weight;
-  const void* grads;         ///< of each row, or one
-  const void* total_weight;  ///< what the loss was divided by; null for 1
+  const void* grads;         ///< one per row, or a single one
+  const void* total_weight;  ///< the forward's divisor; null for 1
   void* out;
   int64_t rows;
   int64_t classes;

@@ -9,8 +9,8 @@
 
 namespace lockstep::cuda {
 
-/// e^x for elements that are stored as T. For halves a GPU's instruction does alone: its relative
-/// error, 2^-22 + |x| 2^-24, is far below what rounding them loses.
+/// e^x for elements stored as T. f16 and bf16 use the hardware instruction: its relative error,
+/// 2^-22 + |x| 2^-24, is far below their rounding error.
 template <class T>
 __device__ inline ComputeType<T> exp_for(ComputeType<T> x) {
 #if defined(__CUDA_ARCH__)
@@ -23,19 +23,19 @@ __device__ inline ComputeType<T> exp_for(ComputeType<T> x) {
   return elementary::exp(x);
 }
 
-/// The sum of e^(x - shift) of the elements so far, relative to the largest of them.
+/// Running maximum, and sum of e^(x - shift) relative to it (online softmax).
 template <class C>
 struct MaxSum {
   C largest;
   C sum;
 
   LS_HOST_DEVICE static MaxSum none() { return {LargestOf<C>::identity(), C(0)}; }
-  /// The largest element, or 0 where all are -inf: then any shift does, and this one gives no NaN.
+  /// The largest element, or 0 if all are -inf: any shift is correct then, and 0 gives no NaN.
   LS_HOST_DEVICE C shift() const { return largest == LargestOf<C>::identity() ? C(0) : largest; }
   LS_HOST_DEVICE C sum_relative_to(C other) const {
     return sum == 0 ? C(0) : sum * elementary::exp(shift() - other);
   }
-  /// T: what the elements are stored as.
+  /// Adds kCount elements. T is the type they are stored as.
   template <int kCount, class T = C>
   __device__ void add(const C* x) {
     MaxSum both = *this;

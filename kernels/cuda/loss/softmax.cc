@@ -41,7 +41,7 @@ SoftmaxLines lines_of(const Out& out, const In& a, const In* b, int64_t dim, boo
   return lines;
 }
 
-/// `b` is null for a forward.
+/// `b` is null in the forward pass.
 void normalise(const Out& out, const In& a, const In* b, int64_t dim, bool log) {
   if (out.numel == 0) return;
   const SoftmaxKernels& kernels = b == nullptr ? kForward : kBackward;

@@ -6,7 +6,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// What becomes of one element, when the line's largest and the sum relative to it are known.
+/// Computes one result element from the line's maximum and the sum relative to it.
 template <class T, class C = ComputeType<T>>
 struct Normalise {
   C largest;
@@ -16,7 +16,8 @@ struct Normalise {
   __device__ Normalise(C largest_in, C sum, bool log_in)
       : largest(largest_in), scale(C(1) / sum), rest(elementary::log(sum)), log(log_in) {}
   __device__ C operator()(C x) const {
-    // In two steps: their sum would lose digits where it is large beside the spread of x.
+    // Subtracted one after the other: largest + rest would lose digits when it is large compared
+    // with the spread of x.
     return log ? (x - largest) - rest : exp_for<T>(x - largest) * scale;
   }
 };
@@ -82,7 +83,7 @@ __device__ void softmax_stream(const SoftmaxLines& p) {
 template <class T>
 __device__ void softmax_columns(const SoftmaxLines& p) {
   using C = ComputeType<T>;
-  constexpr int kRun = 4;  // elements read before they are added
+  constexpr int kRun = 4;  // elements loaded before they are added
   const SoftmaxColumns columns(p);
   for (int64_t tile = blockIdx.x; tile < p.outer * columns.tiles; tile += gridDim.x) {
     const bool mine = columns.column(tile) < p.inner;

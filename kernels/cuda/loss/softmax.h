@@ -6,20 +6,20 @@
 
 namespace lockstep::cuda {
 
-/// What the softmax kernels are launched with: contiguous [outer, n, inner] tensors, normalised
-/// along n; inner is 1 for the kernels over rows.
+/// Arguments of the softmax kernels: contiguous [outer, n, inner] tensors, normalised along n;
+/// inner is 1 for the row kernels.
 struct SoftmaxLines {
   void* y;
-  const void* a;  ///< the input, or the result's gradient
-  const void* b;  ///< a backward's other input, the result
+  const void* a;  ///< forward: the input; backward: the output's gradient
+  const void* b;  ///< backward: the output
   int64_t outer;
   int64_t n;
   int64_t inner;
-  DType out_dtype;  ///< of y; a backward's may differ from that of a and b
-  bool log;         ///< logarithms of softmax
+  DType out_dtype;  ///< dtype of y; in the backward pass it may differ from that of a and b
+  bool log;         ///< log_softmax
 };
 
-/// Columns are taken by blocks of this many neighbours and of threads for each.
+/// Adjacent columns per block of the column kernels, and threads per column.
 inline constexpr int kSoftmaxColumns = 32;
 inline constexpr int kSoftmaxColumnThreads = 8;
 

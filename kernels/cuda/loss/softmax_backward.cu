@@ -5,7 +5,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-// dx = y (g - sum(g y)), and dx = g - e^y sum(g) for logarithms.
+// softmax: dx = y (g - sum(g y)); log_softmax: dx = g - e^y sum(g).
 
 template <class C>
 __device__ C gradient_term(bool log, C g, C y) {

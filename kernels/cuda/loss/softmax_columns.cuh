@@ -5,10 +5,10 @@
 
 namespace lockstep::cuda {
 
-/// Where a thread of the kernels over columns finds its lines: neighbouring threads take
-/// neighbouring columns, and several every so many of a column's elements.
+/// Work assignment of the column kernels: adjacent threads process adjacent columns, and several
+/// threads share a column, each taking elements at a fixed stride.
 struct SoftmaxColumns {
-  int64_t tiles;  ///< of one outer index
+  int64_t tiles;  ///< tiles per outer index
   __device__ explicit SoftmaxColumns(const SoftmaxLines& p)
       : tiles((p.inner + kSoftmaxColumns - 1) / kSoftmaxColumns) {}
   __device__ int64_t column(int64_t tile) const {
@@ -20,7 +20,7 @@ struct SoftmaxColumns {
   __device__ static int part() { return static_cast<int>(threadIdx.x / kSoftmaxColumns); }
 };
 
-/// Joins what the threads of each column hold.
+/// Reduces over the threads of each column.
 template <class Op>
 __device__ inline typename Op::Element join_column(typename Op::Element value) {
   __shared__ typename Op::Element parts[kSoftmaxColumnThreads][kSoftmaxColumns];

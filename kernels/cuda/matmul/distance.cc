@@ -13,7 +13,8 @@ namespace {
 const DTypeKernels kPairs(kImage, "distance_pairs");
 const DTypeKernels kLater(kImage, "distance_later");
 
-/// The leading dimensions of x, contiguous, read as `sizes`; strides count matrices.
+/// Sets the strides of x's batch dimensions broadcast to `sizes`; x is contiguous and strides count
+/// matrices.
 void set_batch_strides(int64_t* strides, const In& x, IntList sizes) {
   const IntList own = x.sizes().first(static_cast<size_t>(x.rank - 2));
   const Dims broadcast = broadcast_strides(own, contiguous_strides(own), sizes);

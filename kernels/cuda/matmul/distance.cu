@@ -16,7 +16,7 @@ __device__ T distance(const Distance& p, int64_t row, int64_t column) {
   }));
 }
 
-/// A thread for each pair of rows of two matrices.
+/// One thread per pair of rows of two matrices.
 template <class T>
 __device__ void distance_pairs(const Distance& p) {
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
@@ -33,11 +33,11 @@ __device__ void distance_pairs(const Distance& p) {
   }
 }
 
-/// A block for each row of one matrix: from it to all later ones.
+/// One block per row of a matrix: distances to all later rows.
 template <class T>
 __device__ void distance_later(const Distance& p) {
   const int64_t row = blockIdx.x;
-  // Rows before this one have rows - 1, rows - 2, ... pairs.
+  // The rows before this one have rows - 1, rows - 2, ... pairs.
   T* const to = static_cast<T*>(p.out) + row * (2 * p.rows - row - 1) / 2;
   for (int64_t other = row + 1 + threadIdx.x; other < p.rows; other += blockDim.x) {
     to[other - row - 1] = distance<T>(p, row, other);

@@ -6,18 +6,18 @@
 
 namespace lockstep::cuda {
 
-/// Distances between the rows of matrices, which are contiguous.
+/// Arguments of the distances between rows of contiguous matrices.
 struct Distance {
   static constexpr int kMostAxes = 32;
 
   const void* first;
   const void* second;
   void* out;
-  int64_t numel;  ///< of `out`
+  int64_t numel;  ///< elements of `out`
   int64_t rows, columns, width;
   double p;
-  Cutter matrix, row;  ///< cut results into matrices, and these into rows
-  /// The leading dimensions: sizes of the result's, strides of the arguments', in matrices.
+  Cutter matrix, row;  ///< split result indices into matrices, and these into rows
+  /// Batch dimensions: sizes of the result, strides of the arguments in matrices.
   int rank;
   int64_t sizes[kMostAxes], first_strides[kMostAxes], second_strides[kMostAxes];
 };

@@ -12,7 +12,7 @@ namespace {
 
 using namespace functors;
 
-// What cuBLASLt has no epilogue for is a product and a pass over it.
+// Combinations without a cuBLASLt epilogue are computed as a product and a separate pass over it.
 
 void linear_gelu(const Out& value, const Out& of, const In& input, const In& weight,
                  const In& bias) {
@@ -39,7 +39,7 @@ void linear_of_gelu_backward(const Out& out, const In& grad, const In& weight, c
   });
 }
 
-/// `like` with another dtype, in a workspace.
+/// `like` with another dtype, in the memory of a workspace.
 Out in_workspace(const TensorArg& like, const Workspace& workspace, DType dtype) {
   Out out;
   static_cast<TensorArg&>(out) = like;

@@ -23,14 +23,14 @@ MatmulOperand operand(const Factor& factor) {
           factor.batch_stride};
 }
 
-/// Whether beta is 0 in what sums are in.
+/// True if the addend contributes: it is given, and beta is not 0 in the accumulation type.
 bool adds(const Product& p) {
   if (p.addend.data == nullptr) return false;
   if (p.dtype == DType::kF64) return p.beta.to_double() != 0;
   return is_floating(p.dtype) ? p.beta.to<float>() != 0 : p.beta.to_int() != 0;
 }
 
-/// Computes into fresh memory where the result is given the memory of a factor (`mm(a, b, out=a)`).
+/// Computes into temporary memory if the result aliases a factor (`mm(a, b, out=a)`).
 void compute(Product product, const Out& out, const In& a, const In& b) {
   join_rows(product);
   if (out.address != a.address && out.address != b.address) {

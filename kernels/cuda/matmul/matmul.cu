@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// What products of T are summed in. Integers wrap around, which unsigned arithmetic defines.
+/// Type in which products of T are summed. Integers wrap around, so they are summed unsigned.
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>,
                                std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>,
@@ -26,13 +26,13 @@ __device__ S multiply_add(S a, S b, S sum) {
 constexpr int kTile = MatmulTiles::kTile;
 constexpr int kDepth = MatmulTiles::kDepth;
 constexpr int kThreads = MatmulTiles::kThreads;
-constexpr int kSide = 16;  ///< threads along either side of a tile
+constexpr int kSide = 16;  ///< threads along each side of a tile
 constexpr int kEach = kTile / kSide;
-/// A line of a tile and what keeps lines on different banks of shared memory.
+/// Length of a tile line in shared memory, padded by one to avoid bank conflicts.
 constexpr int kLine = kTile + 1;
 
-/// `lines` lines of an operand, each `depth` deep, into shared memory, depth by depth; zeros where
-/// there are none. Neighbouring threads read what lies together.
+/// Loads `lines` lines of an operand, each `depth` elements deep, into shared memory in depth-major
+/// order, zero-padded. Adjacent threads read adjacent elements.
 template <class T, class S>
 __device__ void load_tile(S (&to)[kDepth][kLine], const T* from, int64_t lines, int64_t depth,
                           int64_t line_stride, int64_t depth_stride) {
@@ -82,7 +82,7 @@ __device__ void matmul(const MatmulTiles& p) {
       load_tile(a_tile, a + first * p.a.column, p.m - row, p.k - first, p.a.row, p.a.column);
       load_tile(b_tile, b + first * p.b.row, p.n - column, p.k - first, p.b.column, p.b.row);
       __syncthreads();
-      // Beyond k are zeros.
+      // Elements beyond k are zero-padded.
 #pragma unroll
       for (int at = 0; at < kDepth; ++at) {
         S left[kEach];

@@ -5,15 +5,15 @@
 
 namespace lockstep::cuda {
 
-/// Queues a product on the stream of the running kernel: by cuBLASLt where it can, else by
-/// `multiply_by_tiles`. Empty results queue nothing. The result overlaps neither factor.
-/// Throws DTypeError for bool, DeviceError.
+/// Queues a product on the stream of the running kernel: by cuBLASLt if it supports it, else by
+/// `multiply_by_tiles`. Empty results queue nothing. The result must not overlap a or b. Throws
+/// DTypeError for bool, DeviceError.
 void gemm(const Product& product);
 
-/// The same by a kernel of ours: any numbers, also integers and k = 0, whose sum is 0.
+/// Queues a product by our own kernel, which supports every numeric dtype and k = 0 (a sum of 0).
 void multiply_by_tiles(const Product& product);
 
-/// What that kernel gets.
+/// Arguments of that kernel.
 MatmulTiles tiles_of(const Product& product);
 
 }  // namespace lockstep::cuda

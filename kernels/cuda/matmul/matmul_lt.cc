@@ -17,10 +17,11 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// No kernel of cuBLASLt asks for more than vectors of 16 bytes. A limit keeps a matrix's place in
-/// larger memory, as in a gradient arena, from choosing the algorithm and with it the bits.
+/// Alignment is reported to cuBLASLt up to 16 bytes, the widest vectors its kernels use. Without a
+/// cap, a matrix's position in a larger allocation, such as a gradient arena, would influence the
+/// choice of algorithm and with it the bits.
 constexpr uintptr_t kMostAlignment = 16;
-/// What an activation's argument must have a leading dimension in multiples of.
+/// The leading dimension of an activation's auxiliary matrix must be a multiple of this.
 constexpr int64_t kAuxUnit = 8;
 
 int64_t alignment_of(const void* address) {
@@ -30,7 +31,7 @@ int64_t alignment_of(const void* address) {
 
 bool fits(int64_t value) { return value > 0 && value <= std::numeric_limits<int32_t>::max(); }
 
-/// A factor of `rows` by `columns` here.
+/// Describes a factor that is `rows` by `columns` in row-major terms.
 LtMatrix factor(const Factor& from, int64_t rows, int64_t columns, int64_t batch) {
   return {.rows = from.transposed ? rows : columns,
           .columns = from.transposed ? columns : rows,
@@ -49,11 +50,11 @@ bool allows_tf32() {
   return on;
 }
 
-/// The way that the library has an algorithm for.
+/// The way of adding the addend for which the library has an algorithm.
 struct Choice {
   AddendWay way = AddendWay::kNone;
   LtProblem problem;
-  std::shared_ptr<const LtPlan> plan;  ///< null: there is none
+  std::shared_ptr<const LtPlan> plan;  ///< null if there is none
 };
 
 Choice choose(CublasLtLibrary& library, int device, const Product& product,
@@ -100,7 +101,7 @@ AddendWays addend_ways(const Product& p) {
   const bool in_lines = p.addend.column == 1 || p.n == 1;
   const bool batches = p.batch == 1 || p.addend.batch != 0;
   const bool rows_repeat = p.addend.row == 0 || p.m == 1;
-  // In double, cuBLASLt has no epilogue.
+  // cuBLASLt has no epilogues in f64.
   if (rows_repeat && in_lines && p.beta.to_double() == 1 && p.dtype != DType::kF64) {
     return {AddendWay::kBias, AddendWay::kSpread};
   }
@@ -114,7 +115,7 @@ std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32,
     return std::nullopt;
   }
   const bool activates = epilogue.activation != LtActivation::kNone;
-  // Beside an epilogue there is no place for another matrix.
+  // With an epilogue there is no operand left for another addend matrix.
   if (!epilogue.is_plain() && way != AddendWay::kNone && way != AddendWay::kBias) {
     return std::nullopt;
   }
@@ -125,7 +126,7 @@ std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32,
   problem.activation = epilogue.activation;
   problem.tf32 = tf32 && p.dtype == DType::kF32;
   problem.batch = p.batch;
-  // Column-major, the result is its transpose: d = b a.
+  // cuBLASLt is column-major, so it computes the transposed result: d^T = b^T a^T.
   problem.transpose_a = p.b.transposed;
   problem.transpose_b = p.a.transposed;
   problem.a = factor(p.b, p.k, p.n, p.batch);
@@ -179,7 +180,7 @@ bool multiply_by_cublas_lt(const Product& p, const LtEpilogue& epilogue) {
     multiply_by_tiles(spread);
   }
 
-  // The library takes pointers to descriptors that it may change, but it does not.
+  // The API takes non-const descriptors but does not modify them.
   auto& plan = const_cast<LtPlan&>(*choice.plan);
   cublasLtMatmulDescOpaque_t with_addresses;
   cublasLtMatmulDesc_t operation = &plan.operation;

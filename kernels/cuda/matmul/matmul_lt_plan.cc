@@ -13,11 +13,11 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// What NVIDIA advises for sm_90. An algorithm that needs less gets less.
+/// NVIDIA's recommendation for sm_90. An algorithm that needs less gets less.
 constexpr uint64_t kMostWorkspace = uint64_t{32} << 20;
-/// Of the ways to sum what is split along k, only this has an order of its own and rounds once.
+/// The only split-k reduction scheme that has a fixed order and rounds once.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-/// Geometries kept. A training step has some dozens.
+/// Most plans kept. A training step has a few dozen.
 constexpr size_t kMostPlans = 4096;
 
 std::optional<cudaDataType> data_type(DType dtype) {
@@ -35,13 +35,13 @@ std::optional<cudaDataType> data_type(DType dtype) {
   }
 }
 
-/// Descriptors are written with the functions of one library.
+/// Writes descriptors with the functions of one library.
 class Describer {
  public:
   explicit Describer(CublasLtLibrary& library)
       : library_(library), lt_(library.loaded().functions) {}
 
-  /// `bias` and `aux` where the problem has them.
+  /// `bias` and `aux` are used if the problem has them.
   void describe(cublasLtMatmulDescOpaque_t& operation, const LtProblem& p, const void* bias,
                 const void* aux) const {
     const bool wide = p.dtype == DType::kF64;
@@ -76,7 +76,7 @@ class Describer {
     set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, m.batch_stride);
   }
 
-  /// With what the library advises, if anything.
+  /// Chooses the first suitable algorithm that cuBLASLt's heuristics recommend, if any.
   void choose(LtPlan& plan, const LtProblem& p, cublasLtHandle_t handle) const {
     cublasLtMatmulPreferenceOpaque_t preference{};
     check(lt_.cublasLtMatmulPreferenceInit_internal(&preference, sizeof(preference)),
@@ -96,7 +96,7 @@ class Describer {
     const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
         handle, &plan.operation, &plan.a, &plan.b, &plan.c, &plan.d, &preference,
         static_cast<int>(std::size(results)), results, &count);
-    // Neither is worth ending a training run for: there is another way to the product.
+    // These do not justify aborting a training run: our own kernel can compute the product.
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return;
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     for (int i = 0; i < count; ++i) {
@@ -148,7 +148,7 @@ class Describer {
   const CublasLt& lt_;
 };
 
-/// The problem on one device with one library.
+/// A problem on one device with one library.
 struct PlanKey {
   LtProblem problem;
   const CublasLtLibrary* library = nullptr;
@@ -177,8 +177,7 @@ struct PlanHash {
   }
 };
 
-/// The plans made so far. All are forgotten when there are too many: the library gives the same
-/// answer again.
+/// Cache of plans. Cleared when it is full, since the library makes the same choice again.
 class Plans {
  public:
   std::shared_ptr<const LtPlan> find(const PlanKey& key) {

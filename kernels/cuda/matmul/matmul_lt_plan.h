@@ -7,8 +7,8 @@
 
 namespace lockstep::cuda {
 
-/// A problem on one device, and what the library said to it. Never changed once it is made, and
-/// its descriptors stay where they are.
+/// A problem on one device with its descriptors and the chosen algorithm. Immutable, and its
+/// descriptors never move.
 struct LtPlan {
   cublasLtMatmulDescOpaque_t operation{};
   cublasLtMatrixLayoutOpaque_t a{};
@@ -20,12 +20,13 @@ struct LtPlan {
   bool found = false;
 };
 
-/// Made at the first call for a problem on a device, and kept. `bias` and `aux` are where the
-/// problem has them; of their addresses only the alignment counts. Thread-safe. Throws DeviceError.
+/// Returns the plan of a problem on a device; made at the first call and cached. `bias` and `aux`
+/// are used if the problem has them; only the alignment of their addresses matters. Thread-safe.
+/// Throws DeviceError.
 std::shared_ptr<const LtPlan> lt_plan(CublasLtLibrary& library, int device,
                                       const LtProblem& problem, const void* bias, const void* aux);
 
-/// Writes a problem's operation with other addresses. Throws DeviceError.
+/// Writes the problem's operation descriptor with other addresses. Throws DeviceError.
 void describe_operation(CublasLtLibrary& library, const LtProblem& problem, const void* bias,
                         const void* aux, cublasLtMatmulDescOpaque_t& operation);
 

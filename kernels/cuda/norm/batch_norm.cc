@@ -26,8 +26,8 @@ bool is_channels_last(const In& input) {
   return suggests_channels_last(input.sizes(), input.strides());
 }
 
-/// A call over `input`, whose result is `result`, with the memory that its kernels hand on to each
-/// other. Images lie as the input's strides say: row-major, or with their channels innermost.
+/// A call over `input` that writes `result`, with the device memory passed between its kernels. The
+/// layout of the images, row-major or channels-last, is that of the input.
 class Call {
  public:
   BatchNorm p{};
@@ -64,12 +64,12 @@ class Call {
         is_aligned(p.input) && is_aligned(p.grad_out) && is_aligned(p.result);
   }
 
-  /// One of the vectors that are read.
+  /// Describes one of the per-channel vectors that are read.
   Numbers vector(const In& in) { return numbers_of(vectors_.read(in)); }
-  /// The result goes where it belongs.
+  /// Copies a result that was computed in another layout to its tensor.
   void finish() const { images_.finish(); }
 
-  /// A kernel for each part of each channel.
+  /// Launches a kernel over the parts of each channel.
   void run_parts(const DTypeKernels& kernels) const {
     if (p.numel == 0) return;
     constexpr int64_t kColumns = BatchNorm::kColumns;
@@ -80,7 +80,7 @@ class Call {
             .shared_bytes = 0},
            p);
   }
-  /// `kernel` for each channel.
+  /// Launches `kernel` with one thread per channel.
   void run_channels(Kernel kernel) const {
     if (p.channels == 0) return;
     launch(kernel,
@@ -89,7 +89,7 @@ class Call {
             .shared_bytes = 0},
            p);
   }
-  /// A kernel for all elements.
+  /// Launches a kernel over all elements.
   void run_elements(const DTypeKernels& kernels) const {
     if (p.numel == 0) return;
     const int64_t at_once = p.packed ? 16 / static_cast<int64_t>(size_of(dtype_)) : 1;

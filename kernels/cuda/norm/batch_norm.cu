@@ -9,14 +9,14 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// What this thread adds up: elements of one part of a channel. A block has a part, blockIdx.y, of
-/// one channel, or where channels are innermost of kColumns side by side.
+/// The elements that this thread sums. A block processes part blockIdx.y of one channel, or in
+/// channels-last layout of kColumns adjacent channels.
 struct Part {
   int64_t channel;
   int64_t count;       ///< elements of the whole part
-  int64_t begin, end;  ///< of the thread's own, `step` apart
+  int64_t begin, end;  ///< the thread's elements, `step` apart
   int64_t step;
-  bool is_first;  ///< of the threads of its channel
+  bool is_first;  ///< the thread is the first of its channel
 
   __device__ explicit Part(const BatchNorm& p) {
     const int64_t first = static_cast<int64_t>(blockIdx.y) * p.part;
@@ -45,7 +45,7 @@ struct Part {
       visit((sample * p.channels + channel) * p.places.size + place);
     }
   }
-  /// The sum over the threads of the channel; each of them gets it.
+  /// Sum over the threads of the channel; each of them gets it.
   __device__ static double sum(const BatchNorm& p, double value) {
     if (!p.channels_last) return block_sum(value);
     constexpr unsigned kColumns = BatchNorm::kColumns;
@@ -54,7 +54,7 @@ struct Part {
     __syncthreads();
     double total = 0;
     for (unsigned i = threadIdx.x % kColumns; i < blockDim.x; i += kColumns) total += of_rows[i];
-    __syncthreads();  // the next call writes there again
+    __syncthreads();  // the next call overwrites of_rows
     return total;
   }
   __device__ double* sums(const BatchNorm& p) const {
@@ -64,7 +64,7 @@ struct Part {
   static constexpr int kMostThreads = 256;
 };
 
-/// Mean, and sum of the squares around it, of one part of a channel.
+/// Mean of one part of a channel, and sum of squared deviations from it.
 template <class T>
 __device__ void batch_norm_statistics(const BatchNorm& p) {
   const T* x = static_cast<const T*>(p.input);
@@ -83,7 +83,7 @@ __device__ void batch_norm_statistics(const BatchNorm& p) {
   part.sums(p)[1] = squares;
 }
 
-/// Of one part of a channel: the gradient's sum, and that of its products with the distances from
+/// For one part of a channel: sum of the gradient, and sum of the gradient times the deviation from
 /// the mean.
 template <class T>
 __device__ void batch_norm_gradient_sums(const BatchNorm& p) {
@@ -113,7 +113,7 @@ __device__ double reciprocal_root(double variance, double eps) {
   return 1.0 / std::sqrt(variance + eps);
 }
 
-/// Calls body(pack of p.result at i, channel) or body(element, channel) for all.
+/// Sets every element of p.result to element(its index, its channel), a pack at a time if p.packed.
 template <class T, class Element>
 __device__ void for_each_element(const BatchNorm& p, Element element) {
   using C = ComputeType<T>;
@@ -150,7 +150,7 @@ __device__ void for_each_element(const BatchNorm& p, Element element) {
   }
 }
 
-/// factors: mean, 1 / deviation, weight, bias.
+/// factors: mean, 1 / standard deviation, weight, bias.
 template <class T>
 __device__ void batch_norm_normalise(const BatchNorm& p) {
   using C = ComputeType<T>;
@@ -159,7 +159,7 @@ __device__ void batch_norm_normalise(const BatchNorm& p) {
   });
 }
 
-/// factors: mean, weight / deviation, mean of the gradient, slope along the distance.
+/// factors: mean, weight / standard deviation, mean of the gradient, coefficient of the deviation.
 template <class T>
 __device__ void batch_norm_gradient(const BatchNorm& p) {
   using C = ComputeType<T>;
@@ -168,8 +168,8 @@ __device__ void batch_norm_gradient(const BatchNorm& p) {
   });
 }
 
-/// A channel's gradients. With w the weight and xhat the normalised elements, the input's is
-/// w rstd (g - mean(g) - xhat mean(g xhat)) for the batch's statistics, w rstd g for fixed ones.
+/// Gradients of one channel. With weight w and normalised elements xhat, the input's gradient is w
+/// rstd (g - mean(g) - xhat mean(g xhat)) for batch statistics and w rstd g for fixed ones.
 template <class C>
 __device__ void finish_gradient(const BatchNorm& p, int64_t channel) {
   double of_bias = 0, along = 0;
@@ -199,7 +199,7 @@ using lockstep::BFloat16;
 using lockstep::Half;
 using lockstep::cuda::BatchNorm;
 
-/// A thread for each channel: joins the parts (Chan, Golub & LeVeque 1979), moves the running
+/// One thread per channel: merges the parts (Chan, Golub & LeVeque 1979) and updates the running
 /// statistics.
 LS_CUDA_KERNEL(batch_norm_finish, BatchNorm, 256) {
   using namespace lockstep::cuda;

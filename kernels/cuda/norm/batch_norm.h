@@ -8,13 +8,13 @@
 
 namespace lockstep::cuda {
 
-/// A call of a batch norm, either direction, over [batch, channels, places], row-major or with the
-/// channels innermost. Statistics and sums are f64: found for parts of each channel, which are
-/// joined in order.
+/// Arguments of a batch norm, forward or backward, over [batch, channels, places], row-major or
+/// channels-last. Statistics and sums are f64: computed for parts of each channel, which are merged
+/// in order.
 struct BatchNorm {
-  /// Channels side by side that a block adds up together, a thread for each in its rows of places.
+  /// Channels-last: adjacent channels summed by one block, each by the threads of one column.
   static constexpr int kColumns = 32;
-  /// For each channel, what its elements are computed with.
+  /// Number of per-channel factors that the element-wise kernels read.
   static constexpr int kFactors = 4;
 
   const void* input;
@@ -22,24 +22,24 @@ struct BatchNorm {
   void* result;          ///< out, or grad_input
   int64_t channels, per_channel, numel;
   bool channels_last;
-  Cutter
-      places;  ///< of an element of a channel, and of the tensor; one where channels are innermost
-  Cutter channel_cut;  ///< cuts rows of places into samples
-  int64_t part;        ///< elements of a part of a channel
-  int64_t parts;       ///< of each channel
-  double* part_sums;   ///< two for each part of each channel
-  double* factors;     ///< kFactors for each channel
+  Cutter places;       ///< places per sample of a channel; 1 for channels-last
+  Cutter channel_cut;  ///< splits rows of places into samples
+  int64_t part;        ///< elements per part of a channel
+  int64_t parts;       ///< parts per channel
+  double* part_sums;   ///< two per part and channel
+  double* factors;     ///< kFactors per channel
   Numbers weight, bias;
-  Numbers old_mean, old_var;     ///< running ones
-  Numbers new_mean, new_var;     ///< running ones, moved
+  Numbers old_mean, old_var;     ///< running statistics
+  Numbers new_mean, new_var;     ///< updated running statistics
   Numbers save_mean, save_root;  ///< forward: written; backward: read
   Numbers grad_weight, grad_bias;
   double momentum, eps;
-  bool train;   ///< by the batch's statistics, not by the running ones
-  bool packed;  ///< 16 bytes at a time: they lie in one channel, or one place, and are aligned
+  bool train;   ///< use the batch's statistics instead of the running ones
+  bool packed;  ///< 16 bytes at a time: aligned, and within one channel or one place
 };
 
-/// Elements of a part: by shape alone, so many parts that any GPU is busy, none too small.
+/// Elements per part: enough parts to fill any GPU (four blocks per SM of a GPU with 132), but not
+/// too small. Depends on the shape alone.
 constexpr int64_t batch_norm_part(int64_t channels, int64_t per_channel,
                                   bool channels_last = false) {
   constexpr int64_t kLeast = 4096, kBlocks = 132 * 4;

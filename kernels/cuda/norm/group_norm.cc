@@ -31,7 +31,7 @@ GroupNorm params_of(const In& input, const In& weight, int64_t n, int64_t channe
   return p;
 }
 
-/// `kernel` with a block for each `per_block` of the pieces.
+/// Launches `kernel` with one block per `per_block` pieces.
 void run(Kernel kernel, int64_t pieces, int64_t per_block, const GroupNorm& p) {
   if (pieces == 0) return;
   launch(kernel,

@@ -9,7 +9,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// A block for each group of each sample; sums are f64.
+/// One block per group of each sample; sums are f64.
 template <class T>
 __device__ void group_norm_forward(const GroupNorm& p) {
   using C = ComputeType<T>;
@@ -39,7 +39,7 @@ __device__ void group_norm_forward(const GroupNorm& p) {
   }
 }
 
-/// A warp for each channel of each sample: the sum of the gradient, and of the gradient times xhat.
+/// One warp per channel of each sample: sums the gradient, and the gradient times xhat.
 template <class T>
 __device__ void group_norm_sums(const GroupNorm& p) {
   using C = ComputeType<T>;
@@ -61,8 +61,8 @@ __device__ void group_norm_sums(const GroupNorm& p) {
   p.sums[2 * row + 1] = along * number_at(p.root, row / p.width, 0);
 }
 
-/// A block for each group of each sample: rstd (gw - mean(gw) - xhat mean(gw xhat)) with
-/// gw = grad_out * weight.
+/// One block per group of each sample: computes rstd (gw - mean(gw) - xhat mean(gw xhat)) with gw =
+/// grad_out * weight.
 template <class T>
 __device__ void group_norm_gradient(const GroupNorm& p) {
   using C = ComputeType<T>;
@@ -98,7 +98,7 @@ using lockstep::BFloat16;
 using lockstep::Half;
 using lockstep::cuda::GroupNorm;
 
-/// A thread for each channel adds its sums up over the samples.
+/// One thread per channel sums over the samples.
 LS_CUDA_KERNEL(group_norm_parameters, GroupNorm, 256) {
   using namespace lockstep::cuda;
   const int64_t channel = grid_thread();

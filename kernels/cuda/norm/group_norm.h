@@ -7,18 +7,18 @@
 
 namespace lockstep::cuda {
 
-/// A call of a group norm, either direction, over contiguous [samples, channels, positions].
+/// Arguments of a group norm, forward or backward, over contiguous [samples, channels, positions].
 struct GroupNorm {
   const void* input;
   const void* grad_out;  ///< backward
   void* result;          ///< out, or grad_input
   int64_t samples, channels, positions;
-  int64_t groups, width;  ///< width: channels of a group
-  Cutter place;           ///< cuts elements of a group into channels
+  int64_t groups, width;  ///< width: channels per group
+  Cutter place;           ///< splits indices within a group into channels
   Numbers mean, root;     ///< [samples, groups]
   Numbers weight, bias;   ///< [channels]
   Numbers grad_weight, grad_bias;
-  double* sums;  ///< backward: two for each sample and channel
+  double* sums;  ///< backward: two per sample and channel
   double eps;
 };
 

@@ -6,7 +6,7 @@
 #include "kernels/cuda/row_kernels.h"
 #include "kernels/cuda/workspace.h"
 
-// Each header defines a kImage.
+// Each header defines a kImage, so each is included in a namespace of its own.
 namespace lockstep::cuda::norm_forward {
 #include "kernels/cuda/norm/norm.fatbin.h"
 }
@@ -36,7 +36,7 @@ const void* address_of(const In& parameter) {
   return parameter.defined() ? parameter.address : nullptr;
 }
 
-/// `y` is what the kernel writes.
+/// `y` is the tensor that the kernel writes.
 void launch_rows(const RowKernels& kernels, DType dtype, const void* y, const NormRows& rows) {
   if (rows.rows == 0) return;
   const auto aligned = [&](const void* at) { return rows_aligned(at, dtype, rows.n); };
@@ -48,7 +48,7 @@ void launch_rows(const RowKernels& kernels, DType dtype, const void* y, const No
          rows);
 }
 
-/// `mean` is null for the norm that does not centre.
+/// `mean` is null for RMS norm.
 void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
              IntList normalized_shape, const In& weight, const In& bias, double eps) {
   NormRows rows{};
@@ -72,7 +72,7 @@ void join_groups(const Out& result, const void* partial, int64_t groups, DType d
          {.blocks = {blocks, 1, 1}, .threads = 32 * kNormRowThreads}, join);
 }
 
-/// `dw` and `db` may be absent.
+/// `dw` and `db` may be undefined.
 void parameter_gradients(const Out& dw, const Out& db, const NormRows& rows, DType dtype) {
   if ((!dw.defined() && !db.defined()) || rows.n == 0) return;
   const bool wide = dtype == DType::kF64;
@@ -102,7 +102,7 @@ void parameter_gradients(const Out& dw, const Out& db, const NormRows& rows, DTy
   if (db.defined()) join_groups(db, parameters.partial_bias, groups, dtype);
 }
 
-/// `dx`, `dw` and `db` may be absent; `mean` is absent where the norm does not centre.
+/// `dx`, `dw` and `db` may be undefined; `mean` is undefined for RMS norm.
 void backward(const Out& dx, const Out& dw, const Out& db, const In& grad_out, const In& input,
               IntList normalized_shape, const In& mean, const In& rstd, const In& weight) {
   NormRows rows{};

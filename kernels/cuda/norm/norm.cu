@@ -18,7 +18,7 @@ __device__ C rstd_of(const NormRows& p, C squares) {
   return C(1) / std::sqrt(squares / static_cast<C>(p.n) + static_cast<C>(p.eps));
 }
 
-/// values[k] becomes the norm's result for element at + k.
+/// Replaces values[k] by the norm's result for element at + k.
 template <int kPack, bool kAligned, class T, class C>
 __device__ void scale_and_shift(const NormRows& p, int64_t at, const NormStatistics<C>& s,
                                 C* values) {
@@ -64,7 +64,7 @@ __device__ void norm_stream(const NormRows& p) {
     const T* const x = static_cast<const T*>(p.x) + row * p.n;
     T* const y = static_cast<T*>(p.y) + row * p.n;
     NormStatistics<C> s{C(0), C(1)};
-    /// The sum over the row of what `term` makes of an element.
+    /// Sum over the row of term(element).
     const auto sum = [&](const auto& term) {
       C total = 0;
       each_pack<T, BlockRows>(x, p.n, [&](int64_t i, auto width) {

@@ -7,14 +7,14 @@
 
 namespace lockstep::cuda {
 
-/// A tensor beside the rows, not of their dtype.
+/// A parameter or statistic, with a dtype of its own.
 struct NormVector {
-  void* data;  ///< null where absent
+  void* data;  ///< null if not given
   DType dtype;
 };
 
-/// What the norms' kernels are launched with. What is absent is null; the norm that does not centre
-/// has no mean. Statistics are of the rows' dtype or of the one that is computed in.
+/// Arguments of the layer norm and RMS norm kernels. Absent tensors are null; RMS norm (not
+/// `centre`) has no mean. Statistics have the rows' dtype or its compute type.
 struct NormRows {
   const void* x;
   void* y;  ///< forward
@@ -30,7 +30,7 @@ struct NormRows {
   bool centre;
 };
 
-/// The parameters' gradients are summed over groups of rows, and then over the groups.
+/// Gradients of the parameters: summed over groups of rows, then over the groups.
 struct NormParameters {
   const void* x;
   const void* grad;
@@ -38,8 +38,8 @@ struct NormParameters {
   NormVector rstd;
   int64_t rows;
   int64_t n;
-  int64_t group;         ///< rows in one
-  void* partial_weight;  ///< [groups, n] in the type to compute in; null where not wanted
+  int64_t group;         ///< rows per group
+  void* partial_weight;  ///< [groups, n] in the compute type; null if not wanted
   void* partial_bias;
 };
 struct NormParametersJoin {
@@ -49,11 +49,11 @@ struct NormParametersJoin {
   NormVector result;
 };
 
-/// Threads of a block that take the same columns, and rows a fixed number apart.
+/// Threads of a block that share columns; each takes rows a fixed number apart.
 inline constexpr int kNormRowThreads = 8;
-/// Rows whose parts of the parameters' gradients one block adds up: few enough that the blocks,
-/// each for 32 * `pack` columns, fill a large GPU. The same on every device, since the sums' order
-/// depends on it.
+/// Number of rows whose contributions to the parameters' gradients one block sums: small enough
+/// that the blocks, each of 32 * `pack` columns, fill a large GPU (about 512 blocks). The same on
+/// every device, since the order of the sums depends on it.
 constexpr int64_t norm_group(int64_t rows, int64_t n, int64_t pack) {
   const int64_t tiles = std::max<int64_t>(1, (n + 32 * pack - 1) / (32 * pack));
   const int64_t groups = std::max<int64_t>(1, 512 / tiles);

@@ -6,10 +6,10 @@ namespace lockstep::cuda {
 
 namespace {
 
-// dx = rstd (gw - mean(gw) - xhat mean(gw xhat)) with gw = grad weight; the first mean is left out
-// where the norm does not centre.
+// dx = rstd (gw - mean(gw) - xhat mean(gw xhat)) with gw = grad weight; RMS norm omits the first
+// mean.
 
-/// g becomes gw and x becomes xhat.
+/// Replaces g by gw and x by xhat.
 template <int kPack, bool kAligned, class T, class C>
 __device__ void weigh(const NormRows& p, int64_t at, const NormStatistics<C>& s, C* g, C* x) {
   C weight[kPack];

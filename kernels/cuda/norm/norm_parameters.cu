@@ -6,7 +6,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// to[column] = the sum of what the threads of each column hold, kPack columns each.
+/// to[column] = sum over the threads of each column; each thread holds kPack columns.
 template <int kPack, class C>
 __device__ void write_columns(C* to, int64_t first, int64_t n, const C* parts) {
   __shared__ C shared[kNormRowThreads][kWarpThreads * kPack];
@@ -22,7 +22,7 @@ __device__ void write_columns(C* to, int64_t first, int64_t n, const C* parts) {
   __syncthreads();
 }
 
-/// A block for a group of rows and 32 * kPack columns.
+/// One block per group of rows and 32 * kPack columns.
 template <class T, int kPack>
 __device__ void norm_parameters(const NormParameters& p) {
   using C = ComputeType<T>;
@@ -51,7 +51,7 @@ __device__ void norm_parameters(const NormParameters& p) {
   }
 }
 
-/// A block for 32 columns.
+/// One block per 32 columns.
 template <class C>
 __device__ void norm_join(const NormParametersJoin& p) {
   const int64_t first = int64_t{blockIdx.x} * kWarpThreads;

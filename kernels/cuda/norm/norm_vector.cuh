@@ -5,7 +5,8 @@
 
 namespace lockstep::cuda {
 
-/// Elements of a parameter from `at` on, or `absent` where there is none. kAligned: at 16 bytes.
+/// Loads elements of a parameter from `at` on, or `absent` if it is null. kAligned: 16-byte
+/// aligned.
 template <int kPack, bool kAligned, class T, class C>
 __device__ inline void load_parameter(const void* from, int64_t at, C absent, C* to) {
   if (from == nullptr) {
@@ -40,7 +41,7 @@ __device__ inline void store_statistic(const NormVector& to, int64_t row, Comput
     static_cast<ComputeType<T>*>(to.data)[row] = value;
   }
 }
-/// Of a row, for a backward.
+/// Loads the saved statistics of a row in the backward pass.
 template <class T, class Params>
 __device__ inline NormStatistics<ComputeType<T>> statistics_at(const Params& p, int64_t row) {
   return {load_statistic<T>(p.mean, row), load_statistic<T>(p.rstd, row)};

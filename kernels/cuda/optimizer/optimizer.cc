@@ -21,8 +21,8 @@ const DTypeKernels kOrderedSum(kImage, "optimizer_ordered_sum", {DType::kF32, DT
 
 int64_t parts_of(int64_t count) { return (count + kOptimizerPart - 1) / kOptimizerPart; }
 
-/// Launches `kernel` over the `count` tensors that `tensor_at(i)` describes, but for their first
-/// parts, as many of them at a time as `params.over` has room for.
+/// Launches `kernel` over the `count` tensors that `tensor_at(i)` describes (all but first_part),
+/// as many at a time as `params.over` can hold.
 template <class Params, class TensorAt>
 void launch_over(Kernel kernel, Params params, size_t count, TensorAt tensor_at) {
   auto& over = params.over;
@@ -44,7 +44,7 @@ void launch_over(Kernel kernel, Params params, size_t count, TensorAt tensor_at)
   flush();
 }
 
-/// Tensor i's states are those of `states[0][i]`, ...; a list may be empty.
+/// The states of tensor i are `states[0][i]` and `states[1][i]`; a list may be empty.
 template <class Factors>
 void launch_steps(Kernel kernel, const Factors& factors, const StepControl& control, OutList self,
                   InList grads, const OutList (&states)[2], IntList decayed) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// A part of a tensor: elements [first, end).
+/// A part of a tensor: the elements [first, end).
 template <class Tensor>
 struct Part {
   const Tensor& tensor;
@@ -19,7 +19,7 @@ struct Part {
 
 template <class Tensor, uint32_t kMost>
 __device__ Part<Tensor> part_at(const PartList<Tensor, kMost>& over, uint32_t part) {
-  // The tensor is the last that begins at or before the part.
+  // Binary search for the last tensor whose first part is at or before this part.
   uint32_t low = 0, high = over.tensors;
   while (high - low > 1) {
     const uint32_t middle = (low + high) / 2;
@@ -44,20 +44,20 @@ __device__ T grad_factor(const StepControl& control) {
                                                        : control.grad_scale);
 }
 
-// A rule is made for a launch, and begins with each of its tensors.
+// Each launch constructs an update rule, which is reset for each of its tensors.
 
 template <class T>
 struct AdamW {
   static constexpr int kStates = 2;
   const AdamWFactors<T>& f;
-  T gradient;  ///< what gradients are multiplied by
+  T gradient;  ///< factor of the gradients
   T step_size, inverse_root;
   T keep = T(1);
-  /// By all threads of a block together.
+  /// All threads of a block must construct it together.
   __device__ AdamW(const AdamWFactors<T>& factors, const StepControl& control)
       : f(factors), gradient(grad_factor<T>(control)) {
     __shared__ T corrected[2];
-    if (threadIdx.x < 2) {  // both powers at once, by one warp
+    if (threadIdx.x < 2) {  // both powers at once, in one warp
       const bool first = threadIdx.x == 0;
       const double correction = bias_correction(first ? f.beta1 : f.beta2, *control.step);
       corrected[threadIdx.x] =
@@ -102,7 +102,7 @@ struct Sgd {
   }
 };
 
-/// Elements [first, last) of a tensor, kWidth neighbours at a time.
+/// Updates elements [first, last) of a tensor, kWidth adjacent ones at a time.
 template <class T, int kWidth, class Rule>
 __device__ void update_part(const OptimizerTensor& tensor, const Rule& rule, int64_t first,
                             int64_t last) {
@@ -130,7 +130,7 @@ __device__ void update_part(const OptimizerTensor& tensor, const Rule& rule, int
 }
 
 __device__ bool is_aligned(const void* address) {
-  return reinterpret_cast<uintptr_t>(address) % 16 == 0;  // so is null
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;  // true for null
 }
 
 template <class T, class Rule, class Step>
@@ -149,7 +149,7 @@ __device__ void optimizer_step(const Step& p) {
   }
 }
 
-/// The order of addition depends on the number of elements alone.
+/// The order of addition depends only on the number of elements.
 template <class T>
 __device__ void block_square_sums(const BlockSquareSums& p) {
   constexpr int kWidth = 4;
@@ -177,7 +177,7 @@ __device__ void block_square_sums(const BlockSquareSums& p) {
   }
 }
 
-/// One thread adds what the others bring into shared memory, a stretch ahead of it.
+/// One thread adds the elements, which the others load into shared memory one stretch ahead.
 template <class T>
 __device__ void ordered_sum(const OrderedSum& p) {
   constexpr int kStretch = 1024;

@@ -6,12 +6,11 @@
 
 namespace lockstep::cuda {
 
-/// Elements that a block updates, or adds up: as kNormBlock of core/ops/optimizer/optimizer.h.
+/// Elements per block: equal to kNormBlock of core/ops/optimizer/optimizer.h.
 inline constexpr int64_t kOptimizerPart = 4096;
 
-/// The tensors that one launch goes over, kMost of them at most, a block of threads for each part.
-/// `Tensor` says its `count` of elements and its `first_part` of the launch's parts, which count
-/// through all tensors.
+/// The tensors of one launch, at most kMost, with one block per part. `Tensor` has the number of
+/// its elements (`count`) and the index of its first part in the launch (`first_part`).
 template <class Tensor, uint32_t kMost>
 struct PartList {
   static constexpr uint32_t kMostTensors = kMost;
@@ -21,24 +20,24 @@ struct PartList {
   Tensor list[kMost];
 };
 
-/// A parameter and what belongs to it.
+/// A parameter with its gradient and optimizer states.
 struct OptimizerTensor {
   void* parameter;
   const void* gradient;
   void* state[2];
   int64_t count;
   uint32_t first_part;
-  uint32_t decays;  ///< 1: weight decay is taken of it, else 0
+  uint32_t decays;  ///< 1 if weight decay applies, else 0
 };
 
-/// What decides on the step beside its factors: `grad_scale` and, where they are not null, numbers
-/// on the device (core/ops/optimizer/optimizer.h).
+/// Run-time inputs of a step: `grad_scale`, and numbers on the device, which may be null
+/// (core/ops/optimizer/optimizer.h).
 struct StepControl {
   double grad_scale;
   const double* grad_factor;
   const float* found_inf;
   const double* step;
-  Fault* fault;  ///< where `step` is not null
+  Fault* fault;  ///< used if `step` is not null
 };
 
 template <class Factors>
@@ -48,8 +47,8 @@ struct OptimizerStep {
   PartList<OptimizerTensor, 80> over;
 };
 
-/// What a step multiplies by, the same for all elements, beside the gradients' factor and what
-/// depends on the number of steps. Those of two are without and with weight decay.
+/// Factors of a step, the same for all elements, except the gradient factor and those that depend
+/// on the step count. Arrays of two are indexed by whether weight decay applies.
 template <class T>
 struct AdamWFactors {
   double lr, beta1, beta2;
@@ -59,12 +58,12 @@ struct AdamWFactors {
 template <class T>
 struct SgdFactors {
   T momentum, lr;
-  T of_gradient, of_buffer;  ///< what is followed: both with Nesterov's rule, else the buffer
+  T of_gradient, of_buffer;  ///< weights in the update: 1, momentum (Nesterov); else 0, 1
   T decay[2];
   bool has_momentum;
 };
 
-/// A tensor and where the sums of squares of its parts go.
+/// A tensor and the destination of its parts' sums of squares.
 struct SquaredTensor {
   const void* x;
   double* out;
@@ -75,7 +74,7 @@ struct BlockSquareSums {
   PartList<SquaredTensor, 120> over;
 };
 
-/// One block of threads adds `count` elements in their order.
+/// A single block adds `count` elements in order.
 struct OrderedSum {
   const void* x;
   double* out;

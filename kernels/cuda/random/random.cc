@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// Halves are made in f32.
+/// f16 and bf16 numbers are generated in f32.
 struct FillKernels {
   Kernel narrow, wide;
   explicit FillKernels(const std::string& stem)
@@ -25,7 +25,7 @@ const Kernel kBits(kImage, "random_bits");
 const Kernel kIntegers(kImage, "random_integers");
 const DTypeKernels kDropout(kImage, "random_dropout");
 
-/// Reserves a call of `generator`, or of the thread's default one when it is null.
+/// Reserves a call of `generator`, or of the thread's default generator if it is null.
 RandomWords next_call(Generator* generator) {
   const RandomKey key = (generator != nullptr ? *generator : default_generator()).next_call();
   const std::array<uint32_t, 4> counter = key.counter(0);
@@ -34,7 +34,7 @@ RandomWords next_call(Generator* generator) {
           .high = {counter[2], counter[3]}};
 }
 
-/// `each`: elements that a thread makes at a time.
+/// `each`: number of elements that a thread generates at a time.
 template <class Params>
 void launch_for(Kernel kernel, const Params& params, int64_t each) {
   if (params.count == 0) return;
@@ -78,7 +78,7 @@ void bernoulli(const Out& out, const In&, double p, Generator* generator) {
 void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t> to,
                  Generator* generator) {
   const uint64_t first = static_cast<uint64_t>(from);
-  // Without an end all numbers up to the largest: one more than the distance to it.
+  // Without `to`, the range goes up to and including the largest int64.
   const uint64_t range = to ? static_cast<uint64_t>(*to) - first : (uint64_t{1} << 63) - first;
   launch_for(kIntegers,
              RandomIntegers{.words = next_call(generator),

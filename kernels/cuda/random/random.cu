@@ -7,7 +7,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// The four words of a group.
+/// The four random words of a group.
 struct Group {
   uint32_t word[4];
 
@@ -24,7 +24,7 @@ struct Group {
   }
 };
 
-/// A thread for each group: writes its `kEach` elements.
+/// One thread per group writes the group's `kEach` elements.
 template <int kEach, class T, class Params, class Make>
 __device__ void fill_groups(const Params& p, const Make& make) {
   const int64_t element = static_cast<int64_t>(size_of(p.dtype));

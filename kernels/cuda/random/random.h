@@ -7,14 +7,14 @@
 
 namespace lockstep::cuda {
 
-/// A call's Philox key, and its counter but for the group's number in the lowest bits.
+/// Philox key of a call, and its counter without the group number in the low bits.
 struct RandomWords {
   uint32_t key[2];
   uint64_t low;
   uint32_t high[2];
 };
 
-/// out[i] = offset + scale * (number i of the call).
+/// out[i] = offset + scale * (random number i of the call).
 struct RandomFill {
   RandomWords words;
   void* out;
@@ -22,10 +22,10 @@ struct RandomFill {
   double scale;
   double offset;
   DType dtype;
-  int32_t bits;  ///< random ones of a uniform f32
+  int32_t bits;  ///< random bits of a uniform f32
 };
 
-/// out[i] = first + (a number below range).
+/// out[i] = first + (random integer below range).
 struct RandomIntegers {
   RandomWords words;
   void* out;

@@ -2,7 +2,7 @@
 #include "core/tensor/shape.h"
 #include "kernels/cuda/reduce/reduce_launch.h"
 
-// Each header defines a kImage.
+// Each header defines a kImage, so each is included in a namespace of its own.
 namespace lockstep::cuda::argmax_kernels {
 #include "kernels/cuda/reduce/argmax.fatbin.h"
 }
@@ -14,7 +14,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Their state is a value and an index.
+/// Reductions whose state is a value and an index.
 struct TakeKernels {
   ReductionKernels f32, f64, halves, integers;
   TakeKernels(const void* image, const std::string& name)
@@ -54,7 +54,7 @@ void min_dim(const Out& values, const Out& indices, const In& self, int64_t dim,
 
 }  // namespace
 
-// Contiguous, so that elements are numbered in their order when all are one result.
+// Contiguous, so that element indices follow memory order when all are reduced to one result.
 LS_KERNEL(CUDA, "argmax", argmax, Strides::kContiguous);
 LS_KERNEL(CUDA, "argmin", argmin, Strides::kContiguous);
 LS_KERNEL(CUDA, "max.dim", max_dim, Strides::kContiguous);

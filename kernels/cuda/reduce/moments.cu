@@ -1,4 +1,4 @@
-// var, std, logsumexp and vector norms: in f64, as their states are more than a sum.
+// var, std, logsumexp and vector norms: in f64, as their states are more than one sum.
 
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Mean and sum of squared distances from it. Chan, Golub & LeVeque 1979.
+/// Mean and sum of squared deviations; merged as in Chan, Golub & LeVeque 1979.
 struct MomentsFold {
   using C = double;
   struct State {
@@ -38,7 +38,7 @@ struct MomentsFold {
     return {total, std::isfinite(distance) ? a.mean + distance * share : a.mean + b.mean,
             a.squares + b.squares + distance * distance * (a.count * share)};
   }
-  /// `number` is the correction.
+  /// `number` is the correction of the degrees of freedom.
   __device__ void store(const Reduction& p, int64_t i, const State& state) const {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     const double degrees = state.count - p.number;
@@ -48,7 +48,7 @@ struct MomentsFold {
   }
 };
 
-/// sum(exp(x - shift)), where the shift is the largest x if that is finite, else 0.
+/// sum(exp(x - shift)), where shift is the largest x if it is finite, else 0.
 struct LogSumExpFold {
   using C = double;
   struct State {
@@ -61,7 +61,7 @@ struct LogSumExpFold {
   __device__ static double shift_of(double largest) {
     return std::isfinite(largest) ? largest : 0.0;
   }
-  /// state's sum with another shift.
+  /// The state's sum relative to another shift.
   __device__ static double shifted(const State& state, double shift) {
     return state.sum == 0 ? 0.0 : state.sum * std::exp(shift_of(state.largest) - shift);
   }
@@ -84,7 +84,7 @@ struct LogSumExpFold {
   }
 };
 
-/// Adds powers of |x| up; kSquare: the power is 2, else by `variant`.
+/// Sums powers of |x|: squares if kSquare, else as selected by `variant`.
 template <bool kSquare>
 struct PowerFold {
   using C = double;
@@ -118,7 +118,7 @@ struct PowerFold {
   }
 };
 
-/// The largest (smallest) |x|; NaN wins.
+/// The largest (or smallest) |x|; NaN if there is one.
 template <class Op>
 struct ExtremeSizeFold {
   using C = double;
@@ -127,7 +127,7 @@ struct ExtremeSizeFold {
   __device__ explicit ExtremeSizeFold(const Reduction&) {}
   __device__ State none() const {
     const double identity = Op::identity();
-    return identity > 0 ? identity : 0.0;  // no size is below 0
+    return identity > 0 ? identity : 0.0;  // |x| is never below 0
   }
   template <int kCount>
   __device__ void add(State& state, const double* x, int64_t, int64_t) const {

@@ -4,7 +4,7 @@
 
 namespace lockstep::cuda {
 
-// What Reduction::variant says to the folds of moments.cu.
+// Values of Reduction::variant for the folds of moments.cu.
 inline constexpr int32_t kVariance = 0;
 inline constexpr int32_t kStandardDeviation = 1;
 

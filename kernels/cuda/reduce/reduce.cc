@@ -2,7 +2,7 @@
 #include "core/tensor/shape.h"
 #include "kernels/cuda/reduce/reduce_launch.h"
 
-// Each header defines a kImage.
+// Each header defines a kImage, so each is included in a namespace of its own.
 namespace lockstep::cuda::reduce_sum {
 #include "kernels/cuda/reduce/reduce_sum.fatbin.h"
 }
@@ -70,7 +70,7 @@ void prod_dim(const Out& out, const In& self, int64_t dim, bool, std::optional<D
 void truth_over(const ReductionKernels& kernels, const Out& out, const In& self, IntList dims) {
   reduce(kernels, self, plan_for(self, dims), out);
 }
-/// Without a list all dimensions are reduced, with an empty one none.
+/// No list reduces all dimensions, an empty list none.
 void truth_over_list(const ReductionKernels& kernels, const Out& out, const In& self,
                      std::optional<IntList> dims) {
   if (dims && dims->empty()) return reduce(kernels, self, plan_reduction(self, 0), out);

@@ -12,7 +12,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// `axes` has the outermost first.
+/// Converts `axes`, which have the outermost first.
 WalkAxes walk_of(const Axes& axes) {
   WalkAxes walk{};
   LS_CHECK(axes.size() <= WalkAxes::kMaxRank, ShapeError,
@@ -52,7 +52,7 @@ bool has_columns(const ReducePlan& plan) {
          (inner.stride != 1 || inner.size == 1);
 }
 
-/// Whether every run of `pack` neighbouring columns is at a multiple of 16 bytes.
+/// True if every run of `pack` adjacent columns is aligned to 16 bytes.
 bool packs(const In& self, const ReducePlan& plan, int64_t pack) {
   const auto in_packs = [pack](const Axes& axes) {
     return std::ranges::all_of(axes, [pack](const Axis& axis) { return axis.stride % pack == 0; });

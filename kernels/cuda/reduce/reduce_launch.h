@@ -9,34 +9,34 @@
 
 namespace lockstep::cuda {
 
-/// The kernels of one fold over one kind of elements: what LS_REDUCTION (reduction.cuh) makes.
+/// The kernels of one fold for one element type, as LS_REDUCTION (reduction.cuh) defines them.
 struct ReductionKernels {
   std::array<Kernel, kReduceWays> ways;
   Kernel packed_columns;
   Kernel parts;
-  size_t state_bytes = 0;  ///< of the fold's state
-  int64_t pack = 1;        ///< columns that a thread of packed_columns takes; 1: there is none
+  size_t state_bytes = 0;  ///< size of the fold's state
+  int64_t pack = 1;        ///< columns per thread of packed_columns; 1 if there is none
 
   ReductionKernels() = default;
   ReductionKernels(const void* image, const std::string& name, size_t state_bytes,
                    int64_t pack = 1);
 };
 
-/// What the fold takes besides elements: Reduction (reduction.h) has these, too.
+/// Further arguments of a fold, passed on in Reduction (reduction.h).
 struct FoldOptions {
   double number = -1;
   int32_t variant = 0;
 };
 
-/// Makes out, and `second` where it is not null, of self's elements.
+/// Reduces self to out and, if it is not null, `second`.
 void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& plan, const Out& out,
             const Out* second = nullptr, const FoldOptions& options = {});
 
-/// A fold's kernels over elements of each kind: "name_f32", "name_bf16", ..., "name_int".
+/// A fold's kernels for each element type: "name_f32", "name_bf16", ..., "name_int".
 class ReductionFamily {
  public:
-  /// The state is a number: of the elements' type, f32 for halves, and 8 bytes for integers.
-  /// `packs`: floating elements but f64 have packed columns.
+  /// For folds whose state is one number: of the elements' type, f32 for f16 and bf16, and 8 bytes
+  /// for integers. With `packs`, floating dtypes other than f64 have packed column kernels.
   ReductionFamily(const void* image, const std::string& name, bool packs = false);
 
   const ReductionKernels& operator[](DType dtype) const {

@@ -2,7 +2,7 @@
 
 namespace lockstep::cuda {
 
-// Products of floats leave the range of f32 on the way, so all are made in f64.
+// Partial products of floats can leave the range of f32, so all are computed in f64.
 LS_REDUCTION(reduce_prod_floating, SimpleFold<ProductOf<double>>, AnyDType)
 LS_REDUCTION(reduce_prod_int, SimpleFold<ProductOf<int64_t>>, AnyDType)
 

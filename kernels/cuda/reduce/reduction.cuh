@@ -6,17 +6,18 @@
 
 namespace lockstep::cuda {
 
-// Reductions are written once, over folds. A fold is made from the parameters and has
+// Reductions are written once, as templates over folds. A fold is constructed from the arguments
+// and has
 //   C       the type in which elements are read,
-//   State   plain data of whole words: what is known of the elements so far,
+//   State   the accumulated state, trivially copyable and a multiple of 4 bytes,
 //   none()  the state of no elements,
-//   add<k>(state, x, first, step)   takes k elements, whose numbers are first, first + step, ...,
-//   join(a, b)   (static) of two states the one, whichever comes first,
+//   add<k>(state, x, first, step)   adds k elements with indices first, first + step, ...,
+//   join(a, b)   (static) merges two states, in either order,
 //   store(p, i, state)   writes result i.
 
-/// Sources of elements: T for a T, and
-struct AnyDType {};  ///< for whatever the run-time dtype is,
-struct AnyTruth {};  ///< for 1 where that is not 0.
+/// Element sources: T for elements of type T, or one of
+struct AnyDType {};  ///< elements of the run-time dtype,
+struct AnyTruth {};  ///< 1 for nonzero elements of the run-time dtype, else 0.
 
 __device__ inline int64_t walk_offset(const WalkAxes& axes, int64_t index) {
   if (axes.rank == 1) return index * axes.strides[0];
@@ -53,7 +54,7 @@ __device__ inline void store_result(const ReductionResult& to, int64_t i, T valu
            value);
 }
 
-/// A thread alone.
+/// A group of a single thread.
 struct ThreadRows {
   static constexpr int kThreads = 1;
   __device__ static int thread() { return 0; }
@@ -71,7 +72,7 @@ struct JoinStates {
   __device__ static Element join(const Element& a, const Element& b) { return Fold::join(a, b); }
 };
 
-/// Elements [begin, end) of the result whose first element is at `base`.
+/// Folds elements [begin, end) of the result whose first element is at `base`.
 template <class Fold, class S, class Group>
 __device__ inline typename Fold::State fold_elements(const Fold& fold, const Reduction& p,
                                                      int64_t base, int64_t begin, int64_t end) {
@@ -89,7 +90,7 @@ __device__ inline typename Fold::State fold_elements(const Fold& fold, const Red
       return state;
     }
   }
-  constexpr int kRun = 4;  // elements read before they are added
+  constexpr int kRun = 4;  // elements loaded before they are added
   constexpr int64_t kStep = Group::kThreads;
   int64_t i = begin + Group::thread();
   for (; i + (kRun - 1) * kStep < end; i += kRun * kStep) {
@@ -117,7 +118,7 @@ __device__ inline void finish_part(const Fold& fold, const Reduction& p, int64_t
   }
 }
 
-/// A group of threads for each result, or for each part of one.
+/// One group of threads per result, or per part of a result.
 template <class Fold, class S, class Group>
 __device__ inline void reduce_rows(const Reduction& p) {
   const Fold fold(p);
@@ -132,7 +133,7 @@ __device__ inline void reduce_rows(const Reduction& p) {
   }
 }
 
-/// A block for kCols * 32 columns, or for a part of each: neighbouring threads take neighbouring
+/// One block per kCols * 32 columns, or per part of them: adjacent threads process adjacent
 /// columns.
 template <class Fold, class S, int kCols>
 __device__ inline void reduce_columns(const Reduction& p) {
@@ -197,7 +198,7 @@ __device__ inline void reduce_columns(const Reduction& p) {
   }
 }
 
-/// A warp for each result that was made in parts.
+/// One warp per result that was computed in parts.
 template <class Fold>
 __device__ inline void reduce_parts(const Reduction& p) {
   const Fold fold(p);
@@ -215,8 +216,8 @@ __device__ inline void reduce_parts(const Reduction& p) {
 
 }  // namespace lockstep::cuda
 
-// The entries of a fold over elements of source S: Name_thread, _warp, _block, _columns and _parts.
-// LS_PACKED_REDUCTION has _columns_packed, too, for elements of which kCols are 16 bytes.
+// Kernels of a fold over elements of source S: Name_thread, _warp, _block, _columns and _parts.
+// LS_PACKED_REDUCTION also defines _columns_packed, where kCols elements are 16 bytes.
 #define LS_REDUCTION_ENTRY(Name, ...)                                                   \
   LS_CUDA_KERNEL(Name, ::lockstep::cuda::Reduction, ::lockstep::cuda::kReduceThreads) { \
     __VA_ARGS__(p);                                                                     \

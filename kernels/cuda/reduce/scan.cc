@@ -10,10 +10,10 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// Over lines whose elements are neighbours in memory (rows), and over others.
+/// Kernels for lines that are contiguous (rows), and for other lines.
 struct ScanKernels {
   Kernel lines, line_parts, rows, row_parts, carry;
-  size_t state_bytes;  ///< of a part
+  size_t state_bytes;  ///< size of the state of one part
   explicit ScanKernels(const std::string& name, size_t bytes = sizeof(double))
       : lines(kImage, name + "_lines"),
         line_parts(kImage, name + "_line_parts"),
@@ -42,7 +42,7 @@ ScanLines lines_of(const Out& out, const In& x, int64_t dim) {
 }
 
 void scan(const ScanKernels& kernels, ScanLines lines) {
-  constexpr int64_t kShort = 8;  // elements that a thread may as well take alone
+  constexpr int64_t kShort = 8;  // lines up to this length are scanned by a single thread
   const bool rows = lines.inner == 1 && lines.n > kShort;
   const int64_t count = lines.outer * lines.inner;
   lines.part = rows ? scan_row_part(count, lines.n) : scan_line_part(count, lines.n);

@@ -11,17 +11,17 @@ namespace lockstep::cuda {
 
 namespace {
 
-// Floats are joined in f64, integers in uint64, which wraps around. A scan has
+// Floats are accumulated in f64, integers in uint64, which wraps around. A scan has
 //   Element      the state of a run of elements, and
-//   identity()   that of none,
-//   join(a, b)   of two runs of which a is before b,
-//   Bits, load(p, at)   what memory has for one element,
-//   element(p, bits, is_first)   the run of one, which may be the first of its line,
-//   result(e)    what is written for a run from the line's beginning.
+//   identity()   the state of an empty run,
+//   join(a, b)   the state of run a followed by run b,
+//   Bits, load(p, at)   the stored form of one element,
+//   element(p, bits, is_first)   the run of one element, is_first if it starts its line,
+//   result(e)    the output for a run that starts at the line's beginning.
 
 template <class C>
 using StoredAs = std::conditional_t<std::is_same_v<C, double>, double, int64_t>;
-/// Loads and conversions apart, so that several loads are under way before one is waited for.
+/// Loading and conversion are separate, so that several loads are in flight before one is used.
 __device__ inline uint64_t load_bits(DType dtype, const void* from, int64_t at) {
   switch (size_of(dtype)) {
     case 1:
@@ -36,7 +36,7 @@ __device__ inline uint64_t load_bits(DType dtype, const void* from, int64_t at) 
 }
 template <class C>
 __device__ C number_of(DType dtype, uint64_t bits) {
-  return static_cast<C>(load_as<StoredAs<C>>(dtype, &bits));  // the lowest bytes come first
+  return static_cast<C>(load_as<StoredAs<C>>(dtype, &bits));  // little-endian
 }
 template <class C>
 __device__ void write(const ScanLines& p, int64_t at, C value) {
@@ -44,7 +44,7 @@ __device__ void write(const ScanLines& p, int64_t at, C value) {
            static_cast<StoredAs<C>>(value));
 }
 
-/// Of an Op that joins numbers.
+/// A scan with an Op that combines numbers.
 template <class Op>
 struct ScanOf : Op {
   using Element = typename Op::Element;
@@ -58,8 +58,8 @@ struct ScanOf : Op {
   __device__ static Element result(Element e) { return e; }
 };
 
-/// y[i] = decay[i] y[i - 1] + x[i]: a run multiplies what is before it, and adds. The first element
-/// has nothing before it, whatever its decay.
+/// y[i] = decay[i] y[i - 1] + x[i]. A run is an affine map of the state before it: it multiplies
+/// and adds. The first element of a line has no state before it, whatever its decay.
 struct Recurrence {
   struct Element {
     double decay;
@@ -68,7 +68,7 @@ struct Recurrence {
   __device__ static Element identity() { return {1, 0}; }
   __device__ static Element join(const Element& a, const Element& b) {
     double decay = a.decay * b.decay;
-    // What overflows must leave a state of 0 alone, as its factors one by one would.
+    // An overflowing product must keep a state of 0 at 0, as its factors applied one by one would.
     if (std::isinf(decay) && !std::isinf(a.decay) && !std::isinf(b.decay)) {
       decay = std::copysign(std::numeric_limits<double>::max(), decay);
     }
@@ -100,7 +100,7 @@ struct LogSum {
   }
 };
 
-/// What the lane `distance` below holds.
+/// Value of the lane `distance` below this one.
 template <class T>
 __device__ T lower_lane(T value, int distance) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
@@ -111,7 +111,7 @@ __device__ T lower_lane(T value, int distance) {
   return value;
 }
 
-/// What the warp's last lane holds.
+/// Value of the warp's last lane.
 template <class T>
 __device__ T last_lane(T value) {
   uint32_t words[sizeof(T) / 4];
@@ -121,7 +121,7 @@ __device__ T last_lane(T value) {
   return value;
 }
 
-/// The joined values of the threads before this one, and up to it, in the warp.
+/// Exclusive and inclusive scan of the threads' values within the warp.
 template <class Op>
 struct WarpScan {
   using C = typename Op::Element;
@@ -139,7 +139,7 @@ struct WarpScan {
   }
 };
 
-/// The joined values of the threads before this one in the block, and of all of them.
+/// Exclusive scan of the threads' values within the block, and their total.
 template <class Op>
 struct BlockScan {
   using C = typename Op::Element;
@@ -158,14 +158,14 @@ struct BlockScan {
       all = Op::join(all, of_warps[i]);
     }
     before = Op::join(warps, warp.before);
-    __syncthreads();  // the next one writes there again
+    __syncthreads();  // the next scan overwrites shared memory
   }
 };
 
-/// A part of a line, and where the line's elements are.
+/// A part of a line, and the offset of the line.
 struct LinePart {
   int64_t part;
-  int64_t first;  ///< elements of the line
+  int64_t first;  ///< offset of the line's first element
   int64_t last;
   int64_t base;
 
@@ -176,8 +176,8 @@ struct LinePart {
         base(outer * p.n * p.inner + inner) {}
 };
 
-/// visit(part, its place among the states) for every part of every line, a thread for each;
-/// neighbouring threads take neighbouring lines.
+/// Calls visit(part, its index among the states) for every part of every line, one thread each;
+/// adjacent threads process adjacent lines.
 template <class Visit>
 __device__ void each_line_part(const ScanLines& p, const Visit& visit) {
   const int64_t tasks = p.outer * p.parts * p.inner;
@@ -188,7 +188,8 @@ __device__ void each_line_part(const ScanLines& p, const Visit& visit) {
   }
 }
 
-/// A part's elements in order, read some at a time: visit(number in the line, element).
+/// Calls visit(index in the line, element) for a part's elements in order, loading several at a
+/// time.
 template <class Op, class Visit>
 __device__ void each_element(const ScanLines& p, const LinePart& at, const Visit& visit) {
   constexpr int kRun = 4;
@@ -217,7 +218,7 @@ __device__ void scan_lines(const ScanLines& p) {
   });
 }
 
-/// joined[outer, part, inner] = the join of the part's elements.
+/// joined[outer, part, inner] = the combined elements of the part.
 template <class Op>
 __device__ void join_line_parts(const ScanLines& p) {
   using C = typename Op::Element;
@@ -228,7 +229,7 @@ __device__ void join_line_parts(const ScanLines& p) {
   });
 }
 
-/// Makes of the joins of the parts of each line those of all parts up to each; a warp for a line.
+/// Inclusive scan over the parts of each line, one warp per line.
 template <class Op>
 __device__ void carry_joins(const ScanLines& p) {
   using C = typename Op::Element;
@@ -247,9 +248,9 @@ __device__ void carry_joins(const ScanLines& p) {
   }
 }
 
-/// Visits a part of a row of memory with the threads of a block, some neighbours each at a time:
-/// visit(number in the row of the thread's first, its elements joined one after the other, the
-/// joins of all before them in the part). Returns the join of all.
+/// Scans a part of a contiguous row with the threads of a block, several adjacent elements per
+/// thread at a time: visit(index in the row of the thread's first element, its elements combined
+/// one after the other, everything before them in the part). Returns the total.
 template <class Op, class Visit>
 __device__ typename Op::Element scan_part_of_row(const ScanLines& p, const LinePart& at,
                                                  const Visit& visit) {
@@ -284,7 +285,7 @@ __device__ LinePart part_of_row(const ScanLines& p, int64_t task) {
   return {p, row, task - row * p.parts, 0};
 }
 
-/// joined[row, part] = the join of the part's elements; a block for each.
+/// joined[row, part] = the combined elements of the part; one block each.
 template <class Op>
 __device__ void join_row_parts(const ScanLines& p) {
   using C = typename Op::Element;
@@ -295,7 +296,7 @@ __device__ void join_row_parts(const ScanLines& p) {
   }
 }
 
-/// Lines that are rows of memory: a block for each part, which goes along it.
+/// Contiguous lines: one block scans each part.
 template <class Op>
 __device__ void scan_rows(const ScanLines& p) {
   using C = typename Op::Element;

@@ -4,12 +4,12 @@
 
 namespace lockstep::cuda {
 
-/// Joins elements with one of the structs of kernels/common/joins.h.
+/// Combines elements with one of the structs of kernels/common/joins.h.
 template <class Op>
 struct SimpleFold {
   using C = typename Op::Element;
   using State = C;
-  bool mean;  ///< results are divided: the number is not negative
+  bool mean;  ///< divide results by `number`, which is then not negative
   double divisor;
 
   __device__ explicit SimpleFold(const Reduction& p) : mean(p.number >= 0), divisor(p.number) {}

@@ -4,7 +4,8 @@
 
 namespace lockstep::cuda {
 
-/// Whether a is taken before b: the first of equals stays, and NaN beats all but an earlier NaN.
+/// True if a is preferred to b: the first of equal elements wins, and NaN beats all but an earlier
+/// NaN.
 struct Larger {
   template <class C>
   __device__ static bool better(C a, C b) {
@@ -23,7 +24,7 @@ struct TakeFold {
   using C = Element;
   struct State {
     C value;
-    int64_t index;  ///< -1 before there is an element
+    int64_t index;  ///< -1 before the first element
   };
 
   __device__ explicit TakeFold(const Reduction&) {}

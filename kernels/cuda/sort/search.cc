@@ -1,4 +1,4 @@
-// bincount's result has a size that depends on elements: it is the cpu's.
+// bincount has no CUDA kernel: the size of its result depends on values, so it runs on the CPU.
 
 #include "kernels/cuda/sort/search.h"
 

@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// A thread for each value; numbers are compared as C.
+/// One thread per value; numbers are compared as C.
 template <class C>
 __device__ void search_sorted(const Search& p) {
   const auto bytes = static_cast<int64_t>(size_of(p.dtype));

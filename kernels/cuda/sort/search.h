@@ -6,16 +6,16 @@
 
 namespace lockstep::cuda {
 
-/// Places of values in lines of n numbers.
+/// Arguments of searchsorted: insertion positions of values in sorted lines of n numbers.
 struct Search {
   const void* sequence;
-  const int64_t* sorter;  ///< the order to read a line in; null for its own
+  const int64_t* sorter;  ///< order in which to read each line; null if the lines are sorted
   const void* values;
   void* out;  ///< i32 or i64
   bool out_int32;
   DType dtype;
   int64_t numel, n;
-  Cutter line;  ///< cuts values into those of each line
+  Cutter line;  ///< splits values into lines
   bool right;
   Fault* fault;
 };

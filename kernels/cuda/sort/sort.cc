@@ -28,7 +28,7 @@ LaunchShape shape_of(int64_t blocks, unsigned threads = 256) {
   return {.blocks = {static_cast<unsigned>(blocks), 1, 1}, .threads = threads, .shared_bytes = 0};
 }
 
-/// The lines of a tensor as entries, and how they are put in order and written.
+/// The lines of a tensor as sort entries, with the operations that order and write them.
 class Lines {
  public:
   Lines(const In& self, const SortLines& lines, bool descending)
@@ -57,26 +57,26 @@ class Lines {
       launch(kFinish, chunks, p_);
     }
   }
-  /// Puts the first `length` of short lines first, in order when they are to be `ranked`.
+  /// Moves the first `length` entries of short lines to the front, sorted if `ranked`.
   void choose_first(int64_t length, bool ranked) {
     p_.length = length;
     p_.ranked = ranked;
     launch(kShortFirst, shape_of(blocks_for(p_.lines.count(), 256)), p_);
   }
-  /// Puts the element of rank `rank` of short lines in its place.
+  /// Moves the entry of rank `rank` of short lines to its sorted position.
   void choose_rank(int64_t rank) {
     p_.first = rank;
     launch(kShortRank, shape_of(blocks_for(p_.lines.count(), 256)), p_);
   }
-  /// Has `kernel` choose one element of each line.
+  /// Runs `kernel`, which chooses one element of each line.
   void choose(Kernel kernel, bool skip_nan) {
     p_.first_of = first_of_.data<int64_t>();
     p_.skip_nan = skip_nan;
     launch(kernel, shape_of(blocks_for(p_.lines.count(), 256)), p_);
   }
 
-  /// Writes `length` elements of each line: from the chosen one on, or from place `first` on. No
-  /// `indices`: null.
+  /// Writes `length` elements of each line, from the chosen one on or else from position `first`.
+  /// `indices` may be null.
   void write(const Out& values, int64_t* indices, int64_t length, int64_t first = 0) {
     p_.values = values.address;
     p_.indices = indices;
@@ -98,11 +98,11 @@ void sort(const Out& values, const Out& indices, const In& self, int64_t dim, bo
   lines.write(values, indices.data<int64_t>(), all.n);
 }
 
-/// Of several equals in long lines, those of the lowest index.
+/// In long lines, equal elements are taken in the order of their indices.
 void topk(const Out& values, const Out& indices, const In& self, int64_t k, int64_t dim,
           bool largest, bool sorted) {
   if (values.numel == 0) return;
-  const int64_t length = self.rank == 0 ? 1 : k;  // a number is its own best, whatever k
+  const int64_t length = self.rank == 0 ? 1 : k;  // topk of a 0-d tensor is the tensor, for every k
   Lines lines(self, sort_lines(self, dim), largest);
   lines.are_short() ? lines.choose_first(length, sorted) : lines.sort();
   lines.write(values, indices.data<int64_t>(), length);
@@ -115,7 +115,7 @@ void kthvalue(const Out& values, const Out& indices, const In& self, int64_t k, 
   lines.write(values, indices.data<int64_t>(), 1, k - 1);
 }
 
-/// One element of each line, which `kernel` chooses.
+/// Writes the one element of each line that `kernel` chooses.
 void write_chosen(const Out& values, int64_t* indices, const In& self, const SortLines& all,
                   Kernel kernel, bool skip_nan) {
   if (values.numel == 0) return;

@@ -1,5 +1,5 @@
-// Bitonic sorting (Batcher 1968): in shared memory what fits, larger strides in passes over all
-// entries. Entries carry their index, so that no two are equal and the order is a stable one.
+// Bitonic sort (Batcher 1968): in shared memory for strides that fit, larger strides in passes over
+// all entries. Entries carry their index, so no two compare equal and the sort is stable.
 
 #include <algorithm>
 
@@ -16,8 +16,9 @@ __device__ bool is_behind(const SortEntry& a, const SortEntry& b) {
   return a.key > b.key || (a.key == b.key && a.index > b.index);
 }
 
-/// Compares pair number `pair` of the entries `stride` apart; runs of `size` that begin at `offset`
-/// in their line ascend and descend by turns.
+/// Compares and swaps pair number `pair` of the entries `stride` apart. Runs of `size` entries are
+/// sorted in ascending and descending order alternately; `offset` is the chunk's position in its
+/// line.
 __device__ void compare(SortEntry* entries, int64_t offset, int64_t pair, int64_t size,
                         int64_t stride) {
   const int64_t low = (pair & ~(stride - 1)) * 2 + (pair & (stride - 1));
@@ -30,7 +31,7 @@ __device__ void compare(SortEntry* entries, int64_t offset, int64_t pair, int64_
 }
 
 __device__ SortEntry entry_of(const Sort& p, int64_t line, int64_t i) {
-  // Beyond the line: behind everything.
+  // Padding past the line's end sorts last.
   if (i >= p.lines.n) return {kNanKey, INT64_MAX};
   const int64_t at = p.lines.start(line, p.lines.n) + i * p.lines.inner;
   const char* from = static_cast<const char*>(p.self) + at * static_cast<int64_t>(size_of(p.dtype));
@@ -39,7 +40,8 @@ __device__ SortEntry entry_of(const Sort& p, int64_t line, int64_t i) {
   return {p.descending ? ~key : key, i};
 }
 
-/// One chunk of one line: reads or goes on with it, from runs of `size` up to runs of `last_size`.
+/// Sorts one chunk of one line: with `begins`, from the input up to runs of the chunk's size; else
+/// one merge step.
 __device__ void sort_chunk(const Sort& p, bool begins) {
   __shared__ SortEntry shared[Sort::kChunk];
   const int64_t first = static_cast<int64_t>(blockIdx.x) * p.chunk;
@@ -60,7 +62,8 @@ __device__ void sort_chunk(const Sort& p, bool begins) {
   for (int64_t i = threadIdx.x; i < p.chunk; i += blockDim.x) p.entries[first + i] = shared[i];
 }
 
-/// The first `p.length` of a short line, of equals those that the cpu takes.
+/// Moves the first `p.length` entries of a short line to the front; of equal entries those that the
+/// CPU takes.
 __device__ void choose_first(const Sort& p, SortEntry* entries) {
   const auto by_key = [](const SortEntry& a, const SortEntry& b) { return a.key < b.key; };
   SortEntry *const end = entries + p.length, *const last = entries + p.lines.n;
@@ -78,7 +81,7 @@ __device__ void choose_first(const Sort& p, SortEntry* entries) {
   }
 }
 
-/// A thread for each line, which is short: puts those to write in their places.
+/// One thread per short line: moves the entries to write to their positions.
 template <class Choose>
 __device__ void sort_short(const Sort& p, Choose choose) {
   for (int64_t line = grid_thread(); line < p.lines.count(); line += grid_threads()) {
@@ -88,7 +91,7 @@ __device__ void sort_short(const Sort& p, Choose choose) {
   }
 }
 
-/// A thread for each of the elements to write.
+/// One thread per element to write.
 template <class T>
 __device__ void sort_write(const Sort& p) {
   for (int64_t i = grid_thread(); i < p.lines.count() * p.length; i += grid_threads()) {
@@ -102,7 +105,7 @@ __device__ void sort_write(const Sort& p) {
   }
 }
 
-/// The middle of the numbers; the first NaN where there is one that is not skipped.
+/// Index of the median of the numbers, or of the first NaN unless NaN is skipped.
 __device__ int64_t median_of(const Sort& p, const SortEntry* entries) {
   int64_t numbers = 0, end = p.lines.n;
   while (numbers < end) {
@@ -117,7 +120,7 @@ __device__ int64_t median_of(const Sort& p, const SortEntry* entries) {
   return (numbers - 1) / 2;
 }
 
-/// The last entry of the longest run of equals, the first such run in order.
+/// Index of the last entry of the longest run of equal keys, the first such run in sorted order.
 __device__ int64_t mode_of(const Sort& p, const SortEntry* entries) {
   int64_t found = 0, longest = 0, run = 0;
   for (int64_t i = 0; i < p.lines.n; ++i) {
@@ -149,7 +152,7 @@ LS_CUDA_KERNEL(sort_short_rank, lockstep::cuda::Sort, 256) {
   lockstep::cuda::sort_short(
       p, [&](lockstep::SortEntry* entries) { lockstep::select_rank(entries, p.lines.n, p.first); });
 }
-/// A thread for each pair.
+/// One thread per pair.
 LS_CUDA_KERNEL(sort_step, Sort, 256) {
   using namespace lockstep::cuda;
   for (int64_t i = grid_thread(); i < p.lines.count() * p.room / 2; i += grid_threads()) {
@@ -157,7 +160,7 @@ LS_CUDA_KERNEL(sort_step, Sort, 256) {
     compare(p.entries + line * p.room, 0, pair, p.size, p.stride);
   }
 }
-/// A thread for each line.
+/// One thread per line.
 LS_CUDA_KERNEL(sort_median, Sort, 256) {
   using namespace lockstep::cuda;
   for (int64_t line = grid_thread(); line < p.lines.count(); line += grid_threads()) {

@@ -5,33 +5,34 @@
 
 namespace lockstep::cuda {
 
-/// Sorts the lines of a contiguous tensor, or writes some of their sorted elements.
+/// Arguments of the kernels that sort the lines of a contiguous tensor, or write some of their
+/// elements.
 struct Sort {
-  /// Entries that a block sorts in its shared memory.
+  /// Number of entries that a block sorts in shared memory.
   static constexpr int64_t kChunk = 2048;
-  /// Lines up to here have their elements chosen by one thread, as on the cpu.
+  /// In lines of up to this length, one thread chooses the elements, as on the CPU.
   static constexpr int64_t kShort = 256;
 
   const void* self;
   void* values;
-  int64_t* indices;  ///< null for none
+  int64_t* indices;  ///< may be null
   SortLines lines;
   DType dtype;
   bool descending;
 
-  SortEntry* entries;    ///< `room` for each line: sorted, those beyond its n last
+  SortEntry* entries;    ///< `room` per line: sorted, with padding past n at the end
   int64_t room;          ///< a power of two
   int64_t chunk;         ///< the smaller of room and kChunk
-  int64_t size, stride;  ///< of a step: runs of `size` entries, compared `stride` apart
+  int64_t size, stride;  ///< of a step: sorted runs of `size` entries, compared `stride` apart
 
-  int64_t length;     ///< elements of a line to write, from
-  int64_t first;      ///< this one on, or from
-  int64_t* first_of;  ///< that of each line
+  int64_t length;     ///< elements to write per line
+  int64_t first;      ///< position of the first of them,
+  int64_t* first_of;  ///< or, if not null, that position for each line
   bool skip_nan;
-  bool ranked;  ///< whether the elements of a short line are to be in order
+  bool ranked;  ///< sort the chosen elements of a short line
 };
 
-/// The least power of two from n on.
+/// The smallest power of two that is at least n.
 constexpr int64_t sort_room(int64_t n) {
   int64_t room = 1;
   while (room < n) room *= 2;

@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// A part of a tensor, or a tensor walked another way. The geometry must outlive it.
+/// A part of a tensor, or the tensor with other strides. `sizes` and `strides` must outlive it.
 template <class Arg>
 Arg part_of(const Arg& whole, int64_t offset, const Dims& sizes, const Dims& strides) {
   Arg part = whole;
@@ -25,7 +25,7 @@ Arg part_of(const Arg& whole, int64_t offset, const Dims& sizes, const Dims& str
 void cat(const Out& out, InList tensors, int64_t dim) {
   const int d = static_cast<int>(wrap_dim("cat", dim, out.rank));
   const Dims strides = to_dims(out.strides());
-  int64_t place = 0;  // of the next part, along `dim`
+  int64_t place = 0;  // start of the next part, along `dim`
   for (const In& part : tensors) {
     if (part.numel == 0) continue;
     const Dims sizes = to_dims(part.sizes());
@@ -63,7 +63,7 @@ void flip(const Out& out, const In& self, IntList dims) {
   if (self.numel == 0) return;
   const Dims sizes = to_dims(self.sizes());
   Dims strides = to_dims(self.strides());
-  int64_t offset = 0;  // of the element that comes first
+  int64_t offset = 0;  // offset of the first element in the result's order
   for (const int64_t dim : dims) {
     if (self.rank == 0) break;
     const int d = static_cast<int>(wrap_dim("flip", dim, self.rank));
