@@ -1,6 +1,6 @@
-// What a request costs when the cache serves it: the caching allocator beside a model of PyTorch's
-// (tests/core/memory/native_allocator.h), in turns. Neither has memory below it: no block is
-// touched, and no driver is asked once the first round is over.
+// Cost of an allocation served from the cache: the caching allocator and a model of PyTorch's
+// (tests/core/memory/native_allocator.h), alternately. No memory is behind either: no block is
+// touched, and the driver is not called after the first round.
 
 #include <fmt/format.h>
 
@@ -37,7 +37,8 @@ double nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-/// Nanoseconds of one pair, of blocks that are given back at once, of these sizes in turn.
+/// Nanoseconds per allocate/free pair; each block is freed at once, and the sizes are cycled
+/// through.
 double time_pairs(Allocator& allocator, const Stream& stream, std::span<const size_t> sizes,
                   int pairs) {
   size_t next = 0;
@@ -49,8 +50,8 @@ double time_pairs(Allocator& allocator, const Stream& stream, std::span<const si
   return nanoseconds_since(start) / pairs;
 }
 
-/// Nanoseconds of one pair among 500 blocks on loan, of which a random one makes room for the next;
-/// sizes from 512 bytes to 4 MiB, evenly over their logarithms.
+/// Nanoseconds per free/allocate pair with 500 live blocks, of which a random one is replaced.
+/// Sizes are log-uniform from 512 bytes to 4 MiB.
 double time_churn(Allocator& allocator, const Stream& stream, int pairs) {
   constexpr size_t kLive = 500;
   std::mt19937 random(1);
@@ -74,8 +75,8 @@ double time_churn(Allocator& allocator, const Stream& stream, int pairs) {
   return spent;
 }
 
-/// Pairs of one size on several threads at once, each on a stream of its own: nanoseconds of a
-/// thread's pair, the mean over threads.
+/// Nanoseconds per pair of one size with several threads at once, each on its own stream: the mean
+/// over the threads.
 double time_threads(Allocator& allocator, int threads, int pairs) {
   std::barrier start(threads);
   std::vector<double> spent(static_cast<size_t>(threads));
@@ -100,7 +101,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Both allocators, and what they take for the same work in turns.
+/// Times the same work with both allocators alternately.
 class Comparison {
  public:
   explicit Comparison(int rounds) : rounds_(rounds) {}

@@ -1,5 +1,5 @@
-// What one small operation costs the host before a device has it, in nanoseconds: calls return when
-// their work is queued. With --null-gpu there is no device to wait for, and nothing else is left.
+// Host cost of one small operation on a device, in nanoseconds: calls return once their work is
+// queued. With --null-gpu there is no device to wait for, so only the host cost remains.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,7 +26,7 @@
 namespace lockstep {
 namespace {
 
-/// Times calls whose work is done now and then, so that no queue fills.
+/// Times calls and synchronises regularly, so that the queue does not fill up.
 class Report {
  public:
   Report(Device device, int rounds, std::string only)

@@ -6,13 +6,13 @@
 
 namespace lockstep {
 
-/// Keeps the compiler from dropping a call.
+/// Keeps the compiler from removing the computation of `value`.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-/// Numbers by name: as one object of JSON, or a line each.
+/// Prints figures by name: as one JSON object, or one per line.
 inline void print_figures(const nlohmann::ordered_json& figures, bool json) {
   if (json) {
     fmt::print("{}\n", figures.dump());

@@ -1,6 +1,6 @@
-"""The peer of `lockstep bench collectives`: all_reduce of PyTorch's gloo backend, by ranks that mpirun
-started. Prints a JSON object a line, on rank 0: bytes, time_us (mean of the slowest rank), cpu_s_per_gb
-(of a rank, by getrusage) and machine_cpu_s_per_gb (the same of all that the ranks' machines did, by
+"""PyTorch's side of `lockstep bench collectives`: all_reduce with the gloo backend, in ranks started by
+mpirun. Rank 0 prints one JSON object per line: bytes, time_us (mean of the slowest rank), cpu_s_per_gb
+(of one rank, by getrusage) and machine_cpu_s_per_gb (of everything that the ranks' machines ran, by
 /proc/stat). Called by benchmarks/collectives as `PYTHON THIS SECONDS BYTES...`; expects
 MASTER_ADDR, MASTER_PORT."""
 
@@ -20,14 +20,14 @@ def cpu_seconds():
 
 
 def busy_seconds():
-    """Of all cores: user, nice, system, (idle, iowait,) irq, softirq."""
+    """CPU seconds of all cores: user, nice, system, irq and softirq, without idle and iowait."""
     with open("/proc/stat") as file:
         ticks = [int(word) for word in file.readline().split()[1:8]]
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def sum_over_machines(value):
-    """Each machine's once: ranks on one kernel read the same /proc/stat."""
+    """Sums `value` over machines, not ranks: ranks on one machine read the same /proc/stat."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         own = [file.readline(), value]
     told = [None] * dist.get_world_size()

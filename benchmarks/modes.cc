@@ -1,5 +1,5 @@
-// What recording costs: about 50 small operators under each grad mode, and one product so large
-// that the mode no longer matters. One thread.
+// Cost of recording for autograd: about 50 small operators under each grad mode, and one product so
+// large that the mode does not matter. One thread.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ constexpr const char* kBinary[] = {
     "mm",          "matmul",     "pow.Tensor_Tensor", "atan2",      "eq.Tensor", "lt.Tensor",
     "fmod.Tensor", "linear",     "mse_loss",          "logaddexp",  "hypot",     "ne.Tensor"};
 
-/// Calls of one operator on small matrices, boxed as an interpreter would make them.
+/// One operator call on small matrices with boxed arguments, as an interpreter makes it.
 struct Call {
   const Operator* op;
   std::vector<Value> arguments;
@@ -52,7 +52,7 @@ void run_once(const Call& call) {
   call.op->call_boxed(stack);
 }
 
-/// Runs `body` in the mode of that name. The first two differ in what the arguments are.
+/// Runs `body` in the named mode. "recorded" and "grad_mode" differ only in their arguments.
 template <class Body>
 void in_mode(const std::string& mode, Body body) {
   if (mode == "no_grad") {

@@ -1,6 +1,6 @@
-// What one small operation costs the host, in nanoseconds: the library's own counterpart of a
-// script that times the same calls of a peer (benchmarks/README.md). One thread; each figure is the
-// median of `--rounds` rounds, so that one interruption does not count.
+// Host cost of one small operation, in nanoseconds: the counterpart of a script that times the same
+// calls of PyTorch (benchmarks/README.md). One thread; each figure is the median of `--rounds`
+// rounds, so that a single interruption does not affect it.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@
 namespace lockstep {
 namespace {
 
-// An operator whose kernel does nothing: what is left is dispatch.
+// An operator whose kernel does nothing: its time is the cost of dispatch.
 LS_OP(nothing, int64_t(const Tensor&), "bench::nothing(Tensor self) -> int")
     .doc("Returns 0; its time is that of dispatch.")
     .host_value();
@@ -49,7 +49,7 @@ struct Passing : DispatchMode {
   void call(const Operator& op, KeySet keys, Stack& stack) override { pass_on(op, keys, stack); }
 };
 
-/// Results by name, in the order in which they were taken.
+/// Results by name, in the order in which they were measured.
 class Report {
  public:
   Report(const Timer& time, std::string only) : time_(time), only_(std::move(only)) {}
@@ -58,7 +58,7 @@ class Report {
   void add(const std::string& name, F&& body, int calls = 200000) {
     if (wants(name)) set(name, time_(body, calls));
   }
-  /// The same in another unit.
+  /// Adds the time per call multiplied by `scale`, for another unit.
   template <class F>
   void add_scaled(const std::string& name, double scale, F&& body, int calls) {
     if (wants(name)) set(name, scale * time_(body, calls));
@@ -124,7 +124,7 @@ void measure_operators(Report& report) {
   report.add("mul_recorded_ns", [&] { keep(weight * b); });
 }
 
-/// One product with a key excluded in turn: what the key costs.
+/// Times one product with each dispatch key excluded in turn, which gives the cost of the key.
 void measure_keys(Report& report) {
   const Tensor weight = ones({4, 4}).set_requires_grad();
   const Tensor x = ones({4, 4});
@@ -135,8 +135,8 @@ void measure_keys(Report& report) {
   }
 }
 
-/// Forward and backward of a perceptron 256-512-10 as the host sees it: on meta every part of a
-/// call runs but the kernel.
+/// Nanoseconds of forward and backward of a 256-512-10 perceptron. On the meta device this is the
+/// host cost: everything but the kernels runs.
 double perceptron_ns(const Timer& time, Device device, int64_t batch, int calls) {
   const Tensor x = ones({batch, 256}, device);
   const Tensor w1 = ones({512, 256}, device).set_requires_grad();
@@ -161,7 +161,7 @@ void measure_perceptron(Report& report, const Timer& time) {
   }
 }
 
-/// The graphs that the peer's script times.
+/// Times the graphs that the PyTorch script times.
 void measure_backward(Report& report) {
   const Tensor weight = ones({4}).set_requires_grad();
   const Tensor x = ones({4});
@@ -190,7 +190,7 @@ void measure_backward(Report& report) {
       5000);
 }
 
-/// Hands its gradient on: what is left of a backward is the engine.
+/// Passes its gradient on unchanged, so that only the cost of the backward engine remains.
 class Relay final : public Node {
  public:
   explicit Relay(const Tensor& of) {

@@ -1,5 +1,5 @@
-// What the plug-in ABI costs: the same operator, whose kernel does nothing, as a block and as a
-// plug-in. Nanoseconds a call, the least of many short rounds that take turns; one thread.
+// Cost of the plug-in ABI: an operator whose kernel does nothing, registered in the program and in
+// a plug-in. Nanoseconds per call, the minimum of many short alternating rounds; one thread.
 
 #include "core/plugin/plugin.h"
 

@@ -1,7 +1,8 @@
-// Large operators that memory or arithmetic bounds: element-wise, reductions, norms and softmax on
-// 16 Mi elements, in f32 and bf16, contiguous, transposed and broadcast. Each row is the median
-// time and the bytes that the operator must move over it; the first row is what plain loops over
-// the same memory reach, so that the others can be read as a share of it.
+// Large operators bound by memory or arithmetic: element-wise, reductions, norms and softmax on 16
+// Mi elements, in f32 and bf16, contiguous, transposed and broadcast. Each row gives the median
+// time, and the bandwidth: the bytes that the operator must move divided by that time. The first
+// row is the bandwidth of plain loops over the same memory, of which the others are given as a
+// share.
 
 #include <fmt/format.h>
 
@@ -47,7 +48,7 @@ class Bench {
   Bench(DType dtype, int rounds, std::string only)
       : dtype_(dtype), rounds_(rounds), only_(std::move(only)) {}
 
-  /// Calls an operator with arguments in schema order; those left out take their defaults.
+  /// Calls an operator with arguments in schema order; omitted ones take their defaults.
   void add(const std::string& row, std::string_view op_name, std::vector<Value> arguments,
            int64_t elements_moved) {
     if (row.find(only_) == std::string::npos) return;
@@ -81,7 +82,7 @@ class Bench {
   std::vector<Row> rows_;
 };
 
-/// out = a + b over as many bytes, as a compiler makes of a plain loop.
+/// Median seconds of out = a + b over the same number of bytes, as a plain loop.
 double plain_sum_seconds(int rounds, int64_t bytes) {
   const int64_t n = bytes / 4;
   const Tensor a = ones({n}), b = ones({n}), out = ones({n});

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Times short calls, in rounds of many, of which the median counts.
+/// Times short calls: the median over rounds of many calls each.
 class Timer {
  public:
   explicit Timer(int rounds) : rounds_(rounds) {}

@@ -1,5 +1,5 @@
-// Per-sample gradients of a small classifier, by vmap in one call and by a loop over the samples,
-// in turns in one run. Each figure is the median of all rounds.
+// Per-sample gradients of a small classifier: by vmap in one call, and by a loop over the samples,
+// alternately in one process. Each figure is the median of all rounds.
 
 #include "autograd/vmap.h"
 
@@ -33,7 +33,8 @@ struct Problem {
   int64_t batch = 64;
 };
 
-/// Cross-entropy of one sample [inputs] and its label, as a function of the weights first.
+/// Cross-entropy of one sample [inputs] and its label, as a function whose first arguments are the
+/// weights.
 Tensor loss_of(TensorList given) {
   const Tensor hidden = relu(linear(given[4].unsqueeze(0), given[0], given[1]));
   const Tensor logits = linear(hidden, given[2], given[3]);
@@ -79,7 +80,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Largest difference of the two ways' results, relative to the largest gradient.
+/// Largest difference between the results of the two ways, relative to the largest gradient.
 double difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   double apart = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -113,8 +114,8 @@ int run(int argc, char** argv) {
                                      randn({problem.batch, problem.inputs}),
                                      randint(0, problem.classes, {problem.batch})};
   const double apart = difference(by_vmap(given), by_loop(given));
-  // In turns, each several times on end: what is timed is the steady state of one way, with its own
-  // memory in the caches, not the change from the other.
+  // The two ways alternate in turns of several rounds, so that each is timed in its steady state
+  // with its own data in the caches, not right after the other.
   constexpr int kTurns = 4;
   std::vector<double> vmap_times, loop_times;
   const auto time = [&](std::vector<double>& times, auto&& body) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Lockstep and PyTorch in turn on one machine: the training step of GPT-2, or the tables of `lockstep
-bench`. Ratios are Lockstep's speed over PyTorch's: above 1 Lockstep is faster. The last line is JSON.
+"""Runs Lockstep and PyTorch alternately on one machine: the training step of GPT-2, or the tables of
+`lockstep bench`. Ratios are Lockstep's speed over PyTorch's: above 1 Lockstep is faster. The last line is
+JSON.
 
 usage: beside_torch.py --lockstep PROGRAM [--rounds N] [--device D] [--torch-device D] WHAT [...]
 WHAT: step --config FILE --precision P --batch N [...], or kernels, matmul, calls [OPTION OF BOTH ...]"""

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What run.sh runs: a check is a line of `checks` (name, seconds at most, what it shows), in order of
-# worth, and a function check_NAME, which may `skip`. From run.sh: bin, here, work, out, device,
-# folders, and the options.
+# The checks that run.sh runs. A check is a line of `checks` (name, time limit in seconds, what it
+# shows), most important first, and a function check_NAME, which may call `skip`. run.sh sets: bin,
+# here, work, out, device, folders, and the options.
 # shellcheck disable=SC2154 # they are set there
 # shellcheck disable=SC2317 # check_NAME is called by its name
 
@@ -61,8 +61,8 @@ fi
 model=(--set "model.gpt2.vocab_size=$vocabulary" --set "model.gpt2.context_length=$context"
   --set "model.gpt2.layers=$layers" --set "model.gpt2.heads=$heads" --set "model.gpt2.width=$width")
 
-# peak PRECISION: dense TFLOP/s by NVIDIA's data sheets, where those of 16 bits and TF32 count
-# sparsity and are halved here; nothing for other GPUs.
+# peak PRECISION: dense TFLOP/s from NVIDIA's data sheets, which state 16-bit and TF32 peaks with
+# sparsity (halved here); prints nothing for other GPUs.
 peak() {
   case "$device:$1" in
     *"NVIDIA H200,"*:F32 | *"NVIDIA H100 80GB HBM3,"*:F32)
@@ -88,14 +88,14 @@ check_machine() {
   "$bin/lockstep" doctor --run-dir "$work/runs"
 }
 
-# tests PROGRAM FILTER: passes where some passed and none failed; skipped where all were.
+# tests PROGRAM FILTER: passes if some tests passed and none failed; skipped if all were skipped.
 tests() {
   local status=0
   [ -x "$bin/$1" ] || skip "no $1 in this bundle"
   LOCKSTEP_TEST_PLUGINS=$here/plugins "$bin/$1" --gtest_filter="$2" >tests 2>&1 || status=$?
   grep -avE '^\[ (RUN  |      OK) ' tests
   [ "$status" = 0 ] || return "$status"
-  # Of those that are skipped googletest says so, and that 0 tests passed where there are no others.
+  # googletest lists skipped tests, and prints that 0 tests passed if all were skipped.
   if grep -aqE '^\[  PASSED  \] 0 tests' tests; then
     skip "skipped: $(grep -aE -A 1 'Skipped$' tests | grep -avE 'Skipped$|^--$' | head -n 1)"
   fi
@@ -104,7 +104,8 @@ tests() {
 check_device_tests() {
   if [ -n "$small" ]; then tests test_device 'Devices/Streams*cuda'; else tests test_device '-Nccl*:*/cpu:*/host'; fi
 }
-# agreement [OPTION...]: with PyTorch's answers; its figure is how many calls ran on the cpu.
+# agreement [OPTION...]: compares with recorded results of PyTorch; the figure is the number of
+# calls that ran on the CPU.
 agreement() {
   local status=0
   [ -n "$conformance" ] || skip "no --conformance"
@@ -115,7 +116,7 @@ agreement() {
 }
 check_conformance() { agreement; }
 check_gradcheck() { agreement --double-backward; }
-# What is left out asks a made-up cuBLASLt.
+# Leaves out tests with a fake cuBLASLt, and those that have a check of their own.
 check_cuda_tests() { tests test_cuda "$cuda_filter-*CublasLt*:CudaGraph*:CudaPlugin*"; }
 check_graphs() { tests test_cuda 'CudaGraph*'; }
 check_plugin() { tests test_cuda 'CudaPlugin*'; }
@@ -187,7 +188,7 @@ check_stress_streams() {
 
 # --- beside PyTorch ------------------------------------------------------------------------------
 
-# beside_torch TABLE [OPTION...]: skipped where Python has no PyTorch that can use the device.
+# beside_torch TABLE [OPTION...]: skipped if Python has no PyTorch that can use the device.
 beside_torch() {
   "$torch" -c "import torch; torch.ones(1, device='$torch_device')" >/dev/null 2>&1 ||
     skip "no $torch with a PyTorch that can use $torch_device"

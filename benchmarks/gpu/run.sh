@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything there is to learn on a machine with a GPU, in one command and one report. `./dev gpu-bundle`
-# makes the folder that this file lies in; README.md says how to use it. Needs bash and coreutils alone.
+# Runs every check for a machine with a GPU and writes one report. `./dev gpu-bundle` makes the
+# folder that contains this file; README.md describes its use. Needs only bash and coreutils.
 # Exit status: 0 all passed, 1 something failed, 2 usage, 3 no CUDA device.
 set -uo pipefail
 export LC_ALL=C
@@ -50,7 +50,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$out" ] || bad_usage "--out is missing"
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || bad_usage "--minutes: expected a whole number above 0, got \"$minutes\""
-# Checks run in a folder of their own.
+# Checks run in another folder, so these paths must be absolute.
 [ -z "$conformance" ] || conformance=$(realpath -m -- "$conformance")
 [ -z "$parity" ] || parity=$(realpath -m -- "$parity")
 
@@ -59,7 +59,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$out" "$work/logs"
 out=$(cd "$out" && pwd)
 
-# CUDA's libraries may lie where no linker looks: in a Python environment, say.
+# CUDA's libraries may be in folders that the dynamic linker does not search, such as a Python
+# environment.
 cuda_folders() {
   find /usr/lib /usr/local /opt "$HOME" -maxdepth 10 \
     \( -name 'libcublasLt.so.1[23]' -o -name 'libnccl.so.2' -o -name 'libcudnn.so.9' \
@@ -68,10 +69,10 @@ cuda_folders() {
 }
 folders=$(cuda_folders)
 export LOCKSTEP_CUDA_LIBRARIES=${LOCKSTEP_CUDA_LIBRARIES:-$folders}
-# In the same order: parts of cuDNN of two versions do not work together.
+# In the same order: parts of cuDNN from different versions do not work together.
 export LD_LIBRARY_PATH=$LOCKSTEP_CUDA_LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-# "cuda  CUDA 13.0: NVIDIA H200, 139.8 GiB ..." where there is a device, else why there is none.
+# "cuda  CUDA 13.0: NVIDIA H200, 139.8 GiB ..." if there is a device, else the reason why not.
 device=$("$bin/lockstep" doctor --run-dir "$work/runs" 2>&1 | grep -E '^[a-z]+ +CUDA ')
 
 # shellcheck source=checks.sh
@@ -79,13 +80,13 @@ device=$("$bin/lockstep" doctor --run-dir "$work/runs" 2>&1 | grep -E '^[a-z]+ +
 
 # --- running them --------------------------------------------------------------------------------
 
-# "text" as JSON has it, in ASCII: a line that was cut may end within a character.
+# Quotes text as an ASCII JSON string: a truncated line may end within a multi-byte character.
 quoted() {
   printf '"%s"' "$(printf '%s' "$1" | tr -d '\000-\010\013-\037\177-\377' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
     -e 's/\t/\\t/g' | sed -e ':a' -e 'N' -e '$!ba' -e 's/\n/\\n/g')"
 }
 
-# What a log says in a line: the last that is neither empty nor JSON, else its figures.
+# One-line summary of a log: its last line that is neither empty nor JSON, else its figures.
 last_line() {
   local line
   line=$(grep -avE '^[[:space:]]*$|^\{.*\}$' "$1" | tail -n 1)
@@ -100,7 +101,7 @@ json_entries=()
 failed=0
 begun=$(date +%s)
 
-# A log's objects of JSON, but for one that a program could not finish.
+# The JSON objects of a log, without one that was cut off.
 figures_of() {
   local line quotes opened closed
   grep -aE '^\{.*\}$' "$1" | while IFS= read -r line; do
@@ -109,7 +110,7 @@ figures_of() {
   done | paste -sd, -
 }
 
-# record NAME STATUS SECONDS LOG: what a log has in JSON are the check's figures.
+# record NAME STATUS SECONDS LOG: records a check; the JSON objects of its log are its figures.
 record() {
   local name=$1 status=$2 seconds=$3 log=$4 summary figures
   figures=$(figures_of "$log")
@@ -131,7 +132,7 @@ run() {
     return
   fi
   [ "$limit" -le "$left" ] || limit=$left
-  # A process group of its own, which ends as a whole.
+  # In a process group of its own, so that the whole group can be killed.
   (
     cd "$work" || exit 1
     "check_$name"
@@ -149,7 +150,7 @@ run() {
   record "$name" "$word" $(($(date +%s) - start)) "$log"
 }
 
-# wait_for PID SECONDS: its exit status, or 124 after it and its children were ended.
+# wait_for PID SECONDS: returns its exit status, or 124 after killing its process group.
 wait_for() {
   local pid=$1 end=$(($(date +%s) + $2))
   while kill -0 "$pid" 2>/dev/null; do
@@ -184,7 +185,7 @@ if [[ $device != *"driver for CUDA"* ]]; then
 fi
 
 set -m # each check is a process group
-# Of a group that it ended the shell tells, too.
+# The shell reports killed groups on stderr, which is redirected.
 while IFS='|' read -r name limit _ <&3; do
   if wanted "$name"; then run "$name" "$limit"; fi
 done 3<<<"$checks" 2>"$work/told"

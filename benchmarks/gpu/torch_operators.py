@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """PyTorch's side of `lockstep bench kernels`, `matmul` and `calls`: the same calls on the same sizes,
-timed alike; prints lines of JSON with the same names."""
+timed the same way; prints lines of JSON with the same names."""
 
 import argparse
 import json
@@ -117,7 +117,7 @@ static void wait(const torch::Device& device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }
 
-// As launcher/bench/call_time.h has it.
+// The same measurement as in launcher/bench/call_time.h.
 std::map<std::string, double> measure(const std::string& name, int64_t rounds) {
   const torch::Device device(name);
   const auto a = torch::ones({4}, device), b = torch::ones({4}, device);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's side of a training step of GPT-2: for each line "eager" or "compile" on standard input,
-times some steps and prints one line of JSON. The process stays, so that steps of both sides can
-alternate while what was compiled is kept."""
+times some steps and prints one line of JSON. The process keeps running, so that it can alternate with
+Lockstep without recompiling."""
 
 import argparse
 import contextlib
@@ -119,7 +119,7 @@ def main():
         start = time.perf_counter()
         for _ in range(options.steps):
             loss = step(forward)
-        # What is still queued counts; a wait in every step would not be PyTorch's best.
+        # Includes queued work; synchronising after every step would not be PyTorch's best.
         loss = loss.item()
         if on_gpu:
             torch.cuda.synchronize()
@@ -128,7 +128,7 @@ def main():
                   "tokens_per_s": options.batch * options.context / seconds, "loss": loss}
         if on_gpu:
             result["peak_memory_bytes"] = torch.cuda.max_memory_allocated()
-            torch.cuda.empty_cache()  # the other side needs it now
+            torch.cuda.empty_cache()  # for Lockstep's turn
         print(json.dumps(result), flush=True)
 
 

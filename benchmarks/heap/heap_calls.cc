@@ -5,7 +5,7 @@
 
 namespace {
 
-// Each thread's own: counting must not show in what is timed.
+// One counter per thread, so that counting does not disturb the timings.
 thread_local int64_t t_calls = 0;
 
 void* counted(std::size_t bytes) {

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-/// Calls of operator new by the calling thread so far. Linking heap_calls.cc replaces operator new
-/// by one that counts.
+/// Number of calls of operator new by this thread so far. Linking heap_calls.cc replaces operator
+/// new by a counting one.
 int64_t heap_calls();
 
 }  // namespace lockstep

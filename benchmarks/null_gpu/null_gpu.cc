@@ -14,10 +14,10 @@ namespace {
 constexpr size_t kGranule = size_t{2} << 20;
 constexpr size_t kMemory = size_t{64} << 30;
 
-constinit std::atomic<uint64_t> g_next = 1;  ///< handle
+constinit std::atomic<uint64_t> g_next = 1;  ///< next handle
 constinit std::atomic<CUdeviceptr> g_free = CUdeviceptr{1} << 40;
 
-/// Succeeds, and that is all.
+/// A driver function that does nothing and returns success.
 template <class F>
 struct Nothing;
 template <class R, class... A>
@@ -104,7 +104,7 @@ cuda::Driver null_driver() {
     return CUDA_SUCCESS;
   };
   driver.cuMemHostAlloc = [](void** memory, size_t bytes, unsigned) {
-    *memory = std::calloc(1, bytes);  // the cpu reads it
+    *memory = std::calloc(1, bytes);  // host memory is really accessed
     return *memory != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   };
   driver.cuMemFreeHost = [](void* memory) {

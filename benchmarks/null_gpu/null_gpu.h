@@ -2,10 +2,10 @@
 
 namespace lockstep {
 
-/// Gives the process one cuda device that does nothing: its driver and its cuBLASLt accept every
-/// call at once, kernels do not run, and memory has addresses only. What is left of an operation is
-/// what it costs the host. Call before the first use of a cuda device. Throws DeviceError when it
-/// is too late, and where the build has no CUDA.
+/// Installs a CUDA device that does nothing: its driver and cuBLASLt accept every call at once,
+/// kernels do not run, and device memory consists of addresses only. The time of an operation is
+/// then its host cost. Call before the first use of a CUDA device. Throws DeviceError if called
+/// later, or if the build has no CUDA.
 void install_null_gpu();
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The plug-in that benchmarks/plugin.cc loads: an operator whose kernel does nothing.
+// The plug-in loaded by benchmarks/plugin.cc: an operator whose kernel does nothing.
 
 #include "core/plugin/plugin_wrapper.h"
 

@@ -58,7 +58,7 @@ struct NllLoss {
   int64_t classes;
   bool is_each;
   bool is_mean;
-  bool clears_total;  ///< set total_weight to 0, as ATen does without reduction
+  bool clears_total;  ///< set total_weight to 0: ATen, 2-d scores without reduction
 };
 
 struct NllLossBackward {
