@@ -44,11 +44,11 @@ bool equal(const Tensor& self, const Tensor& other) {
 }
 
 Scalar local_scalar_dense(const Tensor& self) {
-  LS_CHECK(
-      self.numel() == 1, ShapeError,
-      "[item] only a tensor of one element is a number: expected 1 element, got {} (shape {}). "
-      "Reduce or index it first.",
-      self.numel(), self.shape());
+  LS_CHECK(self.numel() == 1, ShapeError,
+           "[item] a tensor must have one element to be a number: expected 1 element, got {} "
+           "(shape {}). "
+           "Reduce or index it first.",
+           self.numel(), self.shape());
   return with_type(self.dtype(), [&]<class T>() {
     const T value = *self.data<T>();
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {

@@ -77,8 +77,8 @@ void CudnnPlan::run(CudnnLibrary& library, cudnnHandle_t handle, std::span<const
                   "cudnnBackendExecute");
   } catch (const CudnnRefusal& refusal) {
     throw DeviceError(
-        fmt::format("[cuda] cuDNN does not take the arguments of its plan: {}. "
-                    "LOCKSTEP_CUDNN=0 does without it.",
+        fmt::format("[cuda] cuDNN rejected the arguments of its own plan: {}. "
+                    "Set LOCKSTEP_CUDNN=0 to run without cuDNN.",
                     refusal.what()));
   }
 }
@@ -340,10 +340,10 @@ CudnnEngine::CudnnEngine(const Cudnn& functions, CudnnDescriptor advised)
 }
 
 std::string CudnnRules::forbids(const CudnnEngine& engine) const {
-  if (!engine.deterministic) return "gives other bits in another run";
+  if (!engine.deterministic) return "is not deterministic";
   if (engine.rounds_inputs && !tf32) return "rounds its inputs";
   if (engine.narrow_sums) return "rounds its sums";
-  if (engine.transforms) return "rounds what it transforms";
+  if (engine.transforms) return "uses Fourier or Winograd transforms";
   if (f32 && engine.tensor_cores && !tf32) return "multiplies f32 on tensor cores";
   if (engine.workspace > most_workspace) {
     return fmt::format("needs {} MB of workspace", engine.workspace >> 20);

@@ -36,11 +36,11 @@ Scalar number_at(DType dtype, const void* at) {
 }
 
 Scalar local_scalar_dense(const Tensor& self) {
-  LS_CHECK(
-      self.numel() == 1, ShapeError,
-      "[item] only a tensor of one element is a number: expected 1 element, got {} (shape {}). "
-      "Reduce or index it first.",
-      self.numel(), self.shape());
+  LS_CHECK(self.numel() == 1, ShapeError,
+           "[item] a tensor must have one element to be a number: expected 1 element, got {} "
+           "(shape {}). "
+           "Reduce or index it first.",
+           self.numel(), self.shape());
   // The operator that errors and statistics attribute the wait to.
   static const Operator& op = dispatcher().find("_local_scalar_dense");
   const OperatorScope scope(op);

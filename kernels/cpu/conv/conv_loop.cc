@@ -213,7 +213,7 @@ void convolve_by_loops(ConvResult result, const ConvProblem& p, const ConvTensor
   with_type(p.dtype, [&]<class T>() {
     if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Half> ||
                   std::is_same_v<T, BFloat16>) {
-      throw InternalError("[convolution] the loops take no halves and no bool.");
+      throw InternalError("[convolution] the loops do not support f16, bf16 or bool.");
     } else if (result == ConvResult::kWeight) {
       make_weight<T>(p, t);
     } else {

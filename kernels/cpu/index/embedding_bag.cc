@@ -20,7 +20,8 @@ std::vector<int64_t> read_bounds(const In& offsets, int64_t bags, int64_t count)
   bounds.push_back(count);
   for (size_t b = 0; b + 1 < bounds.size(); ++b) {
     LS_CHECK(bounds[b] <= bounds[b + 1], IndexError,
-             "[_embedding_bag] offsets must not fall: got {} before {}.", bounds[b], bounds[b + 1]);
+             "[_embedding_bag] offsets must not decrease: got {} before {}.", bounds[b],
+             bounds[b + 1]);
   }
   return bounds;
 }
