@@ -27,7 +27,7 @@ TEST(AccumulateGrad, TakesOverAGradientThatNobodyElseHolds) {
   const Tensor y = x * sample::vector({3, 4});
   const int64_t before = allocator(kCPU).stats().allocations;
   y.backward(sample::vector({1, 1}));
-  // The weight and the product; accumulating made no third tensor.
+  // The weight and the product; accumulation allocated nothing.
   EXPECT_EQ(allocator(kCPU).stats().allocations - before, 2);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using sample::leaf;
 
-/// 0 / 0 in backward: the derivative of sqrt at 0 times 0.
+/// Backward computes 0 / 0: the derivative of sqrt divides the gradient 0 by 2 sqrt(0).
 Tensor makes_nan(const Tensor& x) { return (x * 0).sqrt() * 0; }
 
 TEST(AnomalyMode, IsOffAtFirstAndGuardsNest) {

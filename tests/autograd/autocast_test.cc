@@ -40,7 +40,7 @@ Tensor matrix(Doubles values, DType dtype = DType::kF32) {
 Tensor weight() { return matrix({1.5, -2, 0.25, 3}).set_requires_grad(); }
 Doubles elements(const Tensor& tensor) { return elements_as<double>(tensor); }
 
-/// Casts made while `work` runs.
+/// Number of casts made while `work` runs.
 template <class Work>
 int64_t casts_in(Work work) {
   OpCounter counter;
@@ -56,11 +56,11 @@ int64_t casts_in(Work work) {
   return casts;
 }
 
-// A composite without a class, and what its body calls.
+// A composite without an autocast class: the class of the operator in its body applies.
 LS_OP(autocast_test_body, Tensor(const Tensor&, const Tensor&),
       "autocast_test_body(Tensor self, Tensor other) -> Tensor")
     .composite([](const Tensor& self, const Tensor& other) { return mm(self, other); });
-// One whose class covers its body.
+// A composite whose class applies to its body.
 LS_OP(autocast_test_f32, Tensor(const Tensor&, const Tensor&),
       "autocast_test_f32(Tensor self, Tensor other) -> Tensor")
     .autocast(Autocast::kF32)
@@ -188,7 +188,7 @@ TEST(Autocast, WeightsAreCastOncePerRegion) {
               1);
   };
   two_products();
-  two_products();  // the region's end has cleared the cache
+  two_products();  // the cache was cleared when the region ended
 }
 
 TEST(Autocast, AnInnerRegionKeepsTheCacheOfTheOuter) {
@@ -261,7 +261,7 @@ TEST(Autocast, TwoUsesOfAKeptCastAddUpInTheGradient) {
   {
     const AutocastGuard region(kOnCPU);
     sum(mm(x, w)).backward();
-    sum(mm(x, w)).backward();  // the kept cast serves a second graph
+    sum(mm(x, w)).backward();  // the cached cast is used by a second graph
   }
   EXPECT_THAT(elements(w.grad()), ElementsAre(8, 8, 12, 12));
 }
@@ -344,7 +344,7 @@ TEST(Autocast, OperatorsOfPluginsJoinByTheirClass) {
   Tensor y;
   {
     const AutocastGuard region(kOnCPU);
-    y = call_op("test::scale_clamp", {x, 2});  // its class is f32, and it takes nothing else
+    y = call_op("test::scale_clamp", {x, 2});  // its class is f32, the only dtype that it accepts
   }
   EXPECT_EQ(y.dtype(), DType::kF32);
   EXPECT_THAT(elements(y), ElementsAre(2, 4, 6, 6));

@@ -228,7 +228,7 @@ TEST(Backward, AMissingGradientNamesItsNode) {
   const Tensor b = leaf({1});
   EXPECT_THROWS(sample::short_of_one(a, b).backward(), AutogradError, "[TestShortOfOneBackward0]",
                 "expected 2", "got 1");
-  sample::short_of_one(a, sample::vector({1})).backward();  // nobody needs the second
+  sample::short_of_one(a, sample::vector({1})).backward();  // the second gradient is not needed
   EXPECT_THAT(elements(a.grad()), ElementsAre(1));
 }
 

@@ -34,10 +34,10 @@ using ::testing::ElementsAre;
 
 int64_t allocated() { return allocator(kCPU).stats().allocated; }
 
-/// Saves sin's argument and exp's result, then both factors.
+/// Saves the argument of sin and the result of exp, then both factors.
 Tensor block(const Tensor& x) { return sin(x) * x.exp(); }
 
-/// As `block`, counting its calls.
+/// `block` with a counter of its calls.
 struct Counted {
   int* calls;
   Tensor operator()(const Tensor& x) const {
@@ -108,7 +108,7 @@ TEST(Checkpoint, BetweenForwardAndBackwardOnlyTheInputsLive) {
     for (int i = 0; i < 4; ++i) y = checkpoint(chain, y);
     EXPECT_LE(allocated() - before, 5 * kBytes + 4096);
     y.sum().backward();
-    EXPECT_LE(allocated() - before, 3 * kBytes + 4096);  // y, and the gradient
+    EXPECT_LE(allocated() - before, 3 * kBytes + 4096);  // y and the gradient
   }
   EXPECT_LE(allocated() - before, kBytes + 4096);
 }
@@ -120,7 +120,7 @@ TEST(Checkpoint, ThePeakIsTheInputsAndOneBlock) {
   for (int i = 0; i < 8; ++i) y = checkpoint(chain, y);
   allocator(kCPU).reset_peak();
   y.sum().backward();
-  // 8 inputs, the 16 tensors of one block, gradients on their way.
+  // 8 inputs, the 16 tensors that one block saves, and gradients in flight.
   EXPECT_LE(allocator(kCPU).stats().peak_allocated - before, (8 + 16 + 5) * kBytes);
 }
 
@@ -139,7 +139,7 @@ TEST(Checkpoint, RecomputedTensorsThatNobodyAsksForAreFreedWithTheBackward) {
   const Tensor w = ones({4096}, DType::kF64).set_requires_grad();
   const Tensor y = checkpoint([w](const Tensor& a) { return (a.exp() * w).exp() * w; }, x).sum();
   const int64_t before = allocated();
-  grad({y}, {w}, {}, {.retain_graph = true});  // never asks for what exp of x saved
+  grad({y}, {w}, {}, {.retain_graph = true});  // needs no tensor saved by exp(x)
   EXPECT_EQ(allocated(), before);
 }
 
@@ -175,7 +175,7 @@ TEST(Checkpoint, WithoutEarlyStopItRunsToTheEnd) {
   EXPECT_THAT(trace, ElementsAre(1, 2, 3));
 }
 
-// Again and again ------------------------------------------------------------------------------
+// Repeated backward ----------------------------------------------------------------------------
 
 TEST(Checkpoint, AKeptGraphRunsTwice) {
   int calls = 0;
@@ -236,7 +236,7 @@ TEST(Checkpoint, ThreeLevelsGiveTheSameBits) {
 }
 
 TEST(Checkpoint, ABackwardInsideTheFunctionIsAllowed) {
-  // The length of a gradient as part of the result.
+  // A gradient penalty: the squared gradient is part of the result.
   const auto penalised = [](const Tensor& x) {
     const Tensor y = block(x);
     const Tensor slope = grad({y.sum()}, {x}, {}, {.create_graph = true})[0];
@@ -350,7 +350,7 @@ struct Square : Function<Square> {
     return y;
   }
   static Gradients backward(FunctionContext& ctx, const Tensor& grad) {
-    // Asking twice computes nothing twice.
+    // Unpacks twice; the second time must not recompute.
     EXPECT_EQ(ctx.saved_tensors().size(), 2u);
     return {grad * ctx.saved_tensors()[0] * 2};
   }
@@ -432,7 +432,7 @@ TEST(Checkpoint, WhatTheFunctionThrowsComesOutOfBackward) {
     const Tensor y = checkpoint(fails, leaf({1}));
     EXPECT_THROWS(y.backward(), DataError, "second time");
     EXPECT_FALSE(is_recomputing());
-    y.backward();  // the third time it works
+    y.backward();  // the third run succeeds
   }
   EXPECT_EQ(allocated(), before);
 }

@@ -1,4 +1,4 @@
-// How the engine runs nodes: on which threads, in which order, nested and beside one another.
+// How the engine runs nodes: threads, order, nesting, concurrent backwards.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using Numbers = std::vector<double>;
 constexpr Device kFirst{DeviceType::kPrivate1, 0};
 constexpr Device kSecond{DeviceType::kPrivate1, 1};
 
-/// A slot whose devices count as asynchronous, so that each has a worker in backward.
+/// Devices in the kPrivate1 slot that count as asynchronous, so that each has a backward thread.
 class DeviceWorkers : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -46,7 +46,7 @@ class DeviceWorkers : public ::testing::Test {
   const Registration fallback_ = register_cpu_fallback(Key::kPrivate1);
 };
 
-/// Has `thread` told which thread runs the node that takes the tensor's gradient.
+/// Stores in `thread` the id of the thread that runs the tensor's grad_fn.
 void note_thread(const Tensor& tensor, std::thread::id& thread) {
   register_prehook(*tensor.grad_fn(),
                    [&thread](std::span<Tensor>) { thread = std::this_thread::get_id(); });
@@ -115,7 +115,7 @@ TEST_F(DeviceWorkers, WhatOneThrowsReachesTheCallerAndTheRestIsLeftOut) {
   there.register_hook([](const Tensor&) -> Tensor { throw DataError("on a worker"); });
   const Tensor here = x * 3;
   EXPECT_THROWS((there.to(kCPU) + here).sum().backward(), DataError, "on a worker");
-  (x.to(kFirst) * 2).to(kCPU).sum().backward();  // the worker goes on
+  (x.to(kFirst) * 2).to(kCPU).sum().backward();  // the worker is still usable
   EXPECT_TRUE(x.grad().defined());
 }
 
@@ -140,7 +140,7 @@ TEST_F(DeviceWorkers, ABackwardInsideABackwardOnAWorkerUsesTheSameThread) {
 TEST_F(DeviceWorkers, TwoThatWaitForEachOtherInNestedBackwardsGoOn) {
   const Tensor x = leaf({1});
   std::barrier both(2);
-  // Inside the hook of one device, a backward through the other one, at the same time.
+  // Each device's hook runs a backward through the other device, both at the same time.
   const auto crossing = [&](Device here, Device other) {
     const Tensor y = x.to(here) * 2;
     y.register_hook([&both, &x, other](const Tensor&) {
@@ -288,7 +288,7 @@ TEST(Engine, AnErrorInOneThreadDoesNotDisturbAnother) {
 TEST(Engine, MayBeForkedWhileOtherThreadsUseIt) {
   if (!kForksAmongBusyThreads) GTEST_SKIP() << "the allocator may stay locked in a child";
   const Tensor x = leaf({1});
-  (x * 2).sum().backward();  // what is made once is there
+  (x * 2).sum().backward();  // creates the engine's state before the fork
   std::atomic<bool> stop = false;
   std::thread busy([&] {
     while (!stop) (x * 2).sum().backward();

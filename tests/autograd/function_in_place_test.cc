@@ -1,4 +1,4 @@
-// Functions that change their arguments, or return them or views of them.
+// Functions that modify their arguments in place or return them or views of them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using sample::elements;
 using sample::leaf;
 using ::testing::ElementsAre;
 
-/// 2 x, in x itself.
+/// 2 x, written into x.
 struct Double_ : Function<Double_> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x) {
     ctx.mark_dirty({x});
@@ -88,7 +88,7 @@ TEST(Function, ADirtyViewMayBeOlderThanItsBasesHistory) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(2, 2, 1));
 }
 
-/// exp(x), in x itself; its derivative reads the result.
+/// exp(x), written into x; its derivative reads the result.
 struct Exp_ : Function<Exp_> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x) {
     x.copy_(x.exp());

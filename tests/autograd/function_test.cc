@@ -1,4 +1,4 @@
-// Functions: operations with a derivative of their own.
+// Function: operations with a user-defined derivative.
 
 #include "autograd/function.h"
 
@@ -79,7 +79,7 @@ TEST(Function, WithoutRecordingNothingIsKept) {
   EXPECT_FALSE(Cube::apply(sample::vector({1}), 2).requires_grad());
 }
 
-/// The sum of all, each of the list times its place, the optional one negated.
+/// 7 * last + the sum of i * list[i] - optional, for number = 7.
 struct Mixed : Function<Mixed> {
   static Tensor forward(FunctionContext& ctx, const std::vector<Tensor>& list, const char* word,
                         const std::optional<Tensor>& optional, int number, Tensor last) {
@@ -137,7 +137,7 @@ struct Square : Function<Square> {
 TEST(Function, BackwardMayCallFunctions) {
   const auto square = [](TensorList inputs) { return Square::apply(inputs[0]); };
   EXPECT_TRUE(gradgradcheck(square, {leaf({1, -2})}));
-  // What a recorded backward saved is still there for the next.
+  // A tensor saved by a backward with create_graph survives for the next backward.
   const Tensor x = leaf({3});
   const Tensor y = Square::apply(x);
   const Tensor slope = grad({y}, {x}, {}, {.create_graph = true})[0];
@@ -146,7 +146,7 @@ TEST(Function, BackwardMayCallFunctions) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(6 + 2));
 }
 
-/// (2 a, 3 b); shows what gradients came.
+/// (2 a, 3 b), with a backward that records the gradients that it received.
 struct Pair : Function<Pair> {
   static std::tuple<Tensor, Tensor> forward(FunctionContext& ctx, const Tensor& a, const Tensor& b,
                                             bool materialize = true) {
@@ -210,7 +210,7 @@ TEST(Function, ReturnsLists) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(0.75));
 }
 
-/// The largest element twice over: as a value, and marked as without gradient; and its place.
+/// The largest element, a copy of it marked as non-differentiable, and its index.
 struct Largest : Function<Largest> {
   static std::tuple<Tensor, Tensor, Tensor> forward(FunctionContext& ctx, const Tensor& x) {
     const Tensor place = x.argmax();
@@ -295,7 +295,7 @@ TEST(Function, OnceDifferentiableRefusesASecondDerivative) {
 
 // Batches --------------------------------------------------------------------------------------
 
-/// scale x^3 + y, of one sample or of many.
+/// scale x^3 + y, for one sample or, by its vmap method, for a batch.
 struct BatchedCube : Function<BatchedCube> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x, double scale,
                         const std::optional<Tensor>& y) {
@@ -326,7 +326,7 @@ TEST(Function, UnderVmapItsVmapMethodRuns) {
   const Tensor z = vmap(cube, {.in_dims = {0, std::nullopt}})(x, y);
   EXPECT_EQ(BatchedCube::seen, std::pair(true, false));
   EXPECT_EQ(elements(z), elements(x * x * x * 2 + y));
-  // The batch need not be in front.
+  // The batch dimension need not be the first.
   const Tensor w = vmap(cube, {.in_dims = {1, std::nullopt}, .out_dims = {1}})(x.t(), y);
   EXPECT_EQ(elements(w), elements((x * x * x * 2 + y).t()));
 }
@@ -347,7 +347,7 @@ TEST(Function, UnderVmapItIsRecordedOnTheWholeBatch) {
 TEST(Function, WithoutAVmapMethodABatchIsRefused) {
   const auto cube = [](const Tensor& a) { return Cube::apply(a, 2); };
   EXPECT_THROWS(vmap(cube)(sample::matrix(2, 3)), AutogradError, "[Cube] has no vmap method");
-  // What is no batch is treated as ever.
+  // Arguments that are not batched are accepted without a vmap method.
   const Tensor x = sample::vector({1, 2});
   const auto constant = [&](const Tensor& a) { return a * Cube::apply(x, 2); };
   EXPECT_THAT(elements(vmap(constant)(sample::vector({1, 10}))), ElementsAre(2, 16, 20, 160));
@@ -365,7 +365,7 @@ TEST(Function, AVmapMethodMustReturnTheBatch) {
 
 // Faults ---------------------------------------------------------------------------------------
 
-/// Lives as long as the node that it is attached to.
+/// Counts its live instances; attached to a node to see when the node is destroyed.
 struct Witness {
   Witness() { ++alive; }
   Witness(const Witness&) { ++alive; }
@@ -405,7 +405,7 @@ class FunctionFault : public ::testing::Test {
  protected:
   void run(Fault fault) {
     const Tensor x = leaf({1, 1}), y = leaf({2, 2});
-    const Tensor middle = x * 2;  // below the node, to be freed with it
+    const Tensor middle = x * 2;  // upstream of the node, to be freed with it
     Faulty::apply(middle, y, fault).sum().backward();
   }
   void TearDown() override {

@@ -18,11 +18,11 @@ using sample::elements;
 using sample::leaf;
 using Numbers = std::vector<double>;
 
-/// A tensor hook that multiplies by `factor`.
+/// Returns a tensor hook that multiplies the gradient by `factor`.
 auto times(double factor) {
   return [factor](const Tensor& grad) { return grad * factor; };
 }
-/// One that only notes that it ran.
+/// Returns a tensor hook that only logs its call.
 auto note(std::vector<std::string>& log, std::string what) {
   return [&log, what](const Tensor&) {
     log.push_back(what);

@@ -1,4 +1,4 @@
-// In-place changes and views: what may be changed, what follows, and what backward notices.
+// In-place changes and views: which are allowed, how they are recorded, and what backward detects.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(InPlace, AnOverwrittenArgumentThatIsNeededIsKept) {
   const Tensor x = leaf({1, 2});
   const Tensor w = leaf({5, 7});
   const Tensor y = x + 1;
-  y.mul_(w);  // d/dw is the old y
+  y.mul_(w);  // the derivative for w reads the old y
   y.sum().backward();
   EXPECT_THAT(elements(w.grad()), ElementsAre(2, 3));
   EXPECT_THAT(elements(x.grad()), ElementsAre(5, 7));
@@ -269,7 +269,7 @@ TEST(DetachInPlace, MakesALeafOfAComputedTensor) {
   call_op("detach_", {Value(y)});
   EXPECT_FALSE(y.requires_grad());
   EXPECT_TRUE(y.is_leaf());
-  before.sum().backward();  // what was recorded before goes on as it was
+  before.sum().backward();  // a graph recorded before detach_ stays intact
   EXPECT_THAT(sample::elements(x.grad()), ElementsAre(8, 16));
   EXPECT_FALSE((y * 3).requires_grad());
 }

@@ -76,7 +76,7 @@ TEST(DeepGraph, IsFreedWithoutRunning) {
   const int64_t before = allocator(kCPU).stats().allocated;
   {
     Tensor y = x;
-    for (int i = 0; i < kDeep; ++i) y = y * x;  // saves every result on the way
+    for (int i = 0; i < kDeep; ++i) y = y * x;  // saves every intermediate result
     EXPECT_GT(allocator(kCPU).stats().allocated, before);
   }
   EXPECT_EQ(allocator(kCPU).stats().allocated, before);

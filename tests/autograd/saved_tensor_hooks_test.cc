@@ -16,7 +16,7 @@ using sample::elements;
 using sample::leaf;
 using Numbers = std::vector<double>;
 
-/// Keeps tensors as they are, and counts.
+/// Hooks that return tensors unchanged and count the calls.
 struct Counter {
   int packed = 0;
   int unpacked = 0;

@@ -87,7 +87,7 @@ TEST_P(BackwardStreams, TheCallersStreamWaitsForTheLeaves) {
     default_stream(device()).wait_stream(second_side);
     z.record_stream(default_stream(device()));
     z.backward();
-    // Read on the caller's stream, which must be behind the leaf's.
+    // Read on the caller's stream, which backward must have ordered after the leaf's stream.
     const Tensor found = mul(x.grad(), 1).to(kCPU);
     if (has_bits_of_the_cpu()) {
       ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.nbytes()), 0);

@@ -126,7 +126,7 @@ TEST(VmapOfGrad, PerSampleGradientsOfAnMlpEqualALoop) {
 TEST(VmapOfGrad, NestsWithBatchesInsideAndOutside) {
   const Tensor x = numbers({3, 4, 2}, 1);
   expect_close(vmap(vmap(grad(sum_of_cubes)))(x), 3 * x * x);
-  // The gradient of a sum over samples, sample by sample of another batch.
+  // The gradient of a sum over one batch, vectorized over another batch.
   const auto mean_over_samples = [](const Tensor& rows) { return sum(vmap(sum_of_cubes)(rows)); };
   expect_close(vmap(grad(mean_over_samples))(x), 3 * x * x);
   expect_close(grad(mean_over_samples)(x.select(0, 0)), (3 * x * x).select(0, 0));
@@ -160,7 +160,7 @@ TEST(VmapOfGrad, SeesWhatTheFunctionSharesAsConstant) {
 TEST(VmapOfGrad, KeepsGradientsBatchedAtEveryLevel) {
   const Tensor x = numbers({3, 4}, 1);
   const Tensor w = numbers({4}, 2);
-  // w is one tensor, and its gradient is one per sample.
+  // w is not batched, yet its gradient has one entry per sample.
   const auto f = [](const Tensor& w, const Tensor& x) { return sum(w * x); };
   expect_close(vmap(grad(f), {.in_dims = {std::nullopt, 0}})(w, x), x);
 }

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// Every value of bfloat16, NaNs among them.
+/// Every bfloat16 value, including NaNs.
 Tensor all_bfloat16() {
   const Tensor all = empty_tensor({65536}, DType::kBF16);
   for (uint32_t bits = 0; bits < 65536; ++bits) {
@@ -18,7 +18,7 @@ Tensor all_bfloat16() {
   return all;
 }
 
-/// In units of bfloat16's last place at `exact`.
+/// Error in units of the last bfloat16 place at `exact`.
 double distance(float got, double exact) {
   int exponent = 0;
   std::frexp(exact, &exponent);

@@ -65,7 +65,7 @@ TEST(IndexPut, KeepsTheLastOfSeveralValuesAndAddsThemInOrder) {
   const Tensor twice = places({1, 1, -2});
   const Tensor written = tensor_from<float>({1e8F, 1, -1e8F}, {3});
   EXPECT_EQ(values(index_put(x, by(list({twice})), written)), (Numbers{0, -1e8, 0}));
-  // 1e8 + 1 rounds to 1e8, so another order would leave 1.
+  // In f32, 1e8 + 1 rounds to 1e8, so any other order of the sum would give 1.
   EXPECT_EQ(values(index_put(x, by(list({twice})), written, true)), (Numbers{0, 0, 0}));
 }
 

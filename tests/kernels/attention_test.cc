@@ -126,7 +126,7 @@ TEST_F(Attention, RowsMayBeStrided) {
   expect_close(scaled_dot_product_attention(one, k, k), math(one, k, k));
 }
 
-/// Gradients of q, k and v for fixed weights of the output.
+/// Gradients of q, k and v when the output gets the gradient `weights`.
 std::vector<Tensor> gradients(const Tensor& output, const std::vector<Tensor>& leaves,
                               const Tensor& weights) {
   return grad({output}, leaves, {weights});

@@ -19,7 +19,7 @@ Tensor leaf(IntList sizes, uint64_t seed, DType dtype = DType::kF64) {
   return random_tensor(sizes, dtype, seed).set_requires_grad();
 }
 
-// Few and many places side by side, and rows, which kernels read in other ways.
+// Shapes with few and with many positions per channel, and rows: kernels read these differently.
 const Dims kShapes[] = {{37, 5},       {64, 33},        {6, 4, 3},      {5, 7, 8},
                         {9, 17, 4, 5}, {3, 20, 16, 17}, {2, 3, 4, 5, 6}};
 
@@ -133,7 +133,7 @@ TEST(BatchNorm, StatisticsOfHalvesAreHalvesWhereNoParameterIsWider) {
               dtype);
     EXPECT_EQ(std::get<2>(native_batch_norm(x, {}, f32, {}, {}, true, 0.1, kEps)).dtype(),
               DType::kF32);
-    // Backward has the statistics in f32 all the same.
+    // Backward uses f32 statistics in any case.
     const Tensor leaf = x.clone().set_requires_grad();
     const Tensor out = std::get<0>(native_batch_norm(leaf, {}, {}, {}, {}, true, 0.1, kEps));
     const auto [unused, mean, rstd, none, nothing] = fused_batch_norm(x, {}, {}, {}, {}, 0.1, kEps);
@@ -198,7 +198,7 @@ TEST(BatchNorm, EmptyInputsLeaveRunningStatisticsAlone) {
 TEST(BatchNorm, BitsDoNotDependOnThreads) {
   for (const Dims& shape : {Dims{64, 100, 7, 9}, Dims{500, 131}, Dims{100, 67, 5}}) {
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
-      // f64 images with their channels innermost.
+      // Includes f64 images in channels-last format.
       const auto format = dtype == DType::kF64 && shape.size() == 4 ? MemoryFormat::kChannelsLast
                                                                     : MemoryFormat::kContiguous;
       const Tensor x = clone(random_tensor(shape, dtype), format);

@@ -12,7 +12,7 @@ TEST(BiasCorrection, IsRightButForTwoRoundings) {
     for (int64_t step = 1; step < 5'000'000; step += 1 + step / 50) {
       const long double want = 1 - std::pow(static_cast<long double>(beta), step);
       const double got = bias_correction(beta, static_cast<double>(step));
-      // The power is rounded to f64, and so is the difference: 3/4 of a unit in all.
+      // Both the power and the difference are rounded to f64: an error of 3/4 ulp in all.
       ASSERT_LE(std::abs(got - want), 0.7501L * 0x1p-53L) << beta << " to the power of " << step;
     }
   }

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-/// Sizes and settings of one convolution of an image of three spatial dimensions at most.
+/// Sizes and settings of one convolution with up to three spatial dimensions.
 struct Case {
   const char* what;
   Dims image;   // [batch, channels, spatial...]
@@ -24,12 +24,12 @@ struct Case {
   Dims padding{0};
   Dims dilation{1};
   int64_t groups = 1;
-  Dims output_padding{0};  // of the transposed form
+  Dims output_padding{0};  // for transposed convolutions
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.what; }
 
-// Each of more than a million operations, so that it is not computed in f64.
+// Each has more than a million operations, too many for the kernel to compute in f64.
 const Case kLargeCases[] = {
     {.what = "3x3", .image = {9, 20, 17, 13}, .weight = {24, 20, 3, 3}, .padding = {1}},
     {.what = "from three channels",
@@ -80,7 +80,7 @@ const Case kLargeCases[] = {
 
 int64_t number_of(const Dims& list, size_t i) { return list.size() == 1 ? list[0] : list[i]; }
 
-/// The definition, in f64: image [n, c, d, h, w], weight [f, c / g, ...] -> map.
+/// Reference in f64, by the definition: image [n, c, d, h, w], weight [f, c / g, ...] -> map.
 struct Naive {
   std::array<int64_t, 3> image{1, 1, 1}, kernel{1, 1, 1}, map{1, 1, 1};
   std::array<int64_t, 3> stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
@@ -131,25 +131,25 @@ struct Naive {
 
 Tensor f64_zeros(IntList sizes) { return zeros(sizes, DType::kF64); }
 
-/// The bias, sums over everything but dimension 1.
+/// Gradient of the bias: sums over all dimensions but 1.
 Tensor feature_sums(const Tensor& grad) {
   Dims dims{0};
   for (int64_t i = 2; i < grad.dim(); ++i) dims.push_back(i);
   return sum(grad, dims);
 }
 
-/// Normal numbers that every floating dtype holds exactly.
+/// Normally distributed numbers that every floating dtype represents exactly.
 Tensor exact_tensor(IntList sizes, uint64_t seed) {
   return random_tensor(sizes, DType::kBF16, seed).to(DType::kF64);
 }
 
-/// Arguments of a case, plain or transposed, and what the definition makes of them.
+/// Arguments of a case, plain or transposed, and the results of the reference.
 struct Expected {
   Tensor input, weight, bias, cotangent;
   Tensor out, of_input, of_weight;
 
   Expected(const Case& c, bool transposed) {
-    // In the transposed form the weight's features are the input's channels.
+    // A transposed convolution's input channels are the weight's features.
     Dims input_sizes = c.image;
     if (transposed) input_sizes[1] = c.weight[0];
     const int64_t outputs = transposed ? c.weight[1] * c.groups : c.weight[0];
@@ -200,7 +200,7 @@ TEST_P(ConvolutionCase, AgreesWithTheDefinition) {
       EXPECT_EQ(out.dtype(), dtype);
       expect_near(out, expected.out, tolerance, tolerance);
       const std::vector<Tensor> grads = grad({out}, {x, w, b}, {expected.cotangent.to(dtype)});
-      // Sums of more terms, so larger errors.
+      // These sum over more terms, so errors are larger.
       expect_near(grads[0], expected.of_input, tolerance, tolerance);
       expect_near(grads[1], expected.of_weight, 20 * tolerance, tolerance);
       expect_near(grads[2], feature_sums(expected.cotangent), 20 * tolerance, tolerance);
@@ -239,7 +239,7 @@ TEST(Convolution, IntegersWrapAround) {
 }
 
 TEST(Convolution, SmallProblemsAreSummedInF64) {
-  // 1e8 + 1 - 1e8 is 0 in f32.
+  // Exact only with a wider accumulator: 1e8 + 1 - 1e8 is 0 in f32.
   const Tensor x = tensor_from<float>({1e8F, 1.0F, -1e8F}, {1, 3, 1});
   EXPECT_EQ(values(conv1d(x, ones({1, 3, 1}))), std::vector<double>{1});
 }

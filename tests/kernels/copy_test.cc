@@ -71,7 +71,7 @@ TEST(Copy, CastsOfHalfTypesRoundTripEveryBitPattern) {
     const int mantissa = exponent == 0x7f80 ? 0x7f : 0x3ff;
     for (int i = 0; i < 65536; ++i) {
       const bool nan = (i & exponent) == exponent && (i & mantissa) != 0;
-      if (nan) continue;  // its payload may change
+      if (nan) continue;  // the payload of a NaN may change
       ASSERT_EQ(static_cast<uint16_t*>(back.data())[i], i) << name(dtype);
     }
   }

@@ -1,4 +1,4 @@
-// Softmax over rows of bfloat16, which is computed without a copy of the row in f32.
+// Softmax over bfloat16 rows, computed without an f32 copy of the row.
 
 #include "kernels/cpu/loss/exp_row.h"
 
@@ -19,7 +19,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 Scalar number(float value) { return Scalar(static_cast<double>(value)); }
 
-/// Numbers of every size, of both signs.
+/// Numbers of many magnitudes and both signs.
 std::vector<BFloat16> mixed(size_t n, uint32_t seed) {
   std::vector<BFloat16> row;
   for (size_t i = 0; i < n; ++i) {

@@ -14,7 +14,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Numbers in [-1, 1) that depend on their index only.
+/// Pseudo-random numbers in [-1, 1) that depend on the index only.
 double number(size_t i) {
   uint32_t x = static_cast<uint32_t>(i) * 2654435761U;
   x = (x ^ (x >> 15)) * 2246822519U;
@@ -35,7 +35,7 @@ std::vector<T> numbers(int64_t count, double scale) {
   return values;
 }
 
-/// A product with its memory; leading dimensions have `gap` unused elements.
+/// A product and its operands; each row has `gap` unused elements at its end.
 template <class T>
 struct Case {
   std::vector<T> a, b, addend, result;
@@ -54,7 +54,7 @@ struct Case {
     const int64_t size_b = std::max<int64_t>(1, (turn_b ? n : k) * ldb);
     a = numbers<T>(batch * size_a, 20);
     b = numbers<T>(batch * size_b + 7, 20);
-    b.erase(b.begin(), b.begin() + 7);  // other numbers than a
+    b.erase(b.begin(), b.begin() + 7);  // so that b differs from a
     addend = numbers<T>(n, 50);
     result.assign(static_cast<size_t>(batch * m * product.ld), T());
     product.a = {a.data(), std::max<int64_t>(1, lda), turn_a, size_a};
@@ -69,7 +69,7 @@ struct Case {
     return static_cast<double>(values[static_cast<size_t>(at)]);
   }
 
-  /// Largest distance from the naive f64 result, in roundings of the sum of the terms' sizes.
+  /// Largest error against the naive f64 result, in units of epsilon * sum of |terms|.
   double error(double epsilon) const {
     double worst = 0;
     for (int64_t s = 0; s < product.batch; ++s) {

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Fixed numbers in [0, limit), some of them often.
+/// Deterministic numbers in [0, limit), with many repeats.
 Tensor scattered_indices(IntList sizes, int64_t limit) {
   const int64_t count = count_elements(sizes);
   std::vector<int64_t> numbers;

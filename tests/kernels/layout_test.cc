@@ -1,5 +1,5 @@
-// Where ATen's results have their channels innermost, or the order of an input's dimensions, so
-// have ours, with the elements of row-major ones.
+// Results are in channels-last format or keep the order of an input's dimensions where ATen's are,
+// with the same elements as row-major results.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Tensor last(const Tensor& tensor) {
                tensor.dim() == 4 ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsLast3d);
 }
 
-/// Row-major images give row-major results, images with innermost channels such results.
+/// Checks that row-major images give row-major results and channels-last images channels-last ones.
 void expect_kept(const Functions& functions, const Tensor& images) {
   for (const auto& [name, function] : functions) {
     SCOPED_TRACE(name);

@@ -21,7 +21,7 @@ Tensor leaf(IntList sizes, uint64_t seed = 1, DType dtype = DType::kF64) {
   return random_tensor(sizes, dtype, seed).set_requires_grad();
 }
 
-/// Class numbers below `classes`.
+/// Class indices below `classes`.
 Tensor targets(IntList sizes, int64_t classes) {
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < count_elements(sizes); ++i) numbers.push_back((i * 7 + i / 3) % classes);

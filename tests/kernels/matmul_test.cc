@@ -18,7 +18,7 @@ Tensor ramp(IntList sizes, DType dtype = DType::kF32) {
 }
 
 TEST(Matmul, OperandsMayBeAnyViews) {
-  const Tensor a = ramp({6, 8}).slice(1, 1, 8, 2);  // 6 x 4, neither row- nor column-major
+  const Tensor a = ramp({6, 8}).slice(1, 1, 8, 2);  // 6 x 4, contiguous in neither dimension
   const Tensor b = ramp({3, 4}).t();
   EXPECT_TRUE(equal(mm(a, b), mm(a.clone().contiguous(), b.contiguous())));
   const Tensor row = ramp({4}).expand({5, 4});

@@ -1,4 +1,4 @@
-// Reductions of kernels/cpu/reduce/moments.cc, and products.
+// Reductions in kernels/cpu/reduce/moments.cc, and products.
 
 #include <limits>
 
@@ -97,7 +97,7 @@ TEST(VectorNorm, RefusesIntegersNarrowingAndChoosingFromNothing) {
 }
 
 TEST(Product, StaysInRangeOnTheWay) {
-  // 1e-200 and 1e200 by halves, neither of which is an f32.
+  // The partial products reach 1e-200 and 1e200, both outside the range of f32.
   const Tensor x = full({40}, 1e10);
   x.slice(0, 20).fill_(1e-10);
   EXPECT_NEAR(only(prod(x)), 1, 1e-3);
@@ -123,7 +123,7 @@ TEST(Product, GivesGradientsPastZeros) {
 
 TEST(Cumprod, GivesGradientsPastZeros) {
   const Tensor x = tensor_from<float>({2, 0, 3}, {3}).set_requires_grad();
-  cumprod(x, 0).sum().backward();  // 2 + 2 x + 2 x 3 for x = 0
+  cumprod(x, 0).sum().backward();  // of 2 + 2 x + 6 x at x = 0
   expect_near(x.grad(), tensor_from<float>({1, 8, 0}, {3}), 0, 0);
 }
 

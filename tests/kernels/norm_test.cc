@@ -95,7 +95,7 @@ TEST(Norm, StatisticsOfHalvesAreHalvesUnlessAParameterIsWider) {
   EXPECT_EQ(mixed_rstd.dtype(), DType::kF32);
   EXPECT_EQ(values(mean), values(mixed_mean.to(DType::kBF16)));
   EXPECT_EQ(values(rstd), values(mixed_rstd.to(DType::kBF16)));
-  // The backward takes either.
+  // Backward accepts statistics of either dtype.
   const BoolList all{true, true, false};
   const auto [dx, dw, db] = native_layer_norm_backward(g, x, {64}, mean, rstd, narrow, {}, all);
   const auto [wide_dx, wide_dw, wide_db] = native_layer_norm_backward(

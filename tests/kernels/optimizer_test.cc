@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-/// Parameters of several sizes, more than one part of work among them, with their states.
+/// Parameters of several sizes, some split between threads, with their optimizer states.
 struct Parameters {
   std::vector<Tensor> values, grads, first, second;
 
@@ -111,7 +111,7 @@ TEST(FusedSgd, FollowsTheFormulas) {
   }
 }
 
-/// A step of each rule, with numbers that a device may know alone.
+/// One step of each rule, with scalars that may live on a device.
 std::vector<Tensor> stepped(double grad_scale, const Tensor& grad_factor = {},
                             const Tensor& found_inf = {}) {
   const Options o;
@@ -176,7 +176,7 @@ TEST(FusedAdamW, StepsCountFromOne) {
   EXPECT_THROW(at(full({}, 1, DType::kI64)), DTypeError);
   EXPECT_THROW(at(full({2}, 1, DType::kF64)), DTypeError);
   expect_equal(p.values, Parameters().values);
-  // What is left out needs none.
+  // A skipped step (found_inf) does not check the step number.
   _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.9, 0, 1e-8, number(0), 1, {}, {},
                 ones({}, DType::kF32));
 }
@@ -227,7 +227,7 @@ TEST(OrderedSum, IsThatOfAPlainLoop) {
     for (int64_t i = 0; i < count; ++i) want += element<double>(x, i);
     EXPECT_EQ(element<double>(_ordered_sum(x), 0), want) << count;
   }
-  // In another order the small ones would count.
+  // In any other order the small terms would count.
   std::vector<double> values(100, 1.0);
   values[0] = 0x1p60;
   const Tensor x = empty({100}, DType::kF64);

@@ -1,4 +1,4 @@
-// Edge values of the operators in core/ops/pointwise_{round,logic,division,formula,piecewise}.cc.
+// Edge cases of the operators in core/ops/pointwise_{round,logic,division,formula,piecewise}.cc.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ constexpr DType kBothFloats[] = {DType::kF32, DType::kF64};
 Tensor tensor_of(const Numbers& numbers, DType dtype) {
   return tensor_from<double>(std::span(numbers), {static_cast<int64_t>(numbers.size())}).to(dtype);
 }
-/// Equal elements, NaN included.
+/// Expects equal elements; NaN equals NaN.
 void expect_values(const Tensor& got, const Numbers& wanted) {
   expect_near(got, tensor_of(wanted, DType::kF64), 0, 0);
 }
@@ -111,7 +111,7 @@ TEST(FloatDivision, FollowsTheExactQuotient) {
     expect_values(fmod(a, b), {1, -1, kNan, kNan, kNan, 0, kNan, kNan});
     expect_values(remainder(a, b), {1, kInfinity, kNan, kNan, kNan, 0, kNan, kNan});
   }
-  // 0.1 goes into 1 nine times: 10 * 0.1 is more than 1 when 0.1 is rounded up.
+  // Floor division by 0.1 gives 9: as a double, 0.1 is above 1/10, so 10 * 0.1 > 1.
   const Tensor tenth = tensor_of({0.1}, DType::kF64);
   expect_values(div(tensor_of({1}, DType::kF64), tenth, "floor"), {9});
 }
@@ -172,7 +172,7 @@ TEST(Formulas, KeepInfinitiesAndZeros) {
     expect_values(xlogy(of({0, 0, 1, 0}), of({kNan, -1, 0, 0})), {kNan, 0, -kInfinity, 0});
     expect_values(lerp(of({1, 1}), of({3, 4}), 1.0), {3, 4});
   }
-  // Beyond the range of f32 between, not in the result.
+  // The square overflows f32, the result does not.
   expect_values(hypot(tensor_of({3e38}, DType::kF32), tensor_of({0}, DType::kF32)), {3e38F});
   expect_values(rsub(tensor_of({3, 5}, DType::kU8), 1.5), {-1.5, -3.5});
   expect_error<DTypeError>(

@@ -19,7 +19,7 @@ Tensor tensor_of(const Numbers& numbers, DType dtype) {
   return tensor_from<double>(std::span(numbers), {static_cast<int64_t>(numbers.size())}).to(dtype);
 }
 
-/// Every unary operator with the function it computes.
+/// A unary operator and the function that it computes.
 struct Unary {
   const char* name;
   Tensor (*op)(const Tensor&);

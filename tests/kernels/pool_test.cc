@@ -17,7 +17,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// 0, 1, 2, ... of the given sizes.
+/// 0, 1, 2, ... in row-major order.
 Tensor counting(IntList sizes, DType dtype = DType::kF32) {
   return arange(count_elements(sizes), dtype).view(sizes);
 }
@@ -39,7 +39,7 @@ TEST(AvgPool, CeilModeKeepsTheLastPartialWindow) {
   const Tensor x = counting({1, 1, 5});
   EXPECT_EQ(values(avg_pool1d(x, {2})), (Values{0.5, 2.5}));
   EXPECT_EQ(values(avg_pool1d(x, {2}, {}, {0}, true)), (Values{0.5, 2.5, 4}));
-  // A window that would begin behind the input is dropped.
+  // A window that would begin past the end of the input is dropped.
   EXPECT_EQ(avg_pool1d(counting({1, 1, 4}), {1}, {3}, {0}, true).shape(), "[1, 1, 2]");
 }
 
@@ -103,7 +103,7 @@ TEST(MaxPool, HalvesSumOverlappingGradientsInF32) {
   const Tensor x = zeros({1, 1, 600}, DType::kBF16).clone();
   x.data<BFloat16>()[299] = BFloat16(1.0F);
   x.set_requires_grad();
-  const Tensor out = max_pool1d(x, {300}, {1}, {0});  // 301 windows, 300 of them with the place
+  const Tensor out = max_pool1d(x, {300}, {1}, {0});  // 300 of 301 windows have the maximum
   const Tensor gradient = grad({out}, {x}, {ones(out.sizes(), DType::kBF16)})[0];
   EXPECT_EQ(values(gradient)[299], 300);
 }

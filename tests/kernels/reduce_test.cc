@@ -15,7 +15,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Joins elements one by one in f64, over the dimensions in `dims`.
+/// Reference: joins elements one by one in f64 over the dimensions in `dims`.
 Tensor reduce_naively(const Tensor& self, const std::vector<int64_t>& dims, double start,
                       const std::function<double(double, double)>& join) {
   const int64_t rank = self.dim();
@@ -42,8 +42,8 @@ Tensor reduce_naively(const Tensor& self, const std::vector<int64_t>& dims, doub
 
 double add(double a, double b) { return a + b; }
 
-/// Shapes and layouts that take every way through the reduction: long and short rows, columns, both
-/// at once, gaps, and expanded dimensions.
+/// Shapes and layouts for every path of the reduction: long and short rows, columns, both at once,
+/// gaps, and expanded dimensions.
 std::vector<Tensor> layouts(DType dtype = DType::kF32) {
   return {random_tensor({3}, dtype),
           random_tensor({5, 7}, dtype),
@@ -158,7 +158,7 @@ TEST(Reduce, MaximaPreferNaNAndTheFirstOfEquals) {
   EXPECT_EQ(values(at), (std::vector<double>{1, 1}));
   EXPECT_EQ(values(std::get<1>(min(x, 1))), (std::vector<double>{1, 0}));
   EXPECT_EQ(argmax(x).item<int64_t>(), 1);
-  // Long rows take another way.
+  // Long rows take a different path.
   Tensor row = zeros({300});
   row.slice(0, 100, 200).fill_(2);
   EXPECT_EQ(argmax(row).item<int64_t>(), 100);

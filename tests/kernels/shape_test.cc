@@ -72,7 +72,7 @@ TEST(Shape, AsStridedBackwardReadsTheInputsOwnGeometry) {
   // A transposed input [2, 3] whose storage is read as one run of 6.
   const Tensor got = as_strided_backward(arange(6).to(DType::kF32), {2, 3}, {1, 2}, 0, {6}, {1}, 0);
   EXPECT_EQ(values(got), (std::vector<double>{0, 2, 4, 1, 3, 5}));
-  // Elements of an expanded input share one place, and its gradient.
+  // All elements of an expanded input share one address, and so one gradient.
   const Tensor expanded = as_strided_backward(full({1}, 6.0), {3}, {0}, 0, {1}, {1}, 0);
   EXPECT_EQ(values(expanded), (std::vector<double>{2, 2, 2}));
 }

@@ -24,7 +24,7 @@ void expect_elements(const Tensor& got, const std::vector<double>& wanted) {
   expect_near(got, vector_of(wanted, DType::kF64), 0, 0);
 }
 
-/// Every dtype that holds small integers, with and without sign.
+/// Every dtype that holds small integers, signed or unsigned.
 const std::vector<DType> kNumbers = {DType::kU8,   DType::kI8,  DType::kI16,
                                      DType::kI32,  DType::kI64, DType::kF16,
                                      DType::kBF16, DType::kF32, DType::kF64};

@@ -46,7 +46,7 @@ TEST(SpecialFunctions, AreAccurateOverAllFloats) {
 TEST(SpecialFunctions, TakeTheLimitsOfTheDoubleFunctions) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const Function& f : kFunctions) {
-    if (f.highest < kMax && f.lowest > -kMax) continue;  // its kernel leaves these to another
+    if (f.highest < kMax && f.lowest > -kMax) continue;  // the kernel uses another formula
     SCOPED_TRACE(f.name);
     for (const float x : {kInfinity, -kInfinity, 0.0F, -0.0F, 1.0F, -1.0F, 2.0F,
                           std::numeric_limits<float>::quiet_NaN()}) {

@@ -1,4 +1,4 @@
-// Results that are streamed past the caches are those of plain stores.
+// Non-temporal stores, which bypass the caches, give the same results as plain stores.
 
 #include "kernels/cpu/streaming.h"
 
@@ -37,7 +37,7 @@ TEST(Streaming, IsForWhatNoCacheHolds) {
   EXPECT_EQ(cpu::worth_streaming(int64_t{1} << 30), cpu::worth_streaming(int64_t{1} << 40));
 }
 
-// 104 MB and more: results of these are streamed; those of parts, made of copies, are not.
+// 104 MB, enough for streamed results; results for copies of its parts are not streamed.
 constexpr int64_t kRows = 5201;
 constexpr int64_t kColumns = 5003;
 
@@ -48,7 +48,7 @@ Tensor large() {
   return x;
 }
 
-/// Expects that `op` of all, in some rows or columns, is `op` of those alone.
+/// Expects that `op` of the whole tensor equals `op` of some of its rows or columns alone.
 template <class Op>
 void expect_parts(int64_t dim, Op op) {
   const Tensor x = large();

@@ -1,5 +1,5 @@
-// The universal elementwise driver: whatever the strides, dtypes and threads, an element is the
-// functor of its operands' elements.
+// The generic elementwise loop: for all strides, dtypes and thread counts, each element is the
+// functor applied to the operands' elements.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// The same elements as `tensor` under other strides.
+/// Makes a tensor with the same elements and other strides.
 struct Layout {
   const char* name;
   Tensor (*make)(const Tensor&);
@@ -43,7 +43,7 @@ const Layout kLayouts[] = {
      }},
 };
 
-/// a * 2 + b of plain tensors, element by element.
+/// Reference: a * 2 + b, element by element.
 std::vector<double> expected(const Tensor& a, const Tensor& b) {
   std::vector<double> x = values(a);
   const std::vector<double> y = values(b.expand(a.sizes()));

@@ -14,20 +14,20 @@
 
 namespace lockstep {
 
-/// Normally distributed elements, the same for the same seed.
+/// Normally distributed elements, fixed by the seed.
 inline Tensor random_tensor(IntList sizes, DType dtype = DType::kF32, uint64_t seed = 1) {
   Generator generator(seed);
   const Tensor drawn = randn(sizes, {}, &generator);
   return dtype == DType::kF32 ? drawn : drawn.to(dtype);
 }
 
-/// Elements row by row as doubles.
+/// The elements in row-major order, as doubles.
 inline std::vector<double> values(const Tensor& tensor) {
   const Tensor wide = tensor.to(DType::kF64).contiguous();
   return {wide.data<double>(), wide.data<double>() + wide.numel()};
 }
 
-/// Same shape, and every element within absolute + relative * |wanted|. NaN equals NaN.
+/// Expects the same shape and every element within absolute + relative * |wanted|. NaN equals NaN.
 inline void expect_near(const Tensor& got, const Tensor& wanted, double absolute, double relative) {
   ASSERT_TRUE(same(got.sizes(), wanted.sizes())) << got.shape() << " and " << wanted.shape();
   const std::vector<double> a = values(got), b = values(wanted);
@@ -39,7 +39,7 @@ inline void expect_near(const Tensor& got, const Tensor& wanted, double absolute
   }
 }
 
-/// The results of `compute` have the same bits with 1, 2, 3 and 4 threads.
+/// Expects results of `compute` with the same bits for 1, 2, 3 and 4 threads.
 inline void expect_same_bits_for_any_threads(const std::function<std::vector<Tensor>()>& compute) {
   const int before = num_threads();
   set_num_threads(1);

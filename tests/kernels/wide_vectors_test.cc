@@ -1,4 +1,4 @@
-// Loops for wide vectors give the bits of those for the baseline.
+// Loops compiled for wide vectors give the same bits as those for the baseline.
 
 #include "kernels/cpu/wide_vectors.h"
 
@@ -18,7 +18,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Numbers of every size and sign, specials among them; a length that is no multiple of a vector.
+/// Numbers of many magnitudes, with special values; the count is no multiple of a vector's length.
 std::vector<float> numbers() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> x = {0.0F, -0.0F, kInfinity, -kInfinity, std::nanf(""), 1e-45F, -1e-39F};
@@ -30,7 +30,7 @@ std::vector<float> numbers() {
   return x;
 }
 
-/// All NaNs alike: which operand's a processor passes on is for the compiler to choose.
+/// Maps all NaNs to one: which operand's NaN propagates depends on the compiler.
 std::vector<uint32_t> bits(const std::vector<float>& values) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   std::vector<uint32_t> result;
@@ -97,7 +97,7 @@ TEST_F(WideVectors, ChangeNoBitOfASum) {
     std::vector<int64_t> integers;
     std::vector<BFloat16> halves;
     for (size_t i = 0; i < n; ++i) {
-      const float number = all[all.size() - 1 - i];  // the specials are at the other end
+      const float number = all[all.size() - 1 - i];  // from the end: specials come first
       x.push_back(number);
       doubles.push_back(number);
       integers.push_back(static_cast<int64_t>(number * 1e3F));
@@ -125,7 +125,7 @@ void expect_same_join(const std::vector<typename Op::Element>& x) {
 TEST_F(WideVectors, ChangeNoBitOfTheLargestTheSmallestAndAProduct) {
   const std::vector<float> all = numbers();
   for (size_t n = 1; n < all.size(); n += n < 200 ? 1 : 251) {
-    // NaN, infinities and zeros of both signs are in the longest alone.
+    // Only the longest input contains NaN, infinities and zeros of both signs.
     const std::vector<float> x(all.rbegin(), all.rbegin() + static_cast<int64_t>(n));
     expect_same_join<LargestOf<float>>(x);
     expect_same_join<SmallestOf<float>>(x);

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// Largest error in units in the last place over floats of both signs in [lowest, highest]: every
-/// 997th bit pattern, so all exponents and many mantissas of each.
+/// Largest error in ulp over floats of both signs in [lowest, highest]. Tests every 997th bit
+/// pattern: all exponents, with many mantissas each.
 template <class F, class G>
 double worst_error(F approximation, G exact, float lowest, float highest) {
   double worst = 0;

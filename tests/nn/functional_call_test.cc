@@ -29,8 +29,8 @@ void expect_close(const Tensor& got, const Tensor& want) {
   EXPECT_LE(apart, 2e-5 * (1 + max(abs(want)).item<double>()));
 }
 
-/// Gradients of every parameter for each sample: by vmap and by a loop. No operator may run sample
-/// by sample.
+/// Compares per-sample gradients of all parameters from vmap with those from a loop. No operator
+/// may use vmap's per-sample fallback.
 template <class Model>
 void expect_per_sample_gradients(Model& model, const Tensor& inputs, const Tensor& targets) {
   const std::vector<Tensor> parameters = model.parameters();

@@ -98,7 +98,7 @@ TEST(BatchNorm2d, CanBeGivenAnotherNormForTraining) {
   });
   const BatchNorm2d plain(3, 1e-5, 0.2);
   {
-    // Moves its statistics itself, whoever listens.
+    // A custom normalization updates its statistics itself, even with a StatisticsLog active.
     const StatisticsLog log(norm);
     expect_near(norm.forward(x), plain.forward(x) * 2.0, 0, 0);
     EXPECT_TRUE(log.moves().empty());

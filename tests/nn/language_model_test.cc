@@ -138,7 +138,7 @@ TEST(HuggingFaceConfig, NamesTheMissingKey) {
   }
 }
 
-/// The config.json of a tiny Llama with `more` members.
+/// The config.json of a tiny Llama, with the members `more` added.
 std::string llama_json(const std::string& more) {
   return R"({"model_type": "llama", "vocab_size": 17, "max_position_embeddings": 12,
              "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
@@ -195,7 +195,7 @@ TEST(HuggingFaceConfig, RopeScalingOfOlderAndNewerFilesIsRead) {
       options_of(llama_json(R"("rope_parameters": {"rope_type": "default", "rope_theta": 50})"));
   EXPECT_EQ(plain.rope_scaling, RopeScaling());
   EXPECT_EQ(plain.rope_theta, 50);
-  // Where a file does not say what the original context was, it is the model's own.
+  // Without an original context length in the file, the model's own is used.
   const LlamaOptions yarn =
       options_of(llama_json(R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0})"));
   EXPECT_EQ(yarn.rope_scaling,

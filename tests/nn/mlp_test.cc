@@ -96,7 +96,7 @@ TEST(Classifier, SamplesOfAnotherSizeAreRefused) {
 TEST(Mlp, LearnsToTellTwoClassesApart) {
   manual_seed(2);
   Mlp model({.inputs = 2, .hidden_widths = {16}, .classes = 2, .activation = Activation::kGelu});
-  // Whether both coordinates have one sign: no line divides these.
+  // Class 1: both coordinates have the same sign, which no line separates (XOR).
   const Tensor x = random_tensor({64, 2});
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < 64; ++i) {

@@ -43,7 +43,7 @@ TEST(Resnet, NamesAreTorchvisions) {
 }
 
 TEST(Resnet, HasTheSizeOfResnet18) {
-  // Parameters as torchvision counts them; operations are twice the multiply-adds that it reports.
+  // Parameters as torchvision counts them; FLOPs are twice its number of multiply-adds.
   const Resnet model({.channels = 3,
                       .height = 224,
                       .width = 224,
@@ -92,7 +92,7 @@ TEST(Resnet, OutsideTrainingASampleDoesNotSeeItsNeighbours) {
   manual_seed(4);
   Resnet model(small());
   const Tensor x = random_tensor({6, 1, 8, 6});
-  model.forward(x);  // running statistics
+  model.forward(x);  // updates the running statistics
   model.eval();
   const Tensor all = model.forward(x);
   const Tensor one = model.forward(x.slice(0, 2, 3).contiguous());
@@ -121,7 +121,7 @@ TEST(Resnet, TrainingBitsDoNotDependOnThreads) {
 TEST(Resnet, LearnsWhereTheStripeIs) {
   manual_seed(5);
   Resnet model(small());
-  // Noisy images with one bright row or column, which the class tells.
+  // Noisy images with one bright row or column, whose position depends on the class.
   const int64_t count = 32;
   const Tensor x = random_tensor({count, 1, 8, 6}) * 0.3;
   std::vector<int64_t> labels;

@@ -17,7 +17,7 @@ void expect_frequencies(const RotaryFrequencies& got, const std::vector<double>&
   }
 }
 
-// The numbers below are the published formulas in double precision, computed apart from this code.
+// The expected values are the published formulas evaluated in double precision by separate code.
 
 TEST(RotaryFrequencies, WithoutScalingTheyAreAGeometricSequence) {
   const RotaryFrequencies got = rotary_frequencies(8, 10000);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Which blocks ran in forward and in backward when each of `count` raises e to its input.
+/// The blocks that ran in forward and in backward, for `count` blocks that compute exp.
 std::pair<std::vector<size_t>, std::vector<size_t>> trace(size_t count, int64_t every) {
   std::vector<size_t> ran;
   const Tensor x = full({}, -1.0).set_requires_grad();
@@ -49,7 +49,7 @@ TEST(RunBlocks, KeepsTheInputsOfCheckpointsOnly) {
     return (allocator(kCPU).stats().allocated - before) / static_cast<int64_t>(x.nbytes());
   };
   EXPECT_EQ(kept(0), 12);
-  EXPECT_EQ(kept(1), 4);  // inputs of blocks 1, 2 and 3, and y; x lives anyhow
+  EXPECT_EQ(kept(1), 4);  // the inputs of blocks 1, 2 and 3, and y; x is alive anyway
   EXPECT_EQ(kept(2), 2);
 }
 

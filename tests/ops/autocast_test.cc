@@ -1,4 +1,4 @@
-// Every operator with an autocast class takes what its class will give it.
+// Every operator with an autocast class accepts the dtypes that the class casts its arguments to.
 
 #include "autograd/autocast.h"
 
@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// The sample's arguments with those of dtype float32 cast, every second of them or all.
+/// The sample's arguments, with every float32 tensor (or every second one) cast to `dtype`.
 Arguments with_halves(const Operator& op, const Sample& sample, DType dtype, size_t every) {
   size_t next = 0;
   return map_tensors(arguments_of(op, sample), [&](const Tensor& tensor) {
@@ -20,7 +20,7 @@ Arguments with_halves(const Operator& op, const Sample& sample, DType dtype, siz
   });
 }
 
-/// Whether any tensor is of a half dtype.
+/// Whether any tensor is bfloat16 or float16.
 bool has_half(const Arguments& arguments) {
   bool found = false;
   map_tensors(arguments, [&](const Tensor& tensor) {
@@ -30,7 +30,7 @@ bool has_half(const Arguments& arguments) {
   return found;
 }
 
-/// Whether the call itself says which dtype it wants.
+/// Whether the call has a dtype argument.
 bool names_dtype(const Arguments& arguments) {
   return std::ranges::any_of(arguments,
                              [](const Value& value) { return value.tag() == Value::Tag::kDType; });

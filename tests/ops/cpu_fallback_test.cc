@@ -1,5 +1,5 @@
-// A device without a kernel of its own gives what the cpu gives, for every operator. Its memory is
-// out of the cpu's reach, so whatever bypasses the dispatcher or Allocator::copy ends the program.
+// For every operator, a device without kernels gives the results of the CPU. Its memory is not
+// addressable by the CPU, so code that bypasses the dispatcher or Allocator::copy crashes.
 
 #include "core/dispatch/cpu_fallback.h"
 

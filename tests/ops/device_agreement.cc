@@ -23,7 +23,7 @@ Arguments arguments_on(Device device, const Operator& op, const Arguments& argum
   return there;
 }
 
-/// Else it returns numbers, which have no device.
+/// Other operators return numbers, which have no device.
 bool returns_tensors(const Operator& op) {
   return op.schema().returns.empty() || op.schema().returns[0].type.base == BaseType::kTensor;
 }
@@ -67,7 +67,7 @@ void expect_writes_of_cpu(Device device) {
         try {
           call_operator(*form.op, *here);
         } catch (const Error&) {
-          refused = true;  // the result does not fit where it is to go
+          refused = true;  // the result does not fit the destination
         }
         if (refused) {
           EXPECT_THROW(call_operator(*form.op, there), Error);

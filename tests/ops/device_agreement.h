@@ -4,10 +4,11 @@
 
 namespace lockstep {
 
-/// Every sample of every functional operator: results on `device` have the bits, the strides and
-/// the device that they should. Failures are the running test's.
+/// Checks every sample of every functional operator: results on `device` have the bits and strides
+/// of those on the CPU, and the right device. Reports failures to the running test.
 void expect_results_of_cpu(Device device);
-/// Every in-place and out= form writes there what it writes on the cpu, or refuses likewise.
+/// Checks that every in-place and out= form writes what it writes on the CPU, or throws where that
+/// throws.
 void expect_writes_of_cpu(Device device);
 
 }  // namespace lockstep

@@ -1,9 +1,9 @@
-// Every operator in every dtype. What it must accept follows from what its samples are:
+// Every operator in every dtype. The dtypes that it must accept follow from its samples:
 //   float32 arguments     all floating dtypes
-//   int64 arguments       all integers; bool is accepted or refused
-//   indices and targets   int64; others are accepted or refused
-// unless its row of samples names a reason (`refuses`). Refused is with a DTypeError. Results are
-// those of the same call in the widest dtype, on the same rounded arguments.
+//   int64 arguments       all integer dtypes; bool may be accepted or refused
+//   indices and targets   int64; other dtypes may be accepted or refused
+// unless its samples give a reason in `refuses`. A refusal is a DTypeError. Results are those of
+// the same call in the widest dtype, on the same rounded arguments.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,15 +24,15 @@ constexpr DType kIntegers[] = {DType::kU8, DType::kI8, DType::kI16, DType::kI32}
 
 bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
-/// Absolute and relative. A few roundings to the dtype: composites round in between. Float64 is
-/// compared with float32.
+/// Absolute and relative tolerance: a few roundings to the dtype, as composites round in between.
+/// Float64 is compared with float32.
 double tolerance(DType dtype) {
   if (dtype == DType::kBF16) return 5 * 0x1p-8;
   if (dtype == DType::kF16) return 5 * 0x1p-11;
   return 1e-4;
 }
 
-/// An argument whose integers are places, not data.
+/// Whether the argument's integers are indices, not data.
 bool is_index(const Argument& argument) {
   constexpr std::string_view kNames[] = {"index",  "indices", "target", "offsets",
                                          "sorter", "repeats", "start"};
@@ -41,10 +41,10 @@ bool is_index(const Argument& argument) {
 
 using Choice = std::function<bool(const Argument&, const Tensor&)>;
 
-/// Keeps what even bfloat16 can hold.
+/// Rounds to a value that even bfloat16 represents exactly.
 double eighths(double x) { return std::round(x * 8) / 8; }
 
-/// For each tensor of the arguments, one after the other, whether it is chosen.
+/// Whether `choice` selects each tensor of the arguments, in order.
 std::vector<bool> chosen(const Operator& op, const Arguments& arguments, const Choice& choice) {
   std::vector<bool> flags;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -60,7 +60,7 @@ bool any(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
-/// A number as a tensor of the dtype would hold it; kinds are not mixed.
+/// A number rounded to the dtype. Integers stay integers, floats stay floats.
 Value rounded(const Value& value, DType dtype) {
   if (value.tag() == Value::Tag::kDouble && is_floating(dtype)) {
     return with_element_type(dtype, [&]<class T>(T) {
@@ -75,8 +75,8 @@ Value rounded(const Value& value, DType dtype) {
   return value;
 }
 
-/// The arguments with the chosen tensors in `to`, numbers rounded to it, and `to` where they name
-/// the dtype `from`.
+/// The arguments with the chosen tensors cast to `to`, numbers rounded to it, and a dtype argument
+/// of `from` replaced by `to`.
 Arguments cast(const Operator& op, const Arguments& arguments, const std::vector<bool>& chosen,
                DType from, DType to) {
   size_t next = 0;
@@ -91,7 +91,7 @@ Arguments cast(const Operator& op, const Arguments& arguments, const std::vector
   return result;
 }
 
-/// The results, or nothing when the call is refused. The arguments stay as they are.
+/// The results, or nothing when the call throws DTypeError. Does not modify the arguments.
 std::optional<Results> accepted(const Operator& op, const Arguments& arguments) {
   Arguments fresh = map_tensors(
       arguments, [](const Tensor& tensor) { return cast_copy(tensor, tensor.dtype()); });
@@ -127,13 +127,13 @@ void expect_shapes(const Results& got, const Results& want) {
   }
 }
 
-/// The widest floating dtype that the operator takes.
+/// The widest floating dtype that the operator accepts.
 DType widest_dtype(const OpSamples& samples) {
   return samples.refuses.contains(DType::kF64) ? DType::kF32 : DType::kF64;
 }
 
-/// A result that is float32 for float32 and `widest` for that has the arguments' dtype; behind the
-/// first, statistics of half floats may stay float32.
+/// Expects the arguments' dtype for results that are float32 for float32 and `widest` for `widest`.
+/// After the first result, statistics of half dtypes may stay float32.
 void expect_floating_dtypes(const Results& got, const Results& f32, const Results& wide,
                             DType dtype, DType widest) {
   ASSERT_EQ(got.tensors.size(), wide.tensors.size());
@@ -194,7 +194,7 @@ TEST(DTypes, FloatingArgumentsAreTakenInEveryFloatingDtype) {
   });
 }
 
-/// Gradients of the chosen arguments for fixed gradients of the results; nothing where none is
+/// Gradients of the chosen arguments for fixed gradients of the results; empty if nothing was
 /// recorded.
 Results gradients(const Operator& op, const Arguments& arguments, const std::vector<bool>& chosen) {
   std::vector<Tensor> leaves;
@@ -253,7 +253,7 @@ TEST(DTypes, GradientsOfHalfFloatsAreThoseOfTheWidestDType) {
   });
 }
 
-/// Checks a call with int64 arguments in another dtype against the same numbers in int64.
+/// Compares a call whose int64 arguments are cast to `dtype` with the same numbers in int64.
 void check_integers(const Operator& op, const OpSamples& samples, const Sample& sample, DType dtype,
                     bool required, const Choice& choice) {
   const Arguments arguments = arguments_of(op, sample);
@@ -266,7 +266,7 @@ void check_integers(const Operator& op, const OpSamples& samples, const Sample& 
   try {
     want = accepted(op, cast(op, in_dtype, flags, dtype, DType::kI64));
   } catch (const Error&) {
-    return;  // as 253 in the place of -3 is no index
+    return;  // for example, 253 (-3 as uint8) is no valid index
   }
   const std::optional<Results> got = accepted(op, in_dtype);
   if (const auto refused = samples.refuses.find(dtype); refused != samples.refuses.end()) {
@@ -280,7 +280,7 @@ void check_integers(const Operator& op, const OpSamples& samples, const Sample& 
   for (size_t i = 0; i < got->tensors.size(); ++i) {
     const DType found = got->tensors[i].dtype();
     const DType wide = want->tensors[i].dtype();
-    // As in ATen, all and any of uint8 are uint8.
+    // As in ATen, all and any return uint8 for uint8.
     const bool truth = wide == DType::kBool && dtype == DType::kU8;
     EXPECT_TRUE(found == wide || (found == dtype && (wide == DType::kI64 || truth)))
         << "result " << i << " is " << name(found);

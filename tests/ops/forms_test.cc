@@ -9,14 +9,14 @@
 namespace lockstep {
 namespace {
 
-/// Bools may be written into integers, both into floats.
+/// Order of dtype categories: a result may be written into its own category or a higher one.
 int category(DType dtype) { return is_floating(dtype) ? 2 : is_integral(dtype) ? 1 : 0; }
 
 bool fits(const Tensor& result, const Tensor& self) {
   return same(result.sizes(), self.sizes()) && category(result.dtype()) <= category(self.dtype());
 }
 
-/// Argument 0 laid out otherwise, the rest as it was.
+/// The arguments with gaps in the strides of argument 0.
 Arguments with_strided_self(Arguments arguments) {
   arguments[0] = Value(with_gaps(arguments[0].tensor()));
   return arguments;
@@ -41,7 +41,7 @@ TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
     for_each_sample(samples.calls, [&](const Sample& sample) {
       Arguments arguments = arguments_of(op, sample);
       Results want = call_operator(op, arguments);
-      // A view's form changes the geometry, so any result fits.
+      // In-place forms of views change the geometry, so any result fits.
       const bool view = op.kind() == OpKind::kView;
       if (!view && !fits(want.tensors.at(0), arguments[0].tensor())) return;
       want.tensors[0] = cast_copy(want.tensors[0], arguments[0].tensor().dtype());
@@ -66,8 +66,8 @@ TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
   });
 }
 
-/// Gradients of the float32 tensors of a call, of which the result gets the gradient `weights`.
-/// A form writes into a copy of the first argument, which is none of the leaves itself.
+/// Gradients of the float32 tensors of a call for a fixed gradient of its first result. A form
+/// writes into a copy of the first argument, as leaves must not be written.
 Results gradients(const Operator& op, const WritingForm* form, const Sample& sample) {
   Arguments arguments = arguments_of(op, sample);
   std::vector<Tensor> leaves;
@@ -107,11 +107,11 @@ TEST(InPlaceForms, RefuseAResultOfAnotherShape) {
   EXPECT_THROW(call_operator(add, arguments), ShapeError);
 }
 
-/// A destination for a result: to be resized, of its sizes, or strided.
+/// State of a destination before the call: empty, of the result's size, or strided.
 enum class Room : uint8_t { kNone, kDense, kStrided };
 
 Tensor destination(const Tensor& result, Room room) {
-  // Nothing is written where the result is absent.
+  // Absent results are not written.
   if (!result.defined() || room == Room::kNone) {
     return empty_tensor({0}, result.defined() ? result.dtype() : DType::kF32);
   }
@@ -119,7 +119,7 @@ Tensor destination(const Tensor& result, Room room) {
   return room == Room::kDense ? dense : with_gaps(dense);
 }
 
-/// Gives a form its destinations, one by one or as a list.
+/// Sets the destinations of a form: separate arguments or one list.
 void set_outputs(const WritingForm& form, Arguments& arguments,
                  const std::vector<Tensor>& tensors) {
   const std::vector<size_t> places = form.outputs();

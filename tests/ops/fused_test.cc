@@ -1,5 +1,5 @@
-// Fused operators against the same written with simple ones: values, gradients, and gradients of
-// gradients, in the float32 that the fused kernels compute in.
+// Fused operators compared with references made of simple operators: values, gradients, and second
+// derivatives, in float32, the dtype that fused kernels compute in.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
-/// Value, gradients of sum(value * weights), and gradients of the weighted sum of those.
+/// Value, gradients of sum(value * weights), and gradients of a weighted sum of those.
 Results derivatives(const Function& function, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> leaves;
   for (const Tensor& input : inputs) {
@@ -41,7 +41,7 @@ Results derivatives(const Function& function, const std::vector<Tensor>& inputs)
   results.tensors.insert(results.tensors.end(), first.begin(), first.end());
   size_t i = 0;
   for (const Tensor& second : grad({total}, leaves, {}, unused)) {
-    // No dependence is a gradient of zero.
+    // An independent input has a zero gradient.
     results.tensors.push_back(second.defined() ? second : leaves[i] * 0);
     ++i;
   }
@@ -86,7 +86,7 @@ TEST(FusedOperators, CrossEntropyAgreesWithItsReference) {
   }
 }
 
-/// Both results, so that gradients arrive at either.
+/// A sum of both results, so that each receives a gradient.
 Tensor both(const Gelu& gelu) { return gelu.value * 2 + gelu.of; }
 
 TEST(FusedOperators, LinearAndGeluAgreeWithTheirReference) {
@@ -133,7 +133,7 @@ TEST(FusedOperators, AResidualOfAnotherDTypePromotesAsInASum) {
 }
 
 TEST(FusedOperators, LinearsHaveTheBitsOfTheirReferenceOnTheCpu) {
-  // Large enough for many tiles.
+  // Large enough for many tiles of the product.
   const Tensor input = floats({300, 96}), up = floats({384, 96}, 2), down = floats({96, 384}, 3);
   const Tensor up_bias = floats({384}, 4), down_bias = floats({96}, 5);
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
@@ -142,7 +142,7 @@ TEST(FusedOperators, LinearsHaveTheBitsOfTheirReferenceOnTheCpu) {
     const Gelu gelu = linear_gelu(in(input), in(up), in(up_bias));
     const Gelu expected = linear_gelu_reference(in(input), in(up), in(up_bias));
     EXPECT_EQ(difference({{gelu.value, gelu.of}}, {{expected.value, expected.of}}, 0), "");
-    // A residual of f32 beside halves, and the bias as a run has it.
+    // An f32 residual with half operands, and an f32 bias as in a training run.
     EXPECT_EQ(difference({{linear_of_gelu(gelu, in(down), down_bias, input)}},
                          {{linear_of_gelu_reference(gelu.of, in(down), in(down_bias), input)}}, 0),
               "");

@@ -1,4 +1,4 @@
-// Every derivative, and the derivative of every derivative, against central differences in float64.
+// First and second derivatives of every operator, compared with central differences in float64.
 
 #include "autograd/gradcheck.h"
 
@@ -11,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-/// An operator as a function of its tensors, with the other arguments fixed. Its results are those
-/// float64 ones that carry a gradient when the tensors do.
+/// An operator as a function of its tensors, with the other arguments fixed. Its results are the
+/// float64 ones that require grad when the tensors do.
 class TensorCall {
  public:
   TensorCall(const Operator& op, const Sample& sample, const OpSamples& samples)
@@ -66,7 +66,7 @@ bool is_differentiable(const Operator& op) {
   return !op.schema().is_mutable() && (op.derivative().exists() || op.kind() == OpKind::kComposite);
 }
 
-/// Calls `check` for every sample that has a float64 result to differentiate.
+/// Calls `check` for every sample with a differentiable float64 result.
 void check_samples(const Operator& op, const OpSamples& samples,
                    const std::function<bool(const TensorsFunction&, TensorList)>& check) {
   int checked = 0;

@@ -1,5 +1,5 @@
-// Every operator on the host device: its kernels run on a worker, later, from copies of what the
-// call was given, and yet nothing differs from the cpu.
+// Every operator on the host device: its kernels run later on a worker thread, from copies of the
+// call's arguments, and must give the results of the CPU.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The meta device runs shape rules alone: it must promise what kernels and views deliver.
+// The meta device runs shape rules only; they must predict what kernels and views return.
 
 #include <gtest/gtest.h>
 

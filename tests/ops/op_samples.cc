@@ -9,10 +9,10 @@ namespace lockstep {
 
 namespace {
 
-/// Numbers in [0, 1), a full-period linear congruence over `count` places, so all are different.
+/// Distinct numbers in [0, 1): a full-period additive sequence modulo `count`.
 std::vector<double> spread(int64_t count, int seed) {
   std::vector<double> values(static_cast<size_t>(count));
-  // A step near the golden ratio times the count, made coprime, visits every place once.
+  // A step near the golden ratio times the count, made coprime, visits every residue once.
   int64_t step = static_cast<int64_t>(0.618 * static_cast<double>(count)) + seed;
   while (count > 0 && std::gcd(step, count) != 1) ++step;
   for (int64_t i = 0; i < count; ++i) {
@@ -73,7 +73,7 @@ Tensor longs(std::vector<int64_t> values) {
 
 Tensor with_gaps(const Tensor& tensor) {
   Dims strides(tensor.sizes().size());
-  int64_t next = 2;  // every second place of the first dimension
+  int64_t next = 2;  // uses every second element of the first dimension
   for (size_t i = 0; i < strides.size(); ++i) {
     strides[i] = next;
     next *= std::max<int64_t>(tensor.sizes()[i], 1);

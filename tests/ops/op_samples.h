@@ -9,22 +9,22 @@
 
 namespace lockstep {
 
-/// One call of an operator, of at most 64 elements per tensor unless it is a large one.
+/// One call of an operator, with at most 64 elements per tensor unless it is a large sample.
 struct Sample {
   std::string what;  ///< "broadcast", "0-d", ...
   std::vector<Value> arguments =
       {};  ///< the first ones in schema order, owned; the others are defaults
   std::vector<std::pair<std::string, Value>> named = {};
-  /// Why its derivative is not that of its values; empty: it is.
+  /// Why the derivative differs from that of the values, or empty if it does not.
   std::string no_gradcheck = {};
 
-  /// Gives an argument by its name.
+  /// Sets an argument by name.
   template <class T>
   Sample with(std::string name, T value) &&;
   Sample without_gradcheck(std::string reason) &&;
 };
 
-/// What the generic tests of tests/ops/ know about one operator.
+/// What the generic tests in tests/ops/ need to know about one operator.
 struct OpSamples {
   std::vector<Sample> calls = {};
   /// A call large enough for kernels to split between threads; empty for operators without kernels.
@@ -32,33 +32,33 @@ struct OpSamples {
   /// The result depends on the strides of the arguments (as_strided), or strides can make the call
   /// an error (view).
   bool reads_strides = false;
-  /// Elements are whatever the memory held (empty).
+  /// Elements are uninitialized memory (empty).
   bool unspecified_values = false;
-  /// Names of arguments that the derivative takes as constants.
+  /// Names of arguments that the derivative treats as constants.
   std::vector<std::string> constants = {};
-  /// Why derivatives are not compared with differences of f64 calls; empty: they are.
+  /// Why first derivatives are not compared with f64 differences, or empty if they are.
   std::string no_gradcheck = {};
-  /// Why the second derivative is not; empty: it is.
+  /// Why second derivatives are not compared with f64 differences, or empty if they are.
   std::string no_gradgradcheck = {};
-  /// Dtypes that its arguments must not have, and why; all others of the same kind are taken.
+  /// Dtypes that the operator must refuse, and why. It accepts all others of the same kind.
   std::map<DType, std::string> refuses = {};
-  /// Dtypes whose results are other numbers than those of wider dtypes, and why.
+  /// Dtypes whose results differ from those of wider dtypes, and why.
   std::map<DType, std::string> differs = {};
-  /// Why gradients in bfloat16 and float16 are not compared with those in float64; empty: they are.
+  /// Why gradients in bfloat16 and float16 are not compared with float64, or empty if they are.
   std::string no_half_gradients = {};
-  /// Names of arguments whose dtype is always the same.
+  /// Names of arguments with a fixed dtype.
   std::vector<std::string> fixed_dtype = {};
-  /// Names of arguments that stay float32 beside arguments of bfloat16 and float16.
+  /// Names of arguments that stay float32 when the others are bfloat16 or float16.
   std::vector<std::string> statistics = {};
 };
 
-/// By operator name, functional forms only.
+/// Samples by operator name; functional forms only.
 using SampleTable = std::map<std::string, OpSamples>;
 
-/// Every operator's samples, made once.
+/// Returns the samples of every operator, made on the first call.
 const SampleTable& op_samples();
 
-// One function for each family of core/ops.
+// One function per family of operators in core/ops.
 void add_advanced_index_samples(SampleTable& table);
 void add_attention_samples(SampleTable& table);
 void add_batch_norm_samples(SampleTable& table);
@@ -85,24 +85,24 @@ void add_shape_samples(SampleTable& table);
 void add_sort_samples(SampleTable& table);
 void add_view_samples(SampleTable& table);
 
-// Tensors with elements that depend on `sizes` and `seed` only. They keep away from 0 and from each
-// other, so that differences can be taken of functions with kinks.
+// Tensors with elements determined by `sizes` and `seed`. Elements are away from 0 and from each
+// other, so that finite differences work for functions with kinks.
 
 /// Floats in (-2, 2).
 Tensor floats(IntList sizes, int seed = 1, DType dtype = DType::kF32);
 /// Floats in (0.5, 2.5).
 Tensor positives(IntList sizes, int seed = 1);
-/// The tensor of floats with `f` of each element.
+/// Applies `f` to each element of a float tensor.
 Tensor map_floats(const Tensor& tensor, double (*f)(double));
 /// Integers in [low, high).
 Tensor integers(IntList sizes, int64_t low, int64_t high, int seed = 1, DType dtype = DType::kI64);
 Tensor flags(IntList sizes, int seed = 1);
-/// The given numbers as one dimension.
+/// A vector of the given numbers.
 Tensor longs(std::vector<int64_t> values);
-/// The same elements with strides that keep no order and leave gaps, away from the storage's start.
+/// The same elements with unordered strides, gaps, and a storage offset.
 Tensor with_gaps(const Tensor& tensor);
 
-/// A sample's argument: C++ numbers become int, float or bool, Dims int[], text a string, and
+/// Converts an argument: C++ numbers become int, float or bool, Dims int[], text a string, and
 /// std::vector<Tensor> a Tensor[].
 template <class T>
 Value owned_value(T value) {

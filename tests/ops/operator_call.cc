@@ -37,7 +37,7 @@ bool close(double got, double want, double tolerance) {
   return std::abs(got - want) <= tolerance * (1 + std::abs(want));
 }
 
-/// Half and BFloat16 widen without loss, so doubles compare every floating dtype's bits.
+/// Half and BFloat16 widen exactly, so comparing doubles compares the bits of every floating dtype.
 std::string element_difference(const Tensor& got, const Tensor& want, double tolerance) {
   if (!is_floating(got.dtype())) {
     return elements_as<int64_t>(got) == elements_as<int64_t>(want) ? "" : "elements differ";
@@ -148,7 +148,7 @@ std::vector<const Operator*> functional_operators() {
 void for_each_operator(const std::function<void(const Operator&, const OpSamples&)>& body) {
   for (const Operator* op : functional_operators()) {
     const auto samples = op_samples().find(op->name());
-    if (samples == op_samples().end()) continue;  // registration_test.cc complains
+    if (samples == op_samples().end()) continue;  // registration_test.cc reports this
     SCOPED_TRACE(op->name());
     body(*op, samples->second);
   }

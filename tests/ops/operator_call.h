@@ -12,8 +12,8 @@ namespace lockstep {
 
 using Arguments = std::vector<Value>;
 
-/// Every argument of a sample in schema order, defaults filled in. Tensors are copies with the
-/// sample's strides, so that a call may write into them.
+/// All arguments of a sample in schema order, with defaults. Tensors are copies with the sample's
+/// strides, so that a call may write into them.
 Arguments arguments_of(const Operator& op, const Sample& sample);
 
 /// `arguments` with each tensor, alone or in a list, replaced.
@@ -21,22 +21,22 @@ Arguments map_tensors(const Arguments& arguments, const std::function<Tensor(con
 
 /// The same elements and strides in another dtype.
 Tensor cast_copy(const Tensor& tensor, DType dtype);
-/// The geometry alone, on the meta device.
+/// A tensor with the same geometry on the meta device.
 Tensor on_meta(const Tensor& tensor);
 
-/// What a call returned or wrote, in order: tensors, undefined ones where a result is absent, and
-/// numbers as 0-d tensors.
+/// What a call returned or wrote, in order: tensors (undefined for absent results) and numbers as
+/// 0-d tensors.
 struct Results {
   std::vector<Tensor> tensors;
 };
-/// Calls with the default generator seeded alike each time.
+/// Calls the operator with a fixed seed of the default generator.
 Results call_operator(const Operator& op, Arguments& arguments);
 
-/// What differs, in words, or nothing: shapes, dtypes, and elements, which may be `tolerance`
-/// apart, absolute and relative. 0 means equal bits.
+/// Describes the first difference in shapes, dtypes or elements, or returns "". Elements may differ
+/// by `tolerance`, absolute and relative; 0 means equal bits.
 std::string difference(const Results& got, const Results& want, double tolerance);
 
-/// Registered functional operators in order of their names.
+/// All registered functional operators, sorted by name.
 std::vector<const Operator*> functional_operators();
 
 /// Calls `body(op, samples)` for each functional operator that has samples; a failure in it names

@@ -11,14 +11,14 @@ bool same_value(const Value& a, const Value& b) { return a.to_string() == b.to_s
 
 bool is_output(const Argument& argument) { return argument.written && argument.keyword_only; }
 
-/// How `form` takes the arguments of `functional`, or nothing when it is none of its forms: then
-/// one of its arguments is missing there, or one that has no default is missing here.
+/// Maps the arguments of `functional` to `form`, or returns nothing when it is not a form of it: an
+/// argument of `form` is missing in `functional`, or `form` lacks one that has no default.
 std::optional<WritingForm> as_form(const Operator& form, const Operator& functional) {
   const std::vector<Argument>& own = form.schema().arguments;
   const std::vector<Argument>& others = functional.schema().arguments;
   WritingForm result{&form, !own.empty() && own[0].written, {}};
   for (const Argument& argument : own) {
-    // dropout_ calls self what dropout calls input.
+    // The first arguments may differ in name: dropout_ has `self`, dropout has `input`.
     const bool first = result.in_place && result.places.empty();
     const int place = is_output(argument) ? -1
                       : first             ? 0
@@ -38,7 +38,7 @@ std::optional<WritingForm> as_form(const Operator& form, const Operator& functio
   return result;
 }
 
-/// The name without the `_` of in-place forms.
+/// The name without the `_` of an in-place form.
 std::string base_name(const Operator& op) {
   std::string name = op.schema().name;
   if (op.schema().arguments.empty() || !op.schema().arguments[0].written) return name;
@@ -54,8 +54,8 @@ bool only_writes_a_list(const Schema& schema) {
          is_output(arguments.back()) && arguments.back().type.list;
 }
 
-/// Operators of which every written argument is returned, in order, and nothing else; a list is
-/// not returned.
+/// Whether an operator returns exactly its written arguments, in order; a written list is not
+/// returned.
 bool only_writes(const Operator& op) {
   const Schema& schema = op.schema();
   if (!schema.is_mutable()) return false;
@@ -86,7 +86,7 @@ Forms find_forms() {
       if (other->schema().is_mutable() || other->schema().name != base_name(*op)) continue;
       std::optional<WritingForm> form = as_form(*op, *other);
       const size_t count = other->schema().arguments.size();
-      const bool made = &op->root() == other;  // by .in_place() or .out()
+      const bool made = &op->root() == other;  // made by .in_place() or .out()
       if (!form || (best != nullptr && count >= fewest && !made)) continue;
       best = other;
       best_form = std::move(form);
@@ -109,7 +109,7 @@ std::optional<Arguments> WritingForm::arguments(const Operator& functional,
   const std::vector<Argument>& others = functional.schema().arguments;
   for (size_t i = 0; i < others.size(); ++i) {
     const bool used = std::find(places.begin(), places.end(), static_cast<int>(i)) != places.end();
-    // The dtype of a result is that of its destination.
+    // A dtype argument is not needed: the destination determines the dtype.
     const bool says_dtype = others[i].type.base == BaseType::kDType;
     if (!used && !says_dtype && !same_value(given[i], others[i].default_value)) return {};
   }

@@ -7,25 +7,27 @@
 
 namespace lockstep {
 
-/// An operator that writes what another one returns: into its first argument (`add_.Tensor`), or
-/// into the `out` arguments behind the others (`add.out`). Some are made by `.in_place()` and
-/// `.out()`, some are blocks of their own; these say the same by their schemas.
+/// An operator that writes the results of another one: into its first argument (`add_.Tensor`) or
+/// into trailing `out` arguments (`add.out`). Created by `.in_place()` and `.out()`, or declared
+/// separately and recognized by its schema.
 struct WritingForm {
   const Operator* op;
   bool in_place;
-  /// For each of its arguments the functional operator's with the same name, -1 for an output.
+  /// For each argument of the form, the index of the functional operator's argument, -1 for an
+  /// output.
   std::vector<int> places;
 
-  /// Arguments of the form for those of the functional operator; the outputs are to be set.
-  /// Nothing when the call uses an argument that the form has not.
+  /// Arguments of the form for a call of the functional operator; outputs are still to be set.
+  /// Nothing when the call uses an argument that the form lacks.
   std::optional<Arguments> arguments(const Operator& functional, const Arguments& given) const;
-  /// Where its outputs stand, in the order of the results.
+  /// Indices of its outputs, in the order of the results.
   std::vector<size_t> outputs() const;
 };
 
 /// The forms of a functional operator.
 const std::vector<WritingForm>& writing_forms(const Operator& functional);
-/// Whether `op` is a form of some functional operator, whose samples it is then tested with.
+/// Whether `op` is a form of some functional operator, and so tested with the samples of that
+/// operator.
 bool is_writing_form(const Operator& op);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// What every operator's block must say, and that each has samples for the other tests here.
+// What every operator must declare; every operator must have samples for the other tests here.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-/// Names of the operators that fail `test`.
+/// Names of the operators for which `test` is false.
 template <class Test>
 std::vector<std::string> operators_without(Test&& test) {
   std::vector<std::string> names;
@@ -47,7 +47,7 @@ TEST(EveryOperator, HasASample) {
   EXPECT_THAT(operators_without([](const Operator& op) {
                 const auto found = op_samples().find(op.name());
                 const bool has = found != op_samples().end() && !found->second.calls.empty();
-                return has || is_writing_form(op);  // forms_test.cc gives it those of the other
+                return has || is_writing_form(op);  // forms_test.cc uses the functional one's
               }),
               IsEmpty());
 }

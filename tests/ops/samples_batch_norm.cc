@@ -67,7 +67,7 @@ void add_batch_norm_samples(SampleTable& table) {
   table["_native_batch_norm_legit.no_stats"] = {
       .calls = {call("training", floats({2, 3, 4}), positives({3}), floats({3}, 2), true, kMomentum,
                      kEps)}};
-  // Running statistics are written in training, which these schemas do not say; so there are none.
+  // Training would write the running statistics, which these schemas do not declare: omitted there.
   table["native_batch_norm"] = {
       .calls = {call("training", floats({2, 3, 4}), positives({3}), floats({3}, 2), kNone, kNone,
                      true, kMomentum, kEps),

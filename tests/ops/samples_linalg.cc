@@ -18,7 +18,7 @@ void add_distance_samples(SampleTable& table) {
   for (const double p : {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, kInfinity}) {
     const std::string what = "p = " + std::to_string(p);
     cdist.calls.push_back(call(what, floats({3, 4}), floats({2, 4}, 2), p, std::nullopt));
-    // No two differences of a pair are equal: the largest is one element's.
+    // Distinct differences within each pair, so that only one element is the largest.
     pdist.calls.push_back(
         call(what, map_floats(floats({4, 3}), [](double x) { return x * x * x; }), p));
   }

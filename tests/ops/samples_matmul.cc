@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-/// Numbers whose gelu is themselves or 0, as that of each multiple of theirs is.
+/// Numbers so far from 0 that the gelu of each, and of its multiples, is the number itself or 0.
 Tensor far_floats(IntList sizes) {
   return map_floats(floats(sizes), [](double x) { return x < 0 ? 40 * x - 40 : 40 * x + 40; });
 }

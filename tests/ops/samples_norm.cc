@@ -12,7 +12,7 @@ Sample layer_norm_backward(std::string what, BoolList mask) {
               positives({3, 1}), positives({8}, 2), floats({8}, 4), mask);
 }
 
-/// Of [n, channels, positions] elements.
+/// `sizes` is [n, channels, positions].
 Sample group_norm_backward(std::string what, Dims sizes, int64_t groups, BoolList mask) {
   const Dims statistics{sizes[0], groups};
   return call(std::move(what), floats(sizes), floats(sizes, 2), floats(statistics, 3),

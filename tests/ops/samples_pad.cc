@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-/// Shapes and paddings for each number of padded dimensions.
+/// Sizes and a padding, for one number of padded dimensions.
 struct Case {
   Dims sizes;
   Dims padding;
@@ -35,7 +35,7 @@ void add_pad_samples(SampleTable& table) {
       const std::string op = name + std::to_string(rank) + "d";
       OpSamples& forward = table[op];
       OpSamples& backward = table[op + "_backward"];
-      backward.constants = {"self"};  // which gives a shape only
+      backward.constants = {"self"};  // only its shape is used
       for (const Case& one : cases[rank - 1]) {
         forward.calls.push_back(call("padded", floats(one.sizes), one.padding));
         backward.calls.push_back(

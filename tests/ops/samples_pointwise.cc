@@ -6,7 +6,7 @@ namespace {
 
 constexpr auto kBF16 = DType::kBF16;
 
-/// Rows that split unevenly between threads.
+/// A shape whose rows divide unevenly between threads.
 Dims large_sizes() { return {67, 1031}; }
 
 OpSamples unary(Tensor (*make)(IntList, int)) {
@@ -18,7 +18,7 @@ OpSamples unary(Tensor (*make)(IntList, int)) {
 
 Tensor any_float(IntList sizes, int seed) { return floats(sizes, seed); }
 
-/// Operators of two tensors that take every number.
+/// Samples of binary operators that accept all numbers.
 OpSamples binary() {
   return {.calls = {call("matrices", floats({3, 4}), floats({3, 4}, 2)),
                     call("row broadcast", floats({3, 4}), floats({4}, 2)),
@@ -43,7 +43,7 @@ OpSamples with_scalar() {
           .large = {call("large", floats(large_sizes()), 1.5)}};
 }
 
-/// An operator of the gradient and a tensor of the same shape.
+/// Samples of operators that take a gradient and a tensor of the same shape.
 OpSamples backward() {
   return {.calls = {call("matrix", floats({3, 4}), floats({3, 4}, 2)),
                     call("0-d", floats({}), floats({}, 2)),
@@ -52,7 +52,7 @@ OpSamples backward() {
           .large = {call("large", floats(large_sizes()), floats(large_sizes(), 2))}};
 }
 
-/// `samples` with `value` as the last argument of each call.
+/// The samples with `value` appended to the arguments of each call.
 template <class T>
 OpSamples with_last(OpSamples samples, T value) {
   for (auto* calls : {&samples.calls, &samples.large}) {

@@ -9,7 +9,7 @@ const Dims kLarge = {67, 1031};
 
 Tensor any_float(IntList sizes, int seed) { return floats(sizes, seed); }
 
-/// Floats in (-1, 1), away from 0, from each other and from the ends.
+/// Floats in (-1, 1), away from 0, from each other and from both ends.
 Tensor fractions(IntList sizes, int seed) {
   const Tensor wide = floats(sizes, seed);
   return map_floats(wide, [](double x) { return x / 2.2; });
@@ -151,7 +151,7 @@ void add_logic(SampleTable& table) {
       .large = {call("large", floats(kLarge), floats(kLarge, 2), 0.3, 0.1, false)}};
 }
 
-/// Both floats and integers, without a 0 among the divisors.
+/// Samples for floats and integers, with no 0 among the divisors.
 OpSamples division() {
   OpSamples samples = floating_binary(any_float);
   for (Sample& sample : integral_binary(1, 5).calls) samples.calls.push_back(std::move(sample));
@@ -194,7 +194,7 @@ void add_division(SampleTable& table) {
   }
 }
 
-/// An operator of self and two tensors.
+/// Samples of operators that take self and two more tensors.
 OpSamples ternary(Tensor (*make)(IntList, int)) {
   return {
       .calls = {call("matrices", make({3, 4}, 1), make({3, 4}, 2), make({3, 4}, 3)),

@@ -6,7 +6,7 @@ namespace {
 
 const Dims kLarge = {67, 1031};
 
-/// Calls of one tensor and the given numbers.
+/// Samples of operators that take one tensor and the given numbers.
 template <class... A>
 OpSamples activation(A... numbers) {
   return {.calls = {call("matrix", floats({3, 5}), numbers...), call("0-d", floats({}), numbers...),

@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-/// Each dtype draws numbers with as many random bits as it holds.
+/// Declares that results differ by dtype: each draws as many random bits as the dtype holds.
 void draw_by_dtype(OpSamples& samples) {
   for (int i = 0; i < kDTypeCount; ++i) {
     samples.differs[static_cast<DType>(i)] = "draws as many random bits as it holds";

@@ -18,7 +18,7 @@ OpSamples over_all() {
       .large = {call("large", floats(large_sizes()))}};
 }
 
-/// Operators with arguments (int[] dim, bool keepdim).
+/// Samples of operators with arguments (int[] dim, bool keepdim).
 OpSamples over_dims() {
   return {.calls = {call("rows", floats({3, 5}), Dims{1}), call("columns", floats({3, 5}), Dims{0}),
                     call("kept", floats({3, 5}), Dims{-1}, true),
@@ -31,7 +31,7 @@ OpSamples over_dims() {
                     call("large all", floats(large_sizes()), Dims{0, 1})}};
 }
 
-/// Operators with arguments (int dim, bool keepdim).
+/// Samples of operators with arguments (int dim, bool keepdim).
 OpSamples over_dim() {
   return {.calls = {call("rows", floats({3, 5}), 1), call("columns", floats({3, 5}), 0),
                     call("kept", floats({3, 5}), -1, true), call("middle", floats({2, 3, 4}), 1),
@@ -40,7 +40,7 @@ OpSamples over_dim() {
                     call("large columns", floats(large_sizes()), 0)}};
 }
 
-/// Floats of which some are zero.
+/// Floats with some zeros among them.
 Tensor floats_with_zeros() {
   const Tensor tensor = floats({3, 4});
   for (int64_t i : {1, 5, 6}) tensor.data<float>()[i] = 0;

@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-/// Rows of different numbers, so that no two values go to one place.
+/// An index tensor of the given sizes. Rows without repeats write no element twice.
 Tensor different(std::vector<int64_t> values, Dims sizes) {
   const Tensor flat = longs(std::move(values));
   return alias_tensor(flat, sizes, contiguous_strides(sizes), 0, DType::kI64, false);
@@ -48,7 +48,7 @@ void add_scatter_samples(SampleTable& table) {
       call("larger source", floats({3, 4}), -1, few, floats({3, 5}, 2), "sum"));
   reductions.calls.push_back(
       call("no index", floats({3, 4}), 1, longs({}), floats({3, 4}, 2), "mean"));
-  // One zero, two and three among the factors of a place, in self and in the source.
+  // Products with one, two and three zero factors, from self and from the source.
   const auto zero_at = [](const Tensor& tensor, std::initializer_list<int64_t> places) {
     for (const int64_t place : places) tensor.view({-1}).select(0, place).fill_(0);
     return tensor;

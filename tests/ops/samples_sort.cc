@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-/// Operators of which the second argument is a dimension.
+/// Samples of operators whose second argument is a dimension.
 OpSamples along_dim() {
   return {.calls = {call("rows", floats({3, 5}), 1), call("columns", floats({3, 5}), 0),
                     call("middle", floats({2, 3, 4}), -2), call("0-d", floats({}), 0),

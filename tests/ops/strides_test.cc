@@ -1,4 +1,4 @@
-// Strides are a matter of layout only: they change no element of a result.
+// The strides of the arguments change no element of a result.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// Kernels may add in another order for another layout.
+/// Kernels may sum in a different order for another layout.
 constexpr double kTolerance = 1e-5;
 
 Tensor row_major(const Tensor& tensor) {

@@ -1,4 +1,4 @@
-// Kernels cut their work by fixed blocks, so the number of threads changes no bit.
+// Kernels split their work into fixed blocks, so the number of threads changes no bit.
 
 #include <gtest/gtest.h>
 

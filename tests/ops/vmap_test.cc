@@ -1,4 +1,4 @@
-// Every operator means under vmap what it means in a loop over the samples.
+// Every operator gives the same results under vmap as in a loop over the samples.
 
 #include "autograd/vmap.h"
 
@@ -31,7 +31,7 @@ double tolerance_of(const Arguments& arguments) {
   return tolerance;
 }
 
-/// The tensor and two others like it. Integers stay, since they may be indices.
+/// A batch of the tensor and two variants. Integers are repeated, since they may be indices.
 Tensor batch_of(const Tensor& tensor) {
   if (tensor.dtype() == DType::kBool) return stack({tensor, logical_not(tensor), tensor});
   if (!is_floating(tensor.dtype())) return stack({tensor, tensor, tensor});
@@ -55,10 +55,10 @@ bool is_tensors(const Value& value) {
                                            [](const Tensor& tensor) { return tensor.defined(); }));
 }
 
-/// One call with some of its arguments batched.
+/// Compares one call with some arguments batched, under vmap, with calls sample by sample.
 class Comparison {
  public:
-  /// `batched`: by argument.
+  /// `batched` has one flag per argument.
   Comparison(const Operator& op, const Arguments& arguments, const std::vector<bool>& batched)
       : op_(op), arguments_(arguments), batched_(batched) {
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -67,7 +67,7 @@ class Comparison {
     }
   }
 
-  /// What differs between the gradients of all batched arguments, or nothing.
+  /// Compares the gradients of all batched arguments. Returns the difference, or "".
   std::string run_backward(double tolerance) const {
     const std::vector<Tensor> leaves = copies();
     for (const Tensor& leaf : leaves) {
@@ -89,14 +89,14 @@ class Comparison {
     } catch (const Error&) {
       return "";
     }
-    std::vector<Tensor> whole;  // not the leaves, which must not be written
+    std::vector<Tensor> whole;  // copies, as leaves must not be written
     for (const Tensor& leaf : leaves) whole.push_back(leaf.clone());
     const std::vector<Tensor> together =
         vmap([&](TensorList samples) { return floating(call(samples)); }, whole);
     return difference({gradients(together, leaves)}, want, tolerance);
   }
 
-  /// What differs between two levels of vmap and one, or nothing.
+  /// Compares two levels of vmap with one. Returns the difference, or "".
   std::string run_nested(double tolerance) const {
     std::vector<Tensor> twice;
     for (const Tensor& batch : copies()) twice.push_back(stack({batch, batch}));
@@ -118,7 +118,8 @@ class Comparison {
     return "";
   }
 
-  /// What differs, or nothing; also where a sample alone is an error.
+  /// Compares the results. Returns the difference, or "", also when the call fails for a single
+  /// sample.
   std::string run(bool unspecified_values, double tolerance) const {
     std::vector<Results> alone;
     for (int64_t k = 0; k < kSamples; ++k) {
@@ -176,7 +177,7 @@ class Comparison {
     }
     return kept;
   }
-  /// Of all floating leaves; zeros where nothing depends on one.
+  /// Gradients of all floating leaves; zeros for a leaf that no output depends on.
   static std::vector<Tensor> gradients(const std::vector<Tensor>& outputs,
                                        const std::vector<Tensor>& leaves) {
     std::vector<Tensor> inputs, roots, weights;
@@ -212,7 +213,7 @@ class Comparison {
     return copies;
   }
 
-  /// Calls with `samples` in place of the batched arguments.
+  /// Calls the operator with `samples` in place of the batched arguments.
   Results call(TensorList samples) const {
     size_t next = 0;
     Arguments arguments;
@@ -231,8 +232,8 @@ class Comparison {
   std::vector<Tensor> batches_;
 };
 
-/// Calls `check(comparison)` with each tensor argument batched alone, and with all of them;
-/// `always` says which must be. It returns what is wrong, or nothing.
+/// Calls `check(comparison)` with each tensor argument batched alone, and with all batched.
+/// Arguments flagged in `always` are batched every time. `check` returns an error, or "".
 void compare(const Operator& op, const Arguments& arguments, const std::vector<bool>& always,
              const std::function<std::string(const Comparison&)>& check) {
   std::vector<std::vector<bool>> choices;

@@ -1,4 +1,5 @@
-// Who may include whom (docs/ARCHITECTURE.md), read from the `#include` lines of the whole tree.
+// Include directions between layers and rooms (docs/ARCHITECTURE.md), checked on the `#include`
+// lines of the whole tree.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,8 +101,8 @@ std::vector<std::string> wrong_directions(const std::vector<SourceFile>& files) 
   return found;
 }
 
-/// A cycle among what `allowed` allows, or nothing: a rule that lets two rooms know each other is
-/// none.
+/// Returns a cycle in `allowed`, or nothing. Rules must form no cycle: with one, two rooms could
+/// include each other.
 std::vector<std::string> cycle_of(const Allowed& allowed) {
   std::set<std::string> finished;
   std::vector<std::string> path;
@@ -125,12 +126,12 @@ std::vector<std::string> cycle_of(const Allowed& allowed) {
   return cycle;
 }
 
-/// A header that is not ours, and the files that may name it.
+/// An external header, and the files that may include it.
 struct Wrapping {
   std::string header;  ///< exact name, a folder ending in '/', or a suffix starting with '*'
   std::function<bool(const std::string& path)> allowed;
   std::string where;
-  bool everywhere = false;  ///< tests, benchmarks and examples are no exception
+  bool everywhere = false;  ///< the rule also holds for tests, benchmarks and examples
 };
 
 bool in(const std::string& path, const std::string& folder) {
@@ -162,7 +163,7 @@ const std::vector<Wrapping>& wrappings() {
       {"omp.h", is_parallel_for, "core/base/parallel*"},
       {"*.pb.h", speaks_protobuf, ".cc files of configs, data, train and launcher"},
       {"google/protobuf/", speaks_protobuf, ".cc files of configs, data, train and launcher"},
-      // Each file that includes it takes seconds more to compile.
+      // Including CLI11 adds seconds to the compilation of a file.
       {"CLI/", [](auto& path) { return path == "launcher/command_line.cc"; },
        "launcher/command_line.cc", /*everywhere=*/true},
       {"nlohmann/", not_a_header, ".cc files"},
@@ -245,7 +246,7 @@ TEST(IncludeDirections, NoFileIncludesItselfThroughOthers) {
   EXPECT_TRUE(found.empty()) << join(found);
 }
 
-// The rules above pass on a clean tree; these show that they would not pass on a wrong one.
+// The rules above pass on a clean tree; the tests below show that they fail on a wrong one.
 
 TEST(IncludeDirections, ALayerThatReachesUpIsNamedWithItsLine) {
   const auto found = wrong_directions({

@@ -1,5 +1,5 @@
-// Headers compile alone: a source that bears its header's name shows it by including it first. For
-// headers without such a source the build compiles a file of one line (tests/CMakeLists.txt).
+// Every header compiles alone. A source with the same name proves it by including its header first;
+// for headers without such a source the build compiles a file of one line (tests/CMakeLists.txt).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Sources that include something else before the header of their name.
+/// Sources that include another file before the header with their own name.
 std::vector<std::string> sources_with_another_first(const std::vector<SourceFile>& files) {
   std::set<std::string> headers;
   for (const SourceFile& file : files) {
@@ -23,7 +23,7 @@ std::vector<std::string> sources_with_another_first(const std::vector<SourceFile
   }
   std::vector<std::string> found;
   for (const SourceFile& file : files) {
-    // Examples are projects of their own, with includes of their own.
+    // Examples are separate projects with their own include style.
     if (!file.path.ends_with(".cc") || file.path.starts_with("examples/")) continue;
     const std::string own = file.path.substr(0, file.path.size() - 2) + "h";
     if (!headers.contains(own)) continue;

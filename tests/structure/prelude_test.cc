@@ -1,6 +1,6 @@
-// The library's files see the standard headers of the prelude (CMakeLists.txt) before their own
-// first line, so the compiler does not notice a header of ours that uses one without including it,
-// and that nobody else could compile. This test does.
+// The library's files are compiled with a prelude of standard headers (CMakeLists.txt), so the
+// compiler does not notice a header of ours that uses one of them without including it; such a
+// header would not compile in a user's project. This test finds them.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace lockstep::structure {
 namespace {
 
-/// Names that come from each header of the prelude, and hardly from another.
+/// Names that identify a use of each header of the prelude, and that few other headers declare.
 const std::map<std::string, std::string>& names_by_header() {
   static const std::map<std::string, std::string> names = {
       {"algorithm",
@@ -45,7 +45,7 @@ const std::map<std::string, std::string>& names_by_header() {
   return names;
 }
 
-/// What these bring, by the standard or by what they are.
+/// Headers that each of these includes too, by the standard or in practice.
 const std::map<std::string, std::set<std::string>>& also_brought() {
   static const std::map<std::string, std::set<std::string>> brought = {
       {"string", {"string_view"}},
@@ -84,7 +84,7 @@ Header parse(const std::string& text) {
   return header;
 }
 
-/// Everything that a header includes, itself or by headers of ours.
+/// Adds everything that a header includes, directly or through headers of ours.
 void collect(const Headers& headers, const std::string& path, std::set<std::string>& found) {
   if (!found.insert(path).second) return;
   const auto also = also_brought().find(path);
@@ -94,7 +94,7 @@ void collect(const Headers& headers, const std::string& path, std::set<std::stri
   for (const std::string& each : header->second.includes) collect(headers, each, found);
 }
 
-/// "PATH: <HEADER>" for each that a header needs and does not get.
+/// "PATH: <HEADER>" for each standard header that a header uses without including it.
 std::vector<std::string> missing_includes(const Headers& headers) {
   std::vector<std::string> missing;
   for (const auto& [path, header] : headers) {

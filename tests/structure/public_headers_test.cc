@@ -1,5 +1,5 @@
-// What include/headers.txt promises: the headers that are installed are enough, and no more than
-// that.
+// Checks the contract of include/headers.txt: the installed headers are complete, and none is
+// installed without need.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ using ::testing::ElementsAre;
 
 const std::string kUmbrella = "include/lockstep/lockstep.h";
 
-/// The list: `all` headers, and those of the first part, which the umbrella header includes.
+/// The list in include/headers.txt: `all` headers, and those of its first part, which the umbrella
+/// header includes.
 struct PublicHeaders {
   std::set<std::string> all;
   std::set<std::string> in_umbrella;
@@ -39,7 +40,7 @@ PublicHeaders parse_list(std::istream& in) {
     in_comment = false;
     if (line.empty()) continue;
     headers.all.insert(line);
-    // The first comment is about the list as a whole.
+    // Part 1 is the comment that opens the file; it lists no headers.
     if (part == 2) headers.in_umbrella.insert(line);
   }
   return headers;
@@ -56,7 +57,7 @@ const SourceFile* find(const std::vector<SourceFile>& files, const std::string& 
   return found == files.end() ? nullptr : &*found;
 }
 
-/// Includes of public headers that are headers of ours, but not public.
+/// Headers of ours that public headers include but that are not public themselves.
 std::vector<std::string> missing_from(const PublicHeaders& list,
                                       const std::vector<SourceFile>& files) {
   std::vector<std::string> missing;
@@ -75,14 +76,16 @@ std::vector<std::string> missing_from(const PublicHeaders& list,
   return missing;
 }
 
-/// Headers of operators, modules and models are public, but for those that only their blocks use.
+/// Headers of operators, modules and models that are missing from the list. They are all public,
+/// except helpers used only by the sources that define operators.
 std::vector<std::string> forgotten_by(const PublicHeaders& list,
                                       const std::vector<SourceFile>& files) {
   std::vector<std::string> forgotten;
   for (const SourceFile& file : files) {
     const bool for_users = file.path.starts_with("core/ops/") || file.path.starts_with("nn/");
     if (!for_users || !is_header(file.path) || list.all.contains(file.path)) continue;
-    // A header that has a source of its own name defines operators; `_rules` and helpers do not.
+    // Only a header whose source of the same name defines operators counts; `_rules` and helpers do
+    // not.
     const std::string source = file.path.substr(0, file.path.size() - 1) + "cc";
     const SourceFile* const found = find(files, source);
     if (found != nullptr && found->defines_operators) forgotten.push_back(file.path);

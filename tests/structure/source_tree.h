@@ -11,12 +11,12 @@ struct Include {
   std::string path;
 };
 
-/// A file of ours as the structure rules see it.
+/// A source file as the structure rules see it.
 struct SourceFile {
   std::string path;  ///< from the repository root
   int lines = 0;
-  bool defines_operators = false;  ///< has a block of LS_OP
-  bool guarded = false;            ///< has `#pragma once`, or a guard in C's way
+  bool defines_operators = false;  ///< contains an LS_OP block
+  bool guarded = false;            ///< has `#pragma once` or an include guard
   std::vector<Include> includes;
 };
 

@@ -37,7 +37,7 @@ TEST(PollLimit, StaysLowForAWhileAfterTheCoreWasLost) {
 }
 
 TEST(PollLimit, StaysLowForLongerWhereTheCoreIsLostAgainAndAgain) {
-  /// How long the limit stays down after a loss at `now`.
+  /// Time for which the limit stays at its minimum after a lost core at `now`.
   const auto time_low = [](PollLimit limit, Clock::time_point now) {
     limit.lost_core(now);
     Clock::duration time = 0ms;
@@ -77,7 +77,7 @@ TEST(AdaptiveWait, WakesThreadsThatSleepOnAWord) {
   const auto take_turns = [&](uint32_t mine) {
     AdaptiveWait wait;
     for (uint32_t i = mine; i < 200; i += 2) {
-      // Some turns take longer than a thread polls.
+      // Makes some turns longer than a thread polls, so that it sleeps.
       if (i % 10 == 0) std::this_thread::sleep_for(1ms);
       wait.until([&] { return turn == i; },
                  [&] {

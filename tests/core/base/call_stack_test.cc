@@ -12,7 +12,7 @@ namespace {
 
 __attribute__((noinline)) CallStack here(int skip = 0) {
   const CallStack stack = CallStack::capture(skip);
-  asm volatile("" ::: "memory");  // no tail call, which would leave no frame
+  asm volatile("" ::: "memory");  // prevents a tail call, which would leave no frame
   return stack;
 }
 
@@ -23,7 +23,7 @@ __attribute__((noinline)) CallStack deep(int levels) {
   return stack;
 }
 
-/// Rounds of a loop that the compiler must not unroll, so that they call from one place.
+/// Trip count of loops that the compiler must not unroll, so that all rounds call from one address.
 volatile int g_two = 2;
 
 TEST(CallStack, StartsWithTheFunctionThatAskedForIt) {
@@ -60,7 +60,7 @@ TEST(CallStack, DescriptionHasALineForEachFrame) {
 }
 
 TEST(CallStack, TheCallSiteIsInTheProgram) {
-  // This test is outside the library, so that nothing is left out.
+  // The test binary is outside the library, so nothing is left out.
   const CallStack stack = here();
   EXPECT_EQ(stack.outside_library(), stack);
   EXPECT_EQ(stack.call_site(), to_string(stack.frames()[0]));

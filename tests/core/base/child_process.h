@@ -12,15 +12,15 @@
 
 namespace lockstep {
 
-/// ThreadSanitizer refuses threads in a child made by fork().
+/// ThreadSanitizer does not allow threads in a child made by fork().
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kThreadSanitizer = true;
 #else
 inline constexpr bool kThreadSanitizer = false;
 #endif
 
-/// Whether a child may be made while other threads allocate: the allocators of AddressSanitizer and
-/// ThreadSanitizer stay locked in it if they were just then.
+/// Whether fork() is safe while other threads allocate: the allocators of AddressSanitizer and
+/// ThreadSanitizer stay locked in the child if a thread held their lock at the fork.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kForksAmongBusyThreads = false;
 #else
@@ -34,15 +34,15 @@ inline bool other_threads_sleep() {
     if (thread.path().filename() == self) continue;
     std::ifstream file(thread.path() / "stat");
     std::string stat;
-    if (!std::getline(file, stat)) continue;  // it has ended meanwhile
+    if (!std::getline(file, stat)) continue;  // the thread has ended meanwhile
     const size_t name_end = stat.rfind(')');
     if (name_end + 2 >= stat.size() || stat[name_end + 2] != 'S') return false;
   }
   return true;
 }
 
-/// fork() for tests whose other threads have nothing to do, if perhaps not yet: where a busy
-/// thread's allocator may stay locked in the child, waits (at most a second) until all sleep.
+/// fork() for tests whose other threads are idle or about to be. Where a sanitizer's allocator
+/// could stay locked in the child, waits at most one second until all other threads sleep.
 inline pid_t fork_when_idle() {
   using namespace std::chrono_literals;
   const auto patience = std::chrono::steady_clock::now() + 1s;
@@ -53,8 +53,8 @@ inline pid_t fork_when_idle() {
   return fork();
 }
 
-/// What a child process ends with that runs `body` and then ends by _exit: 0 where `body` returns
-/// true. After 20 s it is killed.
+/// Returns the exit status of a child that runs `body` and then calls _exit: 0 if `body` returns
+/// true, else 1. An alarm kills the child after 20 s.
 template <class Body>
 int status_of_child(Body body) {
   const pid_t child = fork_when_idle();

@@ -11,8 +11,7 @@
 namespace lockstep::train {
 namespace {
 
-/// Text with the statistics of a language, more or less: words of a small vocabulary, rare ones
-/// seldom.
+/// Text with roughly the statistics of a language: a small vocabulary in which some words are rare.
 std::string sample_text(size_t bytes) {
   std::string text;
   for (uint32_t i = 0; text.size() < bytes; ++i) {

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Sets or removes (null) a variable of the environment until it goes.
+/// Sets or removes (null) an environment variable while alive, then restores it.
 class EnvironmentVariable {
  public:
   EnvironmentVariable(const char* name, const char* value) : name_(name) {

@@ -27,7 +27,7 @@ class Threads {
   int before_;
 };
 
-/// How often each index of [begin, end) was visited, and the parts.
+/// Number of visits of each index of [begin, end), and the parts as (first, last).
 struct Visits {
   std::vector<std::atomic<int>> counts;
   std::vector<std::pair<int64_t, int64_t>> parts;
@@ -86,7 +86,7 @@ TEST(ParallelFor, RunsSmallRangesOnTheCallingThread) {
 TEST(ParallelFor, NestedCallsRunOnTheThreadThatMakesThem) {
   const Threads threads(3);
   std::atomic<int> inner = 0;
-  std::latch all_begun(3);  // so that workers have parts too
+  std::latch all_begun(3);  // makes sure that workers take parts too
   parallel_for(0, 12, 1, [&](int64_t first, int64_t last) {
     all_begun.arrive_and_wait();
     const auto outer_thread = std::this_thread::get_id();
@@ -158,7 +158,8 @@ TEST(NumThreads, IsSetPerThreadAndAtLeastOne) {
   EXPECT_EQ(num_threads(), 4096);
 }
 
-/// OpenMP's setting for the calling thread, where a library brings its runtime along.
+/// OpenMP's thread count of the calling thread, if a library has loaded an OpenMP runtime; restores
+/// it at the end.
 class OpenMpThreads {
  public:
   OpenMpThreads() : before_(exists() ? get() : 0) {}
@@ -183,7 +184,7 @@ TEST(LibraryOnOneThread, HoldsInsideEveryPartAndEndsWithTheCall) {
   OpenMpThreads::set(3);
   for (const int threads : {1, 2, 4}) {
     const Threads set(threads);
-    std::latch all_begun(threads);  // so that workers have parts too
+    std::latch all_begun(threads);  // makes sure that workers take parts too
     parallel_for(0, 8, 1, [&](int64_t first, int64_t) {
       all_begun.arrive_and_wait();
       EXPECT_EQ(OpenMpThreads::get(), 1) << "part from " << first;

@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::array<uint32_t, 4>;
 
-// The known answers that the authors publish with their Random123 library (philox4x32, 10 rounds).
+// Known answers published with the Random123 library of Philox's authors (philox4x32, 10 rounds).
 TEST(Philox, AgreesWithThePublishedKnownAnswers) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr uint32_t kOnes = 0xffffffff;

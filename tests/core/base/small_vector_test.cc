@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// A number that knows how many of its kind are alive.
+/// A number that counts its live instances.
 struct Counted {
   static inline int alive = 0;
   int value = 0;
@@ -34,7 +34,7 @@ std::vector<int> values(const Small& v) {
   return out;
 }
 
-/// One change, applied to the vector and to its model.
+/// Applies one random change to the vector and to its std::vector model.
 void apply(Small& small, std::vector<int>& model, int kind, unsigned place) {
   const int value = static_cast<int>(place);
   switch (kind) {

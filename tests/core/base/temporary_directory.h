@@ -12,7 +12,7 @@
 
 namespace lockstep::train {
 
-/// A fresh folder for one test, removed with everything in it at the end.
+/// A fresh folder for one test, removed with its contents by the destructor.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -43,7 +43,7 @@ inline std::string file_content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// The message of the `ErrorType` that `action` throws; "(nothing thrown)" if it does not.
+/// Returns the message of the `ErrorType` that `action` throws, or "(nothing thrown)".
 template <class ErrorType, class Action>
 std::string message_of(Action&& action) {
   try {

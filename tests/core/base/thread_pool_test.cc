@@ -29,8 +29,8 @@
 namespace lockstep::thread_pool {
 namespace {
 
-/// Calls `body(part)` with all parts begun before any of them goes on, so each has its own thread:
-/// part 0 the caller, the others workers.
+/// Calls `body(part)` only after all parts have begun, so that each runs on its own thread: part 0
+/// on the caller, the others on workers.
 template <class Body>
 void run_side_by_side(int64_t parts, Body body) {
   std::latch all_begun(parts);
@@ -73,7 +73,7 @@ TEST(ThreadPool, ACallDoesNotWaitForWorkersThatAreBusyElsewhere) {
   std::atomic<bool> release = false;
   std::latch busy(1);
   std::thread other([&] {
-    // All workers there are, and as many as a call of two parts could start besides.
+    // Occupies all existing workers, and as many as a call of two parts could start in addition.
     run_side_by_side(std::max(workers(), allowed_cores()) + 2, [&](int64_t part) {
       if (part == 0) busy.count_down();
       release.wait(false);
@@ -113,20 +113,20 @@ TEST(ThreadPool, WorkersTakeNoSignalsButTheirOwnFaults) {
 }
 
 TEST(ThreadPool, WorkersStartWithTheDefaultFloatingPointEnvironment) {
-  // New threads would take over what their maker has set.
+  // A new thread would inherit the environment of the thread that creates it.
   std::fenv_t before;
   ASSERT_EQ(std::fegetenv(&before), 0);
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
 #if defined(__x86_64__)
   _mm_setcsr(_mm_getcsr() | 0x8040);  // flush to zero, denormals are zero
 #endif
-  const int64_t parts = workers() + 3;  // two of them new
+  const int64_t parts = workers() + 3;  // starts two new workers
   std::vector<int> rounding(parts, -1);
   std::vector<unsigned> control(parts, 0);
   run_side_by_side(parts, [&](int64_t part) {
     rounding[part] = std::fegetround();
 #if defined(__x86_64__)
-    control[part] = _mm_getcsr() & 0xFFC0;  // all but the flags of past exceptions
+    control[part] = _mm_getcsr() & 0xFFC0;  // masks the sticky exception flags
 #endif
   });
   ASSERT_EQ(std::fesetenv(&before), 0);
@@ -162,7 +162,7 @@ TEST(ThreadPool, RunsEachPartOnceHoweverManyThereAre) {
   }
 }
 
-/// Sums 1 to n in parts, a few of which take longer.
+/// Sums 1 to n in parts; every `slow`-th part sleeps, none if 0.
 int64_t sum_in_parts(int64_t parts, int64_t slow) {
   std::vector<int64_t> sums(static_cast<size_t>(parts));
   run(parts, [&](int64_t part) {
@@ -230,29 +230,29 @@ TEST(ThreadPool, MayBeForkedWhileOtherThreadsUseIt) {
   for (std::thread& caller : callers) caller.join();
 }
 
-/// These run the whole program anew, and end it by exit().
+/// Each test runs in a new process that ends by exit().
 class ThreadPoolAtExit : public testing::Test {
  protected:
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    alarm(60);  // for the new program, which would hang for good
+    alarm(60);  // ends the new process if it hangs
   }
   void TearDown() override { alarm(0); }
 };
 
-/// Threads of this process, the sanitizer's own not counted.
+/// Number of threads of this process, without ThreadSanitizer's own.
 int64_t threads_alive() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return std::distance(begin(tasks), end(tasks)) - (kThreadSanitizer ? 1 : 0);
 }
 
-/// As a static object it goes after the thread-local ones of the main thread.
+/// As a static object it is destroyed after the thread-local objects of the main thread.
 struct ExitsWith3WhereNoWorkerIsLeft {
   ~ExitsWith3WhereNoWorkerIsLeft() {
     std::vector<std::thread::id> threads(2);
     run(2, [&](int64_t part) { threads[static_cast<size_t>(part)] = std::this_thread::get_id(); });
     const bool alone = threads[0] == threads[1];
-    // The system lists a thread for a moment longer than it takes to join it.
+    // The kernel lists a thread for a moment after join returns.
     for (int i = 0; i < 1000 && threads_alive() > 1; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

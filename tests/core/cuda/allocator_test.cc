@@ -1,4 +1,4 @@
-// The caching allocator over a GPU's runtime, without the GPU.
+// The caching allocator over the CUDA runtime with a fake driver: no GPU needed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ TEST_P(CudaAllocator, ARepeatedStepAsksTheDriverForNoMemory) {
   EXPECT_THAT(gpu.fake.take_calls(), IsEmpty());
 }
 
-/// Whatever call of the driver fails, a request that cannot be served is an error, blocks on loan
-/// keep their contents, the allocator goes on, and nothing is lost.
+/// Whichever driver call fails: a request that cannot be served throws, live blocks keep their
+/// contents, the allocator stays usable, and no memory leaks.
 RC_GTEST_PROP(CudaAllocator, SurvivesADriverThatFails, ()) {
   FakeGpu gpu(10);
   {

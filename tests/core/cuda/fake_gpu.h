@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// While alive, there is the one device cuda:0, of a fake driver.
+/// While alive, cuda:0 is the only device, served by a fake driver.
 struct FakeGpu {
   explicit FakeGpu(size_t granules = 64) : fake(1, granules * FakeDriver::kGranule) {
     before = set_device_runtime(DeviceType::kCUDA, &runtime);

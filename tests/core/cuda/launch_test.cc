@@ -18,7 +18,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
-// Fake drivers take anything that begins like a fatbin, and know kernels by their names.
+// The fake driver accepts any image with the magic number of a fatbin, and finds kernels by name.
 constexpr uint64_t kImage[] = {0xba55ed50};
 constexpr uint64_t kOther[] = {0xba55ed50};
 const Kernel kFill(kImage, "fill_pattern");

@@ -185,8 +185,8 @@ TEST(CudaMemory, ADeviceWithoutVirtualMemoryHasNoGranules) {
   EXPECT_NE(memory.allocate(4096), nullptr);
 }
 
-/// Whatever call of the driver fails, the operation that needed it changes nothing, and at the end
-/// everything can be given back.
+/// Whichever driver call fails, the operation that needed it changes nothing, and everything can be
+/// released at the end.
 RC_GTEST_PROP(CudaMemory, NothingIsLostWhereverTheDriverFails, ()) {
   Device device(12 * kGranule);
   constexpr size_t kSlots = 10;
@@ -215,7 +215,7 @@ RC_GTEST_PROP(CudaMemory, NothingIsLostWhereverTheDriverFails, ()) {
         }
         break;
       }
-      case 1: {  // maps the last spare ones at a free place
+      case 1: {  // maps the last spare granules at a free place
         const std::vector<Granule> hole(std::min(count, spare.size()));
         const auto at = std::search(slots.begin(), slots.end(), hole.begin(), hole.end());
         if (hole.empty() || at == slots.end()) break;

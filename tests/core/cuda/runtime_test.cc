@@ -139,7 +139,7 @@ TEST_F(CudaRuntime, ThreadsShareStreamsAndEvents) {
   runtime->synchronize(1);
 }
 
-// fork.
+// Behaviour after fork().
 
 TEST_F(CudaRuntime, AForkedProcessFindsNoDevicesAndIsToldWhy) {
   if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not follow forks";

@@ -1,4 +1,4 @@
-// What runs on streams, and in which order.
+// Streams and events of the CUDA runtime over a fake driver: creation, order of work, errors.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 class CudaStreams : public CudaRuntime {};
 
-// Streams.
+// Creation of streams.
 
 TEST_F(CudaStreams, PooledStreamsAreMadeWhenUsedOfTheirPriorityAndOnce) {
   (void)runtime->device_count();
@@ -106,7 +106,7 @@ TEST_F(CudaStreams, ARefusedStreamIsAnErrorAndLeavesThePlace) {
   EXPECT_NE(runtime->native(stream(5)), nullptr);
 }
 
-// Work and its order.
+// Order of work.
 
 TEST_F(CudaStreams, CopiesRunInOrderAndWhenWaitedFor) {
   int from = 1;
@@ -188,7 +188,7 @@ TEST_F(CudaStreams, AnEventMayGoWhileAStreamWaitsForItsMark) {
   runtime->record(event, stream(1));
   runtime->wait(stream(2), event);
   runtime->destroy_event(event);
-  event = runtime->create_event(0, false);  // the same again, of which nothing is known
+  event = runtime->create_event(0, false);  // the driver's event is reused, with no record yet
   EXPECT_TRUE(runtime->query(event));
   runtime->synchronize(event);
   EXPECT_EQ(between, 0) << "its old mark is nobody's business";
@@ -272,7 +272,7 @@ TEST_F(CudaStreams, AFailedKernelIsReportedByEveryLaterCall) {
   expect_error<DeviceError>([&] { runtime->record(event, stream(0)); }, "cuEventRecord", name);
   expect_error<DeviceError>([&] { (void)runtime->native(stream(7)); }, name);
   runtime->destroy_event(event);
-  fake.poison(CUDA_SUCCESS);  // so that the fixture can clear up
+  fake.poison(CUDA_SUCCESS);  // lets the fixture tear down
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// Twice self by a kernel that takes rows only.
+/// Doubles `self` with a kernel that takes contiguous rows only.
 Outputs double_rule(const Tensor& self) {
   Outputs outputs = one(to_dims(self.sizes()), DType::kF32);
   outputs.compute = DType::kF32;
@@ -31,7 +31,7 @@ LS_OP(test_double, Tensor(const Tensor&), "test_double(Tensor self) -> Tensor")
     .out();
 LS_KERNEL(CPU, "test_double", double_kernel, Strides::kContiguous);
 
-/// Reports the strides that a matrix kernel was given.
+/// Strides of the last input of matrix_kernel.
 Dims g_strides;
 void matrix_kernel(const Out&, const In& in) { g_strides = to_dims(in.strides()); }
 LS_OP(test_matrix, Tensor(const Tensor&), "test_matrix(Tensor self) -> Tensor")
@@ -44,7 +44,7 @@ Tensor counting(IntList sizes) {
   return t;
 }
 
-/// Copies and bytes counted while `call` ran.
+/// Number of copies and of bytes copied while `call` ran.
 template <class F>
 std::pair<int64_t, int64_t> counted(F&& call) {
   const CopyCount before = hidden_copies();
@@ -85,7 +85,7 @@ TEST(Copies, MetaMakesNone) {
   EXPECT_EQ(counted([&] { op_test_double.in_place(x.t()); }), (Counts{0, 0}));
 }
 
-/// The highest number of bytes on loan while `call` ran, less those before.
+/// Peak of allocated bytes while `call` ran, above those allocated before.
 template <class F>
 int64_t peak_of(Device device, F&& call) {
   Allocator& memory = allocator(device);

@@ -18,7 +18,7 @@ namespace {
 
 class PinnedAllocatorTest : public ::testing::Test {
  protected:
-  /// Queues a copy from the block that stays queued until the gate is open.
+  /// Queues a copy from the block that does not run until the gate opens.
   void queue_copy(const Block& block) {
     gate.hold(stream.get());
     copy_async(stream.get(), target.data(), block.data, target.size(), Transfer::kFromCpu);
@@ -114,7 +114,7 @@ TEST_F(PinnedAllocatorTest, KnowsItsBlocksByAnyAddressInThem) {
   EXPECT_FALSE(allocator.owns(&block));
   queue_copy(block);
   allocator.record_use(bytes + 100, stream.get());
-  allocator.record_use(&block, stream.get());  // nobody's
+  allocator.record_use(&block, stream.get());  // not an address of this allocator: ignored
   allocator.free(block);
   EXPECT_FALSE(allocator.owns(bytes));
   EXPECT_NE(allocator.allocate(4096).data, block.data);

@@ -13,8 +13,8 @@
 #include "core/device/stream_sanitizer.h"
 #include "core/dispatch/dispatcher.h"
 
-// Programs of streams, events and blocks for tests of the stream sanitizer. They are calls of its
-// on_* functions alone: nothing runs, and nothing is read at the addresses.
+// Programs of streams, events and blocks for tests of the stream sanitizer. They only call its on_*
+// functions: no kernel runs, and no address is dereferenced.
 
 namespace lockstep::stream_program {
 
@@ -72,7 +72,7 @@ class FakeKernel final : public QueuedKernel {
       tensor.dtype = DType::kU8;
       visit(tensor, access.written);
     }
-    visit(TensorArg(), false);  // an optional tensor that is not there
+    visit(TensorArg(), false);  // an absent optional tensor
   }
 
  private:
@@ -94,11 +94,11 @@ struct Step {
   Kind kind = Kind::kUse;
   int stream = 0;
   int event = 0;
-  size_t use = 0;  ///< number of a kUse
+  size_t use = 0;  ///< index of the use, for kUse
   std::vector<Access> accesses = {};
-  size_t offset = 0;  ///< of a block
+  size_t offset = 0;  ///< offset of the block in the arena, for kAllocate, kFree and kRecordStream
   size_t bytes = 0;
-  int act = -1;  ///< steps of one act are dropped together; -1: part of no act
+  int act = -1;  ///< all steps of an act are dropped together; -1: belongs to no act
 };
 using Program = std::vector<Step>;
 
@@ -130,11 +130,11 @@ inline void play(const Step& step) {
   }
 }
 
-/// What happened before what, by definition: for every use the set of uses before it, and of its
-/// bytes.
+/// Reference for happens-before, computed from its definition: for every use, the uses ordered
+/// before it and the bytes it reads and writes.
 class Oracle {
  public:
-  /// The uses before one that is queued on `stream` now.
+  /// Uses that happen before one queued on `stream` now.
   Uses before(int stream) const { return done_[static_cast<size_t>(stream)] | program_; }
 
   void follow(const Step& step) {
@@ -176,7 +176,7 @@ class Oracle {
     }
   }
 
-  /// Uses that the kernel in `step`, queued now, races with.
+  /// Uses that race with the kernel in `step` if it is queued now.
   std::vector<size_t> races(const Step& step) const {
     const Uses ordered = before(step.stream);
     Bytes writes;
@@ -194,7 +194,7 @@ class Oracle {
     return found;
   }
 
-  /// What the report should ask for when `step` races with `use`.
+  /// The remedy that the report should name when `step` races with `use`.
   std::string remedy(const Step& step, size_t use) const {
     const Made& made = made_.at(use);
     const int now = tenants_.at(step.accesses[0].offset);
@@ -223,17 +223,17 @@ class Oracle {
     Uses before;
   };
 
-  std::array<Uses, 8> done_;  ///< by stream
+  std::array<Uses, 8> done_;  ///< per stream: uses ordered before its next one
   Uses program_;
   std::map<int, Uses> events_;
   std::map<size_t, Made> made_;
-  std::map<size_t, int> tenants_;  ///< by byte
+  std::map<size_t, int> tenants_;  ///< block that each byte belongs to, by offset
   std::map<int, Owner> owners_;
   int tenant_ = 0;
 };
 
-/// Makes up programs in which every two conflicting uses are ordered, by acts that are all needed
-/// when they are done.
+/// Generates programs in which every two conflicting uses are ordered, each by acts that are needed
+/// at the moment they are emitted.
 class ProgramMaker {
  public:
   explicit ProgramMaker(uint32_t seed) : random_(seed), streams_(2 + below(3)) {}
@@ -261,7 +261,7 @@ class ProgramMaker {
     size_t slots;
     std::map<int, Uses> users;  ///< by stream
   };
-  /// What the next tenant of a slot must wait for: events, and the acts that recorded them.
+  /// Events that the next tenant of a slot must wait for, and the acts that recorded them.
   struct Pending {
     int event;
     int act;
@@ -287,7 +287,7 @@ class ProgramMaker {
       if (slots_[i].taken || (slots_[i].owner >= 0 && slots_[i].owner != owner)) return;
     }
     for (size_t i = first; i < first + slots; ++i) {
-      // As an allocator does: it makes the block's stream wait, or sees that the events are done.
+      // Like an allocator: makes the block's stream wait, or polls until the events are done.
       for (const Pending& pending : slots_[i].pending) {
         const auto kind = below(2) == 0 ? Step::Kind::kWait : Step::Kind::kEventDone;
         emit({.kind = kind, .stream = owner, .event = pending.event, .act = pending.act});
@@ -335,7 +335,7 @@ class ProgramMaker {
     access.columns = static_cast<int64_t>(bytes);
     access.stride = access.columns;
     switch (below(3)) {
-      case 0: {  // columns of a matrix
+      case 0: {  // some columns of a matrix
         access.stride = 4 << below(2);
         access.columns = 1 + below(static_cast<int>(access.stride) - 1);
         const size_t shift =
@@ -344,7 +344,7 @@ class ProgramMaker {
         access.offset += shift;
         break;
       }
-      case 1: {  // a part
+      case 1: {  // a contiguous part
         const size_t shift = static_cast<size_t>(below(static_cast<int>(bytes)));
         access.columns = 1 + below(static_cast<int>(bytes - shift));
         access.offset += shift;
@@ -369,7 +369,7 @@ class ProgramMaker {
     emit(std::move(step));
   }
 
-  /// Makes what `stream` does next come after all that is queued on `other`.
+  /// Orders the next work of `stream` after all work queued on `other`.
   void order(int other, int stream) {
     const int act = next_act_++;
     const int event = next_event_++;

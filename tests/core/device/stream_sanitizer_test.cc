@@ -43,7 +43,7 @@ class StreamSanitizer : public testing::Test {
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint32_t kShare = 10;  // sanitizers look at the code, not at its results
+constexpr uint32_t kShare = 10;  // sanitizers are slow and check the code, not its results
 #else
 constexpr uint32_t kShare = 1;
 #endif
@@ -58,7 +58,7 @@ TEST_F(StreamSanitizer, TenThousandCorrectProgramsGiveNoReport) {
 }
 
 TEST_F(StreamSanitizer, AProgramWithOneActDroppedIsReportedExactlyWhereItBreaks) {
-  std::map<Step::Kind, uint32_t> broken;  // by what the dropped act began with
+  std::map<Step::Kind, uint32_t> broken;  // by the first step of the dropped act
   uint32_t harmless = 0;
   for (uint32_t seed = 0; seed < 700 / kShare; ++seed) {
     const Program whole = ProgramMaker(seed).make(40);
@@ -101,7 +101,7 @@ TEST_F(StreamSanitizer, AProgramWithOneActDroppedIsReportedExactlyWhereItBreaks)
       found ? ++broken[kind] : ++harmless;
     }
   }
-  // Every kind of act was needed somewhere.
+  // Every kind of act was needed in some program.
   EXPECT_GT(broken[Step::Kind::kRecord], 500 / kShare);
   EXPECT_GT(broken[Step::Kind::kRecordStream], 100 / kShare);
   EXPECT_GT(broken[Step::Kind::kStreamDone], 100 / kShare);

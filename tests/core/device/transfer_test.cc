@@ -34,7 +34,7 @@ std::vector<float> numbers(const Tensor& tensor) {
   return {here.data<float>(), here.data<float>() + here.numel()};
 }
 
-/// Runs each test on a stream of its own, which the gate can hold.
+/// Runs each test on its own stream, which the gate can hold.
 class Transfers : public ::testing::Test {
  protected:
   const Stream& stream() const { return stream_.get(); }
@@ -99,7 +99,7 @@ TEST_F(Transfers, NonBlockingOnesFromPinnedMemoryReadItWhenTheStreamComesThere) 
   const Tensor source = pin_memory(counting({4}));
   hold();
   const Tensor copy = to(source, kHost0, /*non_blocking=*/true);
-  source.data<float>()[0] = 9;  // too early, and so it shows what is read when
+  source.data<float>()[0] = 9;  // before the copy ran, so the copy must see it
   finish();
   EXPECT_THAT(numbers(copy), ElementsAre(9, 2, 3, 4));
 }

@@ -32,7 +32,7 @@ constexpr Device kOtherFar{DeviceType::kPrivate1, 1};
 
 using OutOp = TypedOp<const Tensor&(const Tensor&, const Tensor&, Scalar, const Tensor&)>;
 
-/// Adds 1 to every element of all tensors.
+/// Adds 1 to every element of all tensors, in place.
 Outputs nothing_rule(MutableTensorList) { return {}; }
 void add_one_kernel(OutList list) {
   for (const Out& out : list) {
@@ -44,7 +44,7 @@ LS_OP(test_far_add_one_each, void(MutableTensorList),
     .structured(&nothing_rule);
 LS_KERNEL(CPU, "test_far_add_one_each", add_one_kernel, Strides::kAny);
 
-/// Product in float32 of two tensors of one shape.
+/// Product in float32 of two tensors of the same shape.
 Outputs product_rule(const Tensor& self, const Tensor&) {
   Outputs outputs = one(to_dims(self.sizes()), DType::kF32);
   outputs.compute = DType::kF32;
@@ -56,7 +56,7 @@ LS_OP(test_far_product, Tensor(const Tensor&, const Tensor&),
     .in_place();
 
 int g_own_products = 0;
-/// A kernel of the device's own.
+/// The far device's own kernel for test_far_product.
 void far_product(const Out& out, const In& a, const In& b) {
   ++g_own_products;
   float* to = static_cast<float*>(FarMemory::near(out.address));
@@ -64,7 +64,7 @@ void far_product(const Out& out, const In& a, const In& b) {
   const float* y = static_cast<const float*>(FarMemory::near(b.address));
   for (int64_t i = 0; i < out.numel; ++i) to[i] = x[i] * y[i];
 }
-/// The cpu's is wrong, to be told apart.
+/// The CPU kernel is wrong on purpose, to show which kernel ran.
 void cpu_product(const Out& out, const In&, const In&) {
   for (int64_t i = 0; i < out.numel; ++i) out.data<float>()[i] = -1;
 }
@@ -231,7 +231,7 @@ TEST_F(CpuFallback, GradientsAreTheCpusAndOnTheDevice) {
     Tensor y = x.mm(w.t()).tanh().mul(x);
     y.select(0, 0).add_(w.select(0, 1));
     y.sum().backward();
-    y = x.to(kCPU).mul(w.to(kCPU));  // through the copies, too
+    y = x.to(kCPU).mul(w.to(kCPU));  // also differentiates through the copies between devices
     y.sum().backward();
     EXPECT_EQ(x.grad().device(), device);
     std::vector<float> all = values(x.grad());
@@ -264,7 +264,8 @@ TEST_F(CpuFallback, AKernelOfTheDevicesOwnGoesFirst) {
   EXPECT_EQ(values(op_test_far_product(x, x)), (std::vector<float>{1, 4, 9, 16}));
   EXPECT_EQ(values(op_test_far_product.in_place(x, x)), (std::vector<float>{1, 4, 9, 16}));
   EXPECT_EQ(g_own_products, 2);
-  // The wrapper makes contiguous and casts with `copy`, for which the device has the fallback.
+  // To make contiguous and to cast, the wrapper calls `copy`, which uses the fallback on this
+  // device.
   EXPECT_EQ(values(op_test_far_product(x.t(), x)), (std::vector<float>{1, 36, 36, 256}));
   const Tensor integers = to(x, DType::kI64);
   EXPECT_EQ(values(op_test_far_product(x, integers)), (std::vector<float>{1, 16, 81, 256}));

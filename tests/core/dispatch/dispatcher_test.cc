@@ -239,7 +239,7 @@ TEST(Dispatcher, ADeviceOptionDecidesOverTensors) {
   EXPECT_EQ(op_test_where(on_meta_device, {}), 1);
   EXPECT_EQ(op_test_where(on_meta_device, kCPU), 0);
   EXPECT_EQ(op_test_where(on_a_cpu, kMeta), 1);
-  // The boxed call decides alike.
+  // The boxed call dispatches in the same way.
   std::array<Value, 2> arguments = {Value(on_a_cpu), Value(kMeta)};
   Stack stack(arguments);
   op_test_where.info().call_boxed(stack);

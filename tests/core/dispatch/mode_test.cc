@@ -31,7 +31,7 @@ struct DispatchNames : DispatchMode {
     pass_on(op, keys, stack);
   }
 };
-/// Gives back twice what `relu` gives.
+/// Doubles the result of `relu`.
 struct DoubledRelu : DispatchMode {
   void call(const Operator& op, KeySet keys, Stack& stack) override {
     pass_on(op, keys, stack);

@@ -75,7 +75,7 @@ TEST(Schema, DefaultsHaveTheArgumentsType) {
   EXPECT_EQ(value(13).to_int(), 1);
 }
 
-/// The text without what our spelling leaves out or spells in one way.
+/// Normalizes PyTorch's text: removes what our spelling omits and unifies the rest.
 std::string normal(std::string text) {
   const std::pair<const char*, const char*> changes[] = {
       {"^aten::", ""},

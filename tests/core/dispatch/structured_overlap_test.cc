@@ -11,12 +11,12 @@
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"
 
-// What the structured wrapper does about destinations that share memory.
+// How the structured wrapper treats destinations that share memory with other arguments.
 
 namespace lockstep {
 namespace {
 
-/// f32 sum of two tensors of one shape, any strides.
+/// f32 sum of two tensors that broadcast, with any strides.
 Outputs sum_rule(const Tensor& self, const Tensor& other) {
   return one(broadcast("test_sum", self.sizes(), other.sizes()), DType::kF32);
 }
@@ -35,7 +35,7 @@ LS_OP(test_sum, Tensor(const Tensor&, const Tensor&),
     .out();
 LS_KERNEL(CPU, "test_sum", sum_kernel, Strides::kAny);
 
-/// The elements of a vector in the opposite order; the kernel reads what it has already written.
+/// The elements of a vector in reverse order. In place, the kernel would read what it has written.
 Outputs flip_rule(const Tensor& self) { return one(to_dims(self.sizes()), self.dtype()); }
 void flip_kernel(const Out& out, const In& in) {
   for (int64_t i = 0; i < in.numel; ++i) {
@@ -47,7 +47,7 @@ LS_OP(test_flip, Tensor(const Tensor&), "test_flip(Tensor self) -> Tensor")
     .out();
 LS_KERNEL(CPU, "test_flip", flip_kernel, Strides::kAny);
 
-/// The sum of all vectors of a list, and one more if there.
+/// Sum of a list of vectors, plus an optional one.
 Outputs merge_rule(TensorList list, OptionalTensor) {
   return one(to_dims(list[0].sizes()), DType::kF32);
 }
@@ -90,7 +90,7 @@ TEST(Overlap, ADestinationThatRepeatsAnElementIsRefused) {
 
 TEST(Overlap, ADestinationWithInterleavedRowsIsTaken) {
   const Tensor base = vec({1, 2, 3, 4, 5, 6});
-  // Places 0, 2, 3 and 5: by their strides alone they might meet.
+  // The window has offsets 0, 2, 3 and 5: distinct, though its strides alone do not prove it.
   op_test_sum.in_place(base.as_strided({2, 2}, {3, 2}), vec({10, 20, 30, 40}).view({2, 2}));
   EXPECT_EQ(floats(base), (Floats{11, 2, 23, 34, 5, 46}));
 }
@@ -122,7 +122,7 @@ TEST(Overlap, ColumnsSideBySideDoNotOverlap) {
   EXPECT_EQ(floats(base), (Floats{3, 2, 7, 4}));
 }
 
-/// The elements of a base that a window has.
+/// Offsets in the base of the elements of a window.
 std::multiset<int64_t> places_in_base(const Tensor& window) {
   std::multiset<int64_t> all;
   for (int64_t place : places(window.sizes(), window.strides())) {
@@ -130,7 +130,7 @@ std::multiset<int64_t> places_in_base(const Tensor& window) {
   }
   return all;
 }
-/// Each element once, and all between the first and the last.
+/// Whether the offsets are distinct and contiguous.
 bool has_no_gaps(const std::multiset<int64_t>& places) {
   const std::set<int64_t> distinct(places.begin(), places.end());
   const auto range = static_cast<size_t>(*distinct.rbegin() - *distinct.begin()) + 1;
@@ -167,7 +167,7 @@ RC_GTEST_PROP(Overlap, IsRefusedExactlyBetweenRangesThatShareAPart, ()) {
 TEST(Overlap, AnInputBetweenTheDestinationsElementsIsReadFirst) {
   const Tensor base = vec({1, 2, 3, 4, 5});
   const Tensor even = base.slice(0, 0, 5, 2);
-  // Places 0, 2, 4 and 2, 3, 4: they share two.
+  // Offsets 0, 2, 4 and 2, 3, 4: two are shared.
   op_test_sum.out(base.slice(0, 2, 5), vec({10, 20, 30}), even);
   EXPECT_EQ(floats(base), (Floats{13, 2, 24, 4, 35}));
 }

@@ -38,7 +38,7 @@ LS_OP(test_add, Tensor(const Tensor&, const Tensor&),
     .out();
 LS_KERNEL(CPU, "test_add", add_kernel, Strides::kAny);
 
-/// The sum of all vectors of a list, and one more if there.
+/// Sum of a list of vectors, plus an optional one.
 Outputs gather_rule(TensorList list, OptionalTensor) {
   return one(to_dims(list[0].sizes()), DType::kF32);
 }
@@ -56,7 +56,7 @@ LS_OP(test_gather, Tensor(TensorList, OptionalTensor),
 LS_KERNEL(CPU, "test_gather", gather_kernel, Strides::kContiguous);
 
 using Pair = std::tuple<Tensor, Tensor>;
-/// A copy of self transposed in memory and, when wanted, a second result.
+/// A copy of self transposed in memory and, if `second`, another result.
 Outputs pair_rule(const Tensor& self, bool second) {
   Outputs outputs = one(to_dims(self.sizes()), DType::kF32);
   outputs.specs[0].strides = Dims{1, self.size(0)};

@@ -55,7 +55,7 @@ TEST(Value, OwnKeepsWhatTheSourceLetsGo) {
   EXPECT_EQ(reals.to_string(), "[0.5, 2]");
   EXPECT_EQ(reals.to_double_list().back(), 2);
   EXPECT_EQ(text.to_string_view(), "a string too long to live inside its object");
-  const Value again = text;  // a copy owns its own
+  const Value again = text;  // a copy owns its text
   text = Value();
   EXPECT_EQ(again.to_string_view(), "a string too long to live inside its object");
 }

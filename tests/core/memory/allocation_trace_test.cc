@@ -84,7 +84,7 @@ TEST(AllocationTrace, IsMadeOfHistories) {
   };
   AllocationTraceBuilder builder;
   builder.add(std::vector<TraceEntry>{
-      entry(Action::kFreeRequested, 0x9000, 512),  // older than the history
+      entry(Action::kFreeRequested, 0x9000, 512),  // allocated before the history began
       entry(Action::kUserDefined, 0, 0, "step0"),
       entry(Action::kSegmentAlloc, 0x1000, 1 << 21),
       entry(Action::kAlloc, 0x1000, 1024),

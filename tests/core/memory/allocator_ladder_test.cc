@@ -1,4 +1,4 @@
-// What a CachingAllocator does when memory is short, step by step, and when the driver fails.
+// The steps that a CachingAllocator takes when memory is short, and its response to driver errors.
 
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST_F(AllocatorLadder, ObserversSeeTheReportBeforeItIsThrown) {
   const int number = allocator.add_oom_observer([&](size_t bytes, const std::string& report) {
     seen = bytes;
     text = report;
-    allocator.free(allocator.allocate(1, kStream));  // no lock is held
+    allocator.free(allocator.allocate(1, kStream));  // observers are called without the lock
   });
   expect_error<OutOfMemoryError>([&] { allocator.allocate(33 * kMiB, kStream); },
                                  "[allocator] out of memory: 33.0 MiB", "above the budget");
@@ -166,13 +166,13 @@ TEST_F(AllocatorLadder, AFailedMappingLeavesNothingBehind) {
 }
 
 TEST_F(AllocatorLadder, ASecondRunThatCannotBeMappedIsRolledBack) {
-  // Two holes without memory around a block: a request over the second one needs two runs.
+  // Two unmapped holes around a block: a request larger than the second hole needs two runs.
   std::vector<Block> blocks;
   for (int i = 0; i < 3; ++i) blocks.push_back(allocator.allocate(4 * kMiB, kStream));
   allocator.free(blocks[0]);
   allocator.free(blocks[1]);
   allocator.empty_cache();
-  const Block middle = allocator.allocate(2 * kMiB, kStream);  // at the bottom
+  const Block middle = allocator.allocate(2 * kMiB, kStream);  // takes the first hole
   for (int fail_after = 0; fail_after < 2; ++fail_after) {
     memory.failing_maps = 1;
     const int64_t reserved = allocator.stats().reserved;
@@ -239,7 +239,7 @@ TEST_F(AllocatorLadder, BlocksOfTheMaximalSizeAreNotSplit) {
   native.free(large);
   native.allocate(42 * kMiB, kStream);
   EXPECT_EQ(plain.taken(), (84 + 42) * kMiB) << "too much would be wasted";
-  // When memory is short, the large block goes back as a whole.
+  // When memory is short, the large block is released as a whole.
   native.allocate(160 * kMiB, kStream);
   EXPECT_EQ(native.memory_stats().num_alloc_retries, 1);
   native.free(small);
@@ -287,7 +287,7 @@ TEST_F(AllocatorLadder, SizesAreRoundedByPowersOfTwoWhereAskedFor) {
                                      {kMiB + 1, kMiB + kMiB / 4}}) {
     EXPECT_EQ(allocator.allocate(asked, kStream).bytes, given) << asked;
   }
-  options.roundup_power2_divisions = {1, 2};  // below 1 MiB as ever, above in halves
+  options.roundup_power2_divisions = {1, 2};  // below 1 MiB as before, above in halves
   allocator.set_options(options);
   EXPECT_EQ(allocator.allocate(5121, kStream).bytes, 5632u);
   EXPECT_EQ(allocator.allocate(kMiB + 1, kStream).bytes, kMiB + kMiB / 2);

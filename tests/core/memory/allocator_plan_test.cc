@@ -18,8 +18,8 @@ struct AllocatorPlan : ::testing::Test {
   AllocatorPlan() { allocator.set_planned(true); }
   ~AllocatorPlan() override { EXPECT_EQ(memory.wrong_calls, 0) << memory.wrong_call; }
 
-  /// Activations that live until the step turns round, and temporaries between them, `scale` times
-  /// as large; checks the contents.
+  /// One step: activations that live until its middle and temporaries between them, all scaled by
+  /// `scale`. Checks the contents of the activations.
   void step(size_t scale = 1) {
     allocator.mark_step(kStream);
     std::vector<Block> kept;
@@ -139,7 +139,7 @@ RC_GTEST_PROP(PlannedPrograms, BlocksNeverOverlapWhateverTheStepsDo, ()) {
   const std::vector<uint8_t> changes =
       *rc::gen::container<std::vector<uint8_t>>(rc::gen::arbitrary<uint8_t>());
   unsigned char pattern = 0;
-  // The same program again and again, now and then a little different.
+  // The same program is repeated with small occasional changes.
   for (size_t repeat = 0; repeat < std::min<size_t>(changes.size() + 2, 8); ++repeat) {
     const uint8_t change = repeat < changes.size() ? changes[repeat] : 0;
     allocator.mark_step(kStream);
@@ -157,7 +157,7 @@ RC_GTEST_PROP(PlannedPrograms, BlocksNeverOverlapWhateverTheStepsDo, ()) {
         alive.erase(at);
       }
     }
-    if (change % 4 == 3) continue;  // what is alive outlives the step
+    if (change % 4 == 3) continue;  // live blocks survive this step
     for (const Held& held : alive) {
       RC_ASSERT(intact(held));
       allocator.free(held.block);

@@ -1,4 +1,4 @@
-// Pools, checkpoints of pools, statistics, history and fork of a CachingAllocator.
+// Pools of a CachingAllocator, their checkpoints, its statistics and history, and fork().
 
 #include <gtest/gtest.h>
 
@@ -89,10 +89,11 @@ TEST_P(AllocatorPools, ManyPoolsLeaveNothingBehind) {
   }
 }
 
-// The scenarios of block states that come back.
+// Restoring a pool to an earlier state.
 
 struct PoolRestore : AllocatorPools {
-  /// Restores the pool to `state` and expects `blocks` on loan, with the handles returned.
+  /// Restores the pool to `state`, expects exactly `blocks` to be live, and returns their new
+  /// handles.
   std::vector<Block> restore(const PoolState& state, const std::vector<Block>& blocks) {
     std::vector<Block> restored = allocator.restore(pool, state);
     std::vector<void*> expected;
@@ -127,7 +128,7 @@ TEST_P(PoolRestore, BlocksInTheMiddleOfASegmentComeBack) {
   allocator.free(blocks[4]);
   const auto state = allocator.checkpoint(pool);
   for (const int i : {0, 2, 3, 5}) allocator.free(blocks[static_cast<size_t>(i)]);
-  from_pool(100'000);  // over all of them
+  from_pool(100'000);  // reuses the memory of all freed blocks
   restore(*state, {blocks[0], blocks[2], blocks[3], blocks[5]});
 }
 
@@ -136,7 +137,7 @@ TEST_P(PoolRestore, BlocksThatCameSinceAreTakenBack) {
   const auto state = allocator.checkpoint(pool);
   const Block b = from_pool(2 * kMiB);
   restore(*state, {a});
-  allocator.free(b);  // its holder does not know
+  allocator.free(b);  // a stale handle: the restore freed the block
   EXPECT_EQ(allocator.wrong_frees(), 1);
   allocator.free(a);
   EXPECT_EQ(allocator.wrong_frees(), 1) << "a's loan never ended";

@@ -1,4 +1,4 @@
-// What streams may expect of a CachingAllocator.
+// Use of a CachingAllocator's blocks on several streams.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -38,7 +38,7 @@ TEST_F(AllocatorStreams, ABlockUsedOnASideStreamServesItsOwnAfterThatWork) {
   EXPECT_EQ(allocator.stats().allocated, 0);
   EXPECT_EQ(allocator.memory_stats().active_bytes.all.current, static_cast<int64_t>(kMiB));
 
-  const Block big = allocator.allocate(2 * kMiB, kMain);  // does not fit beside it
+  const Block big = allocator.allocate(2 * kMiB, kMain);  // does not fit beside the first block
   EXPECT_EQ(allocator.memory_stats().num_stream_waits, 1);
   EXPECT_EQ(big.data, block.data);
   bool ran = false;
@@ -91,11 +91,11 @@ TEST_F(AllocatorStreams, RecordUseWaitsForTheWorkQueuedUntilThen) {
   const Block block = allocator.allocate(kMiB, kMain);
   runtime.launch(kSide, [] {});
   allocator.record_use(block, kSide);
-  runtime.launch(kSide, [] {});  // queued after the use
+  runtime.launch(kSide, [] {});  // queued after the use, so no reason to wait
   allocator.free(block);
   EXPECT_TRUE(runtime.run_one(kSide));
   EXPECT_NE(allocator.allocate(kMiB, kMain).data, block.data);
-  EXPECT_TRUE(runtime.run_one(kSide));  // the mark
+  EXPECT_TRUE(runtime.run_one(kSide));  // reaches the event of record_use
   EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
   EXPECT_EQ(runtime.queued(kSide), 1u);
 }
@@ -186,7 +186,8 @@ TEST_F(AllocatorStreams, MemoryOfADestroyedStreamServesTheNextNewOne) {
   EXPECT_EQ(allocator.memory_stats().num_device_alloc, before.num_device_alloc);
   EXPECT_EQ(runtime.memory().reservations, 1);
 
-  // A block that outlives its stream is the new one's: others' use of it must be told.
+  // A block that outlives its stream belongs to the stream that takes over: other streams' uses
+  // must be recorded.
   allocator.record_stream(kept, kMain);
   runtime.launch(kMain, [] {});
   allocator.free(kept);
@@ -201,15 +202,15 @@ TEST_F(AllocatorStreams, AStreamThatAllocatedNothingMayBeDestroyed) {
   EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
 }
 
-/// A block with the programs that use it.
+/// A live block, the stream it was allocated on, and the byte that fills it.
 struct Live {
   Block block;
   Stream owner;
   unsigned char pattern;
 };
 
-/// Kernels write a block on its stream and read it on others, streams run, and others come in their
-/// place, as the choices say; no kernel may find another's bytes.
+/// Random kernels write each block on its own stream and read it on others, while streams run and
+/// are replaced. No kernel may see bytes written for another block.
 void check_random_program(const AllocatorOptions& options) {
   FakeRuntime runtime(256 * kMiB);
   CachingAllocator allocator(FakeRuntime::kDevice, runtime.memory(), options);
@@ -251,7 +252,7 @@ void check_random_program(const AllocatorOptions& options) {
       case 4: {
         if (alive.empty()) break;
         const Live& live = alive[number % alive.size()];
-        // After the kernel that wrote it.
+        // The read must follow the kernel that wrote the block.
         if (is_there(live.owner)) stream.wait_stream(live.owner);
         uses(live, choice % 2 == 0);
         break;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kGranule = size_t{2} << 20;
 
-/// Disjoint chunks as random numbers say: sizes from 512 bytes to some MiB, gaps between them.
+/// Disjoint chunks with sizes (512 bytes to some MiB) and gaps taken from `numbers`.
 std::deque<Chunk> chunks_of(const std::vector<std::pair<uint16_t, uint8_t>>& numbers) {
   std::deque<Chunk> chunks;
   uintptr_t at = kGranule;
@@ -28,7 +28,7 @@ std::deque<Chunk> chunks_of(const std::vector<std::pair<uint16_t, uint8_t>>& num
 using Numbers = std::vector<std::pair<uint16_t, uint8_t>>;
 using Calls = std::vector<std::pair<uint8_t, uint16_t>>;
 
-/// What a chunk offers without breaking a granule that is free.
+/// Bytes that can be taken from a chunk without using a granule that is wholly free.
 size_t sparing_room(const Chunk& chunk) {
   const uintptr_t whole = (chunk.address + kGranule - 1) / kGranule * kGranule;
   return whole + kGranule <= chunk.end() ? whole - chunk.address : chunk.size;

@@ -11,9 +11,9 @@
 
 namespace lockstep {
 
-/// A device's memory without any memory: addresses to count with, which nobody may touch. Keeps
-/// books of who has what and throws std::logic_error out of a call (and so ends the program, where
-/// the call is noexcept) that no driver would take. Thread-safe.
+/// Device memory that only keeps books: its addresses must not be dereferenced. A call that
+/// violates the contract of DeviceMemory throws std::logic_error (and so ends the program where the
+/// call is noexcept). Thread-safe.
 class BookMemory final : public DeviceMemory {
  public:
   explicit BookMemory(size_t total, size_t granularity = size_t{2} << 20)
@@ -106,7 +106,7 @@ class BookMemory final : public DeviceMemory {
   }
   void* new_range(Ranges& ranges, size_t bytes) {
     const uintptr_t begin = next_;
-    // Never two ranges side by side, so that nothing can be taken for a neighbour.
+    // Leaves a gap between ranges, so that no two are ever adjacent.
     next_ = (next_ + bytes + (size_t{4} << 20)) / (size_t{2} << 20) * (size_t{2} << 20);
     ranges.emplace(begin, bytes);
     return reinterpret_cast<void*>(begin);

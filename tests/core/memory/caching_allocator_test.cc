@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr Stream kStream{};
 
-/// A block filled with one byte value.
+/// A live block filled with one byte value.
 struct Held {
   Block block;
   size_t bytes;
@@ -52,7 +52,7 @@ size_t size_of(uint16_t number) {
   }
 }
 
-/// Random requests and frees on two streams, checked against a list of what is alive.
+/// Random requests and frees on two streams, checked against a list of live blocks.
 void check_random_program(CachingAllocator& allocator, FakeMemory& memory) {
   std::vector<Held> alive;
   int64_t expected_peak = 0;
@@ -84,7 +84,7 @@ void check_random_program(CachingAllocator& allocator, FakeMemory& memory) {
   RC_ASSERT(allocator.stats().allocations == allocations);
   RC_ASSERT(allocator.stats().reserved >= allocator.stats().allocated);
 
-  // Chunks tile their segments, and say of each block what it is.
+  // Chunks tile their segments and report the state of each block.
   size_t live = 0;
   for (const SegmentInfo& segment : allocator.snapshot().segments) {
     uintptr_t at = segment.address;
@@ -268,7 +268,7 @@ TEST(CachingAllocator, ARepeatedStepTakesNothingFromTheSystem) {
   for (int i = 0; i < 10; ++i) step();
   EXPECT_EQ(allocator.stats().reserved, before.reserved);
   EXPECT_EQ(allocator.stats().system_calls, before.system_calls);
-  // Ten steps touch some 150 MiB, which would be tens of thousands of fresh small pages.
+  // Ten steps touch some 150 MiB: tens of thousands of faults if every page were fresh.
   EXPECT_LT(page_faults() - faults, 1000);
 }
 
@@ -296,7 +296,7 @@ TEST(CachingAllocator, WrongFreesAreCountedAndHarmless) {
   allocator.free(held.block);
   const Held next = hold(allocator, 1000, 9);
   EXPECT_EQ(next.block.data, held.block.data);
-  allocator.free(held.block);  // a handle of the loan before
+  allocator.free(held.block);  // a stale handle from the previous loan
   EXPECT_EQ(allocator.wrong_frees(), 7);
   EXPECT_NE(allocator.allocate(1000, kStream).data, next.block.data);
   EXPECT_TRUE(next.intact());
@@ -325,7 +325,7 @@ TEST(CachingAllocator, ThreadsMayUseItAtOnce) {
     threads.emplace_back([&allocator, t] {
       std::vector<Held> held;
       unsigned state = t + 1;
-      // Two threads share a stream, and blocks of one are given back by another.
+      // Two threads share a stream, and threads free blocks that others allocated.
       const Stream stream{kCPU, static_cast<int32_t>(t / 2)};
       for (int i = 0; i < 2000; ++i) {
         state = state * 1664525u + 1013904223u;

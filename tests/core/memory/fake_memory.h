@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// Device memory with a budget, whose driver can be made to fail, and which checks that it is used
-/// as its contract says. Granules are stretches of a memory file, so that contents follow them.
+/// Device memory with a budget and an injectable driver failure; checks that calls keep the
+/// contract. Granules are ranges of a memory file, so their contents survive remapping.
 class FakeMemory final : public DeviceMemory {
  public:
   static constexpr size_t kGranule = size_t{2} << 20;
@@ -124,13 +124,13 @@ class FakeMemory final : public DeviceMemory {
   void* allocate_pinned(size_t) noexcept override { return nullptr; }
   void release_pinned(void*, size_t) noexcept override {}
 
-  /// Bytes that the allocator has.
+  /// Bytes that the allocator holds.
   size_t taken() const {
     const std::lock_guard guard(mutex_);
     return held();
   }
 
-  int failing_allocations = 0;  ///< so many of the next calls fail; negative: all
+  int failing_allocations = 0;  ///< number of next calls that fail; negative: all
   int failing_creations = 0;
   int failing_maps = 0;
   int allocations = 0;
@@ -138,7 +138,7 @@ class FakeMemory final : public DeviceMemory {
   int maps = 0;
   int reservations = 0;
   int unmaps = 0;
-  int wrong_calls = 0;  ///< against the contract
+  int wrong_calls = 0;  ///< calls that violate the contract
   const char* wrong_call = "";
 
  private:

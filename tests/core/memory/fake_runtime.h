@@ -15,12 +15,12 @@
 
 namespace lockstep {
 
-/// A device whose streams stand still until the test lets them run, or somebody waits for them: by
-/// synchronising, or by asking again and again. Serves DeviceType::kPrivate1 while alive.
+/// A device whose streams run only when the test runs them or when code waits for them, by
+/// synchronizing or by polling. Serves DeviceType::kPrivate1 while alive.
 class FakeRuntime final : public DeviceRuntime {
  public:
   static constexpr Device kDevice{DeviceType::kPrivate1, 0};
-  static constexpr int32_t kStreams = 16;  ///< that are there from the beginning
+  static constexpr int32_t kStreams = 16;  ///< streams that exist from the start
 
   explicit FakeRuntime(size_t memory_bytes, bool has_granules = true)
       : memory_(memory_bytes, has_granules) {
@@ -47,7 +47,7 @@ class FakeRuntime final : public DeviceRuntime {
     tasks.pop_front();
     return true;
   }
-  /// Runs a stream, and those that it waits for, to its end.
+  /// Runs a stream to its end, and others as far as it waits for them.
   void run(const Stream& stream) {
     while (!queue(stream).empty()) {
       if (run_one(stream)) continue;
@@ -55,7 +55,7 @@ class FakeRuntime final : public DeviceRuntime {
     }
   }
   size_t queued(const Stream& stream) { return queue(stream).size(); }
-  /// As if somebody else had destroyed it.
+  /// Marks the stream as destroyed, as if by code outside the runtime.
   void forget(const Stream& stream) { gone_.push_back(stream.id); }
 
   int device_count() override { return 1; }
@@ -107,7 +107,8 @@ class FakeRuntime final : public DeviceRuntime {
   using DeviceRuntime::launch;
 
  private:
-  /// Whether the last recording has been reached; those who wait keep the one that they saw.
+  /// True once the stream has reached the record. Recording again makes a new one; earlier waiters
+  /// keep theirs.
   using Mark = std::shared_ptr<bool>;
   struct Task {
     enum Kind { kWork, kRecord, kWait } kind;
@@ -120,10 +121,10 @@ class FakeRuntime final : public DeviceRuntime {
     if (is_gone(stream.id)) throw DeviceError("[fake] the stream was destroyed");
     return queues_[stream.id];
   }
-  /// Whoever asks again and again, and does nothing else, waits: then time goes on.
+  /// Repeated queries with no other call between them count as waiting: the streams then advance.
   bool is_waiting() { return ++questions_ > 8; }
   void run_until(const Mark& mark) {
-    const Mark wanted = mark;  // the task that holds it goes
+    const Mark wanted = mark;  // keeps it alive when its task is popped
     while (!*wanted) {
       for (int32_t id = 0; id < made_ && !*wanted; ++id) {
         if (!is_gone(id)) run_one(stream(id));

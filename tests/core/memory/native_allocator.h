@@ -16,8 +16,8 @@
 
 namespace lockstep {
 
-/// What PyTorch's native caching allocator does with the requests of streams that share no blocks:
-/// the policy that ours with plain segments must equal, and the structure that it must outrun.
+/// Model of PyTorch's native caching allocator for blocks that are used on one stream only: the
+/// policy that our allocator with plain segments must match, and the structure that it must outrun.
 ///
 /// One recursive mutex; free blocks in ordered sets by (stream, size, address), one set for
 /// requests of up to 1 MiB and one for larger ones; sizes in 512 bytes; segments of 2 MiB, of
@@ -30,7 +30,7 @@ class NativeAllocator final : public Allocator {
  public:
   /// `memory` must outlive it.
   explicit NativeAllocator(DeviceMemory& memory) : memory_(memory) {}
-  /// Blocks that are still on loan are lost.
+  /// Blocks that are still live are leaked.
   ~NativeAllocator() override {
     for (Pool* pool : {&small_, &large_}) {
       for (Chunk* chunk : pool->free_chunks) {
@@ -54,7 +54,7 @@ class NativeAllocator final : public Allocator {
     give_back(static_cast<Chunk*>(on_loan_.remove(block.data)));
   }
 
-  /// Not part of the model.
+  /// Not modelled.
   void record_stream(const Block&, const Stream&) override {
     throw InternalError("[native] this model knows no blocks that streams share.");
   }
@@ -90,7 +90,7 @@ class NativeAllocator final : public Allocator {
   static constexpr size_t kMiddleSegment = 20 * kMiB;
 
   struct Pool;
-  /// A run of bytes of a segment; runs tile it and are linked by address.
+  /// A run of bytes of a segment. Chunks tile their segment and are linked in order of address.
   struct Chunk {
     int32_t stream = 0;
     size_t size = 0;
@@ -119,7 +119,7 @@ class NativeAllocator final : public Allocator {
       (by > 0 ? allocated : freed) += by > 0 ? by : -by;
     }
   };
-  static constexpr int kAll = 2;  // pools are 0 and 1
+  static constexpr int kAll = 2;  // index of the sum; the pools are 0 and 1
   using Counts = std::array<Count, 3>;
   static void change(Counts& counts, const Pool& pool, size_t by, int sign) {
     const int64_t signed_by = sign * static_cast<int64_t>(by);
@@ -127,7 +127,7 @@ class NativeAllocator final : public Allocator {
     counts[kAll].change(signed_by);
   }
 
-  /// Chunks by address, open addressing; 67 of them share the traffic.
+  /// Maps addresses to chunks by open addressing, in 67 shards that reduce lock contention.
   class AddressMap {
    public:
     void insert(const void* key, void* value) {
@@ -145,7 +145,7 @@ class NativeAllocator final : public Allocator {
       while (shard.slots[at].key != key) at = (at + 1) & mask;
       void* value = shard.slots[at].value;
       --shard.used;
-      for (size_t hole = at;;) {  // moves back what was pushed on by what is removed
+      for (size_t hole = at;;) {  // backward-shift deletion: moves later entries into the hole
         shard.slots[hole] = {};
         do {
           at = (at + 1) & mask;

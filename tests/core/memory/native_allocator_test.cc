@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// As the README beside the traces says.
+// Expected values are those in the README beside the traces.
 TEST(NativeAllocator, ReservesWhatPyTorchDoesOnTracesOfRealRuns) {
   const std::filesystem::path folder = LOCKSTEP_SOURCE_DIR "/../shared/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
@@ -37,15 +37,15 @@ TEST(NativeAllocator, SplitsAndJoinsAsPublished) {
   EXPECT_EQ(static_cast<std::byte*>(rest.data), static_cast<std::byte*>(small.data) + 512);
   allocator.free(small);
   allocator.free(rest);
-  const Block large = get(20 * kMiB - 1);  // larger than a middle segment's request: its own
+  const Block large = get(20 * kMiB - 1);  // above 10 MiB, so it gets a segment of its own
   EXPECT_EQ(large.bytes, 20 * kMiB);
   allocator.free(large);
-  const Block whole = get(19 * kMiB);  // a rest of 1 MiB stays in the block
+  const Block whole = get(19 * kMiB);  // a remainder of 1 MiB is too small to split off
   EXPECT_EQ(whole.data, large.data);
   EXPECT_EQ(whole.bytes, 20 * kMiB);
   allocator.free(whole);
   EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(22 * kMiB));
-  const Block all = get(63 * kMiB);  // only once what is cached has gone back
+  const Block all = get(63 * kMiB);  // fits only after cached segments were released
   EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(64 * kMiB));
   EXPECT_THROW(get(1), OutOfMemoryError);
   allocator.free(all);

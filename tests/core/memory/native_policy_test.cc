@@ -1,4 +1,4 @@
-// The caching allocator beside the model of PyTorch's, and on traces of real runs.
+// Compares the caching allocator with the model of PyTorch's, and replays traces of real runs.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -26,8 +26,8 @@ AllocatorOptions plain_segments() {
   return options;
 }
 
-/// Sizes around those at which the policy changes, and any other above 64 KiB: blocks up to that
-/// size are not found best fit first by ours, but by when they were freed.
+/// Sizes around the thresholds of the policy, and others above 64 KiB. Up to that size our
+/// allocator picks free blocks by the time they were freed, not by best fit.
 size_t size_of(uint8_t choice, uint32_t number) {
   constexpr size_t kLeast = 65 * 1024;
   switch (choice % 4) {
@@ -86,7 +86,7 @@ enum class Policy { kNative, kExpandable, kPlanned };
 
 struct Replayed {
   ReplayResult result;
-  int64_t peak_reserved;  ///< also within a call
+  int64_t peak_reserved;  ///< includes peaks within one call
 };
 
 Replayed replay_with(Policy policy, const AllocationTrace& trace) {
@@ -101,7 +101,7 @@ Replayed replay_with(Policy policy, const AllocationTrace& trace) {
 
 class RealTraces : public testing::TestWithParam<const char*> {
  protected:
-  /// Skips where the traces are not.
+  /// Skips the test where the traces are absent.
   void SetUp() override {
     const std::filesystem::path file = std::filesystem::path(LOCKSTEP_SOURCE_DIR) /
                                        "../shared/traces" / (std::string(GetParam()) + ".trace");
@@ -143,8 +143,8 @@ TEST_P(FixedShapeTraces, AskTheDriverForNothingAfterTheFirstStep) {
   }
 }
 
-// The gradients of a step are freed when the next one begins: they are in no plan, and the arena
-// must not come on top of them.
+// The gradients of a step are freed when the next one begins, so no plan covers them; the arena of
+// the plan must not be reserved on top of them.
 TEST(PlannedSteps, NeedNoMoreThanTheCacheWhereBlocksCrossTheStepsEnd) {
   AllocationTraceBuilder builder;
   constexpr uint64_t kLayers = 40;

@@ -57,7 +57,7 @@ TEST(AllocatorOptions, TheLaterOfTwoEqualKeysWins) {
 }
 
 TEST(AllocatorOptions, ADivisionListNamesTheEndsOfSizeClasses) {
-  // Below 256 MiB 1, from there below 512 MiB 2, above 4.
+  // 1 below 256 MiB, 2 from there to 512 MiB, 4 above.
   const std::vector<int> expected = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4};
   EXPECT_EQ(parse("roundup_power2_divisions:[256:1,512:2,>:4]").roundup_power2_divisions, expected);
   EXPECT_EQ(parse("roundup_power2_divisions:[2:8]").roundup_power2_divisions,

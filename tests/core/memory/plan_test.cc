@@ -20,7 +20,7 @@ bool live_together(const BlockLifetime& a, const BlockLifetime& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-/// The first pair of blocks that would share bytes while both are on loan, or nothing.
+/// The first pair of blocks that overlap in memory while both are live, or "".
 std::string collision(std::span<const BlockLifetime> blocks, const Packing& packing) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     if (packing.offsets[i] % 512 != 0) return "offset " + std::to_string(packing.offsets[i]);
@@ -37,8 +37,8 @@ std::string collision(std::span<const BlockLifetime> blocks, const Packing& pack
   return "";
 }
 
-/// Steps of forward and backward passes: what is kept for backward goes in reverse order, and
-/// temporaries come and go in between.
+/// Lifetimes of forward and backward passes: activations kept for backward are freed in reverse
+/// order, temporaries in between.
 std::vector<BlockLifetime> random_blocks(uint32_t seed, size_t count) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> exponent(9, 22);
@@ -165,7 +165,7 @@ using Ticket = StepPlanner::Ticket;
 
 bool is_planned(const Ticket& ticket) { return ticket.offset != MemoryPlan::kUnplanned; }
 
-/// A step of requests, each freed two requests later.
+/// Allocates each size in turn and frees it two requests later.
 std::vector<Ticket> run_step(StepPlanner& planner, const std::vector<size_t>& sizes) {
   std::vector<Ticket> tickets;
   for (const size_t bytes : sizes) {
@@ -326,7 +326,7 @@ TEST(StepPlanner, ResetForgetsThePlan) {
 }
 
 RC_GTEST_PROP(StepPlanner, NoTwoLivePlacesOverlapWhateverStepsDo, ()) {
-  // The first steps repeat a program; later ones change it as they like.
+  // The first two steps repeat a program; later ones may change one request of it.
   const auto program = *rc::gen::container<std::vector<std::pair<uint8_t, uint8_t>>>(
       30, rc::gen::arbitrary<std::pair<uint8_t, uint8_t>>());
   const auto changes = *rc::gen::container<std::vector<std::tuple<uint8_t, uint8_t, uint8_t>>>(
@@ -362,7 +362,7 @@ RC_GTEST_PROP(StepPlanner, NoTwoLivePlacesOverlapWhateverStepsDo, ()) {
         live.erase(live.begin() + static_cast<long>(at));
       }
     }
-    // Some steps leave nothing behind, as training does.
+    // Like training steps, some steps free everything at their end.
     while (!live.empty() && step % 3 != 2) {
       planner.free(live.back().ticket);
       live.pop_back();

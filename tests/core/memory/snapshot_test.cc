@@ -27,7 +27,7 @@ TraceEntry entry(Action action, uintptr_t address, size_t size, AllocationContex
   return entry;
 }
 
-/// One segment of three blocks on host:1, and how it came about.
+/// One segment of three blocks on host:1, with its history.
 MemorySnapshot sample() {
   const AllocationContext mm{"mm", "h.0.attn", CallStack::capture(), Phase::kBackward};
   SegmentInfo segment;
@@ -132,7 +132,7 @@ TEST(MemorySnapshot, PythonReadsThePickle) {
     GTEST_SKIP() << "no python3";
   }
   MemorySnapshot snapshot = sample();
-  // More than goes into a list at once, and more texts than one byte counts.
+  // More entries than one batch of a pickled list, and more strings than a one-byte memo index.
   for (size_t i = 0; i < 2500; ++i) {
     TraceEntry note = entry(Action::kUserDefined, 0, i);
     note.label = "note " + std::to_string(i % 500) + " \xff \xe2\x82\xac";

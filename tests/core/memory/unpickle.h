@@ -12,9 +12,9 @@
 
 namespace lockstep {
 
-/// Reads a pickle of protocol 2 made of what JSON can say; pairs become arrays. Throws
-/// std::runtime_error on anything else. For tests: apart from the writer, so that both must be
-/// wrong alike for a mistake to pass.
+/// Reads a pickle of protocol 2 that contains only JSON types; pairs become arrays. Throws
+/// std::runtime_error on anything else. Independent of the writer, so that a mistake passes only if
+/// both share it.
 class Unpickler {
  public:
   explicit Unpickler(std::string_view bytes) : bytes_(bytes) {}

@@ -1,4 +1,4 @@
-// Operators of plug-ins whose results no shape rule describes.
+// Operators of plug-ins with results that no shape rule describes.
 
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
@@ -65,7 +65,7 @@ TEST_F(PluginResults, NumbersAreReturnedAsTheyAre) {
   EXPECT_FALSE(number("values::is_sorted", {tensor({2, 1})}).to_bool());
   EXPECT_EQ(number("values::largest", {tensor({1, 2.5})}).to_double(), 2.5);
   EXPECT_EQ(number("values::largest", {tensor({1, 2.5}), 3}).to_double(), 3);
-  // Arguments that require grad do not matter: there is nothing to record.
+  // Arguments that require grad are accepted: there is nothing to record.
   EXPECT_TRUE(number("values::is_sorted", {tensor({1, 2}).set_requires_grad()}).to_bool());
 }
 

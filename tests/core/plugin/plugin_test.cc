@@ -37,7 +37,8 @@ Tensor matrix(Doubles values, int64_t columns, DType dtype = DType::kF32) {
 }
 Doubles elements(const Tensor& tensor) { return elements_as<double>(tensor); }
 
-/// The same plug-in by the host's compiler, by another one, and with another standard library.
+/// The same plug-in built by the host's compiler, by another compiler, and with another standard
+/// library.
 class ElementwisePlugin : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -111,7 +112,7 @@ TEST_P(ElementwisePlugin, WrittenArgumentsTakeAnyStridesAndCountVersions) {
   call_op("test::add_to_", {x.t(), ten});
   EXPECT_THAT(elements(x), ElementsAre(21, 52, 53, 84));
   EXPECT_EQ(x.version(), 2u);
-  // Given twice, the kernel reads what was there before.
+  // With one tensor as both arguments, the kernel reads the old values.
   call_op("test::add_to_", {x, x});
   EXPECT_THAT(elements(x), ElementsAre(42, 104, 106, 168));
   const Tensor row = tensor({1, 2}).view({1, 2}).expand({2, 2});
@@ -191,7 +192,7 @@ TEST_P(ElementwisePlugin, ObserversAndModesSeeItsCalls) {
   const ModeGuard guard(mode);
   EXPECT_THAT(elements(call_op("test::double_it", {x})), ElementsAre(2));
   EXPECT_THAT(names.seen, ElementsAre("test::double_it", "add.Tensor"));
-  EXPECT_EQ(mode.calls, 1);  // composites come as what they are made of
+  EXPECT_EQ(mode.calls, 1);  // modes see the operators inside a composite
 }
 
 TEST_P(ElementwisePlugin, OverridesAllFormsOfABuiltInUntilItIsUnloaded) {
@@ -215,13 +216,13 @@ TEST_P(ElementwisePlugin, UnloadingTakesItsOperatorsBack) {
   EXPECT_EQ(dispatcher().find_or_null("test::scale_clamp"), nullptr);
   EXPECT_EQ(dispatcher().find_or_null("test::scale_clamp_"), nullptr);
   EXPECT_EQ(dispatcher().find_or_null("test::scale_clamp.out"), nullptr);
-  // Whoever still holds it gets an error.
+  // References that are still held report an error.
   EXPECT_FALSE(op.is_defined());
   std::vector<Value> arguments = {x, 2.0, 6.0};
   Stack stack(arguments);
   expect_error<DispatchError>([&] { op.call_boxed(stack); }, "is defined no longer");
   expect_error<AutogradError>([&] { y.backward(); }, "has no derivative any more");
-  // The file may come back.
+  // The same file can be loaded again.
   const Plugin again = load_library(library(GetParam()));
   EXPECT_THAT(elements(call_op("test::scale_clamp", {tensor({1, 2}), 2})), ElementsAre(2, 4));
   expect_error<AutogradError>([&] { y.backward(); }, "has no derivative any more");

@@ -14,7 +14,7 @@ constexpr std::array<DType, kDTypeCount> kAll = {
     DType::kBool, DType::kU8,  DType::kI8,   DType::kI16, DType::kI32,
     DType::kI64,  DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
 
-/// What a binary format with these field widths means by `bits`, computed in double.
+/// Decodes `bits` as a binary format with these field widths, in double.
 double decode(uint32_t bits, int exponent_bits, int mantissa_bits) {
   const int exponent = static_cast<int>(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
   const int mantissa = static_cast<int>(bits) & ((1 << mantissa_bits) - 1);
@@ -55,7 +55,7 @@ TEST(BFloat16, EveryPatternConvertsToItsValueAndBack) {
   expect_all_patterns_convert<BFloat16>(8, 7);
 }
 
-/// Checks that `value` went to the nearest pattern, ties to the even one. `first_beyond` is the
+/// Checks that `value` was rounded to the nearest pattern, ties to even. `first_beyond` is the
 /// value that the pattern after the largest finite one would have.
 template <class T>
 bool is_nearest(float value, double first_beyond) {
@@ -80,7 +80,7 @@ bool is_nearest(float value, double first_beyond) {
 }
 
 RC_GTEST_PROP(Half, RoundsToNearestEven, ()) {
-  // Half of the cases lie in or near the range of normal numbers, the rest anywhere.
+  // Half of the values are in or near the range of normal numbers, the others anywhere.
   float value = std::bit_cast<float>(*rc::gen::arbitrary<uint32_t>());
   int exponent = 0;
   const float mantissa = std::frexp(value, &exponent);
@@ -127,7 +127,7 @@ TEST(DType, PromotionIsASemilattice) {
 }
 
 TEST(DType, PromotionIsThatOfTheField) {
-  // torch.promote_types over our dtypes, in enum order; one letter or digit a dtype.
+  // Table of torch.promote_types over our dtypes, in enum order; one letter or digit per dtype.
   // b: bool, u: uint8, 1 2 4 8: bytes of an int, h: float16, B: bfloat16, f: float32, d: float64.
   constexpr std::string_view kLetters = "bu1248hBfd";
   constexpr std::array<std::string_view, kDTypeCount> kTable = {

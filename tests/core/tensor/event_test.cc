@@ -99,7 +99,7 @@ TEST(Event, MovesWithItsMark) {
   first = std::move(second);
   EXPECT_FALSE(first.query());
   EXPECT_TRUE(second.query());
-  second.record(default_stream(kCPU));  // as one never recorded
+  second.record(default_stream(kCPU));  // on any device, as a moved-from event is not recorded
   gate.open();
   first.synchronize();
 }

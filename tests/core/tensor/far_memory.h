@@ -9,9 +9,8 @@
 
 namespace lockstep {
 
-/// Memory of a device that the cpu cannot address: what it hands out is a true address moved to
-/// where no memory can be, so that whoever touches it without asking ends the program. Fresh memory
-/// holds NaNs.
+/// Memory of a device that the CPU cannot address. It returns a real address shifted to a
+/// non-canonical one, so that a direct access crashes. Fresh memory holds NaNs.
 class FarMemory final : public Allocator {
  public:
   Block allocate(size_t bytes, const Stream&) override {
@@ -37,15 +36,15 @@ class FarMemory final : public Allocator {
   MemoryStats stats() const override { return {}; }
   void reset_peak() override {}
 
-  /// Blocks on loan.
+  /// Number of live blocks.
   int blocks() const { return blocks_.load(); }
   int transfers() const { return transfers_.load(); }
 
-  /// Where the bytes truly are: for the device's own kernels.
+  /// The real address of the bytes, for the device's own kernels.
   static void* near(const void* address) { return moved(address, -kDistance); }
 
  private:
-  // No x86-64 address has bit 62 without bit 63.
+  // On x86-64, an address with bit 62 set and bit 63 clear is not canonical.
   static constexpr intptr_t kDistance = intptr_t{1} << 62;
   static void* moved(const void* address, intptr_t distance) {
     return reinterpret_cast<void*>(reinterpret_cast<intptr_t>(address) + distance);

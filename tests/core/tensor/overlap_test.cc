@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// A strided tensor of bytes or of larger elements; nothing is at its address.
+/// A strided tensor with no memory behind its address.
 struct Strided {
   uintptr_t address = 1 << 20;
   std::vector<int64_t> sizes = {};
@@ -68,7 +68,7 @@ RC_GTEST_PROP(Footprint, BeginEndAndGapsAreThoseOfTheBytes, ()) {
   if (bytes.empty()) return;
   RC_ASSERT(footprint.begin() == *bytes.begin());
   RC_ASSERT(footprint.end() == *bytes.rbegin() + 1);
-  // Gaps that only three strides together close may be missed.
+  // has_gaps may report a gap that only three strides together fill, but misses none.
   const bool gaps = footprint.end() - footprint.begin() != bytes.size();
   RC_ASSERT(footprint.has_gaps() || !gaps);
 }
@@ -91,7 +91,7 @@ TEST(Footprint, ContiguousTensorsHaveNoGapsWhateverTheirOrder) {
 }
 
 TEST(Footprint, ManyEqualRowsAreOneStep) {
-  // [batch, heads, time, depth] cut out of [batch, time, heads * depth]: the columns of one head.
+  // One head of [batch, heads, time, depth], as a view of [batch, time, heads * depth].
   const Strided head{
       .sizes = {64, 1, 1024, 64}, .strides = {786432, 64, 768, 1}, .dtype = DType::kF32};
   Strided next = head;
@@ -108,7 +108,7 @@ TEST(Footprint, TheSameElementsHaveEqualFootprints) {
 }
 
 TEST(Footprint, ItGivesUpRatherThanSearchForEver) {
-  // Subset sums of large numbers that are nearly alike.
+  // An instance that is hard for exact solvers: subset sums of large, nearly equal numbers.
   Strided hard{.address = 1 << 20};
   for (int64_t i = 0; i < 20; ++i) {
     hard.sizes.push_back(2);

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Offsets of all elements of a layout in row-major order, counted out one by one.
+/// Offsets of all elements of a layout in row-major order, enumerated one by one.
 inline std::vector<int64_t> places(IntList sizes, IntList strides) {
   std::vector<int64_t> all = {0};
   for (size_t i = 0; i < sizes.size(); ++i) {

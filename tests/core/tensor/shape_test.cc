@@ -12,8 +12,8 @@
 namespace lockstep {
 namespace {
 
-/// A layout of up to four small dimensions: dense in some order, then here and there stretched,
-/// overlapping or broadcast.
+/// A random layout of up to four small dimensions: dense in some order, with occasional gaps,
+/// overlaps or broadcast dimensions.
 std::pair<Dims, Dims> random_layout() {
   const auto sizes = *rc::gen::container<std::vector<int64_t>>(
       *rc::gen::inRange(0, 5),
@@ -35,7 +35,7 @@ std::pair<Dims, Dims> random_layout() {
   return {to_dims(sizes), to_dims(strides)};
 }
 
-/// Shapes with the given product, of up to `rank` dimensions.
+/// Appends all shapes with `numel` elements and up to `rank` dimensions.
 void factorings(int64_t numel, size_t rank, Dims so_far, std::vector<Dims>& out) {
   if (numel == 1) out.push_back(so_far);
   if (so_far.size() == rank) return;
@@ -47,8 +47,8 @@ void factorings(int64_t numel, size_t rank, Dims so_far, std::vector<Dims>& out)
   }
 }
 
-/// Whether strides for `to` exist that name the places of `wanted` in order: each stride is
-/// fixed by the second element along its dimension.
+/// Whether some strides for `to` give the offsets `wanted` in order. The second element along a
+/// dimension fixes its stride.
 bool expressible(const Dims& to, const std::vector<int64_t>& wanted) {
   const Dims rows = contiguous_strides(to);
   Dims strides(to.size(), 0);

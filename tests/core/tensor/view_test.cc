@@ -47,7 +47,7 @@ std::vector<int64_t> elements(const Tensor& t) {
   return all;
 }
 
-/// True when `view` at any index is `base` at `source(index)`, in the same memory.
+/// Whether `view` shares memory with `base` and holds base[source(index)] at every index.
 bool reads(const Tensor& view, const Tensor& base, const std::function<Index(Index)>& source) {
   bool good = view.storage() == base.storage() && view.is_view();
   for_each_index(to_dims(view.sizes()), [&](const Index& at) {
@@ -79,7 +79,8 @@ RC_GTEST_PROP(View, SliceReadsEveryStepThElementAsPythonDoes, ()) {
     return m ? std::optional<int64_t>(*m) : std::nullopt;
   };
   const Tensor view = base.slice(dim, option(start), option(end), step);
-  // Python: bounds are shifted when negative and clamped, then start, start + step, ... < end.
+  // Python's slice rules: negative bounds count from the end, bounds are clamped, then start, start
+  // + step, ... < end.
   const int64_t size = base.size(d);
   const auto place = [size](int64_t i) {
     return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);

@@ -114,7 +114,7 @@ TEST_F(HostMemoryTest, ScatteredGranulesMakeOneLargeBlock) {
 
 TEST_F(HostMemoryTest, AMappingThatFailsHalfWayIsTakenBack) {
   const std::vector<Granule> granules = make(6);
-  // Not side by side, so that it takes several calls of the system.
+  // Not contiguous, so that mapping them takes several system calls.
   const std::array<Granule, 5> mixed{granules[0], granules[2], granules[3], granules[5],
                                      granules[1]};
   void* const range = memory.reserve(6 * kGranule);
@@ -124,7 +124,7 @@ TEST_F(HostMemoryTest, AMappingThatFailsHalfWayIsTakenBack) {
     EXPECT_EQ(fault.calls(), nth);
   }
   EXPECT_EQ(memory.available(), kBudget - 6 * kGranule);
-  // Nothing is left in the range: every place of it can be mapped.
+  // No part of the range is still mapped: all of it can be mapped again.
   ASSERT_TRUE(memory.map(range, granules));
   memory.unmap(range, 6 * kGranule);
   memory.unreserve(range, 6 * kGranule);
@@ -141,7 +141,7 @@ TEST_F(HostMemoryTest, DestroyedGranulesGiveTheirMemoryBack) {
   memory.unmap(range, 4 * kGranule);
   memory.destroy(std::span(granules).first(3));
   EXPECT_LE(memory.resident(), kGranule);
-  // A new granule has nothing of the old one.
+  // A new granule holds no data of a destroyed one.
   const std::vector<Granule> fresh = make(3);
   ASSERT_TRUE(memory.map(range, fresh));
   EXPECT_TRUE(holds(range, 0));

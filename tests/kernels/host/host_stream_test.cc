@@ -71,7 +71,7 @@ TEST(HostStream, AWaitKeepsTheMarkThatItSaw) {
   late.hold(first.get());
   event.record(first.get());
   early.open();
-  second.get().synchronize();  // would wait for `late` if the new mark counted
+  second.get().synchronize();  // would wait for `late` if the second record counted
   EXPECT_FALSE(event.query());
   late.open();
   event.synchronize();
@@ -145,7 +145,7 @@ TEST(HostStream, AKernelsErrorIsThrownOnceWithOperatorAndModule) {
   expect_error<IndexError>([&] { stream.get().synchronize(); }, "index 7 is out of range",
                            "add.Tensor", to_string(stream.get()), "h.3.attn");
   EXPECT_TRUE(later);
-  stream.get().synchronize();  // once
+  stream.get().synchronize();  // an error is thrown only once
 }
 
 TEST(HostStream, TheCallStackOfAFailingKernelIsToldWhenItIsKept) {
@@ -176,7 +176,7 @@ TEST(HostStream, TheDeviceThrowsTheErrorsOfItsStreamsOneByOne) {
     queue(second.get(), [] { throw ShapeError("second"); });
     expect_error<IndexError>([] { synchronize(kHost0); }, "first");
   }
-  // Nobody asked the second stream before it was destroyed.
+  // The second stream was destroyed before its error was thrown.
   expect_error<ShapeError>([] { synchronize(kHost0); }, "second");
   synchronize(kHost0);
 }
@@ -271,7 +271,7 @@ TEST(HostStream, EightThreadsUseSixteenStreamsAtOnce) {
   constexpr int kThreads = 8, kStreams = 16, kRounds = 150;
   std::vector<OwnedStream> streams;
   for (int i = 0; i < kStreams; ++i) streams.emplace_back(i % 2 == 0 ? kHost0 : kHost1);
-  // A slot is written on one stream and read on another that an event orders after it.
+  // Each slot is written on one stream and read on another, which waits for an event in between.
   std::vector<int> slots(kThreads * kRounds);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;

@@ -16,7 +16,7 @@ namespace lockstep {
 inline constexpr Device kHost0{DeviceType::kHost, 0};
 inline constexpr Device kHost1{DeviceType::kHost, 1};
 
-/// A kernel of `add.Tensor` that calls a function.
+/// A kernel queued as `add.Tensor` that calls a function.
 class FunctionKernel final : public QueuedKernel {
  public:
   explicit FunctionKernel(std::function<void()> function)
@@ -32,7 +32,7 @@ inline void queue(const Stream& stream, std::function<void()> function) {
   queue_kernel(stream, std::make_unique<FunctionKernel>(std::move(function)));
 }
 
-/// What a stream can be held at until `open`, or until the gate is gone.
+/// Blocks streams until `open` is called or the gate is destroyed.
 class Gate {
  public:
   Gate() = default;
@@ -49,7 +49,7 @@ class Gate {
       state->changed.wait(lock, [&] { return state->open; });
     });
   }
-  /// Returns when a stream has come to the gate.
+  /// Waits until a stream has reached the gate.
   void wait_until_held() const {
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [&] { return state_->held; });
@@ -70,7 +70,7 @@ class Gate {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-/// While alive, the host devices have other options.
+/// Changes the options of the host devices while alive.
 class HostOptionsGuard {
  public:
   template <class Change>

@@ -1,5 +1,5 @@
-// The stream sanitizer over real tensors on the host device: the runtime, the allocator and the
-// copies tell it what they do.
+// The stream sanitizer over real tensors on the host device, with the events that the runtime, the
+// allocator and the copies report to it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,15 +36,15 @@ class SanitizedTensors : public testing::Test {
     stream_sanitizer::enable(was_on_);
   }
 
-  /// Ones on the device, made on the current stream.
+  /// A tensor of ones on the device, filled on the current stream.
   static Tensor ones_there(int64_t count) {
     const Tensor tensor = empty_tensor({count}, DType::kF32, kHost0);
     tensor.fill_(1);
     return tensor;
   }
 
-  /// A new tensor of `count` numbers at an address that is free again, or will be: what else the
-  /// allocator has goes first.
+  /// Allocates tensors of `count` floats until one is at `address`, which is free or about to be.
+  /// Keeps the others alive.
   Tensor again_at(const void* address, int64_t count) {
     for (int i = 0; i < 1000; ++i) {
       others_.push_back(empty_tensor({count}, DType::kF32, kHost0));
