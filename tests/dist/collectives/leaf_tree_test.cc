@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Writes the sums of a stack as text: "(0+1)".
+/// A stack of sums, written as text: "(0+1)".
 class Texts {
  public:
   void push(std::string text, int joins) {
@@ -29,7 +29,7 @@ class Texts {
   std::vector<std::string> texts_;
 };
 
-/// The texts of a rank's sums.
+/// The sums on the stack of a rank after all its leaves.
 std::vector<std::string> sums_of_rank(int64_t leaves, int rank, int ranks) {
   LeafStack stack;
   Texts texts;

@@ -14,9 +14,8 @@
 
 namespace lockstep::dist {
 
-/// Ranks that are each joined to one switch by a link of 1 byte per nanosecond either way, with a
-/// clock of its own: time passes only in `pass_time`, to the next thing that happens. For tests of
-/// how well plans use a link.
+/// Simulated ranks, each with a full-duplex link of 1 byte per nanosecond to one switch. The clock
+/// advances only in `pass_time`, to the next event. Measures how well plans use the links.
 class LinkNetwork {
  public:
   LinkNetwork(int size, int64_t latency_ns, size_t segment_bytes, int window)
@@ -26,7 +25,7 @@ class LinkNetwork {
 
   Transport& of(int rank) { return *ports_[static_cast<size_t>(rank)]; }
   int64_t now_ns() const { return now_; }
-  /// False when nothing is under way.
+  /// Advances the clock to the next event. Returns false when no message is in flight.
   bool pass_time() {
     int64_t next = kNever;
     for (const auto& [channel, queues] : channels_) {
@@ -51,10 +50,10 @@ class LinkNetwork {
 
   struct Sent {
     int64_t leaves;
-    int64_t arrives;  ///< known once it has left
+    int64_t arrives;  ///< kNever until it has left
     const void* data;
     size_t bytes;
-    Message* message;  ///< null once the sender was told
+    Message* message;  ///< null once it is done for the sender
   };
   struct Wanted {
     void* data;
@@ -86,7 +85,8 @@ class LinkNetwork {
     bool progress() override { return network_.progress(rank_); }
     void sleep(std::chrono::microseconds) override {}
     void wake() noexcept override {}
-    /// When the last byte is through the link to this rank. It came at full rate until now.
+    /// Returns when the last byte has passed the link to this rank, for bytes that arrived at full
+    /// rate.
     int64_t take(size_t bytes) {
       in_free_ = std::max(in_free_ + static_cast<int64_t>(bytes), network_.now_);
       return in_free_;

@@ -42,7 +42,7 @@ auto with_element_type(DType dtype, const Body& body) {
   return body.template operator()<double>();
 }
 
-/// What the elements of a dtype are reduced in.
+/// Accumulator type for elements of type T.
 template <class T>
 using Computed = std::conditional_t<
     std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float,
@@ -65,7 +65,7 @@ C naive_next(ReduceOp op, C a, C b) {
   return b > a ? b : a;
 }
 
-/// `reduce`, one element after another.
+/// Reference for `reduce`, element by element.
 inline Bytes naive_reduction(DType dtype, const Reduction& reduction,
                              std::span<const void* const> sources, int64_t count) {
   return with_element_type(dtype, [&]<class T>() {

@@ -78,7 +78,7 @@ TEST(OperationTest, EveryFieldOfASignatureChangesItsHash) {
 }
 
 TEST(OperationTest, AFewBitsOfTheHashTellSimilarSignaturesApart) {
-  // 4096 values thrown at random into 4096 places leave 37 % of them empty.
+  // 4096 values hashed into 4096 slots at random leave 37 % (1/e) of the slots empty.
   std::set<uint64_t> low, high;
   for (int64_t count = 0; count < 4096; ++count) {
     const uint64_t bits = hash(signature_of(all_reduce(count * 1024), 0, 0));

@@ -49,7 +49,7 @@ std::vector<T> values_of(const Bytes& bytes) {
   return values;
 }
 
-/// Any bits: infinities, NaNs and subnormal numbers come, too, but booleans are 0 or 1.
+/// Random bits, including infinities, NaNs and subnormal numbers; booleans are 0 or 1.
 std::vector<Bytes> random_sources(DType dtype, size_t sources, int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Bytes> result;
@@ -62,8 +62,7 @@ std::vector<Bytes> random_sources(DType dtype, size_t sources, int64_t count, ui
   return result;
 }
 
-/// The bytes of elements that are NaN are made alike: which of several NaNs comes out is nobody's
-/// business.
+/// Replaces all NaNs by one pattern: which of several NaNs a reduction returns is unspecified.
 Bytes with_one_nan(DType dtype, Bytes bytes) {
   with_element_type(dtype, [&]<class T>() {
     if constexpr (!std::is_integral_v<T>) {
@@ -159,7 +158,7 @@ TEST(ReductionTest, SourcesAreTakenInOrder) {
 }
 
 TEST(ReductionTest, SixteenBitsAreRoundedOnce) {
-  // Between 256 and 512, neighbours in bf16 are 2 apart; between 2048 and 4096, those in f16.
+  // The spacing of bf16 numbers is 2 between 256 and 512, that of f16 between 2048 and 4096.
   const auto sum = [](DType dtype, auto first) {
     using T = decltype(first);
     const std::vector<Bytes> sources = {bytes_of<T>({first}), bytes_of<T>({T(1.0f)}),
@@ -198,7 +197,7 @@ TEST(ReductionTest, IntegersWrap) {
 }
 
 TEST(ReductionTest, EveryValueIsMultipliedBeforeItEntersTheSum) {
-  // The sum of the values alone would be infinite.
+  // Without the factor, the sum would overflow to infinity.
   const float most = std::numeric_limits<float>::max();
   const std::vector<Bytes> sources(2, bytes_of<float>({most}));
   const Bytes result = reduced(DType::kF32, {ReduceOp::kPremultipliedSum, 0.5}, sources);

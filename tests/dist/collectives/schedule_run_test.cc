@@ -20,7 +20,7 @@ namespace {
 
 using State = ScheduleRun::State;
 
-/// Numbers that make the order of additions show.
+/// Numbers whose sum depends on the order of additions.
 Bytes random_elements(DType dtype, uint64_t bytes, std::mt19937_64& random) {
   return with_element_type(dtype, [&]<class T>() {
     std::uniform_real_distribution<float> number(1, 100);
@@ -33,20 +33,20 @@ Bytes random_elements(DType dtype, uint64_t bytes, std::mt19937_64& random) {
   });
 }
 
-/// The ranks of a group, all in this thread.
+/// All ranks of a group, run in this thread.
 class Group {
  public:
   Group(const Collective& collective, RandomNetwork& network, uint64_t seed)
       : collective_(collective), network_(network), random_(seed) {
     const int size = collective.size;
-    // Their ranks in the job are others than those in the group.
+    // Uses job ranks that differ from the ranks in the group.
     for (int rank = 0; rank < size; ++rank) ranks_.push_back(size - 1 - rank);
     for (int rank = 0; rank < size; ++rank) {
       runs_.push_back(std::make_unique<ScheduleRun>(network.of(job_rank(rank))));
     }
   }
 
-  /// Gives every rank fresh input, and memory for the output.
+  /// Gives every rank new input and output memory.
   void fill() {
     inputs_.clear();
     memory_.clear();
@@ -79,7 +79,7 @@ class Group {
     schedules_[i] = collective_.plan(rank);
     start_again(rank, tag);
   }
-  /// As planned before.
+  /// Starts a rank again with its existing schedule.
   void start_again(int rank, uint64_t tag) {
     const size_t i = static_cast<size_t>(rank);
     runs_[i]->start(schedules_[i],
@@ -93,8 +93,7 @@ class Group {
     network_.of(job_rank(rank)).progress();
     run(rank).advance();
   }
-  /// Ranks in random order, one often much faster than others. False when they do not come to an
-  /// end.
+  /// Steps random ranks until all have ended. Returns false if they do not end.
   bool finish() {
     for (int round = 0; round < 200'000; ++round) {
       step(static_cast<int>(random_() % static_cast<uint64_t>(collective_.size)));
@@ -143,8 +142,8 @@ class Group {
   std::mt19937_64 random_;
   std::vector<int> ranks_;
   std::vector<Bytes> inputs_;
-  std::vector<Bytes> memory_;  ///< of the input; in place, of the output as well
-  std::vector<Bytes> before_;  ///< what the output held
+  std::vector<Bytes> memory_;  ///< input memory; with in_place, the output's too
+  std::vector<Bytes> before_;  ///< the output before the operation
   std::vector<Bytes> outputs_;
   std::vector<Schedule> schedules_;
   std::vector<std::unique_ptr<ScheduleRun>> runs_;
@@ -203,7 +202,7 @@ RC_GTEST_PROP(ScheduleRunTest, OneRunCarriesOutManyOperations, ()) {
   }
 }
 
-/// How long an operation takes, and the least time that what its busiest rank sends can take.
+/// Duration of an operation, and the lower bound from the bytes that its busiest rank sends.
 struct Duration {
   int64_t taken_ns = 0;
   int64_t least_ns = 0;
@@ -311,7 +310,7 @@ TEST(ScheduleRunTest, ARankThatIsGoneFailsTheRunAndIsNamed) {
   group.fill();
   group.start_all(0);
   for (int i = 0; i < 20; ++i) group.step(i % 3);
-  network.kill(0);  // rank 2 of the group
+  network.kill(0);  // rank 2 of the group, as job ranks are reversed
   for (int i = 0; i < 1000; ++i) group.step(i % 2);
   for (const int rank : {0, 1}) {
     EXPECT_EQ(group.run(rank).state(), State::kFailed);
@@ -335,7 +334,7 @@ TEST(ScheduleRunTest, AMessageOfAnotherLengthThanPlannedIsAMismatch) {
   EXPECT_EQ(group.run(0).fault().peer, 1);
   EXPECT_TRUE(group.run(0).fault().is_mismatch);
   EXPECT_EQ(group.run(0).fault().text, "rank 1 sent 28 bytes where 40 were expected");
-  // The one that is sent more than it has room for is told by the transport.
+  // Rank 1 receives more than its buffer holds, so the transport itself reports the error.
   EXPECT_EQ(group.run(1).state(), State::kFailed);
   EXPECT_NE(group.run(1).fault().text.find("longer"), std::string::npos);
 }

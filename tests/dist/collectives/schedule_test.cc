@@ -26,7 +26,7 @@ std::vector<Slice> sources_of(const Schedule& schedule, const Step& step) {
   return {first, first + step.source_count};
 }
 
-/// Bytes of the messages of every lane from one rank to another, in order.
+/// Sizes in bytes of the messages of each (from, to, lane), in order.
 using Messages = std::map<std::tuple<int, int, int>, std::vector<uint64_t>>;
 
 Messages messages(const Collective& collective, Step::Kind kind) {
@@ -42,7 +42,7 @@ Messages messages(const Collective& collective, Step::Kind kind) {
   return result;
 }
 
-/// Memory of one rank in one line, input and output in place or apart.
+/// A range of one rank's memory in a single address space. Input and output overlap if in place.
 struct Span {
   uint64_t begin;
   uint64_t end;
@@ -79,7 +79,7 @@ class Line {
   uint64_t scratch_ = 0;
 };
 
-/// What a step touches. A copy to where its source lies touches nothing.
+/// The ranges that a step accesses. A copy onto its own source accesses none.
 std::vector<Span> touched(const Line& line, const Schedule& schedule, const Step& step) {
   if (step.kind == Step::Kind::kSend) return {line.at(step.slice, false)};
   std::vector<Span> spans = {line.at(step.slice, true)};
@@ -88,7 +88,7 @@ std::vector<Span> touched(const Line& line, const Schedule& schedule, const Step
   return spans;
 }
 
-/// For every step, which ones are done before it begins.
+/// For every step, the set of steps that end before it begins.
 class Precedence {
  public:
   explicit Precedence(const Schedule& schedule)
@@ -211,7 +211,7 @@ RC_GTEST_PROP(ScheduleTest, ScratchMemoryIsAWindowOfSegmentsFromEachRank, ()) {
   const Collective collective = *random_collective();
   for (int rank = 0; rank < collective.size; ++rank) {
     const Schedule schedule = collective.plan(rank);
-    // One sum from each, or, over leaves, as many as the others have.
+    // One sum from each other rank, or, over leaves, as many subtrees as the other ranks have.
     size_t others = static_cast<size_t>(collective.size - 1);
     if (const int64_t leaves = schedule.reduction.leaves; leaves > 0) {
       others =
@@ -224,7 +224,7 @@ RC_GTEST_PROP(ScheduleTest, ScratchMemoryIsAWindowOfSegmentsFromEachRank, ()) {
 
 TEST(ScheduleTest, AllReduceSendsTheLeastPossible) {
   for (const int size : {2, 3, 4, 5, 6, 7, 8}) {
-    const int64_t part = 64 * 1024;  // elements that each rank owns
+    const int64_t part = 64 * 1024;  // elements owned by each rank
     Collective all_reduce = collective(OpKind::kAllReduce, size, part * size);
     for (int rank = 0; rank < size; ++rank) {
       EXPECT_EQ(bytes_sent(all_reduce.plan(rank)),
@@ -272,8 +272,8 @@ TEST(ScheduleTest, ResultsLeaveBesideTheSegmentsThatAreYetToBeReduced) {
     if (step.kind == Step::Kind::kSend) sends.push_back(step);
   }
   ASSERT_GT(sends.size(), 200u);
-  // In turns: a segment for its owner, which waits for nothing, and a result, which waits for its
-  // reduction and, in a lane of its own, keeps no segment waiting.
+  // Sends alternate: a segment for its owner, which waits for no step, and a result, which waits
+  // for its reduction. Results have their own lane, so that they do not block segments.
   for (size_t i = 0; i < sends.size(); ++i) {
     EXPECT_EQ(sends[i].waits_for, i % 2);
     EXPECT_NE(sends[i].lane, sends[i ^ 1].lane);

@@ -15,9 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of the calling thread, in ns; 0 where the system has none of its own for it.
+/// Scheduler slice of the calling thread in ns, or 0 if the kernel has no slice per thread.
 uint64_t slice() {
-  // The sixth word of `struct sched_attr` and the one after it are the time.
+  // sched_runtime, a 64-bit field, is words 6 and 7 of `struct sched_attr`.
   std::array<uint32_t, 12> attributes{};
   if (syscall(SYS_sched_getattr, 0, attributes.data(), sizeof attributes, 0) != 0) return 0;
   return attributes[6] | uint64_t{attributes[7]} << 32;
@@ -30,7 +30,7 @@ TEST(ShortSlices, ChangeTheThreadsSliceAndNothingElse) {
     const bool taken = ask_for_short_slices(300us);
     EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
     EXPECT_EQ(getpriority(PRIO_PROCESS, 0), nice);
-    // Older systems take the call, and leave the slice.
+    // Older kernels accept the call but keep the slice.
     EXPECT_TRUE(!taken || slice() == 300'000 || slice() == before) << slice();
   }).join();
   EXPECT_EQ(slice(), before) << "other threads keep theirs";

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr BucketLimits kLargest{.first_bytes = 64 * kMiB, .bytes = 64 * kMiB};
 
-/// Parameters whose gradients come in their order.
+/// Parameters whose gradients become ready in their order.
 struct Model {
   std::vector<PlannedParameter> parameters;
   std::vector<uint32_t> order;
@@ -36,7 +36,7 @@ struct Model {
   }
 };
 
-/// 40 gradients of 1 MiB, evenly over `seconds`.
+/// 40 gradients of 1 MiB, evenly spaced over `seconds`.
 Model even(double seconds) {
   Model model;
   for (int i = 1; i <= 40; ++i) model.add(kMiB, seconds * i / 40);
@@ -62,14 +62,14 @@ TEST(ChooseLimits, OperationsThatCostTheProcessorAreFew) {
 }
 
 TEST(ChooseLimits, AFastLinkUnderASlowBackwardGetsSmallOnes) {
-  // Only the last bucket is not hidden: it has one gradient, after 1 + 19 x 2.
+  // Only the last bucket is exposed: it has one gradient, after 1 + 19 x 2 others.
   const BucketLimits limits = even(1).choose({.per_operation = 1e-5, .per_byte = 1e-9});
   EXPECT_EQ(limits, (BucketLimits{.first_bytes = kMiB, .bytes = 2 * kMiB}));
 }
 
 TEST(ChooseLimits, ALinkThatIsTooSlowStartsEarly) {
-  // 4 s of transfers, of 0.1 s each, under 1 s of backward: the first gradient goes alone, as the
-  // link is never free again; the next four are there before it is, and more would not be.
+  // 40 transfers of 0.1 s during a backward of 1 s. The first gradient goes alone, since the link
+  // is busy from then on. Four more are ready when it is free again; larger buckets would wait.
   const LinkCost slow{.per_operation = 0.001, .per_byte = 1e-7};
   EXPECT_EQ(even(1).choose(slow), (BucketLimits{.first_bytes = kMiB, .bytes = 4 * kMiB}));
 }
@@ -87,7 +87,7 @@ TEST(ChooseLimits, AGiantParameterGoesAloneAndTheOthersAsTheyWould) {
 }
 
 TEST(ChooseLimits, WhatChangesNothingIsTakenLarge) {
-  // The giant comes last: nothing else is exposed, however it is cut.
+  // The largest parameter comes last, so it alone is exposed, whatever the bucket sizes.
   Model model;
   for (int i = 1; i <= 10; ++i) model.add(64 << 10, 0.05 * i);
   model.add(100 * kMiB, 1);
@@ -154,7 +154,8 @@ TEST(ChooseWorthwhileLimits, KeepTheUsualOnesForWhatMayBeNoise) {
   const auto choose = [&](const LinkCost& link, const BucketLimits& wanted = {}) {
     return choose_worthwhile_limits(model.parameters, model.order, model.times, link, wanted);
   };
-  // Of 21 ms in which the processor starts 21 operations, 20 can be had; of 105 ms, 100.
+  // Of the 21 ms that the CPU needs to start 21 operations, 20 ms can be saved; at 5 ms each, 100
+  // ms of 105 ms.
   const LinkCost little{.cpu_per_operation = 1e-3};
   EXPECT_EQ(model.choose(little), kLargest);
   EXPECT_EQ(choose(little), kUsualLimits);

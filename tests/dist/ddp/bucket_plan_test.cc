@@ -68,7 +68,7 @@ TEST(BucketPlan, LimitsMustBePositive) {
                           "[buckets] expected limits of at least one byte, got 0");
 }
 
-/// 10,000 models of up to 40 parameters in a few arenas.
+/// Tests 10,000 models of up to 40 parameters in a few arenas.
 TEST(BucketPlan, EveryParameterIsInOneBucketWhateverTheModel) {
   std::mt19937 random(7);
   for (int model = 0; model < 10'000; ++model) {
@@ -81,7 +81,7 @@ TEST(BucketPlan, EveryParameterIsInOneBucketWhateverTheModel) {
       each.arena = static_cast<int>(random()) % arenas;
       each.arena = std::abs(each.arena);
     }
-    // Arenas are numbered as they come: none is without a parameter.
+    // Gives each arena at least one parameter, as arenas are numbered without gaps.
     for (int arena = 0; arena < arenas && static_cast<size_t>(arena) < parameters.size(); ++arena) {
       parameters[static_cast<size_t>(arena)].arena = arena;
     }

@@ -22,7 +22,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// Four layers, of 40 KB each.
+/// A network of four layers of 40 KB each.
 struct Net {
   std::vector<NamedTensor> parameters;
 
@@ -92,7 +92,7 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
       EXPECT_TRUE(reducer.is_settled());
       EXPECT_EQ(reducer.plan().buckets.size(), reducer.choice()->buckets);
       EXPECT_EQ(reducer.times().buckets()[0].bytes, reducer.choice()->first_bytes);
-      // Which of its parts the time is put down to depends on how busy the machine was.
+      // How the time divides into latency and per-byte cost depends on the load of the machine.
       const LinkCost& link = reducer.choice()->link;
       EXPECT_GT(link.latency + link.seconds(1), 0);
       if (reducer.plan().buckets.size() > 1) {
@@ -141,7 +141,7 @@ TEST(Reducer, OnADeviceWithStreamsSizesAreTheUsualOnes) {
   });
 }
 
-/// Of rank 0 of three, after six steps; all ranks have the same.
+/// Gradients of rank 0 of three after six steps; checks that all ranks have the same.
 std::vector<float> sums(const BucketLimits& limits, bool average) {
   std::vector<std::vector<float>> results(3);
   all_ranks(3, [&](ProcessGroup& group) {
@@ -168,7 +168,7 @@ TEST(Reducer, NoBitOfASumDependsOnTheSizesOfBuckets) {
   }
 }
 
-/// A module of nothing but a Net's parameters.
+/// A module with the parameters of a Net and no buffers.
 struct Module {
   Net net;
   const std::vector<NamedTensor>& named_parameters() const { return net.parameters; }

@@ -29,7 +29,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A bucket for each parameter.
+/// Options with one bucket per parameter and the given hook.
 ReducerOptions with_hook(CommunicationHook hook) {
   ReducerOptions options;
   options.buckets = {.first_bytes = 1, .bytes = 1};
@@ -46,7 +46,7 @@ CommunicationHook plain_sum() {
 
 const std::vector<std::vector<int64_t>> kShapes = {{3, 5}, {7}, {2, 2, 3}};
 
-/// Of a rank in a step.
+/// Gradients that depend on the rank and the step.
 std::vector<Tensor> random_gradients(int rank, int step = 0) {
   std::vector<Tensor> list;
   for (const std::vector<int64_t>& shape : kShapes) {
@@ -56,7 +56,7 @@ std::vector<Tensor> random_gradients(int rank, int step = 0) {
   return list;
 }
 
-/// The gradients that `steps` steps of `ranks` ranks end with, as rank 0 has them.
+/// Gradients of rank 0 after `steps` steps of `ranks` ranks. Checks that all ranks have the same.
 std::vector<std::vector<double>> results(const ReducerOptions& options, int ranks, int steps = 2,
                                          Device device = kCPU) {
   std::vector<std::vector<std::vector<double>>> found(static_cast<size_t>(ranks));
@@ -104,7 +104,7 @@ TEST(CommunicationHook, WhatItReturnsTakesTheSumsPlace) {
 }
 
 TEST(CommunicationHook, ItMayChangeEachGradientByItself) {
-  // As docs/distributed.md has it.
+  // The example in docs/distributed.md.
   const CommunicationHook clipped{"clipped", [](ProcessGroup& group, const GradientBucket& bucket) {
                                     for (const auto& gradient : bucket.gradients) {
                                       const Tensor length = linalg_vector_norm(gradient.values);
@@ -172,7 +172,7 @@ TEST(CommunicationHook, ItRunsWhileBackwardGoesOn) {
     const std::vector<NamedTensor> parameters = parameters_of(kShapes);
     Reducer reducer(parameters, &group, with_hook(hook));
     step_with(reducer, parameters, random_gradients(group.rank()));
-    // The gradient of p0 comes last, and waits here.
+    // The gradient of p0 is the last one. Its hook waits, so backward cannot end before the call.
     register_hook(parameters[0].tensor, [&](const Tensor&) {
       EXPECT_EQ(called.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
       return Tensor();
@@ -194,7 +194,7 @@ TEST(CommunicationHook, ItsOperationsDoNotMeetThoseOfTheMainThread) {
     Reducer reducer(parameters, &group, with_hook(hook));
     step_with(reducer, parameters, random_gradients(group.rank()));
     const Tensor own = full({1000}, group.rank() + 1.0);
-    // One rank before the step, the other after it.
+    // Rank 0 queues its operation before the step, rank 1 after it.
     const Work early = group.rank() == 0 ? group.all_reduce(own) : Work();
     step_with(reducer, parameters, random_gradients(group.rank(), 1));
     const Work late = group.rank() == 1 ? group.all_reduce(own) : Work();
@@ -221,7 +221,7 @@ TEST(CommunicationHook, Bf16IsTheRoundedSumOfRoundedGradients) {
   }
 }
 
-/// The sums of three ranks' gradients, each of which is the first one's times rank + 1.
+/// Sums of three ranks' gradients, where rank r has `gradients` times r + 1.
 std::vector<std::vector<double>> f16_sums(const std::vector<Tensor>& gradients, DType dtype) {
   std::vector<std::vector<double>> found;
   all_ranks(3, [&](ProcessGroup& group) {
@@ -286,7 +286,7 @@ TEST(CommunicationHook, CompressedGradientsTakeHalfTheBytes) {
     return bytes;
   };
   const uint64_t plain = sent({});
-  // Each gradient has room of its own: 4096 elements.
+  // Each gradient is padded to 4096 elements.
   EXPECT_EQ(plain, 3u * 4 * 4096);
   EXPECT_EQ(sent(plain_sum()), plain);
   EXPECT_EQ(sent(bf16_compress_hook()), plain / 2);
@@ -295,7 +295,7 @@ TEST(CommunicationHook, CompressedGradientsTakeHalfTheBytes) {
 
 // --- what goes wrong -----------------------------------------------------------------------------
 
-/// What 3 ranks throw in steps with a hook whose call on rank 1 in the second step is `bad`.
+/// Errors of 3 ranks in steps with a hook whose call on rank 1 in the second step is `bad`.
 std::vector<std::exception_ptr> errors_with(
     const std::function<Tensor(const GradientBucket&)>& bad) {
   return run_thread_ranks(3, [&](ProcessGroup& group) {
@@ -378,7 +378,7 @@ TEST(CommunicationHook, AStepThatIsGivenUpEndsTheHookThatWaitsForOtherRanks) {
     reducer->begin_leaf();
     reducer->expect_last_backward();
     loss_with(parameters, random_gradients(group.rank())).backward();
-    reducer.reset();  // its buckets wait for rank 0
+    reducer.reset();  // its buckets still wait for rank 0
     gone.count_down();
   });
   EXPECT_EQ(text_of(errors[1]), "nothing");
@@ -458,7 +458,7 @@ TEST(CommunicationHook, UnusedParametersStayWithoutAGradient) {
     const std::vector<NamedTensor> parameters = parameters_of(kShapes);
     Reducer reducer(parameters, &group, options);
     for (int step = 0; step < 3; ++step) {
-      // Rank 1 alone uses p1; nobody p2.
+      // Only rank 1 uses p1; no rank uses p2.
       std::vector<Tensor> gradients{ones({3, 5})};
       if (group.rank() == 1) gradients.push_back(ones({7}));
       step_with(reducer, parameters, gradients);

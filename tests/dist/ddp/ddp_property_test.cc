@@ -1,4 +1,4 @@
-// Whatever a loop does that Ddp allows, gradients are those of one rank with all samples.
+// For every training loop that Ddp allows, gradients equal those of one rank with all samples.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -19,20 +19,20 @@ namespace {
 
 constexpr size_t kParameters = 6;
 
-/// A loop of three steps. A parameter's gradients are whole numbers, so that sums are exact in any
-/// order, and averages too, over a power of two ranks.
+/// A loop of three steps. Gradients are whole numbers, so that sums are exact in any order, and so
+/// are averages over a power of two ranks.
 struct Loop {
   int ranks = 2;
   DdpOptions options;
   bool keeps_gradients = false;  ///< no zero_grad between steps
-  int no_sync = 0;               ///< backwards before the last one of a step
-  int forwards = 1;              ///< in one backward
-  uint32_t seed = 0;             ///< of what is used, and in which order
+  int no_sync = 0;               ///< number of backwards before the last one of a step
+  int forwards = 1;              ///< number of forwards before one backward
+  uint32_t seed = 0;             ///< determines which parameters are used, and in which order
 
   static constexpr int kSteps = 3;
 
   bool uses(int step, int rank, size_t parameter) const {
-    // A backward without any gradient is none.
+    // At least one parameter is used, as backward needs a gradient.
     if (!options.find_unused_parameters || parameter == 0) return true;
     const int of_step = options.static_graph ? 0 : step;
     std::mt19937 random(seed + static_cast<uint32_t>(64 * of_step + 8 * rank) +
@@ -96,7 +96,7 @@ struct Weights {
   }
 };
 
-/// What each element of each gradient is after each step; nothing where there is none.
+/// Value of each parameter's gradient after a step; nullopt where it has none.
 using Values = std::vector<std::optional<float>>;
 
 std::vector<Values> expected_values(const Loop& loop) {
@@ -146,10 +146,10 @@ std::vector<uint32_t> planned_order(const BucketPlan& plan) {
   return result;
 }
 
-/// What one rank saw.
+/// Observations of one rank.
 struct Seen {
   std::vector<Values> values;      ///< by step
-  std::vector<uint32_t> arrivals;  ///< in the first step's last backward
+  std::vector<uint32_t> arrivals;  ///< parameters in the order of the first step's last backward
   std::vector<BucketPlan> plans;   ///< by step
 };
 
@@ -201,7 +201,7 @@ RC_GTEST_PROP(DdpProperty, AnyLoopHasTheGradientsOfOneRankWithAllSamples, ()) {
   RC_ASSERT(!testing::Test::HasFailure());
 }
 
-// Gradients come in an order of their own on each rank and in each step.
+// Gradients arrive in a different order on each rank and in each step.
 RC_GTEST_PROP(DdpProperty, BucketsFollowWhatRankZeroSawFirstOnAllRanks, ()) {
   const Loop loop = any_loop();
   const std::vector<Seen> seen = seen_by_ranks(loop);
@@ -211,7 +211,7 @@ RC_GTEST_PROP(DdpProperty, BucketsFollowWhatRankZeroSawFirstOnAllRanks, ()) {
     RC_ASSERT(each.plans[0].bucket_of.size() == kParameters);
   }
   if (loop.ranks == 1) return;
-  // What never came there comes last; smaller buckets are closed in the order of their ends.
+  // Parameters without a gradient in that step come last.
   const std::vector<uint32_t> order = planned_order(seen[0].plans.back());
   const std::vector<uint32_t>& arrivals = seen[0].arrivals;
   RC_ASSERT(std::vector<uint32_t>(order.begin(), order.begin() + std::ssize(arrivals)) == arrivals);

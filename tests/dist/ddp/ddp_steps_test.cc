@@ -1,4 +1,4 @@
-// What is summed over the ranks, and when: no_sync, backwards that are skipped or fail.
+// Which gradients are summed over the ranks, and when: no_sync, skipped and failed backwards.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(DdpSteps, NoSyncOverTheLastBackwardIsFoundBeforeTheGradientsAreLostOrUsed) 
       expect_error<AutogradError>([&] { ddp.zero_grad(); },
                                   "those of 2 backward(s) under no_sync()");
       if (step == 0) {
-        model.loss(2).backward();  // sums what there is
+        model.loss(2).backward();  // sums the gradients of all three backwards
         EXPECT_EQ(ddp.gradients().size(), 2u);
         ddp.zero_grad();
       } else {
@@ -74,7 +74,7 @@ TEST(DdpSteps, ABackwardGoesOnAsItBeganWhenNoSyncEndsInsideOfIt) {
     model.loss(9).backward();
     ddp.zero_grad();
     std::optional<Ddp::NoSync> no_sync(std::in_place, ddp);
-    // Between the gradient of `second` and that of `first`.
+    // Runs between the gradient of `second` and that of `first`.
     HookHandle hook = register_hook(model.first, [&](const Tensor&) {
       no_sync.reset();
       return Tensor();
@@ -104,7 +104,7 @@ TEST(DdpSteps, ABackwardThatOneRankSkippedIsAnErrorOfTheOthers) {
       ddp.zero_grad();
       const bool skips = group.rank() == 1 && step == 1;
       if (!skips) model.loss(step).backward();
-      // Whoever does not look at `grad` by itself is told at once.
+      // gradients() reports the skipped step at once; reading `grad` directly would not.
       if (skips) expect_error<AutogradError>([&] { (void)ddp.gradients(); }, "got none since");
     }
   });
@@ -138,7 +138,7 @@ TEST(DdpSteps, SumsAreNotSummedOnceMore) {
     Ddp ddp(model, group, {.average = false});
     model.loss(0).backward();
     for (const Tensor& each : {model.first, model.second}) each.set_grad({});
-    model.loss(0).backward();  // begins with nothing
+    model.loss(0).backward();  // starts from undefined gradients
     model.loss(0).backward();
   });
   EXPECT_THAT(texts_of(errors), HasSubstr("[ddp] this backward would add to sums over the ranks"));
@@ -148,7 +148,7 @@ TEST(DdpSteps, ABackwardAfterOneThatFailedNeedsZeroGrad) {
   all_ranks(2, [](ProcessGroup& group) {
     const Model model;
     Ddp ddp(model, group);
-    // Before any bucket has left: nobody waits.
+    // Fails before any bucket is launched, so no other rank waits.
     const Tensor hidden = tanh(mm(random_matrix(9, 2, 6), model.first));
     const HookHandle hook = register_hook(
         hidden, [](const Tensor&) -> Tensor { throw std::runtime_error("a hook failed"); });

@@ -30,7 +30,7 @@ TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
   }
   std::vector<std::vector<float>> weights(3);
   all_ranks(3, [&](ProcessGroup& group) {
-    // Rank 0's are taken.
+    // Rank 0's parameters are broadcast to all ranks.
     const Model model(group.rank() == 0 ? 1 : 77);
     Ddp ddp(model, group, {.buckets = {.first_bytes = 100, .bytes = 100}});
     for (uint32_t step = 0; step < 4; ++step) {
@@ -126,7 +126,7 @@ TEST(Ddp, TheTensorWhoseValueDiffersIsNamedOnAllRanks) {
   }
 }
 
-/// One tensor, as a parameter or as a buffer.
+/// A module of one tensor, as a parameter or as a buffer.
 struct One {
   std::string name;
   Tensor tensor;
@@ -175,7 +175,7 @@ TEST(Ddp, AParameterThatWasAddedLaterIsNamed) {
   EXPECT_THAT(texts_of(errors), HasSubstr("[ddp] parameter extra was not there"));
 }
 
-/// What the ranks say when the module is changed between wrapping and backward.
+/// Error messages of both ranks when the module is changed between wrapping and backward.
 template <class F>
 std::string error_after(F change) {
   const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
@@ -215,7 +215,7 @@ TEST(Ddp, AParameterThatOneRankDoesNotUseNeedsTheOption) {
     Model model;
     model.has_extra = true;
     Ddp ddp(model, group, {.find_unused_parameters = true});
-    // Both, one, the other, none.
+    // `extra` is used by both ranks, then by rank 1, by rank 0, and by none.
     for (uint32_t step = 0; step < 4; ++step) {
       const bool uses_0 = step % 2 == 0, uses_1 = step < 2;
       model.loss((group.rank() == 0 ? uses_0 : uses_1) ? 1 : 0).backward();
@@ -261,7 +261,7 @@ TEST(Ddp, ManyBuffersGoTogether) {
     const Model model;
     std::vector<NamedTensor> buffers;
     for (int64_t i = 0; i < 300; ++i) {
-      // Of several dtypes, and some not dense.
+      // Buffers of two dtypes, some of them not dense.
       Tensor each = zeros({4, 3}, {i % 2 == 0 ? DType::kF32 : DType::kI64, kCPU});
       if (i % 3 == 0) each = each.t();
       buffers.push_back({"b" + std::to_string(i), each.fill_(100 * group.rank() + i % 50)});
@@ -290,7 +290,7 @@ TEST(Ddp, ABackwardThatFailedIsNotTakenForAStep) {
     const HookHandle hook = register_hook(
         hidden, [](const Tensor&) -> Tensor { throw std::runtime_error("a hook failed"); });
     EXPECT_THROW(sum(mm(hidden, model.second)).backward(), std::runtime_error);
-    ddp.zero_grad();  // the gradient of `second` has left
+    ddp.zero_grad();  // the bucket with the gradient of `second` was already launched
   });
   EXPECT_THAT(texts_of(errors), HasSubstr("[reducer] the step before was not finished"));
 }

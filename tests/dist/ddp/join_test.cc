@@ -1,4 +1,4 @@
-// Ranks that run out of samples in different steps.
+// Ddp::join: ranks that run out of samples in different steps.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// How many steps each rank has samples for.
+/// Number of steps for which each rank has samples.
 using Samples = std::vector<uint32_t>;
 
 uint32_t sample_of(uint32_t step, size_t rank) {
@@ -35,7 +35,8 @@ Tensor gradient_alone(const SmallModel& model, const Tensor& parameter, uint32_t
   return parameter.grad().defined() ? parameter.grad().clone() : Tensor();
 }
 
-/// The mean over the ranks that have a sample, added in their order; undefined where none uses it.
+/// Mean over the ranks that have a sample, summed in rank order; undefined where no rank uses the
+/// parameter.
 Tensor mean_in_order(const SmallModel& model, const Tensor& parameter, const Samples& samples,
                      uint32_t step) {
   Tensor result;
@@ -49,7 +50,7 @@ Tensor mean_in_order(const SmallModel& model, const Tensor& parameter, const Sam
   return result.defined() ? div(result, static_cast<double>(present)) : result;
 }
 
-/// What one rank makes of all ranks' samples, one after another.
+/// Reference: one rank that trains on the samples of all ranks.
 SmallModel trained_alone(const Samples& samples, bool has_extra) {
   SmallModel model;
   model.has_extra = has_extra;
@@ -75,7 +76,7 @@ DdpOptions uneven() {
   return options;
 }
 
-/// Runs the steps that `rank` has samples for.
+/// Runs as many steps as `rank` has samples.
 void train(const SmallModel& model, Ddp& ddp, uint32_t steps, size_t rank) {
   for (uint32_t step = 0; step < steps; ++step) {
     ddp.zero_grad();
@@ -85,7 +86,7 @@ void train(const SmallModel& model, Ddp& ddp, uint32_t steps, size_t rank) {
   }
 }
 
-/// All ranks' parameters and buffer after they joined, which should be those of one rank.
+/// Expects every rank's parameters and buffer after join() to equal those of the reference.
 void expect_as_alone(const Samples& samples, const DdpOptions& options, bool has_extra = false) {
   const SmallModel alone = trained_alone(samples, has_extra);
   all_ranks(static_cast<int>(samples.size()), [&](ProcessGroup& group) {
@@ -118,7 +119,7 @@ TEST(Join, WithoutAnySampleNothingChanges) { expect_as_alone({0, 0, 0}, uneven()
 
 TEST(Join, ARankAloneJoinsAtOnce) { expect_as_alone({2}, uneven()); }
 
-// Any number of ranks and samples, with parameters that only some of the samples use.
+// Tests any number of ranks and samples, with parameters that only some samples use.
 RC_GTEST_PROP(JoinProperty, AnyUnevenSamplesGiveWhatOneRankMakesOfThem, ()) {
   const auto ranks = *rc::gen::inRange<size_t>(1, 5);
   const auto samples = *rc::gen::container<Samples>(ranks, rc::gen::inRange(0U, 4U));
@@ -165,7 +166,7 @@ TEST(Join, SumsAreOfTheRanksThatArePresent) {
   });
 }
 
-/// Parameters registered in the order of backward, which the first guess, its reverse, is not.
+/// Registers parameters in the order of backward, so that the initial guess (the reverse) is wrong.
 struct Reversed : SmallModel {
   std::vector<NamedTensor> named_parameters() const {
     return {{"second", second}, {"first", first}};
@@ -184,7 +185,7 @@ TEST(Join, TheOrderComesFromTheLowestRankThatHasSamples) {
       return result;
     };
     EXPECT_THAT(order(), ElementsAre(1, 0));
-    // Rank 0 has none at first, and as many as the others when it comes back.
+    // Rank 0 has no samples in the first epoch, and as many as the others in the second.
     if (group.rank() != 0) train(model, ddp, static_cast<uint32_t>(group.rank()), 1);
     ddp.join();
     EXPECT_THAT(order(), ElementsAre(0, 1));
@@ -205,7 +206,7 @@ TEST(Join, OthersMayAddToTheirGradientsMeanwhile) {
     model.loss(3).backward();
     const std::vector<float> once = numbers(model.first.grad());
     if (group.rank() == 1) {
-      // In the order of the first guess still, which the other has left.
+      // This rank still uses the initial order, which rank 0 has already left.
       model.loss(3).backward();
       const std::vector<float> twice = numbers(model.first.grad());
       for (size_t i = 0; i < once.size(); ++i) EXPECT_EQ(twice[i], 2 * once[i]);
@@ -228,7 +229,7 @@ TEST(Join, AStaticGraphStaysKnown) {
     DdpOptions options = uneven();
     options.find_unused_parameters = options.static_graph = true;
     Ddp ddp(model, group, options);
-    // Rank 1 alone uses `extra`, rank 2 has no sample in the first epoch.
+    // Only rank 1 uses `extra`; rank 2 has no sample in the first epoch.
     const auto rank = static_cast<uint32_t>(group.rank());
     for (uint32_t step = 0; step < 2 * (2 - rank); ++step) {
       ddp.zero_grad();
@@ -299,7 +300,8 @@ TEST(Join, WithoutTheOptionItIsRefused) {
   EXPECT_THAT(texts_of(errors), HasSubstr("[ddp] join: expected DdpOptions::uneven_inputs"));
 }
 
-/// Two ranks with two and one samples, after which rank 1 does `instead`; what rank 0 says.
+/// Error of rank 0 of two ranks with two and one samples, where rank 1 calls `instead` after its
+/// sample.
 template <class F>
 std::exception_ptr error_of_the_longer(F instead) {
   return run_thread_ranks(2, [&](ProcessGroup& group) {

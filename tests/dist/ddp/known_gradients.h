@@ -16,7 +16,8 @@
 
 namespace lockstep::dist {
 
-/// Ranks that are threads and share a device need streams of their own.
+/// Makes a new stream current, since ranks that are threads and share a device need separate
+/// streams.
 class OwnCurrentStream {
  public:
   explicit OwnCurrentStream(Device device) {
@@ -30,7 +31,7 @@ class OwnCurrentStream {
   std::optional<StreamGuard> guard_;
 };
 
-/// Parameters "p0", "p1", ... of these shapes.
+/// Parameters "p0", "p1", ... with the given shapes.
 inline std::vector<NamedTensor> parameters_of(const std::vector<std::vector<int64_t>>& shapes,
                                               TensorOptions options = {DType::kF32, kCPU}) {
   std::vector<NamedTensor> list;
@@ -48,7 +49,8 @@ inline Tensor random_values(uint32_t seed, const std::vector<int64_t>& shape) {
   return result;
 }
 
-/// A loss whose gradients with respect to the parameters are these; the last one comes first.
+/// A loss whose gradients with respect to the parameters are `gradients`. Backward makes the last
+/// one first.
 inline Tensor loss_with(const std::vector<NamedTensor>& parameters,
                         const std::vector<Tensor>& gradients) {
   Tensor loss;
@@ -61,7 +63,7 @@ inline Tensor loss_with(const std::vector<NamedTensor>& parameters,
   return loss;
 }
 
-/// A step of one backward, in which the parameters get these gradients.
+/// Runs a step of one backward in which the parameters get these gradients.
 inline void step_with(Reducer& reducer, const std::vector<NamedTensor>& parameters,
                       const std::vector<Tensor>& gradients) {
   reducer.begin_step();

@@ -11,7 +11,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// What would be measured of such a link.
+/// The times that an exact measurement of such a link would give.
 LinkTimes times_of(const LinkCost& cost) {
   LinkTimes times{
       .small_bytes = 16 << 10, .large_bytes = 1 << 20, .small_count = 16, .large_count = 4};
@@ -46,7 +46,7 @@ TEST(LinkCost, IsFoundFromWhatReductionsTake) {
 }
 
 TEST(LinkCost, WhatOneTakesAloneIsNotCountedForAllThatFollow) {
-  // 20 ms for one, and 1 ms for each after it.
+  // The first operation takes 20 ms, each one after it 1 ms.
   LinkTimes times = times_of({.latency = 0.019, .per_operation = 0.001});
   EXPECT_NEAR(link_cost(times).latency, 0.019, 1e-9);
   EXPECT_NEAR(link_cost(times).per_operation, 0.001, 1e-9);

@@ -49,14 +49,14 @@ TEST(BestSchedule, StolenProcessorTimeMakesBackwardLonger) {
 }
 
 TEST(BestSchedule, ABucketIsReadyLaterByWhatThoseBeforeItTookOfTheProcessor) {
-  // 4 of computation and 2 x 0.5 of the first two buckets; the third is still to cross.
+  // 4 s of computation, 2 x 0.5 s of CPU time for the first two buckets, then the third's transfer.
   EXPECT_DOUBLE_EQ(best_schedule({.ready = {1, 2, 4}, .backward_end = 4, .tail = 1},
                                  {.seconds = {1, 1, 1}, .stolen_cpu = {0.5, 0.5, 0.5}}),
                    4 + 1 + 1 + 1);
 }
 
 TEST(BestSchedule, NoBucketDelaysLaterOnesByMoreThanItsTurnOnTheLink) {
-  // The first could wait until the second is ready, and cross just before it.
+  // The first bucket could wait until the second is ready, and be transferred just before it.
   EXPECT_DOUBLE_EQ(best_schedule({.ready = {1, 4}, .backward_end = 4, .tail = 0},
                                  {.seconds = {0.25, 2}, .stolen_cpu = {1, 0.5}}),
                    4 + 0.25 + 2);
@@ -75,17 +75,17 @@ TEST(BestSchedule, LatencyComesOnceAfterTheLastBucket) {
                    5);
 }
 
-/// A step of a core and a link that share their time in small slices by some policy: while the core
-/// communicates, the oldest bucket's bytes cross, and nothing is computed; what crosses without the
-/// core is what was paid for before.
+/// Simulates a step in small time slices, with a random policy for the core: it either computes or
+/// communicates. While it communicates, the oldest bucket is transferred; the link alone can only
+/// transfer the share that the core has already worked for.
 double simulate(const StepProfile& step, const LinkProfile& link, std::mt19937& random) {
   constexpr double kSlice = 1e-3;
   double now = 0;
   double computed = 0;
-  size_t paying = 0;    // bucket that the core works on
-  double paid = 0;      // part of it
+  size_t paying = 0;    // bucket that the core communicates
+  double paid = 0;      // fraction of it done by the core
   size_t crossing = 0;  // bucket on the link
-  double crossed = 0;   // part of it
+  double crossed = 0;   // fraction of it transferred
   const size_t count = step.ready.size();
   double taste = 0.5;
   while (computed < step.backward_end || crossing < count) {
@@ -130,16 +130,16 @@ TEST(BestSchedule, NoPolicyOfACoreAndALinkIsFaster) {
       link.stolen_cpu.push_back(number(i % 2 == 0 ? 0.5 : 0.1));
     }
     std::ranges::sort(step.ready);
-    // A slice is rounded for each change of a bucket.
+    // Allows for rounding to whole slices at each change of bucket.
     ASSERT_GE(simulate(step, link, random), best_schedule(step, link) - 0.02) << "case " << i;
   }
 }
 
 TEST(ExplainExposure, NamesWhatKeptABucket) {
   const std::vector<MeasuredBucket> buckets = {
-      {.ready = 1, .all_ready = 1, .done = 2, .alone = 1},       // ended in time
-      {.ready = 2, .all_ready = 6, .done = 12, .alone = 5},      // the other rank came at 6
-      {.ready = 3, .all_ready = 3, .done = 14, .alone = 2},      // the link was busy until 12
+      {.ready = 1, .all_ready = 1, .done = 2, .alone = 1},       // done before backward ended
+      {.ready = 2, .all_ready = 6, .done = 12, .alone = 5},      // the other rank was ready at 6
+      {.ready = 3, .all_ready = 3, .done = 14, .alone = 2},      // link busy until 12
       {.ready = 9.5, .all_ready = 9.5, .done = 15, .alone = 1},  // ready too late
   };
   EXPECT_THAT(explain_exposure(buckets, 10),

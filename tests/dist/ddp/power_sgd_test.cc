@@ -24,7 +24,7 @@ using Numbers = std::vector<std::vector<double>>;  // by gradient
 /// Gradients of rank `rank` in step `step`.
 using Gradients = std::function<std::vector<Tensor>(int rank, int step)>;
 
-/// NaNs are equal to themselves in it.
+/// The bits of all numbers, for comparisons in which a NaN equals itself.
 std::string bits_of(const std::vector<Numbers>& steps) {
   std::string bits;
   for (const Numbers& step : steps) {
@@ -35,7 +35,7 @@ std::string bits_of(const std::vector<Numbers>& steps) {
   return bits;
 }
 
-/// What every step of `ranks` ranks gives, equal on all of them.
+/// Gradients after each step of `ranks` ranks. Checks that they are equal on all ranks.
 std::vector<Numbers> run(const Shapes& shapes, const PowerSgdOptions& options, int ranks, int steps,
                          const Gradients& gradients, TensorOptions tensors = {DType::kF32, kCPU}) {
   std::vector<std::vector<Numbers>> found(static_cast<size_t>(ranks));
@@ -56,7 +56,7 @@ std::vector<Numbers> run(const Shapes& shapes, const PowerSgdOptions& options, i
   return found[0];
 }
 
-/// Random ones.
+/// Random gradients.
 Gradients gradients_of(const Shapes& shapes) {
   return [shapes](int rank, int step) {
     std::vector<Tensor> list;
@@ -109,7 +109,7 @@ TEST(PowerSgd, AtFullRankItIsTheSum) {
 
 TEST(PowerSgd, ASumOfThatRankIsExact) {
   const Shapes shapes = {{40, 24}, {64, 2, 8}};
-  // Of each rank a matrix of rank 2, so that the sum has rank 4.
+  // Each rank has a matrix of rank 2, so that the sum has rank 4.
   const Gradients gradients = [](int rank, int step) {
     const uint32_t seed = 100 * static_cast<uint32_t>(step) + 10 * static_cast<uint32_t>(rank);
     return std::vector<Tensor>{product(seed, 40, 24, 2),
@@ -137,7 +137,7 @@ TEST(PowerSgd, ARankThatIsLowerThanAskedForIsExactAtEveryScale) {
 }
 
 TEST(PowerSgd, StepsWithoutAGradientDoNotCostFactors) {
-  // Two steps of nothing, one of rank 1, then rank 3.
+  // Two steps of zeros, one of rank 1, then one of rank 3.
   const Gradients gradients = [](int rank, int step) {
     const Tensor matrix =
         step < 2 ? zeros({40, 24}) : product(7, 40, 24, step == 2 ? 1 : 3) * (rank + 1.0);
@@ -168,7 +168,7 @@ TEST(PowerSgd, WhatIsKeptBackComesLater) {
 }
 
 TEST(PowerSgd, TheFactorsOfTheStepBeforeLeadToTheBestOnes) {
-  // Singular values 8, 4 and eighteen times 1: of rank 2 nothing comes nearer than 8 and 4.
+  // Singular values 8, 4 and eighteen times 1: the best approximation of rank 2 keeps 8 and 4.
   const Tensor matrix = zeros({20, 20});
   for (int64_t i = 0; i < 20; ++i) matrix.data<float>()[21 * i] = i == 0 ? 8 : i == 1 ? 4 : 1;
   const double best = std::sqrt(18.0 / (64 + 16 + 18));
@@ -178,7 +178,7 @@ TEST(PowerSgd, TheFactorsOfTheStepBeforeLeadToTheBestOnes) {
     ReducerOptions options;
     options.communication_hook = power_sgd_hook({.rank = 2, .min_compression = 1});
     Reducer reducer(parameters, &group, options);
-    // Each gradient takes the error of the past away again.
+    // Subtracting the error feedback makes each step compress the same matrix.
     Tensor error = zeros({20, 20});
     for (int step = 0; step < 8; ++step) {
       step_with(reducer, parameters, {matrix - error});
@@ -192,7 +192,7 @@ TEST(PowerSgd, TheFactorsOfTheStepBeforeLeadToTheBestOnes) {
 }
 
 TEST(PowerSgd, WhatDoesNotPayIsSummedAsItIs) {
-  // 4 * (16 + 16) = 128 of 256 elements pay by 2; 4 * (15 + 16) of 240 do not.
+  // 4 * (16 + 16) = 128 of 256 elements: a compression of 2 is enough. 4 * (15 + 16) of 240 is not.
   const Shapes shapes = {{16, 16}, {15, 16}, {100}, {}, {0, 5}, {3, 200}};
   const Gradients gradients = gradients_of(shapes);
   const auto found = run(shapes, {.rank = 4}, 2, 2, gradients);

@@ -7,7 +7,7 @@ namespace lockstep::dist {
 
 namespace {
 
-/// What a receive's memory holds until the message is there.
+/// Fill of a receive buffer until its message arrives.
 constexpr std::byte kUntouched{0xa5};
 
 }  // namespace
@@ -135,11 +135,11 @@ bool RandomNetwork::progress(int rank) {
       queues = {};
       continue;
     }
-    // Some senders are told before the message arrives, some when it does.
+    // A send completes at random before its message arrives, or when it arrives.
     if (from == rank) {
       for (Sent& sent : queues.sent) {
         if (sent.message == nullptr) continue;
-        if (!one_of(4)) break;  // in order
+        if (!one_of(4)) break;  // sends complete in order
         tell(sent, channel);
         any = true;
       }

@@ -14,25 +14,25 @@
 
 namespace lockstep::dist {
 
-/// A network in one thread, for tests of what runs over a Transport. Which messages arrive, and
-/// when their sender is told, is drawn by lot; those of one tag keep their order. It notes what no
-/// real network could: memory of a message that was changed before the message was done.
+/// A network in one thread, for tests of code that uses a Transport. Messages arrive and sends
+/// complete at random; messages with the same tag stay in order. Records changes of a message's
+/// memory before the message is done, which a real network would not detect.
 class RandomNetwork {
  public:
   RandomNetwork(int size, uint64_t seed, int window = 4);
   ~RandomNetwork();
 
   Transport& of(int rank);
-  /// From now on messages to and from `rank` fail, also those in flight.
+  /// Makes all messages to and from `rank` fail from now on, also those in flight.
   void kill(int rank);
 
-  /// Messages that nobody received, and receives that nobody sent to.
+  /// Number of messages without a receive and of receives without a message.
   size_t left_over() const;
-  /// What was done to messages' memory while they were in flight.
+  /// Changes of messages' memory while they were in flight.
   const std::vector<std::string>& complaints() const { return complaints_; }
   uint64_t bytes_sent(int rank) const { return bytes_sent_[static_cast<size_t>(rank)]; }
   uint64_t messages_sent(int rank) const { return messages_sent_[static_cast<size_t>(rank)]; }
-  /// The most that was ever in flight with one tag between two ranks.
+  /// Largest number of messages ever in flight with one tag between two ranks.
   size_t most_in_flight() const { return most_in_flight_; }
 
  private:
@@ -40,14 +40,14 @@ class RandomNetwork {
   struct Sent {
     const std::byte* data;
     std::vector<std::byte> copy;
-    Message* message;  ///< null once the sender was told
+    Message* message;  ///< null once it is done for the sender
   };
   struct Wanted {
     std::byte* data;
     size_t bytes;
     Message* message;
   };
-  /// From, to, tag.
+  /// (from, to, tag)
   using Channel = std::tuple<int, int, uint64_t>;
   struct Queues {
     std::deque<Sent> sent;

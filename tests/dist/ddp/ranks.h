@@ -19,7 +19,7 @@ namespace lockstep::dist {
 
 using AllGatherText = std::function<std::vector<std::string>(std::string)>;
 
-/// Runs `body(rank, all_gather)` in a thread for each rank, and waits for them.
+/// Runs `body(rank, all_gather)` in one thread per rank, and joins them.
 template <class Body>
 void run_as_threads(int size, Body body) {
   std::vector<std::string> texts(static_cast<size_t>(size));
@@ -40,7 +40,7 @@ void run_as_threads(int size, Body body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// A text through a socket; false at its end.
+/// Sends a text with its length. Returns false if the socket is closed.
 inline bool write_text(int fd, const std::string& text) {
   const uint64_t bytes = text.size();
   return send(fd, &bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes) &&
@@ -53,8 +53,8 @@ inline bool read_text(int fd, std::string& text) {
   return bytes == 0 || recv(fd, text.data(), bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
 }
 
-/// Runs `body(rank, all_gather)` in a process for each rank; it tells whether all is well. What
-/// the processes ended with, as waitpid gives it. After 30 s they are killed.
+/// Runs `body(rank, all_gather)`, which returns success, in one process per rank. Returns the wait
+/// statuses. An alarm kills the processes after 30 s.
 template <class Body>
 std::vector<int> run_as_processes(int size, Body body) {
   std::vector<int> sockets;
@@ -86,7 +86,8 @@ std::vector<int> run_as_processes(int size, Body body) {
     sockets.push_back(ends[0]);
     children.push_back(child);
   }
-  // Each round: a text from every rank, then all of them to every rank; until one has no more.
+  // One all-gather per round: reads a text from every rank, then sends all texts to every rank.
+  // Ends when a rank closes its socket.
   bool going_on = true;
   while (going_on) {
     std::vector<std::string> texts(static_cast<size_t>(size));

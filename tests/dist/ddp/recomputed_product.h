@@ -9,7 +9,7 @@
 
 namespace lockstep::dist {
 
-/// x * weight, computed again in backward by a backward of its own, which ends in the weight.
+/// x * weight, recomputed in backward by a nested backward, which accumulates into the weight.
 struct RecomputedProduct : Function<RecomputedProduct> {
   static Tensor forward(FunctionContext& context, const Tensor& x, const Tensor& weight) {
     context.save_for_backward({x, weight});

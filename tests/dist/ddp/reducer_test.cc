@@ -28,7 +28,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Five layers of one weight each; the loss of sample s is the sum of what comes out for its row.
+/// Five layers with one weight each; the loss of sample s is the sum of the outputs for its row.
 struct Net {
   std::vector<NamedTensor> parameters;
 
@@ -64,10 +64,10 @@ std::vector<float> numbers(const std::vector<Tensor>& tensors) {
   return result;
 }
 
-/// Two or three small buckets.
+/// Limits that give two or three buckets.
 BucketLimits small_buckets() { return {.first_bytes = 3000, .bytes = 6000}; }
 
-/// Steps over `leaves` leaves of two samples each, as rank `rank` of `ranks`.
+/// Options for steps of `leaves` leaves with two samples each, as rank `rank` of `ranks`.
 ReducerOptions tree_options(int64_t leaves, int rank, int ranks) {
   ReducerOptions options;
   options.buckets = small_buckets();
@@ -114,11 +114,11 @@ TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(results[0][i], expected[i], 1e-5);
 }
 
-/// After three steps, so that buckets left during the last two backwards.
+/// Gradients after three steps, so that buckets were launched during the last two backwards.
 std::vector<std::vector<float>> tree_gradients(int64_t leaves, int ranks, Device device) {
   std::vector<std::vector<float>> results(static_cast<size_t>(ranks));
   all_ranks(ranks, [&](ProcessGroup& group) {
-    // Ranks that share a device need streams of their own.
+    // Ranks that share a device need separate streams.
     std::unique_ptr<OwnedStream> stream;
     std::optional<StreamGuard> guard;
     if (device != kCPU) {
@@ -177,7 +177,7 @@ TEST(Reducer, OneRankAloneJoinsAllLeavesWhateverTheirNumber) {
 TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
   all_ranks(2, [](ProcessGroup& group) {
     Net net;
-    // Registered so that the reverse of the order is not that of backward.
+    // Registered so that the reverse of the registration order is not the order of backward.
     std::swap(net.parameters[0], net.parameters[3]);
     std::vector<NamedTensor> registered = net.parameters;
     std::swap(net.parameters[0], net.parameters[3]);
@@ -206,7 +206,7 @@ TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
     ReducerOptions options;
     options.buckets = small_buckets();
     Reducer reducer(net.parameters, &group, options);
-    // The first layer's gradient comes last.
+    // The gradient of the first layer is the last one.
     BucketTimes::TimePoint last;
     register_hook(net.parameters[0].tensor, [&](const Tensor&) {
       last = std::chrono::steady_clock::now();
@@ -237,7 +237,7 @@ TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
     options.buckets = small_buckets();
     Reducer reducer(net.parameters, &group, options);
     run_step(reducer, net, {0, 1});
-    // The device is busy before the last gradient; the thread that queues it is not.
+    // Keeps the device busy before the last gradient, but not the thread that queues it.
     register_hook(net.parameters[0].tensor, [&](const Tensor&) {
       current_stream(host).add_callback(
           [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); });
@@ -248,7 +248,7 @@ TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
     constexpr std::chrono::milliseconds kBusy(29);
     EXPECT_GE(times.back().ready - times[0].ready, kBusy);
     EXPECT_GE(reducer.times().backward_ended() - times[0].ready, kBusy);
-    // The host may be slower than the device: then the last bucket is through before backward ends.
+    // If the host is slower than the device, the last bucket ends before backward does.
     const std::chrono::duration<double> after =
         times.back().done - reducer.times().backward_ended();
     EXPECT_EQ(reducer.times().exposed_seconds(), std::max(0.0, after.count()));
@@ -296,14 +296,14 @@ TEST(Reducer, AParameterWithoutAGradientIsAnErrorOfTheSameStepOnAllRanks) {
     run_step(reducer, net, {0, 1});
     reducer.begin_step();
     reducer.begin_leaf();
-    // Rank 1 leaves the last layer out.
+    // Rank 1 does not use the last layer.
     const Tensor loss = net.loss(0, group.rank() == 1 ? 4 : 5);
     reducer.expect_last_backward();
     loss.backward();
     reducer.finish();
   });
   EXPECT_THAT(text_of(errors[1]), HasSubstr("[backward] parameter layer4 [24, 24] received no"));
-  // It is told what the other found, or that its group is gone.
+  // Rank 0 gets either the error of rank 1 or the end of its group.
   EXPECT_THAT(text_of(errors[0]), HasSubstr("rank 1"));
 }
 
@@ -315,7 +315,7 @@ TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
     options.buckets = small_buckets();
     Reducer reducer(net.parameters, &group, options);
     for (int step = 0; step < 3; ++step) {
-      // Rank 0 uses three layers, rank 1 four; nobody the last.
+      // Rank 0 uses three layers, rank 1 four; no rank uses the last.
       reducer.begin_step();
       reducer.begin_leaf();
       reducer.expect_last_backward();
@@ -452,7 +452,7 @@ TEST(Reducer, ParametersOfSeveralDtypesHaveBucketsOfTheirOwn) {
 TEST(Reducer, BucketsAreHandedOverInBackwardAsSoonAsTheirSumsAreThere) {
   const Net net;
   std::vector<uint32_t> handed_over;
-  bool first_layer_was_open = false;  // when the last one was handed over
+  bool first_layer_was_open = false;  // at the first handover
   ReducerOptions options;
   options.buckets = small_buckets();
   options.on_reduced = [&](std::span<const uint32_t> parameters) {

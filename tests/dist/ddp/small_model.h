@@ -25,10 +25,10 @@ inline Tensor random_matrix(uint32_t seed, int64_t rows, int64_t columns) {
   return result;
 }
 
-/// Two layers and a buffer, as a module has them.
+/// A module of two layers and a buffer.
 struct SmallModel {
   Tensor first, second, extra, count = zeros({1});
-  bool has_extra = false;  ///< and uses it, for samples of odd number
+  bool has_extra = false;  ///< adds a third layer, used for odd samples
 
   explicit SmallModel(uint32_t seed = 1)
       : first(random_matrix(seed, 6, 8).set_requires_grad()),
@@ -59,7 +59,7 @@ inline std::vector<float> numbers(const Tensor& tensor) {
   return {here.data<float>(), here.data<float>() + here.numel()};
 }
 
-/// What they say, a line each.
+/// The messages of all errors, one per line.
 inline std::string texts_of(const std::vector<std::exception_ptr>& errors) {
   std::string text;
   for (const std::exception_ptr& error : errors) {

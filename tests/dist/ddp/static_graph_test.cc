@@ -1,4 +1,4 @@
-// Steps that are all as the first one.
+// Ddp with static_graph: every step uses the same parameters as the first.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A bucket for each parameter.
+/// Options with one bucket per parameter.
 DdpOptions static_graph(bool is_static = true) {
   DdpOptions options;
   options.buckets = {.first_bytes = 1, .bytes = 1};
@@ -34,14 +34,14 @@ DdpOptions static_graph(bool is_static = true) {
   return options;
 }
 
-/// A model whose odd samples use one parameter more.
+/// A model in which odd samples use one more parameter.
 SmallModel with_extra() {
   SmallModel model;
   model.has_extra = true;
   return model;
 }
 
-/// As all_ranks, with what counts each rank's operations.
+/// all_ranks with access to the recorder that counts each rank's operations.
 void recorded_ranks(int size, const std::function<void(ProcessGroup&, FlightRecorder&)>& body) {
   ThreadJob job(size);
   std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
@@ -75,7 +75,7 @@ TEST(StaticGraph, UnusedParametersCostNoOperationAfterTheFirstStep) {
         ddp.zero_grad();
         model.loss(0).backward();
         EXPECT_FALSE(model.extra.grad().defined());
-        // Three buckets; the used parameters; in the first step, the order.
+        // Three buckets, the set of used parameters, and in the first step their order.
         const uint64_t first = step == 0 ? 1 : 0, use = is_static && step > 0 ? 0 : 1;
         EXPECT_EQ(recorder.recorded() - before, 3 + use + first) << step;
       }
@@ -88,7 +88,7 @@ TEST(StaticGraph, BucketsDoNotWaitForWhatDoesNotCome) {
     all_ranks(2, [&](ProcessGroup& group) {
       const SmallModel model = with_extra();
       Ddp ddp(model, group, static_graph(is_static));
-      // Rank 1 does not use `extra`, whose gradient is the first on rank 0.
+      // Rank 1 does not use `extra`, whose gradient comes first on rank 0.
       const auto sample = static_cast<uint32_t>(1 - group.rank());
       model.loss(sample).backward();
       ddp.zero_grad();
@@ -111,7 +111,7 @@ TEST(StaticGraph, BucketsDoNotWaitForWhatDoesNotCome) {
   }
 }
 
-/// What rank 1 says when its second step has these samples, after one of sample `first`.
+/// Error of rank 1 when its second step has these samples, after a first step of sample `first`.
 std::string second_step(uint32_t first, const std::vector<uint32_t>& samples) {
   const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
     const SmallModel model = with_extra();
@@ -165,7 +165,7 @@ TEST(StaticGraph, WithoutUnusedParametersEachMustHaveOne) {
   EXPECT_THAT(texts_of(errors), HasSubstr("parameter extra [3, 3] received no gradient"));
 }
 
-/// Two products of one weight, each computed again in backward.
+/// Two products with the same weight, each recomputed in backward.
 Tensor recomputed_loss(const SmallModel& model, uint32_t sample) {
   Tensor x = tanh(mm(random_matrix(sample + 50, 2, 6), model.first));
   x = tanh(mm(RecomputedProduct::apply(x, model.second), model.second.detach().t()));

@@ -65,7 +65,7 @@ TEST(StepClock, AnOperationEndsWhenItsSumIsThere) {
       const Tensor x = ones({1000}, {DType::kF32, device});
       StepClock::Mark launched;
       clock.set(launched);
-      // The other rank comes later.
+      // Rank 1 arrives later.
       if (group.rank() == 1) sleep();
       const Work work = group.all_reduce(x);
       work.wait();

@@ -26,7 +26,7 @@ namespace {
 constexpr double kMomentum = 0.3;
 constexpr double kEps = 1e-3;
 
-/// A whole batch, parameters, and the weights of a loss.
+/// A whole batch, the parameters, and the gradient of the output.
 struct Batch {
   Tensor x, weight, bias, seeds;
 
@@ -39,12 +39,12 @@ struct Batch {
   }
 };
 
-/// What a batch norm in training gives and leaves.
+/// Outputs, gradients and updated running statistics of a batch norm in training.
 struct Found {
   Tensor out, dx, dweight, dbias, mean, var;
 };
 
-/// With `group`, of its part of the batch; without, of all rows.
+/// Trains on rows [first, end), with statistics over `group`, or, if null, over these rows alone.
 Found train(const Batch& batch, int64_t first, int64_t end, ProcessGroup* group,
             bool affine = true) {
   const auto rows = [&](const Tensor& of) { return clone(of.slice(0, first, end)); };
@@ -66,8 +66,8 @@ Found train(const Batch& batch, int64_t first, int64_t end, ProcessGroup* group,
   return found;
 }
 
-/// Every rank's, of parts of so many rows; gradients of parameters are added up, the rest is put
-/// together again.
+/// Trains one rank per entry of `rows`, with that many rows. Sums the gradients of the parameters
+/// and concatenates the rest.
 Found train_on_ranks(const Batch& batch, const std::vector<int64_t>& rows, bool affine = true) {
   std::vector<Found> parts(rows.size());
   all_ranks(static_cast<int>(rows.size()), [&](ProcessGroup& group) {
@@ -108,7 +108,7 @@ TEST(SyncBatchNorm, IsThatOfOneRankWithAllSamples) {
   for (const Dims& shape : {Dims{12, 5}, Dims{12, 4, 3}, Dims{12, 5, 4, 6}}) {
     const Batch batch(shape, DType::kF64);
     const Found one = train(batch, 0, 12, nullptr);
-    // Parts of one row, and none, too.
+    // Includes parts of one row and of none.
     for (const std::vector<int64_t>& rows :
          std::vector<std::vector<int64_t>>{{6, 6}, {1, 11}, {0, 12}, {4, 4, 4}, {5, 0, 7}}) {
       SCOPED_TRACE(to_string(shape) + " in " + to_string(IntList(rows)));
@@ -136,7 +136,7 @@ TEST(SyncBatchNorm, RoundsAsF32AndBf16Do) {
 }
 
 TEST(SyncBatchNorm, AMeanFarFromZeroCostsNoDigits) {
-  // In f32 the squares of these numbers have no room for their variance.
+  // In f32, E[x^2] - E[x]^2 would lose the variance of these numbers entirely.
   const Batch batch({12, 3, 8}, DType::kF32, 1e5);
   const Found one = train(batch, 0, 12, nullptr);
   EXPECT_NEAR(values(one.var)[0], 0.7 * 2 + 0.3 * 4, 1);
@@ -171,7 +171,7 @@ TEST(SyncBatchNorm, KeepsTheFormatThatBatchNormKeeps) {
 }
 
 TEST(SyncBatchNorm, TooFewSamplesAreWhatTheyAreToOneRank) {
-  // One element: no deviation, and a variance of 0 / 0 without bias.
+  // One element: a biased variance of 0, and an unbiased one of 0 / 0.
   const Batch one({1, 3}, DType::kF64);
   expect_near(train_on_ranks(one, {0, 1}), train(one, 0, 1, nullptr), 1e-13, 1e-12);
   const Batch none({0, 3}, DType::kF64);
@@ -225,7 +225,7 @@ TEST(SyncBatchNorm, WithoutTrainingOrOthersIsBatchNorm) {
   const Tensor mean = full({3}, 0.25), var = full({3}, 1.5);
   const Tensor wanted = batch_norm(batch.x, batch.weight, batch.bias, mean, var, false, 0.1, kEps);
   all_ranks(2, [&](ProcessGroup& group) {
-    if (group.rank() != 0) return;  // nobody waits for it
+    if (group.rank() != 0) return;  // no communication, so no rank waits
     const Tensor got =
         sync_batch_norm(batch.x, batch.weight, batch.bias, mean, var, false, 0.1, kEps, &group);
     EXPECT_EQ(values(got), values(wanted));
@@ -248,7 +248,7 @@ TEST(SyncBatchNorm, ASecondDerivativeIsRefused) {
   });
 }
 
-/// What `body` throws on both ranks, as text; no rank may wait, nor end its group by itself.
+/// Errors of `body` on both ranks, as text. No rank may hang, nor abort its group by itself.
 template <class Body>
 std::vector<std::string> errors_of(Body body) {
   std::vector<std::string> texts(2);

@@ -93,7 +93,7 @@ TEST(Explain, ACircleOfThreeGroupsIsFound) {
     job.add_group(static_cast<uint64_t>(10 + i), "pair", {i, (i + 1) % 3});
     job.start(i, static_cast<uint64_t>(10 + i)).awaited_ranks = 0b10;
   }
-  // Ranks that wait for the circle are not in it.
+  // A rank that waits for the cycle is not part of it.
   job.add_group(20, "outer", {3, 0});
   job.start(3, 20);
   const FlightAnalysis analysis = analyse(job.logs());
@@ -188,7 +188,7 @@ TEST(Explain, RanksThatAreThereAreNotBlamedWhileOneIsAbsent) {
   FlightJob job(4);
   job.start(0, kWorld).awaited_ranks = 0b1110;
   job.start(1, kWorld).awaited_ranks = 0b1101;
-  job.start(3, kWorld).awaited_ranks = 0b0011;  // the others' results, which wait for rank 2
+  job.start(3, kWorld).awaited_ranks = 0b0011;  // waits for their results, which need rank 2
   const FlightAnalysis analysis = analyse(job.logs());
   ASSERT_EQ(analysis.standstills.size(), 1u);
   EXPECT_THAT(analysis.standstills[0].waiting.at(0).on, ElementsAre(2));
@@ -306,8 +306,8 @@ TEST(Explain, ALargeJobsTextStaysShort) {
   EXPECT_THAT(text, HasSubstr("and 232 more such lines"));
 }
 
-/// Blocking collectives of two groups in one order on all ranks, stopped at any moment, are no
-/// deadlock; each rank either waits for one that can go on, or can go on itself.
+/// If all ranks use blocking collectives of two groups in the same order, stopping at any moment is
+/// no deadlock: each rank waits for one that can proceed, or can proceed itself.
 RC_GTEST_PROP(ExplainProperty, RanksThatUseGroupsInOneOrderAreNeverADeadlock, ()) {
   const int size = *rc::gen::inRange(2, 6);
   const auto order = *rc::gen::container<std::vector<bool>>(rc::gen::arbitrary<bool>());

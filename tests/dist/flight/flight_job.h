@@ -7,7 +7,7 @@
 
 namespace lockstep::dist {
 
-/// Makes up the logs of a job whose ranks begin an operation every second.
+/// Makes up the flight logs of a job in which each rank queues one operation per second.
 class FlightJob {
  public:
   static constexpr uint64_t kWorld = 1;
@@ -36,7 +36,7 @@ class FlightJob {
     }
   }
 
-  /// The rank comes to its next operation of the group; a collective unless it is told otherwise.
+  /// Queues the rank's next operation of the group.
   FlightRecord& queue(int rank, uint64_t group, OpKind kind = OpKind::kAllReduce,
                       int64_t count = 1024) {
     FlightLog& log = this->log(rank);
@@ -69,7 +69,7 @@ class FlightJob {
     record.started_ns = record.queued_ns;
     return record;
   }
-  /// Failed while messages of these ranks of the group, as bits, were outstanding.
+  /// A failed operation. `awaited` has a bit for each rank of the group with outstanding messages.
   FlightRecord& fail(int rank, uint64_t group, uint64_t awaited) {
     FlightRecord& record = start(rank, group);
     record.state = FlightRecord::State::kFailed;
@@ -83,7 +83,7 @@ class FlightJob {
 
  private:
   std::vector<FlightLog> logs_;
-  std::vector<int64_t> next_;  ///< seconds at which each rank came to its last operation
+  std::vector<int64_t> next_;  ///< time in seconds of each rank's last operation
 };
 
 }  // namespace lockstep::dist

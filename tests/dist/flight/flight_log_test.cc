@@ -13,7 +13,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// A log with everything in it.
+/// A log in which every field is set.
 FlightLog full_log() {
   FlightRecord record;
   record.signature = {.group = 0xfedcba9876543210,

@@ -89,7 +89,7 @@ TEST(FlightRecorder, TheNewestOperationsAreRemembered) {
   EXPECT_EQ(recorder.recorded(), 11u);
   EXPECT_EQ(recorder.find(kWorld, 6), std::nullopt);
   EXPECT_EQ(recorder.find(kWorld, 7)->signature.sequence, 7u);
-  // What became of one that is forgotten changes none that took its place.
+  // Updates of an operation that was overwritten do not change the record in its slot.
   const std::vector<FlightRecord> before = recorder.records();
   recorder.started(first);
   recorder.awaits(first, 1);
@@ -172,7 +172,7 @@ TEST(FlightRecorder, AFolderThatCannotBeWrittenIsNamed) {
   const FlightRecorder recorder(0, 1, 4);
   expect_error<DataError>([&] { recorder.write(folder / "file", "x"); },
                           (folder / "file").string());
-  // A name that is taken by a folder.
+  // The name of the file is taken by a folder.
   std::filesystem::create_directories(folder / "there/flight.rank0.json");
   expect_error<DataError>([&] { recorder.write(folder / "there", "x"); },
                           "flight.rank0.json: Is a directory");

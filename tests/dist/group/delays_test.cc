@@ -1,4 +1,4 @@
-// What users are told of operations that take long, and when silence ends one.
+// Messages about slow operations, and timeouts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ using testing::SizeIs;
 
 Tensor ones(int64_t count) { return empty({count}).fill_(1); }
 
-/// What all ranks of a job told.
+/// Collects the messages of all ranks.
 class Told {
  public:
   Communicator::Options options() {
@@ -93,7 +93,7 @@ TEST(Delays, AreNotToldOfOperationsThatMayTakeLong) {
   EXPECT_THAT(told.lines(), IsEmpty());
 }
 
-/// A rank's control that hears, but does not speak.
+/// A rank's control that receives messages but sends none.
 class Mute final : public JobControl {
  public:
   explicit Mute(std::unique_ptr<JobControl> control) : control_(std::move(control)) {}
@@ -109,8 +109,8 @@ class Mute final : public JobControl {
   std::unique_ptr<JobControl> control_;
 };
 
-/// Two ranks that both come to a barrier of an hour, rank 1 so much later, and with a control that
-/// is made of its own; how rank 0 ends.
+/// Two ranks wait at a barrier with a timeout of an hour; rank 1 arrives `late` and uses a Control.
+/// Returns the error of rank 0.
 template <class Control>
 std::exception_ptr wait_for_late_rank(std::chrono::milliseconds silence,
                                       std::chrono::milliseconds late, Told& told) {

@@ -24,14 +24,15 @@ namespace {
 constexpr auto kEveryDType =
     std::to_array<DType>({DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32,
                           DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64});
-/// Around the sizes where the way changes: none, fewer than ranks, small, cut into messages.
+/// Sizes around the thresholds between algorithms: empty, fewer than ranks, small, several
+/// messages.
 constexpr auto kCounts = std::to_array<int64_t>({0, 1, 3, 64, 1000, 4099, 100'003});
 
-/// What rank `rank` holds at `i`: whole numbers of 1 to 7, whose sums and products of 8 ranks f32
-/// and f64 hold exactly.
+/// Element `i` on rank `rank`: a whole number from 1 to 7, so that f32 and f64 hold sums and
+/// products of 8 ranks exactly.
 int64_t value(int rank, int64_t i) { return (rank + 1) * (i % 13 + 1) % 7 + 1; }
 
-/// `count` whole numbers as a tensor; integers wrap, 0 is false.
+/// `count` whole numbers as a tensor of `dtype`; integers wrap, 0 is false.
 template <class F>
 Tensor tensor_of(DType dtype, int64_t count, F number) {
   const Tensor whole = empty({count}, DType::kI64);
@@ -130,7 +131,7 @@ void sums_are_taken_in_the_order_of_ranks(ProcessGroup& group) {
   }
 }
 
-/// What the tree says of leaf values, computed in one place: halves of halves.
+/// Reference: sums leaves [first, end) by the tree, which halves recursively.
 void sum_leaves(int64_t first, int64_t end, int64_t leaves, int64_t count, const Tensor& out) {
   if (end - first == 1) {
     out.copy_(random_tensor(DType::kF32, static_cast<int>(first), count));
@@ -149,7 +150,7 @@ void sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
     if (leaves < group.size()) continue;
     for (const int64_t count : {int64_t{0}, int64_t{100}, int64_t{40'001}}) {
       const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
-      // Rows that do not touch, as those of an arena.
+      // Rows with gaps between them, as in an arena.
       const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
       const Tensor sums = slice(rows, 1, 0, count);
       for (size_t row = 0; row < trees.size(); ++row) {
@@ -253,7 +254,7 @@ void reduce_changes_the_root_alone(ProcessGroup& group) {
   }
 }
 
-/// What rank `from` sends to rank `to` at `i`.
+/// Element `i` of what rank `from` sends to rank `to`.
 int64_t letter(int from, int to, int64_t i) { return from * 1'000'000 + to * 100'000 + i % 99'991; }
 
 void all_to_all_exchanges_equal_parts(ProcessGroup& group) {
@@ -274,7 +275,7 @@ void all_to_all_exchanges_equal_parts(ProcessGroup& group) {
 }
 
 void all_to_all_exchanges_unequal_parts(ProcessGroup& group) {
-  // From r to q: 3 r + q rows; some are none.
+  // Rank r sends 3 r + q rows to rank q; rank 0 sends none to itself.
   const auto rows = [](int from, int to) -> int64_t { return 3 * from + to; };
   std::vector<int64_t> out;
   std::vector<int64_t> in;
@@ -312,7 +313,7 @@ void messages_of_one_tag_keep_their_order(ProcessGroup& group) {
   if (group.size() == 1 || group.rank() > 1) return;
   constexpr int kMessages = 20;
   const int other = 1 - group.rank();
-  // Sizes that take one message and many.
+  // Sizes that need one message, and many.
   const auto count = [](int i) -> int64_t { return i % 3 == 0 ? 70'000 : i; };
   if (group.rank() == 0) {
     std::vector<Work> sent;
@@ -322,7 +323,7 @@ void messages_of_one_tag_keep_their_order(ProcessGroup& group) {
     for (const Work& work : sent) work.wait();
     return;
   }
-  // Those of tag 1 first.
+  // Receives those with tag 1 first.
   for (const int tag : {1, 0}) {
     for (int i = tag; i < kMessages; i += 2) {
       const Tensor incoming = empty({count(i)}, DType::kI32);
@@ -332,7 +333,7 @@ void messages_of_one_tag_keep_their_order(ProcessGroup& group) {
   }
 }
 
-/// Of a clock that all processes of a machine share.
+/// Time of a clock that all processes of a machine share.
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -416,7 +417,7 @@ void subgroups_have_their_own_ranks(ProcessGroup& group) {
   EXPECT_EQ(backwards->name(), "backwards");
   EXPECT_EQ(some == nullptr, group.rank() % 2 == 1);
 
-  // All three at once; the groups' operations are side by side.
+  // Starts all three at once; operations of different groups run concurrently.
   const int64_t count = 12'345;
   const Tensor world = values_of(DType::kI64, group.rank(), count);
   const Tensor of_some = values_of(DType::kI64, group.rank(), count);
@@ -462,10 +463,10 @@ void groups_may_be_used_in_opposite_order(ProcessGroup& group) {
   expect_same_bits(b, reduced(DType::kF32, ReduceOp::kSum, group.size(), 20), "second group");
 }
 
-/// Collectives in random order, of random kinds and sizes, on ranks that dawdle at random.
+/// Runs collectives of random kinds and sizes, with random delays on each rank.
 void random_collectives_are_right(ProcessGroup& group) {
   constexpr int kOperations = 200;
-  // Other ones each time; alike on all ranks.
+  // A new seed each time, the same on all ranks.
   const Tensor seed = empty({1}, DType::kI64).fill_(static_cast<int64_t>(std::random_device()()));
   group.broadcast(seed, 0).wait();
   const auto chosen = static_cast<uint64_t>(seed.data<int64_t>()[0]);
@@ -503,7 +504,7 @@ void operations_on_a_device_follow_its_streams(ProcessGroup& group) {
   const Stream own = get_stream_from_pool(host);
   const StreamGuard guard(own);
   const Tensor tensor = values_of(DType::kF32, group.rank(), 50'000).to(host);
-  // Queued before and after, and waited for by nobody until the end.
+  // Kernels are queued before and after the operation; the host waits only at the end.
   for (int i = 0; i < 10; ++i) tensor.add_(tensor);
   const Work work = group.all_reduce(tensor);
   work.wait();

@@ -6,8 +6,8 @@
 
 namespace lockstep::dist {
 
-/// Something that every kind of group must do. All ranks of a group call `run`; it uses
-/// GoogleTest's expectations.
+/// A requirement on every kind of group. All ranks of a group call `run`, which uses GoogleTest's
+/// expectations.
 struct GroupCase {
   const char* name;
   void (*run)(ProcessGroup& group);

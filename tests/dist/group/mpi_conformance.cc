@@ -1,4 +1,5 @@
-// What every group must do (tests/dist/group/group_conformance.h), by the ranks that mpirun starts:
+// Runs the requirements on groups (tests/dist/group/group_conformance.h) on ranks started by
+// mpirun:
 // mpirun -np 2 mpi_conformance [GoogleTest's options]
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ class MpiGroupCase : public testing::Test {
   const GroupCase& case_;
 };
 
-/// One rank tells how far it is; the others, what went wrong.
+/// Prints failures only. Rank 0 prints progress; the other ranks use this listener.
 class FailuresOnly : public testing::EmptyTestEventListener {
  public:
   explicit FailuresOnly(int rank) : rank_(rank) {}

@@ -10,7 +10,7 @@
 
 namespace lockstep::dist {
 
-/// Nothing should have been thrown; by rank.
+/// Expects no error from any rank. `errors` is indexed by rank.
 inline void expect_none(const std::vector<std::exception_ptr>& errors) {
   for (size_t rank = 0; rank < errors.size(); ++rank) {
     if (!errors[rank]) continue;
@@ -22,12 +22,12 @@ inline void expect_none(const std::vector<std::exception_ptr>& errors) {
   }
 }
 
-/// Runs `body` on `size` ranks that are threads; none should throw.
+/// Runs `body` on `size` ranks that are threads, and expects no error.
 inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) {
   expect_none(run_thread_ranks(size, body));
 }
 
-/// Of one of them; "nothing" where a rank threw nothing.
+/// Message of an error; "nothing" if null.
 inline std::string text_of(const std::exception_ptr& error) {
   try {
     if (error) std::rethrow_exception(error);

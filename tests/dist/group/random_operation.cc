@@ -24,15 +24,15 @@ bool may_be_in_place(OpKind kind) {
          kind == OpKind::kAllGather || kind == OpKind::kBroadcast || kind == OpKind::kReduce;
 }
 
-/// Of `count` elements that begin `offset` bytes into every rank's input.
+/// Reduction of `count` elements at byte `offset` of every rank's input.
 Bytes reduction_of(const Operation& operation, const std::vector<Bytes>& inputs, uint64_t offset) {
   std::vector<const void*> sources;
   for (const Bytes& input : inputs) sources.push_back(input.data() + offset);
   return naive_reduction(operation.dtype, operation.reduction, sources, operation.count);
 }
 
-/// The sum of the leaves of `node`, a run of a power of two of which some may be missing at the
-/// end, as the tree has it; from the sums that the ranks have.
+/// Sum of the leaves of tree node `node` (a power of two, of which the last may be missing),
+/// computed from the sums that the ranks hold.
 Bytes tree_sum(const Collective& collective, const std::vector<Bytes>& inputs, LeafRange node) {
   const Operation operation = collective.operation(0);
   const int64_t leaves = operation.reduction.leaves;
@@ -168,7 +168,7 @@ Collective collective(OpKind kind, int size, int64_t count, DType dtype) {
 }
 
 rc::Gen<Collective> random_collective() {
-  // Not the small ones first: a hundred cases are few.
+  // Starts with large sizes: RapidCheck runs only a hundred cases.
   return rc::gen::resize(
       100, rc::gen::exec([] {
         const OpKind kind = *rc::gen::element(

@@ -10,30 +10,30 @@
 
 namespace lockstep::dist {
 
-/// One operation as every rank of a group of `size` takes part in it.
+/// One collective operation, from the point of view of all ranks of a group of `size`.
 struct Collective {
   int size = 1;
   Cut cut;
   bool in_place = false;
-  std::vector<Operation> operations;  ///< by rank; without memory
+  std::vector<Operation> operations;  ///< by rank; memory addresses are not set
 
   Operation operation(int rank) const { return operations[static_cast<size_t>(rank)]; }
   Schedule plan(int rank) const { return dist::plan(operation(rank), rank, size, cut); }
 };
 
-/// Bytes of an operation's input on a rank, and of its output; 0 where it has none.
+/// Bytes of an operation's input on a rank, and of its output; 0 where there is none.
 uint64_t input_bytes(const Operation& operation, int rank, int size);
 uint64_t output_bytes(const Operation& operation, int size);
-/// Where, in place, the smaller of the two lies in the larger one.
+/// If in place: byte offset of the smaller buffer (input or output) in the larger one.
 uint64_t own_part(const Operation& operation, int rank);
 
-/// What the ranks' `outputs` hold after the operation, computed in one place.
+/// Reference for the ranks' `outputs` after the operation.
 std::vector<Bytes> expected_outputs(const Collective& collective, const std::vector<Bytes>& inputs,
                                     std::vector<Bytes> outputs);
 
-/// The plainest of a kind: root 0, sums, all parts equal. kSend, for two ranks, is from 0 to 1.
+/// The default operation of a kind: root 0, sum, equal parts. kSend is from rank 0 to 1 of two.
 Collective collective(OpKind kind, int size, int64_t count, DType dtype = DType::kF32);
-/// Any kind, 1 to 8 ranks, counts from 0, small cuts.
+/// Random kind, 1 to 8 ranks, counts from 0, small segments.
 rc::Gen<Collective> random_collective();
 
 std::ostream& operator<<(std::ostream& stream, const Collective& collective);

@@ -23,11 +23,11 @@
 
 namespace lockstep::dist {
 
-/// Ranks of a job as processes, that tell what failure they hear of. All end with this object, and
-/// with this process.
+/// Ranks of a job as processes, each of which reports the failure that it is notified of. The
+/// destructor kills all of them; they also die with this process.
 class RankProcesses {
  public:
-  /// The server is in rank 0, or in a process of its own.
+  /// Runs the store's server in rank 0 or in a separate process.
   RankProcesses(int size, bool with_server) : size_(size) {
     std::string address;
     if (!with_server) {
@@ -69,13 +69,13 @@ class RankProcesses {
   pid_t server_pid() const { return server_.pid; }
   void kill(int rank, int signal) const { EXPECT_EQ(::kill(pid(rank), signal), 0); }
   void kill_server() const { EXPECT_EQ(::kill(server_.pid, SIGKILL), 0); }
-  /// 'x': exits without leaving; 'f': fails first; 'o': "ok" where no failure is known; 's': the
-  /// same, after the server has answered; 'k': forks a child that lives on; 'p': posts 32 MiB to
-  /// rank 1.
+  /// Sends a command. 'x': exit without leaving the job; 'f': report a failure, then exit; 'o':
+  /// reply "ok" if no failure is known; 's': as 'o', after a round trip to the server; 'k': fork a
+  /// child that outlives the command; 'p': post 32 MiB to rank 1.
   void tell(int rank, char command) const {
     EXPECT_EQ(::write(at(rank).command.get(), &command, 1), 1);
   }
-  /// The failure that the rank hears of, as "rank: text"; waits for it.
+  /// Waits for the failure that the rank is notified of. Returns it as "rank: text".
   std::string failure(int rank) const { return read_line(at(rank)); }
   std::string ask(int rank, char command) const {
     tell(rank, command);
@@ -113,7 +113,7 @@ class RankProcesses {
     }
     close(command[0]);
     close(report[1]);
-    if (pid < 0) throw std::runtime_error("cannot fork");  // and never signal process -1
+    if (pid < 0) throw std::runtime_error("cannot fork");  // so that no signal goes to process -1
     return {pid, Descriptor(command[1]), Descriptor(report[0])};
   }
 
@@ -133,7 +133,7 @@ class RankProcesses {
       if (what == 'p') {
         for (int i = 0; i < 512; ++i) {
           control.post(1, std::string(64 << 10, 'x'));
-          store.set("k", "v");  // so that the server has taken it
+          store.set("k", "v");  // waits until the server has received it
         }
         write_line(report, "posted");
       }

@@ -6,7 +6,7 @@
 
 #include "tests/core/expect_error.h"
 
-// What it shares with the other JobControl is in job_control_test.cc.
+// Requirements shared with the other JobControl are in job_control_test.cc.
 
 namespace lockstep::dist {
 namespace {
@@ -40,7 +40,7 @@ TEST(ThreadJob, AFailureIsKnownWhenFailReturns) {
   last->fail("out of data");
   ASSERT_TRUE(first->failure());
   ASSERT_TRUE(last->failure());
-  // And to a rank whose control is made later.
+  // The failure also reaches a control that is made later.
   const auto late = job.control(1);
   ASSERT_TRUE(late->failure());
   EXPECT_EQ(late->failure()->text, "out of data");

@@ -1,5 +1,5 @@
-// Groups whose ranks are threads: everything that groups must do, and what happens when ranks do
-// not do the same, or end.
+// Groups whose ranks are threads: the requirements on all groups, and errors when ranks call
+// different operations or end early.
 
 #include "dist/group/thread_group.h"
 
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Group, ThreadGroupCases,
 
 Tensor ones(int64_t count, DType dtype = DType::kF32) { return empty({count}, dtype).fill_(1); }
 
-/// Every rank must end with an E, that says `parts`, within 2 s.
+/// Expects every rank to fail within 2 s with an E whose message contains `parts`.
 template <class E, class... Parts>
 void expect_all_fail(int size, const std::function<void(ProcessGroup&)>& body,
                      const Parts&... parts) {
@@ -118,7 +118,7 @@ TEST(ThreadGroup, PartsOfAllToAllThatDoNotFitFail) {
   expect_all_fail<MismatchError>(
       2,
       [](ProcessGroup& group) {
-        const std::vector<int64_t> mine = {1, 2};  // what one sends 1 of, the other expects 2 of
+        const std::vector<int64_t> mine = {1, 2};  // rank 1 sends 1, rank 0 expects 2
         group.all_to_all(ones(3), ones(3), mine, mine).wait();
         group.barrier().wait();
       },

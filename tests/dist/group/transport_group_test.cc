@@ -1,4 +1,4 @@
-// What a group tells the stream checker of the tensors it works on, on a device with streams.
+// What a group reports to the stream sanitizer about the tensors it uses, on a device with streams.
 
 #include "dist/group/transport_group.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Tensors of a host device, on a stream of this thread's own, with another stream beside it.
+/// Tensors on a host device, with this thread's current stream and a second stream.
 struct OnDevice {
   explicit OnDevice(const ProcessGroup& group)
       : ranks(group.size()),
@@ -36,7 +36,7 @@ struct OnDevice {
         many(empty({group.size(), 5'000}, {DType::kF32, device}).fill_(1)),
         many_more(empty({group.size(), 5'000}, {DType::kF32, device}).fill_(1)) {}
 
-  /// What a kernel that changes `tensor` beside the operation is told.
+  /// Modifies `tensor` on the second stream. Returns the sanitizer's report, or "".
   std::string change_beside(const Tensor& tensor) const {
     const StreamGuard there(side.get());
     try {
@@ -110,7 +110,7 @@ TEST_F(TransportGroupStreams, AnOperationOnWhatAnotherStreamStillWritesIsReporte
     EXPECT_THAT(report, HasSubstr("[all_reduce] on "));
     EXPECT_THAT(report, HasSubstr("writes memory that `fill_.Scalar` on " +
                                   to_string(on.side.get()) + " may not have written yet"));
-    // The group's next operation is the first of all ranks alike.
+    // The refused operation was not counted: this one is the first on all ranks.
     on.main.get().wait_stream(on.side.get());
     const Work work = group.all_reduce(on.single);
     work.wait();
@@ -142,13 +142,13 @@ TEST_F(TransportGroupStreams, EveryOperationSaysWhatItReadsAndWrites) {
   struct Case {
     const char* name;
     std::function<Work(ProcessGroup&, const OnDevice&)> start;
-    std::function<Tensor(const OnDevice&)> read;     ///< undefined: nothing, on this rank
-    std::function<Tensor(const OnDevice&)> written;  ///< the same
+    std::function<Tensor(const OnDevice&)> read;     ///< undefined: nothing on this rank
+    std::function<Tensor(const OnDevice&)> written;  ///< undefined: nothing on this rank
   };
   const auto none = [](const OnDevice&) { return Tensor(); };
   const auto single = [](const OnDevice& on) { return on.single; };
   const auto output = [](const OnDevice& on) { return on.output; };
-  // The last row alone: what is used must reach as far.
+  // Checks the last row only: the reported range must include it.
   const auto many = [](const OnDevice& on) { return on.many.select(0, on.ranks - 1); };
   const auto many_more = [](const OnDevice& on) { return on.many_more.select(0, on.ranks - 1); };
   const auto on_root = [single](const OnDevice& on) {
@@ -165,7 +165,7 @@ TEST_F(TransportGroupStreams, EveryOperationSaysWhatItReadsAndWrites) {
          return group.all_reduce(std::vector<Tensor>{on.output, on.single});
        },
        none, single},
-      // Of six leaves each rank has three, and so the sums of two subtrees.
+      // Each rank has three of six leaves, hence the sums of two subtrees.
       {"all_reduce",
        [](auto& group, auto& on) { return group.tree_all_reduce(on.output, on.many, 6); }, many,
        output},

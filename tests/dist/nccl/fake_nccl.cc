@@ -87,7 +87,7 @@ Result get_async_error(nccl::Comm* comm, Result* state) {
   return Result::kSuccess;
 }
 
-/// All ranks have come: each color's become a world.
+/// Makes one world per color, once all ranks have called ncclCommSplit.
 void divide(const std::map<int, World::Wish>& wishes) {
   std::map<int, std::vector<World::Wish>> colors;
   for (const auto& [rank, wish] : wishes) {

@@ -10,9 +10,9 @@
 
 namespace lockstep::dist {
 
-/// An NCCL whose ranks are threads of this process, on streams of the host device. It does what
-/// NCCL's functions do (collectives in the order of ranks), waits as they do where ranks do not
-/// come, and keeps books. One at a time.
+/// A fake NCCL whose ranks are threads of this process, on streams of the host device. Collectives
+/// reduce in rank order, hang like NCCL's when a rank is missing, and are recorded. Only one
+/// instance may exist at a time.
 class FakeNccl {
  public:
   FakeNccl();
@@ -21,42 +21,42 @@ class FakeNccl {
   FakeNccl(const FakeNccl&) = delete;
   FakeNccl& operator=(const FakeNccl&) = delete;
 
-  /// Address of a function, as dlsym gives it.
+  /// Address of a function, like dlsym.
   void* find(const std::string& name) const;
   std::shared_ptr<const NcclLibrary> library() const;
 
-  // Before the library is asked for.
+  // Set these before the library is loaded.
   int version = 22809;
-  std::set<std::string> missing;  ///< functions that it has not
+  std::set<std::string> missing;  ///< functions that the library lacks
 
-  /// How often it answers "in progress" after whatever it was asked for.
+  /// Number of times that a communicator reports "in progress" after each call.
   void set_polls(int polls);
-  /// No communicator gets ready until this is taken back.
+  /// While true, no communicator becomes ready.
   void hold_start(bool hold);
-  /// What is in streams does not begin until this is taken back; aborting ends it.
+  /// While true, queued operations do not begin; an abort still ends them.
   void hold_operations(bool hold);
-  /// The function gives this the next time somebody calls it.
+  /// Makes the next call of the function return `result`.
   void fail_next(const std::string& function, nccl::Result result);
-  /// Every communicator of that rank reports this from now on.
+  /// Makes every communicator of that rank report `result` from now on.
   void report(int rank, nccl::Result result);
 
-  /// One call, by a rank of a communicator.
+  /// One call by one rank of a communicator.
   struct Call {
     std::string name;
     int rank = 0;
     int size = 0;  ///< of the communicator
     size_t count = 0;
-    uint64_t group = 0;  ///< number of the ncclGroupStart around it; 0 for none
+    uint64_t group = 0;  ///< number of the enclosing ncclGroupStart, 0 for none
     nccl::RedOp op = nccl::RedOp::kSum;
     int priority = 0;  ///< of its stream
   };
   std::vector<Call> calls() const;
-  /// How often a function was called: "ncclCommAbort".
+  /// Number of calls of a function such as "ncclCommAbort".
   int count(const std::string& function) const;
-  /// Communicators that have neither been destroyed nor aborted.
+  /// Number of communicators that have been neither destroyed nor aborted.
   int alive() const;
-  int buffers() const;  ///< registered
-  /// As given to the last ncclCommInitRankConfig.
+  int buffers() const;  ///< number of registered buffers
+  /// Config of the last ncclCommInitRankConfig.
   nccl::Config last_config() const;
   std::string last_net_name() const;
 

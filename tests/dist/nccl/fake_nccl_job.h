@@ -13,29 +13,29 @@
 
 namespace lockstep::dist {
 
-/// A job whose ranks are threads, each with a stream and a group of its own on the host device,
-/// over a fake NCCL.
+/// A job over a fake NCCL whose ranks are threads, each with its own stream and group on the host
+/// device.
 struct FakeNcclJob {
   int size = 2;
-  /// A start that hangs is to be seen before the test's own time is over.
+  /// A start that hangs must fail before the test itself times out.
   NcclOptions options{.start_timeout = std::chrono::seconds(30)};
-  /// What a rank's device is called; one of its own for each without it.
+  /// Name of a rank's device; if not set, each rank has a different one.
   std::function<std::string(int rank)> identity;
-  /// What a rank does before it makes its group.
+  /// Called on each rank before it makes its group.
   std::function<void(int rank)> before;
-  /// And when it has ended, whatever it threw.
+  /// Called on each rank after it has ended, even with an error.
   std::function<void(int rank)> after;
   Communicator::Options communicator;
 };
 
-/// Runs `body` on each rank, and waits for all. What each rank threw; null where it did not.
+/// Runs `body` on each rank, and joins them. Returns each rank's error, or null.
 std::vector<std::exception_ptr> run_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
                                                const std::function<void(NcclGroup&)>& body);
-/// The same where none should throw.
+/// Runs `body` on each rank, and expects no error.
 void all_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
                     const std::function<void(NcclGroup&)>& body);
 
-/// Where the groups' tensors are.
+/// Device of the groups' tensors.
 inline constexpr Device kHostDevice{DeviceType::kHost, 0};
 
 }  // namespace lockstep::dist

@@ -32,7 +32,7 @@ class StagedGroup final : public ProcessGroup {
   void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
 
  private:
-  /// A tensor of the cpu, and what stands for it.
+  /// A CPU tensor and its copy on the device.
   struct Pair {
     Tensor here;
     Tensor there;
@@ -55,7 +55,7 @@ class StagedGroup final : public ProcessGroup {
     }
     std::vector<Pair> written;
     if (launch.operations.front().reduction.leaves > 0) {
-      // The rows lie closer there, and the result is not one of them.
+      // On the device the rows are contiguous, and the result is not one of them.
       Operation& operation = launch.operations.front();
       const Tensor& sums = pairs.back().there;
       operation.input = sums.data();
@@ -77,7 +77,7 @@ class StagedGroup final : public ProcessGroup {
     return launch;
   }
 
-  /// Copies back what was written when it is done.
+  /// Waits for `inner` in the background, then copies its results back.
   Work follow(const Work& inner, std::vector<Pair> written) {
     auto work = std::make_shared<WorkState>();
     const std::lock_guard guard(lock_);
@@ -93,7 +93,7 @@ class StagedGroup final : public ProcessGroup {
     return Work(std::move(work));
   }
 
-  /// The largest tensor that an address is in: what is in place here is so there.
+  /// The largest tensor that contains an address, so that in-place operations stay in place.
   static const Pair& pair_of(const std::vector<Pair>& pairs, const void* address) {
     const auto* const at = static_cast<const char*>(address);
     const Pair* found = nullptr;

@@ -6,11 +6,11 @@
 
 namespace lockstep::dist {
 
-/// A group for tensors of the cpu over `inner`, one for tensors of `device`: what an operation
-/// reads and writes is copied there, and what it wrote back, in the background. So that cases made
-/// for the cpu show what a device's group does. Tensors of the device go through as they are.
+/// A group for CPU tensors over `inner`, a group for tensors of `device`: copies inputs to the
+/// device and results back in the background, so that test cases for the CPU exercise a device's
+/// group. Tensors on the device are passed on unchanged.
 std::unique_ptr<ProcessGroup> staged_group(std::unique_ptr<ProcessGroup> inner, Device device);
-/// The same; `inner` must outlive it.
+/// A staged group that does not own `inner`, which must outlive it.
 std::unique_ptr<ProcessGroup> staged_group(ProcessGroup& inner, Device device);
 
 }  // namespace lockstep::dist

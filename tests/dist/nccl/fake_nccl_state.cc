@@ -42,7 +42,7 @@ DType dtype_of_nccl(DataType type) {
   return DType::kF64;
 }
 
-/// Whether the ranks ask for the same.
+/// Whether all ranks called the same operation.
 bool fit(const Meeting& meeting) {
   const Task& first = *meeting.tasks[0];
   return std::ranges::all_of(meeting.tasks, [&](const Task* task) {
@@ -51,7 +51,7 @@ bool fit(const Meeting& meeting) {
   });
 }
 
-/// Gives every rank its result, in the order of ranks.
+/// Computes every rank's result, in rank order.
 void compute(const Meeting& meeting) {
   const size_t n = meeting.tasks.size();
   const Task& first = *meeting.tasks[0];
@@ -199,7 +199,7 @@ Result FakeNccl::State::queue(const char* name, Kind kind, const void* in, void*
   return Result::kSuccess;
 }
 
-/// Puts what a group gathered into its streams, each one's part as one piece of work.
+/// Queues the operations of the thread's group, one task per stream.
 void FakeNccl::State::flush() {
   std::vector<Queued> queued = std::exchange(t_queued, {});
   while (!queued.empty()) {
@@ -257,7 +257,7 @@ void FakeNccl::State::run(const std::shared_ptr<Member>& member, std::vector<Tas
   for (const auto& letter : sent) {
     changed.wait(lock, [&] { return member->aborted || letter->taken; });
     if (letter->taken) continue;
-    // Its memory is not to be read any more.
+    // The sender is aborted, so its memory must not be read any more.
     for (auto& [way, letters] : world.letters) std::erase(letters, letter);
   }
   --member->running;

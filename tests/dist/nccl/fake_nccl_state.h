@@ -20,7 +20,7 @@ enum class Kind { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast, k
 
 struct Member;
 
-/// An operation, as one rank asked for it.
+/// An operation as called by one rank.
 struct Task {
   Kind kind;
   const void* in;
@@ -28,19 +28,19 @@ struct Task {
   size_t count;
   nccl::DataType type;
   Reduction reduction;
-  int root;  ///< or peer
+  int root;  ///< root, or the peer of a send or receive
   uint64_t number;
 
   size_t bytes() const;
 };
 
-/// One collective, as its ranks come to it.
+/// One collective, with the ranks that have called it.
 struct Meeting {
   std::vector<const Task*> tasks;
   int came = 0;
   int left = 0;
   bool done = false;
-  bool broken = false;  ///< a rank was aborted in it, or the calls do not fit: it hangs
+  bool broken = false;  ///< hangs: a rank was aborted in it, or the calls differ
 };
 struct Letter {
   const void* data;
@@ -48,7 +48,7 @@ struct Letter {
   bool taken = false;
 };
 
-/// A communicator, as all ranks see it.
+/// A communicator as shared by all ranks.
 struct World {
   int size = 0;
   int joined = 0;
@@ -58,9 +58,9 @@ struct World {
   struct Wish {
     int color;
     int key;
-    std::shared_ptr<Member> member;  ///< of the new one
+    std::shared_ptr<Member> member;  ///< the rank in the new communicator
   };
-  std::map<int, std::map<int, Wish>> splits;  ///< by number and rank
+  std::map<int, std::map<int, Wish>> splits;  ///< by number of the split, then by rank
   std::map<std::vector<int>, std::map<int, std::shared_ptr<Member>>> shrinks;
 
   bool is_split(int number) const {
@@ -69,17 +69,17 @@ struct World {
   }
 };
 
-/// One rank of it.
+/// One rank of a World.
 struct Member {
-  std::shared_ptr<World> world;  ///< null until all ranks of a split have come
+  std::shared_ptr<World> world;  ///< null until all ranks have called the split
   int rank = 0;
   bool aborted = false;
   bool finalized = false;
-  int running = 0;  ///< tasks
+  int running = 0;  ///< number of running tasks
   int polls = 0;
   int splits = 0;
   uint64_t next = 0;
-  std::map<int, double> factors;  ///< of premultiplied sums
+  std::map<int, double> factors;  ///< factors of premultiplied sums, by operator
 };
 
 }  // namespace fake
@@ -88,8 +88,8 @@ struct nccl::Comm {
   std::shared_ptr<fake::Member> member;
 };
 
-/// The books of a fake NCCL, and the work of its ranks. The members are `mutex`'s; the functions
-/// take it themselves unless they say otherwise.
+/// State and operations of a fake NCCL. `mutex` guards the members; the functions lock it unless
+/// stated otherwise.
 struct FakeNccl::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -106,21 +106,21 @@ struct FakeNccl::State {
   uint64_t groups = 0;
   uint64_t ids = 0;
   int next_op = 5;
-  std::map<std::string, std::shared_ptr<fake::World>> worlds;  ///< by id
+  std::map<std::string, std::shared_ptr<fake::World>> worlds;  ///< by unique id
   nccl::Config config;
   std::string net_name;
 
-  /// Notes a call; what it shall fail with. The caller has the mutex.
+  /// Records a call, and returns the error it must fail with. Requires the mutex.
   nccl::Result called(const std::string& name);
-  /// A new communicator of `member`. The caller has the mutex.
+  /// Makes a communicator of `member`. Requires the mutex.
   nccl::Comm* add(std::shared_ptr<fake::Member> member);
-  /// Aborts and deletes one, after its work has ended.
+  /// Aborts a communicator, waits for its tasks, and deletes it.
   void end(nccl::Comm* comm);
 
   nccl::Result group_start();
-  /// Puts what the thread's group gathered into its streams.
+  /// Ends the thread's group: queues its operations on their streams.
   nccl::Result group_end();
-  /// An operation of the thread's group, or by itself where there is none.
+  /// Queues an operation in the thread's group, or on its own outside a group.
   nccl::Result queue(const char* name, fake::Kind kind, const void* in, void* out, size_t count,
                      nccl::DataType type, nccl::RedOp op, int root, nccl::Comm* comm, void* stream);
 

@@ -1,4 +1,4 @@
-// The binary interface that Lockstep declares itself is NCCL's own, where its header is found.
+// Compares the binary interface that Lockstep declares with nccl.h, where that is installed.
 
 #include "dist/nccl/nccl_abi.h"
 

@@ -1,5 +1,4 @@
-// What happens to groups over NCCL when something is wrong: every rank is told the same, in time,
-// and nothing is left behind.
+// Failures of groups over NCCL: every rank gets the same error, in time, and no communicator leaks.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +25,8 @@ using namespace std::chrono_literals;
 
 Tensor ones(int64_t count) { return empty({count}, {DType::kF32, kHostDevice}).fill_(1); }
 
-/// Every rank must end with an E that says `parts`, well before any time limit of a group's own.
+/// Expects every rank to fail with an E whose message contains `parts`, long before any timeout of
+/// a group.
 template <class E, class... Parts>
 void expect_all_fail(const FakeNccl& fake, const FakeNcclJob& job,
                      const std::function<void(NcclGroup&)>& body, const Parts&... parts) {
@@ -114,7 +114,7 @@ TEST(NcclFailure, AnErrorThatNcclReportsAbortsAllRanks) {
   expect_all_fail<BackendError>(
       fake, {.size = 3},
       [&](NcclGroup& group) {
-        // One rank does not come, so that the others hang in NCCL.
+        // Rank 1 does not join, so that the other ranks hang in NCCL.
         const Work work = group.rank() == 1 ? Work() : group.all_reduce(ones(64));
         if (++came == 3) fake.report(1, nccl::Result::kSystemError);
         if (group.rank() != 1) work.synchronize();
@@ -356,7 +356,7 @@ TEST(NcclEnd, ARankThatFailsMeanwhileIsNotWaitedFor) {
       summed = true;
       return;
     }
-    // Rank 0's sum is not at stake, only its end.
+    // Makes sure that rank 0's sum is done: only the end of its group is tested.
     while (!summed) std::this_thread::sleep_for(1ms);
     throw DataError("no data");
   });

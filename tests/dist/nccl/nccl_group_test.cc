@@ -1,5 +1,5 @@
-// Groups over NCCL, with one whose ranks are threads: everything that groups must do, and in which
-// calls of NCCL they do it.
+// Groups over a fake NCCL whose ranks are threads: the requirements on all groups, and the NCCL
+// calls that each operation makes.
 
 #include "dist/nccl/nccl_group.h"
 
@@ -44,7 +44,7 @@ TEST_P(NcclGroupCases, Hold) {
   });
 }
 
-/// The same where NCCL takes several looks to be through with a call, and calls are cut small.
+/// The same cases with NCCL calls that complete after several polls, and small chunks.
 TEST_P(NcclGroupCases, HoldInPieces) {
   const auto [index, size] = GetParam();
   FakeNccl fake;
@@ -146,7 +146,7 @@ TEST(NcclGroup, AllToAllIsSendsAndReceivesOfOneGroup) {
     names.insert(call.name);
     EXPECT_EQ(call.group, calls.front().group);
   }
-  // To ranks 1 and 2, which get something; from each rank.
+  // Two sends, to ranks 1 and 2, as rank 0's part is empty; one receive from each rank.
   EXPECT_EQ(names, (std::multiset<std::string>{"ncclSend", "ncclSend", "ncclRecv", "ncclRecv",
                                                "ncclRecv"}));
 }
@@ -154,7 +154,7 @@ TEST(NcclGroup, AllToAllIsSendsAndReceivesOfOneGroup) {
 TEST(NcclGroup, LargeTensorsAreCutAtTheLimit) {
   FakeNccl fake;
   FakeNcclJob job{.size = 2};
-  job.options.chunk_bytes = 400;  // 100 f32
+  job.options.chunk_bytes = 400;  // 100 f32 elements
   all_nccl_ranks(fake, job, [](NcclGroup& group) { group.all_reduce(ones(250)).wait(); });
   const auto calls = calls_of(fake, 0);
   ASSERT_EQ(calls.size(), 3u);
@@ -186,7 +186,7 @@ TEST(NcclGroup, BytesThatAreOnlyMovedMayBeOfAnyType) {
   EXPECT_EQ(calls_of(fake, 0).front().count, 10u);
 }
 
-/// Stops a stream until it is opened.
+/// Blocks a stream until it is opened.
 class Gate {
  public:
   explicit Gate(const Stream& stream) {
@@ -229,7 +229,7 @@ TEST(NcclGroup, WaitMakesTheCurrentStreamWaitAndNotTheCaller) {
   all_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
     const Tensor tensor = ones(1000);
     const Work work = group.all_reduce(tensor);
-    work.wait();  // returns though the operation cannot begin
+    work.wait();  // returns although the operation cannot begin
     tensor.mul_(empty({1}, {DType::kF32, kHostDevice}).fill_(3));
     const Stream stream = current_stream(kHostDevice);
     std::this_thread::sleep_for(20ms);
@@ -241,7 +241,7 @@ TEST(NcclGroup, WaitMakesTheCurrentStreamWaitAndNotTheCaller) {
   });
 }
 
-/// Counts what the stream checker reports, while alive.
+/// Counts reports of the stream sanitizer while alive.
 class Reports {
  public:
   Reports() {
@@ -264,7 +264,7 @@ TEST(NcclGroup, TheStreamCheckerSeesItsUsesOfMemory) {
     fake.hold_operations(true);
     const Work work = group.all_reduce(tensor);
     EXPECT_EQ(reports.count(), 0) << "it waits for what was queued before it";
-    tensor.fill_(2);  // without waiting for it
+    tensor.fill_(2);  // does not wait for the operation
     EXPECT_EQ(reports.count(), 1);
     fake.hold_operations(false);
     work.synchronize();
@@ -314,7 +314,7 @@ TEST(NcclGroup, TreeSumsMayBeInPlace) {
       const Tensor result = select(sums, 0, std::min(i, rows - 1));
       sums.fill_(1);
       group.tree_all_reduce(result, sums, 8).wait();
-      // Subtrees of 2 leaves, of 2 and 1, and of 1 and 2.
+      // Subtrees of 2 leaves, of 2 and 1, and of 1 and 2, by rank.
       const Tensor here = result.to(kCPU);
       const auto* const values = here.data<float>();
       EXPECT_EQ(std::count(values, values + 1000, 5.0f), 1000);

@@ -24,7 +24,7 @@ TEST(NcclLibrary, AnotherLibraryIsNoNccl) {
 TEST(NcclLibrary, AnOldOneIsRefusedWithFileAndVersion) {
   FakeNccl fake;
   fake.version = 21805;
-  fake.missing = {"ncclCommRegister"};  // it is the version that must be told
+  fake.missing = {"ncclCommRegister"};  // the version must be reported first
   expect_error<BackendError>([&] { (void)fake.library(); }, "fake/libnccl.so.2", "too old",
                              "expected NCCL 2.19.0 or newer, got 2.18.5");
 }

@@ -18,18 +18,19 @@ namespace {
 
 constexpr size_t kLargest = size_t{1} << 20;
 
-/// Both ends of a connection, whose system takes little at once.
+/// Both ends of a connection with minimal socket buffers.
 std::pair<Descriptor, Descriptor> narrow_pair() {
   int ends[2] = {-1, -1};
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  const int least = 1;  // the system makes it some kilobytes
+  const int least = 1;  // the kernel raises it to some kilobytes
   for (const int end : ends) {
     EXPECT_EQ(setsockopt(end, SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
   }
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-/// A signal every 100 us, whose handler does nothing and lets no call be restarted.
+/// Sends SIGALRM every 100 us to a handler without SA_RESTART, so that system calls are
+/// interrupted.
 class SignalStorm {
  public:
   SignalStorm() {
@@ -72,7 +73,7 @@ TEST(Connection, MessagesArriveWholeWhateverTheSystemTakesAndGivesAtOnce) {
 
   const SignalStorm storm;
   std::vector<StoreMessage> received;
-  std::string held;  // on the way between the two
+  std::string held;  // bytes in flight between the two ends
   std::string why;
   for (int round = 0; received.size() < messages.size() && round < 1'000'000; ++round) {
     sender.flush();

@@ -82,12 +82,12 @@ TEST(ThreadsForRank, RanksThatShareTheCoresDivideThem) {
 TEST(ThreadsForRank, RanksBoundToCoresOfTheirOwnKeepThem) {
   const CoreBudget own{.cores = {2, 3}};
   EXPECT_EQ(threads_for_rank(own, std::vector<Cores>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}), 2);
-  // Two ranks on each half of the machine.
+  // Two ranks, each bound to half of the machine.
   const CoreBudget half{.cores = {4, 5, 6, 7}};
   EXPECT_EQ(threads_for_rank(
                 half, std::vector<Cores>{{0, 1, 2, 3}, {0, 1, 2, 3}, {4, 5, 6, 7}, {4, 5, 6, 7}}),
             2);
-  // The quota is all ranks' together, whatever they are bound to.
+  // The quota applies to all ranks together, whatever cores they are bound to.
   const CoreBudget slow{.cores = {4, 5, 6, 7}, .quota = 2};
   EXPECT_EQ(threads_for_rank(slow, std::vector<Cores>{{0, 1, 2, 3}, {4, 5, 6, 7}}), 1);
 }

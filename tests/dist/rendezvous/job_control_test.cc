@@ -1,4 +1,4 @@
-// What every JobControl promises, of those in one process and of those over a store alike.
+// Requirements on every JobControl: within one process and over a store.
 
 #include "dist/rendezvous/job_control.h"
 
@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 
 using Controls = std::vector<std::unique_ptr<JobControl>>;
 
-/// A job of one implementation. Makes the control of a rank.
+/// A job of one implementation; creates the controls of its ranks.
 class Job {
  public:
   virtual ~Job() = default;
@@ -63,7 +63,7 @@ struct Implementation {
   std::function<std::unique_ptr<Job>(int size)> make;
 };
 
-/// What a listener was told.
+/// Records what a listener receives.
 class Heard {
  public:
   JobControl::Listener listener() {

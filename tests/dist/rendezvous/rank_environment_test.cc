@@ -89,7 +89,7 @@ TEST(RankEnvironment, NodesAreKnownWhereTheLauncherNumbersThem) {
   EXPECT_EQ(environment(kTorch).node_count, 2);
   EXPECT_EQ(environment(kSlurm).node_rank, 1);
   EXPECT_EQ(environment(kSlurm).node_count, 2);
-  // Its "node rank" is a rank on the node.
+  // Open MPI's "node rank" is a rank on the node.
   EXPECT_EQ(environment(kOpenMpi).node_rank, std::nullopt);
 }
 
@@ -251,7 +251,7 @@ RC_GTEST_PROP(RankEnvironmentProperty, WhateverVariablesSayTheRankIsLessThanTheS
   try {
     const RankEnvironment told = environment(variables);
     RC_ASSERT(0 <= told.rank && told.rank < told.size);
-    // In parentheses: the macro takes an || apart and evaluates all of it.
+    // The extra parentheses keep the macro from splitting the || and evaluating both sides.
     RC_ASSERT((!told.local_rank || !told.local_size || *told.local_rank < *told.local_size));
     RC_ASSERT((!told.local_size || *told.local_size <= told.size));
   } catch (const ConfigError&) {

@@ -95,7 +95,7 @@ TEST(Descriptor, IsClosedInAForkedChildAndOpenHere) {
     _exit(0);
   }
   ASSERT_GT(child, 0);
-  // The child lives, and yet the end of ours is the end.
+  // Although the child lives, closing our end closes the connection.
   near.reset();
   char byte = 0;
   EXPECT_EQ(recv(far.get(), &byte, 1, 0), 0);

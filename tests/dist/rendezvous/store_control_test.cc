@@ -1,5 +1,6 @@
-// JobControl over a store where the ranks are processes that end in all manners. What it shares
-// with the other JobControl is in job_control_test.cc, what takes time in store_liveness_test.cc.
+// JobControl over a store whose ranks are processes that end in various ways. Requirements shared
+// with the other JobControl are in job_control_test.cc, tests that take time in
+// store_liveness_test.cc.
 
 #include "dist/rendezvous/store_control.h"
 

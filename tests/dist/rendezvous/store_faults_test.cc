@@ -1,5 +1,5 @@
-// What comes to a store's server that is no rank of its job, and what a rank may find where its
-// store should be.
+// Connections to a store's server from programs that are no ranks of its job, and ranks that find
+// another program at the store's address.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// Together with AddressSanitizer, as this project builds it.
+/// UBSan has no macro; this project enables it together with AddressSanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kUndefinedSanitizer = true;
 #else
@@ -44,11 +44,11 @@ Descriptor connect_raw(const std::string& address) {
 }
 
 void send_raw(const Descriptor& socket, const std::string& bytes) {
-  // It may fail: the server has closed it already.
+  // May fail, as the server may have closed the connection.
   (void)::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-/// Whether the other side ends the connection.
+/// Whether the peer closes the connection within 5 s.
 bool is_ended(const Descriptor& socket) {
   const auto deadline = Clock::now() + milliseconds(5000);
   char bytes[4096];
@@ -143,7 +143,7 @@ RC_GTEST_PROP(StoreFaults, AnyBytesLeaveTheServerAsItWas, ()) {
   static Store member = job.rank(0);
   std::string bytes = *rc::gen::arbitrary<std::string>();
   if (*rc::gen::arbitrary<bool>()) {
-    // A hello that is right but for some bytes.
+    // A valid hello with some random bytes changed.
     bytes = encode({StoreMessage::Kind::kHello,
                     0,
                     {kStoreProtocol, 0, 1, 1},
@@ -189,7 +189,7 @@ TEST(StoreFaults, ManyRanksConnectAtOnce) {
   });
 }
 
-/// Takes all file descriptors that the process may still open but `spare`, and gives them back.
+/// Uses up all file descriptors that the process may still open but `spare`, while alive.
 class FewDescriptors {
  public:
   explicit FewDescriptors(int spare) {
@@ -215,7 +215,7 @@ TEST(StoreFaults, AServerWithoutFileDescriptorsSaysSoAndTheOthersGoOn) {
   StoreJob job(3);
   Store member = job.rank(0);
   {
-    // Enough for a rank's two, not for the server's end of its connection.
+    // Enough for the client's socket, not for the server's end of the connection.
     const FewDescriptors few(1);
     const Descriptor socket = connect_raw(job.address());
     send_raw(socket, encode({StoreMessage::Kind::kHello,
@@ -241,7 +241,7 @@ TEST(StoreFaults, WithoutFileDescriptorsThoseThatSayNothingMakeWay) {
   Store member = job.rank(0);
   std::vector<Descriptor> mute;
   for (int i = 0; i < 3; ++i) mute.push_back(connect_raw(job.address()));
-  expect_works(member);  // the server has accepted them
+  expect_works(member);  // waits until the server has accepted them
   const FewDescriptors few(2);
   Store late = job.rank(1);
   expect_works(late);
@@ -255,7 +255,7 @@ TEST(StoreFaults, ARankWithoutFileDescriptorsIsToldAtOnce) {
                              "ulimit -n");
 }
 
-/// Listens, and does `body` with the first connection.
+/// Runs `body` as a server for one connection, while `rank` connects to its address.
 template <class Body>
 void with_other_server(const Body& body, const std::function<void(const std::string&)>& rank) {
   Endpoint endpoint{"127.0.0.1", 0};

@@ -12,7 +12,7 @@
 
 namespace lockstep::dist {
 
-/// A store's server on 127.0.0.1, and what a rank of its job needs to connect.
+/// A store's server on 127.0.0.1, and the options with which ranks connect to it.
 class StoreJob {
  public:
   explicit StoreJob(int size, const std::string& address = "127.0.0.1:0")
@@ -44,7 +44,7 @@ class StoreJob {
   Store rank(int rank) const { return Store(options(rank)); }
   void stop() { server_.reset(); }
 
-  /// Runs `body(rank's store)` in a thread for each rank.
+  /// Runs `body(store)` in one thread per rank.
   void on_ranks(const std::function<void(Store&)>& body) const {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size_; ++rank) {

@@ -1,5 +1,4 @@
-// What a store makes of ranks that are silent: those whose process is stopped, and those whose
-// network is gone.
+// How a store detects silent ranks: stopped processes, and ranks without a network.
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -38,11 +37,11 @@ class StoreLiveness : public ::testing::Test {
   }
 };
 
-// The silence allowed is 1 s, after which a host that does not answer is lost within 2 s.
+// Silence is allowed for 1 s; then a host that does not answer is lost within 2 s.
 constexpr milliseconds kLongSilence{2'500};
 
 TEST_F(StoreLiveness, ProcessesThatAreStoppedForLongAreNotLostAndGoOn) {
-  // The server; a rank; a rank that more texts are for than its system takes.
+  // Stops the server, a rank, and a rank that is being sent more than its socket buffers hold.
   const RankProcesses server_stops(3, /*with_server=*/true);
   const RankProcesses rank_stops(3, /*with_server=*/true);
   const RankProcesses busy_rank_stops(3, /*with_server=*/true);
@@ -56,7 +55,7 @@ TEST_F(StoreLiveness, ProcessesThatAreStoppedForLongAreNotLostAndGoOn) {
   EXPECT_EQ(server_stops.ask(2, 'o'), "ok");
   server_stops.kill(0, SIGCONT);
   EXPECT_EQ(server_stops.ask(2, 's'), "ok");
-  EXPECT_EQ(server_stops.failure(1), "ok");  // what it asked for before
+  EXPECT_EQ(server_stops.failure(1), "ok");  // the reply to an earlier request
   for (const RankProcesses* ranks : {&rank_stops, &busy_rank_stops}) {
     EXPECT_EQ(ranks->ask(0, 'o'), "ok");
     EXPECT_EQ(ranks->ask(2, 's'), "ok");
@@ -67,7 +66,7 @@ TEST_F(StoreLiveness, ProcessesThatAreStoppedForLongAreNotLostAndGoOn) {
   }
 }
 
-/// Cuts, or mends, the network of a namespace of its own: packets to 127.0.0.1 vanish.
+/// Cuts or restores the network of the process's namespace, by dropping packets to 127.0.0.1.
 bool set_network(bool up) {
   const Descriptor socket(::socket(AF_INET, SOCK_DGRAM, 0));
   ifreq request{};
@@ -80,7 +79,7 @@ bool set_network(bool up) {
 
 constexpr int kNoNamespace = 77;
 
-/// In a child with a network that can be cut; its exit status.
+/// Runs `body` in a child with its own network namespace. Returns its exit status.
 template <class Body>
 int with_network_of_its_own(const Body& body) {
   const pid_t child = fork_when_idle();

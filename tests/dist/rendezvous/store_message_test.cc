@@ -50,7 +50,7 @@ RC_GTEST_PROP(StoreMessage, AnyBytesAreOneOrNone, ()) {
 }
 
 TEST(StoreMessage, NumbersThatPromiseMoreThanThereIsGetNoMemory) {
-  // Kind, id, 255 numbers, 65535 texts, and nothing after.
+  // Kind, id, 255 numbers, 65535 texts, then no more bytes.
   const std::string bytes = std::string(1, '\1') + std::string(8, '\0') + "\xff\xff\xff";
   EXPECT_FALSE(decode(bytes));
 }

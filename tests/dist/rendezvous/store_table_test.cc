@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A table whose answers are kept, and whose time is a number.
+/// A store table with recorded answers and a simulated clock.
 class Bench {
  public:
   explicit Bench(int size)
@@ -32,7 +32,7 @@ class Bench {
            std::vector<int64_t> numbers = {}) {
     table.request(rank, {kind, id, std::move(numbers), std::move(texts)}, now);
   }
-  /// "ok: value", "timeout: ...", "lost: ...", "error: ..."; none where there is no answer yet.
+  /// "ok: value", "timeout: ...", "lost: ...", "error: ...", or nullopt while there is no answer.
   std::optional<std::string> answer(int rank, uint64_t id) const {
     const auto found = answers.find({rank, id});
     if (found == answers.end()) return std::nullopt;
@@ -108,7 +108,7 @@ TEST(StoreTable, ABarrierNamesThoseThatAreHereButHaveNotCome) {
                     HasSubstr("rank 2 (host host2, pid 102) is connected but has not come")));
   EXPECT_EQ(bench.answer(1, 1), std::nullopt);
 
-  // Rank 0 gave up, so that rank 2 alone does not complete it.
+  // Rank 0 timed out, so rank 2's arrival alone does not complete the barrier.
   bench.ask(2, 1, Kind::kBarrier, {"init"}, {9000});
   EXPECT_EQ(bench.answer(1, 1), std::nullopt);
   bench.ask(0, 2, Kind::kBarrier, {"init"}, {9000});
@@ -166,11 +166,11 @@ TEST(StoreTable, ALostRankIsTheFailureThatAllWhoWaitAreTold) {
   EXPECT_EQ(bench.table.failure()->text, "rank 1 (host host1, pid 101) is lost: nobody knows why.");
   EXPECT_THAT(bench.said(0, 1), HasSubstr("lost: [store] the job has failed: rank 1 (host"));
   EXPECT_THAT(bench.said(2, 1), HasSubstr("lost: "));
-  EXPECT_EQ(bench.answer(1, 1), std::nullopt);  // gone
+  EXPECT_EQ(bench.answer(1, 1), std::nullopt);  // rank 1 is lost: it gets no answer
   bench.table.lost(2, "later");
   EXPECT_EQ(bench.table.failure()->rank, 1);
 
-  // What is there can still be read; what is not will not come.
+  // Existing keys can still be read; a wait for a missing key fails.
   bench.ask(0, 2, Kind::kSet, {"k", "v"});
   bench.ask(0, 3, Kind::kGet, {"k"}, {1000});
   bench.ask(0, 4, Kind::kGet, {"other"}, {1000});
@@ -216,14 +216,14 @@ TEST(StoreTable, TimeoutsBelowZeroAndBeyondAllTimeAreBounded) {
   EXPECT_GT(*bench.table.next_deadline(), bench.now);
 }
 
-/// Whatever is asked in whatever order: values are those of a map, and each request is answered
-/// once its condition holds, and no sooner.
+/// For any order of requests: values are those of a map, and each request is answered exactly when
+/// its condition holds.
 RC_GTEST_PROP(StoreTable, AgreesWithAMap, ()) {
   constexpr int kRanks = 3;
   Bench bench(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) bench.come(rank);
   std::map<std::string, std::string> model;
-  std::map<std::pair<int, uint64_t>, std::string> waiting;  // get of a key that is not there
+  std::map<std::pair<int, uint64_t>, std::string> waiting;  // gets of missing keys
   uint64_t id = 0;
   const auto steps = *rc::gen::inRange(0, 60);
   for (int step = 0; step < steps; ++step) {

@@ -64,7 +64,7 @@ TEST(Store, ValuesAreAnyBytesOfAnyLengthUpToTheLargest) {
   store.set("", "of the empty key");
   EXPECT_EQ(store.get(""), "of the empty key");
   expect_error<DistError>([&] { store.set("k", std::string(16 << 20, 'z')); }, "small values");
-  EXPECT_EQ(store.get("").size(), 16U);  // and the connection is as before
+  EXPECT_EQ(store.get("").size(), 16U);  // the connection still works
 }
 
 TEST(Store, EveryAddOfAllRanksCountsOnce) {
@@ -83,7 +83,7 @@ TEST(Store, EveryAddOfAllRanksCountsOnce) {
   EXPECT_EQ(sums.size(), size_t{kRanks * kAdds});
   EXPECT_EQ(*sums.begin(), 1);
   EXPECT_EQ(*sums.rbegin(), kRanks * kAdds);
-  // All have gone without leaving.
+  // All ranks have disconnected without leaving.
   StoreOptions options = job.options(0);
   expect_error<DistError>([&] { Store store(options); }, "lost");
 }
@@ -173,8 +173,8 @@ TEST(Store, OperationsOfSeveralThreadsAreUnderWaySideBySide) {
   }
 }
 
-/// Each rank's own keys behave as a map; a shared counter and keys that others wait for lose
-/// nothing.
+/// Each rank's own keys behave like a map; a shared counter and keys that other ranks wait for lose
+/// no update.
 RC_GTEST_PROP(Store, ConcurrentRanksSeeOneOrder, ()) {
   constexpr int kRanks = 3;
   static const StoreJob job(kRanks);

@@ -21,14 +21,14 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// A bell with its state in memory of its own.
+/// A bell whose state is in private memory.
 struct OwnBell {
   BellState state;
   Bell bell;
   OwnBell() { bell.attach(state); }
 };
 
-/// Sleeps until `ready`, with files or without; whether nothing but the bell was needed.
+/// Sleeps until `ready`, with or without files. Returns false if that takes 20 s.
 template <class Ready>
 bool sleep_until(Bell& bell, bool with_files, Ready ready) {
   const auto deadline = Clock::now() + 20s;

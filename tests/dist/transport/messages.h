@@ -15,7 +15,7 @@
 
 namespace lockstep::dist {
 
-/// Communicates until `done()`; false where that takes more than 20 s.
+/// Makes progress until `done()`. Returns false after 20 s.
 template <class Done>
 bool drive(Transport& transport, Done done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -28,7 +28,7 @@ bool drive(Transport& transport, Done done) {
 inline bool drive(Transport& transport, const Message& message) {
   return drive(transport, [&] { return message.state != Message::State::kPending; });
 }
-/// Communicates for so long.
+/// Makes progress for the given time.
 inline void drive_for(Transport& transport, std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
@@ -36,7 +36,7 @@ inline void drive_for(Transport& transport, std::chrono::milliseconds time) {
   }
 }
 
-/// Data that depend on where they come from and go to.
+/// Pseudo-random bytes determined by the seed.
 inline std::vector<std::byte> contents(uint64_t seed, size_t bytes) {
   std::vector<std::byte> data(bytes);
   for (size_t i = 0; i < bytes; ++i) {
@@ -45,14 +45,14 @@ inline std::vector<std::byte> contents(uint64_t seed, size_t bytes) {
   return data;
 }
 
-/// A message with its data.
+/// A message and its buffer.
 struct Sending {
   std::vector<std::byte> data;
   Message message;
 };
 
-/// All ranks send each other messages with tags and sizes that all know, in random order, and ask
-/// for them in another one.
+/// All ranks exchange messages with tags and sizes from a shared plan; each posts its sends and
+/// receives in a different random order.
 inline void exchange_randomly(Transport& transport, uint32_t seed, int messages,
                               size_t most_bytes) {
   struct Planned {
@@ -70,7 +70,7 @@ inline void exchange_randomly(Transport& transport, uint32_t seed, int messages,
     const size_t bytes = random() % 4 == 0 ? random() % most_bytes : random() % 200;
     plan.push_back({from, to, random() % 5, bytes, uint64_t{seed} * 1'000'000 + random()});
   }
-  // Each rank's own order of posting: that of the plan for each tag, but otherwise mixed.
+  // Each rank's order of posting: that of the plan for each tag, random between tags.
   std::mt19937 own(seed * 31 + static_cast<uint32_t>(transport.rank()));
   std::vector<std::deque<const Planned*>> queues;
   for (int peer = 0; peer < transport.size(); ++peer) {

@@ -1,5 +1,5 @@
-// Ranks that MPI connects are started by mpirun: it runs this very program once for each rank, with
-// one of the tests that are disabled otherwise.
+// Tests of ranks connected by MPI. mpirun starts this program once per rank with one of the tests
+// that are otherwise disabled.
 
 #include "dist/transport/mpi_transport.h"
 
@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// What a program wrote, and how it ended: as waitpid gives it, -1 where it could not be started.
+/// Output of a program and its wait status, -1 if it could not be started.
 struct Ended {
   int status = -1;
   std::string output;
@@ -84,8 +84,8 @@ class MpiTransportTest : public testing::Test {
     if (kThreadSanitizer) GTEST_SKIP() << "MPI itself is not instrumented";
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("LSAN_OPTIONS", "detect_leaks=0", 1);  // MPI's own
-    // Ranks run their test whichever part of the tests this process runs.
+    setenv("LSAN_OPTIONS", "detect_leaks=0", 1);  // ignores leaks in MPI
+    // Ranks run their test in every shard of this program.
     unsetenv("GTEST_TOTAL_SHARDS");
     unsetenv("GTEST_SHARD_INDEX");
     const Ended version = run({"mpirun", "--version"});
@@ -110,7 +110,7 @@ TEST(MpiRanks, DISABLED_Communicate) {
   for (uint32_t seed = 0; seed < 4; ++seed) exchange_randomly(*transport, seed, 150, 200'000);
   exchange_randomly(*transport, 100, 1000, 300);
 
-  // A message that is too long for its place fails, the next arrives.
+  // A message longer than its buffer fails; the next one arrives.
   const int other = rank ^ 1;
   std::vector<std::byte> data(100);
   Message messages[2];
@@ -127,7 +127,7 @@ TEST(MpiRanks, DISABLED_Communicate) {
     EXPECT_GT(messages[0].bytes, 50u);
   }
 
-  // A receive that nothing is sent for can be called back, and spares what comes later.
+  // A receive without a sender can be cancelled, and does not affect later ones.
   if (rank < 2) {
     Message never;
     Message one;
@@ -197,8 +197,8 @@ TEST(MpiRanks, DISABLED_AbandonAndFail) {
   EXPECT_TRUE(drive(*transport, message));
   EXPECT_EQ(message.state, Message::State::kFailed);
   EXPECT_THROW((void)transport->all_gather_bytes("", 1s), BackendError);
-  // The process ends without the end of MPI, which mpirun must notice, and without waiting for the
-  // other, which is still at work.
+  // Exits without MPI_Finalize, which mpirun must detect, and without waiting for the other rank,
+  // which is still running.
   if (transport->rank() == 1) std::this_thread::sleep_for(30s);
 }
 
@@ -212,7 +212,7 @@ TEST(MpiRanks, DISABLED_OneIsKilled) {
     raise(SIGKILL);
   }
   const bool ended = drive(*transport, message);
-  // mpirun may end this rank before it has said so.
+  // mpirun may kill this rank before it prints.
   std::cout << (ended ? message.error : "nothing happened") << std::endl;
 }
 

@@ -46,7 +46,7 @@ TEST(Nap, OneThatSomebodyElseEndedTellsNothing) {
   EXPECT_EQ(nap.longest(true), before);
 }
 
-/// A sleep in which so many bytes came to an end, with many messages pending.
+/// Simulates a sleep during which `ended` bytes completed, with many messages pending.
 std::chrono::microseconds sleep(Pace& pace, size_t ended) {
   pace.adapt();
   const auto rest = pace.rest(32);
@@ -65,7 +65,7 @@ TEST(Pace, RestsOnlyWhileMuchMoves) {
 }
 
 TEST(Pace, RestsLongerOverASlowNetworkThanOverAFastOne) {
-  // What moves in a sleep of a millisecond, both ways.
+  // Simulates a link with this many bytes per millisecond, both directions together.
   const auto rest_at = [](size_t bytes_per_ms) {
     Pace pace;
     sleep(pace, 1);

@@ -21,7 +21,7 @@ std::vector<size_t> look(ProcessWatch& watch) {
   return ended;
 }
 
-/// A process that does nothing until it is killed.
+/// Starts a process that sleeps until it is killed.
 pid_t sleeper() {
   const pid_t child = fork();
   if (child == 0) {
@@ -40,7 +40,7 @@ TEST(ProcessWatch, TellsOfEachProcessThatEndedOnce) {
   ASSERT_EQ(kill(children[1], SIGKILL), 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::vector<size_t> ended;
-  // Nobody has waited for it yet: a zombie has ended, too.
+  // A zombie counts as ended, so no waitpid is needed first.
   while (ended.empty() && std::chrono::steady_clock::now() < deadline) ended = look(watch);
   EXPECT_THAT(ended, ElementsAre(1));
   EXPECT_THAT(look(watch), IsEmpty());

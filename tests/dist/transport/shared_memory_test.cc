@@ -66,7 +66,7 @@ TEST(SharedMemory, OfAnotherSizeIsRefused) {
 
 TEST(SharedMemory, MoreThanThereIsIsAnErrorAtOnce) {
   const int status = status_of_child([] {
-    // If it were taken all the same, the system would end this process first.
+    // If the memory were allocated after all, the OOM killer would choose this process first.
     std::ofstream("/proc/self/oom_score_adj") << 1000;
     const auto ask = [] { (void)SharedMemory::create(size_t{1} << 40); };
     return text_of<OutOfMemoryError>(ask).find("at most half") != std::string::npos;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kCapacity = 256;
 
-/// A ring in plain memory, with both ends.
+/// A ring in private memory, with both ends.
 struct Ring {
   RingPositions positions;
   std::vector<std::byte> memory = std::vector<std::byte>(kCapacity);
@@ -24,7 +24,7 @@ struct Ring {
   RingReader reader{positions, memory.data(), kCapacity};
 };
 
-/// Byte `i` of a stream that both ends know.
+/// Byte `i` of a pseudo-random stream.
 std::byte nth(uint64_t i) { return static_cast<std::byte>((i * 0x9e3779b97f4a7c15U) >> 56); }
 
 void write_next(RingWriter& writer, uint64_t& at, size_t bytes) {
@@ -33,7 +33,7 @@ void write_next(RingWriter& writer, uint64_t& at, size_t bytes) {
   writer.write(data.data(), data.size());
 }
 
-/// Whether the next bytes are the stream's.
+/// Whether the next bytes read are those of the stream.
 bool read_next(RingReader& reader, uint64_t& at, size_t bytes) {
   std::vector<std::byte> data(bytes);
   reader.read(data.data(), data.size());
@@ -51,13 +51,13 @@ RC_GTEST_PROP(ShmRing, GivesTheBytesThatWereWrittenInOrder, ()) {
     if (write) {
       RC_ASSERT(ring.writer.room(kCapacity + 1) == kCapacity - (written - released));
       write_next(ring.writer, written, std::min(bytes, ring.writer.room(bytes)));
-      if (bytes % 3 == 0) continue;  // published with the next
+      if (bytes % 3 == 0) continue;  // published with the next write
       RC_ASSERT(ring.writer.publish() == (written > published));
       published = written;
     } else {
       RC_ASSERT(ring.reader.available(kCapacity + 1) == published - read);
       RC_ASSERT(read_next(ring.reader, read, std::min(bytes, ring.reader.available(bytes))));
-      if (bytes % 3 == 0) continue;  // released with the next
+      if (bytes % 3 == 0) continue;  // released with the next read
       RC_ASSERT(!ring.reader.release());
       released = read;
     }
@@ -155,7 +155,7 @@ TEST(ShmRing, AWriterThatWantsRoomEitherFindsItOrIsNoticed) {
     noticed = false;
     ring.writer.want(kBytes);
     while (ring.writer.room(kBytes) < kBytes && !stop) {
-      // As a writer that sleeps until it is woken.
+      // Acts like a writer that sleeps until it is woken.
       while (!noticed.exchange(false) && !stop) {
         std::this_thread::yield();
         stop = std::chrono::steady_clock::now() > deadline;

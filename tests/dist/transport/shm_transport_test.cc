@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-/// Small, so that much goes round in little time.
+/// Small rings, so that they wrap around often.
 ShmTransport::Options small_rings() { return {.ring_bytes = 16 << 10, .names = {}}; }
 
 constexpr std::byte kUntouched{0xee};
@@ -62,7 +62,7 @@ TEST(ShmTransport, RandomMessagesBetweenThreadsArriveInOrderAndWhole) {
   for (const int size : {2, 3}) {
     run_as_threads(size, [size](int rank, const AllGatherText& all_gather) {
       ShmTransport transport(rank, size, all_gather, small_rings());
-      // Far more than a ring, and than what may be sent unasked.
+      // Far more bytes than fit in a ring, and than may be sent without a receive.
       for (uint32_t seed = 0; seed < 10; ++seed) exchange_randomly(transport, seed, 200, 100'000);
       exchange_randomly(transport, 100, 3000, 300);
     });
@@ -110,7 +110,7 @@ TEST(ShmTransport, MessagesThatNobodyAsksForStayWithTheSenderBeyondTwoRings) {
         one.data = contents(1, kBytes);
         transport.send(1, 1, one.data.data(), kBytes, one.message);
       }
-      // Four fill two rings' bytes. The receiver takes them in, but no more.
+      // Four messages fill two rings' worth. The receiver buffers these, but no more.
       EXPECT_TRUE(drive(transport, all[3].message));
       drive_for(transport, 50ms);
       EXPECT_EQ(all[4].message.state, Message::State::kPending);
@@ -259,7 +259,7 @@ TEST(ShmTransport, TheSenderThatCancelsHalfWayMakesTheReceiverFail) {
     ShmTransport transport(rank, 2, all_gather, small_rings());
     Sending one{contents(1, kBytes), {}};
     if (rank == 0) {
-      // The ring takes a part; the receiver does not move yet.
+      // Part of the message is in the ring; the receiver has not yet read it.
       transport.send(1, 1, one.data.data(), kBytes, one.message);
       transport.progress();
       EXPECT_EQ(one.message.state, Message::State::kPending);
@@ -319,11 +319,11 @@ TEST(ShmTransport, APeerThatLeavesHasDeliveredWhatItSent) {
 TEST(ShmTransport, APeerThatIsKilledFailsWhatIsPendingWithItSoon) {
   const auto statuses = run_as_processes(3, [](int rank, const AllGatherText& all_gather) {
     ShmTransport transport(rank, 3, all_gather, small_rings());
-    // More than goes through by one call, however fast the other side takes it.
+    // More than one call transfers, however fast the receiver is.
     std::vector<std::byte> data(1'000'000);
     Message messages[2];
     if (rank == 1) {
-      // In the midst of a message.
+      // Dies in the middle of a message.
       transport.send(0, 1, data.data(), data.size(), messages[0]);
       transport.progress();
       raise(SIGKILL);
@@ -339,7 +339,7 @@ TEST(ShmTransport, APeerThatIsKilledFailsWhatIsPendingWithItSoon) {
              message.error.ends_with(") has ended");
     }
     well = well && Clock::now() - start < 10s;
-    // The others go on.
+    // The remaining ranks can still communicate.
     Message rest;
     if (rank == 0) transport.send(2, 3, data.data(), data.size(), rest);
     if (rank == 2) transport.receive(0, 3, data.data(), data.size(), rest);
@@ -381,7 +381,7 @@ TEST(ShmTransport, ASleepingRankUsesNoTime) {
 
 TEST(ShmTransport, AFailingStartFailsOnAllRanks) {
   run_as_threads(3, [](int rank, const AllGatherText& all_gather) {
-    // Rank 1 wants other rings than the rest.
+    // Rank 1 asks for another ring size.
     const size_t bytes = rank == 1 ? 32 << 10 : 16 << 10;
     std::string text = "no error";
     try {
