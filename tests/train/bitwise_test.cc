@@ -1,4 +1,4 @@
-// reproducibility: BITWISE: the same bits on any number of ranks.
+// reproducibility: BITWISE gives the same bits on any number of ranks.
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace lockstep::train {
 namespace {
 
-/// Small micro-batches, so that there are leaves for 8 ranks, and buckets that hold a few
-/// parameters each.
+/// BITWISE with buckets of a few parameters each. `more` sets small micro-batches, so that there
+/// are leaves for 8 ranks.
 std::string bitwise(const std::string& more) {
   return "reproducibility: BITWISE parallel { bucket_mib: 0.02 first_bucket_mib: 0.005 } " + more;
 }

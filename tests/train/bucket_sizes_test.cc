@@ -9,7 +9,7 @@
 namespace lockstep::train {
 namespace {
 
-constexpr int kSteps = 6;  // sizes are chosen after three
+constexpr int kSteps = 6;  // automatic sizes are chosen after three steps
 
 std::string sizes(double mib) {
   return fmt::format("parallel {{ bucket_mib: {0} first_bucket_mib: {0} }} ", mib);

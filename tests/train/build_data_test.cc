@@ -30,7 +30,7 @@ class BuildDataTest : public testing::Test {
   std::string quoted(const std::string& name) const {
     return "\"" + (folder_ / name).string() + "\"";
   }
-  /// The source of a run with this data message; `vocabulary` is the model's.
+  /// The token source of a run with this data message, for a model with this vocabulary size.
   std::unique_ptr<TokenSource> build(const std::string& data, int64_t vocabulary = 1000) const {
     const config::RunConfig config = config::load_text(
         "model { gpt2 { context_length: 8 layers: 1 heads: 1 width: 8 vocab_size: " +

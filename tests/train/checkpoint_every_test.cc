@@ -1,4 +1,4 @@
-// model.checkpoint_every: less memory, the same run.
+// model.checkpoint_every: less memory, the same bits.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace lockstep::train {
 namespace {
 
-/// Losses and norms of some steps, then all bits of parameters, optimizer state and buffers.
+/// Losses and norms of some steps, and the final bits of parameters, optimizer state and buffers.
 std::pair<std::vector<double>, std::string> run(const config::RunConfig& config) {
   Trainer trainer(config);
   std::vector<double> numbers;
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
             "model { mlp { inputs: 16 classes: 4 hidden_widths: [8, 8, 8] } } data { random {} }"}),
     [](const auto& shape) { return shape.param.name; });
 
-/// Bytes beside parameters, gradients and optimizer state when the character-level GPT trains.
+/// Activation bytes of the character-level GPT in training, for so many layers.
 int64_t char_activations(int layers, int every) {
   const std::vector<std::string> files{LOCKSTEP_SOURCE_DIR "/configs/bench_char.txtpb"};
   const std::vector<std::string> overrides{fmt::format("model.gpt2.layers={}", layers),
@@ -73,7 +73,7 @@ TEST(CheckpointedChar, NeedsTheBlocksInputsAndOneBlock) {
   const int64_t plain = char_activations(6, 0);
   EXPECT_LE(char_activations(6, 1), of_one_block + 6 * kInput);
   EXPECT_GT(plain, 3 * (of_one_block + 6 * kInput));
-  // Two blocks at a time: half of the inputs, and two blocks.
+  // Two blocks per checkpoint: half of the inputs, and the activations of two blocks.
   EXPECT_LE(char_activations(6, 2), char_activations(2, 0) + 3 * kInput);
 }
 

@@ -96,7 +96,7 @@ TEST_F(CheckpointTest, DamageInATensorNamesTheTensor) {
   content.back() = static_cast<char>(content.back() ^ 1);
   put_file(at(1) / "model.safetensors", content);
   const std::string message = message_of<CheckpointError>([&] { verify_checkpoint(at(1)); });
-  EXPECT_TRUE(says(message, "tensor \"wte.weight\""));  // the last by name
+  EXPECT_TRUE(says(message, "tensor \"wte.weight\""));  // the last tensor by name
 }
 
 TEST_F(CheckpointTest, AnotherOptimizerIsRefusedByName) {
@@ -117,7 +117,7 @@ TEST_F(CheckpointTest, AnotherModelIsRefusedWithItsTensors) {
 
 TEST_F(CheckpointTest, OldOnesAreRemovedAndMilestonesStay) {
   save_at(tiny_run(folder_), {1, 2, 3, 4, 5, 6, 7});
-  fs::remove(at(2) / "checkpoint.json");  // never finished
+  fs::remove(at(2) / "checkpoint.json");  // as if writing it was interrupted
   remove_old_checkpoints(folder_ / "checkpoints", {.keep_last = 2, .keep_every = 3});
   EXPECT_EQ(steps_left(), (std::vector<int64_t>{3, 6, 7}));
 }
@@ -177,7 +177,7 @@ TEST_F(CheckpointTest, ChangesOfConfigAndDataAreToldWhenResuming) {
   EXPECT_TRUE(says(resumption.notes[2], "training data is not what"));
 }
 
-/// As if a process with other `kernels` had written it; with none, one that tells nothing.
+/// Rewrites the checkpoint as if written with these arithmetic facts; empty: as by older versions.
 void rewrite_arithmetic(const fs::path& path, std::vector<ArithmeticFact> facts) {
   CheckpointManifest manifest = parse_manifest(file_content(path / "checkpoint.json"), "x");
   EXPECT_EQ(manifest.arithmetic, arithmetic_facts());

@@ -21,7 +21,7 @@ constexpr const char* kMlp = "model { mlp { inputs: 16 classes: 4 hidden_widths:
 constexpr const char* kResnet =
     "model { resnet { channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1, 1] } } ";
 
-/// Two hundred samples of 16 numbers in 4 classes.
+/// A config for two hundred samples of 16 numbers in 4 classes.
 config::RunConfig classifier_run(const TemporaryDirectory& folder, const std::string& more) {
   put_table(folder / "table.csv", 200, 16, 4);
   const std::string base = fmt::format(

@@ -12,7 +12,7 @@
 namespace lockstep::train {
 namespace {
 
-/// The losses of 2 ranks, which must have the same weights in the end.
+/// Losses of a run on 2 ranks. Checks that both end with the same weights.
 Trace trained(const TemporaryDirectory& folder, const std::string& more, int steps) {
   const std::vector<Trace> all = traces(tiny_run(folder, more), 2, steps);
   EXPECT_EQ(all[0], all[1]) << more;

@@ -1,4 +1,4 @@
-// Training over ranks: each a share of every step, one model.
+// Training over ranks: each rank computes a share of every step, and all have the same model.
 
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ TEST(DataParallel, ARunIsResumedFromItsCheckpointsOnAllRanks) {
   const config::RunConfig config = tiny_run(folder, more);
   for (const auto& error : run_on_ranks(config, folder, 2)) EXPECT_FALSE(error);
 
-  // The rank that does not lead is asked to stop, in its fifth step.
+  // Asks rank 1, which does not lead, to stop in its fifth step.
   std::atomic<int> asked = 0;
   const auto errors = run_on_ranks(config, interrupted, 2, [&] { return ++asked >= 5; });
   expect_error<DataError>([&] { std::rethrow_exception(errors[0]); }, "stopped");
@@ -99,7 +99,7 @@ TEST(DataParallel, ARankThatIsAskedToStopInAnEvaluationStopsTheRun) {
       tiny_run(folder, "train { steps: 6 eval_every: 3 micro_batch_size: 2 leaves: 2 }");
   for (const auto& error : run_on_ranks(config, folder, 2)) EXPECT_FALSE(error);
 
-  // It is asked once in each of three steps; the fifth time is in the evaluation after them.
+  // Three steps ask once each, so the fifth question comes in the evaluation after them.
   std::atomic<int> asked = 0;
   const auto errors = run_on_ranks(config, interrupted, 2, [&] { return ++asked == 5; });
   expect_error<DataError>([&] { std::rethrow_exception(errors[0]); }, "stopped");

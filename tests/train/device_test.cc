@@ -1,4 +1,4 @@
-// Training on every device: the cpu's losses, on a GPU's programming model, and what that promises.
+// Training on every device: losses agree with the CPU, and asynchronous steps do not wait.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_P(TrainingDevice, AStepHasNoHiddenWait) {
 }
 
 TEST_P(TrainingDevice, BeginningTheNextStepEarlyChangesNoBit) {
-  // The scale is too large at first, and then grows and falls.
+  // The scale starts too large, is halved by overflows, then grows and overflows again.
   const GradScalerState too_large{.scale = 0x1p13, .growth_interval = 1};
   for (const char* change : {"train { micro_batch_size: 2 leaves: 2 }", "precision: F16_MIXED"}) {
     const auto story = [&](bool ahead) {
@@ -109,7 +109,7 @@ TEST_P(TrainingDevice, AStepThatIsNotFiniteUpdatesNothing) {
   const StepResult step = trainer.step(/*another=*/true);
   EXPECT_FALSE(step.finite);
   EXPECT_THAT(step.non_finite, HasSubstr("itself holds"));
-  trainer.step();  // what was begun
+  trainer.step();  // completes the step that was begun early
   EXPECT_TRUE(trace(trainer, 0).weights == before);
   EXPECT_EQ(trainer.optimizer().steps(), 0);
 }

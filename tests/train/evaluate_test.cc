@@ -1,4 +1,4 @@
-// Evaluation shared by ranks: the bits of one rank's.
+// An evaluation shared by ranks gives the same bits as on one rank.
 
 #include "train/evaluate.h"
 
@@ -81,7 +81,7 @@ TEST(SumOfBatches, OneRanksStopEndsItOnAllAfterTheSameBatches) {
   EXPECT_EQ(scored, 3 * 3 - 1);
 }
 
-/// A classifier with batch norm, whose statistics differ between ranks as they train.
+/// A classifier with batch norm; its running statistics differ between ranks during training.
 std::string resnet(const TemporaryDirectory& folder, const std::string& train = "") {
   put_table(folder / "table.csv", 200, 16, 4);
   return fmt::format(

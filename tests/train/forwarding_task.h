@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// Another task, for tests to change some of what it does.
+/// Forwards every call to another task; tests override single functions.
 class ForwardingTask : public Task {
  public:
   explicit ForwardingTask(std::unique_ptr<Task> task) : task_(std::move(task)) {}

@@ -17,13 +17,13 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// One parameter under plain gradient descent.
+/// One parameter trained by plain SGD.
 class GradScalerTest : public testing::Test {
  protected:
   GradScalerTest() { parameter_.set_requires_grad(); }
 
-  /// What a training step does; the gradient of each element is `slope`. Returns whether the
-  /// optimizer stepped.
+  /// Runs a training step in which the gradient of each element is `slope`. Returns whether the
+  /// optimizer made an update.
   bool step(GradScaler& scaler, double slope) {
     parameter_.set_grad({});
     scaler.scale(sum(mul(parameter_, slope))).backward();
@@ -56,7 +56,7 @@ TEST_F(GradScalerTest, ScalingChangesNoBitOfAnUpdate) {
 }
 
 TEST_F(GradScalerTest, TheScaleGrowsAfterTheIntervalAndBacksOffAfterAnOverflow) {
-  // The numbers of torch.amp.GradScaler for the same sequence.
+  // Expected values are those of torch.amp.GradScaler for the same sequence.
   GradScaler scaler({.init_scale = 8, .growth_interval = 2});
   const double slopes[] = {1, 1, kInfinity, 1, 1};
   const double scales[] = {8, 16, 8, 8, 16};
@@ -163,7 +163,7 @@ TEST_F(GradScalerTest, ADisabledOneDoesNothing) {
   EXPECT_EQ(scaler.get_scale(), 1);
   const Tensor loss = sum(parameter_);
   EXPECT_TRUE(scaler.scale(loss).is_same(loss));
-  EXPECT_TRUE(step(scaler, kInfinity));  // nobody looks
+  EXPECT_TRUE(step(scaler, kInfinity));  // a disabled scaler does not check
   EXPECT_EQ(optimizer_.steps(), 1);
 }
 

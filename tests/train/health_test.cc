@@ -10,7 +10,7 @@
 namespace lockstep::train {
 namespace {
 
-/// A machine made of files, healthy until a test changes it.
+/// A fake root folder that describes a healthy machine, until a test changes it.
 class HealthTest : public testing::Test {
  protected:
   HealthTest() {

@@ -1,4 +1,5 @@
-// Who made a step's loss or gradients not finite.
+// Which parameter, rank and micro-batch the search blames for a loss or gradient that is not
+// finite.
 
 #include "train/non_finite_search.h"
 
@@ -21,7 +22,7 @@
 namespace lockstep::train {
 namespace {
 
-/// Adds to the losses of each micro-batch what `change` makes of the model; undefined adds nothing.
+/// Adds change(model, ...) to the loss of each micro-batch, unless it is undefined.
 class ChangedTask final : public ForwardingTask {
  public:
   using Change = std::function<Tensor(nn::Module& model, int64_t batch, int64_t first)>;
@@ -51,7 +52,7 @@ Tensor nan_gradient(const Tensor& of, int64_t count) {
   return sum(sqrt(slice(of.reshape({of.numel()}), 0, 0, count) * 0));
 }
 
-/// What each rank is told of the first step; `change` and `prepare` are told the rank.
+/// Runs one step and returns each rank's description of its fault. Checks that all are equal.
 std::vector<std::string> first_step(
     const config::RunConfig& config, int size,
     const std::function<Tensor(int rank, nn::Module&, int64_t first)>& change,
@@ -75,7 +76,7 @@ std::vector<std::string> first_step(
   return texts;
 }
 
-/// Six micro-batches of two samples.
+/// A config with six micro-batches of two samples.
 config::RunConfig six(const TemporaryDirectory& folder, const std::string& more = "") {
   return tiny_run(folder, "train { batch_size: 12 micro_batch_size: 2 } " + more);
 }
@@ -181,7 +182,8 @@ TEST(NonFiniteSearch, AnOverflowUnderTheLossScaleIsNotLookedFor) {
   EXPECT_EQ(result.non_finite, "");
 }
 
-/// Trains from the second batch on; where `poisoned`, the first step is one that is refused.
+/// Trains from the second batch on. With `poisoned`, the first step is run and refused; otherwise
+/// it is skipped.
 std::vector<Trace> from_the_second(const config::RunConfig& config, int size, bool poisoned) {
   std::vector<Trace> traces(static_cast<size_t>(size));
   rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {

@@ -1,4 +1,4 @@
-// Updates that run while backward does, against those after it.
+// Optimizer updates during backward, compared with updates after it.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace lockstep::train {
 namespace {
 
-/// A dozen buckets, so that some are reduced while others are filled.
+/// A dozen buckets, so that some are reduced while others still collect gradients.
 constexpr const char* kSmallBuckets = "parallel { bucket_mib: 0.004 first_bucket_mib: 0.002 } ";
 
 config::RunConfig run(const TemporaryDirectory& folder, const std::string& more, bool in_backward,
@@ -38,7 +38,7 @@ void expect_same_bits(const TemporaryDirectory& folder, const std::string& more,
 
 TEST(OptimizerInBackward, HasTheBitsOfUpdatesAfterIt) {
   const TemporaryDirectory folder;
-  // GPT-2 ties its embedding to its head.
+  // In GPT-2, the embedding and the head share one weight.
   expect_same_bits(folder, "train { batch_size: 12 }", {1, 2, 3});
   expect_same_bits(folder, "", {1, 2}, "sgd { momentum: 0.9 nesterov: true }");
   expect_same_bits(folder, "", {2}, "sgd { momentum: 0 }");
@@ -66,7 +66,7 @@ TEST(OptimizerInBackward, HasThemForOtherModels) {
       {1, 2});
 }
 
-/// A parameter's gradient becomes infinite in the fourth batch.
+/// Makes a parameter's gradient NaN in the fourth batch.
 class SpoiledTask final : public ForwardingTask {
  public:
   using ForwardingTask::ForwardingTask;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Device kHost{DeviceType::kHost, 0};
 
-/// Two parameters on a device and gradients for them.
+/// Two parameters on a device, with gradients.
 struct Problem {
   std::vector<Tensor> parameters, gradients;
   AdamW optimizer;

@@ -17,7 +17,7 @@
 namespace lockstep::train {
 namespace {
 
-/// What the cpu allocator counts while `call` runs, less what was on loan before.
+/// Peak of the CPU allocator's bytes while `call` runs, above those allocated before.
 template <class F>
 int64_t measured_peak(F&& call) {
   Allocator& memory = allocator(kCPU);
@@ -56,7 +56,7 @@ TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
     save_checkpoint(folder / "checkpoints", *trainer, config::to_text(config));
   });
   nn::Module& model = trainer->task().model();
-  int64_t arena_bytes = 0;  // of one; gradients begin at multiples of 4096 elements
+  int64_t arena_bytes = 0;  // of one arena; gradients are padded to 4096 elements
   for (const Tensor& each : model.parameters()) {
     arena_bytes += (each.numel() + 4095) / 4096 * 4096 * 4;
   }
@@ -101,11 +101,11 @@ INSTANTIATE_TEST_SUITE_P(
              "blocks: [1, 1, 1] } } data { random {} } train { batch_size: 64 }"},
         Case{"SgdWithMomentum", "optimizer { sgd { momentum: 0.9 } }"},
         Case{"SgdWithoutMomentum", "optimizer { sgd { momentum: 0 } }"},
-        // A checkpoint's transposed copies are more than the activations of so few tokens.
+        // With so few tokens, the transposed copies in a checkpoint exceed the activations.
         Case{"FewTokens",
              "model { gpt2 { context_length: 8 layers: 1 heads: 4 width: 256 dropout: 0 } } "
              "optimizer { sgd { momentum: 0 } } train { batch_size: 1 }"},
-        // Blocks of megabytes, which the allocator rounds otherwise than small ones.
+        // Blocks of megabytes, which the allocator rounds differently from small ones.
         Case{"LargeBlocks",
              "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
         Case{"Bf16", "precision: BF16_MIXED"},
@@ -197,7 +197,7 @@ TEST(Plan, RefusesRanksThatCannotShareAStep) {
 
 TEST(Plan, TakesNoMemoryAndReadsNoFile) {
   const TemporaryDirectory folder;
-  // A gigabyte of parameters.
+  // About a gigabyte of parameters.
   const config::RunConfig config = tiny_run(
       folder,
       "model { weights: \"absent\" gpt2 { context_length: 64 layers: 20 heads: 16 width: 1024 } } "
@@ -214,7 +214,7 @@ TEST(Plan, TakesNoMemoryAndReadsNoFile) {
   EXPECT_EQ(default_device(), kCPU);
 }
 
-/// A classifier of rows, which no config names.
+/// A classifier that no config describes.
 struct Classifier final : nn::Module {
   Classifier() : hidden(300, 200, true), last(200, 10, true) {
     register_module("hidden", hidden);

@@ -160,7 +160,7 @@ TEST(Precision, ALossThatIsNotFiniteIsNotTheScalersToForgive) {
   Trainer trainer(tiny_run(folder, with("F16_MIXED")));
   const GradScalerState scaler = trainer.scaler().state();
   for (const Tensor& parameter : trainer.task().model().parameters()) {
-    parameter.detach().fill_(1e4);  // beyond the range of f16 after the first product
+    parameter.detach().fill_(1e4);  // overflows f16 after the first product
   }
   const StepResult step = trainer.step();
   EXPECT_FALSE(step.finite);
@@ -176,7 +176,7 @@ TEST(Precision, ARunThatIsResumedGoesOnWithTheSameBitsAndScale) {
         tiny_run(folder, with(precision) + "train { micro_batch_size: 2 leaves: 2 }");
     const bool scales = precision_of(config) == Precision::kF16Mixed;
     Trainer whole(config);
-    // A scale that moves while a few steps are made.
+    // Lets the scale change within a few steps.
     if (scales) whole.scaler().load_state({.scale = 32, .growth_interval = 2});
     for (int i = 0; i < 3; ++i) whole.step();
     const auto path = save_checkpoint(folder / precision, whole, config::to_text(config));

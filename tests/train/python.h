@@ -10,13 +10,13 @@
 
 namespace lockstep::train {
 
-/// The interpreter for tests against Python's libraries: TEST_PYTHON, else python3.
+/// Python interpreter for tests against Python's libraries: TEST_PYTHON, or else python3.
 inline std::string python() {
   const char* chosen = std::getenv("TEST_PYTHON");
   return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
 }
 
-/// Why tests that need `module` are to be skipped; empty if it is there.
+/// Returns the reason to skip tests that need `module`, or "" if it is installed.
 inline std::string python_lacks(const std::string& module, const std::string& packages) {
   const std::string check = fmt::format("'{}' -c 'import {}' > /dev/null 2>&1", python(), module);
   if (std::system(check.c_str()) == 0) return "";

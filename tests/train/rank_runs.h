@@ -24,12 +24,12 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& errors) {
   }
 }
 
-/// What `train` gives for the trainer of each rank, a thread each.
+/// Calls `train` with the trainer of each rank, on one thread per rank. Returns the results.
 template <class Train>
 auto trained_on_ranks(const config::RunConfig& config, int size, const Train& train) {
   std::vector<decltype(train(std::declval<Trainer&>()))> result(static_cast<size_t>(size));
   rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
-    // Ranks that share a stream would wait for what the other has queued behind them.
+    // Ranks that share a stream would wait for work that the other rank has queued.
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
     result[static_cast<size_t>(group.rank())] = train(trainer);
@@ -37,13 +37,13 @@ auto trained_on_ranks(const config::RunConfig& config, int size, const Train& tr
   return result;
 }
 
-/// The losses and weights of every rank after `steps` steps.
+/// Losses, norms and weights of every rank after `steps` steps.
 inline std::vector<Trace> traces(const config::RunConfig& config, int size, int steps) {
   return trained_on_ranks(config, size, [&](Trainer& trainer) { return trace(trainer, steps); });
 }
 
-/// A run of `size` ranks in `folder`/run; what the ranks threw. One that is asked to stop throws
-/// DataError on the rank that leads.
+/// Runs training on `size` ranks in `folder`/run. Returns their errors: rank 0 throws DataError if
+/// the run is asked to stop.
 inline std::vector<std::exception_ptr> run_on_ranks(const config::RunConfig& config,
                                                     const TemporaryDirectory& folder, int size,
                                                     const StopRequest& stop_of_the_last = {}) {

@@ -1,4 +1,4 @@
-// Running statistics of batch norm over ranks: those of one rank that computes whole steps.
+// Batch norm's running statistics over ranks equal those of one rank that computes whole steps.
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,7 @@
 namespace lockstep::train {
 namespace {
 
-/// A small ResNet with batch norm, leaves for 8 ranks and several buckets, with `more` laid over
-/// it.
+/// A small ResNet with batch norm and several buckets, with `more` merged into its config.
 config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string& more) {
   put_table(folder / "table.csv", 200, 16, 4);
   return tiny_run(
@@ -28,7 +27,7 @@ config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string
           (folder / "table.csv").string(), more));
 }
 
-/// The same with BITWISE; `train` is added to its TrainConfig.
+/// resnet_run with BITWISE and leaves for 8 ranks; `train` is added to its TrainConfig.
 config::RunConfig bitwise_run(const TemporaryDirectory& folder, const std::string& more = "",
                               const std::string& train = "") {
   return resnet_run(
@@ -46,7 +45,7 @@ std::string buffers_of(Trainer& trainer) {
   return bytes;
 }
 
-/// A run's losses, norms and weights, its buffers after every step, and an evaluation at the end.
+/// Losses, norms and weights of a run, its buffers after every step, and a final evaluation.
 struct WholeTrace {
   Trace trace;
   std::vector<std::string> buffers;
@@ -105,13 +104,13 @@ TEST(RunningStatistics, OfOneRankAreThoseOfAnOrdinaryRun) {
   const config::RunConfig config = bitwise_run(folder);
   config::RunConfig ordinary = config;
   ordinary.clear_reproducibility();
-  // The first step's weights are equal, so that its statistics are.
+  // The weights are still equal in the first step, so the statistics must be equal too.
   EXPECT_TRUE(alone(ordinary, 1).buffers == alone(config, 1).buffers);
 }
 
 TEST(RunningStatistics, OfTheFirstStepAreThoseOfOneRankWithoutBitwiseToo) {
   const TemporaryDirectory folder;
-  // Three ranks have 2, 3 and 3 leaves.
+  // The three ranks have 2, 3 and 3 leaves.
   const config::RunConfig config =
       resnet_run(folder, "train { batch_size: 32 micro_batch_size: 2 leaves: 8 }");
   const WholeTrace one = alone(config, 1);
@@ -123,7 +122,7 @@ TEST(RunningStatistics, OfTheFirstStepAreThoseOfOneRankWithoutBitwiseToo) {
 
 TEST(RunningStatistics, CountTheMicroBatchesOfAllRanks) {
   const TemporaryDirectory folder;
-  // More ranks than leaves: each has smaller micro-batches.
+  // With more ranks than leaves, ranks use smaller micro-batches.
   const config::RunConfig config =
       resnet_run(folder, "train { batch_size: 24 micro_batch_size: 12 leaves: 2 }");
   rethrow_first(dist::run_thread_ranks(4, [&](dist::ProcessGroup& group) {
@@ -140,7 +139,7 @@ TEST(RunningStatistics, AStepThatIsNotFiniteMovesThemAsOnOneRank) {
   const TemporaryDirectory folder;
   const config::RunConfig config = bitwise_run(folder);
   const auto spoilt_step = [&](Trainer& trainer) {
-    // The last layer's bias: all but the losses stay finite.
+    // A bias of the last layer for which only the losses are not finite.
     trainer.task().model().parameters().back().detach().fill_(1e38);
     trainer.task().model().parameters().back().detach().slice(0, 0, 1).fill_(-3e38);
     const StepResult result = trainer.step();
@@ -175,7 +174,7 @@ TEST(RunningStatistics, ARunGoesOnOnOtherNumbersOfRanksWithTheSameBits) {
   EXPECT_TRUE(weights_of(parts) == expected) << "4, then 3, then 1 rank";
 }
 
-/// Moves one statistic by what it is called with.
+/// Moves its running statistic towards the argument of each call.
 class Tracker : public nn::Module {
  public:
   Tracker() : running(register_buffer("running", zeros({1}))) {}
@@ -216,7 +215,7 @@ TEST(RankStatistics, AreAppliedInTheOrderOfMicroBatches) {
         EXPECT_EQ(model.a.running.item<float>(), step == 0 ? 0.0F : 2.125F);
         statistics.apply();
       }
-      // 0 -> 0, 0.5, 1.25, 2.125, then the same from there.
+      // 0 -> 0, 0.5, 1.25, 2.125 in the first step; the second starts from there.
       EXPECT_EQ(model.a.running.item<float>(), 2.125F / 16 + 2.125F);
     }));
   }

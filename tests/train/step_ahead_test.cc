@@ -1,4 +1,4 @@
-// Trainer::step on an asynchronous device while the step after it has been begun.
+// Trainer::step on an asynchronous device when the next step was begun early.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kHost = "device: \"host:0\" ";
 constexpr const char* kF16 = "precision: F16_MIXED ";
 
-/// A network with running statistics.
+/// Config of a network with running statistics.
 std::string resnet(const TemporaryDirectory& folder) {
   put_table(folder / "table.csv", 200, 16, 4);
   return fmt::format(
@@ -36,7 +36,7 @@ std::string resnet(const TemporaryDirectory& folder) {
       (folder / "table.csv").string());
 }
 
-/// Everything that a step says but for times, in words.
+/// All results of a step except times, as text.
 std::string text_of(const StepResult& step) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {}\n", step.step, step.loss, step.grad_norm,
                      step.learning_rate, step.tokens, step.loss_scale, step.finite, step.overflowed,
@@ -58,7 +58,7 @@ std::string state_on_cpu(Trainer& trainer) {
          fmt::format("{} {} {}", trainer.optimizer().steps(), scale.scale, scale.growth_tracker);
 }
 
-/// What `steps` steps say and leave, each with the next one begun where that is possible.
+/// Results of `steps` steps and the final state. Each step begins the next one where possible.
 std::string story(Trainer& trainer, int steps) {
   std::string text;
   for (int i = 0; i < steps; ++i) text += text_of(trainer.step(i + 1 < steps));
@@ -81,7 +81,7 @@ TEST(StepAhead, ChangesNoBit) {
 TEST(StepAhead, OverflowsMoveScaleAndScheduleAsOnTheCpu) {
   const TemporaryDirectory folder;
   const std::string change = std::string(kF16) + "schedule { warmup_steps: 10 }";
-  // Steps are left out until the scale has come down; then it grows, and some are again.
+  // Steps are skipped until the scale is low enough; it then grows, and some overflow again.
   const GradScalerState start{.scale = 0x1p24, .growth_interval = 2};
   Trainer cpu(tiny_run(folder, change));
   Trainer host(tiny_run(folder, kHost + change));
@@ -106,7 +106,7 @@ TEST(StepAhead, RanksTakeTheStepsOfTheCpu) {
   }
 }
 
-/// Stops the current stream until `promise` is kept. Returns whether it was, in time.
+/// Blocks the current stream until `promise` is set. The result is false after 20 s.
 std::future<bool> hold_stream(Device device, std::shared_future<void> promise) {
   auto in_time = std::make_shared<std::promise<bool>>();
   current_stream(device).add_callback([promise, in_time] {
@@ -115,8 +115,8 @@ std::future<bool> hold_stream(Device device, std::shared_future<void> promise) {
   return in_time->get_future();
 }
 
-/// While the device stands still, `trainer` goes from the middle of a step through the whole
-/// backward of the next one.
+/// Checks that `trainer` queues the rest of a step and the whole backward of the next one while the
+/// device is blocked.
 void expect_no_wait(Trainer& trainer) {
   for (int i = 0; i < 4; ++i) trainer.step(true);
   const int64_t waits = hidden_waits();
@@ -154,7 +154,7 @@ TEST(StepAhead, NorDoRanksWait) {
   });
 }
 
-/// The same, and where random numbers go on.
+/// state_on_cpu and the position of the random number generator.
 std::string all_state(Trainer& trainer) {
   const RandomKey next = default_generator().state();
   return state_on_cpu(trainer) + fmt::format(" {} {} {}", next.step, next.micro_batch, next.call);
@@ -180,7 +180,7 @@ TEST(StepAhead, IsGivenUpWithoutATrace) {
   ahead.step(true);
   ahead.give_up_next();
   EXPECT_TRUE(all_state(ahead) == after_two);
-  // What has been restored stays.
+  // Restoring discards the step begun early; the restored state stays.
   ahead.step(true);
   restore(ahead, saved, verify_checkpoint(saved));
   EXPECT_TRUE(all_state(ahead) == after_one);
@@ -204,14 +204,14 @@ TEST(StepAhead, AStateSavedAfterASkippedStepGoesOnAsTheRunDid) {
   EXPECT_GT(whole.optimizer().steps(), 0);
 }
 
-/// Fails in one batch, so often.
+/// Fails in one batch, a given number of times.
 class FailingTask final : public ForwardingTask {
  public:
   FailingTask(std::unique_ptr<Task> task, int64_t batch, int times)
       : ForwardingTask(std::move(task)), batch_(batch), times_(times) {}
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
-    // Running statistics have moved by then.
+    // By then, forward has updated the running statistics.
     SummedLoss loss = ForwardingTask::forward(batch, first, count);
     if (batch == batch_ && --times_ >= 0) throw DataError("the batch cannot be read");
     return loss;
@@ -231,7 +231,7 @@ TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
   std::string got = text_of(trainer.step(true));
   got += text_of(trainer.step(true));
   EXPECT_EQ(trainer.steps_done(), 2);
-  // Not asked for, it has left nothing behind.
+  // The failed step was only begun early: it must have changed nothing.
   trainer.give_up_next();
   got += story(trainer, 2);
   EXPECT_TRUE(got == want);
@@ -242,7 +242,7 @@ TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
   EXPECT_EQ(failing.steps_done(), 2);
 }
 
-/// One batch whose loss is not a number, or whose gradient is not.
+/// Makes the loss, or only its gradient, NaN in one batch.
 class PoisonedTask final : public ForwardingTask {
  public:
   PoisonedTask(std::unique_ptr<Task> task, int64_t batch, bool gradient)
@@ -251,7 +251,7 @@ class PoisonedTask final : public ForwardingTask {
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
     SummedLoss loss = ForwardingTask::forward(batch, first, count);
     if (batch != batch_) return loss;
-    // Zero, whose derivative is infinite.
+    // Adds zero, whose gradient is infinite.
     const Tensor bad = sum(sqrt(model().parameters()[0] * 0));
     loss.sum = gradient_ ? loss.sum + bad : loss.sum * std::numeric_limits<double>::quiet_NaN();
     return loss;
@@ -280,7 +280,7 @@ TEST(StepAhead, AStepThatIsNotFiniteIsFoundAndLeftOutAsOnTheCpu) {
 
 class RunAheadTest : public testing::Test {
  protected:
-  /// A run of 12 steps whose batch 5 is poisoned; what it threw.
+  /// Runs 12 steps, of which batch 5 has NaN gradients. Returns the error.
   std::string run(const std::string& name, const std::string& config_text, const std::string& train,
                   const StopRequest& stop = {}) {
     const config::RunConfig config =
@@ -298,7 +298,7 @@ class RunAheadTest : public testing::Test {
     std::fclose(nowhere);
     return thrown.substr(0, thrown.find("the state before"));
   }
-  /// What metrics.jsonl says of each step but for times and memory, and the newest state.
+  /// The steps in metrics.jsonl without times and memory, and the newest checkpoint's contents.
   std::string left_by(const std::string& name) {
     std::string text;
     for (const MetricsRecord& record : read_metrics(folder_ / name)) {

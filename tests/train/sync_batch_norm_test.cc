@@ -15,7 +15,7 @@
 namespace lockstep::train {
 namespace {
 
-/// A small ResNet and buckets of few gradients, which leave among the collectives of backward.
+/// A small ResNet with small buckets, which are launched between the collectives of backward.
 /// `train` is added to its TrainConfig.
 config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string& more = "",
                              const std::string& train = "") {
@@ -30,7 +30,7 @@ config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string
           (folder / "table.csv").string(), train, more));
 }
 
-/// Losses and norms of a run, its buffers at the end, and an evaluation.
+/// Losses and norms of a run, its final buffers, and an evaluation.
 struct Course {
   Trace trace;
   std::vector<double> buffers;
@@ -100,7 +100,7 @@ TEST(SyncBatchNorm, WithoutItARanksOwnSamplesGiveOtherLosses) {
 
 TEST(SyncBatchNorm, DevicesAndRecomputationChangeNoBit) {
   const TemporaryDirectory folder;
-  // Two micro-batches a step.
+  // Two micro-batches per step.
   config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 6");
   const Course plain = on_ranks(config, 2, 3)[0];
   config.mutable_model()->set_checkpoint_every(1);

@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-/// Models of a few hundred parameters for tests of weight files.
+/// Models of a few hundred parameters, for tests of weight files.
 inline nn::Gpt2Options tiny_gpt2(int64_t layers = 2) {
   nn::Gpt2Options options;
   options.vocabulary = 11;
@@ -47,10 +47,10 @@ inline bool same_parameters(const nn::Module& a, const nn::Module& b) {
   return true;
 }
 
-/// Tensors to be written to a file, with their bytes.
+/// Owns tensors to be written to a file, with their bytes.
 class OwnedTensors {
  public:
-  /// What a file of `model` holds, each name changed by `rename`.
+  /// The tensors of a file of `model`, with names changed by `rename`.
   template <class Rename>
   OwnedTensors(const nn::Module& model, Rename rename) {
     for (const nn::StoredParameter& parameter : model.stored_parameters()) {
@@ -73,7 +73,7 @@ class OwnedTensors {
   void erase(const std::string& name) {
     std::erase_if(records_, [&](const TensorRecord& record) { return record.name == name; });
   }
-  /// The tensor of that name; undefined if there is none.
+  /// The tensor with that name; undefined if absent.
   Tensor at(const std::string& name) const {
     for (size_t i = 0; i < records_.size(); ++i) {
       for (const Tensor& tensor : kept_) {

@@ -12,7 +12,7 @@
 
 namespace lockstep::train {
 
-/// A small GPT-2 on a made-up text in `folder`, with `more` laid over it; resolved.
+/// Resolved config of a small GPT-2 on a generated text in `folder`, with `more` merged into it.
 inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::string& more = "") {
   std::string text;
   for (int i = 0; i < 400; ++i)
@@ -32,7 +32,7 @@ inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::s
   return config;
 }
 
-/// Everything that must be equal in two equal runs: losses, norms, the bytes of the weights.
+/// Results that must be equal in equal runs: losses, norms, and the bytes of the weights.
 struct Trace {
   std::vector<double> losses;
   std::vector<double> norms;

@@ -75,7 +75,7 @@ TEST(Trainer, EvaluationSeesEveryHeldOutByteOnce) {
   const Evaluation all = *trainer.task().evaluate({});
   EXPECT_EQ(all.targets, 500);
   EXPECT_EQ(all.loss, trainer.task().evaluate({})->loss);
-  EXPECT_NEAR(all.bits_per_byte(), 8, 0.5);  // untrained: about a byte's worth each
+  EXPECT_NEAR(all.bits_per_byte(), 8, 0.5);  // untrained: a uniform guess of one byte
 }
 
 TEST(Trainer, AnEvaluationThatIsAskedToStopGivesNothing) {

@@ -17,19 +17,19 @@
 namespace lockstep::train {
 namespace {
 
-/// Another task with one batch whose loss is not a number.
+/// Makes the loss, or only its gradient, NaN in one batch.
 class PoisonedTask final : public ForwardingTask {
  public:
   PoisonedTask(std::unique_ptr<Task> task, int64_t bad_batch)
       : ForwardingTask(std::move(task)), bad_batch_(bad_batch) {}
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
-    // A step that is not finite is computed again.
+    // Counts a batch once, as a step that is not finite is computed again.
     if (batches.empty() || batches.back() != batch) batches.push_back(batch);
     SummedLoss loss = ForwardingTask::forward(batch, first, count);
     if (batch != bad_batch_) return loss;
     if (poisons_gradient) {
-      loss.sum = loss.sum + sum(sqrt(model().parameters()[0] * 0));  // whose derivative is infinite
+      loss.sum = loss.sum + sum(sqrt(model().parameters()[0] * 0));  // infinite gradient
     } else {
       loss.sum = loss.sum * std::numeric_limits<double>::quiet_NaN();
     }
@@ -37,7 +37,7 @@ class PoisonedTask final : public ForwardingTask {
   }
 
   std::vector<int64_t> batches;
-  bool poisons_gradient = false;  ///< of that batch the loss is finite, its gradient is not
+  bool poisons_gradient = false;  ///< keeps the loss finite and makes only its gradient NaN
 
  private:
   int64_t bad_batch_;
@@ -48,8 +48,8 @@ class TrainingRunTest : public testing::Test {
   TrainingRunTest() : terminal_(std::fopen("/dev/null", "w")) {}
   ~TrainingRunTest() override { std::fclose(terminal_); }
 
-  /// Trains with NaN at `bad_batch`; `more` goes on inside the config's train { }. Returns the
-  /// batches that were taken.
+  /// Trains with NaN at `bad_batch`; `more` continues the config's train { }. Returns the batches
+  /// that were computed.
   std::vector<int64_t> run(const std::string& name, const std::string& more, int64_t bad_batch) {
     const config::RunConfig config = tiny_run(folder_, "train { steps: 12 " + more);
     auto task = std::make_unique<PoisonedTask>(build_task(config), bad_batch);
@@ -73,7 +73,7 @@ TEST_F(TrainingRunTest, StopEndsWithTheStateBeforeTheStepSaved) {
   const auto found = list_checkpoints(folder_ / "stop/checkpoints");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(verify_checkpoint(found[0].path).position, (Position{5, 5}));
-  // The cause gone, training goes on from there.
+  // Without the fault, training continues from the saved state.
   EXPECT_EQ(run("stop", "}", -1), (std::vector<int64_t>{5, 6, 7, 8, 9, 10, 11}));
 }
 
@@ -148,7 +148,7 @@ TEST_F(TrainingRunTest, AGradientThatIsNotFiniteAtTheSmallestScaleEndsTheRun) {
     task->poisons_gradient = true;
     TrainingRun training(config, directory(smallest ? "smallest" : "larger"), "{}",
                          std::move(task));
-    // The scale of a mean over the 128 targets of a step would be 1.
+    // The smallest scale: 1 / 128 for the sum over the 128 targets of a step is 1 for their mean.
     const GradScalerState state{.scale = smallest ? 1.0 / 128 : 1.0};
     training.trainer().scaler().load_state(state);
     if (smallest) {

@@ -18,7 +18,7 @@ namespace {
 
 using Model = nn::Module;
 
-/// The message of the CheckpointError that loading `path` into `model` throws.
+/// Message of the CheckpointError thrown when loading `path` into `model`.
 std::string refusal(Model& model, const std::filesystem::path& path) {
   return message_of<CheckpointError>([&] { load_weights(model, path); });
 }
@@ -55,7 +55,7 @@ TEST(Weights, Gpt2FilesMayHaveThePrefixOfTheWholeModel) {
   const TemporaryDirectory folder;
   const auto saved = make<nn::Gpt2>(tiny_gpt2(), 1);
   OwnedTensors tensors(*saved, prefixed);
-  // What old files carry besides: the causal mask.
+  // Old files also contain the causal mask.
   tensors.add("transformer.h.0.attn.bias", ones({1, 1, 8, 8}));
   tensors.add("transformer.h.1.attn.masked_bias", scalar_tensor(-1e4));
   write_safetensors(folder / "w", tensors.records());
@@ -126,7 +126,7 @@ TEST(Weights, FloatsOfOtherTypesAreConverted) {
   const NoGradGuard no_grad;
   const TemporaryDirectory folder;
   const auto exact = make<nn::Gpt2>(tiny_gpt2(), 1);
-  // Values that every floating type has.
+  // Values that every floating dtype represents exactly.
   for (const Tensor& parameter : exact->parameters()) {
     for (int64_t i = 0; i < parameter.numel(); ++i) {
       parameter.data<float>()[i] = static_cast<float>((7 * i) % 101 - 50) / 16;

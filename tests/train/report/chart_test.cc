@@ -1,4 +1,4 @@
-// Axes, curves and the two ways in which they are drawn.
+// Axes, curves, and the two renderers: braille and SVG.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST(BrailleChart, ALineFromCornerToCorner) {
   const std::vector<std::string> drawn =
       lines(braille_chart(std::vector{curve}, {.columns = 30, .rows = 4}));
   ASSERT_EQ(drawn.size(), 4U + 2U + 1U);
-  // The first and the last cell of the plot hold dots, and nothing is drawn above the line.
+  // The first and the last cell of the plot contain dots; no dot is above the line.
   EXPECT_TRUE(says(drawn[0], "⠤⢄"));
   EXPECT_TRUE(drawn[3].ends_with(" 1"));
   EXPECT_TRUE(says(drawn[6], "1 down  0.0000"));
@@ -136,7 +136,7 @@ TEST(SvgChart, HasALineALegendAndMarksForEvaluations) {
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_TRUE(says(svg, ">a&lt;b &amp; &quot;c&quot; validation</text>"));
   EXPECT_EQ(count(svg, "<path class=\"line\""), 4U);
-  EXPECT_EQ(count(svg, "<circle"), 5U + 3U + 2U);  // evaluations, and one in each legend entry
+  EXPECT_EQ(count(svg, "<circle"), 5U + 3U + 2U);  // evaluations, and one per legend entry
   EXPECT_TRUE(says(svg, "#0072b2"));
   EXPECT_TRUE(says(svg, "#d55e00"));
   EXPECT_EQ(svg.find("href"), std::string::npos);

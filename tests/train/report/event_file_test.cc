@@ -55,7 +55,7 @@ TEST(EventFile, AMissingFolderIsNamed) {
   EXPECT_TRUE(says(message_of<DataError>([&] { EventFile file(folder / "absent"); }), "absent"));
 }
 
-/// TensorBoard's own reader, where it is installed.
+/// Uses TensorBoard's own reader, where it is installed.
 TEST(EventFile, TensorBoardReadsItBack) {
   const std::string lacking = python_lacks("tensorboard", "tensorboard");
   if (!lacking.empty()) GTEST_SKIP() << lacking;
@@ -68,7 +68,7 @@ TEST(EventFile, TensorBoardReadsItBack) {
       file.write(step, values);
     }
     file.close();
-    // Training went back to step 151 and saw other losses.
+    // Training resumed from step 151 and got different losses.
     EventFile resumed(folder.path(), 151);
     const std::array values = {Scalar{"train/loss", 9}};
     resumed.write(151, values);

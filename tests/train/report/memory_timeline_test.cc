@@ -1,4 +1,4 @@
-// A record of memory, read and drawn.
+// Reads and draws a recording of memory.
 
 #include "train/report/memory_timeline.h"
 
@@ -20,8 +20,8 @@ using Action = TraceEntry::Action;
 
 constexpr uintptr_t kBase = 1 << 20;
 
-/// What an allocator might have recorded: 1000 bytes held from before, one step in which three
-/// operators of two modules hold 100, 500 and 50 bytes, of which the last still does.
+/// A recording: 1000 bytes allocated before it, then a step in which three operators of two modules
+/// allocate 100, 500 and 50 bytes. The last block is never freed.
 class Record {
  public:
   Record() {
@@ -154,7 +154,7 @@ TEST(MemoryChart, NamesGroupsAndMarksThePeak) {
   EXPECT_THAT(svg, HasSubstr("Memory on loan, B: host:0, step 2"));
   EXPECT_THAT(svg, HasSubstr("<title>outside modules, backward</title>"));
   EXPECT_EQ(svg.find("href"), std::string::npos);
-  // The areas of the first moment begin at its left edge, and the peak is the highest point.
+  // The areas begin at the left edge of the plot, and the peak reaches the top.
   EXPECT_THAT(svg, HasSubstr("d=\"M64.0 "));
 }
 

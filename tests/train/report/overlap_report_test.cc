@@ -1,4 +1,4 @@
-// What a run of several ranks tells of its communication.
+// What a run of several ranks reports about its communication.
 
 #include "train/report/overlap_report.h"
 
@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Two buckets; everything `late` seconds later.
+/// A step of two buckets in which everything happens `late` seconds later.
 StepOverlap step(double late = 0) {
   return {.seconds = 1.5 + late,
           .backward_end = 1 + late,
@@ -51,8 +51,8 @@ TEST(RecentOverlap, KeepsTheNewestStepsOfOnePlan) {
   EXPECT_EQ(recent.steps().size(), 1U) << "buckets of another plan are not compared";
 }
 
-/// Of rank 0, where rank 1 is `late` seconds later with everything but the sums. Rank 1's last step
-/// is the one in which transfers were fastest.
+/// Rank 0's report when rank 1 does everything but the sums `late` seconds later. The last of its
+/// steps has the fastest transfers.
 OverlapReport report_of_two(double late) {
   OverlapReport report;
   rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
@@ -77,7 +77,7 @@ TEST(OverlapReport, TransfersAloneAreTheFastestOfEachBucketAfterAllRanksHaveLaun
 TEST(OverlapReport, ARankThatIsReadyLaterIsToBlame) {
   EXPECT_THAT(report_of_two(0).causes(),
               ElementsAre(dist::Exposure::kHidden, dist::Exposure::kLateBucket));
-  // Rank 1 has it ready at 1.1875, after backward has ended here.
+  // Rank 1's bucket is ready at 1.1875, after backward has ended on rank 0.
   const OverlapReport report = report_of_two(0.4375);
   EXPECT_THAT(report.alone, ElementsAre(0, 0));
   EXPECT_THAT(report.causes(), ElementsAre(dist::Exposure::kHidden, dist::Exposure::kSlowRank));

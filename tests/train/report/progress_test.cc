@@ -37,7 +37,7 @@ class Capture {
   std::FILE* file_;
 };
 
-/// A terminal whose other side nobody looks at.
+/// A pseudo-terminal whose master side is not read.
 class Terminal {
  public:
   Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -61,7 +61,7 @@ class Terminal {
 
 using Settings = std::map<std::string, std::optional<std::string>>;
 
-/// Sets environment variables (no value: unsets them) and puts the old ones back.
+/// Sets or unsets (nullopt) environment variables while alive, then restores them.
 class Variables {
  public:
   explicit Variables(const Settings& values) {
@@ -132,7 +132,7 @@ TEST(Progress, TheBarNeverWrapsOnANarrowTerminal) {
       Progress progress(capture.file(), {.bar = true, .columns = columns}, {.total_steps = 200});
       progress.step(report(200));
     }
-    const std::string drawn = capture.text().substr(4);  // after the erasing sequence
+    const std::string drawn = capture.text().substr(4);  // without the erasing sequence
     EXPECT_LE(drawn.size() - 1, std::max<size_t>(static_cast<size_t>(columns) - 1, 5)) << drawn;
   }
 }

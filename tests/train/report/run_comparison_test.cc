@@ -72,7 +72,7 @@ TEST(CompareRuns, StepsRunTwiceMustAgreeWithThemselves) {
   std::vector<MetricsRecord> resumed = steps(1, 20);
   for (const MetricsRecord& record : steps(15, 30)) resumed.push_back(record);
   EXPECT_TRUE(compare_runs(resumed, steps(1, 30)).identical());
-  resumed[22].loss = 3;  // the second step 17
+  resumed[22].loss = 3;  // step 17 of the second time
   for (const bool swapped : {false, true}) {
     const RunComparison result =
         swapped ? compare_runs(steps(1, 30), resumed) : compare_runs(resumed, steps(1, 30));
@@ -105,7 +105,7 @@ TEST(ReadMetrics, NumbersComeBackAsTheyWereWritten) {
            "{\"event\":\"resumed\"}\n"
            "{\"step\":1,\"loss\":0.1,\"grad_norm\":\"NaN\",\"lr\":3e-04}\n"
            "{\"step\":2,\"loss\":\"-Infinity\",\"grad_norm\":5e-324,\"val_loss\":2}\n"
-           "{\"step\":3,\"lo");  // stopped in it
+           "{\"step\":3,\"lo");  // interrupted while writing
   const std::vector<MetricsRecord> records = read_metrics(folder.path());
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[0].loss, 0.1);

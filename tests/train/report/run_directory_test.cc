@@ -77,7 +77,7 @@ TEST(RunDirectory, FoldersThatCannotBeUsedAreReportedWithTheReason) {
            "file/run cannot be created: Not a directory"));
   EXPECT_TRUE(says(message_of<DataError>([&] { RunDirectory::create_new("x", folder / "file"); }),
                    "Not a directory"));
-  // Nothing can be created here, not even by the superuser.
+  // No folder can be created in /proc, not even by root.
   EXPECT_TRUE(says(message_of<DataError>([&] { RunDirectory::create_new("x", "/proc/self"); }),
                    "cannot be created: "));
 }

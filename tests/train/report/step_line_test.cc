@@ -121,7 +121,7 @@ TEST(ZScore, IsUnknownUntilTheWindowIsFull) {
   ZScore score;
   for (size_t i = 0; i + 1 < ZScore::kWindow; ++i) EXPECT_TRUE(std::isnan(score.update(1)));
   EXPECT_EQ(score.update(1), 0);
-  // One value among 127 equal ones is sqrt(127) standard deviations away, whatever it is.
+  // One value among 127 equal ones is sqrt(127) standard deviations from the mean, for any value.
   EXPECT_NEAR(score.update(7), std::sqrt(127.0), 1e-9);
 }
 

@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// Expects that `text` is XML to Python's own reader, or skips the test where there is no Python.
+/// Expects that Python's XML parser accepts `text`. Skips the test where there is no Python.
 inline void expect_well_formed_xml(const std::string& text) {
   if (std::system("python3 -c 'import xml.dom.minidom' > /dev/null 2>&1") != 0) {
     GTEST_SKIP() << "no python3";

@@ -24,7 +24,7 @@ std::set<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-/// Bytes of the tensors in each file of `folder`, by its name.
+/// Bytes of tensors per file of `folder`, by file name.
 std::map<std::string, int64_t> tensor_bytes(const std::filesystem::path& folder) {
   std::map<std::string, int64_t> bytes;
   const WeightFiles files(folder);
@@ -84,7 +84,7 @@ TEST(HuggingFaceFolder, ElementsAreWrittenInTheTypeThatConfigJsonNames) {
   EXPECT_EQ(config.at("model_type"), "gpt2");
   const WeightFiles files(folder / "out");
   for (const auto& [name, entry] : files.tensors()) EXPECT_EQ(entry.tensor.dtype, DType::kBF16);
-  // Rounding once more changes nothing.
+  // Rounding to bfloat16 a second time changes nothing.
   const auto rounded = load_model(folder / "out");
   EXPECT_FALSE(same_parameters(*rounded, model));
   save_hugging_face(*rounded, folder / "again", kMaxShardBytes, DType::kBF16);

@@ -20,8 +20,8 @@ constexpr int64_t kVocabulary = 3;
 constexpr int64_t kLayers = 2;
 constexpr int64_t kWidth = 4;
 
-/// A file put together word by word as the format is documented, and what each parameter holds in
-/// it. Elements are small integers that differ between neighbours, so every type has them.
+/// A file assembled by hand from the documented format, and its expected parameters. Elements are
+/// small integers, which every dtype represents exactly, and differ between neighbours.
 struct Golden {
   std::string file;
   std::map<std::string, std::vector<float>> parameters;
@@ -33,7 +33,7 @@ void append(std::string& file, float value, int version) {
   if (version == 3) {
     file.append(reinterpret_cast<const char*>(&bits), 4);
   } else {
-    file.append(reinterpret_cast<const char*>(&bits) + 2, 2);  // bfloat16: the upper half
+    file.append(reinterpret_cast<const char*>(&bits) + 2, 2);  // bfloat16 is the upper half
   }
 }
 

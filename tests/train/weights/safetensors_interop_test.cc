@@ -1,4 +1,4 @@
-// Weights against the safetensors package of Python, where it is installed.
+// Interoperates with Python's safetensors package, where it is installed.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -61,7 +61,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   const bool holds = rc::check([&] {
     std::vector<std::string> storage;
     std::vector<TensorRecord> tensors;
-    // "__metadata__" is the one name that may not be used; it has more than 8 characters.
+    // Names have at most 8 characters, so none is the reserved "__metadata__".
     const auto names = *rc::gen::container<std::set<std::string>>(
         rc::gen::map(rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)),
                      [](const std::string& s) { return s.substr(0, 8); }));
@@ -250,7 +250,7 @@ TEST(Safetensors, FilesThatCannotBeReadOrWrittenAreNamed) {
                    "no tensor \"w\""));
 }
 
-// Files written by the reference implementation come out of our writer byte for byte.
+// Our writer reproduces files of the reference implementation byte for byte.
 TEST(Safetensors, RewritingAReferenceFileChangesNothing) {
   const std::filesystem::path parity = LOCKSTEP_SOURCE_DIR "/../shared/parity";
   if (!std::filesystem::exists(parity)) GTEST_SKIP() << "no reference files here";

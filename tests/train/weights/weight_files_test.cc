@@ -20,7 +20,7 @@ std::string text_of(const WeightEntry* entry) {
   return {reinterpret_cast<const char*>(entry->tensor.bytes.data()), entry->tensor.bytes.size()};
 }
 
-/// A folder with two shards, "one" (a, b) and "two" (c), and whatever index a test writes.
+/// A folder with the shards "one" (a, b) and "two" (c), and an index written by each test.
 class ShardedFolder : public testing::Test {
  protected:
   ShardedFolder() {
