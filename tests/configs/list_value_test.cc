@@ -11,7 +11,7 @@
 namespace lockstep::config {
 namespace {
 
-// The library's own messages have lists of texts and of numbers without ranges.
+// Uses protobuf's own messages, which have lists of strings and lists of numbers without ranges.
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptorProto;
 using google::protobuf::util::MessageDifferencer;

@@ -29,7 +29,7 @@ class Load : public testing::Test {
     return path;
   }
 
-  /// What load reports for files and overrides that cannot be right.
+  /// Message of the error that load throws for these files and overrides.
   static std::string error(const std::vector<std::string>& files,
                            const std::vector<std::string>& overrides = {}) {
     try {

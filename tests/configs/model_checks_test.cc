@@ -10,7 +10,7 @@
 namespace lockstep::config {
 namespace {
 
-/// Where and what is wrong with the smallest config of an image classifier after `assignments`.
+/// Error, with its place, in the smallest config of an image classifier after `assignments`.
 std::string problem(const std::vector<std::string>& assignments) {
   RunConfig config;
   Origins origins;

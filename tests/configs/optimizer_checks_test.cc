@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// What is said of the smallest config with `more`, whose fourth line asks for updates in backward.
+/// Error in the smallest config with `more`, whose fourth line sets optimizer_in_backward.
 std::string refusal(const std::string& more) {
   RunConfig config;
   Origins origins;

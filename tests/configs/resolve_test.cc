@@ -11,7 +11,7 @@
 namespace lockstep::config {
 namespace {
 
-/// The problem found in the smallest config after the assignments, without its place.
+/// Error in the smallest config after the assignments, without its place.
 std::string problem(const std::vector<std::string>& assignments) {
   try {
     smallest_with(assignments);

@@ -21,7 +21,7 @@ namespace pb = google::protobuf;
 
 int64_t from_to(int64_t low, int64_t high) { return *rc::gen::inRange<int64_t>(low, high + 1); }
 bool coin() { return *rc::gen::arbitrary<bool>(); }
-/// All digits of the fraction matter, over many orders of magnitude.
+/// A number of any magnitude with a full-length fraction, so that every digit must survive.
 double positive() {
   return std::ldexp(static_cast<double>(from_to(1, int64_t{1} << 52)),
                     -static_cast<int>(from_to(53, 90)));
@@ -116,7 +116,7 @@ TrainConfig random_train() {
   return train;
 }
 
-/// A config that resolve accepts, with a random part of it left to defaults.
+/// A config that resolve accepts, with random fields left at their defaults.
 RunConfig random_config() {
   RunConfig config;
   if (coin()) config.set_seed(*rc::gen::arbitrary<uint64_t>());
@@ -137,7 +137,7 @@ RunConfig random_config() {
     config.mutable_data()->mutable_table()->set_path("p" + *rc::gen::arbitrary<std::string>());
     if (coin()) config.mutable_data()->mutable_table()->set_scale(positive());
   } else if (coin() && is_language_model) {
-    // Any bytes but an empty path: quotes, line ends and bytes outside ASCII must survive.
+    // Any bytes but an empty path: quotes, newlines and bytes outside ASCII must survive.
     config.mutable_data()->mutable_text()->set_path("p" + *rc::gen::arbitrary<std::string>());
   } else {
     config.mutable_data()->mutable_random();
@@ -153,12 +153,12 @@ bool same(const RunConfig& a, const RunConfig& b) {
   return pb::util::MessageDifferencer::Equals(a, b);
 }
 
-/// A list that is empty unless someone fills it has no other sign of being resolved.
+/// Whether a list is empty by default: an empty list does not show whether resolve has set it.
 bool may_be_empty(const pb::FieldDescriptor& field) {
   return field.is_repeated() && field.options().GetExtension(default_value) == "[]";
 }
 
-/// Paths of scalars that are not set in a message that is.
+/// Adds the paths of unset scalars in messages that are set.
 void unset_scalars(const pb::Message& message, std::vector<std::string>& found) {
   const pb::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
@@ -201,7 +201,7 @@ RC_GTEST_PROP(RoundTrip, ResolvingSetsEveryScalarOfEveryChosenMessage, ()) {
   RC_ASSERT(unset == std::vector<std::string>());
 }
 
-/// A list as a user may write it: one value, or several with or without brackets.
+/// A list in one of the ways users may write it: one value, or several with or without brackets.
 std::string list_text(const std::vector<int64_t>& values) {
   std::string text;
   for (const int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
@@ -244,7 +244,7 @@ RC_GTEST_PROP(RoundTrip, ListsHoldWhatFilesAndOverridesSayInTheirOrder, ()) {
 }
 
 RC_GTEST_PROP(RoundTrip, AnyTextGivesAConfigOrAConfigError, ()) {
-  // Whole words of the schema reach further into the loader than random bytes do.
+  // Random words of the schema get further into the loader than random bytes.
   const std::vector<std::string> words = {
       "model", "gpt2", "train", "steps",  "data",      "random", "path",
       "{",     "}",    ":",     "1",      "-",         "'a'",    "nan",

@@ -16,7 +16,7 @@
 namespace lockstep::config {
 namespace {
 
-/// kSmallest with variables and overrides over it.
+/// Loads kSmallest with variables and overrides applied.
 RunConfig with(const Variables& variables, const std::vector<std::string>& overrides = {},
                Origins* origins = nullptr) {
   Origins found;
@@ -119,7 +119,7 @@ TEST(Variables, OfTheProcessAreThoseWithThePrefix) {
   EXPECT_FALSE(found.contains("LOCKSTEPS"));
 }
 
-/// A variable that the program reads but does not list would be refused as a misspelling.
+/// A variable that the program reads but does not list would be rejected as a misspelling.
 TEST(Variables, EveryVariableThatTheSourcesReadIsListed) {
   namespace fs = std::filesystem;
   std::set<std::string> known;

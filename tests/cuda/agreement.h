@@ -13,8 +13,9 @@ inline const Device kEmulatedGpu = parse_device("cuda:0");
 
 using Compute = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// `compute` gives on cuda:0 what it gives on the cpu, up to `tolerance`, absolute and relative.
-/// Arguments that require a gradient get the same one, too, for random weights of the first result.
+/// Expects the same results and strides on cuda:0 and on the CPU, up to `tolerance`, absolute and
+/// relative. Also compares gradients of the arguments that require one, for random gradients of the
+/// first result.
 inline void expect_agreement(const std::vector<Tensor>& arguments, const Compute& compute,
                              double tolerance = 1e-5) {
   const auto results_on = [&](Device device) {
@@ -41,12 +42,12 @@ inline void expect_agreement(const std::vector<Tensor>& arguments, const Compute
   }
 }
 
-/// Normally distributed elements that want a gradient.
+/// Normally distributed elements that require a gradient.
 inline Tensor random_leaf(IntList sizes, DType dtype = DType::kF32, uint64_t seed = 1) {
   return random_tensor(sizes, dtype, seed).set_requires_grad();
 }
 
-/// What two results in `dtype` may differ by when both are computed in f32 or better.
+/// Tolerance for two results in `dtype` that were both computed in f32 or wider.
 inline double rounding_of(DType dtype) {
   switch (dtype) {
     case DType::kBF16:

@@ -23,7 +23,7 @@ void expect_taken_as_by_the_cpu(const Tensor& x, int64_t dim) {
 TEST(CudaArgmax, TakesWhatTheCpuTakesInEveryDtypeAndWay) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI64,
                             DType::kI32, DType::kU8, DType::kBool}) {
-    // Few different values: that the first of equals is taken shows.
+    // Few distinct values, so that ties show whether the first of equals is taken.
     for (const int64_t n : {1, 4, 40, 2000, 20000}) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << n << " elements");
       const Tensor x = mul(random_tensor({3, n}), 2).to(DType::kI64).to(dtype);

@@ -29,7 +29,7 @@ std::vector<Tensor> random_heads(const Shape& s, DType dtype = DType::kF32) {
 }
 
 TEST(CudaAttention, BlocksThatAreNotFullAgreeWithTheCpu) {
-  // Rows and keys around the block's 64, widths around what a block computes.
+  // Numbers of rows and keys around the tile size of 64, and widths around those of a block.
   for (const Shape& shape : {Shape{2, 2, 1, 1, 1}, Shape{2, 1, 65, 130, 7}, Shape{1, 1, 64, 64, 64},
                              Shape{3, 1, 70, 3, 65}, Shape{1, 1, 5, 70, 130}}) {
     for (const bool causal : {false, true}) {
@@ -47,7 +47,7 @@ TEST(CudaAttention, HalvesAgreeWithTheCpu) {
 }
 
 TEST(CudaAttention, EqualCallsOfHalvesGiveEqualBits) {
-  // What cuDNN computes where there is one.
+  // cuDNN computes this where it is available.
   const std::vector<Tensor> arguments = random_heads({4, 2, 130, 130, 64}, DType::kBF16);
   expect_agreement(arguments, attention(true), rounding_of(DType::kBF16));
   const auto gradients = [&] {

@@ -1,6 +1,6 @@
-// What goes wrong outside a program, and what programs do wrong, seen from operators: each is an
-// error that says so, and the process goes on. Each in a process of its own, for devices are made
-// once and some are lost.
+// Errors of the environment and of programs, at the level of operators: each throws an error that
+// explains it, and the process goes on. Each test runs in its own process, since devices are
+// initialized once and some tests lose them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ constexpr Device gpu(int8_t index) { return {DeviceType::kCUDA, index}; }
 Tensor ones(int64_t count, Device device) { return full({count}, 1, {DType::kF32, device}); }
 std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
-/// Its exit status and what it says on standard error are all that comes of such a process.
+/// Reports by exit status and standard error, as the process runs only this test.
 [[noreturn]] void finish() {
   const ::testing::TestResult& result =
       *::testing::UnitTest::GetInstance()->current_test_info()->result();
@@ -40,7 +40,7 @@ std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(te
   std::_Exit(result.Failed() ? 1 : 0);
 }
 
-/// Runs `body` in this program started anew.
+/// Runs `body` in a new process of this program.
 template <class F>
 void in_a_process_of_its_own(const F& body) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -52,7 +52,7 @@ void in_a_process_of_its_own(const F& body) {
       ::testing::ExitedWithCode(0), "");
 }
 
-/// Two GPUs of 32 MiB each; lives as long as the process.
+/// Two GPUs of 32 MiB each, which live as long as the process.
 FakeDriver& two_small_gpus() {
   static auto* const fake = new FakeDriver(2, 16 * FakeDriver::kGranule);
   set_driver_loader([] { return fake->load(); });
@@ -98,7 +98,7 @@ TEST(CudaBadInput, WantOfMemoryIsReportedAndTheDeviceGoesOn) {
     expect_error<OutOfMemoryError>([] { (void)ones(64 << 20, gpu(0)); }, "cuda:0", "256", "full",
                                    "budget");
     EXPECT_THAT(elements(kept + kept), Each(2.0f));
-    // Nothing but the size was wrong: what fits is served, on the other device as well.
+    // Smaller requests are still served, also on the other device.
     EXPECT_THAT(elements(ones(1 << 20, gpu(1))), Each(1.0f));
   });
 }
@@ -113,7 +113,7 @@ TEST(CudaBadInput, AnIllegalAddressEndsTheDeviceAndNotTheProcess) {
       expect_error<DeviceError>([] { synchronize(gpu(0)); }, "CUDA_ERROR_ILLEGAL_ADDRESS",
                                 "An earlier kernel has failed", "compute-sanitizer");
     }
-    // Whatever is queued later is refused in the same words.
+    // All later work fails with the same error.
     expect_error<DeviceError>([&] { (void)(y + x); }, "CUDA_ERROR_ILLEGAL_ADDRESS");
     expect_error<DeviceError>([&] { (void)y.to(kCPU); }, "CUDA_ERROR_ILLEGAL_ADDRESS");
     expect_error<DeviceError>([&] { x.fill_(3); }, "CUDA_ERROR_ILLEGAL_ADDRESS");

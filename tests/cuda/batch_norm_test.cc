@@ -33,7 +33,7 @@ Compute normalised(bool train) {
 }
 
 TEST(CudaBatchNorm, AgreesWithTheCpuInBothModes) {
-  // Rows; places that fill no pack of 16 bytes; those that do; parts of channels.
+  // Rows; planes that do not fill a vector of 16 bytes; planes that do; several blocks per channel.
   for (const Dims& shape : {Dims{6, 5}, Dims{3, 2, 7}, Dims{2, 3, 4, 8}, Dims{3, 1, 50, 60}}) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
       for (const bool train : {false, true}) {
@@ -45,7 +45,7 @@ TEST(CudaBatchNorm, AgreesWithTheCpuInBothModes) {
 }
 
 TEST(CudaBatchNorm, ChannelsInnermostNeedNoCopies) {
-  // More channels than a block adds up, channels that fill no pack, parts of rows.
+  // More channels than a block reduces, channels that do not fill a vector, and parts of rows.
   for (const Dims& shape : {Dims{2, 40, 3, 5}, Dims{3, 7, 2, 3, 2}, Dims{4, 3, 50, 60}}) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
       for (const bool train : {false, true}) {

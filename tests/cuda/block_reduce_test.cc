@@ -1,4 +1,4 @@
-// Joins of warps and blocks, in kernels of their own.
+// Reductions over warps and blocks, called from test kernels.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/emulation/device.h"
-// After device.h, which brings what it would define.
+// After device.h, whose definitions it uses in place of its own.
 #include "kernels/cuda/block_reduce.cuh"
 
 namespace lockstep::cuda {
@@ -19,12 +19,12 @@ using ::testing::Each;
 
 struct Join {
   const float* in;
-  float* out;  ///< one for each thread
+  float* out;  ///< one per thread
 };
 
 LS_CUDA_KERNEL(block_reduce_sum, Join, 1024) { p.out[threadIdx.x] = block_sum(p.in[threadIdx.x]); }
 LS_CUDA_KERNEL(block_reduce_twice, Join, 1024) {
-  // The second join must not overwrite what slower warps still read of the first.
+  // The second reduction must not overwrite what slower warps still read from the first.
   const float sum = block_sum(p.in[threadIdx.x]);
   p.out[threadIdx.x] = sum - block_sum(p.in[threadIdx.x] + 1.0F);
 }
@@ -35,7 +35,7 @@ LS_CUDA_KERNEL(block_reduce_eights, Join, 32) {
   p.out[threadIdx.x] = warp_join<SumOf<float>, 8>(p.in[threadIdx.x]);
 }
 
-/// The place of the largest element: a state of several words.
+/// Index of the largest element: a reduction state of several words.
 struct Place {
   double value;
   int64_t index;

@@ -16,7 +16,7 @@ struct Options {
   int64_t groups = 1;
 };
 
-/// Of input, weight and bias.
+/// A convolution of {input, weight, bias}.
 Compute convolved(const Options& o) {
   return [o](const std::vector<Tensor>& t) -> std::vector<Tensor> {
     return {convolution(t[0], t[1], t[2], o.stride, o.padding, o.dilation, o.transposed,
@@ -41,7 +41,7 @@ TEST(CudaConv, OneToThreeDimensionsAgreeWithTheCpu) {
 }
 
 TEST(CudaConv, TilesOfRowsAndColumnsAndManyDepths) {
-  // More than 64 features, more than 64 places, more than 128 depths.
+  // More than 64 features, more than 64 output positions, and a reduction longer than 128.
   expect_convolved({1, 17, 9, 9}, {70, 17, 3, 3}, {.padding = {1, 1}});
 }
 
@@ -49,7 +49,7 @@ TEST(CudaConv, LargeTilesWhereThereAreEnough) {
   EXPECT_EQ(cuda::conv_tile(128, 128 * 264, 1), 128);
   EXPECT_EQ(cuda::conv_tile(128, 128 * 263, 1), 64);
   EXPECT_EQ(cuda::conv_tile(64, 1 << 30, 1), 64);
-  // As wide as these tests can afford: one depth, but a block's 264 neighbours.
+  // As small as possible: a reduction of length 1, but the 264 tiles that large tiles need.
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     const int64_t columns = 128 * 132 + 5;
     SCOPED_TRACE(to_string(dtype));
@@ -80,7 +80,7 @@ TEST(CudaConv, LongSumsOfAWeightAreCutIntoParts) {
 
 TEST(CudaConv, FewRowsOfAGroupNeedNoTiles) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
-    // A channel to each feature and many places; more depths than are found at a time.
+    // One channel per group with many positions; a reduction longer than one chunk.
     expect_convolved({2, 6, 20, 20}, {12, 1, 3, 3}, {.padding = {1, 1}, .groups = 6}, dtype);
     expect_convolved({1, 40, 6, 6}, {3, 40, 2, 2}, {.stride = {2, 2}}, dtype);
   }

@@ -12,7 +12,7 @@ namespace {
 
 using cuda::CopyTiles;
 
-/// The tiles of a copy of `from` to contiguous memory.
+/// The tiles for a copy of `from` to contiguous memory.
 std::optional<CopyTiles> tiles_of(const Tensor& from) {
   const Tensor to = empty_tensor(from.sizes(), from.dtype(), kCPU);
   const In in(*from.impl());

@@ -110,7 +110,7 @@ TEST(CudnnAttentionProblem, LongBackwardPassesGoInParts) {
   EXPECT_EQ(part(8, 16, 4, 16384), std::pair(int64_t{1}, int64_t{1}));
 }
 
-/// What cuDNN asks of an H200, so that plans can be made for one anywhere.
+/// Properties of an H200 that cuDNN asks for, so that plans can be made without one.
 constexpr const char* kH200 = R"({"deviceName":"NVIDIA H200","cudaDeviceId":0,"deviceVer":900,
 "driverVer":13000,"isTccDriver":0,"l2CacheSize":62914560,"maxCtasPerSM":32,
 "maxRegistersPerSM":65536,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,
@@ -119,8 +119,8 @@ constexpr const char* kH200 = R"({"deviceName":"NVIDIA H200","cudaDeviceId":0,"d
 "smClockRateKHz":1980000,"supportCoopLaunch":1,"totalGlobalMem":150000000000,"warpSize":32,
 "maxBlockSize":[1024,1024,64],"maxGridSize":[2147483647,65535,65535]})";
 
-/// With the cuDNN of this machine, without a GPU: which engines would compute a graph on an H200.
-/// They look for the driver; the toolkit's stub, whose functions all fail, is enough for them.
+/// Without a GPU, asks this machine's cuDNN which engines would compute a graph on an H200. cuDNN
+/// needs a driver library; the toolkit's stub, whose functions all fail, is enough.
 class CudnnOnH200 : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -137,7 +137,7 @@ class CudnnOnH200 : public ::testing::Test {
     properties = std::make_unique<CudnnDescriptor>(cudnn_properties(*functions, kH200));
   }
 
-  /// The first that the rules allow, or null.
+  /// The first engine that the rules allow, or null.
   std::unique_ptr<CudnnEngine> chosen(CudnnGraph& graph, const CudnnRules& rules) {
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
       for (CudnnEngine& engine : graph.engines({.properties = properties.get()}, mode)) {

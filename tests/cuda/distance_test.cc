@@ -12,7 +12,7 @@ namespace {
 TEST(CudaDistance, OfEveryPairInEveryNorm) {
   for (const double p : {0.0, 1.0, 2.0, 2.5, std::numeric_limits<double>::infinity()}) {
     SCOPED_TRACE(p);
-    // Leading sizes of which one is stretched.
+    // Batch dimensions of which one is broadcast.
     expect_agreement({random_leaf({3, 1, 4, 6}, DType::kF32, 1), random_leaf({2, 5, 6})},
                      [=](const std::vector<Tensor>& t) -> std::vector<Tensor> {
                        return {cdist(t[0], t[1], p)};

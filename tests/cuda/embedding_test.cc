@@ -34,7 +34,7 @@ TEST(CudaEmbedding, GradientsAreAddedInTheOrderOfTheIndices) {
 }
 
 TEST(CudaEmbedding, ManyIndicesAndManyRowsKeepTheirOrder) {
-  // Units of several warps, and places of one, two and three digits.
+  // Work units of several warps, and row numbers of one, two and three radix digits.
   for (const int64_t rows : {3, 300, 70000}) {
     expect_same_bits({random_tensor({6000, 2}), repeated_indices({6000}, rows).to(DType::kI32)},
                      [rows](const std::vector<Tensor>& t) {

@@ -1,4 +1,4 @@
-// What the emulated GPU (tests/emulation) promises to device code and to launches.
+// Guarantees of the emulated GPU (tests/emulation) for device code and launches.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "tests/core/base/environment_variable.h"
 #include "tests/emulation/device.h"
 #include "tests/emulation/fake_driver.h"
-// After device.h, which brings what it would define.
+// After device.h, whose definitions it uses in place of its own.
 #include "core/cuda/kernel.cuh"
 
 namespace lockstep::cuda {
@@ -34,7 +34,7 @@ constexpr const char* kOrder = "LOCKSTEP_EMULATED_ORDER";
 
 struct Sum {
   const float* in;
-  float* out;  ///< one for each block
+  float* out;  ///< one per block
 };
 
 LS_CUDA_KERNEL(emulation_sum_by_shuffles, Sum, 256) {
@@ -59,7 +59,7 @@ LS_CUDA_KERNEL(emulation_sum_by_barriers, Sum, 256) {
   if (threadIdx.x == 0) p.out[blockIdx.x] = values[0];
 }
 
-/// Gives what the thread on the other side of the block wrote.
+/// Reverses the elements of a block through shared memory.
 LS_CUDA_KERNEL(emulation_turn_round, Sum, 1024) {
   auto* const values = dynamic_shared<float>();
   values[threadIdx.x] = p.in[threadIdx.x];
@@ -125,14 +125,14 @@ LS_CUDA_KERNEL(emulation_segments, Numbers, 32) {
   p.out[32 + lane] = __shfl_up_sync(0xffffffff, lane, 3, 8);
   p.out[64 + lane] = __shfl_down_sync(0xffffffff, int64_t{lane}, 3, 8);
   p.out[96 + lane] = __shfl_xor_sync(0xffffffff, lane, 1);
-  // Two halves, each for itself.
+  // Each half of the warp shuffles on its own.
   const unsigned half = lane < 16 ? 0xffffu : 0xffff0000u;
   for (int i = 0; i < (lane < 16 ? 1 : 3); ++i)
     p.out[128 + lane] = __shfl_sync(half, lane, lane ^ 1);
   p.out[160 + lane] = lane == 31 ? 0 : __shfl_down_sync(0x7fffffff, lane, 1);
 }
 
-// What no GPU finishes, or leaves undefined.
+// Kernels that would hang on a GPU, or whose behaviour is undefined.
 
 LS_CUDA_KERNEL(emulation_missed_barrier, Numbers, 64) {
   if (threadIdx.x < 16) {
@@ -163,7 +163,7 @@ LS_CUDA_KERNEL(emulation_returned, Numbers, 64) {
 }
 LS_CUDA_KERNEL(emulation_writes_behind, Numbers, 64) { dynamic_shared<char>()[threadIdx.x] = 1; }
 
-/// Every thread reads what its neighbours wrote, without having waited for them.
+/// Every thread reads its neighbour's value without a barrier.
 LS_CUDA_KERNEL(emulation_forgot_barrier, Sum, 64) {
   __shared__ float values[64];
   values[threadIdx.x] = 1;
@@ -200,7 +200,7 @@ class EmulatedGpu : public ::testing::Test {
                                  arguments, nullptr);
   }
   CUresult finish() { return driver.cuStreamSynchronize(stream); }
-  /// What is said of a kernel that fails.
+  /// The error reported for a kernel that fails.
   std::string error_of(const char* kernel, unsigned shared_bytes = 0) {
     std::vector<int64_t> out(64);
     EXPECT_EQ(launch(kernel, {2}, {64}, Numbers{out.data()}, shared_bytes), CUDA_SUCCESS);
@@ -209,7 +209,7 @@ class EmulatedGpu : public ::testing::Test {
     return fake.kernel_error();
   }
 
-  /// Tests say themselves which order they want; those after them have the program's again.
+  /// Each test sets the order it needs; the environment's value is restored afterwards.
   const EnvironmentVariable ascending{kOrder, nullptr};
   FakeDriver fake{1};
   Driver driver = fake.functions();
@@ -224,7 +224,7 @@ struct SumBy {
 class SumOfABlock : public EmulatedGpu, public ::testing::WithParamInterface<SumBy> {};
 
 TEST_P(SumOfABlock, IsThatOfItsNumbers) {
-  // Also when they begin with the last.
+  // Includes the order that starts with the last thread.
   const EnvironmentVariable order(kOrder, GetParam().order);
   std::vector<float> in(3 * 256);
   std::iota(in.begin(), in.end(), 0.0f);

@@ -1,5 +1,5 @@
-// Products with a gelu or a residual on cuda:0, by cuBLASLt's epilogues (of a fake library that
-// checks what it is given) and without them, against the cpu's.
+// Linear layers with a gelu or a residual on cuda:0, with cuBLASLt's epilogues (of a fake library
+// that checks its arguments) and without them, compared with the CPU.
 
 #include "core/ops/matmul/fused_linear.h"
 
@@ -24,7 +24,7 @@ using cuda::LtActivation;
 using cuda::LtEpilogue;
 using ::testing::IsEmpty;
 
-/// Who computes.
+/// Implementation that computes the layer.
 enum class By { kEpilogues, kProductsOfCublasLt, kTiles };
 
 class CudaFusedLinear : public ::testing::TestWithParam<By> {
@@ -55,7 +55,7 @@ std::vector<Tensor> values(const Gelu& gelu) { return {gelu.value, gelu.of}; }
 
 TEST_P(CudaFusedLinear, GeluAgreesWithTheCpu) {
   for (const DType dtype : kFloating) {
-    for (const int64_t out : {16, 13}) {  // 13: no rows for an auxiliary matrix
+    for (const int64_t out : {16, 13}) {  // 13: rows unaligned for an auxiliary matrix
       SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << out << " features");
       const std::vector<Tensor> inputs = {random_leaf({2, 5, 8}, dtype, 1),
                                           random_leaf({out, 8}, dtype, 2),
@@ -110,7 +110,7 @@ TEST_P(CudaFusedLinear, CopiesNothing) {
   EXPECT_EQ(hidden_copies().copies, before);
 }
 
-/// With the fake library only.
+/// Tests that need the fake library.
 class CudaCublasLtEpilogue : public ::testing::Test {
  protected:
   ~CudaCublasLtEpilogue() override { EXPECT_THAT(books.misuse, IsEmpty()); }

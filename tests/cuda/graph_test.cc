@@ -59,7 +59,7 @@ TEST(CudaGraph, RecordsABackwardWhole) {
   const Tensor seed = of(1);
   CudaGraph graph(kGpu);
   graph.capture([&] { (w * w * in).backward(seed); });
-  // The gradient is made on the worker's thread, and is of the pool all the same.
+  // The backward thread allocates the gradient, which must come from the graph's pool too.
   EXPECT_GE(caching_allocator(kGpu).live_blocks(graph.pool()), 1);
   in.fill_(5);
   w.detach().fill_(2);
@@ -137,7 +137,7 @@ TEST(CudaGraph, WhatWouldWaitForTheDeviceIsRefusedByName) {
   refused([&] { event.synchronize(); }, "synchronize");
   refused([] { current_stream(kGpu).add_callback([] {}); }, "add_callback");
   refused([] { CudaGraph(kGpu).capture([] {}); }, "capture");
-  // Another attempt may succeed.
+  // A failed capture does not prevent the next one.
   graph.capture([&] { in.add_(one); });
   graph.replay();
   EXPECT_THAT(elements(in), Each(2.0f));

@@ -15,7 +15,7 @@ Compute sampled(int64_t mode, int64_t padding, bool align_corners) {
 }
 
 TEST(CudaGridSampler, EveryModeAgreesWithTheCpu) {
-  // Points of which many lie outside, more of them than pixels.
+  // More points than pixels, many of them outside the image.
   for (int64_t mode = 0; mode < 3; ++mode) {
     for (int64_t padding = 0; padding < 3; ++padding) {
       for (const bool align_corners : {false, true}) {

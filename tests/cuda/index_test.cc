@@ -19,7 +19,7 @@ Tensor elements(IntList sizes, DType dtype, uint64_t seed = 1) {
   return is_floating(dtype) ? random_tensor(sizes, dtype, seed)
                             : (random_tensor(sizes, DType::kF32, seed) * 9).to(dtype);
 }
-/// Elements whose sums round nowhere: additions then have the same bits in any precision.
+/// Elements whose sums are exact, so that any order of additions gives the same bits.
 Tensor small_integers(IntList sizes, DType dtype, uint64_t seed = 1) {
   return repeated_indices(sizes, 7, seed).to(dtype);
 }
@@ -128,7 +128,8 @@ TEST(CudaIndexFill, NegativeIndicesCountFromTheEnd) {
   }
 }
 
-/// Indices of a tensor [5, 6, 4, 3]: neighbours in front, inside and behind, and not neighbours.
+/// Indices of a tensor [5, 6, 4, 3]: in adjacent dimensions at the front, in the middle and at the
+/// end, and in separate dimensions.
 std::vector<std::vector<Tensor>> index_lists() {
   const Tensor a = tensor_from<int64_t>({0, -1, 2, 0, 0, 2}, {2, 3});
   const Tensor b = tensor_from<int64_t>({1, -3, 1}, {3});
@@ -171,7 +172,7 @@ TEST(CudaIndex, OneOutOfRangeIsThrownWhenTheDeviceIsWaitedFor) {
   expect_error<Error>([&] { read.to(kCPU); },
                       "[index_select] index out of range: expected at least 0 and less than 5, got "
                       "5");
-  // The elements that there are were read, and the device goes on.
+  // Valid indices were read, and the device still works.
   expect_equal_bits(read.select(0, 0), self.select(0, 1));
 }
 

@@ -13,7 +13,7 @@ constexpr uint64_t kImage[] = {0};
 TEST(CudaKernels, EveryOneThatTheHostNamesExists) {
   int known = 0;
   for (const Kernel kernel : Kernel::all()) {
-    if (kernel.images()[0] == static_cast<const void*>(kImage)) continue;  // of this test
+    if (kernel.images()[0] == static_cast<const void*>(kImage)) continue;  // used by this test only
     EXPECT_NE(emulation::find_kernel(kernel.name()), nullptr) << kernel.name();
     ++known;
   }

@@ -12,7 +12,7 @@ namespace {
 constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 constexpr Reduction kReductions[] = {Reduction::kNone, Reduction::kMean, Reduction::kSum};
 
-/// Class numbers, one of them ignored.
+/// Class indices, one of them ignored.
 Tensor targets(int64_t rows, int64_t classes) {
   const Tensor drawn = repeated_indices({rows}, classes);
   drawn.data<int64_t>()[rows / 2] = -100;

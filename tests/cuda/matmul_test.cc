@@ -1,5 +1,5 @@
-// Products on cuda:0, by cuBLASLt (a fake one that checks what it is given) and by the kernel that
-// stands in for it, against the cpu's.
+// Matrix products on cuda:0, by cuBLASLt (a fake one that checks its arguments) and by our own
+// kernel that replaces it, compared with the CPU.
 
 #include "core/ops/matmul/matmul.h"
 
@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 
 const Device kGpu{DeviceType::kCUDA, 0};
 
-/// Small whole numbers: every sum of their products is exact in every dtype that is used here.
+/// Small whole numbers, so that sums of their products are exact in every dtype tested.
 Tensor numbers(IntList sizes, DType dtype, int64_t seed = 1) {
   Tensor tensor = empty_tensor(sizes, DType::kF32);
   auto* const data = static_cast<float*>(tensor.data());
@@ -38,7 +38,7 @@ Tensor numbers(IntList sizes, DType dtype, int64_t seed = 1) {
   return tensor.to(dtype);
 }
 
-/// How far apart results are, element by element; both were cast to f64.
+/// Largest difference between elements; both tensors are cast to f64.
 double distance(const Tensor& expected, const Tensor& got) {
   EXPECT_EQ(got.device(), kGpu);
   EXPECT_EQ(expected.sizes().size(), got.sizes().size());
@@ -91,7 +91,7 @@ TEST_P(CudaMatmul, MultipliesEveryDTypeAndSize) {
 TEST_P(CudaMatmul, ReadsRowsAndColumnsWithoutCopies) {
   for (const bool turn_a : {false, true}) {
     for (const bool turn_b : {false, true}) {
-      // Parts of larger matrices, so that leading dimensions are larger than lines.
+      // Submatrices, so that leading dimensions exceed the lengths of rows.
       const Tensor a = numbers(turn_a ? IntList({20, 12}) : IntList({12, 20}), DType::kF32);
       const Tensor b = numbers(turn_b ? IntList({9, 20}) : IntList({20, 9}), DType::kF32, 3);
       const auto part = [](const Tensor& from, bool turned) {
@@ -203,7 +203,7 @@ TEST_P(CudaMatmul, LongSumsAreAsExactAsTheCpus) {
       << "one rounding of numbers up to 128";
 }
 
-/// With the fake library only.
+/// Tests that need the fake library.
 class CudaCublasLt : public ::testing::Test {
  protected:
   ~CudaCublasLt() override { EXPECT_THAT(fake_cublas_lt_books().misuse, IsEmpty()); }

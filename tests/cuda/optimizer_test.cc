@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-/// Parameters with gradients and two states each: more than one launch takes, some of more than one
-/// part, and one whose elements begin between multiples of 16 bytes.
+/// Parameters with gradients and two states each: too many for one launch, some split into several
+/// parts, and one that is not aligned to 16 bytes.
 struct Parameters {
   std::vector<Tensor> values, grads, first, second;
 
@@ -47,7 +47,8 @@ Dims every_second(size_t count) {
   return flags;
 }
 
-/// Some steps leave the same bits on both devices. Each is told its number, f64.
+/// Expects the same bits on both devices after some steps. `step` gets the step number as an f64
+/// tensor.
 template <class Step>
 void expect_the_steps_of_the_cpu(const Step& step) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
@@ -71,7 +72,7 @@ TEST(CudaAdamW, LeavesTheBitsOfTheCpu) {
   });
 }
 
-/// A step of AdamW behind another.
+/// Increments the step number, then runs AdamW.
 void take_step(const Parameters& p, const Tensor& step, const Tensor& found_inf = {}) {
   add_(step, 1);
   _fused_adamw_(p.values, p.grads, p.first, p.second, 0.01, 0.9, 0.95, 0.1, 1e-8, step, 1, {}, {},
@@ -99,7 +100,7 @@ TEST(CudaAdamW, AStepThatIsNoneIsReportedAndChangesNothing) {
   for (size_t i = 0; i < start.all().size(); ++i) {
     expect_equal_bits(there.all()[i], start.all()[i]);
   }
-  // What is left out needs no number.
+  // A skipped step (found_inf) does not check the step number.
   take_step(there, full({}, -3, {DType::kF64, kEmulatedGpu}),
             ones({}, {DType::kF32, kEmulatedGpu}));
   synchronize(kEmulatedGpu);
@@ -139,7 +140,7 @@ TEST(CudaOrderedSum, HasTheBitsOfTheCpu) {
   }
 }
 
-/// More than one launch takes, some of more than one part.
+/// Tensors: too many for one launch, some split into several parts.
 std::vector<Tensor> many_tensors(DType dtype) {
   std::vector<Tensor> list;
   for (const int64_t size : {1, 5, 0, 4096, 10007}) list.push_back(random_tensor({size}, dtype));

@@ -44,7 +44,7 @@ TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
   EXPECT_EQ(hidden_copies().copies, copies) << "ran on the cpu";
   EXPECT_EQ(largest, result("values::largest", y.to(kCPU)).to_double());
 
-  // The cpu makes what has no kernel here.
+  // The CPU fallback computes operators without a GPU kernel.
   const Tensor positive = result("values::positives", x).tensor();
   EXPECT_EQ(positive.device(), kGpu);
   EXPECT_EQ(elements(positive), elements(result("values::positives", x.to(kCPU)).tensor()));
@@ -129,7 +129,7 @@ TEST(CudaPlugin, ItsScratchIsOfTheDevicesAllocatorAndGoesBack) {
                       "[gpu::takes_and_throws] changed its mind");
   EXPECT_GE(memory.stats().peak_allocated, before.allocated + (3 << 20));
   EXPECT_EQ(memory.stats().allocated, before.allocated);
-  // The cpu's kernels have memory of the cpu.
+  // Kernels on the CPU get their scratch memory from the CPU's allocator.
   const int64_t on_cpu = allocator(kCPU).stats().allocated;
   expect_error<Error>([&] { call_op("gpu::takes_and_throws", {empty({2})}); }, "changed its mind");
   EXPECT_EQ(allocator(kCPU).stats().allocated, on_cpu);

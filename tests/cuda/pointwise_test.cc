@@ -58,7 +58,7 @@ TEST(CudaPointwise, ViewsAndBroadcastOperandsGiveTheCpusBits) {
   const Tensor b = some({5, 1});
   const Tensor there = a.to(kGpu);
   expect_same_bits(mul(there.transpose(0, 2), b.to(kGpu)), mul(a.transpose(0, 2), b));
-  // Starts where no 16 bytes begin.
+  // A tensor that is not aligned to 16 bytes.
   const Tensor odd = some({1001});
   expect_same_bits(neg(odd.to(kGpu).slice(0, 1)), neg(odd.slice(0, 1)));
   expect_same_bits(add(there, there.select(0, 2)), add(a, a.select(0, 2)));
@@ -83,7 +83,7 @@ TEST(CudaPointwise, RowsOfPacksGiveTheCpusBits) {
     expect_same_bits(where(mask.to(kGpu), there, there.select(0, 1)),
                      where(mask, a, a.select(0, 1)));
     expect_same_bits(gt(there, there.select(0, 1)), gt(a, a.select(0, 1)));
-    // More dimensions than the kernel of packs has.
+    // More dimensions than the vectorized kernel supports.
     const Tensor many = some({2, 2, 2, 2, 2, 2, 2, 2, 16}, dtype);
     const Tensor turned = many.permute({7, 6, 5, 4, 3, 2, 1, 0, 8});
     expect_same_bits(add(many.to(kGpu), turned.to(kGpu)), add(many, turned));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kCounts[] = {1, 6, 259, 5000};
 
-/// What `draw` fills a tensor with, at a place of the counter that is not its beginning.
+/// Expects `draw` to fill a tensor with the CPU's numbers, starting in the middle of the counter.
 template <class Draw>
 void expect_the_numbers_of_the_cpu(DType dtype, const Draw& draw) {
   for (const int64_t count : kCounts) {

@@ -18,7 +18,7 @@ constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF
 constexpr DType kInteger[] = {DType::kI64, DType::kI32, DType::kI16,
                               DType::kI8,  DType::kU8,  DType::kBool};
 
-/// Small whole numbers: their sums are exact in every dtype but the smallest.
+/// Small whole numbers, whose sums are exact in every dtype but the smallest.
 Tensor digits(IntList sizes, DType dtype, uint64_t seed = 1) {
   return mul(random_tensor(sizes, DType::kF32, seed), 2).to(DType::kI64).to(dtype);
 }

@@ -16,7 +16,7 @@ inline void expect_equal_bits(const Tensor& got, const Tensor& want) {
   EXPECT_TRUE(b.numel() == 0 || std::memcmp(a.data(), b.data(), b.nbytes()) == 0);
 }
 
-/// `compute` gives the same bits on cuda:0 as on the cpu.
+/// Expects `compute` to give the same bits on cuda:0 as on the CPU.
 inline void expect_same_bits(const std::vector<Tensor>& arguments, const Compute& compute) {
   std::vector<Tensor> moved;
   for (const Tensor& argument : arguments) moved.push_back(argument.to(kEmulatedGpu));
@@ -28,7 +28,7 @@ inline void expect_same_bits(const std::vector<Tensor>& arguments, const Compute
   }
 }
 
-/// Numbers in [0, limit), every fourth the same.
+/// Numbers in [0, limit), of which every fourth is the same.
 inline Tensor repeated_indices(IntList sizes, int64_t limit, uint64_t seed = 5) {
   Generator generator(seed);
   const Tensor drawn = randint(0, limit, sizes, {}, &generator);

@@ -1,4 +1,4 @@
-// Kernels of a cuda device are known to the stream sanitizer, and to LOCKSTEP_LAUNCH_BLOCKING.
+// The stream sanitizer and LOCKSTEP_LAUNCH_BLOCKING apply to kernels of cuda devices.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

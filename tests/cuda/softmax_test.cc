@@ -13,7 +13,7 @@ using cuda::RowWay;
 
 constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 
-/// Both operators and their gradients along `dim`.
+/// Compares both operators and their gradients along `dim` with the CPU.
 void expect_softmax_of_the_cpu(const Tensor& x, int64_t dim, double tolerance) {
   for (const auto operation : {&softmax, &log_softmax}) {
     expect_agreement(

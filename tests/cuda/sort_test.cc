@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// Few different numbers, so that many are equal.
+/// Few distinct numbers, so that many are equal.
 Tensor with_ties(IntList sizes, DType dtype) { return mul(random_tensor(sizes), 2).to(dtype); }
 
 Compute sorted(int64_t dim, bool descending) {
@@ -42,7 +42,7 @@ TEST(CudaSort, FloatsOfEachWidthWithNotANumberLast) {
 }
 
 TEST(CudaSort, LinesLongerThanABlockSorts) {
-  // The padding of a line reaches over a whole chunk, and there are several passes.
+  // A line whose padding exceeds a whole chunk, so that there are several passes.
   const int64_t n = 2 * cuda::Sort::kChunk + 100;
   expect_agreement({with_ties({2, n}, DType::kI32)}, sorted(1, false), 0);
   expect_agreement({random_leaf({n})}, sorted(0, true), 0);

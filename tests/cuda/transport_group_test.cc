@@ -1,4 +1,4 @@
-// Groups whose tensors are on a GPU, but whose ranks talk through the memory of the cpu.
+// Groups with tensors on a GPU whose ranks communicate through CPU memory.
 
 #include "dist/group/transport_group.h"
 

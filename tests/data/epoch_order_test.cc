@@ -33,11 +33,11 @@ TEST(EpochOrder, EveryOrderOfThreeComesUpEquallyOften) {
   ASSERT_EQ(counts.size(), 6u);
   double chi_square = 0;
   for (const auto& [order, count] : counts) chi_square += (count - 1000) * (count - 1000) / 1000.0;
-  EXPECT_LT(chi_square, 20.5);  // 5 degrees of freedom: exceeded once in a thousand
+  EXPECT_LT(chi_square, 20.5);  // 5 degrees of freedom: exceeded with probability 0.001
 }
 
 TEST(EpochOrder, NeighboursAreSentApart) {
-  // Where each of 1000 neighbours lands relative to the other is near uniform in a random order.
+  // In a random order, the distance between two neighbours' positions is nearly uniform.
   constexpr int64_t kCount = 1000;
   int close = 0;
   for (int64_t i = 0; i + 1 < kCount; ++i) {

@@ -13,7 +13,7 @@
 namespace lockstep::train {
 namespace {
 
-/// Random tokens that can be slow, and fail at one step.
+/// Random tokens from a source that can be slow, and fail at one step.
 class Source : public RandomTokens {
  public:
   Source() : RandomTokens(1000, 5) {}
@@ -70,7 +70,7 @@ TEST(Prefetcher, StepsArePreparedWhileTheConsumerIsBusy) {
   Prefetcher prefetcher(source, kLength, 0, kCount, 0, 2);
   prefetcher.step(0);
   wait_for(source, 2);
-  // Once step 2 is written, step 1 has been published.
+  // When step 2 has been written, step 1 is available.
   prefetcher.step(1);
   EXPECT_EQ(prefetcher.wait_ms(), 0);
 }

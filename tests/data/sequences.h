@@ -4,7 +4,7 @@
 
 namespace lockstep::train {
 
-/// Sequences first, first + 1, ... of `step`, in row-major [count, length] buffers.
+/// Reads sequences first, first + 1, ... of `step` into row-major [count, length] buffers.
 inline void fill_sequences(const TokenSource& source, int64_t step, int64_t first, int64_t length,
                            std::span<int64_t> inputs, std::span<int64_t> targets) {
   const auto row = static_cast<size_t>(length);

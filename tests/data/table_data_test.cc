@@ -32,7 +32,7 @@ std::string gzipped(std::string_view text) {
   return packed;
 }
 
-/// Rows i, 10 i, class i mod 3.
+/// Rows "i, 10 i, class i mod 3".
 std::string counting(int rows) {
   std::string text;
   for (int i = 0; i < rows; ++i) {
@@ -57,7 +57,7 @@ class TableDataTest : public testing::Test {
   TemporaryDirectory folder_;
 };
 
-/// First features of the samples of one step.
+/// First features of the samples of one step; checks their labels.
 std::vector<int> starts(const SampleSource& source, int64_t step, int64_t first, size_t count) {
   Features inputs(count * static_cast<size_t>(source.features()));
   std::vector<int64_t> labels(count);
@@ -86,7 +86,7 @@ TEST_F(TableDataTest, ReadsFeaturesAndTheClassThatFollowsThem) {
 }
 
 TEST_F(TableDataTest, PassesOverAHeader) {
-  // Names of columns, and the header of scikit-learn's tables: rows, features, names of classes.
+  // Column names, or the header of scikit-learn's tables: rows, features, class names.
   for (const char* header : {"length,width,class\n", "150,4,setosa,versicolor,virginica\n"}) {
     const TableData data = table(std::string(header) + counting(20));
     EXPECT_EQ(data.features(), 2);
@@ -100,7 +100,7 @@ TEST_F(TableDataTest, ReadsWhatGzipPacked) {
   const TableData packed(file(gzipped(text), "table.csv.gz"), {});
   EXPECT_EQ(packed.fingerprint(), plain.fingerprint());
   EXPECT_EQ(packed.held_out_samples(), 500);
-  // Two members one after the other are one file.
+  // Concatenated gzip members form one file.
   const TableData joined(file(gzipped(text.substr(0, 100)) + gzipped(text.substr(100))), {});
   EXPECT_EQ(joined.fingerprint(), plain.fingerprint());
 }
@@ -187,7 +187,7 @@ TEST_F(TableDataTest, FingerprintsTellTrainingRowsApart) {
   EXPECT_NE(table(counting(50)).fingerprint(), data.fingerprint());
   EXPECT_NE(table(counting(40), {.scale = 2}).fingerprint(), data.fingerprint());
   std::string other = counting(40);
-  other[4] = '2';  // the first row's class
+  other[4] = '2';  // changes the class of the first row
   EXPECT_NE(table(other).fingerprint(), data.fingerprint());
 }
 

@@ -8,8 +8,8 @@
 
 namespace lockstep::train {
 
-/// Writes `rows` samples of `features` numbers in `classes` classes that can be told apart: a
-/// sample of class c is largest in the features that c leaves over when divided by the classes.
+/// Writes `rows` samples of `features` numbers in separable classes: feature i of a sample of class
+/// c is large if i mod `classes` equals c.
 inline void put_table(const std::filesystem::path& path, int rows, int features, int classes) {
   std::string text;
   for (int row = 0; row < rows; ++row) {

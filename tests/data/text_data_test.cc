@@ -30,7 +30,7 @@ Batch sequences(const TokenSource& source, int64_t step, int64_t first, int64_t 
 
 class ByteTextTest : public testing::Test {
  protected:
-  /// Bytes 0, 1, ..., size - 1: a window tells its own offset.
+  /// A text of bytes 0, 1, ..., size - 1, so that a window shows its own offset.
   ByteText counting(int size, int64_t held_out, uint64_t seed = 1) {
     std::string text;
     for (int i = 0; i < size; ++i) text += static_cast<char>(i);
@@ -57,7 +57,7 @@ TEST_F(ByteTextTest, SequencesAreWindowsOfTheTrainingPartWithTargetsOneAhead) {
       EXPECT_LT(batch.targets[i], 156);
     }
   }
-  // Every one of the 148 windows is reached, the first and the last included.
+  // All 148 windows are reached, including the first and the last.
   EXPECT_EQ(starts.size(), 148u);
 }
 
@@ -71,7 +71,7 @@ TEST_F(ByteTextTest, OffsetsAreUniform) {
     chi_square += (count - expected) * (count - expected) / expected;
   }
   EXPECT_EQ(counts.size(), 17u);
-  EXPECT_LT(chi_square, 39.3);  // 16 degrees of freedom: exceeded once in a thousand
+  EXPECT_LT(chi_square, 39.3);  // 16 degrees of freedom: exceeded with probability 0.001
 }
 
 TEST_F(ByteTextTest, ASequenceDependsOnSeedStepAndIndexOnly) {
@@ -123,7 +123,7 @@ TEST_F(ByteTextTest, FilesThatGiveNoTextAreRefusedByName) {
   EXPECT_TRUE(says(refusal(folder_ / "text", -1), "cannot hold out -1 bytes"));
 }
 
-// Reading this one fails at its first page, for the superuser too.
+// Reading /proc/self/mem fails at its first page, even for root.
 TEST_F(ByteTextTest, AFileThatFailsWhileReadingIsRefusedByName) {
   EXPECT_TRUE(says(refusal("/proc/self/mem", 0), "[read] /proc/self/mem: Input/output error"));
 }

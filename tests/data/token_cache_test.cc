@@ -41,7 +41,7 @@ TEST(TokenCache, ADamagedEntryCountsAsMissing) {
   store(cache, "content");
   const auto path = cache.path("tokens", kKey);
   const std::string good = file_content(path);
-  // Bytes 48 to 63 of the header are not used.
+  // Bytes 48 to 63 of the header are unused.
   for (size_t at = 0; at < good.size(); ++at) {
     if (at >= 48 && at < 64) continue;
     std::string bad = good;

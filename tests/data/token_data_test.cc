@@ -16,7 +16,7 @@ namespace {
 
 using Tokens = std::vector<int64_t>;
 
-/// Tokens begin, begin + 1, ..., so that a window tells its own place.
+/// Tokens begin, begin + 1, ..., so that a window shows its own position.
 TokenPart counting(uint32_t begin, uint32_t count) {
   std::vector<uint32_t> ids(count);
   std::iota(ids.begin(), ids.end(), begin);
@@ -31,7 +31,7 @@ TokenDataOptions options(WindowOrder order, int64_t sequences_per_step = 4, uint
           .tokenizer = nullptr};
 }
 
-/// First inputs of the sequences of one step.
+/// First tokens of the input sequences of one step.
 Tokens starts(const TokenSource& source, int64_t step, int64_t count, int64_t length) {
   Tokens inputs(static_cast<size_t>(count * length)), targets(inputs.size());
   fill_sequences(source, step, 0, length, inputs, targets);
@@ -53,11 +53,11 @@ TEST(TokenData, RandomWindowsReachEveryOffsetOfEveryPartAndSpanNone) {
   std::set<int64_t> expected;
   for (int64_t i = 0; i < 22; ++i) expected.insert(i);
   for (int64_t i = 0; i < 4; ++i) expected.insert(2000 + i);
-  EXPECT_EQ(seen, expected);  // the part of 5 holds no window of 9 tokens
+  EXPECT_EQ(seen, expected);  // the part of 5 is shorter than a window of 9 tokens
 }
 
 TEST(TokenData, ShuffledEpochsTakeEveryWindowOnceInAnotherOrder) {
-  // 6 + 2 windows of 4; the part of 4 tokens holds none.
+  // 6 + 2 windows of 4; the part of 4 tokens is too short for one, as targets need a fifth.
   const TokenData data({counting(0, 25), counting(1000, 4), counting(2000, 9)}, {},
                        options(WindowOrder::kShuffled));
   const std::set<int64_t> expected = {0, 4, 8, 12, 16, 20, 2000, 2004};

@@ -126,7 +126,7 @@ RC_GTEST_PROP(TokenShards, DamagedFilesGiveDataErrorOrWholeTokens, ()) {
       *rc::gen::nonEmpty(rc::gen::container<Ids>(rc::gen::inRange<uint32_t>(0, 70000)));
   write_shard(folder / "s", ShardFormat::kLlmc, TokenArray::copy_of(ids));
   std::string bytes = file_content(folder / "s");
-  // Most of a header is padding: half of the damage goes where it can matter.
+  // Most of a header is padding, so half of the damage goes to its first 16 bytes.
   const size_t end = *rc::gen::arbitrary<bool>() ? 16 : bytes.size();
   const auto at = *rc::gen::inRange<size_t>(0, end);
   if (*rc::gen::arbitrary<bool>()) {

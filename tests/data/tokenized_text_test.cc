@@ -43,10 +43,10 @@ TEST_F(TokenizedTextTest, EndOfTextStandsBetweenDocuments) {
 }
 
 TEST_F(TokenizedTextTest, TheEndIsHeldOutAndEncodedApart) {
-  // Cut within "the", which as a whole would be one token.
+  // The cut is inside "the", which would otherwise be one token.
   const TokenizedText text = tokenize(documents({"aa the"}), 2, bpe_, no_cache_);
   EXPECT_EQ(text_of(text.training(), bpe_), "aa t");
-  // The last training token, then what is held out.
+  // The last training token, followed by the held-out text.
   EXPECT_EQ(text_of(text.held_out(), bpe_), " the");
   EXPECT_EQ(text.held_out().size(), 3);
 }
@@ -77,7 +77,7 @@ TEST_F(TokenizedTextTest, TheCacheGivesTheSameTokensAndSurvivesDamage) {
   put_file(entry, bytes);
   EXPECT_TRUE(same(tokenize(text, 2, bpe_, cache_)));
   bytes.back() ^= 1;
-  EXPECT_EQ(file_content(entry), bytes);  // made again
+  EXPECT_EQ(file_content(entry), bytes);  // the entry was written again
 }
 
 TEST_F(TokenizedTextTest, EveryChangeThatMattersHasAnEntryOfItsOwn) {

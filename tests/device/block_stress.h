@@ -12,9 +12,9 @@
 
 namespace lockstep::cuda {
 
-/// A random program over a cuda device's memory: blocks are allocated on several streams, filled,
-/// read by others after an event, and freed at once. Every block must hold what its owner wrote
-/// until its owner's and its readers' work is done.
+/// A random program on a cuda device's memory: blocks are allocated on several streams, filled,
+/// read by other streams after an event, and freed at once. Every block must keep its contents
+/// until the work of its owner and its readers is done.
 class BlockStress {
  public:
   static constexpr int kStreams = 6;
@@ -27,13 +27,13 @@ class BlockStress {
   }
   ~BlockStress() {
     while (!live_.empty()) free(live_.size() - 1);
-    synchronize(allocator_.device());  // every stream counts there
+    synchronize(allocator_.device());  // wrong words are counted on every stream
     allocator_.free(counter_);
   }
   BlockStress(const BlockStress&) = delete;
   BlockStress& operator=(const BlockStress&) = delete;
 
-  /// One operation. Throws what the allocator throws.
+  /// Runs one operation. Throws what the allocator throws.
   void step() {
     const uint64_t choice = random_() % 8;
     if (live_.empty() || (choice < 3 && live_.size() < kMostLive)) {
@@ -45,7 +45,7 @@ class BlockStress {
     }
   }
 
-  /// Waits for everything; words that were found to be wrong.
+  /// Waits for all work. Returns the number of wrong words.
   uint64_t wrong() {
     synchronize(allocator_.device());
     copy_async(stream(0), &wrong_, counter_.data, sizeof wrong_, Transfer::kToCpu);
@@ -67,7 +67,7 @@ class BlockStress {
   auto* words() const { return static_cast<uint64_t*>(counter_.data); }
 
   void allocate() {
-    // As many small ones as large ones.
+    // Log-uniform sizes: as many small blocks as large ones.
     const uint64_t scale = random_() % most_bytes_ >> random_() % 20;
     const size_t bytes = std::max<size_t>(scale / 8 * 8, 8);
     const Stream on = stream(random_() % kStreams);
@@ -97,7 +97,7 @@ class BlockStress {
     count_wrong(reader, live.block.data, live.bytes, live.seed, words());
     try {
       allocator_.record_use(live.block, reader);
-    } catch (...) {  // the use has happened all the same
+    } catch (...) {  // the kernel is queued nevertheless
       allocator_.record_stream(live.block, reader);
       throw;
     }

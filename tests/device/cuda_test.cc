@@ -1,4 +1,4 @@
-// What only a GPU can show. Without one each test says why it is skipped.
+// Tests that need a real GPU. Without one each is skipped with the reason.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class CudaDevice : public ::testing::Test {
   DeviceMemory& memory() { return device_runtime(DeviceType::kCUDA)->memory(0); }
 };
 
-/// Pinned memory of the cpu.
+/// An array in pinned memory.
 class Pinned {
  public:
   Pinned(DeviceMemory& memory, size_t words)
@@ -95,7 +95,7 @@ TEST_F(CudaDevice, CopiesAndKernelsOfOneStreamRunInOrder) {
 TEST_F(CudaDevice, StreamsWaitForEachOthersEvents) {
   const Stream first = get_stream_from_pool(kGpu);
   const Stream second = get_stream_from_pool(kGpu, -1);
-  // Between two places of the cpu the driver would copy at once, and wait for the callback.
+  // Copies through device memory: the driver would do a copy within the CPU at once, on the host.
   Pinned source(memory(), 1);
   Pinned flag(memory(), 1);
   void* const between = memory().allocate(512);

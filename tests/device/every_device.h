@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// A device as a test's parameter. A type of its own, so that it has one way of being printed in
-/// all of a test program; ctest puts what is printed into the test's name: "cpu", "host", "cuda".
+/// A device as a test parameter. Its own type, so that it is printed in one way in all of a test
+/// program: ctest puts the printed text into the test's name: "cpu", "host", "cuda".
 struct DeviceParameter {
   Device device;
 
@@ -21,9 +21,9 @@ struct DeviceParameter {
   }
 };
 
-/// Of a claim that holds on each kind of device: on the cpu, on its kernels behind streams, on a
-/// GPU. Without one the test is skipped and says why; the emulated GPU is cuda:0 where
-/// libcuda_emulation.so is loaded.
+/// Fixture for guarantees of every kind of device: the CPU, the host device (CPU kernels on
+/// streams), and a GPU. Without a GPU the test is skipped with the reason; if libcuda_emulation.so
+/// is loaded, the emulated GPU is cuda:0.
 ///
 ///     class Streams : public EveryDevice {};
 ///     INSTANTIATE_TEST_SUITE_P(Devices, Streams, kEveryDevice, name_of_device);
@@ -37,7 +37,7 @@ class EveryDevice : public ::testing::TestWithParam<DeviceParameter> {
   }
 
   Device device() const { return GetParam().device; }
-  /// Whether its kernels are the cpu's, and results have the same bits.
+  /// Whether it runs the CPU's kernels, so that results have the same bits.
   bool has_bits_of_the_cpu() const { return device().type != DeviceType::kCUDA; }
 };
 
@@ -45,7 +45,7 @@ inline const auto kEveryDevice =
     ::testing::Values(DeviceParameter{kCPU}, DeviceParameter{{DeviceType::kHost, 0}},
                       DeviceParameter{{DeviceType::kCUDA, 0}});
 
-/// As it is printed.
+/// The device's printed name.
 inline std::string name_of_device(const ::testing::TestParamInfo<DeviceParameter>& info) {
   return ::testing::PrintToString(info.param);
 }

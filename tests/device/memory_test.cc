@@ -1,4 +1,4 @@
-// What the caching allocator promises on every device.
+// Guarantees of the caching allocator on every device.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_P(DeviceMemoryUse, ABlockKeepsItsContentsUntilTheStreamThatItWasLentToIsDon
   const OwnedStream side(device());
   std::atomic<bool> release = false;
   Tensor lent = full({1000}, 3, here());
-  // Its kernel is loaded, for which a driver may wait for all streams.
+  // Loads the kernel first, since a driver may wait for all streams to load it.
   EXPECT_EQ(mul(lent, 2).to(kCPU).data<float>()[0], 6);
   side.get().wait_stream(current_stream(device()));
   side.get().add_callback([&] { release.wait(false); });
@@ -60,7 +60,7 @@ TEST_P(DeviceMemoryUse, ABlockKeepsItsContentsUntilTheStreamThatItWasLentToIsDon
 }
 
 TEST_P(DeviceMemoryUse, MoreThanThereIsIsAnErrorAndTheDeviceGoesOn) {
-  // Of the cpu, more than it has addresses; of a device, more than it has memory.
+  // Exceeds the address space of the CPU, or the memory of a device.
   const int64_t elements = int64_t{1} << (device() == kCPU ? 48 : 42);
   EXPECT_THROW((void)empty({elements}, here()), OutOfMemoryError);
   EXPECT_EQ(add(ones({3}, here()), 1).to(kCPU).data<float>()[2], 2);

@@ -1,4 +1,4 @@
-// What only NCCL itself shows: on as many GPUs as there are, a rank for each.
+// Tests that need real NCCL: one rank on each available GPU.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// Null where there is none; `why` says so.
+/// Loads NCCL. Returns null if there is none, with the reason in `why`.
 std::shared_ptr<const NcclLibrary> find_nccl(std::string& why) {
   try {
     return load_nccl();
@@ -33,7 +33,7 @@ std::shared_ptr<const NcclLibrary> find_nccl(std::string& why) {
   }
 }
 
-/// Runs `body` on a rank for each of `devices`; none should throw.
+/// Runs `body` on one rank per entry of `devices`, and expects no error.
 void on_gpus(const std::shared_ptr<const NcclLibrary>& library, const std::vector<Device>& devices,
              const std::function<void(NcclGroup&, Device)>& body) {
   auto communicators = thread_communicators(static_cast<int>(devices.size()));
@@ -68,7 +68,7 @@ class NcclOnGpus : public testing::Test {
   std::vector<Device> devices_;
 };
 
-/// `count` times `value`, through the cpu: what kernels the device has does not matter.
+/// A tensor of `count` times `value`, filled on the CPU so that no device kernel is needed.
 Tensor filled(int64_t count, float value, Device device) {
   return empty({count}, {DType::kF32, kCPU}).fill_(value).to(device);
 }

@@ -1,4 +1,4 @@
-// What streams and events promise on every device.
+// Guarantees of streams and events on every device.
 
 #include "core/tensor/stream.h"
 
@@ -32,7 +32,7 @@ TEST_P(Streams, WorkOfOneRunsInOrder) {
   const Tensor x = filled(1);
   for (int i = 0; i < 20; ++i) {
     mul_(x, 2);
-    sub_(x, 1);  // 1 again, in this order alone
+    sub_(x, 1);  // back to 1, if in this order
   }
   mul_(x, 3);
   EXPECT_EQ(first(x), 3);

@@ -1,4 +1,4 @@
-// Runs that promise bits, on ranks and processors that compute otherwise.
+// BITWISE runs on ranks and processors with different instruction sets.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Whether variables can make a process of this machine compute otherwise.
+/// Whether environment variables can make a process on this machine use other instructions.
 bool has_wide_vectors() {
   for (const ArithmeticFact& fact : arithmetic_facts()) {
     if (fact.name == "kernels") return fact.value == "avx512";

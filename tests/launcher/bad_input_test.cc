@@ -1,4 +1,4 @@
-// What a user can get wrong, what the program says, and with which status it ends.
+// User errors: the message of the program and its exit status.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class BadInput : public Program {
       std::filesystem::remove_all(folder_ / "out");
     }
   }
-  /// A token file in llm.c's format of tokens below 256.
+  /// Writes a token file in llm.c's format with tokens below 256.
   std::string shard() const {
     run("data tokenize text.txt -o good.bin");
     return file_content(folder_ / "good.bin");
@@ -105,7 +105,7 @@ TEST_F(BadInput, InShardsEndsWithThreeAndNamesTheFile) {
   put_file(folder_ / "magic.bin", flipped(0));
   put_file(folder_ / "version.bin", flipped(4));
   put_file(folder_ / "count.bin", flipped(8));
-  // The high byte of a token.
+  // Flips the high byte of a token.
   put_file(folder_ / "token.bin", flipped(1024 + 2 * 50 + 1));
   const auto train = [](const std::string& name) {
     return "run.txtpb --set train.batch_size=512 --set data.shards.train=" + name;

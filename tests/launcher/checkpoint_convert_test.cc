@@ -45,7 +45,7 @@ class CheckpointConvert : public testing::Test {
     EXPECT_EQ(status, std::nullopt);
     EXPECT_TRUE(says(testing::internal::GetCapturedStdout(), destination + ": "));
   }
-  /// What is written where that is wrong usage.
+  /// The message for these arguments, which must be a usage error.
   std::string refusal(const std::string& source, const std::string& destination,
                       const std::vector<std::string>& more) const {
     testing::internal::CaptureStderr();

@@ -1,4 +1,4 @@
-// The bash completion, asked as bash asks it.
+// The bash completion, called in the way bash calls it.
 
 #include "tests/launcher/program.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 class Completion : public Program {
  protected:
-  /// What bash would offer, a line each, with the cursor at the end of `line`.
+  /// The completions that bash would offer, one per line, with the cursor at the end of `line`.
   std::string offered(const std::string& line) const {
     put_file(folder_ / "ask.sh", fmt::format(R"(
 lockstep=$1
@@ -50,7 +50,7 @@ TEST_F(Completion, OffersConfigPathsAndValues) {
   EXPECT_EQ(offered("lockstep config print --set model.resnet.bl"),
             "model.resnet.blocks=\nmodel.resnet.blocks+=\n");
   EXPECT_EQ(offered("lockstep config print --set model.resnet.blocks+"), "model.resnet.blocks+=\n");
-  // Bash takes '=' for a word's end, so only what follows is given back.
+  // Bash breaks words at '=', so completions contain only the text after it.
   EXPECT_EQ(offered("lockstep config print --set schedule.kind="), "COSINE\nCONSTANT\n");
   EXPECT_EQ(offered("lockstep config print --set schedule.kind=COS"), "COSINE\n");
 }

@@ -1,4 +1,4 @@
-// `lockstep data` as a user meets it.
+// `lockstep data` from a user's point of view.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

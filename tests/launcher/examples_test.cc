@@ -1,4 +1,4 @@
-// The example configs, each trained at reduced size.
+// The example configs, each trained at a reduced size.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class ExampleTest : public Program {
     put_file(folder_ / "text.txt", text);
     train::put_table(folder_ / "digits.csv", 400, 64, 10);
   }
-  /// Trains three steps of an example with `smaller` laid over it and checks what is left behind.
+  /// Trains three steps of an example with `smaller` merged into it, and checks the run directory.
   void train(const std::string& example, const std::string& smaller) const {
     put_file(folder_ / "smaller.txtpb", smaller);
     const Result result =
@@ -28,7 +28,7 @@ class ExampleTest : public Program {
     EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3);
     EXPECT_TRUE(says(metrics, "val_loss"));
     EXPECT_EQ(run("checkpoint verify run").status, 0);
-    // Training again from the run's own config gives the same bits.
+    // Training again from the config of the run gives the same bits.
     const Result again = run("train run/config.txtpb --run-dir again");
     ASSERT_EQ(again.status, 0) << again.errors;
     EXPECT_EQ(run("compare run again").status, 0);

@@ -11,31 +11,32 @@
 
 namespace lockstep::launcher {
 
-/// One call on a file, as libfile_faults.so counts them.
+/// One call on a file, as logged by libfile_faults.so.
 struct FileCall {
   int64_t number = 0;
-  std::string name;  ///< "write"
+  std::string name;  ///< such as "write"
   std::string path;  ///< absolute
 };
 
-/// Runs the program so that one of its calls on the files in a folder goes wrong; what can go
-/// wrong, and which calls count, stands in tests/faults/file_faults.cc. Skips its tests where the
-/// library for that is not built: under sanitizers and in static builds.
+/// Runs the program with a fault in one of its calls on the files of a folder. The faults and the
+/// calls that count are listed in tests/faults/file_faults.cc. Skips its tests in builds without
+/// that library: with sanitizers and static builds.
 class FileFaults : public Program {
  protected:
   void SetUp() override {
     if (library() == nullptr) GTEST_SKIP() << "this build has no libfile_faults.so";
   }
 
-  /// For `run`: call number `at` (from 1) on `folder` (relative to the test's) ends in `action`.
+  /// Variables for `run`: call number `at` (from 1) on `folder`, relative to the test's, fails with
+  /// `action`.
   std::string faults(std::string_view folder, int64_t at, std::string_view action) const {
     return fmt::format("{} FILE_FAULTS_AT={} FILE_FAULTS_ACTION={}", watching(folder), at, action);
   }
-  /// For `run`: the calls on `folder` are listed in the file .calls, for `file_calls`.
+  /// Variables for `run`: logs the calls on `folder` to the file .calls, for `file_calls`.
   std::string counting(std::string_view folder) const {
     return fmt::format("{} FILE_FAULTS_COUNT='{}'", watching(folder), list().string());
   }
-  /// What the last program under `counting` did, in order; the list starts anew.
+  /// The calls of the last program under `counting`, in order. Clears the log.
   std::vector<FileCall> file_calls() const {
     std::istringstream lines(file_content(list()));
     std::vector<FileCall> calls;
@@ -46,7 +47,7 @@ class FileFaults : public Program {
     std::filesystem::remove(list());
     return calls;
   }
-  /// The number of the first call `name` on a file whose name starts so, or 0.
+  /// Number of the first call `name` on a file whose name starts with `file`, or 0.
   static int64_t find_call(const std::vector<FileCall>& calls, std::string_view name,
                            std::string_view file) {
     const auto found = std::ranges::find_if(calls, [&](const FileCall& call) {

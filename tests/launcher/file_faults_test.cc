@@ -1,11 +1,11 @@
-// libfile_faults.so itself: what it does to `lockstep train` is what other tests build on.
+// Tests libfile_faults.so itself, on which other tests rely, with `lockstep train`.
 
 #include "tests/launcher/file_faults.h"
 
 namespace lockstep::launcher {
 namespace {
 
-constexpr int kKilled = 128 + 9;  // as a shell tells it
+constexpr int kKilled = 128 + 9;  // as reported by a shell
 constexpr int kData = 3;
 
 class FileFaultsTest : public FileFaults {
@@ -16,7 +16,7 @@ class FileFaultsTest : public FileFaults {
     std::filesystem::remove_all(folder_ / "out");
     return run("train run.txtpb --run-dir out", variables);
   }
-  /// What an undisturbed run does.
+  /// The calls of a run without faults.
   std::vector<FileCall> calls_of_training() const {
     const Result result = train(counting("out"));
     EXPECT_EQ(result.status, 0) << result.errors;
@@ -25,7 +25,7 @@ class FileFaultsTest : public FileFaults {
   bool exists(std::string_view name) const {
     return std::filesystem::exists(folder_ / "out" / name);
   }
-  /// Whether a file that was being written is left over.
+  /// Whether a partially written file is left over.
   bool leaves_partial() const {
     const std::filesystem::directory_iterator entries(folder_ / "out");
     return std::any_of(begin(entries), end(entries), [](const auto& entry) {
@@ -129,7 +129,7 @@ TEST_F(FileFaultsTest, AFullDiskStaysFull) {
   const Result result = train(faults("out", open, "enospc_from"));
   EXPECT_EQ(result.status, kData);
   EXPECT_TRUE(says(result.errors, "metrics.jsonl: No space left on device"));
-  // What needs no space goes on: the file that was begun is removed.
+  // Calls that need no space still succeed: the partial file is removed.
   const int64_t write = find_call(calls, "write", "config.txtpb.partial-");
   EXPECT_EQ(train(faults("out", write, "enospc_from")).status, kData);
   EXPECT_FALSE(exists("config.txtpb"));

@@ -1,4 +1,4 @@
-// Disks that are full or may not be written to: `lockstep train` on a file system of a few pages.
+// Full or read-only disks: `lockstep train` on a file system of a few pages.
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -16,8 +16,8 @@ namespace {
 constexpr int kData = 3;
 constexpr int kCheckpoint = 4;
 
-/// A file system of its own in the folder "disk", seen by this process and its children alone, so
-/// that it is gone with them whatever happens. Skips its tests where that is not allowed.
+/// A separate file system in the folder "disk", in a mount namespace of this process and its
+/// children, so that it disappears with them. Skips its tests where mounting is not allowed.
 class SmallDisk : public Program {
  protected:
   SmallDisk() { std::filesystem::create_directory(disk()); }
@@ -25,7 +25,8 @@ class SmallDisk : public Program {
     if (!mounted_) return;
     EXPECT_EQ(::umount2(disk().c_str(), MNT_DETACH), 0) << std::strerror(errno);
   }
-  /// Mounts `kibibytes` on "disk"; false, with `reason_`, if this may not be done.
+  /// Mounts a tmpfs of `kibibytes` on "disk". Returns false and sets `reason_` if that is not
+  /// allowed.
   bool mount(int kibibytes) {
     const auto refused = [&](const char* what) {
       reason_ =
@@ -43,21 +44,21 @@ class SmallDisk : public Program {
     mounted_ = true;
     return true;
   }
-  /// Changes what is mounted: "size=4m" for a size, MS_RDONLY to end all writing.
+  /// Remounts "disk": "size=4m" resizes it, MS_RDONLY makes it read-only.
   void remount(unsigned long flags, const char* options) const {
     ASSERT_EQ(::mount("none", disk().c_str(), nullptr, MS_REMOUNT | flags, options), 0)
         << std::strerror(errno);
   }
 
   std::filesystem::path disk() const { return folder_ / "disk"; }
-  /// Whether a file or folder that was being written is left over in the run directory "disk/out".
+  /// Whether a partially written file or folder is left over in the run directory "disk/out".
   bool leaves_partial() const {
     const std::filesystem::recursive_directory_iterator entries(disk() / "out");
     return std::any_of(begin(entries), end(entries), [](const auto& entry) {
       return entry.path().filename().string().find(".partial-") != std::string::npos;
     });
   }
-  /// A config whose weights take 262 KiB and whose checkpoints, with AdamW's state, take 785.
+  /// A config with weights of 262 KiB and checkpoints of 785 KiB, including AdamW's state.
   void put_large_config() const {
     put_file(folder_ / "run.txtpb",
              "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 64 } }\n"
@@ -81,7 +82,7 @@ TEST_F(SmallDisk, FillingUpWhileStepsAreLoggedEndsWithThree) {
   EXPECT_TRUE(says(result.errors, "No space left on device"));
   EXPECT_FALSE(exists("out/model.safetensors"));
   EXPECT_FALSE(leaves_partial());
-  // What was logged until then is still a history; its last line may be cut.
+  // The history logged until then is readable; its last line may be cut off.
   EXPECT_EQ(run("compare disk/out disk/out").status, 0);
 }
 

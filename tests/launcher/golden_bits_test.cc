@@ -1,4 +1,4 @@
-// Two short runs must keep their bits: tests/train/golden/bits.json.
+// Two short runs whose bits must not change: tests/train/golden/bits.json.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFile = "tests/train/golden/bits.json";
 
-/// Two micro-batches in each leaf, dropout, clipping, weight decay.
+/// Two micro-batches per leaf, dropout, gradient clipping, weight decay.
 constexpr const char* kGpt =
     "model { gpt2 { context_length: 24 layers: 2 heads: 2 width: 48 dropout: 0.1 } }\n"
     "data { random {} }\n"
@@ -31,7 +31,7 @@ constexpr const char* kResnet =
     "optimizer { sgd { momentum: 0.9 } learning_rate: 0.05 }\n"
     "train { steps: 6 batch_size: 32 micro_batch_size: 4 leaves: 8 }\n";
 
-/// Which vectors runs may use, and how processes are told.
+/// Environment variables that limit the vector instructions of a run.
 constexpr const char* kAvx2 = "LOCKSTEP_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2";
 constexpr const char* kAvx512 = "ONEDNN_MAX_CPU_ISA=AVX512_CORE";
 
@@ -48,7 +48,7 @@ class GoldenBits : public Program {
     if (kernels != wanted_kernels) {
       GTEST_SKIP() << "this processor, or build, has " << kernels << " and no " << wanted_kernels;
     }
-    // oneDNN cuts its loops by the caches of a core.
+    // oneDNN chooses block sizes by the cache sizes of a core.
     const std::string key = fmt::format(
         "{}, oneDNN {}, caches of {} and {} KiB", kernels, facts["oneDNN"].get<std::string>(),
         ::sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024, ::sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024);
@@ -66,7 +66,7 @@ class GoldenBits : public Program {
   }
 
  private:
-  /// A hash of all losses, norms and final weights.
+  /// Hash of all losses, gradient norms and final weights.
   std::string bits_of_run() const {
     ContentHasher hasher;
     std::istringstream metrics(file_content(folder_ / "run/metrics.jsonl"));

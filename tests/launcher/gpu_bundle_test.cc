@@ -1,5 +1,5 @@
-// What `./dev gpu-bundle` makes, on machines without a GPU: its script, with the programs of this
-// build in the places where the bundle has its own.
+// The script of `./dev gpu-bundle`, on machines without a GPU: the programs of this build take the
+// places of the bundle's own.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class GpuBundle : public Program {
     put_program("");
   }
 
-  /// The bundle's program is this build's, begun with `variables`, after what `first` does.
+  /// Installs a wrapper of this build's program that runs `first` and sets `variables`.
   void put_program(const std::string& variables, const std::string& first = "") const {
     const std::filesystem::path program = bundle_ / "bin/lockstep";
     put_file(program, fmt::format("#!/bin/sh\n{}\nexec env {} '{}/lockstep' \"$@\"\n", first,
@@ -50,7 +50,7 @@ class GpuBundle : public Program {
   }
 
   Result run_script(const std::string& arguments) const {
-    // Without the variables of this machine's CUDA; HOME is looked through for libraries.
+    // Hides this machine's CUDA: unsets its variables, and HOME, which is searched for libraries.
     return shell(fmt::format("env -u LOCKSTEP_CUDA_LIBRARIES HOME=. CUDA_VISIBLE_DEVICES= '{}' {}",
                              (bundle_ / "run.sh").string(), arguments));
   }

@@ -1,4 +1,4 @@
-// Training on GPUs, which are emulated.
+// Training with several ranks on emulated GPUs.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

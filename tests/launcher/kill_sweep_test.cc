@@ -1,4 +1,4 @@
-// A run that is killed at any call on its files goes on as if nothing had happened.
+// A run that is killed at any call on its files resumes with the same result.
 
 #include <gtest/gtest.h>
 
@@ -11,12 +11,12 @@ namespace {
 
 class KillSweep : public FileFaults {
  protected:
-  /// Three checkpoints of which one is kept, so that saving, replacing and removing are all passed.
+  /// Saves three checkpoints and keeps one, so that saving, replacing and removing all happen.
   Result train(const std::string& directory, const std::string& variables = "") const {
     return run("train run.txtpb --run-dir " + directory, variables);
   }
   void expect_repaired(const std::string& what) const {
-    // A checkpoint is there whole or is not there.
+    // Every checkpoint is either complete or recognized as incomplete.
     for (const train::CheckpointEntry& entry :
          train::list_checkpoints(folder_ / "run/checkpoints")) {
       if (!entry.complete) continue;
@@ -31,7 +31,7 @@ class KillSweep : public FileFaults {
     EXPECT_EQ(file_content(folder_ / "run/model.safetensors"),
               file_content(folder_ / "whole/model.safetensors"))
         << what;
-    // Nothing is left of what was interrupted.
+    // Resuming removes all partial files.
     const auto left = std::filesystem::directory_iterator(folder_ / "run/checkpoints");
     EXPECT_EQ(std::distance(begin(left), end(left)), 1) << what;
     std::filesystem::remove_all(folder_ / "run");
@@ -48,7 +48,7 @@ TEST_F(KillSweep, NothingIsLostWhereverARunIsKilled) {
 
   int64_t halves = 0;
   for (const FileCall& call : calls) {
-    // Calls outside the checkpoints are all alike: some will do.
+    // Calls outside the checkpoints are alike, so every eighth is enough.
     const bool saves = call.path.find("/checkpoints") != call.path.npos;
     if (!saves && call.number % 8 != 0) continue;
     const std::string what = fmt::format("{} {} {}", call.number, call.name, call.path);

@@ -85,7 +85,7 @@ TEST_F(MemoryVerbs, StressTakesDeviceAndOptionsFromAConfig) {
 }
 
 TEST_F(MemoryVerbs, StressFailsWithStatusOneAndSaysHowToRepeat) {
-  // Plain segments cannot keep what this scenario promises.
+  // This scenario cannot succeed with plain segments.
   const Result result = run("stress allocator --scenario huge-and-tiny --seed 4",
                             "LOCKSTEP_ALLOC_CONF=expandable_segments:False");
   EXPECT_EQ(result.status, 1);

@@ -33,7 +33,7 @@ TEST_F(Ops, JsonDescribesEveryOperator) {
     EXPECT_TRUE(op["kernels"].is_array() && op["tags"].is_array()) << op;
     EXPECT_TRUE(op["differentiable"].is_boolean()) << op;
     EXPECT_THAT(op["schema"].get<std::string>(), HasSubstr("->")) << op;
-    // A structured operator without any kernel could not run, unless there is nothing to compute.
+    // A structured operator needs a kernel unless it computes nothing.
     const bool computes = op["tags"] != Json({"allocates_only"});
     EXPECT_EQ(op["kind"] == "structured" && computes && op["kernels"].empty(), false) << op;
   }
@@ -57,7 +57,7 @@ TEST_F(Ops, FormsShareKernelsButWhatOutWritesIsNotDifferentiable) {
 }
 
 TEST_F(Ops, AFallbackIsNoKernel) {
-  // The size of its result depends on elements, which no stream can wait for.
+  // The size of the result depends on elements, for which a stream cannot wait.
   EXPECT_THAT(json("nonzero")[0]["kernels"], Not(Contains("Host")));
 }
 

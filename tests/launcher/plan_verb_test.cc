@@ -91,7 +91,7 @@ TEST_F(Plan, WrongConfigsAndRanksEndWithTwo) {
   EXPECT_EQ(run("plan").status, 2);
 }
 
-/// Plans `config` without a shell between, so that what was used is the program's own.
+/// Runs `lockstep plan` without a shell, so that the resource usage is its own.
 rusage usage_of(const std::string& config, const std::string& output) {
   const pid_t child = fork();
   if (child == 0) {

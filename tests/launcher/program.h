@@ -15,17 +15,17 @@ using train::file_content;
 using train::put_file;
 using train::says;
 
-/// What a command left behind.
+/// Exit status and output of a command.
 struct Result {
   int status = -1;
   std::string output;  ///< standard output
   std::string errors;  ///< standard error
 };
 
-/// Runs the program, or any shell command, in a folder of its own.
+/// Runs the program, or any shell command, in the test's own folder.
 class Program : public testing::Test {
  protected:
-  /// `variables` as a shell writes them: "COLUMNS=50 NAME=value".
+  /// `variables` in shell syntax: "COLUMNS=50 NAME=value".
   Result run(const std::string& arguments, const std::string& variables = "") const {
     return shell(fmt::format("{} '{}/lockstep' {}", variables, LOCKSTEP_BIN_DIR, arguments));
   }
@@ -38,7 +38,7 @@ class Program : public testing::Test {
     return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(out), file_content(err)};
   }
 
-  /// A complete config under `name`.
+  /// Writes a complete config to the file `name`.
   void put_config(const std::string& name, const std::string& more = "") const {
     put_file(folder_ / name,
              "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 8 } }\n"
@@ -46,7 +46,7 @@ class Program : public testing::Test {
              "train { steps: 6 batch_size: 2 }\n" +
                  more);
   }
-  /// A run directory that holds metrics alone.
+  /// Makes a run directory that contains only metrics.
   void put_run(const std::string& name, int64_t steps, double shift = 0) const {
     std::filesystem::create_directories(folder_ / name);
     std::string text;

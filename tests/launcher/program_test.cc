@@ -1,4 +1,4 @@
-// The program as a user meets it: exit codes, messages, what a run leaves behind.
+// The program from a user's point of view: exit codes, messages, files of a run.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct Result {
 
 class ProgramTest : public testing::Test {
  protected:
-  /// `variables` as a shell writes them: "NAME=value".
+  /// `variables` in shell syntax: "NAME=value".
   Result run(const std::string& arguments, const std::string& variables = "") const {
     const std::string log = (folder_ / "log").string();
     const int raw = std::system(fmt::format("cd '{}' && {} '{}/lockstep' {} > '{}' 2>&1",
@@ -28,7 +28,7 @@ class ProgramTest : public testing::Test {
                                     .c_str());
     return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(log)};
   }
-  /// A config that trains for a moment.
+  /// Writes a config that trains briefly.
   void write_config(const std::string& more = "") const {
     std::string text;
     for (int i = 0; i < 3000; ++i) text += "the quick brown fox. ";

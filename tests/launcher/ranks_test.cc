@@ -1,4 +1,4 @@
-// Programs of several ranks, as mpirun starts them.
+// Programs of several ranks, started by mpirun.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class RanksTest : public Program {
     }
   }
 
-  /// Runs `command` on every rank, by a shell in which $0 is the program.
+  /// Runs the shell line `command` on every rank; $0 is the program.
   Result on_ranks(int ranks, const std::string& command, const std::string& variables = "") const {
     return shell(mpirun(variables) +
                  fmt::format(" -np {} sh -c '{}' '{}/lockstep'", ranks, command, LOCKSTEP_BIN_DIR));
@@ -39,13 +39,14 @@ class RanksTest : public Program {
         "--oversubscribe --bind-to none",
         variables);
   }
-  /// Trains run.txtpb in `folder` on the ranks; before, each does `first`.
+  /// Trains run.txtpb in `folder` on all ranks, each after the shell line `first`.
   Result train(int ranks, const std::string& folder, const std::string& more = "",
                const std::string& first = "") const {
     return on_ranks(
         ranks, fmt::format("{} exec \"$0\" train run.txtpb --run-dir {} {}", first, folder, more));
   }
-  /// What happens to rank 1, whose process is $$, once the run in folder "run" has made a step.
+  /// A shell line that runs `what` on rank 1 (process $$) once the run in folder "run" has made a
+  /// step.
   static std::string rank_1(const std::string& what) {
     return fmt::format(
         "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (until [ -s run/metrics.jsonl ]; do sleep 0.05; "

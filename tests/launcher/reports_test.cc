@@ -1,4 +1,4 @@
-// Verbs that look at runs, configs and the machine.
+// Verbs that report on runs, configs and the machine.
 
 #include "tests/launcher/program.h"
 
@@ -138,7 +138,7 @@ TEST_F(Doctor, SaysWhatThereIsOfCudaOrWhyThereIsNone) {
   EXPECT_TRUE(says(line, "not built in") || says(line, "no device can be used: ") ||
               says(line, "driver for CUDA "))
       << line;
-  // A reason is more than its introduction.
+  // The reason must not be empty.
   EXPECT_FALSE(line.ends_with(": ")) << line;
 }
 

@@ -1,4 +1,4 @@
-// Runs that are stopped, killed or damaged, and started again.
+// Runs that are stopped, killed or damaged, and then resumed.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(ResumeTest, AStopRequestFinishesTheStepSavesAndEndsWith75) {
   ASSERT_EQ(train("whole").status, 0);
   for (const char* signal : {"INT", "TERM", "USR1"}) {
     const std::string directory = std::string("stopped-") + signal;
-    // The shell ignores SIGINT for background processes; a program that handles it is not affected.
+    // A shell ignores SIGINT in background processes, but a program may install its own handler.
     const Result stopped = shell(
         fmt::format("'{}/lockstep' train run.txtpb --run-dir {} "
                     "--set train.steps=100000 --set checkpoint.every_steps=0 & "

@@ -8,7 +8,7 @@ namespace {
 
 class TraceVerb : public Program {
  protected:
-  /// Four ranks of which the last did not come to the second operation.
+  /// Writes the logs of four ranks of which the last did not reach the second operation.
   void put_logs(const std::string& folder) const {
     dist::FlightJob job(4);
     for (int rank = 0; rank < 4; ++rank) {

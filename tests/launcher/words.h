@@ -6,7 +6,7 @@
 
 namespace lockstep::launcher {
 
-/// What a shell makes of a line without quotes.
+/// Splits a line into words at spaces, like a shell without quotes.
 inline std::vector<std::string> words(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> result;

@@ -24,11 +24,11 @@ TEST_F(BpeTokenizerTest, MergesByRankWithinPieces) {
   const BpeTokenizer tokenizer = make_bpe(the_bpe(), folder_);
   EXPECT_EQ(tokenizer.vocabulary(), 263);
   EXPECT_EQ(tokenizer.end_of_text(), 262u);
-  // "the" by (t h)(th e); " the" by (t h), which ranks before (space t), so space and "the" stay.
+  // "the" merges by (t h)(th e). In " the", (t h) ranks before (space t), so the space stays apart.
   EXPECT_THAT(encode(tokenizer, "the the"), ElementsAre(258, ' ', 258));
   EXPECT_THAT(encode(tokenizer, "aaaaa"), ElementsAre(261, 261, 'a'));
   EXPECT_THAT(encode(tokenizer, " to"), ElementsAre(257, 'o'));
-  // Across the pieces "t" and "1" nothing merges.
+  // "t" and "1" are different pieces, across which nothing merges.
   EXPECT_THAT(encode(tokenizer, "t1h"), ElementsAre('t', '1', 'h'));
 }
 
@@ -88,7 +88,7 @@ RC_GTEST_PROP(BpeTokenizer, AnyBytesRoundTrip, ()) {
   RC_ASSERT(decode(tokenizer, encode(tokenizer, text)) == text);
 }
 
-/// What parse_bpe says of changed files.
+/// Message of the error that parse_bpe throws for these files.
 std::string problem(const std::string& vocabulary, const std::string& merges) {
   return message_of<DataError>([&] { parse_bpe(vocabulary, "vocab.json", merges, "merges.txt"); });
 }
@@ -142,7 +142,7 @@ RC_GTEST_PROP(BpeVocabulary, DamagedFilesGiveDataErrorOrAVocabularyThatWorks, ()
   }
 }
 
-/// Needs GPT-2's own files in the folder that TEST_GPT2_FILES names.
+/// Needs GPT-2's own files in the folder named by TEST_GPT2_FILES.
 TEST(Gpt2Files, GiveTiktokensIds) {
   const char* folder = std::getenv("TEST_GPT2_FILES");
   if (folder == nullptr) GTEST_SKIP() << "TEST_GPT2_FILES names no folder";

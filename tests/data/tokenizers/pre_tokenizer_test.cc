@@ -58,7 +58,7 @@ TEST(PreTokenizer, BytesThatAreNoTextAreNeitherLettersNorSpace) {
   EXPECT_THAT(pieces("\xc3"), ElementsAre("\xc3"));
 }
 
-/// The regular expression, tried alternative by alternative at one place.
+/// Reference: tries the regular expression's alternatives in order at one position.
 class Oracle {
  public:
   explicit Oracle(std::string_view text) : text_(text) {}
@@ -73,7 +73,7 @@ class Oracle {
     }
     const size_t stop = run(at, CharClass::kSpace);
     for (size_t shorter = stop; shorter > at; --shorter) {
-      // \s+(?!\S), the longest first
+      // \s+(?!\S), longest match first
       const bool whole = run(at, CharClass::kSpace, shorter) == shorter;
       if (whole && (shorter == text_.size() || kind(shorter) == CharClass::kSpace)) return shorter;
     }

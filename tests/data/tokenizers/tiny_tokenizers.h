@@ -10,7 +10,7 @@
 
 namespace lockstep::train {
 
-/// How GPT-2's files write the byte `b`.
+/// How GPT-2's files represent the byte `b`.
 inline std::string written_byte(int b) {
   const auto printable = [](int c) {
     return (c >= 33 && c <= 126) || (c >= 161 && c <= 172) || c >= 174;
@@ -30,7 +30,7 @@ struct BpeFiles {
   std::string merges;
 };
 
-/// A vocabulary of the 256 bytes (id = byte), the products of `merges` ("t h") in order, and
+/// A vocabulary of the 256 bytes (id = byte), the results of `merges` ("t h") in order, and
 /// <|endoftext|>.
 inline BpeFiles tiny_bpe(const std::vector<std::string>& merges) {
   BpeFiles files{"{", "#version: 0.2\n"};

@@ -18,7 +18,7 @@ TEST(UnicodeClasses, AsciiIsAsEveryoneKnowsIt) {
   }
 }
 
-// The sizes of the classes in Unicode 16.0: DerivedGeneralCategory.txt and PropList.txt.
+// Sizes of the classes in Unicode 16.0: DerivedGeneralCategory.txt and PropList.txt.
 TEST(UnicodeClasses, ClassesHaveTheSizesOfUnicode16) {
   std::map<CharClass, int> sizes;
   for (uint32_t c = 0; c < 0x110000; ++c) ++sizes[char_class(c)];

@@ -15,7 +15,8 @@
 
 namespace lockstep::launcher {
 
-/// A process's variable as it was at its start; "" where it has none, or has gone.
+/// An environment variable of a process, as set at its start; "" if unset or if the process has
+/// ended.
 inline std::string variable_of(pid_t process, const std::string& name) {
   std::istringstream variables(file_content(fmt::format("/proc/{}/environ", process)));
   for (std::string each; std::getline(variables, each, '\0');) {
@@ -24,8 +25,8 @@ inline std::string variable_of(pid_t process, const std::string& name) {
   return "";
 }
 
-/// Training runs under `lockstep launch` in which something goes wrong. At the end of each test no
-/// rank is left, nor a file of theirs in /dev/shm or the folder for temporary files.
+/// Training runs with faults under `lockstep launch`. At the end of each test, no rank may be alive
+/// and no file of theirs left in /dev/shm or the temporary folder.
 class FaultyJob : public Program {
  protected:
   void SetUp() override {
@@ -44,7 +45,7 @@ class FaultyJob : public Program {
     EXPECT_TRUE(comes_true([&] { return std::filesystem::is_empty(folder_ / "tmp"); }));
   }
 
-  /// A small model on random data that trains until it is stopped, under `name`.
+  /// Writes the config `name`: a small model on random data that trains until it is stopped.
   void put_job(const std::string& name, const std::string& more = "") const {
     put_file(folder_ / name,
              "model { mlp { inputs: 8 hidden_widths: [32] classes: 4 activation: RELU } }\n"
@@ -54,12 +55,12 @@ class FaultyJob : public Program {
                  more);
   }
 
-  /// Two ranks, whatever the machine has.
+  /// Starts two ranks, even on a machine with fewer cores.
   Launched start(const std::string& line, std::map<std::string, std::string> variables = {}) const {
     variables["TMPDIR"] = (folder_ / "tmp").string();
     return Launched("-np 2 --oversubscribe " + line, folder_.path(), variables);
   }
-  /// A shell's line for each rank, $R, before it becomes `lockstep train run.txtpb`.
+  /// A command that runs the shell line `line` on each rank, $R, then `lockstep train run.txtpb`.
   std::string each_rank(const std::string& line, const std::string& more = "") const {
     put_file(folder_ / "rank.sh",
              fmt::format("R=$OMPI_COMM_WORLD_RANK\n{}\nexec '{}/lockstep' train run.txtpb "
@@ -68,7 +69,7 @@ class FaultyJob : public Program {
     return "sh ./rank.sh";
   }
 
-  /// The ranks' processes, once all are there; they are expected to end before the test.
+  /// Waits for all ranks to start, and returns their processes. They must end before the test does.
   std::vector<pid_t> wait_for_ranks(const Launched& launched, size_t count = 2) {
     std::map<int, pid_t> found;
     EXPECT_TRUE(comes_true([&] {
@@ -82,14 +83,14 @@ class FaultyJob : public Program {
     std::vector<pid_t> pids;
     for (const auto& [rank, pid] : found) pids.push_back(pid);
     ranks_.insert(ranks_.end(), pids.begin(), pids.end());
-    // Open MPI's files bear the job's number.
+    // Open MPI's files have the job's number in their names.
     if (!pids.empty()) {
       const std::string job = variable_of(pids[0], "PMIX_NAMESPACE");
       segments_.push_back(fmt::format("{:x}.", std::strtoul(job.c_str(), nullptr, 10)));
     }
     return pids;
   }
-  /// The same, once the run in folder "run" has made a step.
+  /// Waits until the run in folder "run" has made a step, then returns the ranks' processes.
   std::vector<pid_t> wait_for_a_step(const Launched& launched) {
     EXPECT_TRUE(comes_true([&] { return !file_content(folder_ / "run/metrics.jsonl").empty(); }))
         << "no step";

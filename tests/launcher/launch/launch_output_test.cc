@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// "rank|text", errors as "rank!text".
+/// The lines split from `pieces`: "rank|text", or "rank!text" for errors.
 std::vector<std::string> split(OutputTags tags, const std::vector<std::string>& pieces,
                                bool is_error = false) {
   std::vector<std::string> lines;

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Words = std::vector<std::string>;
 
-/// A machine of four cores with Open MPI 4 and hosts lsh0 to lsh3.
+/// A machine of four cores with Open MPI and hosts lsh0 to lsh3.
 LaunchFacts machine(int open_mpi = 4) {
   LaunchFacts facts;
   facts.mpirun = "/usr/bin/mpirun";
@@ -67,7 +67,7 @@ LaunchPlan plan(const std::string& line, const LaunchFacts& facts = machine()) {
   return plan_launch(parse_launch_options(words(line)), facts);
 }
 
-/// The command without the job's variables.
+/// The command without the variables of the job.
 std::string command(const std::string& line, const LaunchFacts& facts = machine()) {
   const LaunchPlan planned = plan(line, facts);
   std::string text;
@@ -126,7 +126,7 @@ TEST(LaunchPlan, ForOpenMpi4) {
        "other z"},
       {"-np 2 --display-map prog",
        "--bind-to none --tag-output --mca state_base_verbose 5 --display-map -np 2 prog"},
-      // Prefixes, files and times are launch's own affair unless it becomes mpirun.
+      // launch handles prefixes, files and time limits itself, except with --exec.
       {"-np 2 --timestamp-output --output-filename d --timeout 9 --merge-stderr-to-stdout prog",
        "--bind-to none --tag-output --mca state_base_verbose 5 -np 2 prog"},
       {"-np 2 --exec --timestamp-output --output-filename d --timeout 9 prog",
@@ -252,7 +252,7 @@ TEST(LaunchPlan, RefusesWhatCannotStart) {
 }
 
 TEST(LaunchPlan, ChecksNoMoreThanItKnows) {
-  // Slots of other hosts, their programs, and names for another agent than ssh.
+  // Slots and programs of other hosts are unknown, as are host names for an agent other than ssh.
   EXPECT_EQ(plan("-np 64 --hostfile open.txt prog").ranks, 64);
   EXPECT_EQ(plan("-np 1 -H lsh0 missing").ranks, 1);
   const LaunchPlan planned = plan("-np 1 -H alias --mca plm_rsh_agent mine prog");

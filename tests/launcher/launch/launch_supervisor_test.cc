@@ -33,7 +33,7 @@ class Launch : public Program {
     if (facts.mpirun.empty()) GTEST_SKIP() << "no Open MPI: " << facts.no_mpirun;
   }
   void TearDown() override {
-    // One that was killed has its things removed soon.
+    // An mpirun that was killed has its session folder removed shortly after.
     for (const pid_t pid : mpiruns_) {
       EXPECT_TRUE(comes_true([&] { return !has_session(pid); })) << pid;
     }
@@ -50,14 +50,14 @@ class Launch : public Program {
     return false;
   }
 
-  /// What ranks run. $R is the rank; the first line says that the rank is there.
+  /// A command that runs `body` on each rank; $R is the rank.
   std::string script(const std::string& body) const {
     put_file(folder_ / "rank.sh", "R=$OMPI_COMM_WORLD_RANK\n" + body);
     return "sh ./rank.sh";
   }
-  /// For scripts: the rank is ready, and its process number is known.
+  /// For scripts: signals that the rank is ready, and stores its process id.
   static constexpr const char* kReady = "echo $$ > pid.part.$R; mv pid.part.$R pid.$R\n";
-  /// For scripts: lives for a minute, and takes signals in between.
+  /// For scripts: runs for a minute, handling signals in between.
   static constexpr const char* kLong =
       "i=0; while [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done\n";
 
@@ -162,7 +162,7 @@ TEST_F(Launch, TellsTheSignalThatEndedARank) {
 }
 
 TEST_F(Launch, TurnsASignalIntoARequestThatReachesAllRanks) {
-  // The first to stop waits for the other, as training does.
+  // The first rank to stop waits for the other, like training does.
   const std::string body =
       std::string(
           "trap 'touch saved.$R; while [ ! -e saved.0 -o ! -e saved.1 ]; do sleep 0.01; "
@@ -323,7 +323,7 @@ class SupervisedAlone : public Program {
 
 TEST_F(SupervisedAlone, TheBudgetOfRestartsIsWholeAgainAfterACheckpoint) {
   testing::internal::CaptureStderr();
-  // Two failures before, and two after the only checkpoint.
+  // Two failures before and two after the only checkpoint.
   const int status = supervise(
       "echo x >> starts; n=$LOCKSTEP_RESTART_COUNT; if [ $n = 1 ]; then "
       "mkdir -p run/checkpoints/step-00000005; "
@@ -358,7 +358,7 @@ TEST_F(SupervisedAlone, ProcessesThatTheRankLeftAreKilled) {
   EXPECT_FALSE(runs(std::atoi(file_content(folder_ / "left").c_str())));
 }
 
-/// A machine without mpirun, where one rank is started directly.
+/// A machine without mpirun, where a single rank is started directly.
 class LaunchWithoutMpirun : public Program {
  protected:
   Launched start(const std::string& options, const std::string& body) {

@@ -22,7 +22,7 @@
 
 namespace lockstep::launcher {
 
-/// Waits for something that others do.
+/// Polls until `condition` is true. Returns false after `limit`.
 inline bool comes_true(const std::function<bool()>& condition,
                        std::chrono::seconds limit = std::chrono::seconds(20)) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
@@ -33,7 +33,7 @@ inline bool comes_true(const std::function<bool()>& condition,
   return true;
 }
 
-/// Whether there is such a process that has not ended.
+/// Whether the process exists and is not a zombie.
 inline bool runs(pid_t pid) {
   const std::string text = file_content(fmt::format("/proc/{}/stat", pid));
   const size_t state = text.rfind(") ");
@@ -44,7 +44,7 @@ inline bool any_runs(const std::vector<pid_t>& processes) {
   return std::ranges::any_of(processes, runs);
 }
 
-/// `lockstep launch` with its output, as it runs.
+/// A running `lockstep launch` and its output.
 class Launched {
  public:
   Launched(const std::string& line, const std::filesystem::path& folder,
@@ -53,7 +53,7 @@ class Launched {
                   fmt::format("exec '{}/lockstep' launch {} {}", LOCKSTEP_BIN_DIR,
                               ::geteuid() == 0 ? "--allow-run-as-root" : "", line)},
                  variables, folder.string()) {}
-  /// By a command that becomes it in the end.
+  /// Starts launch through a command that ends in an exec of it.
   static Launched of(const std::vector<std::string>& command, const std::filesystem::path& folder) {
     return Launched(command, folder);
   }
@@ -61,14 +61,14 @@ class Launched {
   pid_t pid() const { return process_.pid(); }
   void signal(int signal) const { process_.signal(signal); }
 
-  /// Reads until standard error says `text`; false if it ends before.
+  /// Reads until standard error contains `text`. Returns false after 20 s.
   bool says(const std::string& text) {
     return comes_true([&] {
       if (result_.errors.find(text) == std::string::npos) read_some();
       return result_.errors.find(text) != std::string::npos;
     });
   }
-  /// Reads all output and waits.
+  /// Reads all output and waits for the end. Kills the process group after 60 s.
   Result end() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (process_.output_fd() >= 0 || process_.errors_fd() >= 0) {

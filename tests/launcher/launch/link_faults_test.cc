@@ -1,6 +1,6 @@
-// What becomes of a training job when the link between its hosts is slow, or cut. The hosts are
-// network namespaces of this machine; making them takes root and the script two_hosts, which lies
-// beside the source in shared/net.
+// Training jobs when the link between their hosts is slow or cut. The hosts are network namespaces
+// of this machine; making them needs root and the script two_hosts, which is next to the source in
+// shared/net.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -34,12 +34,12 @@ class LinkFaults : public FaultyJob {
     if (IsSkipped()) return;
     if (::geteuid() != 0) GTEST_SKIP() << "only root makes network namespaces";
     if (!std::filesystem::exists(kHosts)) GTEST_SKIP() << "no " << kHosts;
-    // There is one pair of hosts for all that use them.
+    // All tests share one pair of hosts.
     lock_ = OwnedFd(::open("/tmp/net.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     const bool free = comes_true([&] { return ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0; }, 60s);
     if (!free) GTEST_SKIP() << "the hosts are in use";
     is_up_ = true;
-    (void)take_down();  // what a killed program left
+    (void)take_down();  // removes remains of a killed program
     const Result up = shell(fmt::format("'{}' up 1gbit 2", kHosts));
     if (up.status != 0) GTEST_SKIP() << "no network namespaces: " << up.errors;
   }
@@ -50,7 +50,7 @@ class LinkFaults : public FaultyJob {
     }
   }
 
-  /// A rank on each host, of a model with 1.7 MB of gradients.
+  /// Starts one rank per host, for a model with 1.7 MB of gradients.
   Launched start_on_hosts(const std::string& more = "") const {
     put_file(folder_ / "run.txtpb",
              "model { gpt2 { context_length: 32 layers: 2 heads: 2 width: 128 } }\n"
@@ -74,14 +74,14 @@ class LinkFaults : public FaultyJob {
   }
 
  private:
-  /// The links, too, which last as long as a connection over a cut one does.
+  /// Also deletes the links, which outlive the namespaces while a connection over a cut link does.
   Result take_down() const {
     return shell(
         fmt::format("'{}' down && for i in 0 1; do ip link del lsv$i 2>/dev/null; done; "
                     "! ip link show lsv0 2>/dev/null",
                     kHosts));
   }
-  /// launch itself runs on the first host.
+  /// Starts launch itself on the first host.
   Launched start_plain(const std::string& line) const {
     put_file(folder_ / "launch.sh",
              fmt::format("cd '{}'\nexec '{}/lockstep' launch --allow-run-as-root {}\n",
@@ -105,7 +105,7 @@ TEST_F(LinkFaults, ALinkThatIsAHundredTimesSlowerIsNamedAndTrainingGoesOn) {
   launched.signal(SIGTERM);
   const Result result = launched.end();
   EXPECT_EQ(result.status, 75) << result.errors;
-  // From either end; and what ranks ask each other goes by the same link.
+  // Either end may report it, and the ranks' requests to each other use the same slow link.
   EXPECT_THAT(result.errors, ContainsRegex("so far; (all have come, the data to and from rank "
                                            "[01] are slow|rank [01] has not answered)"));
 }

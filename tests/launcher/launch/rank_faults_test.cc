@@ -1,4 +1,4 @@
-// What becomes of a training job when one of its ranks ends, stops or goes wrong.
+// Training jobs when one of their ranks ends, stops or fails.
 
 #include <gmock/gmock.h>
 
@@ -28,7 +28,7 @@ class RankFaults : public FaultyJob {
  protected:
   RankFaults() { put_job("run.txtpb"); }
 
-  /// Ranks go wrong as tests/plugins/rank_fault.cc says.
+  /// Starts a job with the faults of tests/plugins/rank_fault.cc.
   Launched start_with_faults(const std::string& faults, const std::string& more = "") const {
 #ifdef LOCKSTEP_TEST_PLUGINS
     const std::string plugin = LOCKSTEP_TEST_PLUGINS "/librank_fault.so";
@@ -38,11 +38,11 @@ class RankFaults : public FaultyJob {
     return start(fmt::format("-x RANK_FAULT={} run.txtpb --run-dir run --load '{}' {}", faults,
                              plugin, more));
   }
-  /// A rank goes wrong in its 20th forward.
+  /// Starts a job in which `rank` fails in its 20th forward.
   Launched start_with_fault(int rank, const std::string& what) const {
     return start_with_faults(fmt::format("{}:relu:20:{}", rank, what));
   }
-  /// Every step's loss as it was written.
+  /// The losses of all steps, as text.
   std::vector<std::string> losses(const std::string& folder) const {
     const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
     const std::regex number("\"loss\":([-0-9.e+]+)");
@@ -54,7 +54,7 @@ class RankFaults : public FaultyJob {
   }
 };
 
-/// Ends within the time given, which is far more than it should take.
+/// Expects the job to end within `limit`, which is far more than it should need.
 Result end_within(Launched& launched, std::chrono::seconds limit) {
   const auto start = std::chrono::steady_clock::now();
   Result result = launched.end();
@@ -86,7 +86,7 @@ TEST_F(RankFaults, OneThatCrashesInACollectiveIsNamedAndTheStoppedOneGoesToo) {
   const std::vector<pid_t> ranks = wait_for_a_step(launched);
   ASSERT_EQ(ranks.size(), 2U);
   ::kill(ranks[0], SIGSTOP);
-  // So that it waits in a collective, surely.
+  // Makes sure that rank 1 waits in a collective.
   ASSERT_TRUE(launched.says("rank 1: "));
   ::kill(ranks[1], SIGSEGV);
   const Result result = end_within(launched, 30s);
@@ -96,21 +96,22 @@ TEST_F(RankFaults, OneThatCrashesInACollectiveIsNamedAndTheStoppedOneGoesToo) {
 }
 
 TEST_F(RankFaults, OneThatIsKilledInAnyPhaseOfAStepIsNamedAndTheOthersEnd) {
-  // Four hidden layers, each with a bucket of its own: calls 21 to 24 are those of the sixth step.
+  // Four hidden layers with one bucket each: calls 21 to 24 belong to the sixth step.
   const std::string layers =
       "--set model.mlp.hidden_widths=[32,32,32,32] "
       "--set parallel.bucket_mib=0.001 --set parallel.first_bucket_mib=0.001";
   for (const int rank : {0, 1}) {
     const auto faults = {
         fmt::format("{}:relu:22:kill", rank),
-        // In backward: when no hidden layer's bucket has left, when some have, when all but one.
+        // In backward: when no bucket of a hidden layer was launched, when some were, when all but
+        // one.
         fmt::format("{}:threshold_backward:21:kill", rank),
         fmt::format("{}:threshold_backward:23:kill", rank),
         fmt::format("{}:threshold_backward:24:kill", rank),
-        // While it waits for the other's last buckets, all of its own being under way.
+        // Waiting for the other rank's last buckets, with all of its own in flight.
         fmt::format("{}:threshold_backward:24:sleep:800,{}:threshold_backward:24:kill:400",
                     1 - rank, rank),
-        // Between the sums over ranks and the update: the norm of all gradients.
+        // Between the all-reduce and the update: in the norm of all gradients.
         fmt::format("{}:_block_square_sums:6:kill", rank),
     };
     for (const std::string& fault : faults) {
@@ -160,7 +161,7 @@ TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {
       const std::string folder = fmt::format("of{}", rank);
       std::filesystem::create_directories(folder_ / folder);
       std::string tokens(8192, '\0');
-      // Beyond the vocabulary, in the second half.
+      // Tokens outside the vocabulary in the second half.
       if (rank == bad) tokens.replace(4096, 4096, std::string(4096, '\xff'));
       put_file(folder_ / (folder + "/tokens.bin"), tokens);
       std::filesystem::copy_file(folder_ / "run.txtpb", folder_ / (folder + "/run.txtpb"),
@@ -174,7 +175,7 @@ TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {
     int shown = 0;
     std::istringstream lines(result.errors);
     for (std::string line; std::getline(lines, line);) {
-      // launch repeats a rank's last lines, further in.
+      // launch repeats a rank's last lines with an indent.
       if (line.starts_with("DataError: ") && says(line, "of the file is 65535")) ++shown;
     }
     EXPECT_EQ(shown, 1) << result.errors;
@@ -256,7 +257,7 @@ TEST_F(RankFaults, TooFewDescriptorsAreAnErrorThatSaysSo) {
   EXPECT_THAT(result.errors, HasSubstr("Too many open files"));
   EXPECT_THAT(result.errors, Not(HasSubstr("was ended by signal")));
 
-  // So few may be enough for some libraries and not for others.
+  // Whether this many are enough depends on the libraries.
   Launched next = start(each_rank("ulimit -n 32", "--set train.steps=20"));
   const Result second = end_within(next, 30s);
   if (second.status != 0) {
@@ -277,7 +278,7 @@ TEST_F(RankFaults, SharedMemoryThatIsFullCrashesNothing) {
   EXPECT_EQ(std::atoi(file_content(folder_ / "avail").c_str()), 0);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "avail"));
   EXPECT_THAT(result.errors, Not(HasSubstr("signal 7")));
-  EXPECT_EQ(result.status, 0) << result.errors;  // ours is not of /dev/shm
+  EXPECT_EQ(result.status, 0) << result.errors;  // our memory is not in /dev/shm
 }
 
 }  // namespace

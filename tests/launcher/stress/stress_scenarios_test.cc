@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Known, Scenario,
                          });
 
 TEST(Scenarios, TellPlainSegmentsFromExpandableOnes) {
-  // The promise is one that plain segments cannot keep, or the scenario would prove nothing.
+  // The scenario must fail with plain segments, or it would prove nothing.
   AllocatorOptions plain;
   plain.expandable_segments = false;
   const StressScenario* scenario = find_stress_scenario("fragmented-small");

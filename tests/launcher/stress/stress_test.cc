@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr Device kHost{DeviceType::kHost, 0};
 
-/// Hands out blocks of another allocator and breaks one promise.
+/// Forwards to another allocator; subclasses break one guarantee.
 class BrokenAllocator : public Allocator {
  public:
   explicit BrokenAllocator(Allocator& inner) : inner_(inner) {}
@@ -41,7 +41,7 @@ class BrokenAllocator : public Allocator {
   Allocator& inner_;
 };
 
-/// A few seconds of threads, scaled down.
+/// Options for a short run of a few small programs.
 StressOptions few_programs(StressKind kind, Device device) {
   return {.device = device,
           .kind = kind,
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Stress,
                                          std::pair{StressKind::kStreams, kCPU}),
                          name_of);
 
-/// LOCKSTEP_STRESS_SECONDS, for whoever wants to look longer.
+/// LOCKSTEP_STRESS_SECONDS, for longer runs; 1 by default.
 double stress_seconds() {
   const char* const text = std::getenv("LOCKSTEP_STRESS_SECONDS");
   return text == nullptr ? 1 : std::strtod(text, nullptr);
@@ -155,7 +155,7 @@ TEST(StressRun, FindsAnAllocatorThatForgetsOtherStreams) {
   };
   CachingAllocator inner(kHost, require_runtime(kHost).memory(0));
   Forgets allocator(inner);
-  // The checker finds what on this machine may have come to no harm.
+  // The sanitizer also finds races that had no effect on this machine.
   stream_sanitizer::enable(true);
   const StressReport report = run_stress(allocator, few_programs(StressKind::kAllocator, kHost));
   stream_sanitizer::enable(false);
@@ -185,7 +185,7 @@ TEST(StressRun, FindsBlocksThatAreNeverGivenBack) {
 
 TEST(StressRun, TheSameSeedDoesTheSame) {
   StressOptions options = few_programs(StressKind::kAllocator, kHost);
-  options.threads = 1;  // several send each other blocks as they come to it
+  options.threads = 1;  // the order in which threads exchange blocks varies
   CachingAllocator first(kHost, require_runtime(kHost).memory(0));
   CachingAllocator second(kHost, require_runtime(kHost).memory(0));
   const StressReport a = run_stress(first, options);
