@@ -19,7 +19,7 @@ bool agree(double got, double want) {
 }
 bool agree(int64_t got, int64_t want) { return got == want; }
 
-/// Row-major index of the i-th element.
+/// Row-major index of the i-th element, as text.
 std::string place(IntList sizes, size_t i) {
   Dims index(sizes.size());
   for (size_t d = sizes.size(); d-- > 0;) {

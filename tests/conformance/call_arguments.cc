@@ -11,7 +11,7 @@ namespace {
 
 using Kind = CaseValue::Kind;
 
-/// Where a schema asks for a number, a tensor of one element stands for it.
+/// Converts a one-element tensor to a number, for schemas that ask for a number.
 CaseValue number_of(const CaseValue& value, const CaseFile& file) {
   if (value.kind != Kind::kTensor) return value;
   const Tensor tensor = file.tensor(value);
@@ -63,8 +63,8 @@ DType dtype_of_name(const std::string& name) {
   return *dtype;
 }
 
-/// A number stands for a 0-d tensor; its dtype is the weakest of its kind, so that it promotes as
-/// the number would.
+/// Converts a number to a 0-d tensor of the weakest dtype of its kind, so that it promotes like the
+/// number.
 Tensor tensor_of(const CaseValue& value, const CaseFile& file) {
   if (value.kind == Kind::kTensor) return file.tensor(value);
   const Scalar scalar = scalar_of(value, file);
@@ -97,7 +97,7 @@ Value list_value(const Argument& argument, const CaseValue& value, const CaseFil
   Dims list;
   if (value.kind == Kind::kList) {
     for (const CaseValue& item : value.list) list.push_back(int_of(item, file));
-  } else {  // a single number stands for N of them
+  } else {  // a single number is repeated N times
     list.resize(static_cast<size_t>(std::max<int64_t>(argument.list_size, 1)), int_of(value, file));
   }
   return Value(IntList(list)).own();

@@ -116,7 +116,7 @@ CaseFile::CaseFile(const std::filesystem::path& json_path) : tensors_(beside(jso
     op_ = source.at("op").get<std::string>();
     if (op_.starts_with("aten::")) op_.erase(0, std::strlen("aten::"));
     for (const json& one : source.at("cases")) cases_.push_back(case_of(one));
-  } catch (const std::exception& error) {  // of the JSON library, or a number that is none
+  } catch (const std::exception& error) {  // from the JSON library, or a malformed number
     throw DataError(
         fmt::format("[conformance] {} is malformed: {}.", json_path.string(), error.what()));
   }

@@ -11,7 +11,7 @@
 
 namespace lockstep::conformance {
 
-/// A value as a case file writes it: tagged, not yet of the type that a schema asks for.
+/// A value as stored in a case file: tagged, but not yet converted to a type of a schema.
 struct CaseValue {
   enum class Kind : uint8_t {
     kNull,
@@ -31,7 +31,7 @@ struct CaseValue {
   std::string text;             ///< kString, name of a kDType or kMemoryFormat, key of a kTensor
   std::vector<CaseValue> list;  ///< kList
 
-  /// A kTensor may be a strided view of the flat storage that the file keeps.
+  /// For kTensor: a strided view of the flat storage in the file.
   struct View {
     Dims sizes;
     Dims strides;
@@ -40,35 +40,36 @@ struct CaseValue {
   std::optional<View> view;
 };
 
-/// Gradient that one argument must get.
+/// Expected gradient of one argument.
 struct ExpectedGradient {
   size_t argument = 0;            ///< position in the call; unused when `keyword` is set
   std::string keyword;            ///< name of a keyword argument
-  std::optional<size_t> element;  ///< of a list argument
+  std::optional<size_t> element;  ///< index in a list argument
   CaseValue value;
 };
 
-/// One call and its answers.
+/// One recorded call and its results.
 struct Case {
   std::vector<CaseValue> arguments;
   std::vector<std::pair<std::string, CaseValue>> keywords;
   std::vector<CaseValue> outputs;
-  std::vector<std::string> output_dtypes;                ///< empty for what is no tensor
-  std::vector<std::pair<size_t, CaseValue>> cotangents;  ///< by output
+  std::vector<std::string> output_dtypes;                ///< "" for results that are no tensors
+  std::vector<std::pair<size_t, CaseValue>> cotangents;  ///< by index of the output
   std::vector<ExpectedGradient> gradients;
 };
 
-/// `<op>.json` with the `<op>.safetensors` beside it.
+/// A case file: `<op>.json` and the `<op>.safetensors` next to it.
 class CaseFile {
  public:
-  /// Throws DataError naming the file when it is malformed, CheckpointError from the tensors' file.
+  /// Throws DataError naming the file when it is malformed, or CheckpointError for the tensors'
+  /// file.
   explicit CaseFile(const std::filesystem::path& json_path);
 
-  /// Without "aten::".
+  /// Name of the operator, without "aten::".
   const std::string& op() const { return op_; }
   const std::vector<Case>& cases() const { return cases_; }
-  /// A new cpu tensor, a leaf: strided views are tensors of their own over fresh storage. Throws
-  /// DataError when the value is no tensor or leaves its storage.
+  /// Makes a new CPU tensor, a leaf. Strided views get their own storage. Throws DataError when the
+  /// value is no tensor or exceeds its storage.
   Tensor tensor(const CaseValue& value) const;
 
  private:

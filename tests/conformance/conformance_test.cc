@@ -17,8 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using train::TemporaryDirectory;
 
-/// A folder with one file of cases for `op`, whose tensors are x = [1, 2, 3], y = [2, 4, 6],
-/// ones = [1, 1, 1] and zero = [0, 0, 0].
+/// A folder with one case file for `op`, whose tensors are x = [1, 2, 3], y = [2, 4, 6], ones = [1,
+/// 1, 1] and zero = [0, 0, 0].
 class Cases {
  public:
   Cases(const std::string& op, const std::string& cases) {
@@ -42,8 +42,7 @@ class Cases {
   TemporaryDirectory folder_;
 };
 
-/// add(x, x) with an expected value, and with the gradient of its first argument where one is
-/// given.
+/// A case of add(x, x) with an expected value and, if given, the gradient of its first argument.
 std::string add_case(const std::string& want, const std::string& gradient = "") {
   std::string text = R"({"args": [{"tensor": "x"}, {"tensor": "x"}], "kwargs": {}, "outputs": [)" +
                      want + R"(], "output_dtypes": ["float32"])";
@@ -115,7 +114,7 @@ TEST(Conformance, RefusesFoldersWithoutCasesAndMalformedOnes) {
   EXPECT_THROW(run_directory(malformed.path(), {.only = "mul.Tensor"}), DataError);
 }
 
-/// A case of a float32 operator, with the gradient of its first argument for a cotangent of ones.
+/// A case of a float32 operator, with the gradient of its first argument for a cotangent `ones`.
 std::string case_with_gradient(const std::string& arguments, const std::string& output,
                                const std::string& gradient, const std::string& ones = kOnes) {
   return R"({"args": [)" + arguments + R"(], "kwargs": {}, "outputs": [)" + output +
@@ -128,7 +127,7 @@ const std::string kZero = R"({"tensor": "zero"})";
 const RunOptions kTwice{.double_backward = true};
 const RunOptions kOnMeta{.device = kMeta};
 
-/// x, with the gradient 2 x, but as if that did not depend on x.
+/// Returns x with the gradient 2 x, but a second derivative of zero: wrong on purpose.
 LS_OP(stiff, Tensor(const Tensor&), "conformance_test_stiff(Tensor self) -> Tensor")
     .doc("For tests.")
     .composite([](const Tensor& self) {
@@ -136,7 +135,7 @@ LS_OP(stiff, Tensor(const Tensor&), "conformance_test_stiff(Tensor self) -> Tens
       return self + (self - fixed) * (fixed * 2 - 1);
     });
 
-/// A function whose gradient has a step each 1e-6.
+/// A function whose gradient has a step every 1e-6.
 LS_OP(stairs, Tensor(const Tensor&), "conformance_test_stairs(Tensor self) -> Tensor")
     .doc("For tests.")
     .composite([](const Tensor& self) { return self * floor(self.detach() * 1e6 + 0.5); });
@@ -232,7 +231,7 @@ TEST(Devices, AreRefusedWhenNothingRunsThere) {
                DeviceError);
 }
 
-/// Runs the recorded cases that lie beside the repository.
+/// Runs the recorded cases stored next to the repository.
 void run_recorded_cases(const RunOptions& options) {
   const std::filesystem::path directory =
       std::filesystem::path(LOCKSTEP_SOURCE_DIR).parent_path() / "shared" / "conformance";

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Reading and writing elements one by one, in row-major order whatever the strides, without calling
-// any operator: what the tests compare with must not depend on what they test.
+// Access to elements one by one, in row-major order for any strides, without calling operators: the
+// reference must not depend on the code under test.
 
 /// Calls `body(offset)` for each element, `offset` in elements from the first.
 template <class Body>
@@ -50,13 +50,13 @@ auto with_element_type(DType dtype, Body&& body) {
   return body(double());
 }
 
-/// The elements of a cpu tensor, each cast to T (double or int64_t).
+/// The elements of a CPU tensor, each cast to T (double or int64_t).
 template <class T>
 std::vector<T> elements_as(const Tensor& tensor) {
   std::vector<T> elements;
   elements.reserve(static_cast<size_t>(tensor.numel()));
   with_element_type(tensor.dtype(), [&]<class E>(E) {
-    // A bool that nobody set may be any byte.
+    // An uninitialized bool may hold any byte.
     using Stored = std::conditional_t<std::is_same_v<E, bool>, uint8_t, E>;
     const auto* data = reinterpret_cast<const Stored*>(tensor.data<E>());
     for_each_offset(tensor.sizes(), tensor.strides(),
@@ -65,7 +65,7 @@ std::vector<T> elements_as(const Tensor& tensor) {
   return elements;
 }
 
-/// Writes `elements` into a cpu tensor of as many elements, cast to its dtype.
+/// Writes `elements` to a CPU tensor with as many elements, cast to its dtype.
 template <class T>
 void set_elements(const Tensor& tensor, const std::vector<T>& elements) {
   size_t next = 0;

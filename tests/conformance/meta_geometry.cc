@@ -15,7 +15,7 @@ std::string geometry(const Tensor& tensor) {
                      to_string(tensor.strides()));
 }
 
-/// The case's call with what its gradients need, on one device.
+/// Calls a case's operator on one device and prepares its gradients.
 class CallOn {
  public:
   CallOn(const Operator& op, const Case& one, const CaseFile& file, Device device) : op_(op) {
@@ -34,7 +34,7 @@ class CallOn {
 
   const std::vector<Value>& results() const { return results_; }
 
-  /// One for each expected gradient; undefined ones are zero.
+  /// Gradients in the order of the expected ones; undefined ones are zero.
   std::vector<Tensor> gradients(const Case& one) const {
     std::vector<Tensor> outputs;
     std::vector<Tensor> cotangents;
@@ -62,7 +62,7 @@ void expect_same(const std::string& what, const Tensor& got, const Tensor& want)
            "{} is on {}, not on meta", what, to_string(got.device()));
 }
 
-/// A result may be a list or a number in place of the tensor, or absent.
+/// Returns the tensor, or an undefined one if the result is a list, a number, or absent.
 Tensor tensor_of(const Value& value) { return value.is_tensor() ? value.tensor() : Tensor(); }
 
 void check_recorded(const std::string& what, const Tensor& got, const Case& one, size_t i,

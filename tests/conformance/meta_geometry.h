@@ -8,10 +8,9 @@
 
 namespace lockstep::conformance {
 
-/// Makes a case's call, and the gradients it records, on the meta device. Shapes and dtypes must be
-/// the recorded ones, strides those of the same call on cpu. Throws Disagreement.
-/// Returns why meta cannot tell, when results depend on values; that the call is refused is
-/// checked.
+/// Makes a case's call and its recorded gradients on the meta device. Shapes and dtypes must equal
+/// the recorded ones, strides those of the same call on the CPU. Throws Disagreement. If results
+/// depend on values, checks that meta refuses the call and returns the reason.
 std::optional<std::string> check_geometry(const Operator& op, const Case& one,
                                           const CaseFile& file);
 

@@ -1,5 +1,5 @@
 // ops_conformance DIR [--op NAME] [--device DEVICE] [--double-backward] [--json]: runs recorded
-// calls of operators and compares the answers.
+// calls of operators and compares their results.
 
 #include <fmt/ranges.h>
 

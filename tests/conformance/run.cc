@@ -62,7 +62,7 @@ void check_outputs(const std::vector<Value>& got, const Case& one, const CaseFil
   }
 }
 
-/// The stored cotangent in the dtype of its output.
+/// The stored cotangent, cast to the dtype of its output.
 Tensor cotangent_for(const Tensor& output, const Tensor& stored) {
   const Tensor cotangent = empty_tensor(stored.sizes(), output.dtype(), kCPU);
   set_elements(cotangent, elements_as<double>(stored));
@@ -92,7 +92,7 @@ void check_gradients(const Operator& op, const Case& one, const CaseFile& file, 
   options.allow_unused = true;
   const std::vector<Tensor> gradients = grad(outputs, inputs, cotangents, options);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // No gradient at all is a gradient of zero.
+    // An undefined gradient counts as zero.
     Tensor got = gradients[i];
     if (!got.defined()) {
       got = empty_tensor(inputs[i].sizes(), inputs[i].dtype(), kCPU);
@@ -104,14 +104,14 @@ void check_gradients(const Operator& op, const Case& one, const CaseFile& file, 
   }
 }
 
-/// What came of one case. The first that is set counts.
+/// Outcome of one case. Members are in order of precedence.
 struct Outcome {
-  std::string failure;  ///< what is wrong with it; empty: nothing
-  std::string reason;   ///< why it was checked in part, or not at all; empty: it was checked
+  std::string failure;  ///< what differs; empty: nothing
+  std::string reason;   ///< why it was skipped or checked only in part; empty: fully checked
   bool skipped = false;
 };
 
-/// What `body` throws, in words, or nothing.
+/// Message of the exception that `body` throws, after `what`, or "".
 template <class Body>
 std::string failure_in(const char* what, Body&& body) {
   try {

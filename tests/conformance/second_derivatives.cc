@@ -17,12 +17,12 @@ namespace lockstep::conformance {
 
 namespace {
 
-/// Of inputs and outputs together; beyond it a case is checked along lines.
+/// Limit on the elements of inputs and outputs together; above it a case is checked along lines.
 constexpr int64_t kMaxElements = 200;
-/// How far beside the recorded arguments a second try is made.
+/// Distance from the recorded arguments for a second try.
 constexpr double kAside = 1e-3;
 
-/// Numbers in [-1, 1) that are all different.
+/// Distinct numbers in [-1, 1).
 std::vector<double> fixed_numbers(int64_t count, int seed) {
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i) {
@@ -43,15 +43,15 @@ Tensor in_double(const Tensor& tensor) {
   return laid_out_alike(tensor, floating ? DType::kF64 : tensor.dtype(), kCPU);
 }
 
-/// The same elements, each with its own memory.
+/// The same elements in a contiguous tensor.
 Tensor dense(const Tensor& tensor) {
   const Tensor copy = empty_tensor(tensor.sizes(), tensor.dtype());
   set_elements(copy, elements_as<double>(tensor));
   return copy;
 }
 
-/// A case as a function of the arguments that it records gradients of. Its values are the results
-/// that gradients arrive at. All of them are on the cpu; the operator runs on a device.
+/// A case as a function of the arguments that have recorded gradients. Its values are the results
+/// with cotangents. Arguments and values are on the CPU; the operator runs on a device.
 class CaseFunction {
  public:
   CaseFunction(const Operator& op, const Case& one, const CaseFile& file, Device device)
@@ -93,18 +93,19 @@ class CaseFunction {
   const Operator& op_;
   Device device_;
   std::vector<Value> arguments_;
-  std::vector<Tensor> places_;  ///< where in the arguments the inputs stand
+  std::vector<Tensor> places_;  ///< the inputs in arguments_
   std::vector<Tensor> inputs_;
   std::vector<size_t> outputs_;
 };
 
-/// What is differentiated, and where.
+/// A function to differentiate, and the point.
 struct Problem {
   TensorsFunction function;
   std::vector<Tensor> inputs;
 };
 
-/// One number an input, how far to go along a fixed direction; of each output a weighted sum.
+/// Reduces each input to one number, the distance along a fixed direction, and each output to a
+/// weighted sum.
 Problem along_lines(const CaseFunction& function) {
   std::vector<Tensor> numbers;
   std::vector<Tensor> starts;
@@ -130,7 +131,7 @@ Problem along_lines(const CaseFunction& function) {
   return {along, numbers};
 }
 
-/// Gradients of the weighted outputs, one after the other.
+/// Gradients of the weighted outputs, concatenated.
 std::vector<double> gradients(const Problem& problem) {
   const std::vector<Tensor> outputs = problem.function(problem.inputs);
   std::vector<Tensor> roots;
@@ -155,9 +156,8 @@ std::vector<double> gradients(const Problem& problem) {
 
 enum class Smoothness : uint8_t { kSmooth, kKink, kNotFinite };
 
-/// How the gradients behave around the inputs, seen from both sides of each element: a function
-/// with a derivative there rises alike on both sides and over all widths. Stairs may rise alike
-/// over two of them.
+/// Estimates slopes of the gradients on both sides of each element. A differentiable function has
+/// the same slope on both sides and over all widths; a staircase may agree over two of them.
 Smoothness smoothness(const Problem& problem) {
   constexpr double kWidth = 1e-6;
   const std::vector<double> here = gradients(problem);
@@ -197,8 +197,8 @@ void move_aside(const Problem& problem) {
   }
 }
 
-/// What stands in the way of a check at these inputs; smooth when the derivatives agree. Throws
-/// when they do not, though nothing stands in the way.
+/// Checks second derivatives. Returns kSmooth when they agree, or why they cannot be checked here.
+/// Throws when they disagree although the function is smooth here.
 Smoothness check(const Problem& problem) {
   try {
     gradgradcheck(problem.function, problem.inputs);

@@ -7,21 +7,20 @@
 
 namespace lockstep::conformance {
 
-/// How far a case's second derivatives were checked.
+/// Extent to which a case's second derivatives were checked.
 struct SecondDerivatives {
   bool checked = true;
-  /// Why not every element was, at the recorded arguments; empty when it was.
+  /// Why not every element was checked at the recorded arguments, or "" if all were.
   std::string reason;
 };
 
-/// Compares the gradients that the case records, as functions of its arguments and of the gradients
-/// of its results, with central differences in float64 (autograd/gradcheck.h). Floating arguments,
-/// dtypes among them, become float64. The operator runs on `device`; differences are taken on the
-/// cpu.
+/// Compares the gradients that the case records, as functions of its arguments and cotangents, with
+/// central differences in float64 (autograd/gradcheck.h). Floating arguments and dtypes become
+/// float64. The operator runs on `device`; differences are taken on the CPU.
 ///
-/// Cases of many elements are checked along one line through each argument. Where the recorded
-/// arguments lie on a kink, or have derivatives that are not finite, a point beside them is taken.
-/// Throws AutogradError when derivatives disagree.
+/// Cases with many elements are checked along one line through each argument. If the recorded
+/// arguments are at a kink or have non-finite derivatives, a nearby point is used. Throws
+/// AutogradError when derivatives disagree.
 SecondDerivatives check_second_derivatives(const Operator& op, const Case& one,
                                            const CaseFile& file, Device device);
 

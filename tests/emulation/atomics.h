@@ -1,7 +1,7 @@
 #pragma once
 
-// CUDA's atomic functions for the types that CUDA has them for. One GPU thread runs at a time, and
-// gives way in barriers and warp functions only: plain memory accesses are atomic.
+// CUDA's atomic functions, for the types that CUDA supports. Only one GPU thread runs at a time and
+// yields only in barriers and warp functions, so plain memory accesses are atomic.
 
 // NOLINTBEGIN: the names are CUDA's.
 #define LS_ATOMIC(name, T, expression)     \

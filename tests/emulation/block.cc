@@ -34,7 +34,7 @@ struct Thread {
   State state = State::kUnstarted;
   uint3 index{};
   Fiber* fiber = nullptr;
-  // Of the function that it waits in.
+  // Arguments and result of the barrier or warp function that it waits in.
   Operation operation{};
   uint32_t mask = 0;
   int source = 0;
@@ -43,10 +43,10 @@ struct Thread {
   Site site{};
 };
 
-/// The threads of the block that is running.
+/// The threads of the current block.
 class Block {
  public:
-  /// The one; never destroyed, its stacks are used again.
+  /// The only instance; never destroyed, and its stacks are reused.
   static Block& the_one() {
     static auto* const block = new Block;
     return *block;
@@ -79,16 +79,16 @@ class Block {
   const Launch* launch_ = nullptr;
   bool descending_ = false;
   unsigned count_ = 0;    ///< threads of the block
-  unsigned started_ = 0;  ///< of them
+  unsigned started_ = 0;  ///< threads that have started
   unsigned returned_ = 0;
   unsigned running_ = 0;
   std::array<Thread, kMostThreads> threads_;
   std::deque<unsigned> ready_;
 
   unsigned at_barrier_ = 0;
-  Site barrier_site_{};  ///< of the first there
-  int yes_ = 0;          ///< of those at the barrier
-  int result_ = 0;       ///< of the last barrier
+  Site barrier_site_{};  ///< of the first thread there
+  int yes_ = 0;          ///< votes of the threads at the barrier
+  int result_ = 0;       ///< votes at the last barrier
 
   Fiber main_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
@@ -147,7 +147,7 @@ void Block::fiber_entry() {
   the_one().run_threads();
 }
 
-/// Never returns: whoever is on this fiber switches to another in the end.
+/// Does not return: at the end this fiber switches to another one for good.
 void Block::run_threads() {
   try {
     while (true) {
@@ -167,7 +167,7 @@ void Block::run_threads() {
   std::abort();
 }
 
-/// Makes the next thread that has not begun the running one, on this fiber.
+/// Starts the next thread on this fiber and makes it the running one.
 void Block::begin_next() {
   const unsigned number = descending_ ? count_ - 1 - started_ : started_;
   ++started_;
@@ -182,8 +182,8 @@ void Block::begin_next() {
   threadIdx = thread.index;
 }
 
-/// What goes on when the running thread does not: a thread that was woken, one that has not begun,
-/// or `run_block`, when all wait or have returned.
+/// Chooses the fiber to run when the running thread waits: that of a woken thread, one for a thread
+/// not yet started, or `run_block`'s when all threads wait or have returned.
 Fiber& Block::next_fiber() {
   if (!ready_.empty()) {
     Thread& thread = threads_[ready_.front()];
@@ -204,7 +204,7 @@ Fiber& Block::next_fiber() {
   return *fiber;
 }
 
-/// Until somebody wakes the running thread.
+/// Waits until the running thread is woken.
 void Block::suspend() {
   Fiber& mine = *current_;
   Fiber& next = next_fiber();
@@ -220,7 +220,7 @@ void Block::wake(unsigned thread) {
 void Block::returned() {
   threads_[running_].state = State::kReturned;
   ++returned_;
-  // Nobody waits for it any more.
+  // Other threads no longer wait for this one.
   if (at_barrier_ != 0) finish_barrier();
   const unsigned first = running_ - running_ % kWarp;
   for (unsigned i = first; i < std::min(first + kWarp, count_); ++i) {
@@ -242,7 +242,7 @@ Arrivals Block::barrier(bool yes, const Site& site) {
   return {result_, result_ != 0};
 }
 
-/// Whether all have come; wakes them, but for the running thread.
+/// If all threads are at the barrier, wakes them (except the running one) and returns true.
 bool Block::finish_barrier() {
   if (at_barrier_ + returned_ != count_) return false;
   for (unsigned i = 0; i < count_; ++i) {
@@ -274,15 +274,15 @@ uint64_t Block::exchange(Operation operation, uint32_t mask, uint64_t value, int
   return me.result;
 }
 
-/// Whether all that the thread `lane` of the warp that begins with `first` waits for have come;
-/// wakes them, but for the running thread.
+/// If all lanes that thread `lane` of the warp starting at `first` waits for are there, wakes them
+/// (except the running one) and returns true.
 bool Block::finish_exchange(unsigned first, unsigned lane) {
   const Thread& one = threads_[first + lane];
   const auto takes_part = [&](unsigned i) {
     return (one.mask >> i & 1) != 0 && first + i < count_ &&
            threads_[first + i].state != State::kReturned;
   };
-  // Its neighbour is the likeliest not to be here yet.
+  // Checks the neighbour first, as it is the most likely to be missing.
   for (unsigned step = 1; step < kWarp; ++step) {
     const unsigned i = (lane + (descending_ ? kWarp - step : step)) % kWarp;
     const Thread& other = threads_[first + i];
@@ -322,7 +322,7 @@ std::string Block::place() const {
                      blockIdx.z);
 }
 
-/// Threads that do the same, side by side.
+/// Describes where the threads wait, with equal neighbours merged into ranges.
 std::string Block::who_waits() const {
   const auto does = [&](unsigned i) -> std::string {
     const Thread& thread = threads_[i];

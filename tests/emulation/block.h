@@ -9,7 +9,7 @@
 
 namespace lockstep::emulation {
 
-/// What a kernel did that no GPU finishes: it names kernel, block and threads.
+/// A fault of a kernel that a GPU would not finish. Names kernel, block and threads.
 class LaunchError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,16 +27,16 @@ struct Launch {
   size_t shared_bytes = 0;
 };
 
-/// Runs every thread of every block on the calling one, block after block. The threads of a block
-/// take turns: one runs until it waits for others in a barrier or a warp function. Shared memory
-/// begins as NaN. Blocks and threads start in ascending order; with
-/// LOCKSTEP_EMULATED_ORDER=descending in the other, which shows what a kernel takes for granted.
-/// One launch at a time. Throws LaunchError.
+/// Runs every thread of every block on the calling thread, one block after another. A thread of a
+/// block runs until it waits for others in a barrier or a warp function. Shared memory starts as
+/// NaN. Blocks and threads start in ascending order, or in descending order with
+/// LOCKSTEP_EMULATED_ORDER=descending, which reveals kernels that depend on the order. One launch
+/// at a time. Throws LaunchError.
 void run(const Launch& launch);
 
-// What device code calls (device.h, warp.h), on a thread that `run` runs.
+// Called by device code (device.h, warp.h) on a thread started by `run`.
 
-/// The function of CUDA that was called, and where.
+/// The CUDA function that was called, and its call site.
 struct Site {
   const char* function;
   const char* file;
@@ -44,17 +44,17 @@ struct Site {
 };
 
 struct Arrivals {
-  int count;  ///< of the threads that said yes
+  int count;  ///< number of threads with a true predicate
   bool any;
 };
 /// Waits for every thread of the block that has not returned.
 Arrivals barrier(bool yes, const Site& site);
 
 enum class Operation : uint8_t { kMeet, kVote, kShuffle };
-/// Waits for those threads of the warp that are in `mask` and have not returned. A vote gives the
-/// lanes whose value is not 0; a shuffle the value of lane `source`, NaN where that is not there.
+/// Waits for the threads of the warp in `mask` that have not returned. A vote returns the lanes
+/// with a nonzero value; a shuffle the value of lane `source`, NaN if that lane is absent.
 uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, int source, const Site& site);
-/// Of the running thread in its warp.
+/// Lane of the running thread in its warp.
 int lane();
 
 void* dynamic_shared_memory();

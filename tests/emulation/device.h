@@ -1,7 +1,7 @@
 #pragma once
 
-// The vocabulary of device code for g++: included before every .cu file that is compiled for the
-// emulated GPU. What nvcc has and this lacks does not compile.
+// CUDA device code for g++: included before every .cu file that is compiled for the emulated GPU.
+// Device features that are missing here do not compile.
 
 #include <algorithm>
 #include <bit>
@@ -25,11 +25,11 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// Blocks run one after another. By the tag in its symbol each launch finds it and fills it with
-// NaN.
+// Blocks run one after another, so a static variable is enough. Its ABI tag marks its symbol, by
+// which each launch finds it and fills it with NaN.
 #define __shared__ static __attribute__((abi_tag("ls_shared")))
 
-/// As core/cuda/kernel.cuh has it for nvcc; a kernel is a function that a table knows.
+/// Like core/cuda/kernel.cuh for nvcc; here a kernel is a function registered in a table.
 #define LS_CUDA_KERNEL(name, Params, threads)                                                  \
   static void name(const Params& p);                                                           \
   [[maybe_unused]] static const ::lockstep::emulation::Registration ls_emulated_##name(        \
@@ -108,7 +108,7 @@ inline float rsqrtf(float value) { return 1.0f / std::sqrt(value); }
 inline double rsqrt(double value) { return 1.0 / std::sqrt(value); }
 inline float rsqrt(float value) { return rsqrtf(value); }
 
-// Of a number and NaN, the number.
+// For a number and NaN, returns the number.
 inline float min(float a, float b) { return std::fmin(a, b); }
 inline float max(float a, float b) { return std::fmax(a, b); }
 inline double min(double a, double b) { return std::fmin(a, b); }

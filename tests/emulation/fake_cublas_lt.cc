@@ -37,7 +37,7 @@ cublasStatus_t refuse(const std::string& why) {
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/// Begins a descriptor in the caller's memory.
+/// Creates a descriptor in the caller's memory.
 template <class T, class Opaque>
 cublasStatus_t begin(const char* function, Opaque* to, size_t bytes, const T& descriptor) {
   if (bytes != sizeof(*to)) return refuse(std::string(function) + ": another size");
@@ -45,7 +45,7 @@ cublasStatus_t begin(const char* function, Opaque* to, size_t bytes, const T& de
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// The member that holds an attribute.
+/// The bytes of the member that holds an attribute.
 using Slot = std::span<std::byte>;
 using Attributes = std::vector<std::pair<int, Slot>>;
 template <class M>
@@ -75,7 +75,8 @@ Attributes attributes(Preference& preference) {
           {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, slot_of(preference.alignments[3])}};
 }
 
-/// Sets an attribute of the descriptor T in the caller's memory. The value has the member's size.
+/// Sets an attribute of the descriptor T in the caller's memory. The value must have the member's
+/// size.
 template <class T, class Opaque>
 cublasStatus_t set(const char* function, Opaque* to, int which, const void* value, size_t bytes) {
   auto descriptor = read<T>(to);
@@ -94,7 +95,7 @@ uint32_t alignment_of(const void* address) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-/// Of 0.5 x (1 + tanh(u)), what is in the tanh and its slope.
+/// For gelu(x) = 0.5 x (1 + tanh(u)): tanh(u) and the derivative of u.
 struct GeluTerm {
   explicit GeluTerm(double x) {
     constexpr double kFactor = 0.79788456080286536;  // sqrt(2 / pi)
@@ -110,7 +111,7 @@ double gelu_slope(double x) {
   return 0.5 * (1 + term.tanh) + 0.5 * x * (1 - term.tanh * term.tanh) * term.slope;
 }
 
-/// A product on its way through the stream.
+/// A product queued on a stream.
 struct Queued {
   Problem problem;
   double alpha = 0;
@@ -122,7 +123,7 @@ struct Queued {
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 
-  /// Of factors T, a result R and sums in S.
+  /// Computes factors of type T, a result R, and sums in S.
   template <class T, class R, class S>
   void run_as() const {
     const Problem& p = problem;
@@ -167,7 +168,7 @@ struct Queued {
   }
 
   void run() const {
-    // What lies there is the library's now.
+    // Scribbles over the workspace, which belongs to the library during the call.
     if (workspace_bytes > 0) std::memset(workspace, 0xa5, workspace_bytes);
     const bool widens = problem.a.type != problem.d.type;
     switch (problem.a.type) {
@@ -194,7 +195,7 @@ bool is_handle(cublasLtHandle_t handle) {
   return std::bit_cast<void*>(handle) == &fake_cublas_lt_books();
 }
 
-/// What the table points to: the library's functions, as it declares them.
+/// Implementations of the library's functions, with its declarations.
 struct Calls {
   static size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
   static const char* cublasLtGetStatusName(cublasStatus_t status) {
@@ -280,7 +281,7 @@ struct Calls {
     Algorithm algorithm;
     algorithm.problem = problem.hash();
     algorithm.alignments = preference.alignments;
-    // No kernel takes more than 16 bytes at once.
+    // Alignments above 16 bytes make no difference to a kernel.
     const auto expected = [](bool is_there, const void* address) {
       return is_there ? std::min<uint32_t>(alignment_of(address), 16) : 1;
     };
@@ -288,7 +289,7 @@ struct Calls {
     algorithm.aux_alignment = expected(problem.has_aux(), problem.operation.aux);
     const uint64_t wanted = problem.a.rows * problem.a.columns >= 4096 ? 2048 : 0;
     algorithm.workspace = std::min(wanted, preference.workspace);
-    // The best one is given up on, as the library may do with what it lists.
+    // Reports the best candidate as unsupported, which the real library may do too.
     if (most > 1) {
       results[0].state = CUBLAS_STATUS_NOT_SUPPORTED;
       *count = 1;
@@ -352,7 +353,7 @@ struct Calls {
     ++books.products;
     books.epilogue = problem.operation.epilogue;
     books.beta = queued->beta;
-    // run_queued's from here on, which may have run when this returns.
+    // Owned by run_queued from here on; it may run before this call returns.
     Queued* const running = queued.release();
     if (driver().cuLaunchHostFunc(stream, &run_queued, running) != CUDA_SUCCESS) {
       delete running;
@@ -373,7 +374,7 @@ LoadedCublasLt load_fake_cublas_lt() {
   return loaded;
 }
 
-/// Kept for whoever uses it.
+/// Installs a library that is never destroyed, as it may still be in use.
 CublasLtLibrary& install(CublasLtLibrary::Loader load) {
   return set_cublas_lt(*new CublasLtLibrary(std::move(load)));
 }
@@ -396,7 +397,7 @@ void install_fake_cublas_lt() { install(&load_fake_cublas_lt); }
 CublasLtScope::CublasLtScope(Library library)
     : before_(install(library == Library::kFake ? &load_fake_cublas_lt : &load_none)) {
   fake_cublas_lt_books() = {};
-  // It would read and write what the cpu cannot reach.
+  // The fake library accesses memory on the CPU, which real GPU memory does not allow.
   const std::vector<std::string> devices = availability().devices;
   if (library != Library::kFake || devices.empty() || devices.front().starts_with("Emulated GPU")) {
     return;

@@ -8,7 +8,7 @@
 
 #include "core/cuda/cublas_lt.h"
 
-/// A product as the descriptors of the fake cuBLASLt state it, and what the library would not take.
+/// Products as described by descriptors of the fake cuBLASLt, and their validation.
 namespace lockstep::cuda::fake_lt {
 
 inline constexpr uint32_t kOperation = 0x0b5e7a01;
@@ -16,7 +16,7 @@ inline constexpr uint32_t kLayout = 0x0b5e7a02;
 inline constexpr uint32_t kPreference = 0x0b5e7a03;
 inline constexpr uint32_t kAlgorithm = 0x0b5e7a04;
 
-// What the library keeps in its opaque structs is its own; this is ours.
+// Contents of the library's opaque structs, in a layout of our own.
 struct Operation {
   uint32_t kind = kOperation;
   int32_t compute = 0;
@@ -81,7 +81,7 @@ inline size_t bytes_of(int32_t type) {
 
 inline bool is_half(int32_t type) { return type == CUDA_R_16F || type == CUDA_R_16BF; }
 
-/// One call of cublasLtMatmul, but for its addresses.
+/// The description of one cublasLtMatmul call, without its addresses.
 struct Problem {
   Operation operation;
   Layout a;
@@ -94,7 +94,7 @@ struct Problem {
   bool has_gelu_backward() const { return operation.epilogue == CUBLASLT_EPILOGUE_DGELU; }
   bool has_aux() const { return has_gelu() || has_gelu_backward(); }
 
-  /// What the epilogue is not, or "".
+  /// Why the epilogue is invalid, or "".
   std::string epilogue_fault() const {
     switch (operation.epilogue) {
       case CUBLASLT_EPILOGUE_DEFAULT:
@@ -132,7 +132,7 @@ struct Problem {
     return sum;
   }
 
-  /// Why the library would not take it, or "".
+  /// Why the library would refuse the product, or "".
   std::string fault() const {
     for (const auto& [name, layout] : {std::pair("a", a), {"b", b}, {"c", c}, {"d", d}}) {
       const std::string matrix(name);

@@ -236,7 +236,7 @@ void FakeDriver::set_reach() const {
   for (auto mapping = mapped_.begin(); mapping != mapped_.end();) {
     const CUdeviceptr begin = mapping->first;
     CUdeviceptr end = begin;
-    // Those that lie side by side at once.
+    // Handles adjacent mappings with one call.
     while (mapping != mapped_.end() && mapping->first == end && mapping->second.second) {
       end += kGranule;
       ++mapping;

@@ -15,11 +15,11 @@
 
 namespace lockstep::cuda {
 
-/// A driver without a GPU: it keeps a driver's books, refuses what a driver refuses, and its memory
-/// is the cpu's. What is queued runs when somebody waits for it, and then no more than he waits
-/// for, so that an order that nobody asked for is not there by chance. Kernels are those compiled
-/// for the emulated GPU (device.h), run by the thread that waits. The newest is the one whose
-/// functions work; when it goes, the one before is again. Thread-safe.
+/// A CUDA driver without a GPU: it keeps a driver's state, refuses what a driver refuses, and uses
+/// CPU memory. Queued work runs only when a call waits for it, and only as far as needed, so that
+/// missing synchronization shows. Kernels are those compiled for the emulated GPU (device.h), run
+/// by the waiting thread. Only the newest instance is active; destroying it reactivates the one
+/// before. Thread-safe.
 class FakeDriver {
  public:
   static constexpr size_t kGranule = size_t{2} << 20;
@@ -30,42 +30,41 @@ class FakeDriver {
   FakeDriver& operator=(const FakeDriver&) = delete;
 
   Driver functions() const;
-  /// As `load_driver` would give it.
+  /// Returns the driver as `load_driver` would.
   LoadedDriver load() const { return initialise(functions()); }
 
-  /// The next call of `function`, or the one `later` calls after it, fails.
+  /// Makes the next call of `function` fail, or the one `later` calls after it.
   void fail(const std::string& function, CUresult result, int later = 0);
-  /// The call number `call` from now on that takes memory or addresses fails; 0 is the next.
+  /// Makes call number `call` from now on that takes memory or addresses fail; 0 is the next.
   void fail_taking(int call, CUresult result);
-  /// A kernel has failed: from now on every call that needs the device gives `result`.
+  /// Simulates a failed kernel: from now on every call that needs the device returns `result`.
   void poison(CUresult result) { poison_ = result; }
   void disable_granules() { has_granules_ = false; }
-  /// Of CUDA, as cuda.h counts: 12040 is 12.4.
+  /// CUDA version in cuda.h's encoding: 12040 is 12.4.
   void set_version(int version) { version_ = version; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
-  /// For programs that do not know that this is not a GPU: memory begins as NaN and is out of the
-  /// cpu's reach while no work runs, whatever is refused is printed, with CUDA_LAUNCH_BLOCKING=1
-  /// all work is done when it is queued, and events keep the cpu's time, not the number of tasks
-  /// that were run.
+  /// For programs that expect a real GPU: memory starts as NaN and cannot be accessed by the CPU
+  /// while no work runs, refused calls are printed, CUDA_LAUNCH_BLOCKING=1 runs work when it is
+  /// queued, and events use the CPU's clock instead of the number of executed tasks.
   void stand_in();
 
-  /// Names of the functions called since the last time, but for those that only ask.
+  /// Returns the names of the functions called since the last call, without pure queries.
   std::vector<std::string> take_calls();
-  /// What a driver would have refused, or what would have made it crash.
+  /// Calls that a driver would have refused or crashed on.
   const std::vector<std::string>& misuse() const { return misuse_; }
-  /// What the first kernel that failed did, as printed; "" while none has.
+  /// Description of the first kernel's failure, as printed; "" if none has failed.
   const std::string& kernel_error() const { return kernel_error_; }
-  /// What the program holds: "2 granules, 1 mapping, 1 stream"; "nothing".
+  /// Resources that the program holds: "2 granules, 1 mapping, 1 stream", or "nothing".
   std::string held() const;
   size_t used() const { return used_; }
   int streams_made() const { return streams_made_; }
   int events_made() const { return events_made_; }
   int context_switches() const { return context_switches_; }
   int priority_of(CUstream stream) const;
-  /// A stream that another library made.
+  /// Makes a stream as if by another library.
   CUstream foreign_stream(int device);
   void destroy_foreign_stream(CUstream stream);
-  /// A context that is nobody's primary one.
+  /// Makes a context that is no device's primary context.
   CUcontext foreign_context();
   static void set_current(CUcontext context);
   static CUcontext current();
@@ -78,39 +77,39 @@ class FakeDriver {
     double time = 0;
   };
   using Work = std::vector<std::function<void()>>;
-  /// What streams of a capture were given, in that order. Each knows how far into the others' work
-  /// it comes after.
+  /// Work of the streams of a capture, in the order of queuing. `after` of a stream or event has,
+  /// for each stream, the number of its items that come before.
   struct Capture {
     Stream* origin = nullptr;
     bool over = false;
     bool failed = false;
     Work work;
-    std::map<Stream*, size_t> done_by;  ///< how much each was given
+    std::map<Stream*, size_t> done_by;  ///< number of items queued on each stream
   };
   struct Event {
     int device = 0;
     bool timing = false;
-    std::shared_ptr<Mark> mark;        ///< or
-    std::shared_ptr<Capture> capture;  ///< recorded in it, after
+    std::shared_ptr<Mark> mark;        ///< set unless captured
+    std::shared_ptr<Capture> capture;  ///< capture it was recorded in
     std::map<Stream*, size_t> after;
   };
   struct Task {
-    std::function<void()> run;       ///< or
-    std::shared_ptr<Mark> wait_for;  ///< nothing until this is done
+    std::function<void()> run;       ///< null for a wait
+    std::shared_ptr<Mark> wait_for;  ///< mark to wait for, if any
   };
   struct Stream {
     int device = 0;
     int priority = 0;
     bool foreign = false;
     std::deque<Task> tasks;
-    std::shared_ptr<Capture> capture;  ///< its work goes there
+    std::shared_ptr<Capture> capture;  ///< records its work, if not null
     std::map<Stream*, size_t> after;
   };
   struct Function {
     const emulation::Kernel* kernel = nullptr;
     int most_shared_bytes = 48 << 10;
   };
-  struct Calls;        ///< the table's functions
+  struct Calls;        ///< implementations of the table's functions
   struct MemoryCalls;  ///< those for memory
   friend struct Calls;
   friend struct MemoryCalls;
@@ -126,26 +125,26 @@ class FakeDriver {
   int device_of(CUcontext context) const;
   Stream* find(CUstream stream, bool of_current_device = true);
   Event* find(CUevent event);
-  /// Why a GPU would not launch this, or "".
+  /// Why a GPU would refuse the launch, or "".
   static std::string refusal(const Function& function, const emulation::Launch& launch);
-  /// Fills a granule's place in the file.
+  /// Fills a granule's place in the file with kUnwritten.
   void unwrite(size_t place) const;
   void run_kernel(const emulation::Launch& launch);
   void run_until_done(Stream& stream, const Mark* last = nullptr);
   void run_tasks(Stream& stream, const Mark* last);
-  /// How the cpu may use the memory of the devices: not, while no work runs.
+  /// mprotect flags of device memory: none while no work runs in stand-in mode.
   int reach() const;
   void set_reach() const;
-  /// Queues work, or records it.
+  /// Queues work on the stream, or records it in its capture.
   static void put(Stream& stream, std::function<void()> work);
-  /// A call that nothing that is recorded may make: the capture is lost.
+  /// Invalidates a capture after a call that must not be captured.
   CUresult break_capture(Capture& capture, CUresult why, const char* what);
   CUresult wait_captured(Stream& stream, const Event& event);
-  /// Work goes on while somebody asks again and again whether it is done.
+  /// Repeated queries of unfinished work make the work advance.
   bool is_waited_for() { return ++unanswered_ % kPatience == 0; }
 
   mutable std::recursive_mutex mutex_;
-  std::vector<int> contexts_;  ///< how often each device's was retained
+  std::vector<int> contexts_;  ///< number of retains of each device's context
   FakeDriver* const before_;
   size_t memory_;
   size_t used_ = 0;
@@ -153,11 +152,11 @@ class FakeDriver {
   bool has_granules_ = true;
   bool stands_in_ = false;
   bool runs_at_once_ = false;
-  int running_ = 0;  ///< calls of `run_until_done`, one in the other
+  int running_ = 0;  ///< nesting depth of `run_until_done`
   size_t pointer_offset_ = 0;
   CUresult poison_ = CUDA_SUCCESS;
   static constexpr int kPatience = 16;
-  int unanswered_ = 0;  ///< questions so far whose answer was no
+  int unanswered_ = 0;  ///< number of queries answered "not ready"
   int file_ = -1;
 
   std::map<std::string, std::pair<int, CUresult>> failures_;
@@ -169,16 +168,16 @@ class FakeDriver {
   std::map<Stream*, std::unique_ptr<Stream>> streams_;
   std::map<int, Stream> null_streams_;  ///< by device
   std::map<Event*, std::unique_ptr<Event>> events_;
-  std::map<uint64_t, size_t> granules_;  ///< place in the file
+  std::map<uint64_t, size_t> granules_;  ///< index in the file
   std::vector<size_t> free_places_;
-  std::map<CUdeviceptr, size_t> ranges_;                     ///< reserved
-  std::map<CUdeviceptr, std::pair<uint64_t, bool>> mapped_;  ///< granule, accessible?
+  std::map<CUdeviceptr, size_t> ranges_;                     ///< reserved ranges and their sizes
+  std::map<CUdeviceptr, std::pair<uint64_t, bool>> mapped_;  ///< granule, accessible
   std::map<CUdeviceptr, size_t> plain_;
   std::set<void*> pinned_;
   std::set<CUmodule> modules_;
   std::map<Work*, std::unique_ptr<Work>> graphs_;
   std::map<Work*, std::shared_ptr<Work>> executables_;
-  std::map<std::string, Function> kernels_;  ///< that were asked for
+  std::map<std::string, Function> kernels_;  ///< kernels looked up so far
   std::string kernel_error_;
   std::set<uint64_t> foreign_contexts_;
   uint64_t next_ = 1;

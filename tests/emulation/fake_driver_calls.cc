@@ -16,7 +16,7 @@ constexpr int kGreatestPriority = -5;
 
 }  // namespace
 
-/// What the table holds; each enters under the lock.
+/// Implementations of the table's functions; each takes the lock on entry.
 struct FakeDriver::Calls {
   static CUresult init(unsigned) {
     LS_FAKE("cuInit");
@@ -66,7 +66,7 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
   static CUresult device_name(char* name, int length, CUdevice device) {
-    // Of one kind: what they compute has the same bits.
+    // One name for all stand-in devices: results have the same bits on each.
     const std::string text =
         the_one_->stands_in_ ? "Emulated GPU" : "Fake " + std::to_string(device);
     std::strncpy(name, text.c_str(), static_cast<size_t>(length));
@@ -271,7 +271,7 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
 
-  // Work.
+  // Copies, launches and other work.
   static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream handle) {
     LS_FAKE_DEVICE("cuMemcpyAsync");
     Stream* const stream = fake.find(handle);
@@ -296,7 +296,7 @@ struct FakeDriver::Calls {
   }
   static CUresult load_module(CUmodule* module, const void* image) {
     LS_FAKE_DEVICE("cuModuleLoadData");
-    // What nvcc's fatbins begin with.
+    // Magic number of nvcc's fatbins.
     if (*static_cast<const uint32_t*>(image) != 0xba55ed50u) return fake.refuse("no fatbin");
     *module = reinterpret_cast<CUmodule>(fake.next_++);
     fake.modules_.insert(*module);
@@ -358,7 +358,7 @@ struct FakeDriver::Calls {
     if (stream == nullptr) return fake.refuse("launches on no stream");
     const auto& function = *reinterpret_cast<const Function*>(handle);
     const auto* const given = static_cast<const std::byte*>(arguments[0]);
-    // As it is now: the caller's goes when this returns.
+    // Copies the arguments, as the caller's memory is only valid during the call.
     std::vector<std::byte> parameters(given, given + function.kernel->parameter_bytes);
     emulation::Launch launch{.kernel = function.kernel,
                              .parameters = nullptr,
@@ -373,7 +373,7 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
 
-  // Graphs. What is recorded runs in the order in which it was.
+  // Graphs. Captured work is replayed in the order of its recording.
   static CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode) {
     LS_FAKE_DEVICE("cuStreamBeginCapture");
     Stream* const stream = fake.find(handle);

@@ -2,8 +2,8 @@
 
 #include "tests/emulation/fake_driver.h"
 
-// How a function of FakeDriver's table begins: it takes the lock as `fake` and fails where a test
-// asked for it. LS_FAKE_DEVICE also fails where the device was poisoned or none is current.
+// Entry of a function of FakeDriver's table: takes the lock as `fake`, and fails where a test asked
+// for it. LS_FAKE_DEVICE also fails if the device is poisoned or no context is current.
 
 #define LS_FAKE(name)                      \
   FakeDriver& fake = *the_one_;            \

@@ -72,7 +72,7 @@ struct FakeDriver::MemoryCalls {
     if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     const auto begin = reinterpret_cast<CUdeviceptr>(got);
     *address = (begin + kGranule - 1) / kGranule * kGranule;
-    // Only the aligned range is kept.
+    // Keeps only the aligned range.
     if (*address != begin) munmap(got, *address - begin);
     if (const size_t rest = begin + kGranule - *address; rest != 0) {
       munmap(pointer_to(*address + bytes), rest);
@@ -101,7 +101,7 @@ struct FakeDriver::MemoryCalls {
       return fake.refuse("makes something that is no granule");
     }
     if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
-    // Memory that was somebody's before comes first: what is left in it must not matter.
+    // Reuses freed granules first, to reveal code that depends on old contents.
     size_t place = fake.granules_.size();
     if (!fake.free_places_.empty()) {
       place = fake.free_places_.back();

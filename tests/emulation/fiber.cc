@@ -18,8 +18,8 @@
 #error "Switching stacks is written for x86-64: see cmake, which leaves this out elsewhere."
 #endif
 
-// Saves what a called function must preserve, exchanges the stacks and restores the other's. The
-// floating-point control words are the thread's, and nothing that runs here changes them.
+// Saves the callee-saved registers, switches stacks and restores the other stack's registers. The
+// floating-point control words belong to the thread, and no code here changes them.
 asm(R"(
     .text
     .p2align 4
@@ -54,7 +54,7 @@ constexpr size_t kGuardBytes = 4096;
 constexpr size_t kSavedRegisters = 6;
 
 #if defined(__SANITIZE_ADDRESS__)
-Fiber* g_left = nullptr;  ///< the one that switched last
+Fiber* g_left = nullptr;  ///< the fiber that switched last
 #endif
 
 }  // namespace
@@ -80,8 +80,8 @@ Fiber::~Fiber() {
 }
 
 void Fiber::start() {
-  // As if the entry had been called by nobody: a return address of null ends every walk, and the
-  // stack is aligned as at any call.
+  // A stack as if `entry` had been called: the null return address ends every stack walk, and the
+  // alignment is that of a call.
   auto* top = reinterpret_cast<uint64_t*>(stack_ + kGuardBytes + kStackBytes);
   *--top = 0;
   *--top = reinterpret_cast<uint64_t>(entry_);
@@ -90,7 +90,7 @@ void Fiber::start() {
   top_of_stack_ = top;
 #if defined(__SANITIZE_ADDRESS__)
   fake_stack_ = nullptr;
-  // Functions that never returned have left their marks.
+  // Functions that never returned have left poisoned redzones.
   __asan_unpoison_memory_region(bottom_, bytes_);
 #endif
 #if defined(__SANITIZE_THREAD__)

@@ -4,13 +4,14 @@
 
 namespace lockstep::emulation {
 
-/// Code that runs on a stack of its own until it switches to another; never on two threads at once,
-/// and from one `start` to the next always on one. The stack below the guard page stays mapped.
+/// Code that runs on its own stack until it switches to another fiber. Never runs on two threads at
+/// once; stays on one thread from one `start` to the next. The stack below the guard page stays
+/// mapped.
 class Fiber {
  public:
   static constexpr size_t kStackBytes = size_t{128} << 10;
 
-  /// The code that a thread runs anyway, on the thread's stack: what fibers are switched to from.
+  /// The current code of a thread, on the thread's stack: fibers are entered from it.
   Fiber() = default;
   /// `entry` never returns.
   explicit Fiber(void (*entry)());
@@ -18,16 +19,17 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// The next switch to it begins with the entry, whatever it was doing.
+  /// Makes the next switch to this fiber begin at the entry, discarding its current state.
   void start();
-  /// Goes on with `next`; returns when something switches back to this one, which is running.
+  /// Switches to `next`. Returns when a fiber switches back to this one, which must be the running
+  /// one.
   void switch_to(Fiber& next);
-  /// What a fiber does first when it is switched to for the first time since `start`.
+  /// Must be called first by a fiber that is entered for the first time since `start`.
   static void arrived();
 
  private:
-  void* top_of_stack_ = nullptr;  ///< where it left off
-  char* stack_ = nullptr;         ///< null for a thread's own
+  void* top_of_stack_ = nullptr;  ///< saved stack pointer
+  char* stack_ = nullptr;         ///< null for a thread's own stack
   void (*entry_)() = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack_ = nullptr;

@@ -1,5 +1,5 @@
-// What libcuda_emulation.so does when it is loaded, linked or by LD_PRELOAD: cuda:0 is emulated,
-// its matrix products are by the fake cuBLASLt, and there is no cuDNN.
+// Initialization of libcuda_emulation.so, linked or loaded by LD_PRELOAD: cuda:0 is emulated, its
+// matrix products use the fake cuBLASLt, and there is no cuDNN.
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// A number of at least 1 in the environment, or `otherwise`.
+/// Value of an environment variable if it is a number of at least 1, else `otherwise`.
 size_t setting(const char* name, size_t otherwise) {
   const char* const text = std::getenv(name);
   if (text == nullptr) return otherwise;
@@ -25,7 +25,7 @@ size_t setting(const char* name, size_t otherwise) {
 }
 
 LoadedDriver load_emulated_driver() {
-  // Never destroyed: tensors of static storage duration give memory back after it would be.
+  // Never destroyed: static tensors free their memory at exit.
   static auto* const driver = new FakeDriver(static_cast<int>(setting("LOCKSTEP_EMULATED_GPUS", 1)),
                                              setting("LOCKSTEP_EMULATED_MEMORY_MB", 2048) << 20);
   driver->stand_in();

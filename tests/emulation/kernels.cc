@@ -9,7 +9,7 @@ namespace lockstep::emulation {
 namespace {
 
 std::map<std::string_view, Kernel>& kernels() {
-  // Never destroyed: kernels may still be launched while static objects go.
+  // Never destroyed: static objects may launch kernels at exit.
   static auto* const all = new std::map<std::string_view, Kernel>;
   return *all;
 }

@@ -9,16 +9,16 @@ namespace lockstep::emulation {
 struct Kernel {
   const char* name;
   size_t parameter_bytes;
-  unsigned most_threads;                ///< of a block, its launch bounds
-  void (*run)(const void* parameters);  ///< one thread of it
+  unsigned most_threads;                ///< launch bounds: threads per block
+  void (*run)(const void* parameters);  ///< runs one thread of it
 };
 
-/// Enters a kernel before main(); a name that is taken ends the program.
+/// Registers a kernel before main(). A duplicate name ends the program.
 struct Registration {
   explicit Registration(const Kernel& kernel);
 };
 
-/// Null where no kernel has this name.
+/// Returns null if no kernel has this name.
 const Kernel* find_kernel(std::string_view name);
 
 }  // namespace lockstep::emulation

@@ -2,7 +2,7 @@
 
 namespace lockstep::cuda {
 
-/// From now on `cudnn()` is none: one on this machine would look for a GPU of its own.
+/// Makes `cudnn()` report that there is none: a real cuDNN would look for a real GPU.
 void install_no_cudnn();
 
 }  // namespace lockstep::cuda

@@ -25,8 +25,8 @@ alignas(128) unsigned char g_dynamic[kMostSharedBytes + kBehind];
 
 using Ranges = std::vector<std::span<unsigned char>>;
 
-/// The variables that device.h tags as __shared__, by the symbol table of the ELF file that they
-/// were loaded from.
+/// Address ranges of the variables that device.h tags as __shared__, from the symbol table of their
+/// ELF file.
 Ranges shared_variables(const unsigned char* file, uintptr_t base) {
   const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(file);
   const std::span sections(reinterpret_cast<const ElfW(Shdr)*>(file + header.e_shoff),

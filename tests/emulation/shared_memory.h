@@ -4,15 +4,15 @@
 
 namespace lockstep::emulation {
 
-/// What memory begins with that nobody wrote: NaN in every floating-point type.
+/// Byte of uninitialized memory: NaN in every floating-point type.
 inline constexpr unsigned char kUnwritten = 0xff;
 
-/// Unwrites the __shared__ variables of the program or library that `code` belongs to.
+/// Fills the __shared__ variables of the program or library that contains `code` with kUnwritten.
 void fill_static_shared_memory(const void* code);
 
-/// Unwrites `bytes` of the dynamic shared memory, and some behind them.
+/// Fills `bytes` of the dynamic shared memory, and some bytes after them, with kUnwritten.
 void fill_dynamic_shared_memory(size_t bytes);
-/// Whether what lies behind the `bytes` is still unwritten.
+/// Whether the bytes after the first `bytes` are still unwritten.
 bool nothing_behind_dynamic_shared_memory(size_t bytes);
 
 }  // namespace lockstep::emulation

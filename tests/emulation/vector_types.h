@@ -1,6 +1,6 @@
 #pragma once
 
-// CUDA's vector types, of the global namespace as there.
+// CUDA's vector types, in the global namespace as in CUDA.
 
 // NOLINTBEGIN: the names are CUDA's.
 #define LS_VECTOR2(name, T, bytes) \

@@ -5,8 +5,7 @@
 
 #include "tests/emulation/block.h"
 
-// CUDA's barriers, shuffles and votes. The last parameters of each are where it was called from,
-// for messages.
+// CUDA's barriers, shuffles and votes. The last parameters are the call site, for messages.
 
 namespace lockstep::emulation {
 
@@ -20,7 +19,7 @@ T shuffle(unsigned mask, T value, int source, const Site& site) {
   return value;
 }
 
-/// First lane of this one's segment, and the one after its last.
+/// First lane of this thread's segment, and one past its last.
 inline int segment_begin(int width) { return lane() & ~(width - 1); }
 inline int segment_end(int width) { return segment_begin(width) + width; }
 

@@ -37,7 +37,7 @@ constexpr std::array<NamedAction, 9> kActions = {{{"kill", Action::kKill, 0},
                                                   {"eintr", Action::kFail, EINTR},
                                                   {"enospc_from", Action::kFullDisk, ENOSPC}}};
 
-/// In one system call past the interposed write, so that threads' lines stay whole.
+/// Writes in one system call, bypassing the interposed write, so that lines of threads do not mix.
 void write_past(int fd, const std::string& text) {
   if (::syscall(SYS_write, fd, text.data(), text.size()) != static_cast<long>(text.size())) {
     ::_exit(99);
@@ -61,7 +61,7 @@ struct Settings {
   int count_file = -1;
 };
 
-/// Absolute, without links, ".", ".." and a slash at the end; the file need not exist.
+/// Absolute path without links, ".", ".." and trailing slashes; the file need not exist.
 std::string without_links(const fs::path& path) {
   std::error_code failed;
   const fs::path absolute = fs::absolute(path, failed);
@@ -95,7 +95,7 @@ Settings read_settings() {
   return settings;
 }
 
-/// Never destroyed: calls come until the process has ended.
+/// Never destroyed: calls are made until the process ends.
 const Settings& settings() {
   static const Settings& kSettings = *new Settings(read_settings());
   return kSettings;
@@ -108,7 +108,7 @@ bool is_counted(std::string_view path) {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-/// The target of the link /proc/self/fd/FD in `target`.
+/// Reads the target of the link /proc/self/fd/FD into `target`.
 std::string_view link_of(int fd, std::array<char, PATH_MAX>& target) {
   std::array<char, 64> link;
   std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", fd);

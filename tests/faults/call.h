@@ -5,15 +5,15 @@
 #include <cerrno>
 #include <string>
 
-/// What becomes of a call that changes files; the settings are described in file_faults.cc.
+/// Faults of calls that change files; file_faults.cc describes the settings.
 namespace lockstep::faults {
 
 enum class Action { kNone, kKill, kKillAfter, kHalf, kShort, kFail, kFullDisk };
 
-/// The first two need space on the disk.
+/// kWrite and kNewName need space on the disk.
 enum class Kind { kWrite, kNewName, kOther };
 
-/// What is done beside a call leaves errno alone.
+/// Restores errno at the end of its scope.
 class ErrnoGuard {
  public:
   ErrnoGuard() = default;
@@ -25,15 +25,15 @@ class ErrnoGuard {
   int before_ = errno;
 };
 
-/// The path an open file was opened under; empty if it is not counted, and then nothing is
-/// allocated, because signal handlers write to the terminal.
+/// The path under which an open file was opened, or "" if it is not counted. In that case it does
+/// not allocate, because signal handlers write to the terminal.
 std::string path_of(int fd);
 
-/// The name that `path` stands for, from the open folder `folder` on (AT_FDCWD as in openat); where
-/// it is a link, the link's own. Empty if it is not counted.
+/// The absolute name of `path` relative to the open folder `folder` (AT_FDCWD as in openat). Does
+/// not follow `path` itself if it is a link. Returns "" if it is not counted.
 std::string path_at(int folder, const char* path);
 
-/// Counts one call and decides what becomes of it: the end of the process, or one of the below.
+/// Counts one call and decides its outcome: ends the process, or one of the outcomes below.
 /// Thread-safe.
 class Call {
  public:
@@ -41,18 +41,18 @@ class Call {
   Call(const char* name, const std::string& path, Kind kind);
 
   bool fails() const { return action_ == Action::kFail || action_ == Action::kFullDisk; }
-  /// How many of a write's bytes are to be written.
+  /// Number of a write's bytes to write.
   size_t share(size_t bytes) const {
     return action_ == Action::kHalf || action_ == Action::kShort ? bytes / 2 : bytes;
   }
-  /// After the call: the end, if that was asked for.
+  /// Ends the process after the call, if the action is kill_after or half.
   void finish() const;
 
  private:
   Action action_ = Action::kNone;
 };
 
-/// Makes the call `function()`, or gives -1 instead.
+/// Makes the call `function()`, or returns -1 if it is to fail.
 template <class Function>
 auto make(const Call& call, const Function& function) -> decltype(function()) {
   if (call.fails()) return -1;

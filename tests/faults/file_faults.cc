@@ -1,30 +1,32 @@
 // libfile_faults.so, for LD_PRELOAD: counts a program's calls that change files, and makes one of
-// them go wrong. Tests use it to stop a program at every place where its files are half made.
+// them fail. Tests use it to interrupt a program at every point where its files are incomplete.
 //
-// Counted are, in the order the process makes them and from 1 on, the calls
+// Counted, from 1 in the order in which the process makes them, are the calls
 //   open, openat, creat (for writing or with O_CREAT), write, pwrite, writev, ftruncate, truncate,
 //   fsync, fdatasync, rename, renameat, renameat2, mkdir, mkdirat, unlink, unlinkat, rmdir, remove,
-//   link, linkat, symlink, symlinkat, and close of what is open for writing,
-// and their 64-bit names, on paths in the folder FILE_FAULTS_FOLDER or below; the folder itself is
-// one of them. It need not exist yet. A rename or link is told by its new name. Nothing else is
-// counted or touched: not reads, and not what glibc calls inside itself (fopen, fclose). Children
-// inherit the count as it stands where they were forked, and start at 1 again after exec.
+//   link, linkat, symlink, symlinkat, and close of files that are open for writing,
+// and their 64-bit names, on the folder FILE_FAULTS_FOLDER and all paths below it. The folder need
+// not exist yet. A rename or link counts under its new name. Reads are not counted, nor are calls
+// inside glibc (fopen, fclose). Children inherit the count at the fork, and start at 1 again after
+// exec.
 //
-//   FILE_FAULTS_AT=N           the call that goes wrong; without it none does
+//   FILE_FAULTS_AT=N           the number of the call that fails; without it none does
 //   FILE_FAULTS_ACTION=ACTION
 //     kill                     SIGKILL instead of the call
-//     kill_after               SIGKILL after it
+//     kill_after               SIGKILL after the call
 //     half                     a write writes half of its bytes, then SIGKILL; other calls: kill
-//     short                    a write writes half of its bytes and says so; other calls: as always
+//     short                    a write writes half of its bytes and returns their number; other
+//                              calls succeed
 //     enospc, eio, erofs, eintr
-//                              the call fails with this errno and does nothing, but that a failing
-//                              close closes
-//     enospc_from              the disk is full: from N on, calls that need space fail with ENOSPC
-//                              (writes, and what makes a new name but rename); other calls succeed
+//                              the call fails with this errno and has no effect, except that a
+//                              failing close closes
+//     enospc_from              the disk is full: from call N on, calls that need space fail with
+//                              ENOSPC (writes, and those that make a new name, except rename);
+//                              other calls succeed
 //   FILE_FAULTS_COUNT=FILE     appends a line "N CALL PATH" to FILE before each call is made, so
-//                              FILE has as many lines as calls were begun
+//                              that FILE has one line per started call
 //
-// Wrong settings end the program with status 99 and a message. Thread-safe.
+// Invalid settings end the program with status 99 and a message. Thread-safe.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -67,10 +69,10 @@ int make_open(const char* name, int folder, const char* path, int flags, const F
   return make(Call(name, full, is_new ? Kind::kNewName : Kind::kOther), function);
 }
 
-/// Only then was a mode given.
+/// Whether open has a mode argument.
 bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-/// The first `bytes` of what `parts` hold.
+/// The first `bytes` bytes of `parts`.
 std::vector<iovec> head(const iovec* parts, int count, size_t bytes) {
   std::vector<iovec> result;
   for (int i = 0; i < count && bytes > 0; ++i) {
@@ -82,10 +84,10 @@ std::vector<iovec> head(const iovec* parts, int count, size_t bytes) {
 
 }  // namespace
 
-// The program's own function, as it would be without this library.
+// The function that the program would call without this library.
 #define REAL(name) \
   static auto* const real = reinterpret_cast<decltype(&name)>(::dlsym(RTLD_NEXT, #name))
-// A second name; where off_t has 64 bits, the functions are the same.
+// The 64-bit name of a function; with a 64-bit off_t both are the same.
 #define ALSO(other, name) decltype(name) other __attribute__((alias(#name)))
 static_assert(sizeof(off_t) == 8);
 

@@ -14,7 +14,7 @@ using train::BpeVocabulary;
 
 constexpr uint8_t kEndOfVocabulary = 0xff;
 
-/// An open object with the tokens of the 256 bytes.
+/// A JSON object with the tokens of the 256 bytes, without its closing brace.
 const std::string& byte_tokens() {
   static const std::string kText = [] {
     std::string text = train::tiny_bpe({}).vocabulary;
@@ -23,8 +23,8 @@ const std::string& byte_tokens() {
   return kText;
 }
 
-/// Decoding what was encoded must give the same bytes: a token that merges can make out of bytes
-/// has the bytes of its two parts.
+/// Checks that decoding an encoded text gives the same bytes: every token that merges can build
+/// must consist of the bytes of its two parts.
 void check_merges(const BpeVocabulary& vocabulary) {
   std::vector<bool> reachable(vocabulary.tokens.size());
   for (size_t byte = 0; byte < 256; ++byte) {
@@ -47,7 +47,7 @@ void check_merges(const BpeVocabulary& vocabulary) {
   }
 }
 
-/// Nothing if it is refused.
+/// Returns nothing if the parser refuses the files.
 std::optional<BpeVocabulary> parse(const std::string& vocabulary_text,
                                    const std::string& merges_text) {
   BpeVocabulary vocabulary;

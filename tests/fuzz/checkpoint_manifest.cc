@@ -6,7 +6,7 @@
 namespace lockstep::fuzz {
 namespace {
 
-/// `body` with the hash behind it that a writer would have put there.
+/// Appends the correct hash to `body`.
 std::string sealed(const std::string& body) {
   const std::string hash = ContentHasher().add(std::string_view(body)).result().hex();
   return body + ",\n \"hash\": \"" + hash + "\"\n}\n";
@@ -19,7 +19,7 @@ Outcome parse(const std::string& text) {
   } catch (const CheckpointError&) {
     return Outcome::kRefused;
   }
-  // Nobody writes a checkpoint without files, so that one need not read back.
+  // The writer never writes a manifest without files, so these need not round-trip.
   if (manifest.files.empty()) return Outcome::kAccepted;
   const std::string written = train::format_manifest(manifest);
   require(train::format_manifest(train::parse_manifest(written, "written")) == written,

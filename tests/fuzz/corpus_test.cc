@@ -1,5 +1,5 @@
-// Every file of the corpora through its parser. Files named good_* must be accepted and bad_* must
-// be refused, so that a parser that takes or refuses everything does not pass.
+// Runs every file of the corpora through its parser. Files named good_* must be accepted and bad_*
+// refused, so that a parser that accepts or refuses everything fails.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST_P(Corpus, FilesAreTakenAndRefusedAsTheirNamesSay) {
 TEST_P(Corpus, NoFileThatIsCutShortOrHasAByteChangedBreaksTheParser) {
   for (const auto& entry : fs::directory_iterator(corpora() / GetParam().name)) {
     const std::string whole = train::file_content(entry.path());
-    // About 64 places of every file; the first bytes, where headers are, all.
+    // About 64 positions of every file, plus each of the first 16 bytes, where headers are.
     const size_t step = std::max<size_t>(1, whole.size() / 64);
     for (size_t at = 0; at < whole.size(); at += at < 16 ? 1 : step) {
       std::string changed = whole;

@@ -8,7 +8,7 @@
 namespace lockstep::fuzz {
 
 Outcome fuzz_flight_log(Input input) {
-  constexpr int kSmallJob = 1000;  // whose missing ranks are quickly listed
+  constexpr int kSmallJob = 1000;  // listing missing ranks is fast up to here
   dist::FlightLog log;
   try {
     log = dist::parse_flight_log(text_of(input), "fuzzed");

@@ -1,5 +1,6 @@
-// libFuzzer's entry, compiled once for each target with LOCKSTEP_FUZZ_TARGET naming its function.
-// An exception that leaves the target ends the process, which libFuzzer reports with the input.
+// Entry point for libFuzzer, compiled once per target with LOCKSTEP_FUZZ_TARGET naming its
+// function. An exception that leaves the target ends the process; libFuzzer reports it with the
+// input.
 
 #include <cstddef>
 #include <cstdint>

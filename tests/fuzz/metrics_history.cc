@@ -15,7 +15,7 @@
 namespace lockstep::fuzz {
 namespace {
 
-/// A file in memory, because read_metrics takes a path.
+/// An in-memory file with a path, which read_metrics needs.
 class MemoryFile {
  public:
   explicit MemoryFile(Input content) : fd_(::memfd_create("fuzzed", MFD_CLOEXEC)) {

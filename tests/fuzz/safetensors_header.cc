@@ -9,7 +9,7 @@
 namespace lockstep::fuzz {
 namespace {
 
-/// Records must follow each other without hole or overlap up to the end of the file.
+/// Checks that records follow each other without gap or overlap up to the end of the file.
 void check_tiling(std::span<const std::byte> file, const train::SafetensorsContent& content) {
   size_t data_bytes = 0;
   for (const train::TensorRecord& tensor : content.tensors) data_bytes += tensor.bytes.size();
@@ -24,7 +24,7 @@ void check_tiling(std::span<const std::byte> file, const train::SafetensorsConte
   }
 }
 
-/// The header of the same tensors as our writer makes it must read back to them.
+/// Checks that the header written for the same tensors reads back to them.
 void check_header_round_trip(const train::SafetensorsContent& content) {
   train::SafetensorsHeader header{{}, content.metadata};
   uint64_t begin = 0;

@@ -10,7 +10,7 @@
 namespace lockstep::fuzz {
 namespace {
 
-/// The smallest model that is accepted. Protocol buffers may be concatenated: what follows adds
+/// The smallest valid model. Protocol buffers may be concatenated, so the input after it adds
 /// pieces and replaces settings.
 const std::string& byte_pieces() {
   static const std::string kBytes = [] {

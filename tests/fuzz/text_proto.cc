@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kName = "fuzzed.txtpb";
 
-/// `where` must be the name alone or "name:line:column" of a line that the text has.
+/// Checks that `where` is the name alone, or "name:line:column" with a line that the text has.
 void check_place(std::string_view where, const std::string& text) {
   require(where.starts_with(kName), "an error names the text");
   where.remove_prefix(kName.size());

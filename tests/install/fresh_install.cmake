@@ -1,4 +1,4 @@
-# Installs the tree BUILD under an empty PREFIX, so that nothing of an earlier one is found there.
+# Installs the tree BUILD under an empty PREFIX, so that no files of an earlier install remain.
 file(REMOVE_RECURSE "${PREFIX}")
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}"
                 COMMAND_ERROR_IS_FATAL ANY)

@@ -1,8 +1,8 @@
-// Trains a small model step by step beside PyTorch's recorded run and reports where they part.
+// Trains a small model step by step like PyTorch's recorded run and reports where they differ.
 // usage: parity DIR [--ranks N] [--device NAME]
-// With N ranks (default 1) each takes its share of every batch.
-// Exit status: 0 within the tolerances, 1 outside, 2 usage, 3 a folder that cannot be read, a batch
-// that N ranks cannot share, or a device that is not there.
+// With N ranks (default 1) each computes its share of every batch.
+// Exit status: 0 within the tolerances, 1 outside, 2 usage, 3 an unreadable folder, a batch that N
+// ranks cannot share, or a missing device.
 
 #include <fmt/core.h>
 

@@ -47,8 +47,8 @@ Tensor load(const train::SafetensorsFile& file, const std::string& name) {
   return tensor;
 }
 
-/// Compares `ours`, times `scale`, with the tensor that the file holds for `parameter`:
-/// absolute differences, divided by (absolute + relative |want|).
+/// Compares `ours` * `scale` with the file's tensor for `parameter`: absolute differences, divided
+/// by (absolute + relative |want|).
 void compare(const train::SafetensorsFile& file, const nn::StoredParameter& parameter,
              const Tensor& ours, double scale, double absolute, double relative, Worst& worst) {
   const Tensor want = load(file, parameter.name);
@@ -63,7 +63,7 @@ void compare(const train::SafetensorsFile& file, const nn::StoredParameter& para
   }
 }
 
-/// The batches that PyTorch's run was trained on.
+/// The batches of PyTorch's recorded run.
 class RecordedBatches final : public train::TokenSource {
  public:
   RecordedBatches(const std::filesystem::path& path, int64_t vocabulary) : vocabulary_(vocabulary) {
@@ -83,7 +83,7 @@ class RecordedBatches final : public train::TokenSource {
   int64_t vocabulary() const override { return vocabulary_; }
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override {
-    // Batches are made ahead; what comes after the last is never trained on.
+    // Batches are prefetched; those past the last are never used.
     step = std::min(step, steps() - 1);
     const int64_t first = (step * batch_size() + index) * length();
     std::copy_n(inputs_.data<int64_t>() + first, length(), inputs.begin());
@@ -101,8 +101,8 @@ class RecordedBatches final : public train::TokenSource {
   Tensor targets_;
 };
 
-/// Groups of samples whose gradients are summed apart: none where the ranks take equal numbers of
-/// samples, else as many as a tree can have.
+/// Number of leaves, whose gradients are summed separately: 1 if the ranks take equal numbers of
+/// samples, else the largest power of two that divides the batch.
 int64_t leaves_for(int64_t batch_size, int ranks) {
   return batch_size % ranks == 0 ? 1 : batch_size & -batch_size;
 }
@@ -110,7 +110,7 @@ int64_t leaves_for(int64_t batch_size, int ranks) {
 config::RunConfig config_of(const Json& hyperparameters, int64_t batch_size, int ranks) {
   config::RunConfig config;
   config::Origins origins;
-  // Model and data are the task's; these are there because a config must name some.
+  // The config must name a model and data, but the task's are used.
   config::merge_text(config, origins,
                      "model { mlp { inputs: 1 classes: 2 } } data { random {} } train { steps: 1 }",
                      "parity");
@@ -137,10 +137,10 @@ std::unique_ptr<nn::LanguageModel> model_of(const std::filesystem::path& folder,
   return model;
 }
 
-/// One rank's training; `group` is null for a single one.
+/// Trains one rank; `group` is null for a single rank.
 ParityRun train_rank(const std::filesystem::path& folder, int ranks, Device device,
                      dist::ProcessGroup* group) {
-  // Ranks that share a device each need a queue of their own there.
+  // Ranks that share a device need separate streams.
   std::optional<StreamGuard> own_queue;
   if (device != kCPU && group != nullptr) own_queue.emplace(get_stream_from_pool(device));
   const Json expected = Json::parse(read_text(folder / "expected.json"));

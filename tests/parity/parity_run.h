@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// The largest difference seen, and where.
+/// The largest difference, and the name of its tensor.
 struct Worst {
   double value = 0;
   std::string where = "-";
@@ -20,7 +20,7 @@ struct Worst {
   }
 };
 
-/// How far a run went from PyTorch's.
+/// Differences between a run and PyTorch's.
 struct ParityRun {
   static constexpr double kLossTolerance = 1e-5;  // absolute
   static constexpr double kNormTolerance = 1e-4;  // relative
@@ -38,11 +38,10 @@ struct ParityRun {
   }
 };
 
-/// Trains the model in `folder` as PyTorch's recorded run did, data-parallel over `ranks` threads
-/// on `device`, and compares every rank's losses, gradient norms, first gradients and final
-/// weights. Throws ConfigError where so many ranks cannot share the batch, DeviceError where there
-/// is no such device, and DataError, CheckpointError or nlohmann::json::exception for a folder that
-/// does not hold what it should.
+/// Trains the model in `folder` like PyTorch's recorded run, data-parallel over `ranks` threads on
+/// `device`, and compares every rank's losses, gradient norms, first gradients and final weights.
+/// Throws ConfigError if that many ranks cannot share the batch, DeviceError for a missing device,
+/// and DataError, CheckpointError or nlohmann::json::exception for a malformed folder.
 ParityRun train_beside(const std::filesystem::path& folder, int ranks = 1, Device device = kCPU);
 
 }  // namespace lockstep

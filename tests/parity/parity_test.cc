@@ -1,4 +1,4 @@
-// Training beside PyTorch's recorded runs, on one rank and on several.
+// Compares training with PyTorch's recorded runs, on one rank and on several.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class Parity : public testing::Test {
     if (!std::filesystem::exists(kCases)) GTEST_SKIP() << "no " << kCases;
   }
 
-  /// A copy of `name` in `folder` with `change` made to its expected.json.
+  /// Copies `name` to `folder` and applies `change` to its expected.json.
   template <class Change>
   static void put_changed(const train::TemporaryDirectory& folder, const char* name,
                           Change change) {
@@ -53,7 +53,7 @@ TEST_P(ParityOverRanks, EachModelAgreesWithPyTorch) {
   }
 }
 
-// Three take unequal shares of eight and of four sequences.
+// Three ranks take unequal shares of eight and of four sequences.
 INSTANTIATE_TEST_SUITE_P(Ranks, ParityOverRanks, testing::Values(1, 2, 3, 4));
 
 TEST_F(Parity, ALossThatDiffersInOneStepIsFoundThere) {

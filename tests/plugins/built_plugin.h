@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// A plug-in of the tests: in the folder that LOCKSTEP_TEST_PLUGINS names in the environment, or
-/// where it was built.
+/// Path of a plug-in of the tests: in the folder named by LOCKSTEP_TEST_PLUGINS in the environment,
+/// or else where it was built.
 inline std::filesystem::path built_plugin(const std::string& name) {
   const char* const folder = std::getenv("LOCKSTEP_TEST_PLUGINS");
   return std::filesystem::path(folder != nullptr ? folder : LOCKSTEP_TEST_PLUGINS) /

@@ -1,4 +1,4 @@
-// A plug-in whose operators' results no shape rule can describe: sizes that depend on elements,
+// A plug-in with operators whose results no shape rule can describe: sizes that depend on elements,
 // numbers, and views.
 
 #include <algorithm>
@@ -43,7 +43,7 @@ double largest(View self, double from) {
   return largest_of(self.data<float>(), self.numel(), from);
 }
 
-/// A number of a GPU's tensor costs a wait.
+/// Reading a number from a GPU tensor waits for the stream.
 double largest_on_gpu(Gpu gpu, View self, double from) {
   std::vector<float> elements(static_cast<size_t>(self.numel()));
   gpu.read(elements.data(), self.data<float>(), elements.size());

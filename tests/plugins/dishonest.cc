@@ -1,4 +1,4 @@
-// Operators that do not keep what their schemas say; opcheck's tests find each.
+// Operators that violate their schemas; opcheck must find each.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ void copy(Result out, View self) {
   copy_as<float>(out, self);
 }
 
-/// Changes its argument, which its schema does not mark.
+/// Modifies an argument that its schema does not mark as written.
 void change(Result out, View self) {
   copy(out, self);
   if (self.dtype() == DType::kF64) const_cast<double*>(self.data<double>())[0] += 1;

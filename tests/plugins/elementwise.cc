@@ -1,5 +1,5 @@
-// A plug-in against the C++ wrapper: an operator with everything, one that changes its argument, a
-// composite, one with a list, and a kernel of a built-in operator.
+// A plug-in that uses the C++ wrapper: an operator with all features, one that modifies its
+// argument, a composite, one with a list, and a kernel that overrides a built-in operator's.
 
 #include <algorithm>
 #include <numeric>
@@ -36,7 +36,7 @@ void scale_clamp_rule(Rule& rule, View self, double, double) {
   rule.compute(DType::kF32);
 }
 
-/// Zero where the result was clamped.
+/// The gradient is zero where the result was clamped.
 void scale_clamp_backward(Backward& call) {
   const Tensor inside = call_many("lt.Scalar", call.saved(0), call.argument<double>(2))[0];
   const Tensor scaled =
@@ -72,7 +72,7 @@ void both(Result sum, Result difference, View a, View b) {
 
 void nothing(Result, View) {}
 
-/// Wrong on purpose, so that a test sees which kernel runs.
+/// Wrong on purpose, to show which kernel runs.
 void seven(Result out, View) { std::fill_n(out.data<float>(), out.numel(), 7.0f); }
 
 }  // namespace

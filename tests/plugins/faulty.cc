@@ -1,4 +1,4 @@
-// Plug-ins that are wrong, each in the way that the build asks for by a definition.
+// Faulty plug-ins; a macro of the build selects the fault.
 
 #include <stdexcept>
 
@@ -24,7 +24,7 @@ const uint32_t ls_plugin_abi_version = LS_PLUGIN_ABI_VERSION;
 int ls_plugin_init(const ls_host*, ls_plugin*) { return function_that_no_library_has(); }
 }
 #elif defined(FAULT_THROWS)
-// Without the wrapper's protection.
+// Bypasses the checks of the wrapper.
 extern "C" {
 const uint32_t ls_plugin_abi_version = LS_PLUGIN_ABI_VERSION;
 static int throwing_rule(void*, ls_call*) { throw std::out_of_range("thrown by a rule"); }

@@ -1,5 +1,5 @@
-// A plug-in whose GPU kernels do what they must not, and some that say where they run. The module
-// is that of examples/custom_cuda_op.
+// A plug-in with GPU kernels that violate rules, and some that report where they run. The module is
+// that of examples/custom_cuda_op.
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-/* A plug-in made when version 1 of the ABI was the newest: fewer host functions, a shorter view. */
+/* A plug-in compiled for version 1 of the ABI: fewer host functions, a shorter view. */
 
 #include "tests/plugins/plugin_abi_1.h"
 
@@ -6,7 +6,7 @@ const uint32_t ls_plugin_abi_version = LS_PLUGIN_ABI_VERSION;
 
 static const ls_host* host;
 
-/* A view as it was, with room behind it that a host must leave alone. */
+/* A view of version 1, followed by memory that a host must not write. */
 typedef struct guarded_view {
   ls_tensor_view view;
   uint64_t guard;

@@ -54,7 +54,8 @@ static int affine_derivative(void* data, ls_call* call) {
   return status;
 }
 
-/* Fails as *data says: by itself, without a reason, or because the host refused something. */
+/* Fails in the way that *data selects: by itself, without a reason, or after an error of the host.
+ */
 static int failing_kernel(void* data, ls_call* call) {
   switch (*(int*)data) {
     case 0:

@@ -1,17 +1,17 @@
-// A plug-in with which ranks of a job go wrong in the middle of a step: kernels of its own for an
-// operator of forward, one of backward and one of what comes after the sums over ranks, right but
-// for one call.
+// A plug-in that makes ranks fail in the middle of a step: its kernels replace one operator of
+// forward, one of backward and one that follows the all-reduce, and are correct except for one
+// call.
 //
 //   RANK_FAULT=RANK:OPERATOR:CALL:WHAT[:MILLISECONDS][,...]
 //
-// the rank, by OMPI_COMM_WORLD_RANK; relu, threshold_backward or _block_square_sums; the call, from
-// 1 on; and
+// RANK is compared with OMPI_COMM_WORLD_RANK; OPERATOR is relu, threshold_backward or
+// _block_square_sums; CALL counts from 1; and WHAT is
 //
 //   segv    SIGSEGV
-//   kill    SIGKILL, so many milliseconds later where that is said: the rank goes on meanwhile
-//   exit    the program ends as if all were well, by exit(0)
+//   kill    SIGKILL, after MILLISECONDS if given: the rank continues meanwhile
+//   exit    the program ends by exit(0), as if it had succeeded
 //   throw   an exception
-//   sleep   for so many milliseconds
+//   sleep   for MILLISECONDS
 
 #include <algorithm>
 #include <atomic>
@@ -37,7 +37,7 @@ struct Fault {
   std::chrono::milliseconds time{0};
 };
 
-/// Of this rank in this operator: one at most.
+/// The fault of this rank in this operator; at most one.
 Fault fault_in(const std::string& op) {
   const char* const wanted = std::getenv("RANK_FAULT");
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
@@ -61,7 +61,7 @@ Fault fault_in(const std::string& op) {
   return {};
 }
 
-/// The calls of one operator.
+/// Counts the calls of one operator, and causes the fault at its call.
 class Calls {
  public:
   explicit Calls(const std::string& op) : fault_(fault_in(op)) {}

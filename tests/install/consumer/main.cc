@@ -1,5 +1,4 @@
-// A program of somebody else's: trains a small model with the installed library and brings an
-// operator of its own.
+// A user's program: trains a small model with the installed library and defines its own operator.
 
 #include <lockstep/lockstep.h>
 
@@ -10,7 +9,7 @@ using namespace lockstep;
 
 namespace {
 
-// consumer::cube, element by element, with a kernel and a derivative.
+// consumer::cube: an elementwise operator with a kernel and a derivative.
 Outputs cube_rule(const Tensor& self) {
   Outputs outputs = one(self.sizes(), DType::kF32);
   outputs.compute = DType::kF32;
