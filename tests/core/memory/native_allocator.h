@@ -23,7 +23,7 @@ namespace lockstep {
 /// requests of up to 1 MiB and one for larger ones; sizes in 512 bytes; segments of 2 MiB, of
 /// 20 MiB for requests of 1 to 10 MiB, of whole 2 MiB for larger ones; the smallest block that
 /// fits, split when 512 bytes are left (large ones: more than 1 MiB); free neighbours join at once;
-/// when the device has no more, segments that are wholly free go back and the request is tried
+/// when the device has no more, segments that are wholly free are released and the request is tried
 /// again. Blocks are found by address in 67 hash maps, each with a mutex of its own. Statistics are
 /// kept for both pools and their sum.
 class NativeAllocator final : public Allocator {
