@@ -54,8 +54,7 @@ static int affine_derivative(void* data, ls_call* call) {
   return status;
 }
 
-/* Fails in the way that *data selects: by itself, without a reason, or after an error of the host.
- */
+/* Fails as *data selects: by itself, without a reason, or after an error of the host. */
 static int failing_kernel(void* data, ls_call* call) {
   switch (*(int*)data) {
     case 0:

@@ -18,8 +18,8 @@ struct AllocatorPlan : ::testing::Test {
   AllocatorPlan() { allocator.set_planned(true); }
   ~AllocatorPlan() override { EXPECT_EQ(memory.wrong_calls, 0) << memory.wrong_call; }
 
-  /// One step: activations that live until its middle and temporaries between them, all scaled by
-  /// `scale`. Checks the contents of the activations.
+  /// One step: activations with temporaries between them, all scaled by `scale`; then frees the
+  /// activations in reverse order and checks their contents.
   void step(size_t scale = 1) {
     allocator.mark_step(kStream);
     std::vector<Block> kept;

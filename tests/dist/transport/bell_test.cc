@@ -28,7 +28,7 @@ struct OwnBell {
   OwnBell() { bell.attach(state); }
 };
 
-/// Sleeps until `ready`, with or without files. Returns false if that takes 20 s.
+/// Sleeps until `ready`, with or without files. Returns false if a missed ring delays that by 20 s.
 template <class Ready>
 bool sleep_until(Bell& bell, bool with_files, Ready ready) {
   const auto deadline = Clock::now() + 20s;
