@@ -49,7 +49,8 @@ class OperatorScope {
 /// While alive, marks this thread as running the module at `path`, which must outlive the scope.
 class ModuleScope {
  public:
-  explicit ModuleScope(std::string_view path) noexcept : module_(detail::thread_scope.module, path) {}
+  explicit ModuleScope(std::string_view path) noexcept
+      : module_(detail::thread_scope.module, path) {}
 
  private:
   ScopedValue<std::string_view> module_;

@@ -83,7 +83,8 @@ inline thread_local constinit ThreadKeys thread_keys{};
 /// While alive, adds `keys` to the key set of every call of this thread.
 class IncludeKeys {
  public:
-  explicit IncludeKeys(KeySet keys) noexcept : included_(detail::thread_keys.included, detail::thread_keys.included | keys) {}
+  explicit IncludeKeys(KeySet keys) noexcept
+      : included_(detail::thread_keys.included, detail::thread_keys.included | keys) {}
 
  private:
   ScopedValue<KeySet> included_;
@@ -93,7 +94,8 @@ class IncludeKeys {
 /// inclusion.
 class ExcludeKeys {
  public:
-  explicit ExcludeKeys(KeySet keys) noexcept : excluded_(detail::thread_keys.excluded, detail::thread_keys.excluded | keys) {}
+  explicit ExcludeKeys(KeySet keys) noexcept
+      : excluded_(detail::thread_keys.excluded, detail::thread_keys.excluded | keys) {}
 
  private:
   ScopedValue<KeySet> excluded_;
