@@ -10,12 +10,13 @@ namespace lockstep::dist {
 
 namespace {
 
+/// Range of limits that are tried.
 constexpr int64_t kLeast = int64_t{64} << 10;
 constexpr int64_t kMost = int64_t{64} << 20;
-/// For people: what is faster could not be measured.
+/// Seconds per byte below which no bandwidth is printed (1 TB/s): the measurement cannot tell.
 constexpr double kLeastPerByte = 1e-12;
 
-/// Ascending.
+/// Returns the limits to try, ascending: only `wanted` if it is set.
 std::vector<int64_t> candidates(int64_t wanted) {
   if (wanted > 0) return {wanted};
   std::vector<int64_t> sizes;

@@ -9,11 +9,12 @@ namespace lockstep::dist {
 
 namespace {
 
+/// Rounds up to kGradientAlignment.
 int64_t with_gap(int64_t elements) {
   return (elements + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
 }
 
-/// The bucket of an arena that is being filled.
+/// The bucket of an arena that is still being filled.
 struct Open {
   Bucket bucket;
   int64_t bytes = 0;
@@ -66,7 +67,7 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
   for (Open& each : open) {
     if (!each.bucket.parameters.empty()) close(each);
   }
-  // Those of several arenas fill side by side: a bucket is complete with its last gradient.
+  // Buckets of several arenas fill concurrently: sort by the arrival of each one's last gradient.
   std::vector<uint32_t> place(parameters.size());
   for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
   std::ranges::sort(plan.buckets, {},

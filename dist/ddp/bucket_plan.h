@@ -7,28 +7,28 @@
 
 namespace lockstep::dist {
 
-/// How large buckets become. Of a plan both are given; where a Reducer is asked for one of 0, it
-/// chooses (dist/ddp/bucket_choice.h).
+/// Largest sizes of buckets. `plan_buckets` requires both; a Reducer chooses a limit of 0 itself
+/// (dist/ddp/bucket_choice.h).
 struct BucketLimits {
-  /// Of the first bucket: small, so that communication begins early.
+  /// Limit of the first bucket: small, so that communication begins early.
   int64_t first_bytes = 0;
-  /// Of the others. A larger parameter has a bucket of its own; none is cut.
+  /// Limit of the other buckets. A larger parameter gets a bucket of its own; none is split.
   int64_t bytes = 0;
 
   friend bool operator==(const BucketLimits&, const BucketLimits&) = default;
 };
 
-/// Where nothing is known.
+/// Limits used until the link and the times of gradients are measured, or if they never are.
 inline constexpr BucketLimits kUsualLimits{.first_bytes = int64_t{1} << 20,
                                            .bytes = int64_t{2} << 20};
-/// `wanted`, with the usual ones for those of 0.
+/// Returns `wanted` with `kUsualLimits` in place of limits of 0.
 BucketLimits or_usual(const BucketLimits& wanted);
 
 /// A parameter as a plan sees it.
 struct PlannedParameter {
   int64_t elements = 0;
   int64_t element_bytes = 4;
-  /// Which memory its gradient belongs to: one for each dtype and device, numbered from 0.
+  /// Index of the arena that holds its gradient: one for each dtype and device, from 0.
   int arena = 0;
 };
 
@@ -37,12 +37,12 @@ struct Bucket {
   int arena = 0;
   int64_t first = 0;  ///< elements of the arena: `first` to `end` - 1
   int64_t end = 0;
-  std::vector<uint32_t> parameters;  ///< in the order in which they lie there
+  std::vector<uint32_t> parameters;  ///< in the order of their offsets in the arena
 
   friend bool operator==(const Bucket&, const Bucket&) = default;
 };
 
-/// Where every gradient lies, and what is reduced together, in this order on all ranks.
+/// Offset of every gradient and the buckets, which all ranks reduce in this order.
 struct BucketPlan {
   std::vector<Bucket> buckets;
   std::vector<int64_t> offsets;         ///< by parameter: its first element in its arena
@@ -52,8 +52,8 @@ struct BucketPlan {
   friend bool operator==(const BucketPlan&, const BucketPlan&) = default;
 };
 
-/// Gradients begin at multiples of so many elements: the block of the norms, at which shards are
-/// cut, too.
+/// Alignment of gradients in an arena, in elements: the block size of the norms, which is also the
+/// unit in which shards are cut.
 inline constexpr int64_t kGradientAlignment = 4096;
 
 /// Puts the parameters into buckets in the order `order`, in which their gradients become ready: a
@@ -62,11 +62,11 @@ inline constexpr int64_t kGradientAlignment = 4096;
 BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
                         std::span<const uint32_t> order, const BucketLimits& limits);
 
-/// What is reduced of a bucket, with the gaps between its gradients.
+/// Returns the bytes of a bucket that are reduced, including the gaps between its gradients.
 int64_t bucket_bytes(const Bucket& bucket, std::span<const PlannedParameter> parameters);
 
-/// The reverse of the order in which parameters were registered: what backward does about, before
-/// anything is known.
+/// Returns the parameters in reverse order of registration: roughly the order of backward, used
+/// until the real one has been observed.
 std::vector<uint32_t> reverse_order(size_t parameters);
 
 }  // namespace lockstep::dist

@@ -31,7 +31,7 @@ void BucketTuner::end_step(TimePoint backward_end) {
   };
   GradientTimes times{.ready = {}, .backward_end = seconds(backward_end)};
   for (const TimePoint& each : arrived_) {
-    // One without a gradient counts as zeros from the end on.
+    // A parameter without a gradient counts as ready at the end of backward, when it becomes zero.
     times.ready.push_back(each == TimePoint() ? times.backward_end : seconds(each));
   }
   if (measured_steps_++ == 0) {

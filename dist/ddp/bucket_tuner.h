@@ -9,23 +9,24 @@
 
 namespace lockstep::dist {
 
-/// Measures what a Reducer's bucket sizes are chosen from: when gradients are ready, over two steps
-/// in which nothing is sent while backward runs, and the link. Not thread-safe.
+/// Measures the times of gradients and the link, from which a Reducer's bucket sizes are chosen.
+/// Gradients are timed over two steps in which nothing is sent while backward runs. Not
+/// thread-safe.
 class BucketTuner {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   bool is_measuring() const { return measured_steps_ < kSteps; }
-  /// Forgets a step that was not ended.
+  /// Starts a step, discarding one for which `end_step` was not called.
   void begin_step(size_t parameters) { arrived_.assign(parameters, {}); }
-  /// A gradient is there; of several times in a step the last one counts.
+  /// Records that a gradient is ready; of several calls in a step the last one counts.
   void arrived(uint32_t parameter) { arrived_[parameter] = std::chrono::steady_clock::now(); }
-  /// Of two steps, each gradient's earlier time counts: what disturbs one makes it later.
+  /// Ends a step. Keeps the earlier time of each gradient: disturbances only make it later.
   void end_step(TimePoint backward_end);
 
-  /// Measures the link and chooses; by all ranks together, after the last step. Each time is that
-  /// of the rank where it is longest, and the choice is rank 0's, so that all have one. Arguments
-  /// as of `choose_limits` and `measure_link`.
+  /// Measures the link and chooses limits; collective, called after the last measured step. Each
+  /// time is the largest over all ranks, and all ranks take rank 0's choice. For the arguments see
+  /// `choose_limits` and `measure_link`.
   BucketChoice choose(ProcessGroup& group, std::span<const PlannedParameter> parameters,
                       std::span<const uint32_t> order, const BucketLimits& wanted, int64_t rows,
                       const StartReduction& start) const;
@@ -34,7 +35,7 @@ class BucketTuner {
   static constexpr int kSteps = 2;
 
   std::vector<TimePoint> arrived_;  ///< by parameter, in this step
-  GradientTimes times_;             ///< after the first gradient of all
+  GradientTimes times_;             ///< earliest of the steps so far
   int measured_steps_ = 0;
 };
 

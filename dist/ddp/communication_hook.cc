@@ -20,18 +20,18 @@ Tensor sum_as(ProcessGroup& group, const Tensor& values, const Tensor& sent) {
   return sent.is_same(values) ? values : values.copy_(sent);
 }
 
-/// The power of two with which no sum of `ranks` values reaches beyond 2^15, half of what f16
-/// holds. `largest` of 0, or not finite, has none: 1.
+/// Returns the power of two that keeps a sum of `ranks` values within 2^15, half the range of f16;
+/// 1 if `largest` is 0 or not finite.
 double f16_scale(double largest, int ranks, DType dtype) {
   if (!std::isfinite(largest) || largest == 0) return 1;
   int exponent = 0;
   (void)std::frexp(largest * ranks, &exponent);
-  // With its inverse in the range of the dtype's normal numbers.
+  // The scale and its inverse must be normal numbers of the dtype.
   const int most = dtype == DType::kF64 ? 1000 : 126;
   return std::ldexp(1.0, std::clamp(15 - exponent, -most, most));
 }
 
-/// By gradient; the same on all ranks.
+/// Returns one scale for each gradient, the same on all ranks.
 std::vector<double> f16_scales(ProcessGroup& group, const GradientBucket& bucket) {
   std::vector<Tensor> norms;
   for (const GradientBucket::Gradient& each : bucket.gradients) {

@@ -13,7 +13,7 @@ namespace lockstep::dist {
 
 namespace {
 
-/// One line for each tensor, with a hash of its bytes.
+/// Returns one line for each tensor, with a hash of its bytes.
 std::string values_of(const std::vector<NamedTensor>& list) {
   std::string text;
   for (const NamedTensor& each : list) {
@@ -32,7 +32,8 @@ void broadcast(ProcessGroup& group, const std::vector<NamedTensor>& list, int ro
   broadcast_values(group, tensors, root);
 }
 
-/// `what` is "parameter" or "buffer", `effect` what happens to one that was added.
+/// Throws AutogradError if the lists differ. `what` is "parameter" or "buffer", `effect` the
+/// consequence for a tensor that was added.
 void check_same(const std::vector<NamedTensor>& wrapped, const std::vector<NamedTensor>& now,
                 const char* what, const char* effect) {
   for (size_t i = 0; i < now.size(); ++i) {
@@ -52,15 +53,14 @@ bool averages_over_present(const DdpOptions& options) {
          options.average_over == AverageOver::kPresentRanks;
 }
 
-/// Whether gradients that all ranks that are present share, as they are, stay what they are when
-/// they are reduced once more.
+/// Whether reducing gradients that are already equal on all present ranks leaves them unchanged.
 bool keeps_results(const DdpOptions& options) {
   return options.average && (!options.uneven_inputs || averages_over_present(options));
 }
 
 ReducerOptions reducer_options(const DdpOptions& options) {
   ReducerOptions sums;
-  // A rank that has joined does not take part in a choice.
+  // A rank in join() would not take part in the collective choice of sizes.
   sums.buckets = options.uneven_inputs ? or_usual(options.buckets) : options.buckets;
   sums.average_over_present = averages_over_present(options);
   sums.average = options.average && !sums.average_over_present;
@@ -79,12 +79,13 @@ Ddp::Ddp(List parameters, List buffers, ProcessGroup& group, const DdpOptions& o
       buffers_(list_buffers_()),
       group_(group),
       options_(options),
-      // Checks names and shapes first: values are sent to tensors that fit.
+      // The constructor compares names and shapes, so that share_values() sends to tensors that
+      // fit.
       reducer_(std::make_unique<Reducer>(parameters_, &group_, reducer_options(options))),
       attendance_(group) {
   share_values();
   for (const NamedTensor& each : parameters_) {
-    // Before the reducer's hook, which may send a bucket.
+    // A prehook runs before the reducer's post-accumulate hook, which may send a bucket.
     hooks_.push_back(register_prehook(*gradient_edge(each.tensor).node,
                                       [this](std::span<Tensor>) { gradient_comes(); }));
   }
@@ -135,7 +136,7 @@ const std::vector<Tensor>& Ddp::gradients() const {
   return reducer_->gradients();
 }
 
-/// With the first gradient of a backward, its end is awaited.
+/// Called for each gradient; the first of a backward queues `finish` for the end of that backward.
 void Ddp::gradient_comes() {
   const std::lock_guard lock(mutex_);
   if (!running_.expired()) return;

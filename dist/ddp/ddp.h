@@ -12,14 +12,14 @@
 
 namespace lockstep::dist {
 
-/// What the ranks' sums are divided by where some ranks have no samples left.
+/// Divisor of the ranks' sum when some ranks have no samples left.
 enum class AverageOver : uint8_t {
-  kPresentRanks,  ///< those that have: the mean over the ranks' gradients that there are
-  kAllRanks,      ///< all: each sample counts as much as before
+  kPresentRanks,  ///< the number of ranks with samples: the mean of their gradients
+  kAllRanks,      ///< the number of all ranks: each sample keeps its weight
 };
 
 struct DdpOptions {
-  /// As in ReducerOptions: those of 0 are chosen.
+  /// As in ReducerOptions: limits of 0 are chosen.
   BucketLimits buckets;
   /// false: gradients are summed over the ranks, not averaged.
   bool average = true;
@@ -30,7 +30,7 @@ struct DdpOptions {
   /// Ranks may run out of samples in different steps; each then calls `join`. Costs one number of
   /// each rank, gathered during each backward that is synchronised.
   bool uneven_inputs = false;
-  /// Of an average with uneven_inputs.
+  /// Divisor of an average with uneven_inputs.
   AverageOver average_over = AverageOver::kPresentRanks;
   CommunicationHook communication_hook = {};
   /// All ranks begin with rank 0's parameters and buffers. false: they must be the same already,
@@ -41,9 +41,9 @@ struct DdpOptions {
   bool broadcast_buffers = true;
 };
 
-/// Data-parallel training in a loop of one's own: each rank has a copy of the module, runs forward
-/// and backward on its own samples, and finds the average of all ranks' gradients in `grad` when
-/// backward returns. Gradients are summed while backward still runs (dist/ddp/reducer.h).
+/// Data-parallel training in a user's own loop, without the Trainer: each rank has a copy of the
+/// module and runs forward and backward on its own samples; when backward returns, `grad` holds the
+/// average over all ranks. Gradients are summed while backward still runs (dist/ddp/reducer.h).
 ///
 ///     dist::Ddp ddp(model, *group);
 ///     for (...) {
@@ -57,36 +57,35 @@ struct DdpOptions {
 ///     while (have_samples()) { ... a step as above ... }
 ///     ddp.join();
 ///
-/// Gradients stay in memory of this object: `zero_grad`, here or setting `grad` to nothing, marks
-/// them as absent. What backward throws on one rank ends the group (see Reducer). Neither the
-/// module nor the group may go before this object does. Not thread-safe, and backward is called by
-/// one thread.
+/// Gradients stay in memory of this object: `zero_grad` or resetting `grad` marks them as absent.
+/// An exception in backward on one rank ends the group (see Reducer). The module and the group must
+/// outlive this object. Not thread-safe, and backward must be called by one thread.
 class Ddp {
  public:
-  /// `module` has named_parameters() and named_buffers() of members `name` and `tensor`. Throws as
-  /// Reducer, and MismatchError where values differ that should be the same.
+  /// `module` has named_parameters() and named_buffers(), whose elements have members `name` and
+  /// `tensor`. Throws the errors of Reducer, and MismatchError if values differ that must be equal.
   template <class Module>
   Ddp(const Module& module, ProcessGroup& group, const DdpOptions& options = {})
       : Ddp([&module] { return named(module.named_parameters()); },
             [&module] { return named(module.named_buffers()); }, group, options) {}
-  /// What there is to train, and what goes with it.
+  /// Returns the parameters, or the buffers, of what is trained.
   using List = std::function<std::vector<NamedTensor>()>;
-  /// The same for any tensors; the lists are asked for after each backward, to see that they are
-  /// still the same.
+  /// Wraps any tensors. The lists are called again after each backward to check that they have not
+  /// changed.
   Ddp(List parameters, List buffers, ProcessGroup& group, const DdpOptions& options = {});
   ~Ddp();
   Ddp(const Ddp&) = delete;
   Ddp& operator=(const Ddp&) = delete;
 
-  /// Marks the gradients of all parameters as absent. Throws AutogradError for gradients that were
-  /// never summed over the ranks: the last backward of a step ran under `no_sync`.
+  /// Marks the gradients of all parameters as absent. Throws AutogradError if they were never
+  /// summed over the ranks, because the last backward of the step ran under `no_sync`.
   void zero_grad();
-  /// The same for gradients that are meant to be lost, of any backwards. All ranks call it alike.
+  /// Marks gradients as absent without that check, to drop them. Collective.
   void discard_grad();
 
-  /// While one is alive, backward adds to this rank's gradients and nothing is sent: for all
-  /// micro-batches of a step but the last. What matters is when a backward's first gradient comes:
-  /// guards that begin or end inside of it are for the next one. They nest.
+  /// While a guard is alive, backward adds to this rank's gradients and sends nothing: for all
+  /// micro-batches of a step but the last. It must be alive when a backward's first gradient
+  /// arrives; one that begins or ends later affects the next backward. Guards nest.
   class NoSync {
    public:
     explicit NoSync(Ddp& ddp) : ddp_(ddp) { ++ddp_.no_sync_; }
@@ -99,16 +98,16 @@ class Ddp {
   };
   [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
 
-  /// With uneven_inputs, on a rank whose samples are over: takes part in the backwards of the
-  /// others with zeros, until all ranks have called it. Parameters and buffers are those of a rank
-  /// that had samples in the last step then, on all ranks; its number is the result, so that others
-  /// of its values can be shared (an optimizer's state is not: broadcast_values in
-  /// dist/group/agreement.h). Gradients are absent, and training may go on. Throws as `zero_grad`,
-  /// and what communication failed with.
+  /// Requires uneven_inputs; called by a rank that has no samples left. Takes part in the backwards
+  /// of the other ranks with zeros until all ranks have called it, then copies parameters and
+  /// buffers of a rank that had samples in the last step to all ranks. Returns that rank, so that
+  /// other values can be shared from it (the optimizer's state is not shared here: use
+  /// broadcast_values in dist/group/agreement.h). Gradients are absent afterwards, and training may
+  /// go on. Throws the errors of `zero_grad` and of communication.
   int join();
 
-  /// After a backward that was synchronised: one for each parameter, in their order. Throws
-  /// AutogradError where none was since `zero_grad`, or others came under `no_sync` after it.
+  /// Returns the summed gradients, one for each parameter in order. Throws AutogradError unless the
+  /// last backward since `zero_grad` was synchronised.
   const std::vector<Tensor>& gradients() const;
   const Reducer& reducer() const { return *reducer_; }
 
@@ -134,14 +133,14 @@ class Ddp {
   std::unique_ptr<Reducer> reducer_;
   std::vector<HookHandle> hooks_;
   Attendance attendance_;
-  Present present_;  ///< in the last backward that was synchronised
+  Present present_;  ///< ranks with samples in the last synchronised backward
 
   int no_sync_ = 0;
-  int not_summed_ = 0;   ///< backwards under no_sync since the last that was synchronised
-  bool summed_ = false;  ///< a backward was synchronised since zero_grad
-  std::mutex mutex_;     // of what the first gradient of a backward changes
-  std::weak_ptr<const bool> running_;  ///< gone with the backward that it is of
-  bool unfinished_ = false;            ///< a backward has begun, and did not end well so far
+  int not_summed_ = 0;                 ///< backwards under no_sync since the last synchronised one
+  bool summed_ = false;                ///< a backward was synchronised since zero_grad
+  std::mutex mutex_;                   // guards what gradient_comes() changes
+  std::weak_ptr<const bool> running_;  ///< expires with the backward in progress
+  bool unfinished_ = false;            ///< a backward is in progress or has failed
 };
 
 }  // namespace lockstep::dist

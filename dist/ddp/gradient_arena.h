@@ -8,21 +8,21 @@
 namespace lockstep::dist {
 
 /// Memory of the gradients of one dtype on one device, in rows: a row holds every parameter's
-/// gradient once, each in a slot, with gaps between slots that stay zero. More rows than one hold
-/// sums of several leaves side by side (dist/collectives/leaf_tree.h). Not thread-safe.
+/// gradient once, each in a slot, with gaps between slots that stay zero. Several rows hold the
+/// partial sums of several leaves (dist/collectives/leaf_tree.h). Not thread-safe.
 class GradientArena {
  public:
-  /// All zero.
+  /// Allocates the arena, filled with zeros.
   GradientArena(int64_t rows, int64_t elements, DType dtype, Device device);
 
   int64_t rows() const { return flat_.size(0); }
   int64_t elements() const { return flat_.size(1); }
-  /// The gradient of `parameter` at `offset` of a row: row-major, in a storage of its own over the
-  /// arena's memory, with its own version counter.
+  /// The gradient of `parameter` at `offset` of a row: contiguous, with its own Storage object over
+  /// the arena's memory and its own version counter.
   Tensor slot(int64_t row, int64_t offset, const Tensor& parameter) const;
   /// Elements `first` to `end` - 1 of a row, as a vector.
   Tensor range(int64_t row, int64_t first, int64_t end) const;
-  /// The same of the first `rows` rows, as a matrix.
+  /// Elements `first` to `end` - 1 of the first `rows` rows, as a matrix.
   Tensor ranges(int64_t rows, int64_t first, int64_t end) const;
   int64_t bytes() const;
 

@@ -16,8 +16,8 @@ namespace lockstep::dist {
 
 namespace {
 
-/// Whether an error is of a kind that communication ends with, on this rank as on others: it may be
-/// shared with them, and says what there is to say.
+/// Whether communication itself threw the error (a subclass of DistError): it already describes the
+/// failure and needs no note.
 bool is_of_the_job(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -73,7 +73,7 @@ void HookRunner::serve() {
   Job job;
   while (take(job)) {
     if (!failure) failure = failure_of(job);
-    job.bucket = {};  // the reducer may want to lay its memory out anew
+    job.bucket = {};  // the reducer may lay its memory out anew
     {
       const std::lock_guard lock(lock_);
       --unfinished_;
@@ -114,7 +114,7 @@ void HookRunner::run_hook(const Job& job) {
   if (!in_place) values.copy_(result);
   if (factor_ != 1) mul_(values, factor_);
   if (job.work->finished_at_end) job.work->finished.record(side);
-  // What kernels and communication failed with is known then.
+  // Errors of kernels and communication surface here.
   side.synchronize();
 }
 
@@ -130,7 +130,7 @@ Tensor HookRunner::call(const GradientBucket& bucket) {
     } catch (const DistError&) {
       throw DistError(text);
     } catch (Error& known) {
-      // Its type tells callers what to do, such as that memory is short.
+      // Keep the type: callers act on it, for instance when memory is short.
       known.add_note(fmt::format("[reducer] thrown by {}.", place(bucket)));
       throw;
     } catch (...) {
@@ -153,7 +153,7 @@ void HookRunner::check(const GradientBucket& bucket, const Tensor& result) const
   LS_CHECK(result.dim() == 1 && result.numel() == values.numel(), ShapeError, "{}", text());
 }
 
-/// "communication hook "bf16_compress", bucket 2 (h.0.weight and 3 more)".
+/// Returns for example: communication hook "bf16_compress", bucket 2 (h.0.weight and 3 more).
 std::string HookRunner::place(const GradientBucket& bucket) const {
   const size_t more = bucket.gradients.size() - 1;
   return fmt::format("communication hook \"{}\", bucket {} ({}{})", hook_.name, bucket.index,

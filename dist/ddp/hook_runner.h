@@ -17,36 +17,35 @@
 
 namespace lockstep::dist {
 
-/// Runs a communication hook for one bucket after another while backward goes on, on a thread, a
-/// group and, on devices with streams, a stream of its own.
+/// Runs a communication hook for one bucket after another while backward goes on, with its own
+/// thread, group and, on devices with streams, stream.
 ///
-/// The first thing that goes wrong makes the job fail on all ranks, and every bucket from then on
-/// with it. What the job failed with is passed on as it is, other errors with the names of hook and
-/// bucket added.
+/// The first error makes the job fail on all ranks, and all later buckets with it. Errors of the
+/// job are rethrown unchanged; the names of the hook and the bucket are added to other errors.
 class HookRunner {
  public:
-  /// All ranks of `group` make one together. Each bucket's result is multiplied by `factor`.
+  /// Collective over `group`. Each bucket's result is multiplied by `factor`.
   HookRunner(CommunicationHook hook, ProcessGroup& group, double factor);
-  /// Makes the job fail where buckets are still under way: other ranks may not have theirs.
+  /// Aborts the job if buckets are still in flight, as other ranks may wait for them.
   ~HookRunner();
   HookRunner(const HookRunner&) = delete;
   HookRunner& operator=(const HookRunner&) = delete;
 
-  /// Hands a bucket over, which is the hook's when the work queued on the current stream is done.
-  /// Work is done when the result is in `bucket.values`, on devices with streams, too: to wait for
-  /// it blocks.
+  /// Queues a bucket; the hook gets it after the work queued on the current stream. The returned
+  /// Work completes when the result is in `bucket.values`. Waiting for it blocks the host, on
+  /// devices with streams too.
   Work run(GradientBucket bucket);
 
  private:
   struct Job {
     GradientBucket bucket;
     Event ready;
-    int threads = 1;  ///< of kernels
+    int threads = 1;  ///< number of threads for kernels
     std::shared_ptr<WorkState> work;
   };
 
   void serve();
-  /// Waits for one; false when there will be none.
+  /// Waits for a job; returns false when stopping.
   bool take(Job& job);
   std::exception_ptr failure_of(const Job& job) noexcept;
   void run_hook(const Job& job);
@@ -58,9 +57,9 @@ class HookRunner {
   const CommunicationHook hook_;
   const double factor_;
   const std::unique_ptr<ProcessGroup> group_;
-  std::map<std::pair<DeviceType, int>, OwnedStream> streams_;  // of the thread
+  std::map<std::pair<DeviceType, int>, OwnedStream> streams_;  // used by the thread only
 
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the members below
   std::condition_variable news_;
   std::deque<Job> jobs_;
   size_t unfinished_ = 0;

@@ -26,7 +26,7 @@ struct Timed {
   double cpu = std::numeric_limits<double>::infinity();
 };
 
-/// `count` reductions of `bytes` each under way together, by parts of `sums`.
+/// Times `count` concurrent reductions of `bytes` each, of slices of `sums`.
 Timed time_reductions(ProcessGroup& group, const Tensor& sums, int64_t bytes, int count, int rounds,
                       const StartReduction& start) {
   const int64_t elements = bytes / static_cast<int64_t>(sizeof(float));
@@ -47,7 +47,7 @@ Timed time_reductions(ProcessGroup& group, const Tensor& sums, int64_t bytes, in
   return least;
 }
 
-/// The slope and the value at zero of the line through two points; neither is negative.
+/// Line through two points, with slope and intercept clamped to at least 0.
 struct Line {
   double slope = 0;
   double at_zero = 0;
@@ -62,8 +62,7 @@ struct Line {
 
 LinkCost link_cost(const LinkTimes& times) {
   LS_ASSERT(times.small_count > 1 && times.large_count > 0);
-  // What another small one adds to some is its turn on the link; what the first takes beside its
-  // own turn is latency.
+  // Each further small reduction adds its link time; the rest of the first one's time is latency.
   const double small_turn =
       std::max(0.0, (times.small - times.one_small) / (times.small_count - 1));
   const double latency = std::max(0.0, times.one_small - small_turn);
@@ -86,7 +85,7 @@ LinkTimes measure_link(ProcessGroup& group, int64_t rows, int64_t most_bytes,
   constexpr int64_t kLeast = int64_t{64} << 10;
   constexpr int64_t kMost = int64_t{1} << 20;
   LinkTimes times{.small_bytes = int64_t{16} << 10, .small_count = 16, .large_count = 4};
-  // A multiple of the least, so that its parts are whole elements.
+  // A multiple of kLeast, so that a slice is a whole number of elements.
   times.large_bytes = std::clamp(most_bytes / times.large_count / kLeast * kLeast, kLeast, kMost);
   const int64_t room =
       std::max(times.small_bytes * times.small_count, times.large_bytes * times.large_count);
@@ -95,7 +94,7 @@ LinkTimes measure_link(ProcessGroup& group, int64_t rows, int64_t most_bytes,
   const auto time = [&](int64_t bytes, int count, int rounds) {
     return time_reductions(group, sums, bytes, count, rounds, start);
   };
-  (void)time(times.small_bytes, times.small_count, 1);  // nothing is warm yet
+  (void)time(times.small_bytes, times.small_count, 1);  // warm-up
   times.one_small = time(times.small_bytes, 1, 2 * kRounds).seconds;
   const Timed small = time(times.small_bytes, times.small_count, kRounds);
   const Timed large = time(times.large_bytes, times.large_count, kRounds);

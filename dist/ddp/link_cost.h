@@ -7,13 +7,14 @@
 
 namespace lockstep::dist {
 
-/// What reductions over a group take. Those under way at once have the link one after the other; a
-/// result is there some time after its bytes have crossed, in which the next one's cross.
+/// Cost model of reductions over a group. Concurrent reductions use the link one after the other; a
+/// result arrives `latency` after its bytes have been transferred, during which the next reduction
+/// uses the link.
 struct LinkCost {
   double latency = 0;        ///< seconds from the last byte to the result
-  double per_operation = 0;  ///< seconds of the link, beside its bytes
-  double per_byte = 0;       ///< seconds of the link
-  /// Seconds of this process's processor time.
+  double per_operation = 0;  ///< seconds of link time, in addition to that of the bytes
+  double per_byte = 0;       ///< seconds of link time
+  /// Seconds of processor time of this process.
   double cpu_per_operation = 0;
   double cpu_per_byte = 0;
 
@@ -25,7 +26,7 @@ struct LinkCost {
   }
 };
 
-/// Reductions that were timed, in seconds from the call to the last result.
+/// Measured reductions: seconds from the first call to the last result.
 struct LinkTimes {
   int64_t small_bytes = 0;
   int64_t large_bytes = 0;
@@ -38,16 +39,15 @@ struct LinkTimes {
   double large_cpu = 0;
 };
 
-/// The costs by which reductions take what was measured; none is negative.
+/// Fits the cost model to measured times; no cost is negative.
 LinkCost link_cost(const LinkTimes& times);
 
 /// Starts the reduction of one tensor: of `sums`, [rows, elements] f32, into its first row.
 using StartReduction = std::function<Work(const Tensor& sums)>;
 
-/// Times reductions of `rows` rows by `start`: some of 16 KiB, alone and together, and four of up
-/// to 1 MiB, but not of more than `most_bytes` in all. Each figure is the least of several rounds,
-/// as whatever disturbs one makes it longer. All ranks of the group call it together; the link is
-/// theirs meanwhile.
+/// Times reductions of `rows` rows by `start`: of 16 KiB, alone and 16 at once, and four of up to
+/// 1 MiB at once, of about `most_bytes` together at most. Each figure is the minimum of several
+/// rounds, as disturbances only add time. Collective; nothing else should use the link meanwhile.
 LinkTimes measure_link(ProcessGroup& group, int64_t rows, int64_t most_bytes,
                        const StartReduction& start);
 

@@ -10,8 +10,8 @@ double best_schedule(const StepProfile& step, const LinkProfile& link) {
   LS_ASSERT(step.ready.size() == link.seconds.size());
   LS_ASSERT(link.stolen_cpu.empty() || link.stolen_cpu.size() == link.seconds.size());
   double end = 0;
-  double stolen = 0;  // of the buckets so far
-  double delay = 0;   // of what comes after them
+  double stolen = 0;  // processor time of the buckets so far
+  double delay = 0;   // by how much they delay the later buckets
   for (size_t b = 0; b < step.ready.size(); ++b) {
     end = std::max(end, step.ready[b] + delay) + link.seconds[b];
     if (link.stolen_cpu.empty()) continue;

@@ -18,19 +18,19 @@ namespace lockstep::dist {
 
 namespace {
 
-/// Of the columns of a matrix, [1, columns]; summed in f64, where no square of f32 is too small or
-/// too large.
+/// Returns the 2-norms of the columns, [1, columns]; summed in f64, where squares of f32 values
+/// neither overflow nor underflow.
 Tensor lengths(const Tensor& columns) {
   return linalg_vector_norm(columns, 2, {0}, true, DType::kF64).to(columns.dtype());
 }
 
-/// A column is taken to lie in the span of those before it where less than this part of it is left
-/// without them: the rest is rounding.
+/// A column counts as linearly dependent on those before it if projecting them out leaves less than
+/// this part of its length: such a remainder is rounding.
 double smallest_part(DType dtype) { return dtype == DType::kF64 ? 1e-13 : 1e-5; }
 
-/// Makes the columns orthonormal, in order; those that lie in the span of the columns before
-/// become 0. What is not finite makes its column NaN. Gram & Schmidt, each column twice, which is
-/// as good as rounding allows (Giraud, Langou & Rozloznik 2005).
+/// Makes the columns orthonormal, in order; columns in the span of those before become 0. A value
+/// that is not finite makes its column NaN. Gram-Schmidt with two passes for each column, which is
+/// as accurate as rounding allows (Giraud, Langou & Rozloznik 2005).
 void make_orthonormal(const Tensor& matrix) {
   for (int64_t i = 0; i < matrix.size(1); ++i) {
     const Tensor column = matrix.slice(1, i, i + 1);
@@ -45,12 +45,12 @@ void make_orthonormal(const Tensor& matrix) {
   }
 }
 
-/// Memory for matrices that are sent together.
+/// Allocates matrices next to each other, so that one operation sends them all.
 class Together {
  public:
-  /// So many elements in all.
+  /// `elements`: of all matrices.
   Together(int64_t elements, TensorOptions options) : all_(empty({elements}, options)) {}
-  /// The next rows x columns of them.
+  /// Returns the next [rows, columns] matrix.
   Tensor next(int64_t rows, int64_t columns) {
     const int64_t first = used_;
     used_ += rows * columns;
@@ -63,14 +63,14 @@ class Together {
   int64_t used_ = 0;
 };
 
-/// What is kept of a parameter from step to step.
+/// State of a parameter that is kept from step to step.
 struct Kept {
   Tensor error;  ///< [n, m]
   Tensor q;      ///< [m, rank], columns of length 1
-  Tensor start;  ///< the first q, of which columns take the place of those that became 0
+  Tensor start;  ///< the first q; its columns replace those of q that become 0
 };
 
-/// A gradient that is compressed.
+/// A compressed gradient of the current bucket.
 struct Matrix {
   Tensor values;  ///< [n, m], over the bucket
   Kept* kept = nullptr;
@@ -97,7 +97,7 @@ class PowerSgd {
   std::unordered_map<size_t, Kept> kept_;  ///< by parameter
 };
 
-/// Columns that its factors have; 0 where it is better sent as it is.
+/// Returns the number of columns of the gradient's factors, or 0 to send it uncompressed.
 int64_t PowerSgd::rank_of(const Tensor& gradient) const {
   if (gradient.dim() < 2 || gradient.numel() == 0) return 0;
   const int64_t rows = gradient.size(0);
@@ -137,8 +137,8 @@ Matrix PowerSgd::matrix(const GradientBucket::Gradient& gradient) {
   return result;
 }
 
-/// P and Q of all matrices, for the sum over ranks, whose P is orthonormal. False where a sum is
-/// not finite, on all ranks.
+/// Computes P and Q of all matrices for the sum over ranks; P is orthonormal. Returns false on all
+/// ranks if a sum is not finite.
 bool sum_factors(ProcessGroup& group, std::vector<Matrix>& matrices) {
   int64_t p_elements = 0;
   int64_t q_elements = 0;
@@ -163,7 +163,7 @@ bool sum_factors(ProcessGroup& group, std::vector<Matrix>& matrices) {
   return is_nonzero(all(isfinite(q.all())));
 }
 
-/// Puts what the factors say in place of the matrices, and keeps the rest.
+/// Replaces the matrix by P Q^T and keeps the difference as the error.
 void decompress(const Matrix& matrix, int ranks) {
   const Tensor transposed = matrix.q.t();
   Kept& kept = *matrix.kept;

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Numbers the pairs of dtype and device as they come.
+/// Describes the parameters for plan_buckets; arenas are numbered in order of first occurrence.
 std::vector<PlannedParameter> planned(const std::vector<NamedTensor>& parameters) {
   std::map<std::pair<DType, std::string>, int> arenas;
   std::vector<PlannedParameter> result;
@@ -33,7 +33,7 @@ std::vector<PlannedParameter> planned(const std::vector<NamedTensor>& parameters
   return result;
 }
 
-/// That of all parameters; the cpu where they are on several.
+/// Returns the device of all parameters, or the cpu if they are on several.
 Device common_device(const std::vector<NamedTensor>& parameters) {
   if (parameters.empty()) return kCPU;
   const Device first = parameters.front().tensor.device();
@@ -92,7 +92,7 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
       parameters_, [](const NamedTensor& each) { return each.tensor.device() == kCPU; });
   if (group_ != nullptr && !runner_ && asks && on_cpu) tuner_.emplace();
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
-    // Not a hook of the tensor, which also sees what grad() asks for.
+    // Hooks of the accumulation node: hooks of the tensor would also run for grad().
     hooks_.push_back(register_prehook(*gradient_edge(parameters_[i].tensor).node,
                                       [this, i](std::span<Tensor>) { check_not_sent(i); }));
     hooks_.push_back(register_post_accumulate_grad_hook(
@@ -103,7 +103,7 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
 Reducer::~Reducer() {
   for (HookHandle& hook : hooks_) hook.remove();
   for (const NamedTensor& each : parameters_) {
-    // One that was frozen meanwhile has none.
+    // A parameter that has been frozen meanwhile has no destination.
     if (each.tensor.requires_grad()) set_grad_destination(each.tensor, {});
   }
 }
@@ -134,7 +134,7 @@ void Reducer::lay_out(BucketPlan plan) {
   const NoGradGuard no_grad;
   plan_ = std::move(plan);
   const int64_t rows = stack_depth(options_.leaves);
-  // What was there goes first: there may not be room for both.
+  // Free the old arenas first: there may not be room for both.
   slots_.assign(static_cast<size_t>(rows), {});
   arenas_.clear();
   for (const NamedTensor& each : parameters_) {
@@ -157,7 +157,7 @@ void Reducer::lay_out(BucketPlan plan) {
   filling_.resize(plan_.buckets.size());
 }
 
-/// Of gradients becoming ready: that of the first step, or the guess before it.
+/// Lays buckets out in the learnt order of gradients, or in the reverse order of parameters.
 void Reducer::follow_order(bool learnt) {
   const std::vector<uint32_t> order = learnt ? order_ : reverse_order(parameters_.size());
   BucketPlan plan = plan_buckets(planned_, order, or_usual(options_.buckets));
@@ -227,7 +227,7 @@ void Reducer::begin_leaf() {
   last_row_ = static_cast<int64_t>(stack_.sums().size());
   LeafStack at_the_end = stack_;
   last_joins_ = at_the_end.push({next_leaf_, next_leaf_ + 1});
-  // What is left side by side is joined by who has all of it.
+  // With a tree over several ranks, the all_reduce joins the remaining rows.
   if (options_.tree_leaves == 0 || group_ == nullptr) last_joins_ += at_the_end.finish();
 }
 
@@ -245,7 +245,7 @@ void Reducer::end_leaf() {
              "[backward] parameter {} {} received no gradient: expected every parameter to take "
              "part in the loss. Remove it from the model or use it.",
              each.name, each.tensor.shape());
-    // What has left was zeroed before, and may be the ranks' sum by now.
+    // Slots of launched buckets were zeroed by zero_absent and may hold the ranks' sum by now.
     if (plan_.bucket_of[i] >= launched_) slots_[static_cast<size_t>(row)][i].zero_();
   }
   in_leaf_ = false;
@@ -295,7 +295,7 @@ void Reducer::answer(const Present& present) {
   complete(present);
 }
 
-/// Sends what has not left, waits for all of it and for what else the ranks agree on.
+/// Sends the remaining buckets, waits for all, and runs the collective steps after a backward.
 void Reducer::complete(const Present& present) {
   const NoGradGuard no_grad;
   {

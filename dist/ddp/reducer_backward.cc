@@ -1,4 +1,4 @@
-// What a Reducer does while backward runs: buckets leave as their gradients come.
+// The part of Reducer that runs during backward: sends buckets as their gradients arrive.
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 
 namespace lockstep::dist {
 
-/// Before a gradient is added where it may be on its way to other ranks.
+/// Called before a gradient is added; throws if its bucket may have been sent already.
 void Reducer::check_not_sent(uint32_t parameter) {
   const std::lock_guard lock(mutex_);
   if (!last_backward_ || expected_.empty() || arrivals_[parameter] < expected_[parameter]) return;
@@ -26,7 +26,7 @@ void Reducer::gradient_arrived(uint32_t parameter) {
   const std::lock_guard lock(mutex_);
   if (!last_backward_) return;
   if (is_grad_enabled()) {
-    // Its graph leads back to the parameter: neither would ever be freed.
+    // The gradient's graph refers to the parameter: the cycle would never be freed.
     parameters_[parameter].tensor.set_grad({});
     throw AutogradError(fmt::format(
         "[backward] create_graph: gradients of parameter {} are summed over ranks, which has no "
@@ -50,7 +50,7 @@ void Reducer::gradient_arrived(uint32_t parameter) {
   }
 }
 
-/// In the order of the plan, which is the same on all ranks.
+/// Launches complete buckets in the order of the plan, which is the same on all ranks.
 void Reducer::launch_complete() {
   while (launched_ < filling_.size() && filling_[launched_].missing == 0) {
     zero_absent(launched_);
@@ -59,7 +59,7 @@ void Reducer::launch_complete() {
   hand_over_complete();
 }
 
-/// Those whose sums are there, while others are under way.
+/// Passes reduced buckets to on_reduced while later ones are still in flight.
 void Reducer::hand_over_complete() {
   if (!options_.on_reduced) return;
   while (handed_over_ < launched_ && times_.sent_[handed_over_].work.is_completed()) hand_over();
@@ -71,7 +71,8 @@ void Reducer::hand_over() {
   options_.on_reduced(plan_.buckets[bucket].parameters);
 }
 
-/// Of a static graph, a bucket does not wait for what will not come.
+/// With static_graph, zeroes the slots of a bucket's parameters that get no gradient: the bucket
+/// does not wait for them.
 void Reducer::zero_absent(size_t bucket) {
   if (!options_.static_graph) return;
   const NoGradGuard no_grad;
@@ -101,7 +102,7 @@ void Reducer::launch(size_t index) {
   sent.work = group_ != nullptr && communicates_ ? reduce(index) : Work();
 }
 
-/// Rows of sums that other ranks get; one, where they add by ranks.
+/// Returns the number of rows that are sent: one unless the sum is over a tree of leaves.
 int64_t Reducer::rows_sent() const {
   return options_.tree_leaves > 0 ? last_row_ + 1 - last_joins_ : 1;
 }
@@ -121,7 +122,7 @@ Work Reducer::add_over_ranks(const Tensor& output, const Tensor& sums) {
                                : Reduction{});
 }
 
-/// What this rank has summed of a bucket, for the hook.
+/// Returns this rank's sums of a bucket, for the hook.
 GradientBucket Reducer::gradients_of(size_t index) const {
   const Bucket& bucket = plan_.buckets[index];
   const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];

@@ -1,4 +1,4 @@
-// What the first steps teach a Reducer, and what the ranks agree on after a step.
+// The part of Reducer that learns from the first steps, and that ranks run together after a step.
 
 #include <algorithm>
 #include <utility>
@@ -25,7 +25,7 @@ void Reducer::check_static_graph() const {
   }
 }
 
-/// How many gradients of each parameter its bucket waits for.
+/// Records after the first step how many gradients of each parameter its bucket waits for.
 void Reducer::learn_counts() {
   if (hooks_.empty() || !last_backward_ || !expected_.empty()) return;
   expected_ = arrivals_;
@@ -33,7 +33,7 @@ void Reducer::learn_counts() {
   for (uint32_t& count : expected_) count = std::max(count, 1U);
 }
 
-/// Makes `used_` what is true of any rank.
+/// Sets `used_` for parameters that are used on any rank.
 void Reducer::agree_on_use() {
   if (!used_anywhere_.empty()) {
     used_ = used_anywhere_;
@@ -48,14 +48,14 @@ void Reducer::agree_on_use() {
   if (options_.static_graph && last_backward_) used_anywhere_ = used_;
 }
 
-/// Makes every `grad` the sum, and undefined where no rank has one.
+/// Sets every `grad` to the sum, or to undefined if no rank has a gradient.
 void Reducer::set_gradients() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i].tensor.set_grad(used_[i] ? slots_[0][i] : Tensor());
   }
 }
 
-/// Proposes the order in which gradients came; that of rank `root` is taken by all.
+/// Makes the order in which gradients arrived on rank `root` the order of all ranks.
 void Reducer::learn_order(int root) {
   if (hooks_.empty() || !last_backward_ || !order_.empty()) return;
   std::vector<uint32_t> order;
@@ -64,7 +64,7 @@ void Reducer::learn_order(int root) {
     if (!seen[parameter]) order.push_back(parameter);
     seen[parameter] = true;
   };
-  // From the end, as the last arrival of each counts; those that never came will come last.
+  // Backwards, as the last arrival of each counts. Parameters without a gradient come last.
   for (const uint32_t each : reverse_order(parameters_.size())) {
     if (arrivals_[each] == 0) take(each);
   }
@@ -77,7 +77,8 @@ void Reducer::learn_order(int root) {
   order_ = std::move(order);
 }
 
-/// After a step in which gradients came as expected, but nothing was sent before `finish`.
+/// Records a step in which nothing was sent before `finish`, and chooses bucket sizes after the
+/// last such step.
 void Reducer::measure() {
   if (!is_measuring() || !last_backward_ || order_.empty()) return;
   tuner_->end_step(times_.backward_ended_.queued());

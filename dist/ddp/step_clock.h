@@ -7,17 +7,17 @@
 
 namespace lockstep::dist {
 
-/// When things happen in a step of one rank: on the clock of this process, or, where the work is on
-/// a device with streams, when the device comes there. The device's beginning of a step counts as
-/// the process's; what it was still busy with then is not part of the step. Not thread-safe.
+/// Times of events in a step of one rank: on the clock of this process or, for work on a device
+/// with streams, when the device reaches them. Both clocks are aligned at the step's beginning;
+/// earlier work that the device has still to finish is not part of the step. Not thread-safe.
 class StepClock {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// A moment; may be set again in the next step.
+  /// A point in time; may be set again in the next step.
   class Mark {
    public:
-    /// When it was set, or what the device was to come to was queued; the clock's zero before.
+    /// When it was set, on the clock of this process; the clock's epoch before.
     TimePoint queued() const noexcept { return queued_; }
 
    private:
@@ -27,20 +27,20 @@ class StepClock {
     Event reached_{/*timing=*/true};
   };
 
-  /// `device`: where the step's work is; `cpu` where it is on several, whose times are then those
+  /// `device`: the device of the step's work; `cpu` for several devices, whose times are then those
   /// of queueing.
   explicit StepClock(Device device) noexcept : device_(device) {}
 
-  /// Whether times are a device's.
+  /// Whether times are those of a device with streams.
   bool is_device() const noexcept { return is_asynchronous(device_.type); }
   void begin() { set(begun_); }
   TimePoint begun() const noexcept { return begun_.queued(); }
-  /// To now, or to when the work queued so far on this thread's current stream is done.
+  /// Sets the mark to now, or to the end of the work queued so far on this thread's current stream.
   void set(Mark& mark) const;
-  /// Blocks until the device has come there.
+  /// Returns the time of the mark; blocks until the device has reached it.
   TimePoint time(const Mark& mark) const;
-  /// When an operation on the device's tensors ended on this rank, for which this blocks; not
-  /// before `launched`, which is the answer for an operation of nothing.
+  /// Returns when an operation on the device's tensors ended on this rank, and blocks until then;
+  /// at least the time of `launched`, which is also the result for an empty `work`.
   TimePoint end(const Work& work, const Mark& launched) const;
 
  private:

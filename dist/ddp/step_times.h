@@ -10,15 +10,15 @@
 
 namespace lockstep::dist {
 
-/// When one step of a Reducer, and its buckets, were where. Where the parameters are on a device
-/// with streams, its times count (dist/ddp/step_clock.h), and whoever asks blocks until it has come
-/// that far; so a step's times can be taken from the reducer and read while it runs the next. Not
-/// thread-safe.
+/// Times of one step of a Reducer: when each bucket was ready, launched and reduced. For parameters
+/// on a device with streams these are device times (dist/ddp/step_clock.h), and the getters block
+/// until the device has got that far; so a step's times can be taken from the reducer and read
+/// while it runs the next one. Not thread-safe.
 class StepTimes {
  public:
   using TimePoint = BucketTimes::TimePoint;
 
-  /// A bucket on its way to other ranks.
+  /// A bucket that was sent.
   struct Sent {
     int64_t bytes = 0;
     StepClock::Mark ready;
@@ -26,17 +26,16 @@ class StepTimes {
     Work work;
   };
 
-  /// `device`: as StepClock takes it.
+  /// `device`: see StepClock.
   explicit StepTimes(Device device) noexcept : clock_(device) {}
 
   TimePoint begun() const { return clock_.begun(); }
-  /// When `finish` was called, or the device was as far.
+  /// When `finish` was called, or when the device reached that point.
   TimePoint backward_ended() const { return clock_.time(backward_ended_); }
-  /// How long communication that backward had not hidden held up the step, in seconds: how long
-  /// `finish` waited, or, on a device with streams, by how much the last sum came after the end of
-  /// backward.
+  /// Seconds of communication that were not hidden behind backward: how long `finish` waited or, on
+  /// a device with streams, from the end of backward to the last sum.
   double exposed_seconds() const;
-  /// In the order of the plan.
+  /// Times of the buckets, in the order of the plan.
   std::vector<BucketTimes> buckets() const;
 
  private:
@@ -47,7 +46,7 @@ class StepTimes {
 
   StepClock clock_;
   StepClock::Mark backward_ended_;
-  double waited_seconds_ = 0;  ///< in `finish`
+  double waited_seconds_ = 0;  ///< how long `finish` waited
   std::vector<Sent> sent_;
 };
 

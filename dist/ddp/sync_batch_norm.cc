@@ -19,14 +19,15 @@ namespace lockstep::dist {
 namespace {
 
 struct Settings {
-  Tensor running_mean;  ///< undefined where there is none
+  Tensor running_mean;  ///< undefined without running statistics
   Tensor running_var;
   double momentum;
   double eps;
   ProcessGroup* group;
 };
 
-/// Of all ranks' samples; f64, [channels] each but the count, which is [1].
+/// Statistics over all ranks' samples: f64, [channels] each, except `count` and `any`, which are
+/// [1].
 struct Statistics {
   Tensor mean;
   Tensor variance;  ///< divided by the count
@@ -35,13 +36,14 @@ struct Statistics {
   Tensor any;       ///< whether there is an element at all
 };
 
-/// Others would wait for what a rank that throws does not send.
+/// Runs `body`; an error aborts the group, as the other ranks would wait for data that a rank that
+/// throws does not send.
 template <class F>
 auto or_end_the_job(ProcessGroup& group, F&& body) {
   try {
     return body();
   } catch (const DistError&) {
-    throw;  // told already
+    throw;  // the other ranks already know of it
   } catch (const std::exception& error) {
     group.abort(fmt::format("sync_batch_norm failed on this rank: {}", error.what()));
     throw;
@@ -68,18 +70,18 @@ void check(const Tensor& input, const Tensor& weight, const Tensor& bias,
            "[sync_batch_norm] expected both running mean and variance or neither, got one.");
 }
 
-/// This rank's: means, sums of squared distances from them, and the number of elements of a
-/// channel, one after another.
+/// Returns this rank's statistics in one vector: means, sums of squared distances from them, and
+/// the number of elements of a channel.
 Tensor own_statistics(const Tensor& input) {
   const int64_t channels = input.size(1);
   const TensorOptions options{DType::kF64, input.device()};
   if (input.numel() == 0) return zeros({2 * channels + 1}, options);
-  // A momentum of 1 leaves the batch's own statistics, in f64.
+  // A momentum of 1 writes the batch's own statistics, in f64, to the running ones.
   const Tensor nothing = zeros({channels}, options);
   const auto [out, rounded_mean, rstd, mean, unbiased] =
       fused_batch_norm(input, {}, {}, nothing, nothing, 1.0, 1.0);
   const auto count = static_cast<double>(input.numel() / channels);
-  // Of one element it is 0 / 0.
+  // The unbiased variance of one element is 0 / 0.
   const Tensor squares = count > 1 ? unbiased * (count - 1) : nothing;
   return cat({mean, squares, full({1}, count, options)});
 }
@@ -95,12 +97,12 @@ Statistics statistics_of_all(const Tensor& input, ProcessGroup& group) {
   const Tensor total = sum(counts, {0});
   const Tensor count = clamp_min(total, 1.0);
   const Tensor mean = sum(means * counts, {0}) / count;
-  // The parts' own sums, and how far their means are from the common one.
+  // Sums within the ranks, plus the distances of the ranks' means from the common mean.
   const Tensor distances = sum(squares + square(means - mean) * counts, {0});
   return {mean, distances / count, distances / (count - 1.0), count, gt(total, 0.0)};
 }
 
-/// As batch_norm does: in f64, with one rounding.
+/// Updates running statistics like batch_norm: in f64, with one rounding.
 void move(const Tensor& running, const Tensor& found, const Tensor& any, double momentum) {
   if (!running.defined()) return;
   const Tensor before = running.to(DType::kF64);
@@ -143,7 +145,7 @@ struct SyncBatchNorm : Function<SyncBatchNorm> {
       const Tensor& mean = ctx.saved(2);
       const Tensor& variance = ctx.saved(3);
       const Tensor x = widened(input);
-      // Sums have the type of the weight.
+      // The backward's sums have the dtype of the weight: make it f64.
       const Tensor scale = weight.defined() ? weight.to(DType::kF64) : ones_like(mean);
       auto [dx, along, sums] =
           native_batch_norm_backward(widened(grad), x, scale, mean, variance, {}, {}, false,
@@ -173,7 +175,7 @@ Tensor sync_batch_norm(const Tensor& input, OptionalTensor weight, OptionalTenso
   if (!training || group == nullptr || group->size() == 1) {
     return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
   }
-  // batch_norm computes in f32 under autocast.
+  // Like batch_norm, computes in f32 under autocast.
   const bool casts = is_autocast_enabled(input.device().type) && size_of(input.dtype()) == 2;
   return SyncBatchNorm::apply(casts ? input.to(DType::kF32) : input, weight.value_or_undefined(),
                               bias.value_or_undefined(),

@@ -5,21 +5,21 @@
 
 namespace lockstep::dist {
 
-/// batch_norm (core/ops/norm/batch_norm.h) over the samples of all ranks: each passes its own part
-/// of a batch, of as many rows as it has, and gets its part of what one rank with the whole batch
-/// would have: the result, the gradients and, in place, the running statistics, but for rounding.
-/// Statistics are exchanged and combined in f64 (Chan, Golub & LeVeque 1979), and are the same bits
-/// on all ranks. Gradients of weight and bias are of this rank's samples alone: Ddp and Reducer add
-/// them up. Without `training`, and where `group` is null or of one rank, it is batch_norm.
+/// batch_norm (core/ops/norm/batch_norm.h) over the samples of all ranks. Each rank passes its part
+/// of a batch, with any number of rows, and gets its part of what one rank with the whole batch
+/// would compute, up to rounding: the result, the gradients and, in place, the running statistics.
+/// Statistics are exchanged and combined in f64 (Chan, Golub & LeVeque 1979) and are bitwise equal
+/// on all ranks. Gradients of weight and bias cover this rank's samples only: Ddp and Reducer add
+/// them up. Without `training`, and if `group` is null or has one rank, it is batch_norm.
 ///
-/// Operations of `group`: an all_gather in forward, then an all_reduce in backward where the
-/// input's gradient is wanted. So all ranks call it as often and in the same order, with inputs of
-/// as many channels that all want a gradient or none, and run the same backwards of the same
-/// graphs. The group should serve nothing else (a subgroup of all ranks): the gradients' buckets
-/// leave in the midst of the same backward. It must outlive the graph.
+/// Operations of `group`: an all_gather in forward, then an all_reduce in backward if the input
+/// requires a gradient. So all ranks must make the same calls in the same order, with inputs of
+/// equally many channels that either all require a gradient or none do, and run the same backwards
+/// of the same graphs. The group should serve nothing else (a subgroup of all ranks): the
+/// gradients' buckets are sent during the same backward. It must outlive the graph.
 ///
-/// What it throws on one rank, ShapeError and DTypeError as batch_norm for instance, ends the job's
-/// groups, so that the others throw as well and do not wait. Has no second derivative
+/// An error on one rank (ShapeError and DTypeError as in batch_norm, for instance) ends the job's
+/// groups, so that the other ranks throw as well and do not wait. Has no second derivative
 /// (AutogradError).
 Tensor sync_batch_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
                        OptionalTensor running_mean, OptionalTensor running_var, bool training,
