@@ -19,7 +19,7 @@ struct Difference {
   std::string second;
 };
 
-/// The first lines that are not equal.
+/// Returns the first pair of lines that differ.
 Difference first_difference(const std::string& first, const std::string& second) {
   std::istringstream a(first);
   std::istringstream b(second);

@@ -17,7 +17,7 @@ Attendance::Attendance(ProcessGroup& group)
       all_(empty({group.size()}, {DType::kI32, kCPU})) {}
 
 void Attendance::call(bool present, bool learnt_order) {
-  // What is left of a step that failed: its memory is not to be written yet.
+  // An exchange left over from a failed step may still read the buffer written below.
   work_.wait();
   *own_.data<int32_t>() = !present ? kAbsent : learnt_order ? kPresentInLearntOrder : kPresent;
   work_ = group_.all_gather(all_, own_);

@@ -23,20 +23,21 @@ namespace {
 using Clock = OperationRun::Clock;
 using std::chrono::milliseconds;
 
-/// Where ranks compute on all cores, this thread must not wait for the end of others' slices.
+/// Scheduler slice of the communication thread. If ranks compute on all cores, the thread would
+/// otherwise wait for the end of the slices of compute threads (1.4 ms at each wake-up).
 constexpr std::chrono::microseconds kSlice{200};
 constexpr Clock::duration kLongestSleep = std::chrono::seconds(1);
-/// Until those that an operation waits for are first asked what they are doing, and at most between
-/// later questions.
+/// Time until the awaited ranks of an operation are first asked how far they are, and the longest
+/// interval between later questions.
 constexpr Clock::duration kFirstQuestion = milliseconds(200);
 constexpr Clock::duration kBetweenQuestions = std::chrono::seconds(5);
-/// Until a delay is told, and at least between two that are.
+/// Time until a delay is reported, and the least interval between two reports.
 constexpr Clock::duration kFirstNotice = std::chrono::seconds(1);
 constexpr Clock::duration kBetweenNotices = std::chrono::seconds(10);
-/// Operations that may take much longer than others are expected to: this part of their time is no
-/// delay, as long as the others answer.
+/// An operation with a long timeout is expected to take long: while all ranks answer, the first
+/// 1/kNoticeShare of its timeout is not reported as a delay.
 constexpr int kNoticeShare = 600;
-/// How long a broken connection waits for the reason that the other rank may still be telling.
+/// How long a broken connection waits for the failure message that the other rank may still send.
 constexpr Clock::duration kReasonComes = milliseconds(500);
 
 struct Submission {
@@ -65,22 +66,23 @@ struct Communicator::State {
   std::atomic<uint64_t> bytes_sent{0};
   std::promise<void> connected;
   std::thread thread;
-  std::mutex lock;  ///< of what follows
+  std::mutex lock;  ///< guards the members up to `transport`
   std::vector<Submission> submitted;
   std::vector<Note> notes;
-  std::optional<Failure> told;  ///< by the job's control
+  std::optional<Failure> told;  ///< failure reported by `control` or `abort`
   std::exception_ptr failure;
   bool stopping = false;
-  std::atomic<bool> news{false};  ///< in any of these
+  std::atomic<bool> news{false};  ///< whether any of these changed
   std::unique_ptr<Transport> transport;
 
-  // Of the communication thread alone.
+  // Used by the communication thread only.
   std::vector<std::unique_ptr<OperationRun>> runs;  ///< in the order begun
   std::vector<std::unique_ptr<OperationRun>> spare;
-  std::optional<std::pair<std::string, Clock::time_point>> lost;  ///< a peer, and until when
-  Clock::time_point next_notice = Clock::time_point::min();       ///< of any operation
+  /// Error of a broken connection, and when to report it unless the peer's own reason comes first.
+  std::optional<std::pair<std::string, Clock::time_point>> lost;
+  Clock::time_point next_notice = Clock::time_point::min();  ///< earliest time of the next report
 
-  /// Wakes the communication thread, if it is still there. Call with the lock held.
+  /// Wakes the communication thread if it still runs. Call with the lock held.
   void tell() {
     news.store(true, std::memory_order_release);
     if (transport != nullptr) transport->wake();
@@ -123,7 +125,7 @@ Communicator::Communicator(std::function<Wire()> connect, Options options)
       const std::lock_guard guard(state.lock);
       state.stopping = true;
     }
-    state.thread.detach();  // whoever it waits in cannot be called back
+    state.thread.detach();  // the call that it waits in cannot be interrupted
     throw TimeoutError(fmt::format(
         "[dist] this rank is not connected with the others after {} s: expected all ranks to come. "
         "One may not have been started, or have ended early: see what they say.",
@@ -196,13 +198,13 @@ void Communicator::begin(std::shared_ptr<const GroupMembers> group,
 void Communicator::abort(const std::string& reason) noexcept {
   state_->control->fail(reason);
   try {
-    // The others' answer would come too late where this rank is about to end.
+    // Do not wait for the failure to come back by `control`: this rank may be about to exit.
     Failure own{rank(), reason};
     const std::lock_guard guard(state_->lock);
     if (!state_->told) state_->told = std::move(own);
     state_->tell();
   } catch (const std::exception&) {
-    // No memory: it is told by the control.
+    // Out of memory: `control` will report the failure.
   }
 }
 
@@ -249,7 +251,7 @@ void Communicator::State::loop() {
       take_failure();
       return;
     }
-    // A transport knows best how long polling pays.
+    // The transport decides how long to poll before it sleeps.
     const auto left =
         std::chrono::duration_cast<std::chrono::microseconds>(next_look() - Clock::now());
     if (left.count() > 0) transport->sleep(left);
@@ -261,13 +263,13 @@ bool Communicator::State::is_over() {
   return stopping && runs.empty() && submitted.empty();
 }
 
-/// Does what can be done now; whether anything was.
+/// Makes progress without blocking; returns whether there was any.
 bool Communicator::State::step() {
   const bool had_news = news.exchange(false, std::memory_order_acq_rel);
   if (had_news) take_news();
   bool moved = transport->progress();
   moved |= advance_all();
-  // What has arrived is finished first: the rank that failed may have had its part in it.
+  // Complete what has arrived first: the failed rank may have done its part of it.
   if (!moved) take_failure();
   look_after(Clock::now());
   return moved || had_news;
@@ -379,7 +381,7 @@ bool Communicator::State::advance_all() {
         fail_here(MismatchError(text));
         return true;
       }
-      // The rank that ended may have said why, by the other way.
+      // The rank that ended may have reported its reason through `control`.
       lost = {text, Clock::now() + kReasonComes};
     }
     ++i;
@@ -403,7 +405,7 @@ void Communicator::State::end(size_t index, std::exception_ptr error) {
   if (!error) start_those_that_may();
 }
 
-/// Time-outs and questions.
+/// Checks timeouts, asks awaited ranks and reports delays.
 void Communicator::State::look_after(Clock::time_point now) {
   if (lost && now >= lost->second) {
     const std::string text = std::move(lost->first);
@@ -427,7 +429,7 @@ void Communicator::State::look_after(Clock::time_point now) {
   }
 }
 
-/// Tells that an operation takes long, unless another rank does.
+/// Reports that an operation takes long, unless another rank does.
 void Communicator::State::notice(OperationRun& run, Clock::time_point now) {
   run.next_notice = std::max(now + kFirstNotice, next_notice);
   const bool is_long = now - run.begun >= run.limits.whole / kNoticeShare;
@@ -465,7 +467,7 @@ void Communicator::State::answer(int from, const Question& question) {
     if (run->started) answer.awaited = run->awaited();
   }
   if (const auto newest = recorder->newest(theirs.group)) answer.called = *newest + 1;
-  // Ended already, or not begun because a stream has not come to it.
+  // The operation has ended, or its stream has not reached it yet.
   const auto record = recorder->find(theirs.group, theirs.sequence);
   if (record && answer.where == Answer::Where::kNotYet) {
     if (record->signature != theirs) {
@@ -508,7 +510,7 @@ Clock::time_point Communicator::State::next_look() const {
 void Communicator::State::fail_here(const DistError& error) {
   const std::string text = failure_text(error);
   control->fail(text);
-  // Another rank may have been first: then its reason is the job's.
+  // Another rank may have failed first: then its reason is the job's.
   const Failure failure = control->failure().value_or(Failure{control->rank(), text});
   fail_all(exception_of(failure, control->rank()));
 }
@@ -528,7 +530,7 @@ void Communicator::State::fail_all(std::exception_ptr error) {
     try {
       recorder->write(options.flight_folder, words_of(error));
     } catch (const Error&) {
-      // The failure itself is what must be told.
+      // An error of writing the record must not hide the failure.
     }
   }
   while (!runs.empty()) end(runs.size() - 1, error);

@@ -19,17 +19,18 @@ namespace lockstep::dist {
 
 struct WorkState;
 
-/// Which ranks of a job form a group, as their communicators must agree on.
+/// The ranks of a job that form a group; all members have the same data except `rank`.
 struct GroupMembers {
-  uint64_t id = 0;     ///< equal on all members, and on no others of the job
-  uint32_t index = 0;  ///< less than kMostGroups; no two groups of one rank have the same
+  uint64_t id = 0;     ///< equal on all members and unique in the job
+  uint32_t index = 0;  ///< less than kMostGroups, unique among the groups of a rank
   std::string name;
-  std::vector<int> ranks;  ///< of the job, by rank of the group
-  int rank = 0;            ///< this one's, within the group
+  std::vector<int> ranks;  ///< ranks of the job, by rank of the group
+  int rank = 0;            ///< this rank within the group
 };
+/// Number of groups a job can make in its life: a message tag has 7 bits for the index.
 inline constexpr uint32_t kMostGroups = 128;
 
-/// An operation of a group with its number.
+/// An operation with its sequence number in its group.
 struct NumberedOperation {
   Operation operation;
   uint64_t sequence = 0;
@@ -37,50 +38,48 @@ struct NumberedOperation {
 
 /// How long an operation may take.
 struct TimeLimits {
-  /// From the call to its end.
+  /// Limit from the call to the end of the operation.
   std::chrono::milliseconds whole{0};
-  /// Within that: how long a rank that it waits for may leave a question unanswered. Ranks answer
-  /// whatever their other threads do, so one that is silent is stopped, or cut off.
+  /// Limit for an awaited rank to answer a question. The communication thread answers even while
+  /// other threads of the rank are busy, so a silent rank is stopped or disconnected.
   std::chrono::milliseconds silence{0};
 };
 
-/// What connects a rank to the others.
+/// The connections of a rank to the others.
 struct Wire {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<JobControl> control;
-  /// What both need; goes after them.
+  /// Keeps alive what both depend on; destroyed after them.
   std::shared_ptr<void> base;
 };
 
-/// The communication of one rank: a thread that owns the transport and carries out the operations
-/// of all the rank's groups, side by side, each by its schedule.
+/// The communication of one rank: a thread that owns the transport and runs the operations of all
+/// the rank's groups concurrently, each by its schedule.
 ///
-/// An operation that does not end is looked into: after a fifth of a second its rank asks those it
-/// waits for what they are doing. A rank that came to the same place with another operation makes
-/// the job fail with MismatchError; what the others answer is what a TimeoutError tells, and before
-/// it a delay's notice. The first failure of the job, here or elsewhere, fails every pending and
-/// later operation.
+/// If an operation has not ended after 0.2 s, its rank asks the ranks it waits for how far they
+/// are. A rank that called a different operation with the same sequence number makes the job fail
+/// with MismatchError; other answers go into the delay notice and the TimeoutError. The first
+/// failure of the job, on any rank, fails every pending and later operation.
 ///
 /// Thread-safe.
 class Communicator {
  public:
   struct Options {
-    /// Where a failure leaves this rank's flight record; nowhere when empty.
+    /// Folder to which this rank's flight record is written after a failure; none if empty.
     std::filesystem::path flight_folder;
-    /// Told, on the communication thread, a line for people when an operation has taken a second
-    /// (a 600th of its time, where that is longer and all answer): who has not come to it, or that
-    /// the data are slow; and when such an operation ended. At most every 10 s, and by one of the
-    /// ranks that wait. Must return soon, and not throw.
+    /// Called on the communication thread with a line for the log if an operation takes longer than
+    /// a second (or than 1/600 of its timeout, if that is longer and all ranks answer): which ranks
+    /// have not called it, or that the transfer is slow; and again when that operation ends. Called
+    /// at most every 10 s, on only one of the waiting ranks. Must return soon and not throw.
     std::function<void(const std::string& line)> on_delay = {};
-    /// How long `connect` may take, where that is limited.
+    /// Timeout of `connect`, if any.
     std::optional<std::chrono::milliseconds> start_limit = {};
   };
   /// `connect` is called, and the transport used and destroyed, on the communication thread. Throws
-  /// what it throws, and TimeoutError where it does not return in time: its thread is then left
-  /// behind.
+  /// the errors of `connect`, and TimeoutError if it does not return in time; the thread is then
+  /// detached.
   Communicator(std::function<Wire()> connect, Options options);
-  /// Waits for what is pending, which its time-outs end at the latest. The rank has left the job
-  /// then.
+  /// Waits for pending operations, which end at their timeouts at the latest, and leaves the job.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -88,31 +87,32 @@ class Communicator {
   int rank() const;
   int size() const;
 
-  /// The next number for GroupMembers::index; the ranks agree on it.
+  /// Lowest unused GroupMembers::index of this rank; the members of a new group agree on one.
   uint32_t next_group_index() const noexcept;
   void set_next_group_index(uint32_t index) noexcept;
 
-  /// Remembers that the rank has come to these operations; they run when `begin` is called.
+  /// Records in the flight recorder that this rank called the operations, which run from `begin`
+  /// on. Returns their records.
   std::vector<uint64_t> note(const GroupMembers& group,
                              const std::vector<NumberedOperation>& operations);
-  /// Carries out operations together and ends `work` with the last of them. Throws the job's
-  /// failure once there is one.
+  /// Runs the operations concurrently and finishes `work` with the last of them. Throws the job's
+  /// failure if it has failed.
   void begin(std::shared_ptr<const GroupMembers> group, std::vector<NumberedOperation> operations,
              std::vector<uint64_t> records, const TimeLimits& limits,
              std::shared_ptr<WorkState> work);
 
-  /// Makes the job fail: PeerLostError with `reason` on the other ranks.
+  /// Makes the job fail, with PeerLostError and `reason` on the other ranks.
   void abort(const std::string& reason) noexcept;
-  /// The job's failure, as this rank knows it; null while all is well.
+  /// The job's failure as far as this rank knows, or null.
   std::exception_ptr failure() const;
 
   FlightRecorder& recorder() const;
-  /// Bytes of tensors that have left this rank for others, by operations that have ended.
+  /// Bytes of tensors that this rank has sent to others, in operations that have ended.
   uint64_t bytes_sent() const noexcept;
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  ///< the thread's, too
+  std::shared_ptr<State> state_;  ///< shared with the thread
 };
 
 }  // namespace lockstep::dist

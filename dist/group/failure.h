@@ -8,14 +8,14 @@
 
 namespace lockstep::dist {
 
-/// What an error says; `error` is not null.
+/// Returns the message of an error; `error` must not be null.
 std::string words_of(const std::exception_ptr& error);
 
-/// `error` as JobControl::fail takes it, so that `exception_of` makes the same kind of it.
+/// Encodes `error` for JobControl::fail so that `exception_of` restores its type.
 std::string failure_text(const DistError& error);
 
-/// What a job's failure is to the rank `self`: for errors of communication the same error, and for
-/// anything else PeerLostError with the other rank's words.
+/// Returns the exception for a job's failure on rank `self`: an error encoded by `failure_text`
+/// with its type, anything else as PeerLostError with the failed rank's message.
 std::exception_ptr exception_of(const Failure& failure, int self);
 
 }  // namespace lockstep::dist

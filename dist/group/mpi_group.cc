@@ -22,12 +22,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// After the ranks' start should have ended, so that its own error comes first.
+/// Added to the start limit, so that the transport's own, more specific timeout comes first.
 constexpr milliseconds kStartGrace = std::chrono::seconds(5);
-/// For one of the addresses that rank 0's host may be reached by.
+/// Timeout of a connection attempt to one address of rank 0's host.
 constexpr milliseconds kTryLimit = std::chrono::seconds(3);
 
-/// What rank 0 tells the others: port, secret, and the addresses of its host, a line each.
+/// Returns what rank 0 sends to the others: port, secret and the addresses of its host, one a line.
 std::string invitation(uint16_t port, const std::string& secret) {
   std::string text = fmt::format("{}\n{}", port, secret);
   for (const std::string& address : host_addresses()) text += "\n" + address;
@@ -50,12 +50,13 @@ Invitation read_invitation(const std::string& text, bool same_host) {
   constexpr const char* kLoopback = "127.0.0.1";
   if (same_host) result.hosts.push_back(kLoopback);
   for (std::string host; std::getline(lines, host);) result.hosts.push_back(host);
-  // Of a host without a network; elsewhere nobody there knows the secret.
+  // Last resort for a host without a network. On another host the secret protects against a server
+  // that does not belong to the job.
   if (!same_host) result.hosts.push_back(kLoopback);
   return result;
 }
 
-/// Tries the addresses one after another: which of them leads to rank 0 from here nobody knows.
+/// Tries the addresses one after another: it is not known which of them this host can reach.
 std::unique_ptr<StoreControl> join(const Invitation& invitation, StoreOptions options) {
   std::string tried;
   for (const std::string& host : invitation.hosts) {
@@ -85,7 +86,7 @@ Wire connect(const MpiOptions& mpi) {
     server = std::make_shared<StoreServer>(options);
     invited = invitation(parse_endpoint(server->address()).port, options.secret);
   }
-  // Surely so where ranks are counted node by node.
+  // True on rank 0's node if ranks are numbered node by node.
   const bool same_host = transport->local_rank() == rank;
   const std::vector<std::string> texts = transport->all_gather_bytes(invited, mpi.start_limit);
   const Invitation found = read_invitation(texts[0], same_host);
@@ -95,7 +96,7 @@ Wire connect(const MpiOptions& mpi) {
   options.rank = rank;
   options.world_size = transport->size();
   std::unique_ptr<StoreControl> control = join(found, options);
-  // Nobody goes on, or fails, before all can be told.
+  // From here on every rank is connected to the store, so that a failure reaches all of them.
   transport->all_gather_bytes({}, mpi.start_limit);
   return {std::move(transport), std::move(control), std::move(server)};
 }
@@ -107,7 +108,7 @@ std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& opti
            "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
   const MpiOptions mpi = mpi_options();
   Communicator::Options with_limit = options;
-  // MPI itself waits for ranks that never come, and cannot be called back.
+  // MPI waits forever for ranks that never come, and cannot be interrupted.
   if (!with_limit.start_limit) with_limit.start_limit = mpi.start_limit + kStartGrace;
   return std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit);
 }

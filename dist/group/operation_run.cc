@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kLaneBits = 2;
 static_assert(kLanes <= 1 << kLaneBits);
-// Above the lane. Of collectives: hash, number, group.
+// Layout of a tag above the lane. Collectives: hash, sequence number, group.
 constexpr int kHashBits = 12;
 constexpr int kNumberBits = 8;
-// Of messages: hash, the user's tag, group.
+// Messages: hash, the user's tag, group.
 constexpr int kMessageHashBits = 4;
 constexpr int kUserTagBits = 16;
 constexpr int kGroupShift = 22;
@@ -50,7 +50,7 @@ std::string place(const Answer& answer, const GroupMembers& group) {
 
 bool is_set(uint64_t bits, int rank) { return rank < 64 && (bits >> rank & 1) != 0; }
 
-/// Answers take no longer but from a process that is stopped, or far too busy.
+/// A process that does not answer within this time is stopped or heavily overloaded.
 constexpr auto kAnswerComes = std::chrono::milliseconds(500);
 
 bool is_silent(const OperationRun& run, int rank, OperationRun::Clock::time_point now) {
@@ -58,7 +58,7 @@ bool is_silent(const OperationRun& run, int rank, OperationRun::Clock::time_poin
   return asked != run.asked.end() && now - asked->second >= kAnswerComes;
 }
 
-/// As far as it has told.
+/// Whether the rank has called the operation, by its last answer.
 bool has_come(const OperationRun& run, int rank, OperationRun::Clock::time_point now) {
   const auto answer = run.answers.find(rank);
   return answer != run.answers.end() && answer->second.where != Answer::Where::kNotYet &&
@@ -145,7 +145,7 @@ bool tells_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
   for (int rank = 0; rank < run.group->rank; ++rank) {
     const auto answer = run.answers.find(rank);
     const bool done = answer != run.answers.end() && answer->second.where == Answer::Where::kDone;
-    // One that is not waited for has come, and waits as this one does.
+    // A rank that is not awaited has called the operation and waits like this one.
     if (!done && (!is_set(awaited, rank) || has_come(run, rank, now))) return false;
   }
   return true;
@@ -168,7 +168,7 @@ std::string describe_delay(const OperationRun& run, OperationRun::Clock::time_po
                                                         : place(answer->second, *run.group));
     }
   }
-  // Data between ranks that have come also wait for those that have not.
+  // Slow transfers are reported only if no rank is absent, as absent ranks hold them up too.
   if (absent.empty()) {
     absent = fmt::format("; all have come, the data to and from rank {} are slow", slow);
   }

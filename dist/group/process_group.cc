@@ -11,7 +11,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// So many are plenty, and keep the stack of `sum_tree` small.
+/// Far more than needed, and keeps the stack of `sum_tree` small.
 constexpr int64_t kMostLeaves = 4096;
 
 void check_tensor(const char* op, const Tensor& tensor) {
@@ -27,7 +27,7 @@ void check_tensor(const char* op, const Tensor& tensor) {
            op, tensor.shape(), to_string(tensor.strides()));
 }
 
-/// `output` and `input` of one operation.
+/// Checks `output` and `input` of one operation.
 void check_pair(const char* op, const Tensor& output, const Tensor& input) {
   check_tensor(op, output);
   check_tensor(op, input);
@@ -54,7 +54,7 @@ Operation operation(OpKind kind, const Tensor& output, const Tensor& input, int6
   return result;
 }
 
-/// Elements of the parts along the first dimension.
+/// Returns the number of elements of each part along the first dimension.
 std::vector<int64_t> part_counts(const char* which, const Tensor& tensor, IntList splits,
                                  int size) {
   const auto parts = static_cast<size_t>(size);
@@ -91,7 +91,7 @@ void check_lists(const char* op, std::span<const Tensor> outputs, std::span<cons
 
 }  // namespace
 
-/// Operations of one call, as they are put together.
+/// Collects the operations of one call.
 class ProcessGroup::Call {
  public:
   Call(ProcessGroup& group, const CollectiveOptions& options) : group_(group) {
@@ -314,7 +314,7 @@ void finish_together(ProcessGroup& group) noexcept {
   try {
     group.barrier().wait();
   } catch (...) {
-    // The first to have passed has thrown: all have what they compared.
+    // A rank that has passed the barrier has thrown already, so all have finished the comparison.
   }
 }
 

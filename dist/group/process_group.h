@@ -15,74 +15,77 @@
 
 namespace lockstep::dist {
 
-/// For one operation.
+/// Options of one operation.
 struct CollectiveOptions {
-  /// How long until it fails with TimeoutError, naming the ranks that were waited for; the group's
-  /// own (10 minutes) where none is given.
+  /// Time after which it fails with a TimeoutError that names the awaited ranks; by default the
+  /// group's timeout (10 minutes).
   std::optional<std::chrono::milliseconds> timeout;
 };
 
-/// Ranks that communicate. Every rank of a group calls its operations in the same order, with
-/// tensors of one dtype and of sizes that fit, dense and row-major, on the cpu or one device with
-/// streams; results are written into tensors given.
+/// A group of ranks that communicate. Every rank calls the group's operations in the same order,
+/// with contiguous tensors of one dtype and matching sizes, on the cpu or on one device with
+/// streams; results are written into the given tensors.
 ///
-/// An operation starts at once, in the background, and Work tells when it is done; tensors are kept
-/// until then and must not be changed, or read where written. On a device with streams it starts
-/// when the work queued on the current stream is done, and runs on a stream of the group.
+/// An operation starts at once, asynchronously, and returns a Work to wait for. Its tensors are
+/// kept alive until it ends; until then inputs must not be changed and outputs neither read nor
+/// changed. On a device with streams it starts after the work queued on the current stream, and
+/// runs on a stream of the group.
 ///
-/// Operations of one group run in the order called, those of several groups side by side. Throws
-/// ShapeError, DTypeError and DeviceError for arguments that cannot be right, before anything is
-/// sent. An operation fails, on all its ranks within seconds, with MismatchError when the ranks
-/// called it differently, with PeerLostError when a rank of the job failed, and with TimeoutError;
-/// after any of these the job's groups are of no more use: every later operation throws the same.
+/// Operations of one group run in the order called, those of several groups concurrently. Throws
+/// ShapeError, DTypeError and DeviceError for invalid arguments, before anything is sent. An
+/// operation fails, on all its ranks within seconds, with MismatchError if the ranks called it
+/// differently, with PeerLostError if a rank of the job failed, and with TimeoutError; after any of
+/// these the job's groups are unusable: every later operation throws the same error.
 ///
-/// Thread-safe, though the order of operations is then the caller's affair.
+/// Thread-safe, but with several threads the caller must ensure the same order on all ranks.
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  /// "world", or what a subgroup was called.
+  /// "world", or the name given to a subgroup.
   const std::string& name() const noexcept { return name_; }
   /// "thread", "mpi" or "nccl".
   virtual const char* backend() const noexcept = 0;
 
-  /// Every rank's `tensor` becomes the reduction of all ranks', in rank order
+  /// Replaces every rank's `tensor` by the reduction over all ranks, in rank order
   /// (dist/collectives/reduction.h).
   Work all_reduce(const Tensor& tensor, const Reduction& reduction = {},
                   const CollectiveOptions& options = {});
-  /// `output` becomes the sum over a step's leaves in the order of their tree
-  /// (dist/collectives/leaf_tree.h), with the same bits on any number of ranks. The rows of `sums`,
+  /// Writes to `output` the sum over a step's leaves in the order of their tree
+  /// (dist/collectives/leaf_tree.h), bitwise equal for any number of ranks. The rows of `sums`,
   /// each dense and of output's size, are the sums of this rank's subtrees
   /// (`subtrees(leaves_of_rank(leaves, rank(), size()))`); `output` may be one of them. f32, f64
   /// and integers; at least as many leaves as ranks.
   Work tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
                        const CollectiveOptions& options = {});
-  /// `output` becomes the reduction of all ranks' parts of `input` number `rank()`. `input` holds
-  /// size() parts of output's size, one after another.
+  /// Writes to `output` the reduction over all ranks of part number `rank()` of `input`. `input`
+  /// holds size() parts of output's size, one after another.
   Work reduce_scatter(const Tensor& output, const Tensor& input, const Reduction& reduction = {},
                       const CollectiveOptions& options = {});
-  /// `output` becomes all ranks' `input`, one after another; `input` may be the own part of it.
+  /// Writes all ranks' `input` to `output`, one after another; `input` may be this rank's part of
+  /// it.
   Work all_gather(const Tensor& output, const Tensor& input, const CollectiveOptions& options = {});
-  /// Every rank's `tensor` becomes that of rank `root`.
+  /// Copies `tensor` of rank `root` to all ranks.
   Work broadcast(const Tensor& tensor, int root, const CollectiveOptions& options = {});
-  /// As all_reduce, for rank `root` alone; what others' tensors hold is as before.
+  /// Like all_reduce, with the result on rank `root` only; other ranks' tensors are unchanged.
   Work reduce(const Tensor& tensor, int root, const Reduction& reduction = {},
               const CollectiveOptions& options = {});
-  /// Part i of `input` goes to rank i; part i of `output` comes from rank i. The parts are along
-  /// the first dimension: equal ones without `input_splits` and `output_splits`, else of so many
-  /// rows.
+  /// Sends part i of `input` to rank i and receives part i of `output` from rank i. Parts are along
+  /// the first dimension: equal by default, else with the numbers of rows in `input_splits` and
+  /// `output_splits`.
   Work all_to_all(const Tensor& output, const Tensor& input, IntList output_splits = {},
                   IntList input_splits = {}, const CollectiveOptions& options = {});
   /// Done when all ranks have called it.
   Work barrier(const CollectiveOptions& options = {});
-  /// A message to, and from, another rank of the group. Those with the same tag (less than 2^16)
-  /// between two ranks arrive in order. They are not part of the order of the group's operations.
+  /// Send a message to, or receive one from, another rank of the group. Messages with the same tag
+  /// (less than 2^16) between two ranks arrive in order. They are not ordered with respect to the
+  /// group's collectives.
   Work send(const Tensor& tensor, int to, int tag = 0, const CollectiveOptions& options = {});
   Work recv(const Tensor& tensor, int from, int tag = 0, const CollectiveOptions& options = {});
 
-  // Coalesced: as a call for each, in this order, but under way together and with one Work.
+  // Coalesced: like one call for each tensor, in this order, but concurrent and with one Work.
   Work all_reduce(std::span<const Tensor> tensors, const Reduction& reduction = {},
                   const CollectiveOptions& options = {});
   Work reduce_scatter(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
@@ -91,16 +94,16 @@ class ProcessGroup {
                   const CollectiveOptions& options = {});
   Work broadcast(std::span<const Tensor> tensors, int root, const CollectiveOptions& options = {});
 
-  /// A group of those ranks of this one, in this order; null on other ranks. All ranks of this
-  /// group call it, with the same ranks.
+  /// Returns a group of the given ranks of this group, in this order; null on other ranks.
+  /// Collective over this group, with the same arguments on all ranks.
   virtual std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) = 0;
 
-  /// For operations called from now on; at least 1 ms.
+  /// Sets the timeout of operations called from now on; at least 1 ms.
   void set_timeout(std::chrono::milliseconds timeout);
   std::chrono::milliseconds timeout() const noexcept { return timeout_; }
 
-  /// Bytes of tensors that this rank has sent to others, in operations of all the job's groups that
-  /// have ended. Of those through NCCL, which does not tell, none is known.
+  /// Bytes of tensors that this rank has sent to others in finished operations of all the job's
+  /// groups; nullopt for NCCL, which does not report them.
   virtual std::optional<uint64_t> bytes_sent() const noexcept = 0;
 
   /// Makes all pending and later operations of the job fail, on all ranks.
@@ -109,7 +112,7 @@ class ProcessGroup {
  protected:
   ProcessGroup(int rank, int size, std::string name);
 
-  /// Checked operations that begin together, with the tensors whose memory they use.
+  /// Validated operations that begin together, with the tensors whose memory they use.
   struct Launch {
     std::vector<Operation> operations;
     std::vector<Tensor> tensors;
@@ -127,9 +130,8 @@ class ProcessGroup {
   std::chrono::milliseconds timeout_{std::chrono::minutes(10)};
 };
 
-/// For ranks that have all found the same thing wrong and are about to throw: waits for the others
-/// to have come as far, or for the first of them to have ended, so that each tells what it found
-/// and not that another has gone.
+/// Called by all ranks before they throw the same error: waits until the others have got here or
+/// the first of them has ended, so that each rank reports that error and not the loss of a peer.
 void finish_together(ProcessGroup& group) noexcept;
 
 }  // namespace lockstep::dist

@@ -17,7 +17,8 @@ int64_t total(const std::vector<int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-/// Elements that rank `rank` of `size` reads from Operation::input, in a row for a tree's.
+/// Number of elements that rank `rank` of `size` reads from Operation::input; those of one row for
+/// a tree_all_reduce.
 int64_t elements_read(const Operation& operation, int rank, int size) {
   switch (operation.kind) {
     case OpKind::kAllReduce:
@@ -38,7 +39,7 @@ int64_t elements_read(const Operation& operation, int rank, int size) {
   return 0;
 }
 
-/// And writes to Operation::output.
+/// Number of elements that the rank writes to Operation::output.
 int64_t elements_written(const Operation& operation, int rank, int size) {
   switch (operation.kind) {
     case OpKind::kAllReduce:
@@ -69,7 +70,8 @@ class Staging::Staged {
     const void* from;
     size_t bytes;
   };
-  std::shared_ptr<WorkState> inner = std::make_shared<WorkState>();  ///< of the copies' operations
+  std::shared_ptr<WorkState> inner =
+      std::make_shared<WorkState>();  ///< of operations on the copies
   std::shared_ptr<WorkState> work;
   std::vector<Tensor> copies;  ///< in pinned memory
   std::vector<Part> written;
@@ -96,7 +98,7 @@ Staging::~Staging() {
   end(no_more_begun_, finisher_);
 }
 
-/// Makes the operation one on copies; what it reads is on its way.
+/// Makes the operation use copies and queues the copying of its input.
 void Staging::stage(Operation& operation, Staged& staged) const {
   const size_t element = size_of(operation.dtype);
   const auto read = static_cast<size_t>(elements_read(operation, rank_, size_)) * element;
@@ -178,7 +180,8 @@ void Staging::finish(Staged& staged) const {
   if (!error) {
     try {
       const Stream& stream = from_cpu_.get();
-      // Reached long ago; whoever checks the order of uses learns it from here.
+      // The event has been reached already; the wait makes the order visible to the stream
+      // sanitizer.
       stream.wait_event(staged.copied);
       const StreamGuard guard(stream);
       for (const Staged::Part& part : staged.written) {

@@ -27,7 +27,7 @@ struct ThreadJob::State {
   class Control;
 
   Rank& at(int rank) { return *ranks[static_cast<size_t>(rank)]; }
-  /// The same failure, the job's first, to all.
+  /// Delivers a failure to all ranks under one lock, so that all get the same first one.
   void fail(int rank, const std::string& text) {
     const std::lock_guard lock(mutex);
     for (const auto& one : ranks) {
@@ -55,7 +55,7 @@ class ThreadJob::State::Control final : public JobControl {
     try {
       if (!is_gone(rank_)) state_->fail(rank_, text);
     } catch (const std::exception&) {
-      // No memory for the text.
+      // Out of memory for the text.
     }
   }
   std::optional<Failure> failure() const override { return state_->at(rank_).inbox.failure(); }
@@ -69,7 +69,7 @@ class ThreadJob::State::Control final : public JobControl {
       if (to < 0 || to >= size() || is_gone(to) || is_gone(rank_)) return;
       state_->at(to).inbox.deliver(rank_, std::move(message));
     } catch (const std::exception&) {
-      // No memory for it: dropped.
+      // Out of memory: drop the message.
     }
   }
   void listen(Listener listener) override { state_->at(rank_).inbox.listen(std::move(listener)); }

@@ -17,7 +17,7 @@ std::vector<std::shared_ptr<Communicator>> thread_communicators(
   std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
   std::vector<std::shared_ptr<Communicator>> communicators;
   for (int rank = 0; rank < size; ++rank) {
-    // Function objects can be copied; what they hold here cannot.
+    // std::function requires a copyable callable, and Wire cannot be copied.
     const auto wire = std::make_shared<Wire>(
         Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
     communicators.push_back(

@@ -10,23 +10,23 @@
 
 namespace lockstep::dist {
 
-/// The communication of ranks that are threads of this process; element r is for rank r.
+/// Returns the communicators of ranks that are threads of this process; element r is for rank r.
 std::vector<std::shared_ptr<Communicator>> thread_communicators(
     int size, const Communicator::Options& options = {});
 
-/// Groups whose ranks are threads of this process; element r is for rank r's thread. Each rank has
-/// a communication thread besides.
+/// Returns groups whose ranks are threads of this process; element r is for rank r's thread. Each
+/// rank has a communication thread in addition.
 ///
-/// Ranks that share a device with streams must each use streams of their own: in one queue, a
-/// rank's wait for an operation would hold up what another queues to take part in it.
+/// Ranks that share a device with streams must use separate streams: on a common stream, one rank's
+/// wait for an operation would block the work that another rank queues to take part in it.
 ///
 /// A rank that destroys its group while it unwinds from an exception makes the others' operations
 /// fail with PeerLostError.
 std::vector<std::unique_ptr<ProcessGroup>> thread_group(int size,
                                                         const Communicator::Options& options = {});
 
-/// Runs `body` on `size` ranks, each in a thread with its group, which ends with it, and waits for
-/// all. What each rank threw; null where it did not.
+/// Runs `body` on `size` ranks, each in a thread with its own group, and waits for all. Returns the
+/// exception that each rank threw, or null.
 std::vector<std::exception_ptr> run_thread_ranks(int size,
                                                  const std::function<void(ProcessGroup&)>& body,
                                                  const Communicator::Options& options = {});

@@ -107,7 +107,7 @@ class TransportGroup final : public ProcessGroup {
   const char* backend_;
   int exceptions_ = std::uncaught_exceptions();
 
-  std::mutex lock_;  // of what follows; held while operations are put in order
+  std::mutex lock_;  // guards the members below; held while operations are numbered
   uint64_t next_ = 0;
   std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
   std::map<std::pair<DeviceType, int>, OwnedStream> streams_;
@@ -126,7 +126,7 @@ const Stream& TransportGroup::stream(Device device) {
   return found->second.get();
 }
 
-/// The group's stream, made to wait for the work that the launch's tensors come from.
+/// Returns the group's stream after making it wait for the current stream.
 const Stream& TransportGroup::stream_after_current(const Launch& launch) {
   const Stream& side = stream(launch.device);
   side.wait_stream(current_stream(launch.device));
@@ -147,13 +147,13 @@ std::vector<NumberedOperation> TransportGroup::numbered(std::vector<Operation> o
   return result;
 }
 
-/// `lock_` is held.
+/// Call with `lock_` held.
 Work TransportGroup::start_staged(Launch launch, std::shared_ptr<WorkState> work) {
   std::unique_ptr<Staging>& staging = stagings_[{launch.device.type, launch.device.index}];
   if (staging == nullptr) staging = std::make_unique<Staging>(launch.device, rank(), size());
   work->tensors = std::move(launch.tensors);
   work->finished_at_end = true;
-  // First, for it may throw, and an operation that has a number must run.
+  // Stage first: it may throw, and an operation with a number must run.
   std::shared_ptr<Staging::Staged> staged = staging->stage(launch.operations, work);
   std::vector<NumberedOperation> operations = numbered(std::move(launch.operations));
   std::vector<uint64_t> records = communicator_->note(*members_, operations);
@@ -175,7 +175,7 @@ Work TransportGroup::start(Launch launch) {
   if (!on_cpu && !require_runtime(launch.device).runs_cpu_kernels()) {
     return start_staged(std::move(launch), std::move(work));
   }
-  // First, for it may throw, and an operation that has a number must run.
+  // Get the stream first: it may throw, and an operation with a number must run.
   const Stream side = on_cpu ? Stream() : stream_after_current(launch);
   std::vector<NumberedOperation> operations = numbered(std::move(launch.operations));
   std::vector<uint64_t> records = communicator_->note(*members_, operations);
@@ -185,7 +185,7 @@ Work TransportGroup::start(Launch launch) {
     communicator_->begin(members_, std::move(operations), std::move(records), limits, work);
     return Work(std::move(work));
   }
-  // The stream's thread waits for the communication as for a kernel.
+  // The stream's thread waits for the communication like for a kernel.
   for (const Tensor& tensor : launch.tensors) work->tensors.push_back(tensor);
   side.add_callback(
       [communicator = communicator_, members = members_, operations, records, limits, work] {
@@ -214,12 +214,12 @@ std::unique_ptr<ProcessGroup> TransportGroup::subgroup(std::vector<int> ranks, s
   check_ranks(ranks);
   std::vector<uint64_t> words(ranks.begin(), ranks.end());
   for (const char c : name) words.push_back(static_cast<unsigned char>(c));
-  // What all must agree on, and each rank's next index; the largest is free everywhere.
+  // One max all_reduce compares the arguments and finds an index that is free on every rank.
   const auto wanted = static_cast<int64_t>(hash_words(words));
   const Tensor agreed = empty({3}, DType::kI64);
   auto* const values = agreed.data<int64_t>();
   values[0] = wanted;
-  values[1] = ~wanted;  // its maximum is the complement of the smallest
+  values[1] = ~wanted;  // the maximum is the complement of the smallest value
   values[2] = communicator_->next_group_index();
   all_reduce(agreed, {ReduceOp::kMax}).wait();
   const bool agree = values[0] == wanted && values[1] == ~wanted;

@@ -8,9 +8,9 @@
 
 namespace lockstep::dist {
 
-/// The group of all ranks of a communicator. Takes tensors of the cpu and of devices with streams;
-/// those whose memory the cpu does not reach (cuda) go through copies there (dist/group/staging.h).
-/// `backend` names the kind of transport and must be a literal.
+/// Returns the group of all ranks of a communicator. Accepts tensors on the cpu and on devices with
+/// streams; if the cpu cannot access the device's memory (cuda), data goes through copies on the
+/// cpu (dist/group/staging.h). `backend` names the kind of transport and must be a literal.
 std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> communicator,
                                               const char* backend);
 

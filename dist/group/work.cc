@@ -32,7 +32,7 @@ void Work::wait() const {
 void Work::synchronize() const {
   if (state_ == nullptr) return;
   state_->wait_until_done();
-  // The stream goes on at once; the checker learns from the event that the program knows of it.
+  // The stream reaches the event at once; querying it tells the stream sanitizer of the wait.
   while (!is_completed()) std::this_thread::yield();
   if (state_->error) std::rethrow_exception(state_->error);
   if (state_->finished_at_end) state_->finished.synchronize();

@@ -11,29 +11,29 @@ namespace lockstep::dist {
 
 struct WorkState;
 
-/// An operation of a ProcessGroup under way. A handle: copies are of the same operation, which goes
-/// on when they are gone. Thread-safe.
+/// Handle to an asynchronous operation of a ProcessGroup. Copies refer to the same operation, which
+/// continues if all of them are destroyed. Thread-safe.
 class Work {
  public:
-  /// Of nothing: done.
+  /// An empty handle, which counts as done.
   Work() = default;
   explicit Work(std::shared_ptr<WorkState> state) : state_(std::move(state)) {}
 
-  /// Makes what comes next see the results. For tensors of the cpu: blocks until the operation is
-  /// done on this rank. For tensors of a device with streams: later work on the current stream
-  /// waits, the caller does not, unless the operation is done in the cpu's memory. Throws what the
-  /// operation failed with, if that is known.
+  /// Makes later work see the results. For tensors on the cpu it blocks until the operation is done
+  /// on this rank. For tensors on a device with streams, later work on the current stream waits and
+  /// the caller does not, unless the operation runs in the cpu's memory. Throws the operation's
+  /// error if it is known by then.
   void wait() const;
-  /// Blocks until the operation is done on this rank, whatever the device. Throws its failure.
+  /// Blocks until the operation is done on this rank, on any device. Throws its error.
   void synchronize() const;
   /// Whether it is done or failed. Never blocks.
   bool is_completed() const;
-  /// When it ended on this rank, as the communication thread saw it. The clock's zero where it has
-  /// not, or was nothing.
+  /// When it ended on this rank, as seen by the communication thread. The clock's epoch for an
+  /// empty handle and for an operation that has not ended.
   std::chrono::steady_clock::time_point ended_at() const;
-  /// Milliseconds of device time from `start`, which was recorded with timing on the device of the
-  /// tensors, until the results were there, for which it blocks. Nothing where the operation was
-  /// one of nothing, failed, or had no tensors of a device with streams.
+  /// Returns the milliseconds of device time from `start`, which must have been recorded with
+  /// timing on the tensors' device, to the results, and blocks until they are there. nullopt for an
+  /// empty handle, a failed operation, or tensors that are not on a device with streams.
   std::optional<double> ms_after(const Event& start) const;
 
  private:

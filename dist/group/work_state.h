@@ -10,25 +10,25 @@
 
 namespace lockstep::dist {
 
-/// What a Work is a handle of.
+/// Shared state of a Work.
 ///
-/// Everything but `done` is written before `done` is, by the thread that starts the operation, and
-/// `error` and `ended` by the one that ends it.
+/// The thread that starts the operation writes all members except `error`, `ended` and `done`; the
+/// thread that ends it writes these, `done` last.
 struct WorkState {
-  /// Whose memory the operation uses; let go of when it ends.
+  /// Tensors whose memory the operation uses; released when it ends.
   std::vector<Tensor> tensors;
   Device device;
-  /// Where the device has streams: the place in the group's stream after which the results are
-  /// there.
+  /// On a device with streams: the point in the group's stream after which the results are
+  /// complete.
   Event finished{/*timing=*/true};
-  /// The event is recorded only as the operation ends (dist/group/staging.h,
+  /// Whether `finished` is recorded only when the operation ends (dist/group/staging.h,
   /// dist/ddp/hook_runner.h).
   bool finished_at_end = false;
   std::exception_ptr error;
   std::chrono::steady_clock::time_point ended;
   std::atomic<uint32_t> done{0};
 
-  /// Ends the operation; null for success. Any thread, once.
+  /// Ends the operation; `failure` is null for success. Called once, by any thread.
   void finish(std::exception_ptr failure) noexcept;
   bool is_done() const noexcept { return done.load(std::memory_order_acquire) != 0; }
   /// Blocks until `finish` is called.
