@@ -9,7 +9,7 @@ namespace lockstep::dist {
 
 namespace {
 
-/// Whether the two are the halves of a subtree.
+/// Whether the two ranges are the halves of a subtree.
 bool are_halves(const LeafRange& left, const LeafRange& right) {
   return left.size() == right.size() && left.first % (2 * left.size()) == 0;
 }

@@ -6,12 +6,12 @@
 
 namespace lockstep::dist {
 
-// The one tree in which a step's gradients are added, whatever the number of ranks. The step has a
-// fixed number of leaves, numbered from 0. A subtree is a run of 2^l leaves that begins at a
-// multiple of 2^l; its sum is that of its halves, the earlier one on the left. Where the number of
-// leaves is no power of two, the subtrees left over join from the right. Every rank has a run of
-// leaves and adds up its subtrees; who adds the ranks' sums, in this order, gets the bits that one
-// rank alone would get.
+// The tree in which a step's gradients are added, independent of the number of ranks. The step has
+// a fixed number of leaves, numbered from 0. A subtree is a run of 2^l leaves that begins at a
+// multiple of 2^l; its sum is that of its halves, the earlier one on the left. If the number of
+// leaves is not a power of two, the remaining subtrees are joined from the right. Every rank has a
+// run of leaves and adds up its subtrees; adding the ranks' sums in this order gives bitwise the
+// result of a single rank.
 
 /// Leaves `first` to `end` - 1.
 struct LeafRange {
@@ -22,22 +22,22 @@ struct LeafRange {
   friend bool operator==(const LeafRange&, const LeafRange&) = default;
 };
 
-/// The leaves of a rank: whole ones, as even as they go. There are at most as many ranks as leaves.
+/// Returns the leaves of a rank, distributed as evenly as possible. Requires ranks <= leaves.
 LeafRange leaves_of_rank(int64_t leaves, int rank, int ranks);
 
-/// The largest subtrees of a rank's leaves, left to right: at most 2 log2(leaves).
+/// Returns the largest subtrees of a rank's leaves, left to right: at most 2 log2(leaves).
 std::vector<LeafRange> subtrees(LeafRange range);
 
-/// Keeps the order of additions: parts of the tree come from left to right, and are joined as soon
-/// as they can be.
+/// Determines the order of additions: parts of the tree are pushed from left to right and joined as
+/// soon as they are the halves of a subtree.
 class LeafStack {
  public:
-  /// Puts `part` on top, which must begin where the one before ended. Returns how often the two
-  /// sums on top join now.
+  /// Pushes `part`, which must begin where the one before ended. Returns how often the two sums on
+  /// top of the stack have to be joined now.
   int push(LeafRange part);
-  /// How often they join at the end, when all leaves have come.
+  /// Called after the last leaf. Returns the number of joins that leave one sum.
   int finish();
-  /// The sums that stand side by side.
+  /// The sums on the stack that are not joined yet.
   std::span<const LeafRange> sums() const { return sums_; }
   void clear() { sums_.clear(); }
 
@@ -45,10 +45,10 @@ class LeafStack {
   std::vector<LeafRange> sums_;
 };
 
-/// For the sums that the ranks have, one after another: how often the two on top of a stack join
-/// after each was put there, so that one is left at the end.
+/// Returns for each sum of the ranks, in order of ranks, how often the two on top of a stack are
+/// joined after that sum is pushed, so that one is left at the end (see `sum_tree`).
 std::vector<uint8_t> joins_over_ranks(int64_t leaves, int ranks);
-/// The most sums that stand side by side while a rank adds up these leaves one by one.
+/// Returns the largest number of sums on the stack while a rank adds up these leaves one by one.
 int stack_depth(LeafRange range);
 
 }  // namespace lockstep::dist

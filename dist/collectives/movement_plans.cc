@@ -16,7 +16,7 @@ uint64_t bytes_of(const Operation& operation) {
   return static_cast<uint64_t>(operation.count) * size_of(operation.dtype);
 }
 
-/// Where the parts of all_to_all begin, in bytes, and where the last ends.
+/// Returns the byte offsets of the parts of all_to_all, and the end of the last one.
 std::vector<uint64_t> offsets_of(const std::vector<int64_t>& counts, DType dtype, int size) {
   LS_ASSERT(counts.size() == static_cast<size_t>(size));
   std::vector<uint64_t> offsets(1);
@@ -153,7 +153,7 @@ void plan_barrier(ScheduleBuilder& builder) {
   }
 }
 
-// A message of no elements is one all the same: the receiver is to know that it was sent.
+// A send of no elements still sends a message, so that the receiver can wait for it.
 
 void plan_send(ScheduleBuilder& builder, const Operation& operation) {
   const Segments segments = builder.segments(bytes_of(operation));

@@ -60,7 +60,7 @@ Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequ
   signature.group = group;
   signature.sequence = sequence;
   signature.kind = operation.kind;
-  // What a kind does not use must not make a difference.
+  // Leave fields that a kind does not use at their defaults, so that they compare equal.
   if (operation.kind != OpKind::kBarrier) {
     signature.dtype = operation.dtype;
     if (operation.kind != OpKind::kAllToAll) signature.count = operation.count;

@@ -21,35 +21,35 @@ enum class OpKind : uint8_t {
   kReceive,
 };
 
-/// "all_reduce".
+/// Returns for example "all_reduce".
 const char* name(OpKind kind);
 
-/// One operation of a group, as one rank takes part in it: checked, dense, row-major.
+/// One rank's part of an operation of a group. Its arguments are validated and contiguous.
 struct Operation {
   OpKind kind = OpKind::kBarrier;
   DType dtype = DType::kU8;
   Reduction reduction;
-  int root = 0;           ///< of broadcast and reduce; the other rank of send and receive
-  uint32_t user_tag = 0;  ///< of send and receive
-  /// Elements. all_reduce, broadcast, reduce, send, receive: of the tensor. all_gather: of the
-  /// input. reduce_scatter: of the output. Unused by all_to_all.
+  int root = 0;           ///< root of broadcast and reduce; peer of send and receive
+  uint32_t user_tag = 0;  ///< tag of send and receive
+  /// Number of elements. all_reduce, broadcast, reduce, send, receive: of the tensor. all_gather:
+  /// of the input. reduce_scatter: of the output. Unused by all_to_all.
   int64_t count = 0;
-  /// all_to_all: elements for, and from, each rank.
+  /// all_to_all: number of elements to and from each rank.
   std::vector<int64_t> send_counts;
   std::vector<int64_t> receive_counts;
-  /// all_reduce over leaves: `input` holds the sums of this rank's subtrees, each so many bytes
-  /// after the one before.
+  /// all_reduce over leaves: distance in bytes between the sums of this rank's subtrees in `input`.
   uint64_t input_stride = 0;
   const void* input = nullptr;
-  /// May be `input` in all_reduce, broadcast and reduce. The own part of all_gather's output may be
-  /// its input, and the own part of reduce_scatter's input its output. Nothing else may overlap.
+  /// May be `input` in all_reduce, broadcast and reduce. This rank's part of all_gather's output
+  /// may be its input, and this rank's part of reduce_scatter's input its output. Nothing else may
+  /// overlap.
   void* output = nullptr;
 };
 
-/// What must be equal on all ranks that take part in an operation.
+/// Properties of an operation that must be equal on all ranks that take part in it.
 struct Signature {
   uint64_t group = 0;     ///< the group's identity
-  uint64_t sequence = 0;  ///< number of the operation within the group, from 0
+  uint64_t sequence = 0;  ///< sequence number within the group, from 0
   OpKind kind = OpKind::kBarrier;
   DType dtype = DType::kU8;
   Reduction reduction;
@@ -59,12 +59,12 @@ struct Signature {
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
-/// Of `operation`, the `sequence`th of `group`. Counts of all_to_all may differ between ranks and
-/// are not part of it.
+/// Returns the signature of `operation`, number `sequence` of `group`. It leaves out the counts of
+/// all_to_all, which may differ between ranks.
 Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequence);
-/// All bits mixed; equal on all machines.
+/// Returns a well-mixed hash, equal on all machines.
 uint64_t hash(const Signature& signature);
-/// "all_reduce #17 of 1,024 float32, sum".
+/// Returns for example "all_reduce #17 of 1,024 float32, sum".
 std::string to_string(const Signature& signature);
 
 }  // namespace lockstep::dist

@@ -16,8 +16,7 @@ namespace lockstep::dist {
 
 namespace {
 
-// Loops are written with the compiler's own vectors, so that they are fast at every optimisation
-// level.
+// Loops use the compiler's vector extensions, so that they are fast at every optimisation level.
 #if defined(__AVX__)
 constexpr int kVectorBytes = 32;
 #else
@@ -26,12 +25,12 @@ constexpr int kVectorBytes = 16;
 template <class T>
 using Vector [[gnu::vector_size(kVectorBytes)]] = T;
 
-/// Elements that are computed as they lie in memory.
+/// Elements that are computed in their storage type.
 template <class T>
 struct Plain {
   using Values = Vector<T>;
   using Number = T;
-  static constexpr int kBytes = kVectorBytes;  ///< of memory in one vector
+  static constexpr int kBytes = kVectorBytes;  ///< bytes of memory that one vector holds
   static constexpr int kElementBytes = sizeof(T);
   static Values load(const std::byte* from) {
     Values values;
@@ -45,8 +44,8 @@ constexpr int kFloats = kVectorBytes / sizeof(float);
 using Floats = Vector<float>;
 using Words = Vector<uint32_t>;
 
-/// Elements of 16 bits, computed in f32. Words of two are split and put together without moving
-/// anything between lanes.
+/// bf16 elements, computed in f32. Each 32-bit word holds two elements, which are split and merged
+/// by shifts and masks without moving data between vector lanes.
 struct BFloat16Lane {
   struct Values {
     Floats low;
@@ -96,7 +95,8 @@ struct HalfLane {
 #endif
 };
 
-// Each tells what the first value becomes, and what the result so far and the next value become.
+// Reduction operators: `first` maps the first value, and operator() combines the result so far with
+// the next value.
 
 struct Sum {
   explicit Sum(double) {}
@@ -118,7 +118,7 @@ struct Product : Sum {
   }
 };
 
-/// Of -0 and 0 the first, of NaNs the first.
+/// Returns the first of -0 and 0, and the first of several NaNs.
 struct Min : Sum {
   using Sum::Sum;
   template <class V>
@@ -168,8 +168,8 @@ BFloat16Lane::Values next(const Op& op, BFloat16Lane::Values a, BFloat16Lane::Va
 
 using Sources = std::span<const void* const>;
 
-/// `bytes` bytes that lie at `offset` in every source: a whole block of four vectors, or, for the
-/// last ones, less, which go through the same vectors.
+/// Reduces `bytes` bytes at `offset` of every source: a whole block of four vectors or, at the end,
+/// fewer bytes, which are padded and go through the same vectors.
 template <class Lane, class Op, bool kWhole>
 [[gnu::always_inline]] inline void reduce_block(Sources sources, std::byte* out, size_t offset,
                                                 size_t bytes, Op op) {
@@ -318,8 +318,8 @@ void sum_tree(DType dtype, std::span<const void* const> sources, std::span<const
   const Loop add = loop_of(dtype, ReduceOp::kSum);
   LS_ASSERT(add != nullptr && !sources.empty() && sources.size() == joins.size());
   if (sources.size() == 1) return add(sources, out, count, 1);
-  // Piece by piece, so that sums of sums stay in the cache. One that stands at some height of the
-  // stack lies in the room of that height, unless it is a source.
+  // Works on pieces of 2 KiB, so that partial sums stay in the cache. The partial sum at some
+  // height of the stack is stored in room[height], unless it is a source.
   constexpr size_t kPiece = 2048;
   constexpr size_t kMostHeight = 64;
   alignas(64) std::byte room[kMostHeight][kPiece];

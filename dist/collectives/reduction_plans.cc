@@ -9,7 +9,8 @@ namespace {
 using StepId = ScheduleBuilder::StepId;
 using Memory = Slice::Memory;
 
-// All messages to who reduces are in one lane, all results in another: the two flow side by side.
+// Messages to the reducing rank use one lane and results another, so that neither waits for the
+// other.
 constexpr int kToOwner = 0;
 constexpr int kFromOwner = 1;
 
@@ -17,8 +18,8 @@ uint64_t bytes_of(const Operation& operation) {
   return static_cast<uint64_t>(operation.count) * size_of(operation.dtype);
 }
 
-/// Sends this rank's sums of what lies at `slice` in each of them. Names the first message; the
-/// others' names follow.
+/// Sends `slice` of each of this rank's sums. Returns the first send; the others have the following
+/// ids.
 StepId send_sums(ScheduleBuilder& builder, int peer, Slice slice) {
   const StepId first = builder.send(peer, kToOwner, slice);
   for (int sum = 1; sum < builder.sums(builder.rank()); ++sum) {
@@ -28,19 +29,20 @@ StepId send_sums(ScheduleBuilder& builder, int peer, Slice slice) {
   return first;
 }
 
-/// `later` writes where one of the sums may lie, which must not change before it has left.
+/// Orders `later`, which may write to the memory of the sums, after the sends of all of them.
 void order_after_sums(ScheduleBuilder& builder, StepId first, StepId later) {
   for (int sum = 0; sum < builder.sums(builder.rank()); ++sum) {
     builder.order(first + static_cast<StepId>(sum), later);
   }
 }
 
-/// Collects the ranks' segments of one part and reduces them in the order of ranks, or of the tree.
-/// Scratch memory has room for a window of segments from each; the one after waits until the first
-/// is reduced.
+/// Receives the ranks' segments of one part and reduces them in the order of ranks, or of the tree.
+/// Scratch memory holds a window of segments from each rank; a slot is reused when its segment is
+/// reduced.
 class PartReduction {
  public:
-  /// Of what lies at `input` of this rank's input, into its output at `output`.
+  /// Reduces into offset `output` of the output; this rank's own part is at offset `input` of its
+  /// input.
   PartReduction(ScheduleBuilder& builder, const Segments& segments, uint64_t input, uint64_t output)
       : builder_(builder), segments_(segments), input_(input), output_(output) {
     const uint64_t window = static_cast<uint64_t>(std::max(builder.cut().window, 1));
@@ -48,7 +50,7 @@ class PartReduction {
     scratch_ = builder.scratch(reduced_.size() * received() * segments.room());
   }
 
-  /// Of the segments in order. Names the step that reduces it.
+  /// Adds the steps for a segment; segments must be added in order. Returns the reducing step.
   StepId add(uint64_t segment) {
     const uint64_t slot = segment % reduced_.size();
     const uint64_t bytes = segments_.size(segment);
@@ -81,7 +83,7 @@ class PartReduction {
   }
 
  private:
-  /// Segments that come from others.
+  /// Number of segments received from other ranks for each one reduced.
   uint64_t received() const {
     return static_cast<uint64_t>(builder_.all_sums() - builder_.sums(builder_.rank()));
   }
@@ -100,10 +102,10 @@ class PartReduction {
   uint64_t input_;
   uint64_t output_;
   uint64_t scratch_ = 0;
-  std::vector<StepId> reduced_;  ///< who used each slot last
+  std::vector<StepId> reduced_;  ///< by slot: the last step that reads it
 };
 
-/// Steps, sources and orders of the reduction of so many segments.
+/// Reserves room for the steps, sources and orders of reducing `segments` segments.
 void reserve_reductions(ScheduleBuilder& builder, uint64_t segments) {
   const auto sums = static_cast<uint64_t>(builder.all_sums());
   builder.reserve(segments * (sums + 1), segments * sums, segments * 2 * sums);
@@ -119,7 +121,7 @@ void reduce_alone(ScheduleBuilder& builder, const Operation& operation) {
   for (uint64_t k = 0; k < segments.count(); ++k) reduction.add(k);
 }
 
-/// One message to and from all.
+/// Every rank sends its sums to all others, and each reduces: the fewest rounds for small tensors.
 void reduce_everywhere(ScheduleBuilder& builder, const Segments& segment) {
   reserve_reductions(builder, 2);
   std::vector<StepId> sent;

@@ -11,7 +11,8 @@ namespace lockstep::dist {
 namespace {
 
 constexpr uint64_t kGrain = 64;
-/// Of one copying step: some 20 us. Of a very long copy there are no more steps than this.
+/// Bytes of one copying step, which takes about 20 us. Longer steps keep a very large copy within
+/// kMostCopies steps.
 constexpr uint64_t kCopyBytes = 256 * 1024;
 constexpr uint64_t kMostCopies = 1024;
 

@@ -9,8 +9,8 @@
 
 namespace lockstep::dist {
 
-/// How a run of bytes is cut into messages: equal ones, as few as `most` allows, at multiples of 64
-/// bytes. Of no bytes there are none.
+/// Division of a run of bytes into messages: as few equal ones as `most` bytes each allow, at
+/// multiples of 64 bytes. None for 0 bytes.
 class Segments {
  public:
   Segments() = default;
@@ -21,7 +21,7 @@ class Segments {
   uint64_t size(uint64_t segment) const {
     return segment + 1 < count_ ? each_ : bytes_ - segment * each_;
   }
-  /// Of the largest, rounded up to a multiple of 64.
+  /// Size of the largest segment, rounded up to a multiple of 64.
   uint64_t room() const { return each_; }
 
  private:
@@ -30,7 +30,8 @@ class Segments {
   uint64_t count_ = 0;
 };
 
-/// Equal parts of `bytes` bytes, at multiples of 64 bytes; the last ones may be shorter or empty.
+/// Division of `bytes` bytes into equal parts, at multiples of 64 bytes; the last ones may be
+/// shorter or empty.
 class Parts {
  public:
   Parts(uint64_t bytes, int parts);
@@ -43,10 +44,10 @@ class Parts {
   uint64_t each_;
 };
 
-/// Writes a Schedule step by step.
+/// Builds a Schedule step by step.
 class ScheduleBuilder {
  public:
-  /// Names a step, for `order`.
+  /// Identifies a step, for `order`.
   using StepId = uint32_t;
 
   ScheduleBuilder(const Operation& operation, int rank, int size, const Cut& cut);
@@ -56,29 +57,29 @@ class ScheduleBuilder {
   const Cut& cut() const { return cut_; }
   DType dtype() const { return schedule_.dtype; }
   Segments segments(uint64_t bytes) const { return {bytes, cut_.segment_bytes}; }
-  /// How many sums a rank brings to a reduction: one, or those of its subtrees.
+  /// Number of sums that a rank contributes to a reduction: one, or those of its subtrees.
   int sums(int rank) const { return sums_.empty() ? 1 : sums_[static_cast<size_t>(rank)]; }
-  /// Of all ranks.
+  /// Number of sums of all ranks together.
   int all_sums() const { return all_sums_; }
-  /// Bytes from one of this rank's sums to the next, in its input.
+  /// Distance in bytes between this rank's sums in its input.
   uint64_t input_stride() const { return input_stride_; }
-  /// The `i`th rank after this one, 1 <= i < size: what all ranks send at the same time goes to
-  /// different ones.
+  /// The `i`th rank after this one, 1 <= i < size. Sending in this order, ranks send to different
+  /// ones at the same time.
   int after(int i) const { return (rank_ + i) % size_; }
 
-  /// Room for so many more.
+  /// Reserves room for additional steps, sources and orders.
   void reserve(uint64_t steps, uint64_t sources, uint64_t orders);
   StepId send(int peer, int lane, const Slice& slice);
   StepId receive(int peer, int lane, const Slice& slice);
-  /// Reduces what `add_source` named since the last step.
+  /// Reduces the sources added by `add_source` since the last reduction or copy.
   StepId reduce(const Slice& result);
   void add_source(const Slice& slice);
-  /// Copies in pieces that do not keep the thread from its messages for long.
+  /// Copies in pieces short enough for the thread to serve its messages in between.
   void copy(const Slice& to, const Slice& from);
-  /// `later` waits for `earlier`.
+  /// Makes `later` wait for `earlier`.
   void order(StepId earlier, StepId later) { orders_.emplace_back(earlier, later); }
 
-  /// So many bytes of scratch memory, at a multiple of 64; the offset of the first.
+  /// Allocates scratch memory at a multiple of 64 bytes and returns its offset.
   uint64_t scratch(uint64_t bytes);
 
   Schedule finish();
@@ -93,11 +94,11 @@ class ScheduleBuilder {
   int size_;
   Cut cut_;
   uint64_t input_stride_;
-  std::vector<int> sums_;  ///< by rank; empty: one each
+  std::vector<int> sums_;  ///< by rank; empty if each rank has one
   int all_sums_;
 };
 
-// The plans of `plan`, by kind.
+// Implementations of `plan`, by kind of operation.
 
 void plan_all_reduce(ScheduleBuilder& builder, const Operation& operation);
 void plan_reduce_scatter(ScheduleBuilder& builder, const Operation& operation);

@@ -13,7 +13,8 @@ namespace lockstep::dist {
 namespace {
 
 constexpr std::align_val_t kScratchAlignment{64};
-/// Memory that one call of `advance` reads and writes before the transport has its turn again.
+/// Bytes that one call of `advance` reads and writes before the transport gets its turn again
+/// (about 20 us).
 constexpr uint64_t kBytesAtOnce = 256 * 1024;
 
 bool is_message(const Step& step) {
@@ -43,7 +44,7 @@ Message& ScheduleRun::message(size_t flow, uint32_t place) {
 std::byte* ScheduleRun::address(const Slice& slice) const {
   switch (slice.memory) {
     case Slice::Memory::kInput:
-      // Only sends and sources lie there: they are read.
+      // Only sends and sources use the input, so it is only read.
       return const_cast<std::byte*>(input_) + slice.offset;
     case Slice::Memory::kOutput:
       return output_ + slice.offset;
@@ -103,7 +104,8 @@ void ScheduleRun::start(const Schedule& schedule, const Target& target) {
   for (uint32_t id = 0; id < schedule.steps.size(); ++id) {
     if (schedule.steps[id].waits_for != 0) continue;
     if (is_message(schedule.steps[id])) {
-      post(flow_of(schedule.steps[id]), 1);  // in the order of steps, so that no peer comes late
+      post(flow_of(schedule.steps[id]),
+           1);  // one for each step, so that all peers are served early
     } else {
       at_hand_.push_back(id);
     }

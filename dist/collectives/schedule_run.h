@@ -12,64 +12,64 @@
 
 namespace lockstep::dist {
 
-/// Carries out one Schedule after another over a Transport. Nothing blocks: the thread that
-/// communicates calls `advance` again and again. What an operation needed beside its tensors is
-/// kept for the next one, so that repeated operations allocate nothing. Not thread-safe.
+/// Executes one Schedule after another over a Transport. Nothing blocks: the communication thread
+/// calls `advance` repeatedly. Buffers are kept for the next schedule, so that repeated operations
+/// allocate nothing. Not thread-safe.
 class ScheduleRun {
  public:
   enum class State : uint8_t { kIdle, kRunning, kDone, kFailed };
 
-  /// What a schedule is carried out on. All memory must stay until the run is done or cancelled.
+  /// Memory, ranks and tag of a run. Memory must stay valid until the run is done or cancelled.
   struct Target {
     const void* input = nullptr;
     void* output = nullptr;
-    std::span<const int> ranks;  ///< the transport's rank of each of the group; copied
-    uint64_t tag = 0;            ///< of lane 0; lane i has the i-th after it, up to kLanes
+    std::span<const int> ranks;  ///< transport's rank of each rank of the group; copied
+    uint64_t tag = 0;            ///< tag of lane 0; lane i uses tag + i, i < kLanes
   };
 
   /// Why a run failed.
   struct Fault {
-    int peer = 0;              ///< rank within the group whose message it was
-    bool is_mismatch = false;  ///< it had another length than planned: the ranks' calls differ
+    int peer = 0;              ///< rank of the group at the other end of the failed message
+    bool is_mismatch = false;  ///< a message had an unplanned length: the ranks' calls differ
     std::string text;          ///< "rank 2 sent 64 bytes where 128 were expected"
   };
 
   explicit ScheduleRun(Transport& transport);
-  /// Cancels.
+  /// Cancels messages in flight.
   ~ScheduleRun();
   ScheduleRun(const ScheduleRun&) = delete;
   ScheduleRun& operator=(const ScheduleRun&) = delete;
 
-  /// Begins; posts the first messages. None may be running. `schedule` must stay as it is until the
-  /// run is done or cancelled.
+  /// Starts a run and posts its first messages. No other run may be in progress. `schedule` must
+  /// not change until the run is done or cancelled.
   void start(const Schedule& schedule, const Target& target);
-  /// Goes on as far as messages that came to an end allow, and does some 20 us of the reductions
-  /// and copies at hand. To be called after `Transport::progress`; whether anything was done, in
-  /// which case there may be more to do at once.
+  /// Handles finished messages, posts those they allow, and does about 20 us of the reductions and
+  /// copies that are ready. Call after `Transport::progress`. Returns whether anything was done;
+  /// then there may be more to do at once.
   bool advance();
-  /// Forgets what is in flight; its memory is not touched afterwards. Then idle.
+  /// Cancels messages in flight, whose memory is not touched afterwards. The state is then kIdle.
   void cancel() noexcept;
 
   State state() const noexcept { return state_; }
-  /// Of a failed run.
+  /// Fault of a failed run.
   const Fault& fault() const noexcept { return fault_; }
-  /// Bit r: a message from rank r of the group is waited for; r < 64.
+  /// Bit r is set if a message from rank r of the group is awaited; r < 64.
   uint64_t awaited() const noexcept { return posted_ranks(kReceive); }
-  /// Bit r: a message to rank r of the group has not left; r < 64.
+  /// Bit r is set if a message to rank r of the group has not been sent; r < 64.
   uint64_t unsent() const noexcept { return posted_ranks(kSend); }
 
  private:
   enum Direction : uint8_t { kSend, kReceive };
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  /// The messages of one lane to, or from, one rank. They are posted in the order of their steps,
-  /// and come to an end in that order.
+  /// The messages of one lane to, or from, one rank. They are posted and completed in the order of
+  /// their steps.
   struct Flow {
-    uint32_t oldest = kNone;    ///< step whose message is in flight longest
+    uint32_t oldest = kNone;    ///< step of the oldest message in flight
     uint32_t unposted = kNone;  ///< first step whose message is not posted
     uint32_t last = kNone;
     uint32_t in_flight = 0;
-    uint32_t first_message = 0;  ///< of `oldest`, in the flow's ring
+    uint32_t first_message = 0;  ///< place of the message of `oldest` in the flow's ring
     int peer = 0;
     uint8_t lane = 0;
     Direction direction = kSend;
@@ -102,12 +102,12 @@ class ScheduleRun {
   std::vector<int> ranks_;
   size_t unfinished_ = 0;
 
-  std::vector<uint32_t> waits_for_;  ///< of each step: how many more are to end before it
-  std::vector<uint32_t> follower_;   ///< of each message's step: the next in its flow
+  std::vector<uint32_t> waits_for_;  ///< by step: number of unfinished steps it waits for
+  std::vector<uint32_t> follower_;   ///< by step of a message: the next step of its flow
   std::vector<Flow> flows_;
   std::vector<uint32_t> busy_;     ///< flows with messages in flight
   std::vector<Message> messages_;  ///< a ring of window_ for each flow
-  std::vector<uint32_t> at_hand_;  ///< reductions and copies that wait for nothing, oldest first
+  std::vector<uint32_t> at_hand_;  ///< reductions and copies that are ready, oldest first
   size_t first_at_hand_ = 0;
   std::vector<const void*> sources_;
 

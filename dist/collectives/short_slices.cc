@@ -27,7 +27,7 @@ struct SchedulingAttributes {
 bool ask_for_short_slices(std::chrono::microseconds length) noexcept {
   SchedulingAttributes attributes{};
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return false;
-  // What somebody chose for this process stays.
+  // Keep a policy that was set for this process explicitly.
   if (attributes.policy != SCHED_OTHER) return false;
   attributes.size = sizeof attributes;
   attributes.runtime =

@@ -4,10 +4,10 @@
 
 namespace lockstep::dist {
 
-/// Asks the system to give the calling thread its turns in slices of `length`, in place of the
-/// milliseconds that threads have by default: where all cores compute, one that wakes for little
-/// then waits for no whole slice of another. Its share of the cores stays the same. Linux 6.12 and
-/// newer; nothing happens elsewhere. Whether the system took it.
+/// Asks the system to schedule the calling thread in slices of `length` instead of the default of
+/// some milliseconds. If all cores compute, a thread that wakes for a short time then need not wait
+/// for the end of another thread's slice. Its share of the cores stays the same. Requires
+/// Linux 6.12 and has no effect elsewhere. Returns whether the system accepted the request.
 bool ask_for_short_slices(std::chrono::microseconds length) noexcept;
 
 }  // namespace lockstep::dist
