@@ -3,12 +3,12 @@
 #include <climits>
 #include <cstddef>
 
-/// The part of NCCL's binary interface that Lockstep calls, declared here: every build has it, with
-/// or without NCCL's own header, and tests bring functions of their own. Numbers and layouts are
-/// NCCL's (tests/dist/nccl/nccl_abi_test.cc compares them where its header is found).
+/// The part of NCCL's ABI that Lockstep calls. It is declared here so that builds do not need
+/// NCCL's header and tests can supply functions of their own. Values and layouts are those of NCCL
+/// (tests/dist/nccl/nccl_abi_test.cc compares them if its header is found).
 namespace lockstep::dist::nccl {
 
-struct Comm;  ///< NCCL's own
+struct Comm;  ///< ncclComm
 
 struct UniqueId {
   char bytes[128];
@@ -36,7 +36,7 @@ enum class DataType : int {
   kBFloat16 = 9,
 };
 
-/// And whatever number ncclRedOpCreatePreMulSum gives.
+/// Other values are returned by ncclRedOpCreatePreMulSum.
 enum class RedOp : int { kSum = 0, kProduct = 1, kMax = 2, kMin = 3 };
 
 enum class Residence : int { kDevice = 0, kHostImmediate = 1 };
@@ -46,13 +46,13 @@ inline constexpr int kNoColor = -1;
 inline constexpr int kShrinkDefault = 0;
 inline constexpr int kShrinkAbort = 1;
 
-/// NCCL's number of a version from 2.9 on.
+/// Version code as NCCL defines it from 2.9 on.
 constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
 }
 
-/// The fields that NCCL 2.25 had. Later ones take their defaults, since `version` says that they
-/// are not there; earlier versions read as far as they know.
+/// ncclConfig_t of NCCL 2.25. Later versions use defaults for their new fields because `version`
+/// says that these are missing; earlier versions ignore fields that they do not know.
 struct Config {
   size_t size = sizeof(Config);
   unsigned int magic = 0xcafebeef;
@@ -66,7 +66,7 @@ struct Config {
   int traffic_class = kUnset;
 };
 
-// name, result, arguments. All are in 2.19.
+// Name, result and arguments of each function. NCCL 2.19 has all of them.
 #define LS_NCCL_FUNCTIONS(X)                                                                      \
   X(ncclGetVersion, Result, (int* version))                                                       \
   X(ncclGetErrorString, const char*, (Result))                                                    \
@@ -93,7 +93,7 @@ struct Config {
   X(ncclSend, Result, (const void*, size_t count, DataType, int peer, Comm*, void* stream))       \
   X(ncclRecv, Result, (void*, size_t count, DataType, int peer, Comm*, void* stream))
 
-// Newer ones; null where the library lacks them.
+// Newer functions; null if the library lacks them.
 #define LS_NCCL_NEWER_FUNCTIONS(X) \
   X(ncclCommShrink, Result, (Comm*, int* excluded, int count, Comm**, Config*, int flags))
 

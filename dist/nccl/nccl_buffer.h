@@ -7,13 +7,13 @@
 
 namespace lockstep::dist {
 
-/// Memory that a group's NCCL communicator knows: it reads and writes it without copies of its own
-/// where the machine can. Keeps the tensor. After the group it is nothing but the tensor. Not
-/// thread-safe.
+/// Memory registered with a group's NCCL communicator, which then accesses it without internal
+/// copies if the machine supports that. Keeps the tensor alive. Once the group is destroyed the
+/// registration has no effect. Not thread-safe.
 class NcclBuffer {
  public:
   NcclBuffer() = default;
-  /// Throws what NCCL refuses it with.
+  /// Registers the tensor's memory. Throws NCCL's error.
   NcclBuffer(std::shared_ptr<NcclCommunicator> communicator, const Tensor& tensor);
   ~NcclBuffer() { reset(); }
   NcclBuffer(NcclBuffer&& other) noexcept;

@@ -42,7 +42,7 @@ const std::byte* at(const void* data, size_t bytes) {
 }
 std::byte* at(void* data, size_t bytes) { return static_cast<std::byte*>(data) + bytes; }
 
-/// The calls of one operation.
+/// Makes the calls of one operation.
 class Calls {
  public:
   Calls(const NcclPlace& place, const Operation& operation)
@@ -81,7 +81,7 @@ class Calls {
     }
   }
 
-  /// `call(first, count)` for pieces of `count` elements of `width` bytes.
+  /// Calls `call(first, count)` for pieces of at most `chunk_bytes`; elements have `width` bytes.
   template <class F>
   void chunks(size_t count, size_t width, F call) const {
     const size_t most = std::max<size_t>(place_.chunk_bytes / width, 1);
@@ -105,7 +105,7 @@ class Calls {
     for (int root = 0; root < place_.size; ++root) {
       void* const whole = at(op_.output, static_cast<size_t>(root) * part);
       chunks(part, 1, [&](size_t first, size_t count) {
-        // Only the root's is read.
+        // NCCL reads the source on the root only.
         const void* const from = root == place_.rank ? at(op_.input, first) : at(whole, first);
         broadcast(from, at(whole, first), count, root);
       });
@@ -174,7 +174,7 @@ class Calls {
       const void* const whole = at(op_.input, static_cast<size_t>(root) * bytes(op_.count));
       chunks(part, size_of(op_.dtype), [&](size_t first, size_t count) {
         const size_t skip = first * size_of(op_.dtype);
-        // Only the root's is written.
+        // NCCL writes the result on the root only.
         reduce_to(root, at(whole, skip), at(op_.output, skip), count, type, red_op);
       });
     }
@@ -199,7 +199,7 @@ class Calls {
       case ReduceOp::kPremultipliedSum:
         break;
     }
-    // NCCL reads the factor, in the elements' type, before it returns.
+    // NCCL reads the factor, in the dtype of the elements, before it returns.
     alignas(double) std::byte factor[sizeof(double)] = {};
     const auto store = [&](auto value) { std::memcpy(factor, &value, sizeof value); };
     const double wanted = op_.reduction.factor;

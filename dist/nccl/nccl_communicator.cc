@@ -86,7 +86,7 @@ void NcclCommunicator::launch(const std::function<void(nccl::Comm*)>& calls) {
   try {
     calls(comm);
   } catch (...) {
-    // The thread must not stay inside a group; the first error is the one to tell.
+    // The thread must leave the NCCL group; the first error is the one to report.
     (void)functions().ncclGroupEnd();
     throw;
   }
@@ -119,7 +119,7 @@ NcclCommunicator::Pointer NcclCommunicator::split(int color, int key, const Nccl
     wait_ready(wait);
     return color == nccl::kNoColor ? nullptr : take(*made, wait);
   } catch (...) {
-    abort();  // first, so that nothing comes later
+    abort();  // first, so that NCCL does not set *made later
     if (*made != nullptr) (void)functions().ncclCommAbort(std::exchange(*made, nullptr));
     throw;
   }
@@ -140,7 +140,7 @@ NcclCommunicator::Pointer NcclCommunicator::shrink(std::vector<int> excluded,
                                      made, &native, nccl::kShrinkAbort),
           "ncclCommShrink");
   }
-  return take(*made, wait);  // the old one has failed: it is not asked
+  return take(*made, wait);  // without is_ready(): this communicator has failed
 }
 
 void* NcclCommunicator::register_buffer(void* data, size_t bytes) {
@@ -160,7 +160,7 @@ void NcclCommunicator::deregister_buffer(void* handle) noexcept {
 
 void NcclCommunicator::finalize() noexcept {
   const std::lock_guard guard(lock_);
-  // What goes wrong here, `finish` hears of.
+  // Errors are found by `finish`.
   if (comm_ != nullptr) (void)functions().ncclCommFinalize(comm_);
 }
 
@@ -170,7 +170,7 @@ void NcclCommunicator::finish(const NcclWait& wait) noexcept {
     const std::lock_guard guard(lock_);
     if (comm_ != nullptr) (void)functions().ncclCommDestroy(std::exchange(comm_, nullptr));
   } catch (...) {
-    // Whoever destroys a group has nobody to tell; what matters is that nothing stays behind.
+    // Called from destructors, which cannot report errors: free the communicator in any case.
     abort();
   }
 }

@@ -12,62 +12,61 @@
 
 namespace lockstep::dist {
 
-/// While something is waited for.
+/// Describes a wait for NCCL: its time limit, and how it is named in errors.
 struct NcclWait {
   using Clock = std::chrono::steady_clock;
   const char* op = "";
   std::string what;  ///< "the communicator of group world"
   Clock::time_point deadline;
-  /// Throws when there is no use in waiting any more.
+  /// Called repeatedly while waiting; throws to end the wait, for instance after the job failed.
   std::function<void()> still_wanted;
 };
 
-/// One rank's part of an NCCL communicator, non-blocking. Where NCCL reports an error, functions
-/// throw what nccl_error makes of it; where it was aborted, DistError.
+/// One rank's part of a non-blocking NCCL communicator. Functions throw `nccl_error` if NCCL
+/// reports an error, and DistError if the communicator was aborted.
 ///
 /// Thread-safe: one thread may wait in it while another aborts it.
 class NcclCommunicator {
  public:
   using Pointer = std::unique_ptr<NcclCommunicator>;
 
-  /// Starts to make that of `size` ranks, all of which do so with one id, and none again. The
-  /// device of the rank must be the thread's current one, here and in `launch`. It is of use once
-  /// `is_ready`.
+  /// Starts to create a communicator of `size` ranks, all of which call it with the same `id`; an
+  /// id must not be used again. The rank's device must be the thread's current one, here and in
+  /// `launch`. The communicator is usable once `is_ready` returns true.
   static Pointer create(std::shared_ptr<const NcclLibrary> library, int size, int rank,
                         const nccl::UniqueId& id, const NcclConfig& config);
-  /// Aborts it, unless `finish` or `abort` was called.
+  /// Aborts the communicator unless `finish` or `abort` was called.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  /// Whether NCCL is through with what it was asked for last. Never blocks; throws what it found
-  /// wrong since.
+  /// Whether NCCL has completed the last request. Never blocks; throws errors found meanwhile.
   bool is_ready();
-  /// Polls until it is; throws TimeoutError after the deadline.
+  /// Polls until `is_ready`; throws TimeoutError after the deadline.
   void wait_ready(const NcclWait& wait);
 
-  /// Calls `calls` between ncclGroupStart and ncclGroupEnd. `is_ready` tells when the work is in
-  /// its stream.
+  /// Runs `calls` between ncclGroupStart and ncclGroupEnd. The work is queued on its stream when
+  /// `is_ready` returns true.
   void launch(const std::function<void(nccl::Comm*)>& calls);
 
-  /// That of the ranks that give the same color, by key; null with nccl::kNoColor. All ranks call
-  /// it. Where it fails, this one is aborted, too.
+  /// Returns a communicator of the ranks that pass the same color, ordered by key; null for
+  /// nccl::kNoColor. Collective. If it fails, this communicator is aborted too.
   Pointer split(int color, int key, const NcclConfig& config, const NcclWait& wait);
-  /// That of all ranks but some; the others call it. Ends what is under way here. Throws
-  /// BackendError where the library is too old.
+  /// Returns a communicator without the `excluded` ranks; called by all others. Aborts operations
+  /// in progress on this one. Throws BackendError if the library is too old.
   Pointer shrink(std::vector<int> excluded, const NcclConfig& config, const NcclWait& wait);
 
-  /// Tells NCCL of memory that it will see often; 0 bytes are nothing.
+  /// Registers memory with NCCL and returns its handle; null for 0 bytes.
   void* register_buffer(void* data, size_t bytes);
   /// Does nothing once the communicator has ended.
   void deregister_buffer(void* handle) noexcept;
 
-  /// Begins to end it; no operation may follow.
+  /// Starts ncclCommFinalize; no operation may follow.
   void finalize() noexcept;
-  /// After `finalize`: ends it when all ranks do and everything is through; aborts it after the
-  /// deadline, or where something is wrong.
+  /// Called after `finalize`: waits until the operations of all ranks have ended and destroys the
+  /// communicator; aborts it after the deadline or on an error.
   void finish(const NcclWait& wait) noexcept;
-  /// Ends it at once, with what is under way. Does nothing a second time.
+  /// Aborts the communicator and its operations at once. Does nothing if it has ended.
   void abort() noexcept;
 
  private:
@@ -75,19 +74,19 @@ class NcclCommunicator {
       : library_(std::move(library)), comm_(comm) {}
 
   const nccl::Functions& functions() const { return library_->functions; }
-  /// What a call that makes another communicator has left in `made`, once that is ready.
+  /// Waits until NCCL has set `made` and the new communicator is ready, and takes it over.
   Pointer take(nccl::Comm*& made, const NcclWait& wait);
   nccl::Comm* checked() const;
   void check(nccl::Result result, const char* function) const;
 
   const std::shared_ptr<const NcclLibrary> library_;
-  std::mutex lock_;   // of the handle, and of every call that takes it
+  std::mutex lock_;   // guards comm_; held during every call with it
   nccl::Comm* comm_;  // null when ended
-  /// Where NCCL puts the communicators that come of this one, some time after the call.
+  /// Communicators made from this one. NCCL sets the elements some time after the call.
   std::deque<nccl::Comm*> made_;
 };
 
-/// As NCCL takes it; points into `config`.
+/// Converts to NCCL's struct, which points into `config`.
 nccl::Config native_config(const NcclConfig& config);
 
 }  // namespace lockstep::dist

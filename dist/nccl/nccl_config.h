@@ -5,21 +5,21 @@
 
 namespace lockstep::dist {
 
-/// How a group's NCCL communicator is made; what is left out is NCCL's to choose, and its
-/// environment variables'. Equal on all ranks. Communicators are always non-blocking: whoever waits
-/// can stop waiting.
+/// Configuration of a group's NCCL communicator; NCCL and its environment variables choose values
+/// that are not set. Must be equal on all ranks. Communicators are always non-blocking, so that a
+/// wait can be given up.
 struct NcclConfig {
-  /// Thread blocks that an operation takes from the GPU; 1 to 64. Fewer leave more to computing.
+  /// Thread blocks that an operation uses, 1 to 64. Fewer leave more of the GPU to compute kernels.
   std::optional<int> min_ctas;
   std::optional<int> max_ctas;
-  /// Thread blocks to a cluster, 0 to 8; 0 for none.
+  /// Thread blocks per cluster, 0 to 8; 0 disables clusters.
   std::optional<int> cga_cluster_size;
-  /// The network plug-in ("IB", "Socket") where there are several.
+  /// Network plug-in to use ("IB", "Socket") if there are several.
   std::string net_name;
   /// Whether subgroups share their parent's buffers and connections: less memory, but operations of
   /// both then take turns.
   bool split_share = false;
-  /// For InfiniBand and RoCE, from 2.25 on.
+  /// Traffic class for InfiniBand and RoCE; NCCL 2.25 and newer.
   std::optional<int> traffic_class;
 };
 

@@ -17,14 +17,14 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// Alike in all containers of a machine, and on no other one.
+/// Returns an identifier that is equal in all containers of a machine and unique to it.
 std::string machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
   return std::getline(file, id) ? id : host_name();
 }
 
-// The driver's calls that only this file needs, in its own terms.
+// Driver API functions that only this file needs, declared without the driver's header.
 using Context = void*;
 struct DriverCalls {
   int (*get)(int* device, int index) = nullptr;
@@ -36,7 +36,7 @@ struct DriverCalls {
 };
 
 DriverCalls find_driver() {
-  // The device's runtime has opened it before, and keeps it.
+  // Already opened by the device's runtime, which keeps it open.
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   LS_CHECK(library != nullptr, DeviceError, "[nccl] libcuda.so.1 cannot be loaded: {}.", dlerror());
   const auto find = [&](auto& function, const char* name) {

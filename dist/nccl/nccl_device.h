@@ -7,26 +7,26 @@
 
 namespace lockstep::dist {
 
-/// What NCCL wants of a rank's device beyond its streams: that it is known, and that it is the
-/// thread's current one.
+/// A rank's device as NCCL needs it: its identity, and a scope that makes it the thread's current
+/// device.
 ///
 /// Thread-safe.
 class NcclDevice {
  public:
-  /// Throws DeviceError where there is no such device.
+  /// Throws DeviceError if there is no such device.
   explicit NcclDevice(Device device);
-  /// A device of another kind than cuda, which the caller names himself.
+  /// For a device type other than cuda, whose identity the caller supplies.
   NcclDevice(Device device, std::string identity);
   ~NcclDevice();
 
   Device device() const noexcept { return device_; }
-  /// Equal for two ranks exactly if they use one device of one machine, whatever numbers
-  /// CUDA_VISIBLE_DEVICES gives it.
+  /// Equal for two ranks exactly if they use the same device of the same machine, independent of
+  /// CUDA_VISIBLE_DEVICES.
   const std::string& identity() const noexcept { return identity_; }
-  /// For errors: "GPU 0000:1b:00.0 of host a01 (cuda:0)".
+  /// Description for errors: "GPU 0000:1b:00.0 of host a01 (cuda:0)".
   const std::string& description() const noexcept { return description_; }
 
-  /// While alive, the device is the thread's current one; then the one before is.
+  /// Makes the device the thread's current one, and restores the previous one at its end.
   class Scope {
    public:
     explicit Scope(const NcclDevice& device);
@@ -42,7 +42,7 @@ class NcclDevice {
   struct Gpu;
 
   Device device_;
-  std::unique_ptr<Gpu> gpu_;  ///< of cuda devices
+  std::unique_ptr<Gpu> gpu_;  ///< null unless a cuda device
   std::string identity_;
   std::string description_;
 };

@@ -31,20 +31,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For the other ranks to destroy their groups.
+/// Time that the destructor waits for the other ranks to destroy their groups.
 constexpr std::chrono::seconds kFinishLimit{30};
 
 bool is_message(OpKind kind) { return kind == OpKind::kSend || kind == OpKind::kReceive; }
 
-/// Who a group is.
+/// Identity of a group.
 struct Identity {
-  uint64_t id = 0;         ///< equal on its ranks, and no other group's of the job
-  std::vector<int> ranks;  ///< of the job
+  uint64_t id = 0;         ///< equal on its ranks and unique in the job
+  std::vector<int> ranks;  ///< ranks of the job
 };
 
 class Group final : public NcclGroup {
  public:
-  /// All ranks of `base` call it.
+  /// Collective over `base`.
   Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
         NcclCommunicator::Pointer nccl);
   ~Group() override;
@@ -76,14 +76,14 @@ class Group final : public NcclGroup {
   const int exceptions_ = std::uncaught_exceptions();
   OwnedStream side_;
   void* const native_side_;
-  Tensor token_;  ///< what a barrier reduces
+  Tensor token_;  ///< dummy element that a barrier reduces
   NcclMessages messages_;
 
-  std::mutex order_;  // held while operations are put in order
+  std::mutex order_;  // held while operations are numbered and queued
   uint64_t next_ = 0;
   std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
   uint64_t subgroups_ = 0;
-  bool ended_ = false;  // by `shrink`
+  bool ended_ = false;  // by `end` or `shrink`
 
   NcclWatch watch_;
 };
@@ -95,7 +95,7 @@ Group::Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
       identity_(std::move(identity)),
       base_(std::move(base)),
       nccl_(std::move(nccl)),
-      // High priority: what others wait for goes before the rank's own kernels.
+      // High priority: other ranks wait for communication, so it goes before compute kernels.
       side_(job_.device->device(), -1),
       native_side_(require_runtime(job_.device->device()).native(side_.get())),
       messages_({job_.library, job_.device, job_.options.config, job_.options.chunk_bytes},
@@ -126,13 +126,13 @@ Group::~Group() {
   end();
 }
 
-/// Waits for what is pending, and ends the communicators.
+/// Waits for pending operations and ends the communicators.
 void Group::end() noexcept {
   if (std::exchange(ended_, true)) return;
   const bool is_well = watch_.drain() && job_.communicator->failure() == nullptr;
   watch_.stop();
   if (is_well) {
-    // First all begin to end: which of several is waited for first then matters to nobody.
+    // Finalize all communicators before waiting for any: the order of waits then cannot deadlock.
     nccl_->finalize();
     messages_.finalize();
     const NcclWait wait = job_.wait("destroy", "group " + name(), kFinishLimit);
@@ -159,7 +159,7 @@ void Group::check_usable() const {
            name());
 }
 
-/// The flight recorder's records of operations that begin together, and their name for errors.
+/// Records operations of one call in the flight recorder and describes them for errors.
 NcclQueued Group::note(const std::vector<Operation>& operations,
                        std::chrono::milliseconds timeout) {
   NcclQueued queued;
@@ -184,7 +184,7 @@ NcclQueued Group::note(const std::vector<Operation>& operations,
   return queued;
 }
 
-/// Uses of memory by something that is no kernel.
+/// Reports the operations' uses of memory to the stream sanitizer, as they are not kernels.
 void Group::tell_sanitizer(const Launch& launch) const {
   if (!stream_sanitizer::enabled()) return;
   const char* const op = dist::name(launch.operations.front().kind);
@@ -192,7 +192,7 @@ void Group::tell_sanitizer(const Launch& launch) const {
     const bool written = std::ranges::any_of(launch.operations, [&](const Operation& operation) {
       return operation.kind != OpKind::kSend && operation.output == tensor.data();
     });
-    // The rows of a tree's sums need not touch.
+    // The rows of a tree_all_reduce's sums need not be adjacent.
     const int64_t rows = tensor.is_contiguous() ? 1 : tensor.size(0);
     const auto* row = static_cast<const std::byte*>(tensor.data());
     for (int64_t i = 0; i < rows; ++i) {
@@ -203,7 +203,7 @@ void Group::tell_sanitizer(const Launch& launch) const {
   }
 }
 
-/// Operations as one group of calls.
+/// Queues operations as one NCCL group of calls.
 void Group::enqueue(const std::vector<Operation>& operations, std::chrono::milliseconds timeout) {
   if (operations.empty()) return;
   nccl_->launch([&](nccl::Comm* comm) {
@@ -228,11 +228,12 @@ Work Group::start(Launch launch) {
   side.wait_stream(current_stream(side.device));
   Event begins;
   begins.record(side);
-  tell_sanitizer(launch);  // which may throw; an operation that has a number must run
+  tell_sanitizer(launch);  // before `note`: it may throw, and an operation with a number must run
   NcclQueued queued = note(launch.operations, launch.timeout);
   queued.begins = std::move(begins);
   if (is_barrier) {
-    // Nobody has the sum before all have come. Without an event of its own, Work waits on the cpu.
+    // A reduction of one element ends only after all ranks have called it. As `finished` is not
+    // recorded, Work waits on the host.
     Operation meeting;
     meeting.kind = OpKind::kAllReduce;
     meeting.reduction = {ReduceOp::kMax};
@@ -256,7 +257,7 @@ Work Group::start(Launch launch) {
     for (const uint64_t record : queued.records) {
       job_.communicator->recorder().ended(record, true);
     }
-    watch_.wake();  // it aborts what others may still be waiting in
+    watch_.wake();  // the watch aborts the communicator, in which other ranks may wait
     throw;
   }
   if (!is_barrier) work->finished.record(side);
@@ -267,7 +268,7 @@ Work Group::start(Launch launch) {
   return Work(std::move(work));
 }
 
-/// Everything between an operation's two events.
+/// Queues the work of an operation between its two events.
 void Group::queue_on_side(const Launch& launch) {
   const StreamGuard on_side(side_.get());
   const NoGradGuard no_grad;
@@ -286,7 +287,7 @@ void Group::queue_on_side(const Launch& launch) {
   });
 }
 
-/// What another group's caller has checked, as it is.
+/// Passes a validated launch on to the transport group.
 Work Group::start_on_cpu(Launch launch) {
   struct Starter : ProcessGroup {
     static Work pass_on(ProcessGroup& group, Launch launch) {
@@ -310,7 +311,7 @@ Work Group::start_message(Launch launch) {
 
 std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::string name) {
   const NcclDevice::Scope scope(*job_.device);
-  std::unique_ptr<ProcessGroup> base = base_->subgroup(ranks, name);  // all agree
+  std::unique_ptr<ProcessGroup> base = base_->subgroup(ranks, name);  // compares the arguments
   const auto own = std::ranges::find(ranks, rank());
   const bool is_member = own != ranks.end();
 
@@ -372,7 +373,7 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
         nccl_->shrink(excluded, job.options.config,
                       job.wait("shrink", "group " + name(), job.options.start_timeout));
     const std::lock_guard guard(order_);
-    // What is still pending in the old one will not end.
+    // Operations still pending in the old group will not end by themselves.
     ended_ = true;
     watch_.stop();
     nccl_->abort();

@@ -12,14 +12,14 @@
 
 namespace lockstep::dist {
 
-/// What all groups of a rank that come from one another have in common.
+/// State shared by a rank's groups that are made from one another.
 struct NcclJob {
   std::shared_ptr<Communicator> communicator;
   std::shared_ptr<const NcclLibrary> library;
   std::shared_ptr<const NcclDevice> device;
   NcclOptions options;
 
-  /// A wait that the job's failure ends.
+  /// Returns a wait that a failure of the job ends.
   NcclWait wait(const char* op, std::string what, NcclWait::Clock::duration limit) const {
     return {op, std::move(what), NcclWait::Clock::now() + limit, [job = communicator] {
               if (const std::exception_ptr failure = job->failure())
@@ -27,7 +27,7 @@ struct NcclJob {
             }};
   }
 
-  /// Calls `body`, whose failure is the job's: throws what every rank then gets.
+  /// Calls `body`; an error makes the job fail, and the job's failure is thrown as on every rank.
   template <class F>
   auto together(F body) const {
     try {

@@ -9,7 +9,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// Of the library that a function is in.
+/// Returns the path of the library that contains `function`.
 std::string file_of(void* function, const std::string& otherwise) {
   Dl_info info{};
   const bool known = dladdr(function, &info) != 0 && info.dli_fname != nullptr;
@@ -21,7 +21,7 @@ const char* or_empty(const char* text) { return text == nullptr ? "" : text; }
 }  // namespace
 
 std::string nccl_version_text(int version) {
-  // Before 2.9 a major number was a thousand.
+  // Before 2.9, the major version was multiplied by 1000.
   const int major = version < 10000 ? version / 1000 : version / 10000;
   const int rest = version < 10000 ? version % 1000 : version % 10000;
   return fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
@@ -34,7 +34,7 @@ std::shared_ptr<const NcclLibrary> read_nccl(const std::string& file,
   nccl::Functions& functions = library->functions;
   using nccl::Result;
 
-  // First the version: what is missing in an old one is no news.
+  // Check the version first: it explains functions that an old library lacks.
   functions.ncclGetVersion =
       reinterpret_cast<decltype(functions.ncclGetVersion)>(find("ncclGetVersion"));
   LS_CHECK(functions.ncclGetVersion != nullptr, BackendError,

@@ -13,9 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a sender tells.
+/// Sent to the receiver before a message.
 struct Announcement {
-  nccl::UniqueId id{};  ///< with the first message of a channel
+  nccl::UniqueId id{};  ///< in the first message of a channel: id of its communicator
   int64_t count = 0;
   int64_t dtype = 0;
 };
@@ -87,7 +87,7 @@ bool NcclMessages::advance(const std::function<void(NcclQueued)>& launched) {
   return moved;
 }
 
-/// The next step of the channel's first message; whether there was one.
+/// Takes the next step of the channel's first message; returns false if it has to wait.
 bool NcclMessages::advance(Channel& channel, const std::function<void(NcclQueued)>& launched) {
   if (channel.waiting.empty()) return false;
   Message& message = channel.waiting.front();
@@ -136,7 +136,7 @@ void NcclMessages::launch(Channel& channel, Message& message) {
   message.launched = true;
   channel.communicator->launch([&](nccl::Comm* comm) {
     Operation operation = message.operation;
-    operation.root = is_send(operation) ? 1 : 0;  // of the two
+    operation.root = is_send(operation) ? 1 : 0;  // peer within the two-rank communicator
     make_nccl_calls({.library = *settings_.library,
                      .comm = comm,
                      .stream = require_runtime(stream.device).native(stream),

@@ -19,12 +19,12 @@
 
 namespace lockstep::dist {
 
-/// The sends and receives of a group. NCCL knows no tags, and matches messages by their order
-/// alone; so those of one direction, peer and tag have a communicator of two ranks and a stream of
-/// their own, made with the first of them, and wait for no others.
+/// The sends and receives of a group. NCCL has no tags and matches messages by order only; so each
+/// combination of direction, peer and tag has its own two-rank communicator and stream, made with
+/// the first message, and its messages do not wait for others.
 ///
-/// Each message is announced over the cpu's group first. So it is queued only when the receiver
-/// knows what comes, sizes that differ are a MismatchError, and a rank that does not come is named.
+/// The sender announces each message over the cpu's group first. So it is queued only when both
+/// sides know its size, differing sizes are a MismatchError, and a missing rank is named.
 class NcclMessages {
  public:
   struct Settings {
@@ -33,20 +33,21 @@ class NcclMessages {
     NcclConfig config;
     size_t chunk_bytes = 0;
   };
-  /// `announcements` is used for nothing else.
+  /// `announcements` must not be used for anything else.
   NcclMessages(Settings settings, std::unique_ptr<ProcessGroup> announcements);
 
-  /// A message that its rank has come to. `queued` tells what it is and has its `work`; its events
+  /// Adds a message that this rank called. `queued` describes it and holds its `work`; its events
   /// are recorded here. Any thread.
   void add(Operation operation, NcclQueued queued);
-  /// Queues what can be queued, and gives it to `launched`. Whether anything moved; throws what is
-  /// wrong. One thread.
+  /// Queues the messages that are ready and passes them to `launched`. Returns whether there was
+  /// progress; throws errors. Only one thread.
   bool advance(const std::function<void(NcclQueued)>& launched);
+  /// Whether messages are waiting to be queued.
   bool waits() const;
 
-  /// Aborts the communicators, and gives back what has not been queued. Later `add`s throw `error`.
+  /// Aborts the communicators and returns the messages not queued. Later `add`s throw `error`.
   std::vector<NcclQueued> fail(const std::exception_ptr& error);
-  /// Ends the communicators with their other ranks. `wait` as NcclCommunicator::finish.
+  /// End the communicators together with their other ranks; see NcclCommunicator.
   void finalize() noexcept;
   void finish(const NcclWait& wait) noexcept;
 
@@ -60,7 +61,7 @@ class NcclMessages {
   struct Message {
     Operation operation;
     NcclQueued queued;
-    Event ready;  ///< what was queued before it, on the caller's stream
+    Event ready;  ///< end of the work queued before it on the caller's stream
     Tensor announcement;
     Work announced;
     std::chrono::steady_clock::time_point since;
@@ -78,7 +79,7 @@ class NcclMessages {
 
   const Settings settings_;
   const std::unique_ptr<ProcessGroup> announcements_;
-  mutable std::mutex lock_;  // of what follows
+  mutable std::mutex lock_;  // guards the members below
   std::map<Key, Channel> channels_;
   std::exception_ptr failure_;
 };

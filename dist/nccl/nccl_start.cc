@@ -11,13 +11,13 @@
 namespace lockstep::dist {
 namespace {
 
-/// One rank's part of the start.
+/// Data that each rank sends to the others at the start.
 struct Introduction {
   std::string identity;
   std::string description;
   std::string version;
-  std::string id;     ///< of rank 0, 128 bytes
-  std::string error;  ///< why rank 0 has none
+  std::string id;     ///< rank 0 only: the ncclUniqueId, 128 bytes
+  std::string error;  ///< rank 0 only: why it has no id
 };
 
 std::string pack(const Introduction& one) {
@@ -54,7 +54,7 @@ std::string message_of(const std::exception_ptr& error) {
   }
 }
 
-/// What is wrong with them together; "" where nothing is.
+/// Returns an error text if the ranks do not fit each other, else "".
 std::string find_fault(const std::vector<Introduction>& all) {
   if (!all[0].error.empty()) return all[0].error;
   std::map<std::string, size_t> first;
@@ -76,7 +76,7 @@ std::string find_fault(const std::vector<Introduction>& all) {
   return {};
 }
 
-/// Every rank's text, in the order of ranks.
+/// Returns every rank's text, in the order of ranks.
 std::vector<std::string> gather_texts(ProcessGroup& group, const std::string& text,
                                       const CollectiveOptions& options) {
   const TensorOptions numbers{DType::kI64, kCPU};

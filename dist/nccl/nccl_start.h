@@ -8,14 +8,14 @@
 
 namespace lockstep::dist {
 
-/// What ranks compare before NCCL is asked for anything, which would only hang: that each has a
-/// device of its own, and one version of NCCL. Returns rank 0's identifier. All ranks of `group`
-/// call it, and get the same error: BackendError, which names the ranks.
+/// Checks that each rank has a device of its own and all have the same NCCL version, as NCCL itself
+/// would hang. Returns rank 0's ncclUniqueId. Collective. Throws BackendError, naming the ranks, on
+/// all ranks.
 nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& library,
                                    const NcclDevice& device, const CollectiveOptions& options);
 
-/// For an operation that others may not make: all ranks tell what theirs is. Throws MismatchError,
-/// which names two ranks with both.
+/// Compares the ranks' descriptions of their next operation. Collective. Throws MismatchError,
+/// which names two ranks with their calls.
 void compare_nccl_calls(ProcessGroup& group, const std::string& op, const std::string& call,
                         const CollectiveOptions& options);
 

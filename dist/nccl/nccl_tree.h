@@ -8,23 +8,24 @@
 
 namespace lockstep::dist {
 
-/// tree_all_reduce on a device (dist/collectives/leaf_tree.h), of what NCCL can do and the device's
-/// own sums: every rank gets all ranks' sums of one part of the elements, adds them in the order of
-/// the tree, and gives the result to all. So the bits are those of any other kind of group.
+/// tree_all_reduce on a device (dist/collectives/leaf_tree.h), built from NCCL messages and
+/// additions on the device: every rank receives all ranks' sums of one part of the elements, adds
+/// them in the order of the tree, and broadcasts the result. So it is bitwise equal to that of
+/// other groups.
 ///
 /// All of it is queued on the current stream, in the order of the functions below.
 class NcclTree {
  public:
-  /// Of `operation`, an all_reduce over leaves, by rank `rank` of `size`: `output` and `sums` are
-  /// its tensors. Makes room for the ranks' sums of this rank's part.
+  /// `operation` is an all_reduce over leaves of rank `rank` of `size`, `output` and `sums` are its
+  /// tensors. Allocates memory for the ranks' sums of this rank's part.
   NcclTree(const Operation& operation, const Tensor& output, const Tensor& sums, int rank,
            int size);
 
-  /// Sends and receives, for one group of calls.
+  /// Returns the sends and receives, for one NCCL group of calls.
   std::vector<Operation> exchange() const;
-  /// Adds up what came.
+  /// Adds up the received sums.
   void add_up() const;
-  /// A broadcast of each rank's part, for one group of calls.
+  /// Returns a broadcast of each rank's part, for one NCCL group of calls.
   std::vector<Operation> gather() const;
 
  private:
@@ -39,7 +40,7 @@ class NcclTree {
   Tensor output_;              ///< flat
   std::vector<Tensor> sums_;   ///< flat
   Tensor received_;            ///< [all ranks' sums, part]; this rank's rows stay unused
-  std::vector<int64_t> rows_;  ///< where each rank's sums begin there, and their number at the end
+  std::vector<int64_t> rows_;  ///< first row of each rank's sums in received_, and the row count
 };
 
 }  // namespace lockstep::dist

@@ -14,18 +14,18 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Between two looks: growing while nothing happens.
+// Time between two polls: grows while nothing happens.
 constexpr microseconds kFirstPause{50};
 constexpr microseconds kLongestPause{1000};
 constexpr milliseconds kIdlePause{100};
-/// How long the job's first failure may take to come back to the rank that told one.
+/// How long fail_job waits to be told which failure of the job was the first.
 constexpr milliseconds kFailureComes{1000};
 
 }  // namespace
 
 std::exception_ptr fail_job(Communicator& communicator, const DistError& error) {
   communicator.abort(failure_text(error));
-  // Another rank may have been first: then its reason is the job's.
+  // Another rank may have failed first: then its reason is the job's.
   const Clock::time_point limit = Clock::now() + kFailureComes;
   while (Clock::now() < limit) {
     if (std::exception_ptr failure = communicator.failure()) return failure;
@@ -93,7 +93,7 @@ void NcclWatch::run() {
   }
 }
 
-/// Looks at everything once; whether anything ended or moved.
+/// Polls everything once; returns whether there was progress.
 bool NcclWatch::round() {
   std::exception_ptr failure;
   bool moved = false;
@@ -106,7 +106,7 @@ bool NcclWatch::round() {
   }
   if (!failure) {
     try {
-      // What has arrived is finished first: the rank that failed may have had its part in it.
+      // Finish what is complete first: the failed rank may have done its part of it.
       for (Entry& entry : entries_) moved |= look_after(entry);
       std::erase_if(entries_, [](const Entry& entry) { return entry.queued.work == nullptr; });
       if (std::exception_ptr job = communicator_->failure()) std::rethrow_exception(job);
@@ -145,7 +145,7 @@ bool NcclWatch::look_after(Entry& entry) {
   return false;
 }
 
-/// Leaves an entry without work.
+/// Finishes an entry's work and clears it.
 void NcclWatch::end(Entry& entry, const std::exception_ptr& error) {
   if (entry.queued.work == nullptr) return;
   for (const uint64_t record : entry.queued.records) {

@@ -20,7 +20,7 @@ namespace lockstep::dist {
 /// Operations that were queued on a stream together.
 struct NcclQueued {
   std::shared_ptr<WorkState> work;
-  Event begins;  ///< reached when what was queued before them is done: their time starts there
+  Event begins;  ///< reached when the work queued before them is done: their timeout starts there
   Event ends;
   std::vector<uint64_t> records;  ///< in the flight recorder
   std::chrono::milliseconds timeout{0};
@@ -28,37 +28,37 @@ struct NcclQueued {
   std::string what;  ///< "all_reduce #17 of 1,024 float32, sum in group world"
 };
 
-/// The thread that ends a group's operations: it looks again and again whether their events have
-/// been reached, whether NCCL reports an error, and whether the job has failed. The first thing
-/// that is wrong fails the job, unless it has failed already, and every pending operation.
+/// A thread that finishes a group's operations: it polls whether their events have been reached,
+/// whether NCCL reports an error, and whether the job has failed. The first error fails the job,
+/// unless it has failed already, and every pending operation.
 ///
 /// Thread-safe.
 class NcclWatch {
  public:
-  /// Of the watch's thread alone.
+  /// Called by the watch's thread only.
   struct Hooks {
-    /// Asks NCCL how it is, and moves on what could not be queued before. Whether anything moved;
-    /// throws what is wrong.
+    /// Checks NCCL for errors and queues messages that have become ready. Returns whether there was
+    /// progress; throws errors.
     std::function<bool()> advance;
-    /// Whether something cannot be queued yet.
+    /// Whether operations are waiting to be queued.
     std::function<bool()> waits;
-    /// Ends what is under way on the device; once, before the operations fail. Gives back what was
-    /// not queued yet.
+    /// Aborts the operations on the device; called once, before they are failed. Returns those that
+    /// were not queued yet.
     std::function<std::vector<NcclQueued>(const std::exception_ptr&)> fail;
   };
 
   NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks);
-  /// As `stop`.
+  /// Calls `stop`.
   ~NcclWatch();
   NcclWatch(const NcclWatch&) = delete;
   NcclWatch& operator=(const NcclWatch&) = delete;
 
   void add(NcclQueued queued);
-  /// There is something new for Hooks::advance.
+  /// Wakes the thread to call Hooks::advance.
   void wake();
-  /// Waits until nothing is pending, or all has failed. Whether all is well.
+  /// Waits until nothing is pending or the group has failed. Returns whether it has not failed.
   bool drain();
-  /// Ends the thread; what is pending fails.
+  /// Ends the thread; pending operations fail.
   void stop() noexcept;
 
  private:
@@ -76,9 +76,9 @@ class NcclWatch {
 
   const std::shared_ptr<Communicator> communicator_;
   const Hooks hooks_;
-  std::vector<Entry> entries_;  // of the thread alone, until it has ended
+  std::vector<Entry> entries_;  // used by the thread only, until it has ended
 
-  mutable std::mutex lock_;  // of what follows
+  mutable std::mutex lock_;  // guards the members below
   std::condition_variable changed_;
   std::vector<NcclQueued> added_;
   std::exception_ptr failure_;
@@ -89,7 +89,7 @@ class NcclWatch {
   ServiceThread thread_;
 };
 
-/// Makes the job fail, unless it has failed already; its failure, as every rank sees it.
+/// Makes the job fail unless it has failed already. Returns the job's first failure.
 std::exception_ptr fail_job(Communicator& communicator, const DistError& error);
 
 }  // namespace lockstep::dist

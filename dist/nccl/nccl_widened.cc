@@ -14,7 +14,7 @@ bool is_reduction(OpKind kind) {
   return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter || kind == OpKind::kReduce;
 }
 
-/// The tensor that an operation's address is of.
+/// Returns the tensor with the given address and number of elements.
 const Tensor& find(std::span<const Tensor> tensors, const void* data, int64_t count) {
   const auto found = std::ranges::find_if(tensors, [&](const Tensor& tensor) {
     return tensor.data() == data && tensor.numel() == count;

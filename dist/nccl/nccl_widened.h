@@ -8,16 +8,17 @@
 
 namespace lockstep::dist {
 
-/// Operations as NCCL can do them: reductions of int16, which it has not, become those of int32
+/// Converts operations to ones that NCCL supports: reductions of int16 become those of int32
 /// copies. The low 16 bits of sums and products are the same.
 class NcclWidened {
  public:
-  /// Of operations on `tensors`, by rank `rank` of `size`. Copies are made on the current stream.
+  /// Converts operations on `tensors` of rank `rank` of `size`. Copies are made on the current
+  /// stream.
   NcclWidened(std::vector<Operation> operations, std::span<const Tensor> tensors, int rank,
               int size);
 
   const std::vector<Operation>& operations() const noexcept { return operations_; }
-  /// When they are queued: queues the results' way back, on the current stream.
+  /// Call after queueing the operations: queues the conversion of results, on the current stream.
   void narrow() const;
 
  private:
