@@ -17,10 +17,10 @@ double seconds_between(int64_t from, int64_t to) {
   return std::max(0.0, (static_cast<double>(to) - static_cast<double>(from)) * 1e-9);
 }
 
-/// Where it began to matter to others.
+/// When the operation was called: from then on others may wait for its rank.
 int64_t begin_of(const FlightRecord& record) { return record.queued_ns; }
 
-/// A group as all logs know it, with the collectives that each rank remembers.
+/// A group as described by all logs, with the collectives that each rank's log contains.
 struct GroupView {
   FlightGroup group;
   std::map<int, std::map<uint64_t, const FlightRecord*>> collectives;  ///< by rank and sequence
@@ -58,7 +58,7 @@ struct GroupView {
   }
 };
 
-/// The newest log of each rank of the newest world.
+/// Returns the newest log of each rank, for the world size of the newest log of all.
 Logs current_logs(const std::vector<FlightLog>& logs, FlightAnalysis& analysis) {
   Logs current;
   if (logs.empty()) return current;
@@ -108,7 +108,7 @@ std::map<uint64_t, GroupView> group_views(const Logs& logs) {
   return views;
 }
 
-/// The first number under which ranks remember different operations.
+/// Returns the first sequence number for which ranks recorded different operations.
 std::optional<uint64_t> first_difference(const GroupView& view) {
   std::map<uint64_t, const Signature*> seen;
   std::optional<uint64_t> first;
@@ -133,8 +133,8 @@ std::optional<uint64_t> first_standing(const GroupView& view) {
   return first;
 }
 
-/// The ranks that `record`, which is open on one rank, waits for: those that have not come to it,
-/// for the others wait themselves; where all have come, those with data outstanding.
+/// Returns the ranks that the unfinished operation `record` waits for: those that have not called
+/// it, as the others wait themselves; if all have called it, those whose data is missing.
 std::vector<int> awaited(const GroupView& view, const Logs& logs, const FlightRecord& record) {
   constexpr size_t kMaskBits = 64;
   std::vector<int> ranks, absent;
@@ -189,7 +189,7 @@ Standstill standstill_at(uint64_t sequence, const GroupView& view, const Logs& l
     const FlightRecord* record = view.at(rank, sequence);
     if (record == nullptr) {
       if (view.has_come_to(rank, sequence)) {
-        standstill.done.push_back(rank);  // and forgotten
+        standstill.done.push_back(rank);  // its record was overwritten
       } else {
         standstill.absent.push_back(absent_rank(rank, view, *log->second, views));
       }
@@ -213,8 +213,8 @@ Standstill standstill_at(uint64_t sequence, const GroupView& view, const Logs& l
   return standstill;
 }
 
-/// Whether `peer` has come to the other side of `record`, a message of `rank`'s: those of one tag
-/// between two ranks have the same numbers on both sides.
+/// Whether `peer` has called the counterpart of `record`, a message of `rank`. Messages of one tag
+/// between two ranks have the same sequence numbers on both sides.
 bool has_come_to_message(const GroupView& view, const FlightLog& peer, int rank,
                          const FlightRecord& record) {
   const OpKind other = record.signature.kind == OpKind::kSend ? OpKind::kReceive : OpKind::kSend;
@@ -261,7 +261,7 @@ int64_t begin_of(const Standstill& standstill) {
   return begin;
 }
 
-/// Who waits for ranks that have not come to where it is.
+/// Returns a link for each wait of a rank for one that has not called the operation.
 std::vector<WaitLink> links(const FlightAnalysis& analysis) {
   std::vector<WaitLink> links;
   for (const Standstill& standstill : analysis.standstills) {
@@ -279,7 +279,7 @@ std::vector<WaitLink> links(const FlightAnalysis& analysis) {
   return links;
 }
 
-/// A shortest way from `start` back to it; empty where there is none.
+/// Returns a shortest cycle through `start`, or an empty list.
 std::vector<WaitLink> circle_through(int start, const std::vector<WaitLink>& links) {
   std::multimap<int, const WaitLink*> from;
   for (const WaitLink& link : links) from.emplace(link.rank, &link);
@@ -309,7 +309,7 @@ std::vector<WaitLink> circle_through(int start, const std::vector<WaitLink>& lin
 }
 
 std::vector<WaitLink> find_circle(std::vector<WaitLink> links) {
-  // Ranks that wait for nobody are in no circle, nor are those that wait only for such.
+  // Repeatedly remove links to ranks that do not wait: they are not part of a cycle.
   for (size_t before = links.size() + 1; before != links.size();) {
     before = links.size();
     std::set<int> waiting;

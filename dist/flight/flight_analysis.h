@@ -9,29 +9,28 @@
 
 namespace lockstep::dist {
 
-// What the logs of a job's ranks tell together. All ranks here are the job's, roots of signatures
-// too.
+// Joint analysis of the flight logs of a job's ranks. All rank numbers here are those of the job,
+// including roots of signatures.
 
-/// A rank that came to an operation which has not ended there.
+/// A rank that called an operation which has not ended there.
 struct WaitingRank {
   int rank = 0;
   FlightRecord record;
-  /// The ranks it waits for that have not come to it; where all have, those with data outstanding.
+  /// The awaited ranks that have not called it; if all have, those whose data is missing.
   std::vector<int> on;
-  double seconds = 0;  ///< from when it came to it to its end or to the log
+  double seconds = 0;  ///< from the call to its end or to the log
 };
 
-/// A rank that has not come to an operation.
+/// A rank that has not called an operation.
 struct AbsentRank {
   int rank = 0;
-  std::optional<FlightRecord> last;  ///< collective of the group that it did come to
+  std::optional<FlightRecord> last;  ///< last collective of the group that it called
   double seconds = 0;                ///< from the end of `last` to the log
-  /// Its oldest operation that has not ended: what it does instead.
+  /// Its oldest operation that has not ended, if any: where it is blocked instead.
   std::optional<FlightRecord> busy_with;
 };
 
-/// The first collective of a group that has not ended on all ranks, or that they do not agree
-/// about.
+/// The first collective of a group that has not ended on all ranks, or on which the ranks differ.
 struct Standstill {
   FlightGroup group;
   uint64_t sequence = 0;
@@ -39,7 +38,7 @@ struct Standstill {
     Signature signature;
     std::vector<int> ranks;
   };
-  std::vector<Version> versions;  ///< as called: more than one where ranks disagree
+  std::vector<Version> versions;  ///< distinct calls: more than one if ranks differ
   std::vector<WaitingRank> waiting;
   std::vector<AbsentRank> absent;
   std::vector<int> done;
@@ -52,10 +51,10 @@ struct PendingMessage {
   WaitingRank waiting;
   int peer = 0;
   enum class Peer : uint8_t { kCame, kNotCome, kWithoutLog };
-  Peer peer_is = Peer::kCame;  ///< to the other side of it
+  Peer peer_is = Peer::kCame;  ///< whether the peer called the matching receive or send
 };
 
-/// `rank` waits in `record` for `waits_for`, which has not come to it.
+/// `rank` waits in `record` for `waits_for`, which has not called that operation.
 struct WaitLink {
   int rank = 0;
   int waits_for = 0;
@@ -65,17 +64,18 @@ struct WaitLink {
 struct FlightAnalysis {
   int world_size = 0;
   std::vector<int> without_log;
-  std::vector<int> other_worlds;         ///< ranks whose log says another world size: not looked at
+  std::vector<int> other_worlds;         ///< ranks whose log has another world size and is ignored
   std::vector<Standstill> standstills;   ///< in the order in which they began
   std::vector<PendingMessage> messages;  ///< in the order in which they began
-  /// Ranks that wait for each other in a circle, as far as they wait for what they began: then it
-  /// is a deadlock.
+  /// A cycle of ranks that wait for each other: a deadlock if each blocks on the operation it waits
+  /// in. Empty if there is none.
   std::vector<WaitLink> circle;
   /// Ranks that others wait for and that are in no operation themselves.
   std::vector<int> idle;
 };
 
-/// Of two logs of one rank the newer counts, of different world sizes that of the newest log.
+/// Analyses the logs. The newest log of each rank counts; the newest log of all determines the
+/// world size.
 FlightAnalysis analyse(const std::vector<FlightLog>& logs);
 
 }  // namespace lockstep::dist

@@ -12,15 +12,15 @@ namespace {
 
 using State = FlightRecord::State;
 
-/// Of a list that could grow with the job; the rest is counted.
+/// Limit of lists that grow with the job; further elements are only counted.
 constexpr size_t kMostShown = 24;
-/// Stands for a time in a line.
+/// Placeholder for a duration in a line.
 constexpr const char* kTime = "\x01";
 
-/// Lines of one text each for the ranks that share it, in the order in which they first came up.
+/// Groups ranks with the same line of text, in the order in which lines were first added.
 class LinesByRank {
  public:
-  /// kTime in `line` becomes the most seconds of the ranks that share it.
+  /// kTime in `line` is replaced by the largest `seconds` of its ranks.
   void add(int rank, const std::string& line, double seconds = 0) {
     const auto [at, added] = index_.try_emplace(line, lines_.size());
     if (added) lines_.push_back({line, {}, 0});
@@ -83,7 +83,7 @@ std::string waiting_lines(const Standstill& standstill) {
     } else if (standstill.versions.size() == 1) {
       line = fmt::format("{} {}", failed ? "failed in it after" : "in it for", kTime);
     } else {
-      continue;  // what it called is said
+      continue;  // its call is listed above
     }
     lines.add(waiting.rank, line, waiting.seconds);
   }
@@ -208,7 +208,7 @@ std::string without_log_line(const FlightAnalysis& analysis) {
       rank_list(waited_for));
 }
 
-/// Of operations that all ranks came to and agree about: what is missing is on its way.
+/// Describes operations that all ranks called alike: only their data is missing.
 std::string transfer_lines(const FlightAnalysis& analysis) {
   std::string text;
   for (const Standstill& standstill : analysis.standstills) {

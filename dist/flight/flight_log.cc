@@ -40,7 +40,7 @@ const char* reduce_op_name(ReduceOp op) {
   return "unknown";
 }
 
-// JSON numbers are doubles to many readers, which would change the identity of a group.
+// As text: many JSON readers convert numbers to double, which would lose bits of the id.
 std::string group_text(uint64_t group) { return fmt::format("{:016x}", group); }
 
 std::vector<int> bits_of(uint64_t mask) {
@@ -93,7 +93,7 @@ T integer(const Json& object, const char* name) {
   return json.get<T>();
 }
 
-/// One in [low, high].
+/// Returns an integer member, which must be in [low, high].
 int bounded(const Json& object, const char* name, int low, int high) {
   const int value = integer<int>(object, name);
   if (value < low || value > high) {
@@ -123,7 +123,7 @@ uint64_t group_id(const Json& object, const char* name) {
   return id;
 }
 
-/// The value among `known` that has the name.
+/// Returns the element of `known` whose name is the value of `member`.
 template <class T, size_t N, class Name>
 T named(const Json& object, const char* member, const std::array<T, N>& known, Name name_of) {
   const std::string wanted = text(object, member);
@@ -212,7 +212,7 @@ FlightLog log_from(const Json& json) {
   return log;
 }
 
-/// Elements a line each, so that the file can be searched by line.
+/// Formats a list with one element a line, so that the file can be searched by line.
 template <class T>
 std::string lines_of(const std::vector<T>& elements) {
   std::string text = "[";

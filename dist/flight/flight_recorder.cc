@@ -51,7 +51,7 @@ struct FlightRecorder::State {
   const int rank;
   const int world_size;
 
-  mutable SpinLock lock;  ///< of these three, for one record at a time
+  mutable SpinLock lock;  ///< guards the next three; held for one record at a time
   std::vector<FlightRecord> ring;
   uint64_t next = 0;  ///< number of the next record; number n is at ring[n % capacity]
   std::unordered_map<uint64_t, uint64_t> newest;  ///< by group
@@ -123,7 +123,7 @@ void FlightRecorder::ended(uint64_t record, bool failed) {
   state_->change(record, [&](FlightRecord& at) {
     at.state = failed ? FlightRecord::State::kFailed : FlightRecord::State::kDone;
     at.ended_ns = now;
-    if (!failed) at.awaited_ranks = 0;  // of a failed one they say who was missing
+    if (!failed) at.awaited_ranks = 0;  // a failed operation keeps the missing ranks
   });
 }
 
@@ -180,7 +180,7 @@ void FlightRecorder::write(const std::filesystem::path& folder, const std::strin
   std::filesystem::create_directories(folder, failed);
   LS_CHECK(!failed, DataError, "[flight log] {}: the folder cannot be made: {}.", folder.string(),
            failed.message());
-  const std::lock_guard guard(state_->writing);  // the newest contents stay
+  const std::lock_guard guard(state_->writing);  // so that the newest contents are written last
   FlightLog log{.rank = state_->rank,
                 .world_size = state_->world_size,
                 .host = host_name(),
