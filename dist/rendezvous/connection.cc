@@ -30,7 +30,7 @@ void Connection::flush() noexcept {
     if (sent > 0) {
       sent_ += static_cast<size_t>(sent);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      // So that what is long sent is not kept for a side that never quite catches up.
+      // Free sent bytes even if the other side never catches up completely.
       if (sent_ > out_.size() / 2) {
         out_.erase(0, sent_);
         sent_ = 0;
@@ -43,7 +43,7 @@ void Connection::flush() noexcept {
   }
   sent_ = 0;
   out_.clear();
-  // It fails where the other side has gone already.
+  // Fails if the other side has closed the connection already.
   if (ending_) (void)::shutdown(socket_.get(), SHUT_WR);
 }
 
@@ -56,7 +56,7 @@ bool Connection::receive(std::string& why) {
   for (int i = 0; i < kChunksAtOnce; ++i) {
     const size_t before = in_.size();
     const size_t most = largest_ + sizeof(uint32_t);
-    if (before - taken_ >= most) return true;  // a message is there, or what is none
+    if (before - taken_ >= most) return true;  // holds a whole message, or invalid bytes
     const size_t wanted = std::min(kChunk, most - (before - taken_));
     in_.resize(before + wanted);
     const ssize_t got = ::recv(socket_.get(), in_.data() + before, wanted, 0);
@@ -110,7 +110,8 @@ std::chrono::milliseconds Connection::silent_for(
     unacknowledged_since_.reset();
     return silent;
   }
-  // The last acknowledgement may be of long before what is under way was sent.
+  // The last acknowledgement may be much older than the bytes in flight: count from the first call
+  // that saw them.
   if (!unacknowledged_since_) unacknowledged_since_ = now;
   return std::min(
       silent, std::chrono::duration_cast<std::chrono::milliseconds>(now - *unacknowledged_since_));

@@ -10,8 +10,8 @@
 
 namespace lockstep::dist {
 
-/// Messages over one socket, never blocking. What is sent and what is received share nothing: each
-/// may be a different thread's affair.
+/// Non-blocking messages over one socket. Sending and receiving share no state, so each may be done
+/// by a different thread.
 class Connection {
  public:
   Connection(Descriptor socket, size_t largest_message)
@@ -19,34 +19,36 @@ class Connection {
 
   const Descriptor& socket() const { return socket_; }
 
-  /// Sends as much as the system takes now and keeps the rest. Throws DistError for a message that
-  /// is too large. After an error, which `receive` will tell, there is nothing left to send.
+  /// Sends as much as the system accepts now and buffers the rest. Throws DistError for a message
+  /// that is too large. After a socket error, which `receive` reports, messages are dropped.
   void send(const StoreMessage& message);
+  /// Sends buffered bytes as far as the system accepts them.
   void flush() noexcept;
   size_t unsent_bytes() const { return out_.size() - sent_; }
-  /// The other side reads the end after all that was sent.
+  /// Shuts the socket down for writing after all that was sent.
   void end_sending() noexcept;
 
-  /// Takes what has arrived, a bounded part at a time; false once the other side has ended, and
-  /// `why` is what it did, as "is lost: ...".
+  /// Reads a bounded part of the bytes that have arrived. Returns false once the connection has
+  /// ended; `why` is then the predicate of a sentence about the other side, such as "is lost: ...".
   bool receive(std::string& why);
-  /// The next that has arrived whole. Throws DistError for what is no message, or too large.
+  /// Returns the next message that has arrived completely. Throws DistError for bytes that are not
+  /// a message or for one that is too large.
   std::optional<StoreMessage> next();
   void set_largest_message(size_t bytes) { largest_ = bytes; }
 
-  /// For how long, as far as seen here, the other side's host has acknowledged nothing of what is
-  /// under way to it. To be called about every second, by one thread.
+  /// Returns for how long the other host has not acknowledged bytes in flight to it, as observed by
+  /// these calls. Call about every second, from one thread.
   std::chrono::milliseconds silent_for(std::chrono::steady_clock::time_point now) noexcept;
 
  private:
   Descriptor socket_;
   std::string out_;
-  size_t sent_ = 0;  ///< of out_
+  size_t sent_ = 0;  ///< bytes of out_ that were sent
   bool broken_ = false;
   bool ending_ = false;
 
   std::string in_;
-  size_t taken_ = 0;  ///< of in_
+  size_t taken_ = 0;  ///< bytes of in_ that were returned by next()
   size_t largest_;
 
   std::optional<std::chrono::steady_clock::time_point> unacknowledged_since_;

@@ -91,7 +91,7 @@ void ControlInbox::run() {
       lock.unlock();
       listener->on_message(from, message);
     }
-    // What a listener holds goes outside of the lock.
+    // Destroy the listener outside of the lock.
     listener.reset();
     lock.lock();
     calling_ = nullptr;

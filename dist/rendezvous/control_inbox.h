@@ -13,21 +13,22 @@
 
 namespace lockstep::dist {
 
-/// Where what others tell a rank arrives (JobControl), and the thread that calls its listener.
-/// Thread-safe.
+/// Queue of messages and failures sent to a rank (JobControl), with the thread that calls its
+/// listener. Thread-safe.
 class ControlInbox {
  public:
   ControlInbox() = default;
   ~ControlInbox();
 
-  /// For the listener. Without one, texts wait, up to 1 MiB of them; later ones are dropped.
+  /// Queues a message for the listener. Without a listener up to 1 MiB are kept; further messages
+  /// are dropped.
   void deliver(int from, std::string message);
-  /// The first stays.
+  /// Sets the failure; only the first call has an effect.
   void fail(Failure failure);
   std::optional<Failure> failure() const;
-  /// As JobControl::listen. A listener may replace itself, and must not throw.
+  /// See JobControl::listen. A listener may replace itself and must not throw.
   void listen(JobControl::Listener listener);
-  /// As an empty listener.
+  /// Removes the listener.
   void stop_listening() noexcept;
 
  private:
@@ -44,9 +45,9 @@ class ControlInbox {
   std::optional<Failure> failure_;
   std::shared_ptr<const JobControl::Listener> listener_;
   const JobControl::Listener* calling_ = nullptr;
-  bool failure_told_ = false;  ///< to this listener
+  bool failure_told_ = false;  ///< whether this listener was told of the failure
   bool stopping_ = false;
-  ServiceThread thread_;  ///< from the first listener on
+  ServiceThread thread_;  ///< started with the first listener
 };
 
 }  // namespace lockstep::dist

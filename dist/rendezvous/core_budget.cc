@@ -19,12 +19,12 @@ namespace {
 
 constexpr int kMostCores = 65536;
 
-/// "8 cores", "1 rank".
+/// Returns for example "8 cores" or "1 rank".
 std::string counted(int count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// Of the calling thread; a set of the C library's has room for 1024.
+/// Returns the cores of the calling thread's affinity mask; cpu_set_t covers cores below 1024.
 std::vector<int> affinity() {
   std::vector<int> cores;
   cpu_set_t set;
@@ -71,7 +71,7 @@ int threads_for_rank(const CoreBudget& budget, int local_size) {
 }
 
 int threads_for_rank(const CoreBudget& budget, std::span<const std::vector<int>> local_cores) {
-  constexpr double kRounding = 1e-9;  // thirds add up to less than one
+  constexpr double kRounding = 1e-9;  // three times 1/3 may add up to less than one
   std::map<int, int> ranks_on;
   for (const std::vector<int>& cores : local_cores) {
     for (const int core : cores) ++ranks_on[core];

@@ -11,31 +11,32 @@ namespace lockstep::dist {
 
 /// The cores that a process may keep busy.
 struct CoreBudget {
-  std::vector<int> cores;  ///< numbers of those it may run on, ascending; at least one
-  /// What its control groups allow, in cores' worth of time.
+  std::vector<int> cores;  ///< cores it may run on, ascending; at least one
+  /// CPU quota of its control groups, in cores.
   double quota = std::numeric_limits<double>::infinity();
 
-  /// How many of them it can keep busy: the quota is rounded up. At least 1.
+  /// Number of cores it can keep busy, with the quota rounded up; at least 1.
   int usable() const;
 };
 
-/// Of this process. Linux only: read from /proc and /sys under `root`, which tests replace.
+/// Returns the budget of this process. Linux only: read from /proc and /sys under `root`, which
+/// tests replace.
 CoreBudget core_budget(const std::filesystem::path& root = "/");
 
-/// Threads that each of `local_size` ranks on a node may compute with if they share the budget. At
-/// least 1.
+/// Returns the number of compute threads for each of `local_size` ranks that share the budget on a
+/// node; at least 1.
 int threads_for_rank(const CoreBudget& budget, int local_size);
-/// The same where ranks may have been bound to cores of their own: `local_cores` are those of every
-/// rank of the node, this one's too. A core is shared by the ranks that have it.
+/// Variant for ranks that may be bound to different cores: `local_cores` holds the cores of every
+/// rank of the node, including this one. A core is shared by the ranks that may use it.
 int threads_for_rank(const CoreBudget& budget, std::span<const std::vector<int>> local_cores);
 
-/// "2 threads a rank: 8 cores allowed, 4 ranks on this node".
+/// Returns for example "2 threads a rank: 8 cores allowed, 4 ranks on this node".
 std::string describe_threads(int threads, const CoreBudget& budget, int local_size);
 
-/// Numbers of cores as Linux writes them, "0-3,8".
+/// Formats a list of cores like Linux: "0-3,8".
 std::string format_core_list(const std::vector<int>& cores);
-/// Its inverse, ascending and each once. Throws ConfigError for anything else, and for numbers of
-/// 65,536 and more.
+/// Inverse of format_core_list; the result is ascending without duplicates. Throws ConfigError for
+/// malformed text and for numbers of 65,536 and more.
 std::vector<int> parse_core_list(std::string_view text);
 
 }  // namespace lockstep::dist

@@ -5,8 +5,8 @@
 
 namespace lockstep::dist {
 
-/// Addresses by which others may reach this machine, as numbers: of every network interface that is
-/// up, without loopbacks; IPv4 first. Throws BackendError.
+/// Returns the numeric addresses of all network interfaces that are up, except loopbacks, by which
+/// other machines may reach this one; IPv4 first. Throws BackendError.
 std::vector<std::string> host_addresses();
 
 }  // namespace lockstep::dist

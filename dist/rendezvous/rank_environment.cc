@@ -14,18 +14,18 @@
 namespace lockstep::dist {
 namespace {
 
-/// A number, and the variable or option that told it.
+/// A number with the variable or option that gave it.
 struct Told {
   int value = 0;
   std::string variable;
 };
 using MaybeTold = std::optional<Told>;
 
-/// What one launcher told.
+/// The values given by one launcher.
 struct Set {
   const char* source = "";
   MaybeTold rank, size, local_rank, local_size, node_rank, node_count;
-  bool one_on_each_node = false;  ///< as far as it tells
+  bool one_on_each_node = false;  ///< whether each node has one rank, as far as known
 };
 
 std::string assignment(const Told& told) { return fmt::format("{}={}", told.variable, told.value); }
@@ -34,12 +34,12 @@ class Variables {
  public:
   explicit Variables(const Lookup& lookup) : lookup_(lookup) {}
 
-  /// Empty where it is not set.
+  /// Returns the variable's value; empty if it is not set.
   std::string text(const char* name) const {
     const char* value = lookup_(name);
     return value == nullptr ? "" : value;
   }
-  /// Of the first that is set.
+  /// Returns name and value of the first variable that is set.
   std::pair<const char*, std::string> first(std::initializer_list<const char*> names) const {
     for (const char* name : names) {
       std::string value = text(name);
@@ -77,7 +77,7 @@ Set given_set(const GivenRank& given) {
           .node_count = {}};
 }
 
-/// Tasks on this node, as "4(x2),3" tells with the node's number.
+/// Reads the number of tasks on this node from a list such as "4(x2),3" and the node's number.
 void read_tasks_per_node(const Variables& variables, Set& set) {
   const auto [name, text] = variables.first({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
   if (text.empty()) return;
@@ -98,7 +98,7 @@ void read_tasks_per_node(const Variables& variables, Set& set) {
 Set slurm_set(const Variables& variables) {
   Set set;
   set.source = "Slurm's variables";
-  // A batch script has the job's variables, but is no task of a step.
+  // A batch script has the job's variables, but is not a task of a step.
   if (variables.text("SLURM_STEP_ID").empty()) return set;
   set.rank = variables.number({"SLURM_PROCID"});
   set.size = variables.number({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"});
@@ -109,7 +109,7 @@ Set slurm_set(const Variables& variables) {
   return set;
 }
 
-/// In the order of precedence.
+/// Returns all sets of variables, in order of precedence.
 std::vector<Set> variable_sets(const Variables& variables) {
   const auto number = [&](const char* name) { return variables.number({name}); };
   std::vector<Set> sets = {{.source = "Lockstep's variables",
@@ -131,7 +131,7 @@ std::vector<Set> variable_sets(const Variables& variables) {
                             .size = number("OMPI_COMM_WORLD_SIZE"),
                             .local_rank = number("OMPI_COMM_WORLD_LOCAL_RANK"),
                             .local_size = number("OMPI_COMM_WORLD_LOCAL_SIZE"),
-                            // OMPI_COMM_WORLD_NODE_RANK is a rank on the node, not the node's.
+                            // OMPI_COMM_WORLD_NODE_RANK is a rank on the node, not of the node.
                             .node_rank = {},
                             .node_count = {}},
                            {.source = "PMI's variables",
@@ -155,7 +155,7 @@ void check_less(const char* source, const MaybeTold& number, const MaybeTold& co
            assignment(*count));
 }
 
-/// Whether the set tells a rank.
+/// Whether the set gives a rank. Throws ConfigError if it is incomplete or inconsistent.
 bool is_complete(const Set& set) {
   const MaybeTold* any = nullptr;
   for (const MaybeTold* part : {&set.rank, &set.size, &set.local_rank, &set.local_size}) {
@@ -171,7 +171,7 @@ bool is_complete(const Set& set) {
   return true;
 }
 
-/// Whether the tasks of `set` are what started the ranks that `first` speaks of.
+/// Whether the tasks of `set` are the launchers that started the ranks of `first`.
 bool is_launcher_of(const Set& set, const Set& first) {
   return set.size->value < first.size->value && (set.one_on_each_node || set.size->value == 1);
 }
@@ -190,14 +190,14 @@ void merge(Set& into, const Set& other) {
   merge(into.size, other.size);
   merge(into.local_rank, other.local_rank);
   merge(into.local_size, other.local_size);
-  // Each launcher numbers nodes as it likes: both from one.
+  // Launchers number nodes differently: take both values from the same set.
   if (!into.node_rank && !into.node_count) {
     into.node_rank = other.node_rank;
     into.node_count = other.node_count;
   }
 }
 
-/// All complete sets as one; the source is the first's.
+/// Merges all complete sets; the source is that of the first.
 Set merged_sets(const Variables& variables, const GivenRank& given, bool& in_slurm_step) {
   Set whole = given_set(given);
   LS_CHECK(whole.rank.has_value() == whole.size.has_value(), ConfigError,
@@ -255,7 +255,7 @@ std::string master_address(const Variables& variables, const GivenRank& given, b
 std::string job_id(const Variables& variables) {
   for (const char* name : {"LOCKSTEP_JOB_ID", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE"}) {
     std::string id = variables.text(name);
-    // What torchrun calls a job without a name.
+    // "none" is torchrun's id for a job without a name.
     if (!id.empty() && id != "none") return id;
   }
   const std::string job = variables.text("SLURM_JOB_ID");

@@ -7,29 +7,29 @@
 
 namespace lockstep::dist {
 
-/// Value of an environment variable, null where it is not set. `std::getenv` is one.
+/// Returns the value of an environment variable, or null if it is not set, like `std::getenv`.
 using Lookup = std::function<const char*(const char* name)>;
 
-/// Which rank of which job a process is, as its launcher told. What nobody told is empty.
+/// Rank and job of a process as given by its launcher. Values that were not given are empty.
 struct RankEnvironment {
   int rank = 0;
   int size = 1;
-  std::optional<int> local_rank;  ///< among the ranks of its node
+  std::optional<int> local_rank;  ///< rank among those of its node
   std::optional<int> local_size;
   std::optional<int> node_rank;
   std::optional<int> node_count;
-  /// Who told rank and size: "the command line", "Lockstep's variables", "torchrun's variables",
+  /// Origin of rank and size: "the command line", "Lockstep's variables", "torchrun's variables",
   /// "Open MPI's variables", "PMI's variables", "Slurm's variables" or "nobody".
   std::string source = "nobody";
-  std::string master_address;           ///< of rank 0's host
-  std::optional<uint16_t> master_port;  ///< for a server of rank 0's
-  std::string job_id;     ///< differs between jobs that run at the same time, as launchers go
-  int restart_count = 0;  ///< how often the job was started again
+  std::string master_address;           ///< address of rank 0's host
+  std::optional<uint16_t> master_port;  ///< port for a server of rank 0
+  std::string job_id;     ///< unique among concurrent jobs as far as the launcher ensures that
+  int restart_count = 0;  ///< how often the job was restarted
 
   friend bool operator==(const RankEnvironment&, const RankEnvironment&) = default;
 };
 
-/// What a user says on the command line.
+/// Values given on the command line.
 struct GivenRank {
   std::optional<int> rank;
   std::optional<int> size;
@@ -39,9 +39,9 @@ struct GivenRank {
   std::optional<int> master_port;
 };
 
-/// Asks, in this order:
+/// Determines rank and job from these sources, in this order:
 ///
-/// 1. `given`. Where it has rank and size, 2 to 6 are not looked at.
+/// 1. `given`. If it has rank and size, 2 to 6 are ignored.
 /// 2. LOCKSTEP_RANK, LOCKSTEP_WORLD_SIZE; _LOCAL_RANK, _LOCAL_WORLD_SIZE, _NODE_RANK, _NODE_COUNT
 /// 3. torchrun: RANK, WORLD_SIZE; LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE
 /// 4. Open MPI: OMPI_COMM_WORLD_RANK, _SIZE; _LOCAL_RANK, _LOCAL_SIZE
@@ -50,23 +50,23 @@ struct GivenRank {
 ///    SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE, SLURM_NODEID, SLURM_STEP_NUM_NODES or SLURM_NNODES
 /// 7. else: a single rank.
 ///
-/// The first set with a rank and a size tells those; each other value comes from the first set that
-/// has it. Sets that are there must agree in rank, size, local rank and local size. A set after the
-/// first whose size is less, with one task on each node, is left out: those tasks are what started
-/// the ranks, as under `srun torchrun`, and mpirun in an allocation of Slurm's.
+/// Rank and size come from the first set that has both; each other value from the first set that
+/// has it. All sets present must agree in rank, size, local rank and local size. A later set is
+/// ignored if its size is smaller and it has one task on each node: those tasks are the launchers
+/// of the ranks, as under `srun torchrun`, or mpirun in a Slurm allocation.
 ///
 /// master: LOCKSTEP_MASTER_ADDR and _PORT, MASTER_ADDR and _PORT, the first node of
-/// SLURM_STEP_NODELIST. Where torchrun's agent keeps MASTER_PORT for itself
+/// SLURM_STEP_NODELIST. If torchrun's agent uses MASTER_PORT for its own store
 /// (TORCHELASTIC_USE_AGENT_STORE), the next port. job_id: LOCKSTEP_JOB_ID, TORCHELASTIC_RUN_ID,
 /// PMIX_NAMESPACE, SLURM_JOB_ID with its step. restart_count: LOCKSTEP_RESTART_COUNT,
 /// TORCHELASTIC_RESTART_COUNT, SLURM_RESTART_COUNT.
 ///
 /// Variables that are set but empty count as not set. Throws ConfigError, naming the variables and
-/// their values, for a set with a part of what it needs, malformed numbers, a rank that is not less
-/// than the size, and sets that do not agree.
+/// their values, for incomplete sets, malformed numbers, a rank that is not less than the size, and
+/// sets that do not agree.
 RankEnvironment rank_environment(const Lookup& lookup, const GivenRank& given = {});
 
-/// "rank 3 of 8 (Open MPI's variables), local rank 1 of 4".
+/// Returns for example "rank 3 of 8 (Open MPI's variables), local rank 1 of 4".
 std::string to_string(const RankEnvironment& environment);
 
 }  // namespace lockstep::dist

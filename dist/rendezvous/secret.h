@@ -5,11 +5,11 @@
 
 namespace lockstep::dist {
 
-/// 128 random bits of the system, in hexadecimal: what only the ranks of one job know. Throws
-/// BackendError.
+/// Returns 128 random bits of the system in hexadecimal, a secret shared by the ranks of one job.
+/// Throws BackendError.
 std::string random_secret();
 
-/// Whether they are equal, in a time that depends on their lengths alone.
+/// Compares in a time that depends on the lengths only, so that timing does not reveal the secret.
 bool same_secret(std::string_view given, std::string_view secret);
 
 }  // namespace lockstep::dist

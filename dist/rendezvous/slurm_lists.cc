@@ -31,7 +31,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-/// Digits alone: parse_number takes a sign.
+/// Parses digits only, whereas parse_number accepts a sign.
 std::optional<uint32_t> number(std::string_view text) {
   return text.starts_with('-') ? std::nullopt : parse_number<uint32_t>(text);
 }
@@ -54,7 +54,7 @@ class NodeList {
     dist::refuse("list of nodes", text_, problem);
   }
 
-  /// Of "rack[0-1]n[01-03]", every combination.
+  /// Expands a name such as "rack[0-1]n[01-03]" to all combinations.
   std::vector<std::string> names(std::string_view part) const {
     std::vector<std::string> names = {""};
     while (!part.empty()) {
@@ -80,7 +80,7 @@ class NodeList {
     return names;
   }
 
-  /// Of "01-03,7": 01, 02, 03, 7. A range's numbers have at least its first one's digits.
+  /// Expands "01-03,7" to 01, 02, 03, 7. Numbers of a range are padded to the width of the first.
   std::vector<std::string> numbers(std::string_view ranges) const {
     std::vector<std::string> numbers;
     for (const std::string_view range : split(ranges)) {

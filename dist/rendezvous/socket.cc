@@ -27,7 +27,7 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
 std::string reason(int error) { return std::strerror(error); }
 
-/// Addresses of the host; none where a name server asks to be asked again.
+/// Resolves the host; returns null for a temporary failure of name resolution.
 Addresses resolve(const Endpoint& endpoint, int flags) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -66,7 +66,7 @@ Endpoint endpoint_of(const sockaddr_storage& address) {
   return {host.data(), ntohs(v4.sin_port)};
 }
 
-/// With getsockname or getpeername.
+/// `name` is getsockname or getpeername.
 template <class Name>
 Endpoint end_of(const Descriptor& socket, Name name) {
   sockaddr_storage address{};
@@ -75,7 +75,7 @@ Endpoint end_of(const Descriptor& socket, Name name) {
   return endpoint_of(address);
 }
 
-/// 0, or why the address cannot be listened at.
+/// Returns 0, or the errno if it cannot listen at the address.
 int try_to_listen(const addrinfo& address, Descriptor& socket) {
   socket = open_socket(address);
   if (!socket) return errno;
@@ -85,7 +85,7 @@ int try_to_listen(const addrinfo& address, Descriptor& socket) {
   return 0;
 }
 
-/// 0, or why there is no connection with that address.
+/// Returns 0, or the errno if it cannot connect to the address.
 int try_to_connect(const addrinfo& address, Clock::time_point deadline, Descriptor& socket) {
   socket = open_socket(address);
   if (!socket) return errno;
@@ -97,8 +97,8 @@ int try_to_connect(const addrinfo& address, Clock::time_point deadline, Descript
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
     if (error != 0) return error;
   }
-  // Where nobody listens at a port that the system may also choose for the near end, it can
-  // connect a socket with itself.
+  // TCP simultaneous open: if no process listens at a port of the ephemeral range, the socket can
+  // be connected to itself.
   if (end_of(socket, ::getsockname) == end_of(socket, ::getpeername)) return ECONNREFUSED;
   set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return 0;
@@ -208,7 +208,7 @@ std::chrono::milliseconds unacknowledged_for(const Descriptor& socket) noexcept 
   tcp_info info{};
   socklen_t length = sizeof info;
   if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
-  // Where the other side's window is shut, what it did not take is not under way.
+  // If the other side's window is closed, unsent bytes are not in flight.
   if (info.tcpi_unacked == 0) return {};
   return std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
 }
@@ -232,7 +232,7 @@ WakeUp::WakeUp() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 
 void WakeUp::wake() noexcept {
   const uint64_t one = 1;
-  // It fails where there are 2^64 - 1 wakings already: the thread will wake.
+  // Fails only if the counter is at its maximum: the thread will wake anyway.
   (void)!::write(event_.get(), &one, sizeof one);
 }
 

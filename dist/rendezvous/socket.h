@@ -8,28 +8,28 @@
 
 namespace lockstep::dist {
 
-/// Where a server listens.
+/// Address of a server.
 struct Endpoint {
   std::string host;  ///< name or address
   uint16_t port = 0;
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
-/// Of "host:port", "[::1]:port". Throws DistError.
+/// Parses "host:port" or "[::1]:port". Throws DistError.
 Endpoint parse_endpoint(const std::string& text);
 std::string to_string(const Endpoint& endpoint);
 
-/// This machine's name; "localhost" where it has none.
+/// This machine's name, or "localhost" if it has none.
 std::string host_name();
 
-// TCP sockets. They never block, send small messages at once, and are closed by exec.
+// TCP sockets: non-blocking, close-on-exec, and with TCP_NODELAY.
 
-/// Listens there; port 0 lets the system choose, and `endpoint` is told which. Throws BackendError
-/// for a host that does not resolve or is not this machine, a port in use, and what else the system
-/// refuses.
+/// Listens at `endpoint`; if its port is 0, the system chooses one and it is set. Throws
+/// BackendError for a host that does not resolve or is not this machine, a port in use, and other
+/// system errors.
 Descriptor listen_at(Endpoint& endpoint);
 
-/// A connection that came, or none: `error` is errno then, EAGAIN where none waits.
+/// An accepted connection. Without one, `error` is the errno: EAGAIN if none is waiting.
 struct Accepted {
   Descriptor socket;
   std::string from;  ///< "10.0.0.2:4711"
@@ -37,33 +37,33 @@ struct Accepted {
 };
 Accepted accept_at(const Descriptor& listener);
 
-/// One try at connecting until `deadline`. Throws BackendError where trying again is of no use: for
-/// a host that does not resolve, or no descriptor left.
+/// Tries to connect once, until `deadline`. Throws BackendError if trying again is useless: for a
+/// host that does not resolve, or if no file descriptor is left.
 struct Connected {
   Descriptor socket;
-  std::string error;  ///< why there is none
+  std::string error;  ///< why `socket` is empty
 };
 Connected connect_to(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline);
 
-/// Asks the system to find out when the other host is no longer there, within about `silence`, in
-/// whole seconds and at least 2, while nothing is sent. The other host's system answers, whether or
-/// not the process there runs. Throws BackendError.
+/// Enables TCP keepalive, so that a vanished host is detected within about `silence` (in whole
+/// seconds, at least 2) while nothing is sent. The other host's system answers even if the process
+/// there is stopped. Throws BackendError.
 void keep_alive(const Descriptor& socket, std::chrono::milliseconds silence);
-/// How long ago the other host's system acknowledged anything, while bytes are under way to it; 0
-/// where none are, or where the process there does not read and its host says so.
+/// Returns the time since the other host's last acknowledgement while bytes are in flight to it; 0
+/// if none are, or if the process there does not read (its host announces a closed window).
 std::chrono::milliseconds unacknowledged_for(const Descriptor& socket) noexcept;
 
-/// Waits until it can be read (`write`: written), at most until `deadline`; false then.
+/// Waits until the socket is readable (`write`: writable). Returns false at `deadline`.
 bool wait_for(const Descriptor& socket, bool write, std::chrono::steady_clock::time_point deadline);
 
-/// Ends another thread's poll().
+/// Wakes another thread from poll().
 class WakeUp {
  public:
   /// Throws BackendError.
   WakeUp();
   /// Thread-safe.
   void wake() noexcept;
-  /// Takes the wakings back that were until now.
+  /// Resets the event after a wake.
   void clear() noexcept;
   int fd() const noexcept { return event_.get(); }
 
@@ -71,7 +71,7 @@ class WakeUp {
   Descriptor event_;
 };
 
-/// For poll(): until `deadline`, rounded up, at most `most`.
+/// Returns the timeout for poll(): milliseconds to `deadline`, rounded up, at most `most`.
 int poll_milliseconds(std::chrono::steady_clock::time_point deadline,
                       std::chrono::milliseconds most);
 

@@ -11,47 +11,47 @@
 
 namespace lockstep::dist {
 
-/// Keys and values that the ranks of a job share, small and few: addresses, identifiers, what must
-/// be equal on all. They are on the server (dist/rendezvous/store_server.h); a rank has one
-/// connection to it.
+/// Key-value store shared by the ranks of a job, for few and small values: addresses, identifiers,
+/// data that must be equal on all ranks. The data is on the server
+/// (dist/rendezvous/store_server.h), to which a rank has one connection.
 ///
-/// Operations return when the server has done them. Those that wait take a timeout, the store's own
-/// where none is given, and throw TimeoutError that names what was waited for and the ranks that
-/// have not come; PeerLostError once the job has failed, naming the first failure, or the server is
-/// gone; DistError where they cannot be right. Keys and values are any bytes, 16 MiB together.
+/// Operations return when the server has done them. Waiting operations take a timeout (by default
+/// that of the store) and throw a TimeoutError that names the missing keys or ranks. All throw
+/// PeerLostError if the job has failed, naming the first failure, or if the server has ended, and
+/// DistError for invalid arguments. Keys and values are any bytes, up to 16 MiB together.
 ///
-/// Thread-safe; operations of several threads are under way side by side. In a child made by fork()
-/// it must not be used, and may be destroyed.
+/// Thread-safe; operations of several threads run concurrently. A child process made by fork() must
+/// not use it, but may destroy it.
 class Store {
  public:
   using Timeout = std::optional<std::chrono::milliseconds>;
 
-  /// Connects, trying until the join timeout; throws as StoreConnection.
+  /// Connects, retrying until the join timeout. Throws the errors of StoreConnection.
   explicit Store(const StoreOptions& options);
 
   int rank() const;
   int world_size() const;
 
   void set(const std::string& key, std::string value);
-  /// Waits until there is one.
+  /// Returns the value; waits until the key is set.
   std::string get(const std::string& key, Timeout timeout = {}) const;
-  /// Adds to a number, which is 0 where there is none yet, and returns the sum. The value is its
-  /// decimal text.
+  /// Adds to a number, which is 0 if the key is not set, and returns the sum. The value is stored
+  /// as decimal text.
   int64_t add(const std::string& key, int64_t amount);
-  /// Whether all are there.
+  /// Whether all keys are set.
   bool check(std::span<const std::string> keys) const;
-  /// Waits until all are there.
+  /// Waits until all keys are set.
   void wait(std::span<const std::string> keys, Timeout timeout = {}) const;
-  /// Sets the key to `desired` if its value is `expected`, in one step. Returns the value it has
-  /// then. A key that is not there counts as an empty value.
+  /// Atomically sets the key to `desired` if its value is `expected`. Returns the resulting value.
+  /// A key that is not set counts as an empty value.
   std::string compare_set(const std::string& key, std::string expected, std::string desired);
-  /// Whether it was there.
+  /// Removes a key; returns whether it was set.
   bool erase(const std::string& key);
 
   /// Waits until every rank of the job has connected.
   void join(Timeout timeout = {}) const;
-  /// Waits until every rank has come to the barrier of that name, which may be used again then. A
-  /// rank that gave up waiting has not come.
+  /// Waits until every rank has called the barrier of that name, which may then be used again. A
+  /// rank whose call timed out does not count.
   void barrier(const std::string& name, Timeout timeout = {});
 
   /// For StoreControl.

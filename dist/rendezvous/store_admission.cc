@@ -14,7 +14,7 @@ Refusal refusal(fmt::format_string<Args...> form, Args&&... args) {
   return {StoreStatus::kDistError, fmt::format(form, std::forward<Args>(args)...)};
 }
 
-/// What a stranger said, fit for a log.
+/// Shortens text of an unknown sender and replaces unprintable characters, for logs.
 std::string printable(std::string text) {
   constexpr size_t kMost = 100;
   if (text.size() > kMost) text = text.substr(0, kMost) + "...";

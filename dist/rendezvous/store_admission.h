@@ -9,14 +9,14 @@
 
 namespace lockstep::dist {
 
-/// Why somebody is not let in, as "it is of job ...".
+/// Reason for refusing a connection; `text` is a clause such as "it is of job ...".
 struct Refusal {
   StoreStatus status = StoreStatus::kDistError;
   std::string text;
 };
 
-/// What keeps who sent this first message from being a rank of the job; none for a rank of it.
-/// Names nothing of the job to who does not know its secret but its name.
+/// Checks the first message of a connection. Returns why its sender is not admitted as a rank, or
+/// nullopt. Without the secret, a sender learns no more than the job's name.
 std::optional<Refusal> objection_to(const StoreMessage& hello, const StoreServerOptions& options,
                                     const StoreTable& table);
 

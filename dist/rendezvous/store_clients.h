@@ -9,48 +9,49 @@
 
 namespace lockstep::dist {
 
-/// One connection that the store's server has.
+/// A connection of the store's server.
 struct StoreClient {
   using Clock = std::chrono::steady_clock;
 
   Connection connection;
   std::string from;  ///< "10.0.0.2:4711"
   Clock::time_point came = Clock::now();
-  Clock::time_point give_up;  ///< of one that is no rank
-  int rank = -1;              ///< once let in
-  bool refused = false;       ///< has been told why, and is expected to go
-  bool gone = false;
+  Clock::time_point give_up;  ///< when a connection that is not a rank is closed
+  int rank = -1;              ///< rank once admitted
+  bool refused = false;       ///< was refused, or has left: further messages are ignored
+  bool gone = false;          ///< to be removed
 
-  /// Whether it has not said yet who it is.
+  /// Whether it has not identified itself yet.
   bool is_stranger() const { return rank < 0 && !refused; }
 };
 
-/// All of them, and which is whose. Not thread-safe.
+/// All connections of the server, and which of them belongs to which rank. Not thread-safe.
 class StoreClients {
  public:
   explicit StoreClients(int ranks) : seats_(static_cast<size_t>(ranks)) {}
 
-  /// In the order they came. They stay where they are until they are removed.
+  /// In order of arrival. Addresses are stable until a client is removed.
   std::list<StoreClient>& all() { return clients_; }
   StoreClient& add(Descriptor socket, std::string from, std::chrono::seconds time_for_hello);
   void remove_gone();
   size_t strangers() const;
-  /// Removes one that is no rank and had time enough to become one; false where there is none.
+  /// Removes a connection that is not a rank although it had time to become one. Returns false if
+  /// there is none.
   bool remove_old_stranger(StoreClient::Clock::time_point now);
 
-  /// From now on the client is that rank, and gets what was posted to it before.
+  /// Makes the client the connection of `rank`, and sends it the messages kept for that rank.
   void seat(StoreClient& client, int rank);
-  /// It is no longer.
+  /// Undoes `seat`.
   void unseat(StoreClient& client);
-  /// To the rank; nowhere where that is not here.
+  /// Sends to the rank; does nothing if it is not connected.
   void send(int rank, const StoreMessage& message);
   void send_to_all_ranks(const StoreMessage& message);
-  /// As `send`, but `hold` keeps it for a rank that is still to come. Dropped where more than 1 MiB
-  /// waits for the rank already.
+  /// Sends to the rank; with `hold`, keeps the message for a rank that has not connected yet.
+  /// Dropped if more than 1 MiB waits for the rank already.
   void post(int rank, StoreMessage message, bool hold);
 
  private:
-  /// Of a rank.
+  /// Connection of a rank, or messages kept for it.
   struct Seat {
     StoreClient* client = nullptr;
     std::vector<StoreMessage> held;

@@ -32,19 +32,19 @@ constexpr milliseconds kServerAnswers{1'000};
 constexpr milliseconds kLeaveHeard{2'000};
 constexpr milliseconds kFarewell{1'000};
 constexpr milliseconds kLeastSilence{1'000};
-/// Posts to a server that does not read are dropped beyond this.
+/// Unsent bytes beyond which posts to a server that does not read are dropped.
 constexpr size_t kHeldBytes = size_t{1} << 20;
 constexpr size_t kLongestFailure = size_t{1} << 20;
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
-/// Who answered.
+/// The server that answered.
 struct Server {
-  int rank = 0;  ///< -1: it runs in no rank
+  int rank = 0;  ///< rank it runs in, -1 for none
   std::string name;
 };
 
-/// The answer to a hello on a new connection; none where the server ended it, and `error` says why.
+/// Sends a hello on a new connection and returns the answer; nullopt with `error` if there is none.
 std::optional<StoreMessage> say_hello(Connection& connection, const StoreOptions& options,
                                       Clock::time_point deadline, std::string& error) {
   connection.send({Kind::kHello,
@@ -58,7 +58,7 @@ std::optional<StoreMessage> say_hello(Connection& connection, const StoreOptions
       return std::nullopt;
     }
     if (!connection.receive(error)) {
-      // What came with the end may be the answer.
+      // The answer may have arrived together with the end.
       return connection.next();
     }
   }
@@ -83,7 +83,7 @@ Server server_of(const StoreMessage& answer, const StoreOptions& options) {
   return server;
 }
 
-/// Tries until the server has answered.
+/// Connects, retrying until the server has answered.
 Connection join_store(const StoreOptions& options, Server& server) {
   const Endpoint endpoint = parse_endpoint(options.address);
   const auto deadline = Clock::now() + options.join_timeout;
@@ -98,7 +98,7 @@ Connection join_store(const StoreOptions& options, Server& server) {
         } catch (const BackendError&) {
           throw;
         } catch (const DistError&) {
-          return std::optional(StoreMessage{});  // another protocol's bytes
+          return std::optional(StoreMessage{});  // bytes of another protocol
         }
       }();
       if (answer) {
@@ -117,7 +117,7 @@ Connection join_store(const StoreOptions& options, Server& server) {
   }
 }
 
-/// A request that is not answered yet, on the stack of who waits for it.
+/// An unanswered request, on the stack of the waiting thread.
 struct Pending {
   std::condition_variable changed;
   std::optional<StoreMessage> answer;
@@ -142,16 +142,16 @@ struct StoreConnection::State {
   Server server;
   WakeUp wake;
   ControlInbox inbox;
-  Connection connection;  ///< sending: under the mutex; receiving: of the thread
+  Connection connection;  ///< sending needs the mutex; only the thread receives
 
   std::mutex mutex;
   std::unordered_map<uint64_t, Pending*> pending;
   uint64_t next_id = 1;
-  std::optional<std::string> ended;  ///< why
+  std::optional<std::string> ended;  ///< why the connection ended
   bool left = false;
   bool server_closing = false;
   std::optional<Clock::time_point> stop_by;
-  /// A failure of this rank that the server has not told yet.
+  /// A failure of this rank that the server has not confirmed yet.
   std::optional<std::string> unconfirmed;
   Clock::time_point confirmed_by;
 
@@ -167,7 +167,7 @@ void StoreConnection::State::run() {
 }
 
 void StoreConnection::State::serve() {
-  // What came together with the welcome.
+  // Messages that arrived together with the welcome.
   while (auto message = connection.next()) handle(std::move(*message));
   while (true) {
     auto until = Clock::now() + kLivenessInterval;
@@ -285,8 +285,8 @@ StoreConnection::~StoreConnection() {
     return;
   }
   {
-    // The thread reads until the server has seen the end: closing earlier could take back what it
-    // has not read.
+    // The thread reads until the server has closed its side: closing a socket earlier could discard
+    // data that the server has not read.
     const std::lock_guard lock(state_->mutex);
     state_->stop_by = Clock::now() + kFarewell;
     state_->connection.end_sending();
@@ -301,7 +301,7 @@ ControlInbox& StoreConnection::inbox() { return state_->inbox; }
 
 std::string StoreConnection::request(StoreMessage message, milliseconds timeout) {
   State& state = *state_;
-  // The server knows more about why nothing came.
+  // Give the server time to answer with its own timeout error, which names the missing ranks.
   const auto deadline = Clock::now() + timeout + kServerAnswers;
   Pending waiting;
   std::unique_lock lock(state.mutex);
@@ -332,7 +332,7 @@ void StoreConnection::send(const StoreMessage& message) noexcept {
     if (state_->ended || state_->left || state_->connection.unsent_bytes() > kHeldBytes) return;
     state_->send_locked(message);
   } catch (const std::exception&) {
-    // Too large, or no memory for it: dropped, as the contract has it.
+    // Too large, or out of memory: dropped.
   }
 }
 
@@ -346,7 +346,7 @@ void StoreConnection::fail(const std::string& text) noexcept {
     state_->send_locked({Kind::kFail, 0, {}, {*state_->unconfirmed}});
     state_->wake.wake();
   } catch (const std::exception&) {
-    // No memory: the others learn it from the end of the connection.
+    // Out of memory: the others notice the end of the connection.
   }
 }
 
@@ -359,7 +359,7 @@ void StoreConnection::leave() noexcept {
     }
     (void)request({Kind::kLeave, 0, {}, {}}, kLeaveHeard - kServerAnswers);
   } catch (const std::exception&) {
-    // The server is gone, or stopped: nobody is left to be told.
+    // The server has ended or is stopped: there is no one to notify.
   }
 }
 

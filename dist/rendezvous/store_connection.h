@@ -9,44 +9,45 @@
 
 namespace lockstep::dist {
 
-/// Who a rank is, and where its job's store is.
+/// Identity of a rank, and address of its job's store.
 struct StoreOptions {
-  std::string address;  ///< of the server, "host:port"
-  std::string job;      ///< as StoreServerOptions
+  std::string address;  ///< server address, "host:port"
+  std::string job;      ///< as in StoreServerOptions
   std::string secret;
   int rank = 0;
   int world_size = 1;
-  /// How long to try to reach the server, which may start later.
+  /// How long to try to reach the server, which may start later than this rank.
   std::chrono::milliseconds join_timeout{300'000};
-  /// Of an operation that is given none of its own.
+  /// Default timeout of operations.
   std::chrono::milliseconds timeout{300'000};
-  /// After so long without a sign of the server's host the server counts as lost; at least 1 s.
+  /// Time without an answer of the server's host after which the server is lost; at least 1 s.
   std::chrono::milliseconds silence{10'000};
 };
 
-/// A rank's one connection with the store's server, and the thread that reads it. Store and
-/// StoreControl are its two faces. Thread-safe.
+/// A rank's connection to the store's server, with the thread that reads it; shared by Store and
+/// StoreControl. Thread-safe.
 class StoreConnection {
  public:
-  /// Connects. Throws TimeoutError where the server does not answer within the join timeout,
-  /// BackendError for a host that does not resolve and where no descriptor is left, MismatchError
-  /// for another world size, DistError where the server refuses the rank otherwise.
+  /// Connects. Throws TimeoutError if the server does not answer within the join timeout,
+  /// BackendError for a host that does not resolve and if no file descriptor is left, MismatchError
+  /// for a different world size, DistError if the server refuses the rank for another reason.
   explicit StoreConnection(const StoreOptions& options);
-  /// What was sent before still arrives.
+  /// Messages sent before still arrive.
   ~StoreConnection();
 
   const StoreOptions& options() const;
   ControlInbox& inbox();
 
-  /// Sends, and waits for the answer's text. Throws what the server answers; TimeoutError where it
-  /// says nothing until a second after `timeout`; PeerLostError where the connection ends.
+  /// Sends a request, waits for the answer and returns its text. Throws the error that the server
+  /// answers, TimeoutError without an answer until a second after `timeout`, and PeerLostError if
+  /// the connection ends.
   std::string request(StoreMessage message, std::chrono::milliseconds timeout);
-  /// Sends what has no answer; nothing where the connection has ended.
+  /// Sends a message without an answer; does nothing if the connection has ended.
   void send(const StoreMessage& message) noexcept;
-  /// Tells the server that this rank cannot go on, and `inbox` what the job's first failure is:
-  /// once the server has told, or by itself where that cannot.
+  /// Tells the server that this rank cannot go on. `inbox` gets the job's first failure as reported
+  /// by the server, or this one if the server does not report any.
   void fail(const std::string& text) noexcept;
-  /// Says that this rank ends as it should, and waits up to 2 s until that has been heard.
+  /// Announces that this rank ends normally, and waits up to 2 s for the acknowledgement.
   void leave() noexcept;
 
  private:

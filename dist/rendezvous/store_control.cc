@@ -21,7 +21,7 @@ void StoreControl::post(int to, std::string message) noexcept {
   try {
     connection_->send({StoreMessage::Kind::kPost, 0, {to}, {std::move(message)}});
   } catch (const std::exception&) {
-    // No memory for it: dropped.
+    // Out of memory: drop the message.
   }
 }
 

@@ -9,18 +9,17 @@
 
 namespace lockstep::dist {
 
-/// JobControl of ranks that are processes, over their connections with the store.
+/// JobControl of ranks that are processes, over their connections to the store.
 ///
-/// A rank ended without `leave` when its connection did: its process was killed, or crashed, or
-/// gave up its Store. All others know it within milliseconds, and name it with host and process. So
-/// they do where the process of the store's server ended: it is that rank's failure, or rank 0's
-/// where it is in none. How hosts that vanish are found, and what becomes of a process that is
-/// stopped: dist/rendezvous/store_server.h.
+/// A rank whose connection ends without `leave` has failed: its process was killed, crashed, or
+/// destroyed its Store. All other ranks are told within milliseconds, with its host and process.
+/// The end of the store's server is a failure of the rank it runs in, or of rank 0 if it runs in
+/// none. dist/rendezvous/store_server.h says how vanished hosts are detected, and how stopped
+/// processes are treated.
 ///
-/// Texts from one rank to another arrive in order. Those to a rank that has not connected yet wait
-/// for it, up to 1 MiB; those to a rank that does not read (it is stopped) are dropped beyond that.
-/// Failures are cut at 1 MiB. A failure that the server does not pass on within 1 s is told to this
-/// rank alone.
+/// Texts from one rank to another arrive in order. Up to 1 MiB are kept for a rank that has not
+/// connected yet or does not read (it is stopped); further ones are dropped. Failures are truncated
+/// at 1 MiB. If the server does not pass a failure on within 1 s, only this rank is told.
 class StoreControl final : public JobControl {
  public:
   explicit StoreControl(const Store& store) : connection_(store.connection()) {}
@@ -30,7 +29,7 @@ class StoreControl final : public JobControl {
   int size() const override;
   void fail(const std::string& text) noexcept override;
   std::optional<Failure> failure() const override;
-  /// The store is of no use to this rank afterwards, either.
+  /// The rank cannot use the store afterwards, either.
   void leave() noexcept override;
   void post(int to, std::string message) noexcept override;
   void listen(Listener listener) override;

@@ -18,7 +18,7 @@ void put(std::string& out, T value) {
   out.append(bytes, sizeof value);
 }
 
-/// Takes values from the front; false where too few bytes are left.
+/// Reads values from the front; `take` returns false if too few bytes are left.
 class Bytes {
  public:
   explicit Bytes(std::string_view left) : left_(left) {}
@@ -93,7 +93,7 @@ std::optional<StoreMessage> decode(std::string_view frame) {
       !bytes.take(texts)) {
     return std::nullopt;
   }
-  // Before memory is set aside for them.
+  // Check the counts before allocating memory for them.
   if (bytes.left() < numbers * sizeof(int64_t) + texts * sizeof(uint32_t)) return std::nullopt;
   message.kind = static_cast<StoreMessage::Kind>(kind);
   message.numbers.resize(numbers);

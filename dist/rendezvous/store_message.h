@@ -9,12 +9,13 @@
 
 namespace lockstep::dist {
 
-/// What a rank and the store's server say to each other. On the wire: length of the rest (u32),
-/// kind (u8), id (u64), how many numbers (u8) and texts (u16), numbers (i64), texts (u32 length and
-/// bytes); little-endian.
+/// A message between a rank and the store's server. Wire format, little-endian: length of the rest
+/// (u32), kind (u8), id (u64), count of numbers (u8) and of texts (u16), numbers (i64), texts (u32
+/// length and bytes).
 struct StoreMessage {
   enum class Kind : uint8_t {
-    // A rank's. Those with an answer have an id of the rank's choice, which the answer bears.
+    // From a rank. If there is an answer, it has the id that the rank chose for the request.
+    // Listed after each kind: numbers; texts.
     kHello = 1,   ///< protocol, rank, world size, pid; kStoreMagic, job, secret, host
     kSet,         ///< ; key, value
     kGet,         ///< timeout in ms; key
@@ -28,12 +29,12 @@ struct StoreMessage {
     kLeave,
     kFail,  ///< no answer; text
     kPost,  ///< no answer; to; text. From the server: from; text
-    // The server's.
+    // From the server.
     kWelcome = 64,  ///< rank or -1, pid; kStoreMagic, host: of the server
     kRefusal,       ///< StoreStatus; text
     kAnswer,        ///< StoreStatus; value or text of the error
     kFailure,       ///< rank; text
-    kClosing,       ///< the server ends as it should
+    kClosing,       ///< the server ends normally
   };
   Kind kind = Kind::kHello;
   uint64_t id = 0;
@@ -43,23 +44,24 @@ struct StoreMessage {
   friend bool operator==(const StoreMessage&, const StoreMessage&) = default;
 };
 
-/// What came of a request, and which error it is otherwise.
+/// Result of a request: success, or the type of the error.
 enum class StoreStatus : int64_t { kOk, kDistError, kTimeoutError, kPeerLostError, kMismatchError };
 /// Throws the error of a status that is not kOk.
 [[noreturn]] void throw_error(StoreStatus status, const std::string& text);
 
 inline constexpr int64_t kStoreProtocol = 1;
 inline constexpr const char* kStoreMagic = "lockstep-store";
-/// Bytes of a message on the wire after its length; of one from who has not yet said who he is.
+/// Largest messages on the wire, after the length: of ranks, and of senders not identified yet.
 inline constexpr size_t kLargestStoreMessage = size_t{17} << 20;
 inline constexpr size_t kLargestHello = 4096;
 
-/// With its length in front. Throws DistError where it is larger than kLargestStoreMessage.
+/// Encodes a message including its length. Throws DistError if it is larger than
+/// kLargestStoreMessage.
 std::string encode(const StoreMessage& message);
-/// Of what follows the length; none for bytes that are no message.
+/// Decodes the bytes after the length; nullopt if they are not a message.
 std::optional<StoreMessage> decode(std::string_view bytes);
 
-/// Whether it has exactly so many numbers, and texts (negative: at least one).
+/// Whether the message has exactly that many numbers and texts (negative `texts`: at least one).
 bool has_form(const StoreMessage& message, size_t numbers, int texts);
 
 }  // namespace lockstep::dist

@@ -31,7 +31,7 @@ constexpr auto kTimeForHello = std::chrono::seconds(10);
 constexpr auto kTimeForFarewell = std::chrono::seconds(1);
 constexpr auto kLivenessInterval = std::chrono::seconds(1);
 constexpr auto kLeastSilence = std::chrono::seconds(1);
-/// Connections that have not said who they are; an old one makes way for a new one.
+/// Limit of unidentified connections; beyond it an old one is closed for a new one.
 constexpr size_t kStrangers = 256;
 constexpr auto kPauseOfAccepting = std::chrono::milliseconds(20);
 constexpr size_t kRefusalsKept = 16;
@@ -65,13 +65,13 @@ struct StoreServer::State {
   std::string address;
   WakeUp wake;
 
-  // Of the thread alone, once it runs.
+  // Used by the thread only, once it runs.
   Descriptor listener;
-  Descriptor spare;  ///< closed to accept one more where no descriptor is left
+  Descriptor spare;  ///< closed to accept one more connection when no descriptor is left
   StoreTable table;
   StoreClients clients;
   bool failure_told = false;
-  Clock::time_point accept_again;  ///< not before
+  Clock::time_point accept_again;  ///< accepts no connections before this
   Clock::time_point next_liveness_check = Clock::now() + kLivenessInterval;
 
   mutable std::mutex mutex;
@@ -114,7 +114,7 @@ void StoreServer::State::serve() {
   for (bool last_round = false; !last_round;) {
     {
       const std::lock_guard lock(mutex);
-      // What the ranks said before is heard.
+      // The last round handles messages that the ranks sent before.
       last_round = stopping;
       all_left = table.all_left();
       failed = table.failure().has_value();
@@ -160,7 +160,7 @@ void StoreServer::State::wait_for_events(Clock::time_point until) {
            "[store] the server cannot wait for its clients: {}.", std::strerror(errno));
   if (ready <= 0) return;
   if (entries[0].revents != 0) wake.clear();
-  // First: a rank that ended makes room for its successor.
+  // Read before accepting: a rank that has ended makes room for its successor.
   for (size_t i = 0; i < polled.size(); ++i) {
     const short events = entries[i + 2].revents;
     if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) read(*polled[i]);
@@ -178,13 +178,14 @@ void StoreServer::State::accept_all() {
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) {
       return accept_without_descriptor();
     }
-    if (error != 0) continue;  // it has gone again
+    if (error != 0) continue;  // the connection has been closed again
     keep_alive(accepted.socket, options.silence);
     clients.add(std::move(accepted.socket), std::move(accepted.from), kTimeForHello);
   }
 }
 
-/// Newcomers would wait unheard, and poll() return at once for ever.
+/// Called if no descriptor is left: new connections would stay pending, and poll() would return at
+/// once forever.
 void StoreServer::State::accept_without_descriptor() {
   const bool all_are_ranks =
       std::ranges::all_of(clients.all(), [](const StoreClient& one) { return one.rank >= 0; });
@@ -195,8 +196,8 @@ void StoreServer::State::accept_without_descriptor() {
   }
 }
 
-/// Sends one away that has not said for long who it is, or pauses: those that are ranks are about
-/// to say so, or try again.
+/// Closes a connection that has not identified itself for long, or else pauses accepting: ranks
+/// among the unidentified are about to identify themselves, and those that wait try again.
 bool StoreServer::State::make_room() {
   const auto now = Clock::now();
   if (clients.remove_old_stranger(now)) return true;
@@ -213,7 +214,7 @@ void StoreServer::State::refuse_newcomer() {
     refuse(client, {StoreStatus::kDistError,
                     "the store's server has no file descriptor left for one more rank. Raise the "
                     "limit (ulimit -n) of the process that it runs in"});
-    // Read first, so that closing does not take the refusal back.
+    // Read first: closing a socket with unread data would discard the refusal.
     std::string why;
     (void)wait_for(client.connection.socket(), false, Clock::now() + kPauseOfAccepting);
     (void)client.connection.receive(why);
@@ -303,7 +304,7 @@ void StoreServer::State::leave(StoreClient& client, uint64_t id) {
   const int rank = client.rank;
   clients.send(rank, {Kind::kAnswer, id, {static_cast<int64_t>(StoreStatus::kOk)}, {""}});
   clients.unseat(client);
-  // What else it says has no meaning.
+  // Ignore further messages.
   client.refused = true;
   client.give_up = Clock::now() + kTimeForHello;
   table.left(rank);
@@ -343,7 +344,7 @@ void StoreServer::State::say_goodbye() {
   tell_failure();
   clients.send_to_all_ranks({Kind::kClosing, 0, {}, {}});
   for (StoreClient& client : clients.all()) client.connection.end_sending();
-  // Until all have read it: closing earlier could take it back.
+  // Wait until all have read it: closing a socket earlier could discard the message.
   const auto until = Clock::now() + kTimeForFarewell;
   for (StoreClient& client : clients.all()) {
     std::string why;

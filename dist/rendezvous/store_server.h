@@ -8,48 +8,48 @@
 namespace lockstep::dist {
 
 struct StoreServerOptions {
-  /// Where to listen, "host:port"; port 0 lets the system choose. The host must be an address of
-  /// this machine that the others reach: "0.0.0.0" is all of them, and a machine's own name may
-  /// stand for its loopback (/etc/hosts).
+  /// Address to listen at, "host:port"; port 0 lets the system choose. The host must be an address
+  /// of this machine that the other ranks can reach: "0.0.0.0" stands for all of its addresses;
+  /// beware that a machine's own name may resolve to its loopback (/etc/hosts).
   std::string address = "127.0.0.1:0";
-  /// Which job this is: a rank that asks for another is refused.
+  /// Name of the job: ranks of other jobs are refused.
   std::string job;
-  /// What only the job's ranks know. It keeps out accidents, not those who read the network.
+  /// Secret of the job's ranks. It prevents accidental connections, but not an attacker who can
+  /// read the network traffic.
   std::string secret;
   int world_size = 1;
-  /// The rank that the server runs in; -1 for none, as in a launcher.
+  /// Rank that the server runs in; -1 for none, as in a launcher.
   int rank = 0;
-  /// After so long without a sign of a rank's host the rank counts as lost; at least 1 s.
+  /// Time without an answer of a rank's host after which the rank is lost; at least 1 s.
   std::chrono::milliseconds silence{10'000};
 };
 
-/// The store of a job (dist/rendezvous/store.h), where its ranks meet and learn of each other's
-/// end, with a thread of its own that sleeps while nothing happens.
+/// The server of a job's store (dist/rendezvous/store.h): its ranks rendezvous here and are told if
+/// one of them ends. Has a thread, which sleeps while nothing happens.
 ///
-/// Whoever connects has 10 s to say that he is a rank of this job, in few bytes; who is not is told
-/// why and sent away, and the others do not notice. Where no file descriptor is left, those that
-/// have not said who they are make way, then newcomers are told so. Thread-safe.
+/// A new connection has 10 s to identify itself as a rank of this job with a short message; others
+/// are refused with the reason, without effect on the ranks. If no file descriptor is left,
+/// unidentified connections are closed first, then new ones are refused. Thread-safe.
 ///
-/// A rank whose connection ends is lost at once: its process was killed or crashed. One whose host
-/// vanishes, or whose network is cut, is lost after `silence`: its system no longer answers. A
-/// process that is stopped (SIGSTOP, a debugger, a frozen container) is not lost, however long: its
-/// host answers for it, and it goes on when it is continued. Until then what waits for it waits, to
-/// its own timeout. Where the stopped process is that of the server, so does all that asks the
-/// store.
+/// A rank whose connection ends is lost at once: its process was killed or crashed. If its host
+/// vanishes or the network is cut, it is lost after `silence` without answers. A process that is
+/// stopped (SIGSTOP, a debugger, a frozen container) is never lost: its host still answers, and it
+/// may be continued. Until then, operations that wait for it wait until their own timeouts; if the
+/// stopped process is that of the server, so do all requests to the store.
 class StoreServer {
  public:
   /// Listens. Throws BackendError for a host that does not resolve or is not this machine and for a
-  /// port in use, DistError for options that cannot be right.
+  /// port in use, DistError for invalid options.
   explicit StoreServer(StoreServerOptions options);
-  /// Ends all connections. It is the failure of the server's rank unless that has left.
+  /// Ends all connections. That is a failure of the server's rank unless it has left.
   ~StoreServer();
 
-  /// Where it listens, with the port that the system chose.
+  /// Address it listens at, with the actual port.
   const std::string& address() const;
-  /// The last 16 that were not let in, and why.
+  /// The last 16 refused connections, with the reasons.
   std::vector<std::string> refusals() const;
-  /// Waits until all ranks have left; false after `timeout`, and once the job has failed. Ranks
-  /// that the server outlives can leave in any order.
+  /// Waits until all ranks have left; returns false after `timeout` or if the job has failed. With
+  /// it, ranks can leave in any order as the server outlives them.
   bool wait_until_left(std::chrono::milliseconds timeout) const;
 
  private:

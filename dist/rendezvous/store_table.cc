@@ -106,7 +106,7 @@ bool StoreTable::all_left() const {
 }
 
 void StoreTable::answer(int rank, uint64_t id, StoreStatus status, std::string text) {
-  // A rank that is gone waits for nothing.
+  // A rank that has left or is lost gets no answers.
   if (member(rank).standing != Standing::kHere) return;
   answer_(rank, {Kind::kAnswer, id, {static_cast<int64_t>(status)}, {std::move(text)}});
 }
@@ -240,7 +240,7 @@ uint64_t StoreTable::wait(int rank, const StoreMessage& request, std::vector<std
            "[store] the job has failed: " + failure_->text);
     return id;
   }
-  // Further than any job lasts, and near enough to be added.
+  // A year: longer than any job, and small enough to be added to a time point.
   const int64_t most = std::chrono::milliseconds(std::chrono::hours(24 * 365)).count();
   const Time deadline =
       now + std::chrono::milliseconds(std::clamp<int64_t>(request.numbers[0], 0, most));

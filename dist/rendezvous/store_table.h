@@ -15,8 +15,8 @@
 
 namespace lockstep::dist {
 
-/// What the store's server knows: keys and values, which ranks are there, who waits for what. It
-/// reads no clock and no socket. Not thread-safe.
+/// State of the store's server: keys and values, states of ranks, waiting requests. Uses neither
+/// clock nor sockets. Not thread-safe.
 class StoreTable {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -27,25 +27,26 @@ class StoreTable {
 
   enum class Standing : uint8_t { kNeverCame, kHere, kLeft, kLost };
   Standing standing(int rank) const { return member(rank).standing; }
-  /// "rank 1 (host a, pid 123)"; "rank 1" before it came.
+  /// Returns "rank 1 (host a, pid 123)", or "rank 1" before it has connected.
   std::string describe(int rank) const;
   void came(int rank, std::string host, int64_t pid);
-  /// It ended as it should.
+  /// The rank ended normally.
   void left(int rank);
-  /// Its connection ended, which is the job's failure unless there is one. `why`: what it did, as
-  /// "is lost: ...".
+  /// The rank's connection ended, which makes the job fail. `why` is the predicate of a sentence,
+  /// such as "is lost: ...".
   void lost(int rank, const std::string& why);
-  /// The first stays. What is waited for is answered with it, now and later.
+  /// Makes the job fail; only the first call has an effect. Waiting requests, now and later, are
+  /// answered with the failure.
   void fail(Failure failure);
   const std::optional<Failure>& failure() const { return failure_; }
-  /// Of somebody who was not let in; texts of timeouts tell the last few.
+  /// Records a refused connection; timeout errors mention the last few.
   void refused(std::string text);
   bool all_left() const;
 
-  /// Takes a request of a rank that is here: kSet to kBarrier. One of wrong form is answered with
-  /// an error.
+  /// Handles a request of a connected rank: kSet to kBarrier. A malformed one is answered with an
+  /// error.
   void request(int rank, const StoreMessage& request, Time now);
-  /// When `expire` has something to do next, if nothing else happens.
+  /// Earliest deadline of a waiting request, at which to call `expire`.
   std::optional<Time> next_deadline() const;
   void expire(Time now);
 
@@ -59,7 +60,7 @@ class StoreTable {
   struct Wait {
     int rank = 0;
     StoreMessage request;
-    std::vector<std::string> missing;  ///< keys that are not there, each once
+    std::vector<std::string> missing;  ///< keys that are not set, without duplicates
     Time deadline;
   };
   using Waits = std::map<uint64_t, Wait>;
@@ -76,7 +77,7 @@ class StoreTable {
   void barrier(int rank, const StoreMessage& request, Time now);
 
   uint64_t wait(int rank, const StoreMessage& request, std::vector<std::string> missing, Time now);
-  /// Takes it out of all lists.
+  /// Removes a waiting request from all lists.
   Wait end(Waits::iterator wait);
   void succeed(Waits::iterator wait);
   std::string timeout_text(const Wait& wait) const;
@@ -92,7 +93,7 @@ class StoreTable {
   std::set<std::pair<Time, uint64_t>> deadlines_;
   std::unordered_map<std::string, std::set<uint64_t>> waits_for_key_;
   std::set<uint64_t> joins_;
-  std::unordered_map<std::string, std::map<int, uint64_t>> barriers_;  ///< ranks that came to each
+  std::unordered_map<std::string, std::map<int, uint64_t>> barriers_;  ///< waits by name and rank
 };
 
 }  // namespace lockstep::dist
