@@ -35,10 +35,10 @@ timespec to_timespec(std::chrono::nanoseconds limit) {
 void BellState::wake(int fd) noexcept {
   const uint32_t before = state_.exchange(kAwake, std::memory_order_seq_cst);
   if (before == kAsleep) {
-    // Not FUTEX_PRIVATE: the word may be in memory of several processes.
+    // Not FUTEX_PRIVATE: the word may be shared between processes.
     (void)syscall(SYS_futex, &state_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   } else if (before == kPolling) {
-    // A full pipe wakes as well as one with a byte more.
+    // A failure because the pipe is full is fine: it wakes the thread already.
     constexpr char kByte = 0;
     while (write(fd, &kByte, 1) < 0 && errno == EINTR) {
     }
@@ -66,7 +66,7 @@ void Bell::stay_awake() noexcept {
 
 void Bell::sleep(std::chrono::nanoseconds limit) noexcept {
   const timespec time = to_timespec(limit);
-  // Every way in which this fails is a return before the time.
+  // All errors are allowed early returns.
   (void)syscall(SYS_futex, &state_->state_, FUTEX_WAIT, BellState::kAsleep, &time, nullptr, 0);
   stay_awake();
 }

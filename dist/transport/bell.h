@@ -11,14 +11,14 @@
 
 namespace lockstep::dist {
 
-/// Whether a thread sleeps, in memory that it shares with those who wake it. All zero at first.
+/// Sleep state of a thread, in memory shared with the threads that wake it. Zero-initialised.
 ///
-/// The sleeper says that it will sleep, and looks once more whether there is anything to do; a
-/// waker makes something to do visible with a sequentially consistent store, and rings. So either
-/// the sleeper sees it, or the waker sees the sleeper. Ringing costs a read where nobody sleeps.
+/// The sleeper announces that it will sleep and then checks once more for work; a waker publishes
+/// work with a sequentially consistent store and then rings. So either the sleeper sees the work or
+/// the waker sees the sleeper. Ringing costs one load if the thread is awake.
 class BellState {
  public:
-  /// From any thread of any process; `fd` is the bell's pipe.
+  /// Called from any thread of any process; `fd` is the bell's pipe.
   void ring(int fd) noexcept {
     if (state_.load(std::memory_order_seq_cst) != kAwake) wake(fd);
   }
@@ -34,28 +34,28 @@ class BellState {
   std::atomic<uint32_t> state_{kAwake};
 };
 
-/// What one thread sleeps on.
+/// Lets one thread sleep until it is rung.
 class Bell {
  public:
   /// Throws BackendError.
   Bell();
-  /// Where its state is, before anything else.
+  /// Sets the location of the state; must be called first.
   void attach(BellState& state) noexcept { state_ = &state; }
 
-  /// For those who ring it. A process of this machine opens /proc/<pid>/fd/<this> for both reading
-  /// and writing, so that it is no fault to ring for somebody who is gone.
+  /// Descriptor for other processes that ring it. They open /proc/<pid>/fd/<this> for both reading
+  /// and writing, so that ringing a process that has ended raises no SIGPIPE.
   int fd() const noexcept { return write_.get(); }
-  /// From any thread of this process.
+  /// Called from any thread of this process.
   void ring() noexcept { state_->ring(write_.get()); }
 
-  // Of the thread that sleeps: `prepare`, a look, and then one of the others.
-  /// `for_files`: it will be `sleep` with files.
+  // Called by the sleeping thread: `prepare`, then a check for work, then one of the others.
+  /// `for_files`: the `sleep` with files will follow.
   void prepare(bool for_files) noexcept;
   void stay_awake() noexcept;
-  /// Until it is rung, or `limit` has passed; may return earlier.
+  /// Sleeps until rung or until `limit` has passed; may return earlier.
   void sleep(std::chrono::nanoseconds limit) noexcept;
-  /// Or until one of `files` is ready, which poll's revents then tell. The first is the bell's own,
-  /// and need not be filled in.
+  /// Sleeps also until one of `files` is ready, as reported in its `revents`. The first element is
+  /// used by the bell and need not be filled in.
   void sleep(std::chrono::nanoseconds limit, std::span<pollfd> files) noexcept;
 
  private:

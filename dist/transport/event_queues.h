@@ -4,7 +4,7 @@
 
 namespace lockstep::dist {
 
-/// Descriptors of this process that are event queues (epoll).
+/// Returns the descriptors of this process that are epoll queues.
 std::set<int> open_event_queues();
 
 }  // namespace lockstep::dist

@@ -1,4 +1,4 @@
-// In place of mpi_transport.cc where MPI is not found, or not wanted.
+// Replaces mpi_transport.cc in builds without MPI.
 
 #include "core/base/check.h"
 #include "dist/transport/mpi_transport.h"

@@ -34,7 +34,7 @@ void check(int code, const char* call) {
   LS_CHECK(code == MPI_SUCCESS, BackendError, "[mpi] {} failed: {}.", call, text_of(code));
 }
 
-/// A communicator of our own, whose errors are returned.
+/// A duplicated communicator that returns errors instead of aborting.
 class Comm {
  public:
   Comm() = default;
@@ -60,7 +60,7 @@ class Comm {
   MPI_Comm get() const noexcept { return handle_; }
   int rank() const { return ask(MPI_Comm_rank, "MPI_Comm_rank"); }
   int size() const { return ask(MPI_Comm_size, "MPI_Comm_size"); }
-  /// Not a destructor's work: after a failure MPI must not be called.
+  /// Not called by a destructor, as MPI must not be called after a failure.
   void free() noexcept {
     if (handle_ != MPI_COMM_NULL) (void)MPI_Comm_free(&handle_);
   }
@@ -75,7 +75,7 @@ class Comm {
   MPI_Comm handle_ = MPI_COMM_NULL;
 };
 
-/// Waits for a request of the start, where nothing else is under way, without occupying a core.
+/// Waits for a request during the start, when no messages are in flight, without occupying a core.
 void wait(MPI_Request& request, Clock::time_point deadline, const char* call) {
   for (microseconds nap{50};; nap = std::min(2 * nap, microseconds(2000))) {
     int done = 0;
@@ -113,7 +113,7 @@ std::vector<std::string> all_gather(const Comm& communicator, const std::string&
   return result;
 }
 
-/// Starts MPI, and ends it if it was not started before.
+/// Initialises MPI if the program has not, and then also finalises it.
 class Session {
  public:
   Session() {
@@ -123,8 +123,8 @@ class Session {
       join();
       return;
     }
-    // By epoll, whose queue can be waited for; by poll, as is its default, it could only be asked
-    // again and again.
+    // epoll's queue can be waited for; with Open MPI's default, poll, its events could only be
+    // polled.
     setenv("OMPI_MCA_opal_event_include", "epoll", 0);
     const std::set<int> before = open_event_queues();
     int provided = MPI_THREAD_SINGLE;
@@ -137,11 +137,11 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// All ranks come to it.
+  /// Collective.
   void end() noexcept {
     if (ends_it_) (void)MPI_Finalize();
   }
-  /// The queues of events that MPI made.
+  /// The epoll queues that MPI made.
   const std::vector<int>& queues() const noexcept { return queues_; }
 
  private:
@@ -211,7 +211,7 @@ class MpiTransportImpl final : public MpiTransport {
   int local_size() const override { return local_size_; }
   uint64_t tag_limit() const override { return tag_limit_; }
   size_t segment_bytes() const override {
-    // As much as Open MPI sends over TCP at once, with its header.
+    // With its header this fits in what Open MPI sends over TCP at once (eagerly).
     return uses_mpi_ ? size_t{60} << 10 : shm_->segment_bytes();
   }
   int window() const override { return uses_mpi_ ? 32 : shm_->window(); }
@@ -254,14 +254,14 @@ class MpiTransportImpl final : public MpiTransport {
     ended |= std::exchange(ended_, false);
     if (!broken_.empty()) return ended;
     if (!requests_.empty()) {
-      // Open MPI looks for messages at an end first, and moves bytes only where it finds none: what
-      // ended by that, the second call tells.
+      // Open MPI first looks for completed requests and makes progress only if there are none: the
+      // second call finds those completed by that progress.
       if (test() || test()) {
         nap_.ended();
         ended = true;
       }
     } else if (uses_mpi_) {
-      // MPI moves nothing, not even what it has of messages that were sent, unless it is called.
+      // MPI makes progress only when called, even on data of sends that have completed.
       int found = 0;
       (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, control_.get(), &found, MPI_STATUS_IGNORE);
     }
@@ -273,7 +273,7 @@ class MpiTransportImpl final : public MpiTransport {
     pace_.adapt();
     const microseconds rest = pace_.rest(requests_.size());
     pace_.start(rest.count() > 0);
-    // With a file, that of the bell alone: there is nothing to poll for.
+    // Passing a file, only the bell's, avoids the spinning before a sleep without files.
     if (rest.count() > 0) return shm_->sleep(std::min(limit, rest), {files_.data(), 1});
     const microseconds longest = std::min(limit, nap_.longest(!requests_.empty()));
     const Clock::time_point start = Clock::now();
@@ -301,7 +301,7 @@ class MpiTransportImpl final : public MpiTransport {
  private:
   struct Entry {
     Message* message;
-    size_t bytes;  ///< of a send; of a receive, the room for them
+    size_t bytes;  ///< size of a send, or buffer size of a receive
     int peer;
     bool receives;
   };
@@ -321,7 +321,7 @@ class MpiTransportImpl final : public MpiTransport {
     message.state = Message::State::kFailed;
   }
 
-  /// Readies `message`; false where it has failed already.
+  /// Prepares `message`; returns false if it fails at once.
   bool may_begin(Message& message, uint64_t tag, size_t bytes) {
     message = {Message::State::kPending, 0, {}};
     if (!broken_.empty()) {
@@ -345,7 +345,7 @@ class MpiTransportImpl final : public MpiTransport {
     ended_ = true;
   }
 
-  /// Asks MPI for messages that came to an end.
+  /// Handles requests that MPI has completed; returns whether there were any.
   bool test() {
     const auto count = requests_.size();
     if (count == 0) return false;
@@ -359,7 +359,8 @@ class MpiTransportImpl final : public MpiTransport {
       return true;
     }
     if (done <= 0) return false;
-    // From the back, so that what moves up to fill a gap is not one of those still to come.
+    // In descending order: `forget` moves the last entry into the gap, which must not be one still
+    // to be handled.
     std::vector<int>& order = order_;
     order.resize(static_cast<size_t>(done));
     std::iota(order.begin(), order.end(), 0);
@@ -388,7 +389,7 @@ class MpiTransportImpl final : public MpiTransport {
       message.state = Message::State::kDone;
       return;
     }
-    // A message cut off may be told as long as its place, not as it was.
+    // For a truncated message MPI may report the size of the buffer instead of the message's.
     const bool cut = entry.receives && code == MPI_ERR_TRUNCATE;
     message.bytes = cut ? std::max(message.bytes, entry.bytes + 1) : 0;
     fail(message, fmt::format("MPI failed with rank {}: {}", entry.peer, text_of(code)));
@@ -401,13 +402,13 @@ class MpiTransportImpl final : public MpiTransport {
     entries_.pop_back();
   }
 
-  /// Whether MPI has let go of the request's memory.
+  /// Cancels a request; returns whether MPI has released its memory.
   static bool call_back(MPI_Request& request, bool receives) noexcept {
     if (receives && MPI_Cancel(&request) != MPI_SUCCESS) return false;
     const Clock::time_point deadline = Clock::now() + milliseconds(100);
     while (true) {
       int done = 0;
-      // A message that failed is at its end, too.
+      // A failed request has ended too.
       const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
       if (done != 0 || request == MPI_REQUEST_NULL) return true;
       if (code != MPI_SUCCESS || Clock::now() > deadline) return false;
@@ -415,7 +416,7 @@ class MpiTransportImpl final : public MpiTransport {
     }
   }
 
-  /// From now on MPI is not called.
+  /// Fails all messages and stops calling MPI.
   void break_off(std::string reason) noexcept {
     if (!broken_.empty()) return;
     broken_ = std::move(reason);
@@ -433,16 +434,16 @@ class MpiTransportImpl final : public MpiTransport {
   int local_rank_;
   int local_size_;
   uint64_t tag_limit_ = 0;
-  std::vector<int> local_;  ///< by rank: its number in shm_, or -1
+  std::vector<int> local_;  ///< by rank: its rank in shm_, or -1
   std::unique_ptr<ShmTransport> shm_;
   bool uses_mpi_ = false;
-  std::vector<pollfd> files_;  ///< tell when MPI has something to do, but for the first
+  std::vector<pollfd> files_;  ///< the first is for the bell, the others are MPI's event queues
   Nap nap_;
   Pace pace_;
-  bool ended_ = false;  ///< a message did, other than in progress()
+  bool ended_ = false;  ///< a message has ended outside of progress()
   std::string broken_;  ///< why MPI is not called any more
 
-  // Requests and what they are of, by index.
+  // requests_[i] belongs to entries_[i].
   std::vector<MPI_Request> requests_;
   std::vector<Entry> entries_;
   std::vector<int> indices_;

@@ -8,9 +8,9 @@
 
 namespace lockstep::dist {
 
-/// How long to sleep when MPI has messages. Its events end a sleep, where it has any for the
-/// network at hand; nobody tells which. So sleeps are short until events have come before the
-/// messages.
+/// Chooses how long to sleep while MPI has messages pending. MPI's events end a sleep if its
+/// network layer has events, which cannot be queried. So sleeps are short until messages have been
+/// seen to end after an event.
 class Nap {
  public:
   enum class End : uint8_t { kEvent, kTime, kOther };  ///< what ended a sleep
@@ -22,7 +22,7 @@ class Nap {
     end_ = end;
     if (end == End::kTime && limit_ < kBlind) limit_ *= 2;
   }
-  /// A message came to an end.
+  /// Call when a message has ended.
   void ended() {
     const End end = std::exchange(end_, End::kOther);
     if (end == End::kEvent) limit_ = std::min(2 * limit_, kMost);
@@ -30,22 +30,22 @@ class Nap {
   }
 
  private:
-  static constexpr std::chrono::microseconds kLeast{50};
-  static constexpr std::chrono::microseconds kBlind{400};
-  static constexpr std::chrono::microseconds kIdle{10'000};
-  static constexpr std::chrono::microseconds kMost{102'400};
+  static constexpr std::chrono::microseconds kLeast{50};      ///< after one ended without an event
+  static constexpr std::chrono::microseconds kBlind{400};     ///< most while events are unproven
+  static constexpr std::chrono::microseconds kIdle{10'000};   ///< least without pending messages
+  static constexpr std::chrono::microseconds kMost{102'400};  ///< once events work
 
   std::chrono::microseconds limit_ = kBlind;
-  End end_ = End::kOther;  ///< of the sleep since which no message has ended
+  End end_ = End::kOther;  ///< end of the last sleep, if no message has ended since
 };
 
-/// How long to leave MPI alone while much is under way, so that it is not woken for every packet
-/// but finds some segments to move each time.
+/// Chooses how long to leave MPI alone while many messages are in flight, so that it is not woken
+/// for every packet but has several segments to move each time.
 class Pace {
  public:
   // Before each sleep: `adapt`, `rest`, `start`.
 
-  /// Of the next sleep; 0 where the first event should end it.
+  /// Length of the next sleep; 0 if the first event should end it.
   std::chrono::microseconds rest(size_t pending) const {
     return pending >= kMuch && ended_bytes_ > 0 ? rest_ : std::chrono::microseconds(0);
   }
@@ -62,13 +62,13 @@ class Pace {
   }
 
  private:
-  static constexpr size_t kMuch = 8;         ///< messages
-  static constexpr size_t kFew = 512 << 10;  ///< bytes
+  static constexpr size_t kMuch = 8;         ///< pending messages from which to rest
+  static constexpr size_t kFew = 512 << 10;  ///< bytes that a rest should bring at least
   static constexpr std::chrono::microseconds kLeast{50};
   static constexpr std::chrono::microseconds kMost{2000};
 
   std::chrono::microseconds rest_ = kLeast;
-  size_t ended_bytes_ = 0;  ///< since the last sleep
+  size_t ended_bytes_ = 0;  ///< bytes of messages that ended since the last sleep
   bool rested_ = false;
 };
 

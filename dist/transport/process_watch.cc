@@ -5,9 +5,9 @@
 namespace lockstep::dist {
 
 void ProcessWatch::add(int pid) {
-  // Debian 12's C library has no name for it.
+  // By syscall: the C library of Debian 12 has no pidfd_open.
   handles_.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  // Entries with a negative descriptor are passed over by poll.
+  // poll ignores entries with a negative descriptor.
   polls_.push_back({handles_.back().get(), POLLIN, 0});
 }
 

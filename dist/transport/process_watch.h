@@ -10,14 +10,15 @@
 
 namespace lockstep::dist {
 
-/// Notices when processes of this machine end. A process number that is in use again is not taken
-/// for the process that it belonged to.
+/// Detects the end of processes on this machine. Uses pidfds, so a reused process id is not
+/// mistaken for the old process.
 class ProcessWatch {
  public:
-  /// Watches one more, which has to be alive; they are numbered from 0. Where the system cannot
-  /// watch processes (Linux before 5.3), nothing will be noticed of it.
+  /// Adds a process, which must be alive; they are numbered from 0. On systems without pidfd_open
+  /// (Linux before 5.3) its end will not be detected.
   void add(int pid);
-  /// Calls `ended` with the number of each that has ended since the last call. Never blocks.
+  /// Calls `ended` with the number of each process that has ended since the last call. Never
+  /// blocks.
   void look(FunctionRef<void(size_t)> ended);
 
  private:

@@ -19,7 +19,7 @@ namespace {
 std::string text(int error) { return std::system_category().message(error); }
 
 void check_file_size_limit(size_t bytes) {
-  // Beyond it the system would not refuse, but send a signal that ends the process.
+  // Beyond the limit the system would not return an error but send SIGXFSZ, which ends the process.
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   LS_CHECK(bytes <= limit.rlim_cur, OutOfMemoryError,
@@ -28,7 +28,7 @@ void check_file_size_limit(size_t bytes) {
            bytes, limit.rlim_cur);
 }
 
-/// Bytes that the machine can give without taking them from somebody; 0 where it does not tell.
+/// Returns the machine's available memory in bytes, or 0 if unknown.
 size_t available_memory() {
   std::ifstream file("/proc/meminfo");
   std::string word;
@@ -40,7 +40,7 @@ size_t available_memory() {
 }
 
 void check_available(size_t bytes) {
-  // Asked for more than there is, the system does not refuse: it ends processes until there is.
+  // If too much is requested, the system does not fail the call: its OOM killer ends processes.
   const size_t available = available_memory();
   LS_CHECK(
       available == 0 || bytes <= available / 2, OutOfMemoryError,
@@ -76,7 +76,7 @@ SharedMemory SharedMemory::create(size_t bytes) {
   OwnedFd fd(memfd_create("lockstep", MFD_CLOEXEC));
   int error = errno;
   LS_CHECK(fd, BackendError, "[shared memory] memfd_create failed: {}.", text(error));
-  // Pages are taken now: a lack of memory must not become a signal when one is first touched.
+  // Allocate all pages now: otherwise a lack of memory would be a SIGBUS at the first access.
   error = allocate(fd.get(), bytes);
   LS_CHECK(error == 0, OutOfMemoryError,
            "[shared memory] {} bytes for messages within this machine: {}. Free memory, or set "

@@ -6,14 +6,15 @@
 
 namespace lockstep::dist {
 
-/// Memory that processes of one machine share. It has no name: it is gone with the last process
-/// that holds it, however that ends. Zero at first.
+/// Memory shared by processes of one machine. It is anonymous: the system frees it with the last
+/// process that holds it, however that ends. Zero-initialised.
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// All of it is there, or this throws OutOfMemoryError, or BackendError for another reason.
+  /// Allocates memory, including all pages. Throws OutOfMemoryError, or BackendError for another
+  /// reason.
   static SharedMemory create(size_t bytes);
-  /// What process `pid` has made and holds as its descriptor `fd`. Throws BackendError.
+  /// Maps the memory that process `pid` made and holds as its descriptor `fd`. Throws BackendError.
   static SharedMemory open(int pid, int fd, size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
@@ -21,9 +22,9 @@ class SharedMemory {
 
   std::byte* data() const noexcept { return data_; }
   size_t size() const noexcept { return size_; }
-  /// -1 when closed.
+  /// Descriptor of the memory, -1 when closed.
   int fd() const noexcept { return fd_.get(); }
-  /// From now on no other process can open it.
+  /// Closes the descriptor; no other process can open the memory afterwards.
   void close_fd() noexcept { fd_.reset(); }
 
  private:

@@ -9,31 +9,31 @@
 namespace lockstep::dist {
 
 enum class ShmChannel::Kind : uint32_t {
-  kMessage,   ///< begins one
-  kRest,      ///< goes on with one
-  kAnnounce,  ///< there is one
-  kGrant,     ///< it may be sent
-  kAbandon,   ///< it will not come, or no further
+  kMessage,   ///< first part of an eager message
+  kRest,      ///< further part, or any part of a granted message
+  kAnnounce,  ///< announces a message that waits for a grant
+  kGrant,     ///< allows an announced message to be sent
+  kAbandon,   ///< a message will not be sent, or not completed
 };
 
-/// Stands before `bytes` of payload in the ring.
+/// Header of `bytes` bytes of payload in the ring.
 struct ShmChannel::Record {
   Kind kind = Kind::kMessage;
   uint32_t bytes = 0;
   uint64_t id = 0;
   uint64_t tag = 0;    ///< of kMessage and kAnnounce
-  uint64_t total = 0;  ///< likewise
+  uint64_t total = 0;  ///< size of the message, of kMessage and kAnnounce
 };
 
 namespace {
 
-/// Records begin at multiples of this, so that none is cut by the ring's end.
+/// Alignment of records, so that no header wraps around the ring's end.
 constexpr size_t kUnit = 32;
-/// What is copied in one piece: small enough to lie in the core's cache until the reader comes.
+/// Largest piece copied at once: small enough to stay in the core's cache until it is read.
 constexpr size_t kChunk = 16 << 10;
-/// A piece of a message is no smaller, unless it is the last.
+/// Smallest piece of a message, except for the last one.
 constexpr size_t kLeastChunk = 4 << 10;
-/// Moved by one call, each way, so that no peer waits for another one's large messages.
+/// Bytes moved by one call in each direction, so that large messages do not delay other peers.
 constexpr size_t kBurst = 256 << 10;
 
 constexpr size_t whole_units(size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
@@ -176,7 +176,7 @@ bool ShmChannel::is_ready() noexcept {
 }
 
 void ShmChannel::before_sleep() noexcept {
-  // Woken for every record that is read, the writer would do nothing but wake up.
+  // Ask for at least half of the ring: otherwise every record that is read would wake the writer.
   if (needs_ > 0) out_.want(std::max(needs_, out_.capacity() / 2));
 }
 
@@ -201,7 +201,8 @@ void ShmChannel::push() {
   publish();
 }
 
-/// Finds what to send; false where there is nothing, or no room for saying so.
+/// Selects the next message to send and announces those over the eager limit. Returns false if
+/// there is none, or no room for an announcement.
 bool ShmChannel::begin_next() {
   sending_ = granted_.pop();
   while (sending_ == nullptr) {
@@ -266,7 +267,7 @@ void ShmChannel::order(Kind kind, uint64_t id) {
 void ShmChannel::take_grant(uint64_t id) {
   Transfer* const transfer =
       announced_.take([id](const Transfer& announced) { return announced.id == id; });
-  if (transfer != nullptr) granted_.push(transfer);  // else given up meanwhile
+  if (transfer != nullptr) granted_.push(transfer);  // null if cancelled meanwhile
 }
 
 // --- the receiving side --------------------------------------------------------------------------
@@ -349,7 +350,7 @@ void ShmChannel::take_abandoned(uint64_t id) {
   fail_and_drop(transfer, "its sender has given it up");
 }
 
-/// A message that was sent, or announced, has found the receive that asks for it.
+/// Matches a message that was sent, or announced, with a receive.
 void ShmChannel::place(Transfer* transfer, void* data, size_t room, Message& message) {
   transfer->early = false;
   if (!transfer->announced) count_placed(transfer->total);

@@ -11,47 +11,49 @@
 
 namespace lockstep::dist {
 
-/// What two ranks share for the messages from one of them to the other.
+/// Shared state of the messages from one rank to another.
 struct ShmLink {
   RingPositions positions;
-  /// Bytes of messages sent unasked that the receiver has found a place for, in all.
+  /// Total bytes of eagerly sent messages that the receiver has matched with a receive.
   alignas(64) std::atomic<uint64_t> placed{0};
 };
 
-/// The messages between this rank and one peer, through a ring each way.
+/// The messages between this rank and one peer, through a ring in each direction.
 ///
-/// A message goes into the ring at once, and where nobody asks for it yet, the receiver puts it
-/// aside. The sender keeps count of what may lie there: beyond twice the ring's bytes, a message is
-/// only announced, and sent when the receiver, having been asked for it, grants it. So what is in a
-/// ring always finds a place, whatever the order in which messages are asked for: two ranks cannot
-/// block each other, and the memory for early messages is bounded.
+/// Eager protocol: a message goes into the ring at once, and if no receive is posted yet, the
+/// receiver buffers it. The sender limits the bytes that may be buffered: beyond twice the ring's
+/// size it uses rendezvous, that is, it only announces a message and sends it when the receiver,
+/// once a receive is posted, grants it. So data in a ring can always be taken out, in whatever
+/// order receives are posted: two ranks cannot block each other, and the memory for early messages
+/// is bounded.
 class ShmChannel {
  public:
   /// One direction.
   struct End {
     ShmLink* link = nullptr;
-    std::byte* data = nullptr;  ///< the ring's
+    std::byte* data = nullptr;  ///< memory of the ring
   };
-  /// `ring_peer` wakes the peer where it sleeps.
+  /// `ring_peer` wakes the peer if it sleeps.
   ShmChannel(End out, End in, size_t ring_bytes, std::function<void()> ring_peer);
 
-  // As Transport's; of a closed channel, messages fail.
+  // See Transport. Messages of a closed channel fail.
   void send(uint64_t tag, const void* data, size_t bytes, Message& message);
   void receive(uint64_t tag, void* data, size_t bytes, Message& message);
-  /// Whether the message was one of this channel's. One that is half sent fails at the peer.
+  /// Returns false if the message is not one of this channel. A message that is partly sent fails
+  /// at the peer.
   bool cancel(Message& message);
 
-  /// Moves what can be moved; whether a message came to an end, now or in the calls above.
+  /// Moves what can be moved; returns whether a message has ended, now or in the calls above.
   bool progress();
-  /// Takes what the peer had still sent, then fails what is pending, and what comes later unless it
-  /// asks for a message that has arrived.
+  /// Reads what the peer has still sent, then fails pending messages. Later ones fail too, except
+  /// receives of messages that have arrived.
   void close(const std::string& error);
   bool is_closed() const noexcept { return !error_.empty(); }
 
   /// Whether `progress` has something to do.
   bool is_ready() noexcept;
-  /// Between these two, the peer rings this rank's bell when it has made room for what waits to be
-  /// sent. Look at `is_ready` after the first.
+  /// Between these two calls the peer rings this rank's bell when it has freed ring space that
+  /// sending waits for. Check `is_ready` after the first.
   void before_sleep() noexcept;
   void after_sleep() noexcept;
   /// Whether no message is pending.
@@ -94,12 +96,12 @@ class ShmChannel {
   TransferPool pool_;
   std::string error_;  ///< why it is closed
   int pending_ = 0;
-  bool ended_ = false;  ///< a message did, since `progress` last told
+  bool ended_ = false;  ///< a message has ended since the last `progress`
 
   uint64_t next_id_ = 0;
-  uint64_t unasked_ = 0;  ///< bytes sent so, in all
-  size_t needs_ = 0;      ///< room that sending waits for; 0: it does not wait
-  TransferQueue orders_;  ///< to be sent before anything else; `tag` is the kind
+  uint64_t unasked_ = 0;  ///< total bytes of messages sent eagerly
+  size_t needs_ = 0;      ///< ring space that sending waits for; 0 if it does not wait
+  TransferQueue orders_;  ///< control records, sent before anything else; `tag` is the kind
   TransferQueue waiting_;
   TransferQueue announced_;
   TransferQueue granted_;
@@ -108,8 +110,8 @@ class ShmChannel {
   uint64_t placed_ = 0;
   TransferTable posted_;
   TransferTable early_;
-  TransferQueue arriving_;         ///< granted
-  Transfer* receiving_ = nullptr;  ///< what the chunks belong to; it may be among the early ones
+  TransferQueue arriving_;         ///< granted messages whose first chunk has not come
+  Transfer* receiving_ = nullptr;  ///< message that the chunks belong to; may be in early_, too
 };
 
 }  // namespace lockstep::dist

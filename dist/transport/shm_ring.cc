@@ -8,8 +8,8 @@
 
 namespace lockstep::dist {
 
-// Writer and reader may be compiled into different programs' processes, but never differently: a
-// lock would be a lock of one process.
+// Writer and reader may be in different processes: a non-lock-free atomic would use a lock that
+// protects only within one process.
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 RingWriter::RingWriter(RingPositions& positions, std::byte* data, size_t capacity)
@@ -38,13 +38,13 @@ void RingWriter::write(const void* data, size_t bytes) noexcept {
 bool RingWriter::publish() noexcept {
   if (at_ == published_) return false;
   published_ = at_;
-  // Not only released: the writer looks next whether the reader sleeps.
+  // Sequentially consistent, not just release: the writer checks next whether the reader sleeps.
   positions_.written.store(at_, std::memory_order_seq_cst);
   return true;
 }
 
 void RingWriter::want(size_t bytes) noexcept {
-  // at + bytes - capacity is at most `at`, so the reader comes there; it may be behind the start.
+  // at_ + bytes - capacity is at most at_, so the reader will reach it; clamp it to the start.
   const uint64_t filled = capacity_ - bytes;
   positions_.wanted.store(at_ > filled ? at_ - filled : 0, std::memory_order_seq_cst);
 }

@@ -18,12 +18,12 @@
 
 namespace lockstep::dist {
 
-/// The beginning of a rank's memory. After it, for each other rank in order, its ShmLink; then the
-/// rings.
+/// Header of a rank's shared memory. It is followed by a ShmLink for each other rank in order, and
+/// then by the rings.
 struct ShmInbox {
-  std::array<uint64_t, 2> key{};  ///< random: tells that this is the right memory
+  std::array<uint64_t, 2> key{};  ///< random, to verify that this is the right memory
   alignas(64) BellState bell;
-  alignas(64) std::atomic<uint32_t> left{0};  ///< the rank's transport is gone
+  alignas(64) std::atomic<uint32_t> left{0};  ///< 1 when the rank's transport was destroyed
 };
 
 namespace {
@@ -32,11 +32,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostRing = size_t{1} << 20;
 constexpr size_t kLeastRing = size_t{16} << 10;
-/// All rings of a rank, where there are many.
+/// Memory of all rings of a rank: with many ranks, rings become smaller than kMostRing.
 constexpr size_t kInbox = size_t{32} << 20;
-/// How often to look whether peers are alive.
+/// Interval of checks whether peers are alive.
 constexpr auto kLookInterval = std::chrono::milliseconds(100);
-/// How long to poll before sleeping.
+/// Time spent polling before a sleep.
 constexpr auto kPolling = std::chrono::microseconds(10);
 
 size_t checked_ring_bytes(size_t asked, int size) {
@@ -50,13 +50,13 @@ size_t checked_ring_bytes(size_t asked, int size) {
   return asked;
 }
 
-/// Where things are in the memory of a rank.
+/// Layout of a rank's shared memory.
 class Layout {
  public:
   Layout(size_t size, size_t ring_bytes) : size_(size), ring_bytes_(ring_bytes) {}
 
   size_t bytes() const { return rings() + (size_ - 1) * ring_bytes_; }
-  /// What `from` writes to in the memory of `owner`.
+  /// The link and ring that rank `from` writes to in the memory of rank `owner`.
   ShmChannel::End end(std::byte* memory, size_t owner, size_t from) const {
     const size_t slot = from < owner ? from : from - 1;
     return {std::launder(reinterpret_cast<ShmLink*>(memory + links() + slot * sizeof(ShmLink))),
@@ -87,7 +87,7 @@ std::array<uint64_t, 2> random_key() {
   return key;
 }
 
-/// What a rank tells the others of itself.
+/// Describes a rank's memory to the other ranks.
 struct Description {
   int pid = 0;
   int fd = 0;
@@ -119,7 +119,8 @@ OwnedFd open_pipe(int pid, int fd) {
 
 constexpr char kFailed = '!';
 
-/// Does `part` on this rank and tells the others whether it threw; all ranks' texts where none did.
+/// Runs `part` on every rank and returns all ranks' texts. Throws on all ranks if `part` threw on
+/// one.
 template <class Part>
 std::vector<std::string> together(const AllGatherBytes& all_gather, Part part) {
   std::string text;
@@ -153,7 +154,7 @@ ShmTransport::ShmTransport(int rank, int size, const AllGatherBytes& all_gather,
 }
 
 ShmTransport::~ShmTransport() {
-  // The memory is shared with a forked child, too: there, nobody leaves.
+  // A forked child shares the memory: its copy of this object must not mark the rank as left.
   if (inbox_ == nullptr || getpid() != pid_) return;
   inbox_->left.store(1, std::memory_order_seq_cst);
   for (const Peer& peer : peers_) {
@@ -184,8 +185,8 @@ void ShmTransport::open_inboxes(const std::vector<std::string>& descriptions,
     Peer& peer = peers_[i];
     peer.text = fmt::format("rank {} (process {})", names.empty() ? static_cast<int>(i) : names[i],
                             other.pid);
-    // Watched before its memory is opened: where that is the right memory, the number was not
-    // another process's before.
+    // Watch before opening the memory: if the key then matches, the pid was not that of another
+    // process when the watch began.
     watch_.add(other.pid);
     watched_.push_back(i);
     peer.memory = SharedMemory::open(other.pid, other.fd, layout.bytes());
@@ -221,7 +222,7 @@ bool ShmTransport::progress() {
   for (Peer& peer : peers_) {
     if (peer.channel != nullptr) ended |= peer.channel->progress();
   }
-  // Where messages keep coming from others, this rank does not sleep, and would not look.
+  // While messages keep arriving, this rank never sleeps, so check for ended peers here too.
   constexpr uint32_t kCalls = 256;
   if (++calls_ % kCalls == 0) look_after_peers();
   return ended;
@@ -230,7 +231,7 @@ bool ShmTransport::progress() {
 void ShmTransport::sleep(std::chrono::microseconds limit) { sleep(limit, {}); }
 
 void ShmTransport::sleep(std::chrono::microseconds limit, std::span<pollfd> files) {
-  // What comes by files comes from far away.
+  // Do not spin if there are files: their data comes over the network, with a higher latency.
   if (files.empty()) poll(std::min<Clock::duration>(kPolling, limit));
   for (pollfd& file : files) file.revents = 0;
   bell_.prepare(!files.empty());
@@ -277,7 +278,7 @@ bool ShmTransport::is_idle() const noexcept {
       peers_, [](const Peer& peer) { return peer.channel == nullptr || peer.channel->is_idle(); });
 }
 
-/// Closes the channels of those that are gone.
+/// Closes the channels of peers that have left or ended.
 void ShmTransport::look_after_peers() {
   for (Peer& peer : peers_) {
     if (peer.channel == nullptr || peer.left) continue;

@@ -17,29 +17,29 @@ namespace lockstep::dist {
 class ShmChannel;
 struct ShmInbox;
 
-/// Every rank calls it with a text of its own, and gets all ranks' texts, in the order of ranks.
+/// Collective function that returns every rank's text, in the order of ranks.
 using AllGatherBytes = std::function<std::vector<std::string>(std::string)>;
 
-/// Messages between ranks of one machine, through rings in memory that they share: a ring for each
-/// of the others to write to, in each rank's own memory. Ranks are processes, or threads of some.
+/// Messages between ranks of one machine through ring buffers in shared memory: each rank's memory
+/// has one ring for each of the other ranks to write to. Ranks are processes or threads.
 ///
-/// A message is copied twice; a send is done when it is in the receiver's ring. Messages that are
-/// not asked for yet take at most twice a ring's bytes from each peer. A message that is cancelled
-/// when half of it was sent fails at the receiver.
+/// A message is copied twice; a send is done when it is in the receiver's ring. Messages without a
+/// posted receive are buffered, at most twice a ring's bytes from each peer. A message that is
+/// cancelled when partly sent fails at the receiver.
 ///
-/// When a peer's process ends, however it does, what is pending with it fails within some 0.1 s;
-/// likewise at once when its transport is destroyed. What it had sent is still received.
+/// When a peer's process ends for any reason, messages pending with it fail within about 0.1 s;
+/// when its transport is destroyed, they fail at once. Data that it had sent is still received.
 class ShmTransport final : public Transport {
  public:
   struct Options {
-    /// Of each ring, a power of two, at least 16 KiB. 0: 1 MiB, less with many ranks.
+    /// Size of each ring, a power of two, at least 16 KiB. 0: 1 MiB, less with many ranks.
     size_t ring_bytes = 0;
-    /// What the ranks are called in texts of errors: numbers within a job of several machines.
+    /// Rank numbers used in error texts: those of a job that spans several machines.
     std::vector<int> names;
   };
 
-  /// All ranks call it; it uses `all_gather` twice. Throws OutOfMemoryError or BackendError on all
-  /// of them where one of them fails.
+  /// Collective; calls `all_gather` twice. Throws OutOfMemoryError or BackendError on all ranks if
+  /// one of them fails.
   ShmTransport(int rank, int size, const AllGatherBytes& all_gather, Options options);
   ShmTransport(int rank, int size, const AllGatherBytes& all_gather)
       : ShmTransport(rank, size, all_gather, Options{}) {}
@@ -55,8 +55,8 @@ class ShmTransport final : public Transport {
   void cancel(Message& message) noexcept override;
   bool progress() override;
   void sleep(std::chrono::microseconds limit) override;
-  /// As `sleep`, but also until one of `files` is ready for what its `events` ask; `revents` tell.
-  /// The first is used by this class.
+  /// Sleeps also until one of `files` is ready for its `events`, as reported in `revents`. The
+  /// first element is used by this class.
   void sleep(std::chrono::microseconds limit, std::span<pollfd> files);
   void wake() noexcept override;
   size_t segment_bytes() const override;
@@ -64,7 +64,7 @@ class ShmTransport final : public Transport {
 
  private:
   struct Peer {
-    SharedMemory memory;  ///< where its ring for this rank is
+    SharedMemory memory;  ///< the peer's memory, with its ring for this rank
     ShmInbox* inbox = nullptr;
     OwnedFd bell;
     std::unique_ptr<ShmChannel> channel;
@@ -82,10 +82,10 @@ class ShmTransport final : public Transport {
   int rank_;
   int pid_;
   size_t ring_bytes_;
-  SharedMemory memory_;  ///< its own: the bell, and the rings that it reads
+  SharedMemory memory_;  ///< this rank's memory: its bell and the rings that it reads
   ShmInbox* inbox_ = nullptr;
   Bell bell_;
-  std::vector<Peer> peers_;  ///< by rank; that of this rank is empty
+  std::vector<Peer> peers_;  ///< by rank; this rank's is unused
   ProcessWatch watch_;
   std::vector<size_t> watched_;
   std::chrono::steady_clock::time_point last_look_;

@@ -17,8 +17,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// A message between two threads. The sender may forget it while the receiver has not begun to
-/// copy.
+/// A message between two threads. The sender may withdraw it until the receiver begins to copy.
 struct Envelope {
   enum class State : uint8_t { kWaiting, kCopying, kCopied, kRefused, kForgotten };
 
@@ -30,13 +29,13 @@ struct Envelope {
 };
 using SharedEnvelope = std::shared_ptr<Envelope>;
 
-/// Where the others leave what a rank must know.
+/// Messages and notices from the other ranks to one rank.
 struct Inbox {
   std::mutex lock;
   std::condition_variable filled;
   std::vector<SharedEnvelope> arrived;
-  std::vector<int> gone;  ///< ranks that ended
-  bool news = false;      ///< since the last sleep
+  std::vector<int> gone;  ///< ranks whose transport was destroyed
+  bool news = false;      ///< something arrived since the last sleep
   bool closed = false;
 
   void notify(std::unique_lock<std::mutex> held) {
@@ -164,7 +163,7 @@ class ThreadTransport final : public Transport {
     auto state = Envelope::State::kWaiting;
     envelope.state.compare_exchange_strong(state, Envelope::State::kRefused);
   }
-  /// Returns when nobody reads the sender's memory any more.
+  /// Withdraws a message; waits while the receiver copies from the sender's memory.
   static void forget(Envelope& envelope) noexcept {
     auto state = Envelope::State::kWaiting;
     if (envelope.state.compare_exchange_strong(state, Envelope::State::kForgotten)) return;
@@ -173,7 +172,7 @@ class ThreadTransport final : public Transport {
     }
   }
 
-  /// What others left, put where it is looked for.
+  /// Moves arrived messages and notices from the inbox to this rank's tables.
   void take_in(bool& ended) {
     {
       const std::lock_guard guard(own().lock);
@@ -197,7 +196,7 @@ class ThreadTransport final : public Transport {
     gone_now_.clear();
   }
 
-  /// Brings together what was sent and what is expected under one tag; whether anything ended.
+  /// Matches messages with posted receives of one tag; returns whether a receive has ended.
   bool settle(int from, uint64_t tag) {
     const auto expected = posted_.find({from, tag});
     if (expected == posted_.end()) return false;

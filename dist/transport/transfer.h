@@ -11,28 +11,28 @@
 
 namespace lockstep::dist {
 
-/// Memory for a message that came before it was asked for.
+/// Memory for a message that arrived before its receive was posted.
 struct SpareBuffer {
   std::unique_ptr<std::byte[]> data;
   size_t capacity = 0;
 };
 
-/// A message on its way through a channel, on either side.
+/// A message in progress, on the sending or the receiving side of a channel.
 struct Transfer {
   Transfer* next = nullptr;
-  uint64_t id = 0;  ///< the sender's number for it
+  uint64_t id = 0;  ///< number given by the sender
   uint64_t tag = 0;
-  uint64_t total = 0;  ///< bytes; of a posted receive, the room for them
+  uint64_t total = 0;  ///< bytes; of a posted receive, the size of its buffer
   uint64_t moved = 0;
-  /// Where they come from or go to. Null where what arrives goes to `spare` or nowhere.
+  /// Source or destination. Null if arriving bytes go to `spare` or are discarded.
   std::byte* data = nullptr;
-  Message* message = nullptr;  ///< null when nobody asks for it, or no more
+  Message* message = nullptr;  ///< null without a posted receive, or after cancellation
   SpareBuffer spare;
-  bool announced = false;  ///< not sent but where it is granted
-  bool early = false;      ///< nobody has asked for it yet
+  bool announced = false;  ///< sent only after a grant
+  bool early = false;      ///< no receive is posted yet
 };
 
-/// First in, first out.
+/// FIFO queue.
 class TransferQueue {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
@@ -42,7 +42,7 @@ class TransferQueue {
     (first_ == nullptr ? first_ : last_->next) = transfer;
     last_ = transfer;
   }
-  /// Takes the first out for which `chosen` is true; null where there is none.
+  /// Removes and returns the first transfer for which `chosen` is true, or null.
   template <class Predicate>
   Transfer* take(Predicate chosen) noexcept {
     Transfer* before = nullptr;
@@ -63,7 +63,7 @@ class TransferQueue {
   Transfer* last_ = nullptr;
 };
 
-/// Transfers by tag; those of one tag stay in order.
+/// Transfers by tag; those with the same tag stay in order.
 class TransferTable {
  public:
   void push(Transfer* transfer) noexcept { queue_of(transfer->tag).push(transfer); }
@@ -86,10 +86,10 @@ class TransferTable {
   std::array<TransferQueue, 64> queues_;
 };
 
-/// Keeps transfers and buffers that are not in use, so that steady traffic allocates nothing.
+/// Recycles transfers and buffers, so that steady traffic does not allocate.
 class TransferPool {
  public:
-  /// As one newly made.
+  /// Returns a default-initialised transfer.
   Transfer* make() {
     if (free_.empty()) free_.push_back(all_.emplace_back(std::make_unique<Transfer>()).get());
     Transfer* const transfer = free_.back();
@@ -106,7 +106,7 @@ class TransferPool {
   void drop(SpareBuffer buffer);
 
  private:
-  /// By the power of two that their size is.
+  /// Free buffers by log2 of their capacity.
   std::array<std::vector<SpareBuffer>, 64> buffers_;
   std::vector<std::unique_ptr<Transfer>> all_;
   std::vector<Transfer*> free_;
