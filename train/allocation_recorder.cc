@@ -18,7 +18,7 @@ AllocationRecorder::~AllocationRecorder() { allocator_.record_memory_history(0);
 
 void AllocationRecorder::drain() {
   const MemorySnapshot snapshot = allocator_.snapshot();
-  // Starting anew forgets what has just been read.
+  // Restarting clears the history, whose entries have just been read.
   allocator_.record_memory_history(kMostEntries, /*stacks=*/false);
   builder_.add(snapshot.trace);
 }

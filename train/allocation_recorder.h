@@ -9,24 +9,24 @@
 
 namespace lockstep::train {
 
-/// Records what a program asks of an allocator, for `lockstep bench allocator`. It uses the
-/// allocator's history, which it starts anew; nobody else should meanwhile. Requests are recorded
-/// for all streams together.
+/// Records a program's allocator requests, for `lockstep bench allocator`. It clears and uses the
+/// allocator's memory history, which no other code may use at the same time. Requests of all
+/// streams go into one record.
 class AllocationRecorder {
  public:
-  /// Starts. `allocator` must outlive it.
+  /// Starts recording. `allocator` must outlive this object.
   explicit AllocationRecorder(CachingAllocator& allocator);
-  /// Switches the history off.
+  /// Turns the allocator's history off.
   ~AllocationRecorder();
   AllocationRecorder(const AllocationRecorder&) = delete;
   AllocationRecorder& operator=(const AllocationRecorder&) = delete;
 
-  /// Says that a training step begins. Between two calls, the program may make some 10 million
-  /// requests.
+  /// Marks the beginning of a training step. The history is emptied here and holds some 10 million
+  /// requests, so no more than that may come between two calls.
   void mark_step(int64_t step);
-  /// What was recorded so far; call once, last.
+  /// Returns the recorded trace; call once, last.
   AllocationTrace take();
-  /// The same, as a file that appears whole or not at all. Throws DataError.
+  /// Takes the trace and writes it to `file` atomically. Throws DataError.
   void write(const std::filesystem::path& file, const std::string& name);
 
  private:

@@ -60,7 +60,7 @@ void require_same_arithmetic(dist::ProcessGroup& group, const std::vector<Arithm
   const std::vector<std::string> texts =
       dist::all_gather_texts(group, to_text(facts), dist::at_start(group));
   const std::vector<ArithmeticFact> of_leader = from_text(texts[0]);
-  std::map<std::string, std::vector<int>> ranks;  // by what they have otherwise
+  std::map<std::string, std::vector<int>> ranks;  // by their difference from rank 0
   for (int rank = 1; rank < group.size(); ++rank) {
     const std::string& text = texts[static_cast<size_t>(rank)];
     if (text != texts[0]) {

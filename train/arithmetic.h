@@ -8,15 +8,14 @@
 
 namespace lockstep::train {
 
-/// What `found` has otherwise than `expected`, in words: `kernels: expected "avx512", got "avx2"`,
-/// with "; " between several. Facts that one of them lacks are "nothing". Empty where all are
-/// equal.
+/// Describes how `found` differs from `expected`: `kernels: expected "avx512", got "avx2"`, several
+/// differences joined by "; ". A fact missing on one side reads "nothing". Empty if all are equal.
 std::string arithmetic_difference(const std::vector<ArithmeticFact>& expected,
                                   const std::vector<ArithmeticFact>& found);
 
-/// For runs that promise bits: throws MismatchError on all ranks where some compute otherwise than
-/// rank 0 (processor, libraries, build), naming what differs and on which ranks. All ranks call it,
-/// each with its own facts.
+/// For runs with reproducibility BITWISE: throws MismatchError on all ranks if the arithmetic facts
+/// (processor, libraries, build) of any rank differ from rank 0's, naming the differences and the
+/// ranks. Collective: each rank passes its own facts.
 void require_same_arithmetic(dist::ProcessGroup& group, const std::vector<ArithmeticFact>& facts);
 
 }  // namespace lockstep::train

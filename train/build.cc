@@ -93,8 +93,8 @@ int64_t vocabulary(const config::ModelConfig& model) {
   return model.has_gpt2() ? model.gpt2().vocab_size() : model.llama().vocab_size();
 }
 
-/// Where new weights are drawn. The last step is never trained, so they share no random numbers
-/// with dropout.
+/// Sets the generator's position for drawing new weights: its last step, which training never
+/// reaches, so that weights share no random numbers with dropout.
 void seed_weights(const config::RunConfig& config) {
   default_generator().manual_seed(config.seed());
   default_generator().set_position(Generator::kMaxSteps - 1, 0);
@@ -155,7 +155,7 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
 Device device_of(const config::RunConfig& config) {
   try {
     const Device device = parse_device(config.device());
-    // A device that is not there says why.
+    // Querying its memory throws DeviceError, with the reason, if the device is missing.
     if (device != kCPU) (void)require_runtime(device).memory(device.index);
     return device;
   } catch (const DeviceError& error) {

@@ -14,29 +14,30 @@ namespace lockstep::config {
 class RunConfig;
 }
 
-/// From a resolved config to the parts of a run: the one place that reads model, data, optimizer
-/// and schedule messages.
+/// Builds the parts of a run from a resolved config: the only code that reads its model, data,
+/// optimizer and schedule messages.
 namespace lockstep::train {
 
-/// The language model of `config` with the weights that the config names or, without any, with new
-/// ones that are a function of the config's seed. Throws CheckpointError as load_weights does.
+/// The language model of `config`, with the weights that it names, or with new ones drawn from the
+/// config's seed if it names none. Throws CheckpointError as load_weights does.
 std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config);
-/// The same for a classifier.
+/// The classifier of `config`; weights and errors as in build_model.
 std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config);
-/// Which of the two the config describes.
+/// Whether the config's model is a classifier; otherwise it is a language model.
 bool is_classifier(const config::RunConfig& config);
-/// The data of a language model. Throws DataError when the text cannot be read or is too short.
+/// The token source of a language model. Throws DataError if the text cannot be read or is too
+/// short.
 std::unique_ptr<TokenSource> build_source(const config::RunConfig& config);
-/// The device of the run. Throws ConfigError when this machine has none of that name.
+/// The device of the run. Throws ConfigError if this machine has no device of that name.
 Device device_of(const config::RunConfig& config);
-/// Model and data together, for either kind; the model is on the run's device.
+/// Model and data together, for a language model or a classifier; the model is on the run's device.
 std::unique_ptr<Task> build_task(const config::RunConfig& config);
-/// The same for one of several ranks.
+/// As above, for a rank that does `share` of every step.
 std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShare& share);
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters);
 Schedule build_schedule(const config::RunConfig& config);
-/// Positions of a training sequence.
+/// Length of a training sequence, in tokens.
 int64_t sequence_length(const config::RunConfig& config);
 
 }  // namespace lockstep::train

@@ -26,7 +26,7 @@ using config::ShardData;
 
 std::string trained_model(const Documents& documents, int64_t vocabulary, const TokenCache& cache) {
   constexpr const char* kKind = "sentencepiece";
-  constexpr uint64_t kVersion = 1;  // of the training
+  constexpr uint64_t kVersion = 1;  // of train_sentencepiece: part of the cache key
   const ContentHash key = ContentHasher()
                               .add(kVersion)
                               .add(static_cast<uint64_t>(vocabulary))
@@ -70,7 +70,7 @@ std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataReques
   const std::vector<std::filesystem::path> files = find_files(from.path());
   if (from.tokenizer().has_byte() && files.size() == 1 && data.order() != DataConfig::SHUFFLED) {
     check_vocabulary(ByteTokenizer(), request);
-    std::error_code unreadable;  // ByteText says why
+    std::error_code unreadable;  // ignored: ByteText reports it with the reason
     const auto size = static_cast<int64_t>(std::filesystem::file_size(files[0], unreadable));
     return std::make_unique<ByteText>(files[0], held_out_bytes(from, unreadable ? 0 : size),
                                       request.seed);

@@ -14,19 +14,19 @@ namespace lockstep::train {
 
 class Documents;
 
-/// What a run's other parts ask of its data.
+/// What the model and the training loop require of the data.
 struct DataRequest {
-  int64_t vocabulary = 0;  ///< of the model
+  int64_t vocabulary = 0;  ///< token ids that the model accepts
   uint64_t seed = 0;
   int64_t sequences_per_step = 1;  ///< over all ranks
 };
 
-/// The source that a resolved `data` message describes. Throws DataError for data that is missing
-/// or malformed, ConfigError if the tokenizer's vocabulary is larger than the model's.
+/// Builds the source that a resolved `data` message describes. Throws DataError if the data is
+/// missing or malformed, ConfigError if the tokenizer's vocabulary is larger than the model's.
 std::unique_ptr<TokenSource> build_data(const config::DataConfig& data, const DataRequest& request);
 
-/// The tokenizer of a resolved message. SentencePiece without a model file is trained on
-/// `documents`, or taken from the cache in `cache_folder`; neither is looked at otherwise.
+/// Builds the tokenizer of a resolved message. SentencePiece without a model file is trained on
+/// `documents`, or loaded from the cache in `cache_folder`; other tokenizers use neither.
 std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& config,
                                                  const Documents& documents,
                                                  const std::string& cache_folder);

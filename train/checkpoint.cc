@@ -34,7 +34,8 @@ void check(const std::error_code& failed, const char* what, const fs::path& path
 
 void sync_folder(const fs::path& path) { FileDescriptor(path, O_RDONLY | O_DIRECTORY).sync(); }
 
-/// A folder without its manifest counts as no checkpoint, so that goes first.
+/// Removes the manifest first: a folder without one is not taken for a checkpoint, so a removal
+/// that is interrupted leaves none that looks complete.
 void remove_checkpoint(const fs::path& path) {
   std::error_code failed;
   if (fs::remove(path / kManifest, failed)) sync_folder(path);
@@ -78,7 +79,7 @@ CheckpointManifest manifest_of(Trainer& trainer) {
   return manifest;
 }
 
-/// Everything but the manifest.
+/// Writes all files of a checkpoint but the manifest, and enters their digests there.
 void write_files(const fs::path& folder, Trainer& trainer, const std::string& config_text,
                  CheckpointManifest& manifest) {
   manifest.files[kWeights] =
@@ -111,10 +112,10 @@ fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::st
   try {
     write_files(partial, trainer, config_text, manifest);
   } catch (...) {
-    fs::remove_all(partial, failed);  // what the disk has no room for should not take any
+    fs::remove_all(partial, failed);  // the disk may be full: free the space at once
     throw;
   }
-  // One of this name is damaged or incomplete: training would have gone on from it otherwise.
+  // An existing folder is damaged or incomplete: otherwise training would have resumed from it.
   if (fs::exists(path, failed)) remove_checkpoint(path);
   fs::rename(partial, path, failed);
   check(failed, "renamed", partial);

@@ -33,7 +33,8 @@ ContentHash parse_hex(const std::string& text) {
   return hash;
 }
 
-/// Json::get would take fractions, and has undefined behaviour for numbers out of range.
+/// Returns an integer member. Json::get would accept fractions and has undefined behaviour for
+/// numbers out of range.
 template <class T>
 T integer(const Json& json) {
   const bool fits = json.is_number_unsigned()
@@ -68,7 +69,7 @@ Json to_json(const GradScalerState& state) {
           {"growth_tracker", state.growth_tracker}};
 }
 
-/// Which numbers make sense is the scaler's to check.
+/// Parses the loss scaler's state; GradScaler::load_state checks the ranges.
 GradScalerState scaler_from(const Json& json) {
   return {.scale = json.at("scale").get<double>(),
           .growth_factor = json.at("growth_factor").get<double>(),
@@ -127,7 +128,7 @@ std::string format_manifest(const CheckpointManifest& manifest) {
   for (const ArithmeticFact& fact : manifest.arithmetic) json["arithmetic"][fact.name] = fact.value;
   for (const auto& [name, digest] : manifest.files) json["files"][name] = to_json(digest);
   std::string text = json.dump(1);
-  text.resize(text.rfind('\n'));  // without the closing brace: one more member follows
+  text.resize(text.rfind('\n'));  // drops the closing brace: the hash follows as last member
   return text + std::string(kHashMember) + hash_of(text).hex() + std::string(kEnd);
 }
 

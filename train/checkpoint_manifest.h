@@ -15,32 +15,32 @@
 
 namespace lockstep::train {
 
-/// What a checkpoint's checkpoint.json says: where training stands and what its files hold. The
-/// file is written last, so a folder that has it is complete.
+/// The contents of checkpoint.json: the position of training and the digests of the checkpoint's
+/// files. It is written last, so a folder that has it is complete.
 struct CheckpointManifest {
-  /// Readers refuse greater ones.
+  /// Format version written here; readers refuse greater ones.
   static constexpr int64_t kFormatVersion = 1;
 
   int64_t format_version = kFormatVersion;
-  std::string lockstep_version;  ///< of the writer
+  std::string lockstep_version;  ///< version of Lockstep that wrote the checkpoint
   Position position;
   std::string optimizer;  ///< "adamw"
   int64_t optimizer_steps = 0;
-  std::optional<GradScalerState> grad_scaler;  ///< of runs that scale their losses
-  RandomKey random;                            ///< the next call of the default generator
+  std::optional<GradScalerState> grad_scaler;  ///< set for runs with loss scaling
+  RandomKey random;                            ///< state of the default generator
   ContentHash data;                            ///< Task::data_fingerprint
   int64_t samples_per_batch = 0;
   std::string isa;                         ///< instruction sets of the writer's processor
-  std::vector<ArithmeticFact> arithmetic;  ///< the writer's; empty where it did not say
-  /// By name; of files that are not safetensors `header` is the hash of the whole.
+  std::vector<ArithmeticFact> arithmetic;  ///< the writer's; empty in files of earlier versions
+  /// Digests by file name; for files other than safetensors `header` is the hash of the whole file.
   std::map<std::string, FileDigest> files;
 };
 
-/// One JSON object; its last member is the hash of all before it.
+/// Returns the manifest as one JSON object, whose last member is the hash of the text before it.
 std::string format_manifest(const CheckpointManifest& manifest);
 
-/// Reads it back. `origin` (the file's name) begins every message. Throws CheckpointError for text
-/// that is not what was written, members that are missing, and a newer format.
+/// Parses the text of format_manifest. Error messages begin with `origin`, the file's name. Throws
+/// CheckpointError if the text was altered, members are missing or the format is newer.
 CheckpointManifest parse_manifest(std::string_view text, std::string_view origin);
 
 }  // namespace lockstep::train

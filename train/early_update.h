@@ -9,39 +9,40 @@
 
 namespace lockstep::train {
 
-/// The optimizer's step in parts, while backward still runs (optimizer.optimizer_in_backward):
-/// parameters are updated as their gradients become complete (ReducerOptions::on_reduced). What
-/// their update depends on besides is known before: the number of the step's targets is summed over
-/// the ranks meanwhile, and there is no clipping. Not thread-safe.
+/// Runs the optimizer's step in parts while backward still runs (optimizer.optimizer_in_backward):
+/// each parameter is updated as soon as its gradient is complete (ReducerOptions::on_reduced). This
+/// works because the update needs nothing else of backward: the number of targets is summed over
+/// the ranks at the same time, and gradients are not clipped. Not thread-safe.
 class EarlyUpdate {
  public:
   /// `optimizer` must outlive this object.
   explicit EarlyUpdate(Optimizer& optimizer) : optimizer_(optimizer) {}
 
-  /// Between the last forward pass of a step and its backward. `targets`: f64 [1] on the cpu, of
-  /// the step over all ranks once `sum` is done.
+  /// Begins a step; call between its last forward pass and the backward of that. `targets`: f64 [1]
+  /// on the cpu, the number of targets of the step over all ranks once `sum` has completed.
   void begin(Tensor targets, dist::Work sum, double learning_rate);
-  /// Updates these parameters, now or, where the number of targets is still under way, with a later
-  /// call: backward does not wait for it. Gradients in the order of all parameters; those of these
-  /// are complete, and are divided by the number of targets as they are read.
+  /// Updates `parameters` (indices), or queues them for a later call if the sum of targets has not
+  /// arrived: backward does not wait for it. `gradients` has one entry per parameter of the model;
+  /// those of `parameters` must be complete, and are divided by the number of targets as they are
+  /// read.
   void update(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients);
-  /// After the step's last `update`: what is left of it.
+  /// Updates the parameters still queued; call after the step's last `update`.
   void finish(const std::vector<Tensor>& gradients);
 
-  /// After `finish`: `_block_square_sums` of all gradients, which were in the processor's caches
-  /// for the update anyway.
+  /// Returns `_block_square_sums` of all gradients; call after `finish`. They are computed with the
+  /// update because the gradients are in the processor's caches then.
   Tensor square_sums() const;
 
  private:
-  /// Of those that wait.
+  /// Computes the square sums of the queued parameters' gradients.
   void add_square_sums(const std::vector<Tensor>& gradients);
 
   Optimizer& optimizer_;
   double learning_rate_ = 0;
   Tensor targets_;
   dist::Work targets_sum_;
-  std::vector<uint32_t> waiting_;    ///< parameters
-  std::vector<Tensor> square_sums_;  ///< of each gradient
+  std::vector<uint32_t> waiting_;    ///< indices of parameters to update
+  std::vector<Tensor> square_sums_;  ///< `_block_square_sums` of each gradient
 };
 
 }  // namespace lockstep::train

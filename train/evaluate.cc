@@ -14,13 +14,14 @@ namespace lockstep::train {
 
 namespace {
 
-/// What a rank tells the others after a batch.
+/// A rank's message to all others after a batch.
 struct Told {
   BatchScore score;
   bool stopped = false;
 };
 
-/// Of all ranks, in their order. Eight bytes each: a sum travels as its bits.
+/// Gathers the messages of all ranks, in rank order. Each is sent as four int64 words; the loss is
+/// bit-cast, so that it arrives exactly.
 std::vector<Told> exchange(dist::ProcessGroup* group, const Told& own) {
   if (group == nullptr) return {own};
   using Words = std::array<int64_t, 4>;
@@ -52,7 +53,8 @@ std::optional<BatchScore> sum_of_batches(int64_t batches, const HeldOutPart& par
   const int64_t ranks = part.group == nullptr ? 1 : part.group->size();
   const int64_t rank = part.group == nullptr ? 0 : part.group->rank();
   BatchScore sum;
-  // A batch for each rank, then all know of all: so who is asked to stop ends it for all at once.
+  // Ranks exchange scores after every round of one batch each, so that a stop request on one rank
+  // ends the loop on all ranks in the same round.
   for (int64_t first = 0; first < used; first += ranks) {
     Told own{.stopped = part.stop && part.stop()};
     if (!own.stopped && first + rank < used) own.score = score((first + rank) * batches / used);

@@ -18,45 +18,45 @@ namespace lockstep::train {
 struct Evaluation {
   double loss = 0;  ///< mean over the targets, in nats
   int64_t targets = 0;
-  double bytes_per_target = 0;  ///< of text, on average; 0 where it is not known
-  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< of classifiers, else NaN
+  double bytes_per_target = 0;  ///< mean bytes of text per target; 0 if unknown
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< classifiers only, else NaN
 
-  /// What an arithmetic coder driven by the model would need for the text; NaN where its bytes are
-  /// not known.
+  /// Bits per byte of text that an arithmetic coder driven by the model would need; NaN if
+  /// bytes_per_target is unknown.
   double bits_per_byte() const;
 };
 
-/// How much of the held-out data is looked at, and by whom.
+/// How much of the held-out data is evaluated, and by which ranks.
 struct HeldOutPart {
-  int64_t max_batches = 0;     ///< 0: all batches; else so many, spread evenly over them
-  std::function<bool()> stop;  ///< asked before every batch; empty: never
-  /// Whose ranks take the batches in turn, and all call with the same numbers; null: this one
-  /// alone.
+  int64_t max_batches = 0;     ///< 0: all batches; else so many, evenly spaced
+  std::function<bool()> stop;  ///< called before every batch; true ends the evaluation
+  /// The batches are dealt out to the ranks of this group, which all call with the same arguments;
+  /// null: this process evaluates all of them.
   dist::ProcessGroup* group = nullptr;
 };
 
-/// What held-out batches give.
+/// Sums over held-out batches.
 struct BatchScore {
   double loss = 0;  ///< summed over the targets
   int64_t targets = 0;
-  int64_t correct = 0;  ///< of classifiers
+  int64_t correct = 0;  ///< right predictions; classifiers only
 };
 
-/// The sum of `score(batch)` over that part of `batches`, added in the order of the batches: its
-/// bits are the same on all ranks and for any number of them. Nothing if `stop` said so on some
-/// rank.
+/// Returns the sum of `score(batch)` over the batches that `part` selects, added in batch order, so
+/// that its bits are the same on all ranks and for any number of ranks. Returns nothing if
+/// `part.stop` returned true on any rank.
 std::optional<BatchScore> sum_of_batches(int64_t batches, const HeldOutPart& part,
                                          const std::function<BatchScore(int64_t batch)>& score);
 
 struct EvaluationOptions {
-  int64_t length = 0;  ///< positions of a window
+  int64_t length = 0;  ///< tokens of a window
   int64_t rows = 1;    ///< windows per batch
   HeldOutPart part;
 };
 
-/// Runs `model` over the held-out windows without recording a graph; dropout is off while it runs.
-/// The sum is made in window order, so the result depends neither on threads nor on ranks. Nothing
-/// if `part.stop` said so.
+/// Runs `model` over the held-out windows in evaluation mode, without recording a graph. Losses are
+/// added in window order, so the result depends neither on threads nor on ranks. Returns nothing if
+/// `part.stop` returned true.
 std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& source,
                                    const EvaluationOptions& options);
 

@@ -13,7 +13,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// Draws from softmax(logits / temperature) over the k likeliest; `uniform` in [0, 1).
+/// Draws a token from softmax(logits / temperature) over the k likeliest; `uniform` in [0, 1).
 int64_t draw(const float* logits, int64_t count, const GenerateOptions& options, double uniform) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
@@ -67,7 +67,7 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
     if (on_token) on_token(next);
     fed = {next};
     if (cache.length() == context) {
-      // Positions are absolute, so a full window cannot slide: its last half is fed anew.
+      // Positions are absolute, so a full window cannot slide: its last half is fed again.
       cache.clear();
       fed.assign(tokens.end() - std::max<int64_t>(context / 2, 1), tokens.end());
     }

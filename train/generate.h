@@ -11,13 +11,13 @@ namespace lockstep::train {
 struct GenerateOptions {
   int64_t max_new_tokens = 500;
   double temperature = 0.8;  ///< 0: always the likeliest token
-  int64_t top_k = 200;       ///< only the k likeliest are drawn from; 0: all
+  int64_t top_k = 200;       ///< tokens are drawn from the k likeliest; 0: from all
   uint64_t seed = 1337;      ///< the same seed gives the same tokens on any number of threads
 };
 
-/// Continues `prompt` (at least one token) and returns the new tokens; `on_token`, if given, sees
-/// each as it comes. Keys and values are cached; when the context is full the last half of it is
-/// fed again. Throws DataError for an empty prompt or a token outside the vocabulary.
+/// Continues `prompt` (at least one token) and returns the new tokens; `on_token`, if given, is
+/// called with each as it is drawn. Keys and values are cached; when the context is full, its last
+/// half is fed again. Throws DataError for an empty prompt or a token outside the vocabulary.
 std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_t>& prompt,
                               const GenerateOptions& options,
                               const std::function<void(int64_t)>& on_token = {});

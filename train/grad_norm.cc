@@ -20,7 +20,7 @@ Tensor norm_of_square_sums(const Tensor& sums) {
 
 Tensor clip_factor(const Tensor& norm, double limit) {
   const NoGradGuard no_grad;
-  // The small term is PyTorch's; it keeps the factor finite.
+  // 1e-6 as in PyTorch's clip_grad_norm_: it keeps the factor finite.
   return where(gt(norm, limit), div(full_like(norm, limit), norm + 1e-6), ones_like(norm));
 }
 

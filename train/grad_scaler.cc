@@ -15,12 +15,12 @@ namespace lockstep::train {
 
 namespace {
 
-/// The scale goes no lower: the smallest normal f32.
+/// Lower limit of the scale: the smallest normal f32.
 constexpr double kSmallest = 0x1p-126;
 
 bool is_positive(double value) { return std::isfinite(value) && value > 0; }
 
-/// The first number that is out of its range, in words; empty when all are in it.
+/// Describes the first number that is out of its range; empty if none is.
 std::string problem_of(const GradScalerState& state) {
   if (!is_positive(state.scale)) {
     return fmt::format("scale is {}: expected a finite number above 0.", state.scale);
@@ -76,7 +76,7 @@ Tensor GradScaler::unscale_(std::span<const Tensor> gradients) {
   LS_CHECK(!found_inf_.defined(), AutogradError,
            "[grad_scaler] unscale_ was called already: expected once before update().");
   const NoGradGuard no_grad;
-  // A sum of squares in f64: f32 elements cannot make it overflow.
+  // The norm is finite exactly if all elements are: squares of f32 cannot overflow f64.
   const Tensor norm = grad_norm(gradients);
   const Tensor is_finite = isfinite(norm);
   found_inf_ = logical_not(is_finite).to(DType::kF32);
@@ -128,7 +128,7 @@ GradScaler::Numbers GradScaler::followed() const {
   const Tensor overflows = gt(found_inf_, 0);
   const Tensor count = growth_tracker + 1;
   const Tensor is_due = eq(count, options_.growth_interval);
-  // A scale beyond the range of f32 would make the scaled loss infinite for good.
+  // A scale beyond the range of f32 would make every later scaled loss infinite.
   Tensor grown = scale * options_.growth_factor;
   grown = where(isfinite(grown.to(DType::kF32)), grown, scale);
   const Tensor smaller = maximum(scale * options_.backoff_factor, full_like(scale, kSmallest));

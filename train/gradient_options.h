@@ -14,11 +14,11 @@ class Module;
 
 namespace lockstep::train {
 
-/// What a run sums gradients of. Throws DTypeError for parameters that are not f32.
+/// Returns the parameters whose gradients are reduced. Throws DTypeError if one is not f32.
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model);
 
-/// How it sums them. `group` may be null. Throws ConfigError where reproducibility BITWISE is asked
-/// for with more ranks than leaves.
+/// Returns the reducer's options for a run. `group` may be null. Throws ConfigError if
+/// reproducibility is BITWISE and there are more ranks than leaves.
 dist::ReducerOptions reducer_options(const config::RunConfig& config, const StepShare& share,
                                      const dist::ProcessGroup* group);
 

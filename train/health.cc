@@ -37,7 +37,7 @@ Check processor(const HealthOptions& options) {
   const std::vector<std::string> features = isa_features(options.root);
   if (!features.empty()) check.found += fmt::format(" ({})", fmt::join(features, " "));
 #ifdef __x86_64__
-  // The baseline that the library is compiled for.
+  // The baseline that the library is compiled for (x86-64-v3).
   for (const char* needed : {"avx2", "fma", "bmi2", "f16c"}) {
     if (features.empty() || std::ranges::find(features, needed) != features.end()) continue;
     check.health = Health::kFail;
@@ -119,7 +119,7 @@ std::optional<struct statvfs> file_system(const fs::path& path) {
   return status;
 }
 
-/// The folder itself or the nearest one above it that exists: where it would be created.
+/// The folder itself or its nearest existing ancestor, below which it would be created.
 fs::path existing_folder(const fs::path& folder) {
   std::error_code failed;
   fs::path path = fs::absolute(folder, failed).lexically_normal();

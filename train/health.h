@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-/// How something bears on training here.
+/// Result of a machine check.
 enum class Health {
   kOk,
   kWarn,  ///< training works, but slower or not for long
@@ -17,12 +17,12 @@ enum class Health {
 /// "ok", "warn", "fail"
 const char* name(Health health);
 
-/// One thing that was looked at.
+/// One line of the report of `lockstep doctor`.
 struct Check {
   std::string subject;
   Health health = Health::kOk;
   std::string found;
-  std::string advice;  ///< what to do; empty when all is well
+  std::string advice;  ///< what to do; empty if kOk
 };
 
 struct HealthOptions {
@@ -30,20 +30,20 @@ struct HealthOptions {
   std::filesystem::path run_folder = "runs";
   /// Threads that kernels would use.
   int threads = 1;
-  /// Replaced by tests.
+  /// Root of /proc and /sys; tests replace it.
   std::filesystem::path root = "/";
 };
 
-/// Looks at processor, memory, limits, disk and kernel settings, read from /proc and /sys. A system
-/// that does not tell something gets no line for it.
+/// Checks processor, memory, limits, disk and kernel settings, read from /proc and /sys. Leaves out
+/// what the system does not report.
 std::vector<Check> examine_machine(const HealthOptions& options);
 
-/// The soft limit of this process called `name` in /proc/self/limits ("Max open files"); the
-/// greatest number for "unlimited", -1 where the system does not tell.
+/// The soft limit of this process called `name` in /proc/self/limits ("Max open files"); INT64_MAX
+/// for "unlimited", -1 if the system does not report it.
 int64_t process_limit(const std::string& name, const std::filesystem::path& root = "/");
 
-/// Shared libraries loaded into this process whose file names carry a version, "protobuf" to
-/// "32.0.12"; the C and C++ run-time libraries excepted.
+/// Versions of the shared libraries loaded into this process, taken from their file names:
+/// "protobuf" -> "32.0.12". Leaves out the C and C++ run-time libraries and unversioned files.
 std::map<std::string, std::string> loaded_libraries(const std::filesystem::path& root = "/");
 
 }  // namespace lockstep::train

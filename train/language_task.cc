@@ -32,7 +32,7 @@ LanguageTask::LanguageTask(std::unique_ptr<nn::LanguageModel> model,
 
 const StepBatch& LanguageTask::batch_of(int64_t batch) {
   if (batch == current_batch_) return *current_;
-  current_batch_ = -1;  // until the batch is there
+  current_batch_ = -1;  // in case the prefetcher throws
   if (!prefetcher_) prefetcher_.emplace(*source_, options_.length, 0, options_.batch_size, batch);
   current_ = &prefetcher_->step(batch);
   current_batch_ = batch;

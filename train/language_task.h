@@ -11,15 +11,15 @@
 
 namespace lockstep::train {
 
-/// Next-token prediction. Batches are prepared ahead by a thread of their own.
+/// Training for next-token prediction. A background thread prepares batches ahead.
 class LanguageTask final : public Task {
  public:
   struct Options {
     int64_t length = 0;            ///< tokens of a training sequence
     int64_t batch_size = 1;        ///< sequences of a step
     int64_t micro_batch_size = 1;  ///< sequences of a forward pass
-    int64_t evaluation_size = 0;   ///< the same in evaluation; 0: micro_batch_size
-    /// Which of a step's sequences are asked for: all, or a rank's.
+    int64_t evaluation_size = 0;   ///< sequences of a forward pass in evaluation; 0: as in training
+    /// Range of a step's sequences that this rank trains on.
     int64_t first_sample = 0;
     int64_t end_sample = 1;
   };
@@ -46,7 +46,7 @@ class LanguageTask final : public Task {
   std::unique_ptr<nn::LanguageModel> model_;
   std::unique_ptr<TokenSource> source_;
   Options options_;
-  std::optional<Prefetcher> prefetcher_;  ///< since the first batch
+  std::optional<Prefetcher> prefetcher_;  ///< created with the first batch
   const StepBatch* current_ = nullptr;
   int64_t current_batch_ = -1;
   StagedBatches micro_batches_;  ///< inputs and targets, [micro_batch_size, length]

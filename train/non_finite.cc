@@ -6,7 +6,7 @@ namespace lockstep::train {
 
 NonFinite NonFiniteGuard::after(int64_t step, bool finite) {
   if (finite) {
-    // A rollback passes the same steps again, which is no progress.
+    // After a rollback the same steps run again: only later ones are progress.
     if (step > furthest_) failures_ = 0;
     return policy_;
   }

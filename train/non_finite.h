@@ -4,18 +4,19 @@
 
 namespace lockstep::train {
 
-/// What to do when a step's loss or gradient norm is not finite; see configs/train.proto.
+/// What to do after a step whose loss or gradient norm is not finite; see configs/train.proto.
 enum class NonFinite : uint8_t { kStop, kSkip, kRollback };
 
-/// Decides how often a run may meet such steps. A plain state machine, so that it can be tested
-/// without training.
+/// Limits how many non-finite steps a run tolerates. A plain state machine, so that it can be
+/// tested without training.
 class NonFiniteGuard {
  public:
-  /// At most `limit` such steps are forgiven without a finite one beyond the furthest of them.
+  /// Tolerates at most `limit` non-finite steps; the count restarts at a finite step later than the
+  /// last non-finite one.
   NonFiniteGuard(NonFinite policy, int64_t limit) : policy_(policy), limit_(limit) {}
 
-  /// After every step: kStop ends the run, the others are what the policy says. For a finite step
-  /// the answer means nothing.
+  /// Call after every step. Returns kStop if the limit is exceeded, else the policy. The result for
+  /// a finite step is meaningless.
   NonFinite after(int64_t step, bool finite);
 
  private:

@@ -16,11 +16,11 @@ namespace lockstep::train {
 
 namespace {
 
-/// What a tensor of f32 holds.
+/// Counts of the non-finite elements of an f32 tensor.
 struct Census {
   int64_t nans = 0;
   int64_t infinities = 0;
-  double largest = 0;  ///< magnitude of the finite ones
+  double largest = 0;  ///< largest magnitude of the finite elements
 
   bool is_finite() const { return nans + infinities == 0; }
 };
@@ -51,7 +51,7 @@ std::string words(const Census& census) {
   return census.nans == 0 ? infinities : nans + " and " + infinities;
 }
 
-/// What a rank tells the others: the largest element, a space, what it found.
+/// A rank's message to the others, sent as text: the largest element, a space, the finding.
 struct Message {
   double largest = 0;
   std::string finding;
@@ -125,7 +125,7 @@ std::string NonFiniteSearch::conclusion(dist::ProcessGroup* group) const {
   std::vector<std::string> texts = {pack(own)};
   if (group != nullptr) texts = dist::all_gather_texts(*group, texts[0]);
 
-  constexpr size_t kNamed = 3;  // a line is to be read
+  constexpr size_t kNamed = 3;  // findings in the message, which should stay readable
   std::string all;
   size_t ranks = 0;
   double largest = 0;

@@ -9,48 +9,48 @@
 
 namespace lockstep::train {
 
-/// What the device alone knows when a step is queued: numbers there, 0-d, or undefined.
+/// Numbers that only the device knows when a step is queued: 0-d tensors there, or undefined.
 struct KnownThere {
   Tensor grad_factor;  ///< f64: gradients are multiplied by this as well
-  Tensor found_inf;    ///< f32: where it is not 0, the step is left out
+  Tensor found_inf;    ///< f32: if it is not 0, the device skips the step
 };
 
 /// Changes parameters by their gradients. Weight decay is decoupled from the gradient for AdamW
 /// and acts only on tensors of two or more dimensions: norms and biases are not decayed.
 ///
-/// How many steps were taken is known where the parameters are, and nothing here waits for it but
-/// `steps`: work queued for one step, or recorded to be replayed, fits every other.
-/// Not thread-safe.
+/// The step count is a tensor on the parameters' device, and only `steps` waits for it: work queued
+/// for one step, or captured in a graph, is valid for every other. Not thread-safe.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One step over all parameters in one pass. `gradients` in the parameters' order; each is
-  /// multiplied by `grad_scale` as it is read and is left as it was.
+  /// Updates all parameters in one pass. `gradients` are in the parameters' order; each is
+  /// multiplied by `grad_scale` as it is read and is not modified.
   void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
             const KnownThere& known_there = {});
-  /// The same in parts, for who does not have all gradients yet: `begin_parts` counts the step,
-  /// then each parameter is in one call of `step_part`, by its number. Bits are those of `step`.
+  /// A step in parts, for callers that do not have all gradients yet: `begin_parts` counts the
+  /// step, then each parameter's index is passed to exactly one call of `step_part`. The resulting
+  /// bits are those of `step`.
   void begin_parts() { count_step({}); }
   void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
                  double learning_rate, double grad_scale);
 
-  /// The config's name of the rule: "adamw", "sgd".
+  /// Name of the update rule in configs: "adamw", "sgd".
   virtual const char* kind() const = 0;
-  /// What the rule remembers between steps, beside their number; named "exp_avg.h.0.ln_1.bias".
-  /// Filling these tensors and the number of steps makes another optimizer go on from here.
+  /// The state kept between steps, besides their number; names are like "exp_avg.h.0.ln_1.bias".
+  /// Copying these tensors and the number of steps into another optimizer resumes from here.
   virtual std::vector<nn::StoredParameter> state() const = 0;
-  /// Steps taken so far, without those that were left out: f64, 0-d, where the parameters are.
+  /// Steps taken so far, without skipped ones: f64, 0-d, on the parameters' device.
   const Tensor& step_count() const { return step_count_; }
-  /// The same number. Waits for what was queued there.
+  /// Value of step_count(). Waits for the work queued on the device.
   int64_t steps() const;
   void set_steps(int64_t steps);
 
  protected:
-  /// For parameters on one device.
+  /// All parameters must be on one device.
   explicit Optimizer(const std::vector<nn::NamedParameter>& parameters);
 
-  /// Of one step.
+  /// Arguments of one step.
   struct Update {
     const std::vector<Tensor>& gradients;
     double learning_rate;
@@ -60,7 +60,7 @@ class Optimizer {
 
  private:
   virtual void update(const Update& update) = 0;
-  /// Of these parameters alone.
+  /// Updates the parameters with these indices only.
   virtual void update(std::span<const uint32_t> parameters, const Update& update) = 0;
   void count_step(const Tensor& found_inf);
 
@@ -74,7 +74,7 @@ struct AdamWOptions {
   double weight_decay = 0.1;
 };
 
-/// Loshchilov & Hutter 2019.
+/// AdamW (Loshchilov & Hutter 2019).
 class AdamW final : public Optimizer {
  public:
   AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
@@ -100,12 +100,12 @@ struct SgdOptions {
   double weight_decay = 0.1;
 };
 
-/// Gradient descent with (Nesterov) momentum; its decay is added to the gradient.
+/// Gradient descent with (Nesterov) momentum; weight decay is added to the gradient.
 class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
   const char* kind() const override { return "sgd"; }
-  /// momentum_buffer of every parameter; nothing without momentum.
+  /// momentum_buffer of every parameter; empty without momentum.
   std::vector<nn::StoredParameter> state() const override;
 
  private:

@@ -17,7 +17,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// Puts the thread's default generator back where it was.
+/// Restores the thread's default generator at the end of the scope.
 class GeneratorGuard {
  public:
   GeneratorGuard() : saved_(default_generator().state()) {}
@@ -29,7 +29,7 @@ class GeneratorGuard {
   RandomKey saved_;
 };
 
-/// The share of the rank with most, which is the last one.
+/// Fills in the share of the last rank, which has the most micro-batches.
 RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
   LS_CHECK(ranks >= 1, ConfigError, "[plan] expected at least one rank, got {}.", ranks);
   const StepShare share = share_of_step(train, ranks - 1, ranks);
@@ -56,10 +56,10 @@ Tensor loss_of(const PlannedModel& planned, const std::vector<Tensor>& inputs,
   return planned.loss(inputs);
 }
 
-/// What Trainer::step does, but for the values: losses, their scale, the norm, the learning rate.
+/// Allocates as Trainer::step does, without its numbers: loss, loss scale, norm, learning rate.
 void run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs, const RunPlan& plan,
               Precision precision, dist::Reducer& reducer, Optimizer& optimizer) {
-  // A leaf's first micro-batch writes gradients, the second adds to them; so do all that follow.
+  // Two micro-batches per leaf suffice: the first writes gradients, all later ones add to them.
   const int64_t micro_batches = std::clamp<int64_t>(plan.micro_batches / plan.leaves, 1, 2);
   reducer.begin_step();
   for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
@@ -79,7 +79,8 @@ void run_evaluation(const PlannedModel& planned, const std::vector<Tensor>& inpu
   loss_of(planned, inputs, precision);
 }
 
-/// Files hold rows, so a tensor that they hold transposed is copied, one after the other.
+/// Allocates as save_checkpoint does: tensors that files store transposed are copied, one at a
+/// time.
 void run_checkpoint(const nn::Module& model) {
   const NoGradGuard no_grad;
   for (const nn::StoredParameter& stored : model.stored_parameters()) {
@@ -141,7 +142,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const DefaultDeviceGuard on_meta(kMeta);
   Allocator& memory = allocator(kMeta);
   const int64_t before = memory.stats().allocated;
-  // Evaluation keeps the config's micro-batches where ranks train with smaller ones.
+  // Evaluation uses the config's micro-batch size even if ranks train with smaller ones.
   const int64_t rows = config.train().micro_batch_size();
   const std::vector<Tensor> held_out =
       rows == plan.micro_batch_size ? std::vector<Tensor>() : build(rows).make_inputs();
@@ -156,7 +157,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   dist::Reducer reducer(trained_parameters(model), nullptr, options);
   const Precision precision = precision_of(config);
   run_step(planned, inputs, plan, precision, reducer, *optimizer);
-  // From the second step on blocks are found otherwise than in the first.
+  // Twice, since the allocator reuses blocks of the first step in the second: its peak may differ.
   run_step(planned, inputs, plan, precision, reducer, *optimizer);
   run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
   run_checkpoint(model);

@@ -9,14 +9,14 @@
 
 namespace lockstep::train {
 
-/// Numbers that the program wants to see, on their way from a device: copies are queued as they are
-/// added, and one wait serves all of them. On `cpu` they are read at once. Not thread-safe.
+/// Copies numbers from a device to the host: `add` queues an asynchronous copy, and one `wait`
+/// serves all of them. On `cpu` they are read at once. Not thread-safe.
 class ReadBack {
  public:
-  /// Adds the elements of `tensor`, which must be contiguous and f64 or f32; queued on its device's
-  /// current stream. Returns its number for `values`.
+  /// Queues a copy of `tensor`, which must be contiguous and f64 or f32, on its device's current
+  /// stream. Returns its index for `values`.
   size_t add(const Tensor& tensor);
-  /// Waits for everything added since the last call, not for what was queued after it.
+  /// Waits for the copies queued since the last call, but not for device work queued after them.
   void wait();
   /// The elements of the i-th tensor, in order. Call after `wait`.
   std::span<const double> values(size_t i) const { return values_[i]; }
@@ -28,10 +28,10 @@ class ReadBack {
   };
   std::vector<std::vector<double>> values_;
   std::vector<Pending> pending_;
-  std::vector<Event> copied_;  ///< of each stream, behind its last copy
+  std::vector<Event> copied_;  ///< one per stream, recorded after its last copy
 };
 
-/// The one element of such a tensor. Waits for it.
+/// Reads the only element of an f64 or f32 tensor. Waits for its device.
 double read_number(const Tensor& number);
 
 }  // namespace lockstep::train

@@ -14,8 +14,8 @@
 namespace lockstep::train {
 namespace {
 
-/// The leader writes checkpoints and samples while the others wait; one that ends is noticed all
-/// the same.
+/// Timeout of followers: they wait while the leader writes checkpoints and samples, for however
+/// long. A leader that exits is still noticed at once (PeerLostError).
 constexpr std::chrono::hours kLeaderMayTake{24};
 
 std::vector<Tensor> state_of(Trainer& trainer) {
@@ -89,7 +89,7 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
 void Replicas::share_state(Trainer& trainer) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
-  // A stored tensor may be a view.
+  // broadcast_values, since a stored tensor may be a view.
   for (const Tensor& tensor : state_of(trainer)) dist::broadcast_values(*group_, tensor);
   GradScalerState scale = trainer.scaler().state();
   const Tensor numbers = empty({8}, DType::kF64);

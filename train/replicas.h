@@ -11,8 +11,8 @@
 namespace lockstep::train {
 
 /// The ranks that train copies of one model. Rank 0 leads: it decides what is done next and writes
-/// all files; the others follow. Where there is no group, rank 0 is alone and nothing here does
-/// anything. Not thread-safe.
+/// all files; the others follow. Without a group, or with a single rank, all functions do nothing.
+/// Not thread-safe.
 class Replicas {
  public:
   /// `group` may be null, and must outlive this object.
@@ -21,30 +21,31 @@ class Replicas {
   bool leads() const { return group_ == nullptr || group_->rank() == 0; }
   dist::ProcessGroup* group() const { return group_; }
 
-  /// Throws MismatchError on all ranks where a rank's text is another one, naming the first line
-  /// that differs, with both. `what` says what the text is: "config".
+  /// Throws MismatchError on all ranks if any rank's text differs from the others', quoting the
+  /// first differing line of both. `what` names the text in the message: "config".
   void require_same(const char* what, const std::string& text);
-  /// The same for what the ranks train: names, shapes and dtypes of parameters and buffers.
+  /// Throws MismatchError on all ranks if names, shapes or dtypes of parameters or buffers differ.
   void require_same_model(const nn::Module& model);
 
-  // By the leader, before it does the same; the others are in `follow`.
+  // The leader calls these before it performs the action; the other ranks are in `follow`.
   void announce_step(bool another);  ///< as Trainer::step
   void announce_evaluation(int64_t max_batches);
-  /// All that training goes on from: weights, buffers, optimizer, loss scale, position.
+  /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position.
   void announce_state(Trainer& trainer);
   void announce_end();
-  /// How communication went in the run's last steps (train/report/overlap_report.h), put together
-  /// by all ranks; nothing where that is not known.
+  /// Gathers from all ranks how communication overlapped with backward in the last steps
+  /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
   std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
 
-  /// By the others: does what the leader announces, until the end. `after_step` is told each step.
+  /// For the other ranks: performs what the leader announces, until announce_end. Calls
+  /// `after_step` with the result of each step.
   void follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step = {});
 
  private:
   enum class Act : int64_t { kStep, kEvaluation, kState, kOverlap, kEnd };
   struct Next {
     Act act;
-    int64_t detail = 0;  ///< of an evaluation, max_batches; of a step, whether another is begun
+    int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow
   };
   Next agree(const Next& next);
   void share_state(Trainer& trainer);

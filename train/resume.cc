@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 std::string shown(const std::optional<std::string>& value) { return value.value_or("(not set)"); }
 
-/// "optimizer.learning_rate 0.001 -> 0.002, ...", empty where nothing differs.
+/// Returns "optimizer.learning_rate 0.001 -> 0.002, ...", empty if nothing differs.
 std::string config_changes(const fs::path& checkpoint, const config::RunConfig& config) {
   const std::vector<std::string> files = {(checkpoint / "config.txtpb").string()};
   std::vector<std::string> changes;
@@ -39,7 +39,7 @@ void note_changes(const fs::path& path, const CheckpointManifest& manifest, Trai
         "the training data is not what the checkpoint was trained on: losses will differ from an "
         "uninterrupted run's");
   }
-  // Earlier versions told the processor's instruction sets alone.
+  // Earlier versions recorded only the processor's instruction sets.
   const std::string isa = fmt::format("{}", fmt::join(isa_features(), " "));
   const std::string difference =
       manifest.arithmetic.empty()
@@ -53,7 +53,8 @@ void note_changes(const fs::path& path, const CheckpointManifest& manifest, Trai
   }
 }
 
-/// With BITWISE a run goes on with its bits, or not without a word of the user.
+/// With BITWISE, refuses to continue on arithmetic that would change bits: the user must first
+/// give up that promise in the config.
 void check_arithmetic(const fs::path& path, const CheckpointManifest& manifest,
                       const Trainer& trainer, const config::RunConfig& config) {
   if (config.reproducibility() != config::BITWISE || manifest.arithmetic.empty()) return;
@@ -72,7 +73,7 @@ void set_aside(const fs::path& path) {
   fs::path damaged = path;
   damaged += ".damaged";
   std::error_code failed;
-  fs::remove_all(damaged, failed);  // of an earlier attempt at the same step
+  fs::remove_all(damaged, failed);  // set aside earlier, at the same step
   fs::rename(path, damaged, failed);
   LS_CHECK(!failed, DataError, "[checkpoint] {} cannot be renamed: {}.", path.string(),
            failed.message());

@@ -13,20 +13,20 @@ class RunConfig;
 
 namespace lockstep::train {
 
-/// How a run goes on from its checkpoints.
+/// How a run resumed from its checkpoints.
 struct Resumption {
   std::optional<std::filesystem::path> from;  ///< the checkpoint; nothing if there was none
-  /// What a user should know, a line each: what was restored, what was damaged, and everything that
-  /// keeps the run from repeating an uninterrupted one (config, data, instruction set).
+  /// Messages for the user, a line each: what was restored, what was damaged, and all differences
+  /// that keep the run from repeating an uninterrupted one (config, data, instruction set).
   std::vector<std::string> notes;
 };
 
-/// Restores `trainer` from the newest checkpoint in `folder` that is whole. Newer ones that are
-/// damaged are renamed to step-%08d.damaged, so that training can write their steps again.
-/// With reproducibility BITWISE a checkpoint is refused, by CheckpointError, whose writer computed
-/// otherwise (core/device/arithmetic_facts.h); else that is a note.
-/// Throws CheckpointError naming every damage if there are complete checkpoints and none is whole,
-/// or if the one chosen does not fit the trainer.
+/// Restores `trainer` from the newest intact checkpoint in `folder`. Newer, damaged ones are
+/// renamed to step-%08d.damaged, so that training can write their steps again. If the writer's
+/// arithmetic facts (core/device/arithmetic_facts.h) differ from this process's, throws
+/// CheckpointError with reproducibility BITWISE and adds a note otherwise. Also throws
+/// CheckpointError if there are complete checkpoints but none is intact, naming every damage, or if
+/// the chosen one does not fit the trainer.
 Resumption resume(Trainer& trainer, const std::filesystem::path& folder,
                   const config::RunConfig& config);
 

@@ -8,9 +8,9 @@ class RunConfig;
 
 namespace lockstep::train {
 
-/// What the loss of one micro-batch of a resolved config's run records for backward, in Graphviz's
-/// DOT language, parameters by their names. Runs on the meta device: no file is read and no tensor
-/// has memory. The calling thread's default generator moves on.
+/// Returns the autograd graph of one micro-batch's loss for a resolved config, in Graphviz's DOT
+/// language, with parameters by name. Runs on the meta device: no file is read and tensors have no
+/// memory. Advances the calling thread's default generator.
 std::string run_graph_dot(const config::RunConfig& config);
 
 }  // namespace lockstep::train

@@ -5,12 +5,13 @@
 
 namespace lockstep::train {
 
-/// Keeps other processes from training in a run directory at the same time. The system lets go of
-/// it when the process ends, however it ends; the file run.lock stays and means nothing by itself.
+/// Keeps other processes from training in a run directory at the same time (flock on run.lock). The
+/// system releases the lock when the process ends, however it ends; the file itself remains, and
+/// alone does not block a later run.
 class RunLock {
  public:
-  /// Throws ConfigError naming host and process of the run that is there already; DataError if the
-  /// file cannot be written.
+  /// Throws ConfigError with host and pid of the holder if the directory is locked; DataError if
+  /// the file cannot be written.
   explicit RunLock(const RunDirectory& directory);
 
  private:

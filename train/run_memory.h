@@ -11,23 +11,23 @@ class MemoryConfig;
 
 namespace lockstep::train {
 
-/// While alive, the device's caching allocator is as a run's config wants it, and what happens to
-/// memory is recorded until the step that the config names. Steps count from 1.
+/// Applies a run's memory config to the device's caching allocator for this object's lifetime, and
+/// records the memory history until the step that the config names. Steps count from 1.
 class RunMemory {
  public:
-  /// Before the model is made, so that its parameters are in the record. Throws ConfigError for
-  /// options that do not fit, DeviceError where the device has no caching allocator.
+  /// Construct before the model, so that its parameters are in the record. Throws ConfigError for
+  /// invalid options, DeviceError if the device has no caching allocator.
   RunMemory(const config::MemoryConfig& config, Device device, const RunDirectory& directory);
   ~RunMemory();
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;
 
-  /// Whether what a step does must happen between its beginning and its end.
+  /// Whether all work of a step must happen between begin_step and end_step, so that the next step
+  /// must not be begun ahead.
   bool wants_whole_steps() const { return planned_ || recording_; }
   void begin_step(int64_t step);
-  /// After the step to be recorded: writes memory.txt, memory.json and memory.pickle, and stops
-  /// recording.
-  /// Throws DataError when they cannot be written.
+  /// After the step to be recorded, writes memory.txt, memory.json and memory.pickle and stops
+  /// recording. Throws DataError if they cannot be written.
   void end_step(int64_t step);
 
  private:

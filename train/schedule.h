@@ -4,16 +4,16 @@
 
 namespace lockstep::train {
 
-/// How the learning rate moves. Steps count from 0.
+/// Learning-rate schedule. Steps count from 0.
 struct Schedule {
   enum class Kind : uint8_t { kCosine, kConstant };
   Kind kind = Kind::kCosine;
   double peak = 3e-4;          ///< rate after warm-up
   int64_t warmup_steps = 0;    ///< rises linearly from peak / warmup_steps to peak
   int64_t decay_steps = 0;     ///< step at which the cosine reaches its minimum
-  double minimum_ratio = 0.1;  ///< minimum as a part of peak
+  double minimum_ratio = 0.1;  ///< minimum as a fraction of peak
 
-  /// Rate of the optimizer's step number `step`. After decay_steps it stays at the minimum.
+  /// Learning rate of step `step`. After decay_steps it stays at the minimum.
   double learning_rate(int64_t step) const;
 };
 

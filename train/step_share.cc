@@ -31,7 +31,7 @@ StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t 
            size, train.batch_size(), train.leaves());
   const int64_t samples = train.batch_size() / size;
   if (samples % share.micro_batch_size != 0) {
-    // The largest micro-batch that shares are made of.
+    // The largest micro-batch size that divides the share.
     share.micro_batch_size = std::min(share.micro_batch_size, samples);
     while (samples % share.micro_batch_size != 0) --share.micro_batch_size;
   }

@@ -11,26 +11,27 @@ class ProcessGroup;
 
 namespace lockstep::train {
 
-/// Which part of every step a rank does.
+/// The part of every step that a rank computes.
 struct StepShare {
-  int64_t first_sample = 0;  ///< of the batch
+  int64_t first_sample = 0;  ///< index in the batch
   int64_t micro_batch_size = 1;
   int64_t micro_batches = 1;
-  /// What the micro-batches are summed as, equal parts of them.
+  /// Number of leaves of the gradient's summation tree; each is the sum of equally many
+  /// micro-batches.
   int64_t leaves = 1;
-  int64_t first_leaf = 0;  ///< of those of all ranks; 0 where ranks do not have whole leaves
-  /// The number of the first micro-batch in the step, over all ranks: random numbers depend on it.
+  int64_t first_leaf = 0;  ///< index over all ranks; 0 if ranks do not have whole leaves
+  /// Index of the first micro-batch in the step, over all ranks: random numbers depend on it.
   int64_t first_micro_batch = 0;
 
   int64_t end_sample() const { return first_sample + micro_batches * micro_batch_size; }
 };
 
-/// Shares a step out to `size` ranks: whole leaves, as even as they go, while there are as many, so
-/// that no result depends on the number of ranks by more than the order of sums; else equal numbers
-/// of samples, in smaller micro-batches where the config's are larger than that. Throws ConfigError
-/// where neither can be.
+/// Divides a step among `size` ranks. If there are at least as many leaves as ranks, each rank gets
+/// whole leaves, as evenly as possible, so that results depend on the number of ranks by no more
+/// than the order of sums. Otherwise each gets the same number of samples, in smaller micro-batches
+/// than the config's if necessary. Throws ConfigError if neither is possible.
 StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t size);
-/// The share of a rank of `group`; all of the step where it is null.
+/// The share of this process's rank in `group`; the whole step if it is null.
 StepShare share_of_step(const config::TrainConfig& train, const dist::ProcessGroup* group);
 
 }  // namespace lockstep::train

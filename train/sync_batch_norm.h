@@ -9,15 +9,15 @@
 namespace lockstep::train {
 
 /// Makes every nn::BatchNorm2d of `model` train with the statistics of all ranks' samples
-/// (dist/ddp/sync_batch_norm.h), in a subgroup of its own. Running statistics are then the same on
-/// all ranks without RankStatistics, which is told nothing of them. Returns the number of layers.
+/// (dist/ddp/sync_batch_norm.h), through a subgroup created for it. Running statistics are then the
+/// same on all ranks, so RankStatistics does not handle these layers. Returns the number of layers.
 ///
-/// All ranks of the group call it for the same model, run as many forward passes in training, and
-/// backward in the same order. The group must outlive the model's use.
+/// Collective. All ranks must pass the same model, run the same number of forward passes in
+/// training, and run backward in the same order. The group must outlive the model's use.
 int64_t convert_sync_batchnorm(nn::Module& model, dist::ProcessGroup& group);
 
-/// Throws ConfigError unless all ranks do as many micro-batches in a step, as the others' forward
-/// passes wait for. `micro_batches`: of each rank.
+/// Throws ConfigError unless all ranks do the same number of micro-batches in a step: each forward
+/// pass waits for those of the other ranks. `micro_batches`: number per step, for each rank.
 void require_equal_shares(const std::vector<int64_t>& micro_batches);
 
 }  // namespace lockstep::train

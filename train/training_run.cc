@@ -32,7 +32,7 @@ NonFinite policy_of(const config::TrainConfig& config) {
   return NonFinite::kStop;
 }
 
-/// Weights that a checkpoint replaces need not be read, nor be there any more.
+/// Drops the path of initial weights if a checkpoint replaces them: the file need not exist then.
 config::RunConfig config_to_build(const config::RunConfig& config, const RunDirectory& directory) {
   config::RunConfig built = config;
   const auto found = list_checkpoints(directory.checkpoints());
@@ -87,7 +87,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   notes_ = resumption.notes;
   if (resumption.from) {
     saved_step_ = trainer_.steps_done();
-    // Finishes what a killed process had begun to remove.
+    // Completes a removal that a killed process had begun.
     remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
   }
   write_text(directory_.config(), config_text_);
@@ -166,10 +166,10 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     const double elapsed = seconds_since(start);
     const bool out_of_budget = settings_.time_budget > 0 && elapsed >= settings_.time_budget;
     last = trainer_.steps_done() >= settings_.steps || out_of_budget;
-    // One more step and the checkpoint must fit into the limit as well.
+    // Stop while one more step and the checkpoint still fit into the limit.
     const bool out_of_time =
         options.time_limit > 0 && elapsed + step.seconds + save_seconds_ >= options.time_limit;
-    bool cut_short = false;  // an evaluation, by a rank that was asked to stop
+    bool cut_short = false;  // an evaluation ended early because a rank was asked to stop
     const auto stopping = [&] {
       return step.stop || cut_short || out_of_time || (options.stop && options.stop());
     };
@@ -201,7 +201,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) {
     if (summary.steps < settings_.steps) summary.end = RunEnd::kTimeBudget;
-    // A run that was stopped between its last step and this point has still to do it.
+    // A run that was stopped between its last step and this point still lacks the evaluation.
     if (holds_out && summary.held_out.targets == 0) {
       const auto evaluated = evaluate({.step = summary.steps}, true, summary);
       if (!evaluated) summary.end = RunEnd::kStopped;
@@ -217,7 +217,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
 void TrainingRun::checkpoint(RunLog& log) {
   if (saved_step_ == trainer_.steps_done()) return;
   const auto start = Clock::now();
-  log.sync();  // what metrics.jsonl says of the steps before must not be lost either
+  log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
   save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
   saved_step_ = trainer_.steps_done();
   remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
@@ -244,7 +244,8 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
     restore(trainer_, newest.path, verify_checkpoint(newest.path));
     trainer_.set_position({trainer_.steps_done(), after.batch});
     replicas_.announce_state(trainer_);
-    // That checkpoint leads here again, so it need not be written with the new position.
+    // Resuming from that checkpoint would fail at the same step and roll back again, so it need not
+    // be rewritten with the new position.
     saved_step_ = trainer_.steps_done();
     log.go_back(trainer_.steps_done());
     log.note(fmt::format(
@@ -252,7 +253,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
         step.step + 1, step.non_finite, trainer_.steps_done()));
     return;
   }
-  // The state before the step is worth keeping: with other settings training may go on from it.
+  // Saves the state before the step, so that training can resume from it with other settings.
   trainer_.set_position({after.step - 1, after.batch - 1});
   checkpoint(log);
   throw NonFiniteError(fmt::format(
@@ -264,7 +265,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
       directory_.checkpoints().string()));
 }
 
-/// At the step after which their sizes were chosen.
+/// Logs the bucket sizes once, after the step at which they were chosen.
 void TrainingRun::tell_buckets(RunLog& log) {
   const std::optional<dist::BucketChoice>& choice = trainer_.reducer().choice();
   if (!choice || std::exchange(told_buckets_, true)) return;
@@ -296,7 +297,7 @@ void TrainingRun::export_model() {
 
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
                      const StopRequest& stop) {
-  // The leader has the weights.
+  // The leader broadcasts the weights, so they are not loaded here.
   config::RunConfig built = config;
   built.mutable_model()->set_weights("");
   Trainer trainer(config, build_task(built, share_of_step(config.train(), &group)), &group);

@@ -21,8 +21,8 @@ namespace {
 using Stored = std::vector<nn::StoredParameter>;
 using EntriesByName = std::multimap<std::string, const WeightFiles::Entries::value_type*>;
 
-/// What stands before every name but the classifier's in the file of a whole model, and is left out
-/// in the file of its body alone.
+/// The prefix of all names except the output head's in files of a whole model; files of only the
+/// body omit it.
 std::string_view body_prefix(const Stored& stored) {
   const bool is_llama = std::ranges::any_of(stored, [](const nn::StoredParameter& parameter) {
     return parameter.name.starts_with("model.");
@@ -34,7 +34,7 @@ std::string without(std::string_view prefix, const std::string& name) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
-/// Buffers that old files carry and models compute.
+/// Whether `name` is a buffer found in old files, which models compute instead.
 bool is_buffer(const std::string& name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq");
@@ -55,10 +55,10 @@ std::vector<int64_t> stored_shape(const nn::StoredParameter& parameter) {
   return shape;
 }
 
-/// Floats are converted to other floats and nothing else.
+/// Whether `from` can be loaded as `to`: the same type, or both floating.
 bool converts(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
 
-/// Finds the tensor of every parameter and notes what does not fit.
+/// Finds the tensor of every parameter and collects all mismatches.
 class Matching {
  public:
   Matching(const WeightFiles& files, const Stored& stored) : prefix_(body_prefix(stored)) {
@@ -67,7 +67,7 @@ class Matching {
     for (const auto& [name, entry] : left_) explain(name, *entry);
   }
 
-  /// In the order of the parameters; whole only where there are no problems.
+  /// Tensors in the order of the parameters; complete only if problems() is empty.
   const std::vector<const TensorRecord*>& tensors() const { return tensors_; }
   const std::string& problems() const { return problems_; }
 
@@ -109,7 +109,7 @@ class Matching {
   }
 
   std::string_view prefix_;
-  EntriesByName left_;  ///< without the prefix; no parameter took these yet
+  EntriesByName left_;  ///< entries not matched yet, by name without the prefix
   std::vector<const TensorRecord*> tensors_;
   const WeightFiles::Entries::value_type* embedding_ = nullptr;
   std::string problems_;
@@ -155,7 +155,7 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folde
 }
 
 std::filesystem::path model_folder(const RunDirectory& run) {
-  // A folder of Hugging Face's programs may hold shards instead.
+  // A folder written by Hugging Face's programs may hold shards instead of one file.
   const bool finished = std::filesystem::exists(run.weights()) ||
                         std::filesystem::exists(run.path() / "model.safetensors.index.json");
   if (finished) return run.path();

@@ -8,27 +8,28 @@
 
 namespace lockstep::train {
 
-/// Writes the model's parameters as safetensors under Hugging Face's names. Published atomically.
-/// Throws CheckpointError with path and reason.
+/// Writes the model's parameters as safetensors under Hugging Face's names. The file appears
+/// atomically. Throws CheckpointError with path and reason.
 void save_weights(const nn::Module& model, const std::filesystem::path& path);
 
-/// Fills the model's parameters from `path`: a safetensors file, or a folder with
+/// Loads the model's parameters from `path`: a safetensors file, or a folder with
 /// model.safetensors or the shards of model.safetensors.index.json (WeightFiles). Floating types
 /// are converted to the parameter's. Names may have or lack the prefix of a model's body,
-/// "transformer." or, where the model's own names have it, "model."; buffers that old files carry
-/// (causal masks, rotary frequencies) are skipped, and so is an "lm_head.weight" that equals the
-/// token embedding it is tied to. Throws CheckpointError, leaving the model as it was: what
-/// WeightFiles throws, or one error that lists every missing, unexpected, ambiguous or differently
-/// shaped tensor. Apart from the files, which stay mapped, one tensor at a time is copied.
+/// "transformer." or, if the model's own names have it, "model."; buffers in old files (causal
+/// masks, rotary frequencies) are skipped, and so is an "lm_head.weight" that equals the token
+/// embedding it is tied to. On error throws CheckpointError and leaves the model unchanged: an
+/// error of WeightFiles, or one that lists every missing, unexpected, ambiguous or differently
+/// shaped tensor. The files are mapped; no more than one tensor at a time is copied.
 void load_weights(nn::Module& model, const std::filesystem::path& path);
 
-/// The model of a folder as Hugging Face's programs and training runs write it: config.json says
-/// what, safetensors hold the weights. In evaluation mode. Throws CheckpointError where a file is
-/// missing or does not fit; ConfigError for a config.json that is not supported.
+/// Loads the model of a folder written by Hugging Face's programs or by a training run: config.json
+/// describes it, safetensors files hold the weights. Returns it in evaluation mode. Throws
+/// CheckpointError if a file is missing or does not fit, ConfigError for an unsupported
+/// config.json.
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder);
 
-/// The folder with a run's weights: its own when it is finished, else its newest complete
-/// checkpoint. Throws CheckpointError if there is neither yet.
+/// Returns the folder with a run's weights: the run's folder if it is finished, else its newest
+/// complete checkpoint. Throws CheckpointError if there is neither.
 std::filesystem::path model_folder(const RunDirectory& run);
 
 }  // namespace lockstep::train
