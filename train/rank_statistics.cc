@@ -57,8 +57,8 @@ void RankStatistics::add(const nn::StatisticsLog& log) {
 void RankStatistics::send() {
   if (rows_.empty()) return;
   const NoGradGuard no_grad;
-  // Gathered, not summed with zeros, so that no bit changes. Ranks with fewer micro-batches than
-  // others send rows that nobody reads.
+  // Gathers rather than sums with zeros, so that no bit changes. Ranks with fewer micro-batches
+  // than others send padding rows, which are not read.
   const int64_t most = *std::ranges::max_element(micro_batches_);
   const int64_t width = momentum_.numel();
   const TensorOptions options{DType::kF64, momentum_.device()};
@@ -77,7 +77,7 @@ void RankStatistics::apply() {
   const NoGradGuard no_grad;
   std::exchange(work_, {}).wait();
   const Tensor moves = std::exchange(of_all_, {}) * momentum_;
-  // As the kernel of batch norm does: in f64, rounded to f32 after each micro-batch.
+  // As the batch norm kernel does: in f64, rounded to f32 after each micro-batch.
   Tensor state = cat(running_);
   int64_t count = 0;
   for (size_t rank = 0; rank < micro_batches_.size(); ++rank) {

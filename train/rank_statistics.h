@@ -8,10 +8,11 @@
 
 namespace lockstep::train {
 
-/// Running statistics of a model that ranks train copies of. Those that the forward passes of a
-/// step find, on all ranks, are applied to every rank's in the order of micro-batches, so that they
-/// have the bits of one rank that computes the whole step. Without a group forward passes move them
-/// as ever, and nothing here does anything.
+/// Synchronizes a model's running statistics among ranks that train copies of it. The statistics of
+/// all forward passes of a step, from all ranks, are applied on every rank in the order of
+/// micro-batches, so that the result has the bits of a single rank computing the whole step.
+/// Without a group, forward passes update the running statistics directly and this class does
+/// nothing.
 ///
 /// A step:
 ///
@@ -19,15 +20,16 @@ namespace lockstep::train {
 ///     statistics.send();     // any time after the last forward pass
 ///     statistics.apply();
 ///
-/// All ranks do the same. Not thread-safe.
+/// Collective: all ranks make the same calls. Not thread-safe.
 class RankStatistics {
  public:
-  /// `group` may be null; it and the model must outlive this object. `micro_batches`: how many each
-  /// rank does in a step, which are numbered in the order of ranks.
+  /// `group` may be null; it and the model must outlive this object. `micro_batches`: their number
+  /// per step for each rank; micro-batches are numbered in rank order.
   RankStatistics(nn::Module& model, dist::ProcessGroup* group, std::vector<int64_t> micro_batches);
 
-  /// Calls `forward`, the pass of one micro-batch, and returns what it does. Throws ConfigError for
-  /// models that move a running statistic twice in one pass, or others than in the pass before.
+  /// Calls `forward`, the forward pass of one micro-batch, and returns its result. Throws
+  /// ConfigError if the model updates a running statistic twice in one pass, or others than in the
+  /// previous pass.
   template <class F>
   auto observe(F&& forward) {
     if (group_ == nullptr) return forward();
@@ -36,9 +38,9 @@ class RankStatistics {
     add(log);
     return result;
   }
-  /// Begins to exchange what was found, in the background.
+  /// Starts exchanging the step's statistics in the background.
   void send();
-  /// Moves the running statistics.
+  /// Waits for the exchange and updates the running statistics.
   void apply();
 
  private:
@@ -51,7 +53,7 @@ class RankStatistics {
   // What a row of statistics holds, the same in every pass.
   std::vector<Tensor> running_;
   std::vector<Tensor> counters_;
-  Tensor momentum_;  ///< of each element, f64
+  Tensor momentum_;  ///< f64, by element of a row
   Tensor rest_;      ///< 1 - momentum
   std::vector<Tensor> rows_;
   Tensor of_all_;  ///< f64 [ranks, most micro-batches of a rank, elements]

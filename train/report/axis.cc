@@ -22,7 +22,7 @@ std::string grouped(double value, int decimals) {
   return (value < 0 ? "\u2212" : "") + text;
 }
 
-/// `factors` times each power of ten, where they lie in the interval.
+/// Returns ticks at `factors` times each power of ten within the interval.
 std::vector<Tick> decade_ticks(double min, double max, std::vector<double> factors) {
   std::vector<Tick> ticks;
   for (double power = std::floor(std::log10(min)); power <= std::log10(max); ++power) {

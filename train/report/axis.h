@@ -18,7 +18,7 @@ struct Axis {
   bool logarithmic = false;
   std::vector<Tick> ticks;
 
-  /// Where `value` lies: 0 at `min`, 1 at `max`.
+  /// Relative position of `value`: 0 at `min`, 1 at `max`.
   double position(double value) const;
 };
 
@@ -31,7 +31,7 @@ Axis linear_axis(double min, double max, int marks, double least_step = 0);
 /// times them where fewer than three powers would show.
 Axis logarithmic_axis(double min, double max);
 
-/// "12,500", "0.05", "1e-07": digits in groups of three, no zeroes at the end.
+/// Formats `value` as "12,500", "0.05", "1e-07": digits in groups of three, no trailing zeroes.
 std::string short_number(double value);
 
 }  // namespace lockstep::train

@@ -57,7 +57,7 @@ class Canvas {
 
   std::string row(int row, bool colour) {
     std::string text;
-    int shown = -1;  // the group whose colour is on
+    int shown = -1;  // group of the terminal's current colour; -1: none
     for (int column = 0; column < columns_; ++column) {
       const Cell& cell = at(column, row);
       const int group = cell.bits == 0 ? -1 : cell.group;

@@ -15,9 +15,9 @@ struct BrailleOptions {
 };
 
 /// Loss curves over steps in Unicode braille characters (2 x 4 dots each), with axis marks and a
-/// legend. A digit or letter at the right edge says which curve ends there, so that curves are told
-/// apart without colour. Lines end with '\n' and are no wider than `columns` (names are cut).
-/// `curves` must hold a point.
+/// legend. A digit or letter at the right edge names the curve that ends there, so that curves can
+/// be distinguished without colour. Lines end with '\n' and are no wider than `columns` (names are
+/// cut). `curves` must hold at least one point.
 std::string braille_chart(std::span<const Curve> curves, const BrailleOptions& options);
 
 }  // namespace lockstep::train

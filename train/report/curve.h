@@ -18,17 +18,17 @@ struct Curve {
   };
   std::string name;
   int group = 0;              ///< curves of one group share a colour
-  bool sparse = false;        ///< few points that are marked one by one
+  bool sparse = false;        ///< few points, each drawn with a mark
   std::vector<Point> points;  ///< x rises; every number is finite
 };
 
-/// The training loss of a run and, where it was evaluated, its validation loss: named "NAME" and
-/// "NAME validation". Of a step that the run holds twice the later record counts; values that are
-/// not finite are left out.
+/// Returns the training loss of a run and, if it was evaluated, its validation loss, named "NAME"
+/// and "NAME validation". If the run holds a step twice, the later record is used; non-finite
+/// values are left out.
 std::vector<Curve> loss_curves(const std::string& name, int group,
                                std::span<const MetricsRecord> records);
 
-/// Several points near one place on the x axis.
+/// Summary of the points in one interval of the x axis.
 struct Bucket {
   double x = 0;  ///< mean
   double mean = 0;
@@ -36,11 +36,11 @@ struct Bucket {
   double max = 0;
 };
 
-/// `curve` with the points that fall into the same of `count` equal parts of `axis` taken together;
-/// parts without points are left out.
+/// Divides `axis` into `count` equal intervals and summarizes the points of `curve` in each;
+/// intervals without points are left out.
 std::vector<Bucket> buckets(const Curve& curve, const Axis& axis, int count);
 
-/// The axes of a chart. `curves` must hold a point.
+/// The axes of a chart. `curves` must hold at least one point.
 struct Axes {
   Axis x;
   Axis y;

@@ -31,8 +31,8 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// A file `.git` with a line "gitdir: PATH" stands for a worktree's or submodule's folder
-/// elsewhere.
+/// Finds the git directory of the working tree that contains `start`. In worktrees and submodules
+/// `.git` is a file with a line "gitdir: PATH".
 std::optional<fs::path> git_folder(const fs::path& start) {
   std::error_code failed;
   for (fs::path folder = fs::absolute(start, failed).lexically_normal();;
@@ -46,7 +46,7 @@ std::optional<fs::path> git_folder(const fs::path& start) {
   }
 }
 
-/// What `reference` ("refs/heads/main") points to: a file of its own, or a line of packed-refs.
+/// Returns the commit of `reference` ("refs/heads/main"), from its own file or from packed-refs.
 std::string resolve(const fs::path& git, const std::string& reference) {
   const std::string common_line = first_line(git / "commondir");
   const fs::path common = common_line.empty() ? git : git / common_line;
@@ -88,7 +88,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
   utsname system{};
   ::uname(&system);
   std::error_code failed;
-  // The commit is that of the program, wherever it is started from.
+  // Searches from the program's own path, so that the working directory does not matter.
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   std::map<std::string, std::string> libraries = known_libraries();
   libraries.insert(facts.libraries.begin(), facts.libraries.end());

@@ -17,8 +17,8 @@ struct Scalar {
 };
 
 /// Appends scalars to a file that TensorBoard reads: records of protocol-buffer events, each framed
-/// by its length and masked CRC-32C. Every call hands one whole record to the system, so a reader
-/// that follows the file sees it at once. Failures throw DataError. Not thread-safe.
+/// by its length and masked CRC-32C. Every call writes one whole record, so a reader that follows
+/// the file sees it at once. Throws DataError on failure. Not thread-safe.
 class EventFile {
  public:
   /// Creates `folder`/events.out.tfevents.TIME.HOST.PID.NUMBER, a name no other file there has.
@@ -27,9 +27,9 @@ class EventFile {
 
   /// Writes the scalars of one step with the time of the call.
   void write(int64_t step, std::span<const Scalar> scalars);
-  /// Readers forget what was said about `step` and later ones: training went back there.
+  /// Makes readers discard the scalars of `step` and later ones, after training went back to it.
   void restart(int64_t step);
-  /// Reports what the system held back until closing.
+  /// Closes the file. Throws DataError for write errors that the system reports only now.
   void close() { file_.close(); }
 
   const std::filesystem::path& path() const { return file_.path(); }
@@ -40,12 +40,13 @@ class EventFile {
   FileDescriptor file_;
 };
 
-/// The format's parts, for tests. Encoded events: `wall_time` in seconds since 1970.
+/// Parts of the format, exposed for tests. Events are encoded with `wall_time` in seconds since
+/// 1970.
 namespace events {
 
 /// The first event of a file, "brain.Event:2".
 std::string version(double wall_time);
-/// Tells readers that training starts (again) before `step`.
+/// The event that makes readers discard `step` and later ones: training (re)starts before it.
 std::string session_start(double wall_time, int64_t step);
 std::string scalars(double wall_time, int64_t step, std::span<const Scalar> scalars);
 /// `event` as a record: u64 length, its masked CRC, the bytes, their masked CRC; little-endian.

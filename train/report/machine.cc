@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The rest of the first line of `file` that starts with `key`, without the separators after the
-/// key.
+/// Returns the rest of the first line of `file` that starts with `key`, without the separators
+/// after the key.
 std::string value_after(const fs::path& file, std::string_view key) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {

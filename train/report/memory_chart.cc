@@ -15,9 +15,9 @@ namespace lockstep::train {
 namespace {
 
 constexpr double kWidth = 980, kHeight = 520, kRight = 290;
-constexpr double kRow = 19;          // of the legend
-constexpr size_t kColumns = 600;     // moments that are drawn
-constexpr size_t kLongestName = 26;  // that fits the legend
+constexpr double kRow = 19;          // height of a legend row
+constexpr size_t kColumns = 600;     // most moments drawn
+constexpr size_t kLongestName = 26;  // characters that fit into the legend
 
 constexpr const char* kAreaStyle =
     ".area{stroke:none}.peak{stroke:#222;stroke-width:1;stroke-dasharray:4 3}";
@@ -31,7 +31,7 @@ constexpr std::array<Unit, 4> kUnits = {Unit{1, "B"}, Unit{0x1p10, "KiB"}, Unit{
 
 using Moment = MemoryTimeline::Moment;
 
-/// Of the moments that fall into one column the highest, so that no peak is lost.
+/// Selects the moments to draw: the highest of each column, so that no peak is lost.
 std::vector<const Moment*> drawn(const MemoryTimeline& timeline, double end_ms) {
   std::vector<const Moment*> result;
   size_t current = kColumns;
@@ -88,7 +88,8 @@ class Drawing {
   }
 
   double y(int64_t bytes) const { return plot_.y(static_cast<double>(bytes) / unit_.bytes); }
-  /// The first is grey: it is there all the time. Colours come again, paler.
+  /// Fill of a group's area. The first group, held all the time, is grey. When the colours are used
+  /// up they repeat, paler.
   static std::string fill(size_t group) {
     if (group == 0) return R"(fill="#b8b8b8")";
     const size_t i = group - 1;
@@ -96,8 +97,8 @@ class Drawing {
                        i < kSvgColours.size() ? 0.85 : 0.45);
   }
 
-  /// From below: each group's area lies on those before it. Between two moments nothing changes, so
-  /// that edges are steps.
+  /// Draws the areas from bottom to top, each on those before it. Edges are steps, since memory
+  /// does not change between two moments.
   void draw_areas() {
     std::vector<int64_t> below(moments_.size(), 0);
     for (size_t group = 0; group < timeline_.groups.size(); ++group) {
@@ -131,7 +132,7 @@ class Drawing {
         format_bytes(static_cast<uint64_t>(peak_.total())));
   }
 
-  /// In the order of the areas, the highest first.
+  /// Draws the legend in the order of the areas, the topmost first.
   void draw_legend() {
     const double left = plot_.plot_right() + 20;
     add(R"(<text class="label" x="{}" y="{}">at the peak</text>)", left, SvgPlot::kTop - 4);

@@ -42,7 +42,8 @@ Block block_of(const json& entry, MemoryGrouping grouping) {
   return {entry.at("size").get<int64_t>(), group_of(entry, grouping)};
 }
 
-/// Where the last step that the record names begins.
+/// Returns the index of the entry at which the last step named in the record begins, and its title;
+/// 0 if the record names no step.
 size_t window_begin(const json& trace, std::string& title) {
   for (size_t i = trace.size(); i-- > 0;) {
     if (trace[i].at("action") != "user_defined") continue;
@@ -53,7 +54,8 @@ size_t window_begin(const json& trace, std::string& title) {
   return 0;
 }
 
-/// What was on loan before entry `first`: what is now, with what happened since undone.
+/// Returns the blocks allocated before entry `first`: those at the end of the record, with the
+/// entries since `first` undone.
 Blocks blocks_before(const json& record, size_t first, MemoryGrouping grouping) {
   Blocks blocks;
   for (const json& segment : record.at("segments")) {
@@ -72,7 +74,7 @@ Blocks blocks_before(const json& record, size_t first, MemoryGrouping grouping) 
   return blocks;
 }
 
-/// Bytes of every group, moment by moment, before small ones are taken together.
+/// Tracks the bytes of every group, moment by moment; `fill` then merges the small groups.
 class Recorder {
  public:
   explicit Recorder(const Blocks& held) {

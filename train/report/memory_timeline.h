@@ -8,35 +8,35 @@
 
 namespace lockstep::train {
 
-/// By what blocks are told apart.
+/// The property by which blocks are grouped.
 enum class MemoryGrouping { kOperator, kModule, kPhase };
 /// "operator", "module" or "phase". Throws ConfigError naming the three.
 MemoryGrouping parse_memory_grouping(std::string_view name);
 
-/// Who held memory, from one moment to the next.
+/// Bytes that each group of blocks held, moment by moment.
 struct MemoryTimeline {
   struct Moment {
     double ms = 0;               ///< since the first moment
-    std::vector<int64_t> bytes;  ///< on loan after it, by group
+    std::vector<int64_t> bytes;  ///< allocated bytes after it, by group
     int64_t total() const;
   };
 
   std::string device;
   std::string title;  ///< "step 3"; "" where the record names no step
-  /// The first holds what was on loan when the record began; the others follow by falling share of
-  /// the peak. What does not fit is in the last, "others".
+  /// The first group holds what was allocated when the record began; the others follow by
+  /// decreasing bytes at the peak. The last, "others", sums the groups beyond the limit.
   std::vector<std::string> groups;
   std::vector<Moment> moments;
-  size_t peak = 0;  ///< the moment at which most was on loan, the first of several
+  size_t peak = 0;  ///< index of the first moment with the most bytes
 };
 
-/// From a run directory's memory.json, or from such a file: the step it was recorded for, or all of
-/// the record where it names none. At most `most_groups` groups, at least 2. Throws DataError
+/// Reads a run directory's memory.json, or such a file: the step it was recorded for, or the whole
+/// record if it names no step. Returns at most `most_groups` groups (at least 2). Throws DataError
 /// naming the file if it cannot be read or is no such record.
 MemoryTimeline read_memory_timeline(const std::filesystem::path& path, MemoryGrouping grouping,
                                     size_t most_groups);
 
-/// A line for each group at the peak: bytes, share, name.
+/// A table of the groups at the peak, a line each: bytes, share, name.
 std::string peak_table(const MemoryTimeline& timeline);
 
 }  // namespace lockstep::train

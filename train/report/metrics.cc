@@ -12,7 +12,7 @@ namespace lockstep::train {
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path)
     : file_(path, O_WRONLY | O_CREAT | O_APPEND) {
-  if (!std::filesystem::is_regular_file(path)) return;  // a pipe or a device holds no lines
+  if (!std::filesystem::is_regular_file(path)) return;  // a pipe or a device has no last line
   const MappedFile written(path);
   const std::span<const std::byte> text = written.bytes();
   const auto end = std::find(text.rbegin(), text.rend(), std::byte{'\n'});

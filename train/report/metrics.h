@@ -7,19 +7,20 @@
 
 namespace lockstep::train {
 
-/// Appends records to a metrics file, one JSON object per line. Each record is handed to the system
+/// Appends records to a metrics file, one JSON object per line. Each record is passed to the kernel
 /// whole before `write` returns, so a reader that follows the file sees it at once and a killed
-/// process loses none. Failures throw DataError naming the path and the system's reason.
+/// process loses none. Throws DataError with the path and the system's reason on failure.
 class MetricsWriter {
  public:
-  /// Opens `path` for appending; creates it if it is missing. A last line without an end, which a
-  /// killed writer left, is cut off.
+  /// Opens `path` for appending; creates it if it is missing. Truncates an incomplete last line,
+  /// which a killed writer left.
   explicit MetricsWriter(const std::filesystem::path& path);
 
   void write(const JsonLine& record);
-  /// Returns once everything written is on stable storage.
+  /// Waits until everything written is on stable storage.
   void sync() { file_.sync(); }
-  /// Reports what the system held back until closing (network file systems do).
+  /// Closes the file. Throws DataError for write errors that the system reports only now, as
+  /// network file systems may.
   void close() { file_.close(); }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-/// A number as JsonLine writes it.
+/// Parses a number as JsonLine writes it.
 std::optional<double> number(const Json& object, const char* name) {
   const auto member = object.find(name);
   if (member == object.end()) return std::nullopt;

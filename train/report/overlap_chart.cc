@@ -13,9 +13,9 @@ namespace lockstep::train {
 namespace {
 
 constexpr double kWidth = 980, kRight = 150;
-constexpr double kRow = 14;     // of a bucket
-constexpr double kBar = 9;      // its height
-constexpr size_t kTopRows = 3;  // for the computation
+constexpr double kRow = 14;     // height of a bucket's row
+constexpr double kBar = 9;      // height of its bar
+constexpr size_t kTopRows = 3;  // rows for the computation
 
 class Drawing {
  public:
@@ -49,7 +49,7 @@ class Drawing {
   }
 
  private:
-  /// Rows count from above.
+  /// Draws a bar in a row, counted from the top.
   void bar(double row, double from, double to, double height, const char* colour,
            const std::string& title) {
     if (to <= from) return;

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The fastest transfer of each bucket.
+/// Returns the seconds of each bucket's fastest transfer.
 std::vector<double> fastest_transfers(dist::ProcessGroup& group,
                                       std::span<const StepOverlap> steps) {
   std::vector<double> fastest(steps[0].bytes.size(), std::numeric_limits<double>::infinity());

@@ -14,43 +14,43 @@
 
 namespace lockstep::train {
 
-/// How much of the communication of a step hides behind its computation, and why the rest does not.
+/// How much of a step's communication overlaps with its computation, and why the rest does not.
 struct OverlapReport {
-  std::string name;  ///< of the config
+  std::string name;  ///< the config's name
   int ranks = 0;
-  int64_t steps = 0;          ///< that the figures are medians of
-  StepOverlap own;            ///< of this rank; rank 0 reports
-  StepOverlap latest;         ///< of all ranks
-  std::vector<double> alone;  ///< by bucket: seconds of its transfer alone
-  /// Where `alone` is from: measured without computation, or estimated.
+  int64_t steps = 0;          ///< number of steps; all times are medians over them
+  StepOverlap own;            ///< times of this rank; rank 0 reports
+  StepOverlap latest;         ///< each time's maximum over all ranks
+  std::vector<double> alone;  ///< by bucket: seconds that its transfer alone takes
+  /// Source of `alone`: measured without computation, or estimated.
   std::string alone_from;
-  std::string sizes;  ///< of the buckets, and where they are from
-  /// More for the JSON object: names and values.
+  std::string sizes;  ///< bucket sizes and whether they were chosen or configured
+  /// Additional members of the JSON object.
   std::vector<std::pair<std::string, double>> more;
 
   int64_t bytes() const;
-  /// By bucket, of this rank.
+  /// By bucket: why this rank waited for it.
   std::vector<dist::Exposure> causes() const;
-  /// By bucket: seconds by which it prolonged the wait after backward, behind the buckets before.
+  /// By bucket: seconds that it added to the wait after backward, beyond the buckets before it.
   std::vector<double> added_waits() const;
 };
 
-/// "chosen: 7 buckets of up to 2.5 MiB, ...", or that the config has them.
+/// Returns "chosen: 7 buckets of up to 2.5 MiB, ..." or "7 buckets of sizes as configured".
 std::string sizes_of_buckets(const dist::Reducer& reducer);
 
-/// By all ranks together, each with its own steps, of which all have as many. What transfers take
-/// alone cannot be known from a run: for each bucket the fastest is taken, counted from when it had
-/// been handed over on all ranks and the bucket before it had come.
+/// Collective: each rank passes its own steps, the same number on all. A run cannot measure how
+/// long a bucket's transfer alone takes; it is estimated by the fastest of these steps, counted
+/// from the time when all ranks had launched it and the previous bucket was done.
 OverlapReport overlap_report(dist::ProcessGroup& group, std::span<const StepOverlap> steps,
                              std::string name);
 
-/// Two lines for the terminal.
+/// Summary for the terminal, at most two lines.
 std::vector<std::string> overlap_summary(const OverlapReport& report);
-/// For overlap_chart.
+/// The data of `report` for overlap_chart.
 OverlapTimeline overlap_timeline(const OverlapReport& report);
-/// One object: config, ranks, steps, gradient_bytes, `more`, step_ms and exposed_comm_ms of the
-/// slowest rank, sizes, alone_from, and this rank's buckets: bytes, ready_ms, all_ready_ms (on the
-/// last rank), launched_ms, done_ms, alone_ms, exposed_ms, cause.
+/// The report as one JSON object: config, ranks, steps, gradient_bytes, `more`, step_ms and
+/// exposed_comm_ms of the slowest rank, sizes, alone_from, and this rank's buckets: bytes,
+/// ready_ms, all_ready_ms (on the last rank), launched_ms, done_ms, alone_ms, exposed_ms, cause.
 std::string overlap_json(const OverlapReport& report);
 
 }  // namespace lockstep::train

@@ -59,7 +59,7 @@ Progress::~Progress() {
 }
 
 void Progress::step(const StepReport& report) {
-  // The first step warms caches up, so it is forgotten as soon as there is a second.
+  // The first step warms up caches, so the mean restarts with the second.
   constexpr double kWeight = 0.05;
   mean_step_ms_ = ++steps_seen_ <= 2 ? report.step_ms
                                      : (1 - kWeight) * mean_step_ms_ + kWeight * report.step_ms;
@@ -108,7 +108,7 @@ std::string Progress::bar_line(const StepReport& report) const {
   const std::string head = fmt::format("{:3.0f}% ", 100 * std::floor(fraction * 100) / 100);
   std::string tail = fmt::format(" {}/{} | ETA {} | {}", report.step, options_.total_steps,
                                  eta(report.step), measurements(report));
-  // The last column stays free: some terminals wrap as soon as it is written.
+  // Leaves the last column free: some terminals wrap as soon as it is written.
   const int room = std::max(style_.columns - 1 - static_cast<int>(head.size()), 0);
   constexpr int kWidest = 30;
   constexpr int kNarrowest = 8;

@@ -16,9 +16,9 @@ struct ProgressStyle {
   bool colour = false;  ///< the bar may use colour
   int columns = 80;     ///< width of the terminal, for the bar
 
-  /// A bar if `stream` is a terminal and TERM is neither unset nor "dumb"; colour unless NO_COLOR
-  /// is set to something. The width is COLUMNS if that is a positive number, else the terminal's,
-  /// else 80.
+  /// The style for `stream`: a bar if it is a terminal and TERM is neither unset nor "dumb"; colour
+  /// unless NO_COLOR is set and not empty. The width is COLUMNS if that is a positive number, else
+  /// the terminal's, else 80.
   static ProgressStyle of(std::FILE* stream);
 };
 
@@ -27,16 +27,16 @@ struct ProgressOptions {
   /// Plain lines: the first step, every `log_every`-th and the last are printed. nanoGPT's format
   /// counts from 0, so there it is the first and every `log_every`-th after it.
   int64_t log_every = 10;
-  /// Formats other than text are for programs that read them: never a bar.
+  /// Formats other than kText are meant for programs, so they never show a bar.
   LogFormat format = LogFormat::kText;
   /// The bar is redrawn at most this often, but always for the last step.
   std::chrono::milliseconds redraw_interval{100};
 };
 
 /// Shows training progress: step of total, loss, gradient norm, learning rate, ms per step,
-/// tokens/s, peak memory and the expected time to the end. That time is the mean of the reported
-/// step times (older ones forgotten slowly) times the steps left; validation is not in it. A stream
-/// that cannot be written to is no reason to stop training: failures are ignored. Not thread-safe.
+/// tokens/s, peak memory and the expected time to the end. That time is an exponential moving
+/// average of the step times, multiplied by the steps left, without validation. Write failures are
+/// ignored, since they are no reason to stop training. Not thread-safe.
 class Progress {
  public:
   /// Writes to `stream` (normally stderr), which must outlive this object.
@@ -49,7 +49,7 @@ class Progress {
   void step(const StepReport& report);
   /// The result of an evaluation, in the format of the steps.
   void evaluation(const EvaluationReport& report);
-  /// A line of its own that stays, above the bar if there is one.
+  /// Prints a permanent line, above the bar if there is one.
   void note(std::string_view line);
 
  private:
@@ -61,12 +61,12 @@ class Progress {
   std::FILE* stream_;
   ProgressStyle style_;
   ProgressOptions options_;
-  int64_t steps_seen_ = 0;  // by this process, which may go on from an earlier one's
+  int64_t steps_seen_ = 0;  // steps of this process, without those before a resume
   double mean_step_ms_ = 0;
   ZScore loss_z_;
   ZScore norm_z_;
   Clock::time_point next_redraw_{};
-  std::string bar_;  // what stands on the terminal's last line
+  std::string bar_;  // text of the bar on the terminal's last line
 };
 
 }  // namespace lockstep::train

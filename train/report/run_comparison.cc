@@ -36,7 +36,7 @@ void keep_first(std::optional<Difference>& first, std::optional<Difference> foun
   if (found && (!first || found->step < first->step)) first = found;
 }
 
-/// The first record of every step, the others compared with it.
+/// Indexes the first record of every step and compares the repeats with it.
 Steps index(std::span<const MetricsRecord> records, Difference::Between between,
             std::optional<Difference>& first) {
   Steps steps;

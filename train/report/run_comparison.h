@@ -9,9 +9,9 @@
 
 namespace lockstep::train {
 
-/// Where two runs part.
+/// Result of comparing two runs: the first differences.
 struct RunComparison {
-  /// Two records of one step that do not hold the same bits.
+  /// Two records of one step that differ in bits.
   struct Difference {
     enum Between { kRuns, kRepeatsInA, kRepeatsInB };
     int64_t step = 0;
@@ -37,12 +37,12 @@ struct RunComparison {
   int64_t first_differing_step() const;
 };
 
-/// Compares loss and gradient norm of every step bit for bit, and the validation loss where both
-/// runs have one. NaN equals NaN; 0 and -0 differ. Steps that a run holds twice, because it went
-/// back to a checkpoint, must agree with themselves too.
+/// Compares loss and gradient norm of every step bit for bit, and the validation loss if both runs
+/// have one. NaN equals NaN; 0 and -0 differ. Two records of one step in one run, after it went
+/// back to a checkpoint, must agree too.
 RunComparison compare_runs(std::span<const MetricsRecord> a, std::span<const MetricsRecord> b);
 
-/// The result in words, a few lines; `a` and `b` name the runs.
+/// Describes the result in a few lines; `a` and `b` are the runs' names.
 std::string describe(const RunComparison& comparison, const std::string& a, const std::string& b);
 
 }  // namespace lockstep::train

@@ -37,7 +37,7 @@ RunDirectory RunDirectory::create_new(std::string_view name, const fs::path& par
   create_folders(parent);
   const fs::path stamped = parent / fmt::format("{}-{}", name, time_stamp());
   fs::path path = stamped;
-  // Only the process that creates the folder gets it, so two runs never share one.
+  // Creating a folder is atomic: only one process succeeds, so two runs never share one.
   for (int attempt = 2;; ++attempt) {
     std::error_code failed;
     if (fs::create_directory(path, failed)) return RunDirectory(path);

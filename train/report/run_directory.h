@@ -6,23 +6,23 @@
 
 namespace lockstep::train {
 
-/// The folder of one training run and the names of what lies in it. A value: it owns no open file.
+/// The folder of one training run and the paths of its files. A value: it holds no open file.
 class RunDirectory {
  public:
-  /// A new folder `parent`/NAME-YYYYMMDD-HHMMSS (local time), with "-2", "-3", ... appended if
-  /// another run took that second. Throws ConfigError if `name` is empty or holds a slash;
-  /// DataError with the system's reason if it cannot be created.
+  /// Creates a new folder `parent`/NAME-YYYYMMDD-HHMMSS (local time), with "-2", "-3", ... appended
+  /// if that exists. Throws ConfigError if `name` is empty or holds a slash; DataError with the
+  /// system's reason if it cannot be created.
   static RunDirectory create_new(std::string_view name,
                                  const std::filesystem::path& parent = "runs");
 
-  /// What to make of a folder that holds something already.
+  /// Whether create_at accepts a folder that is not empty.
   enum class Existing { kContinue, kRefuse };
   /// The folder `path`, created with its parents if it is missing. Throws ConfigError if it is not
-  /// empty and that is refused; DataError with the system's reason if it is no folder or cannot be
-  /// written to.
+  /// empty and `existing` is kRefuse; DataError with the system's reason if it is no folder or
+  /// cannot be written to.
   static RunDirectory create_at(const std::filesystem::path& path, Existing existing);
 
-  /// A folder in which a run lies. Throws DataError if there is none.
+  /// Opens the folder of an existing run. Throws DataError if `path` holds none.
   static RunDirectory open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -42,7 +42,7 @@ class RunDirectory {
 
  private:
   explicit RunDirectory(std::filesystem::path path) : path_(std::move(path)) {}
-  /// Any of its files is enough.
+  /// Whether the folder holds a run: any of its files is enough.
   bool holds_run() const;
 
   std::filesystem::path path_;

@@ -119,7 +119,7 @@ double ZScore::update(double value) {
   double squares = 0;
   for (const double each : values_) squares += (each - mean) * (each - mean);
   const double deviation = std::sqrt(squares / kCount);
-  // The mean of equal values is off by rounding, which is no deviation.
+  // The mean of equal values has a rounding error, which must not count as a deviation.
   return deviation <= 1e-12 * std::abs(mean) ? 0 : (value - mean) / deviation;
 }
 

@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-/// What one finished training step has to tell.
+/// Measurements of one finished training step.
 struct StepReport {
   int64_t step = 0;  ///< steps finished so far: 1 after the first
   double loss = 0;   ///< mean over the step's targets, in nats
@@ -20,16 +20,16 @@ struct StepReport {
   double step_ms = 0;
   double tokens_per_s = 0;
   uint64_t memory_bytes = 0;  ///< peak so far
-  double mfu = -1;            ///< share of the peak rate used, as `model_flops_used` gives it
+  double mfu = -1;            ///< model FLOP utilisation, as `model_flops_used` returns it
   double data_wait_ms = 0;    ///< part of step_ms in which the step waited for its data
-  /// Part of step_ms in which it waited for other ranks' gradients after backward; negative where
+  /// Part of step_ms in which it waited for other ranks' gradients after backward; negative if
   /// there are no other ranks.
   double exposed_comm_ms = -1;
-  /// Bytes that the rank sent to others; negative where there are none, or it is not known.
+  /// Bytes that the rank sent to others; negative if there are no others or it is unknown.
   int64_t sent_bytes = -1;
-  double loss_scale = -1;  ///< of runs that scale their losses; else negative
+  double loss_scale = -1;  ///< negative for runs without loss scaling
   bool skipped = false;    ///< the step updated nothing: its loss or norm is not finite
-  std::string non_finite;  ///< why, where that is not an overflow under the loss scale
+  std::string non_finite;  ///< the reason, unless it was an overflow under the loss scale
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
@@ -37,8 +37,8 @@ struct StepReport {
 double model_flops_used(double flops_per_token, double tokens_per_s, double peak_tflops);
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
-/// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu where
-/// the peak rate is known, "skipped":true where it applies, and then "non_finite", why.
+/// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu if the
+/// peak rate is known; for skipped steps "skipped":true and, with the reason, "non_finite".
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.
@@ -52,7 +52,7 @@ enum class LogFormat {
 /// "text", "json", "nanogpt" or "llmc". Throws ConfigError naming the four.
 LogFormat parse_log_format(std::string_view name);
 
-/// What a line tells besides the step's own numbers.
+/// What a line shows besides the step's own numbers.
 struct StepContext {
   int64_t total_steps = 0;
   std::string eta;    ///< expected time to the end, kText only
@@ -60,33 +60,33 @@ struct StepContext {
   double norm_z = 0;
 };
 
-/// One line, without its end. Where the peak rate is unknown kText and kJson say nothing of MFU;
-/// the others write -100 %, as their models do.
+/// Formats a step as one line, without '\n'. If the peak rate is unknown, kText and kJson leave out
+/// MFU; the others write -100 %, as nanoGPT and llm.c do.
 std::string step_line(LogFormat format, const StepReport& report, const StepContext& context);
 /// "loss 2.3457 | grad norm 0.812 | lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB", and the wait
-/// for data where it takes more than a twentieth of the step.
+/// for data if it takes more than a twentieth of the step.
 std::string measurements(const StepReport& report);
 
-/// What an evaluation on held-out data found.
+/// Result of an evaluation on held-out data.
 struct EvaluationReport {
   int64_t step = 0;
-  double train_loss = 0;  ///< of the step before it
+  double train_loss = 0;  ///< training loss of the step before it
   double loss = 0;
-  double bits_per_byte = 0;  ///< NaN where the bytes are not known
-  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< of classifiers
-  bool sampled = false;                                        ///< on a part of the held-out data
+  double bits_per_byte = 0;                                    ///< NaN if the bytes are unknown
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< NaN except for classifiers
+  bool sampled = false;  ///< only part of the held-out data was evaluated
 };
 
 std::string evaluation_line(LogFormat format, const EvaluationReport& report);
-/// val_bits_per_byte and val_accuracy, as far as they are known.
+/// Adds val_bits_per_byte and val_accuracy, unless they are NaN.
 void add_scores(JsonLine& line, const EvaluationReport& report);
 
-/// How unusual a value is among the last kWindow, itself included, in standard deviations from
-/// their mean. Constant memory.
+/// Computes z-scores: the distance of a value from the mean of the last kWindow values, itself
+/// included, in standard deviations. Constant memory.
 class ZScore {
  public:
   static constexpr size_t kWindow = 128;
-  /// Adds `value`. NaN until the window is full; 0 if all values in it are equal.
+  /// Adds `value` and returns its z-score: NaN until the window is full; 0 if all values are equal.
   double update(double value);
 
  private:
@@ -94,11 +94,11 @@ class ZScore {
   size_t count_ = 0;
 };
 
-/// "59 s", "3:07" (minutes) or "2:03:07" (hours); "?" for a negative or non-finite number of
-/// seconds.
+/// Formats a time as "59 s", "3:07" (minutes) or "2:03:07" (hours); "?" for a negative or
+/// non-finite number of seconds.
 std::string format_duration(double seconds);
 
-/// "512 B", "3.2 KiB", "412.0 MiB", "1.5 GiB".
+/// Formats a size as "512 B", "3.2 KiB", "412.0 MiB" or "1.5 GiB".
 std::string format_bytes(uint64_t bytes);
 
 }  // namespace lockstep::train

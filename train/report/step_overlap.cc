@@ -27,7 +27,7 @@ StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds) {
   StepOverlap step;
   step.backward_end = seconds_between(start, times.backward_ended());
   step.exposed = times.exposed_seconds();
-  // One that was begun while the host waited for the step before has longer been under way.
+  // A step begun ahead, while the host waited for the previous one, ran for longer than `seconds`.
   step.seconds = std::max(seconds, step.backward_end);
   for (const dist::BucketTimes& bucket : times.buckets()) {
     step.bytes.push_back(bucket.bytes);

@@ -6,14 +6,14 @@
 
 namespace lockstep::train {
 
-/// Percentiles of step times in memory that does not grow with the number of steps: counts in
-/// buckets 0.5 % wide, from 1 microsecond to 12 days.
+/// Percentiles of step times in constant memory: a histogram with buckets 0.5 % wide, from 1
+/// microsecond to 12 days.
 class StepTimes {
  public:
   void add(double milliseconds);
   int64_t count() const { return count_; }
-  /// The time that `percent` of the steps did not exceed (nearest rank), within 0.25 %; the
-  /// least and the greatest are exact. 0 before the first step.
+  /// The time that `percent` of the steps did not exceed (nearest rank), accurate to 0.25 %;
+  /// minimum and maximum are exact. 0 before the first step.
   double percentile(double percent) const;
 
  private:

@@ -12,7 +12,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr double kWidth = 880, kHeight = 500, kRight = 24;
-constexpr double kRow = 19;         // of the legend
+constexpr double kRow = 19;         // height of a legend row
 constexpr int kColumns = 400;       // buckets of a dense curve
 constexpr double kCharacter = 6.4;  // mean advance of 12 px sans-serif
 
@@ -84,7 +84,7 @@ class Drawing {
     add(R"(<path class="band" d="{}Z"/>)", path);
   }
 
-  /// Upper right, where falling losses leave room.
+  /// Draws the legend at the upper right, where falling losses leave room.
   void draw_legend() {
     size_t longest = 0;
     for (const Curve& curve : curves_) longest = std::max(longest, curve.name.size());

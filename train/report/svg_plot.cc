@@ -27,7 +27,7 @@ void SvgPlot::set_axes(Axis x, Axis y) {
 void SvgPlot::draw_axes(std::string_view x_title, std::string_view y_title) {
   const double bottom = plot_bottom();
   for (const Tick& tick : y_.ticks) {
-    const double at = std::round(y(tick.value)) + 0.5;  // sharp one-pixel lines
+    const double at = std::round(y(tick.value)) + 0.5;  // centred on a pixel: a sharp line
     add(fmt::format(R"(<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>)", kLeft, at,
                     plot_right(), at));
     add(fmt::format(R"(<text x="{}" y="{}" text-anchor="end">{}</text>)", kLeft - 8, at + 4,

@@ -7,14 +7,14 @@
 
 namespace lockstep::train {
 
-/// An SVG image with a framed plot in it: what every chart shares. Lengths are in pixels, from the
-/// upper left corner.
+/// Builds an SVG image with a framed plot: the common part of all charts. Lengths are in pixels,
+/// from the upper left corner.
 class SvgPlot {
  public:
   static constexpr double kLeft = 64, kTop = 52, kBottom = 52;  // margins
 
-  /// The image `width` by `height`, with `right` left free beside the plot, and its `style` added
-  /// to the common one. Begins the text; `title` is what a screen reader says.
+  /// Begins an image of `width` by `height`, with a margin of `right` beside the plot, and `style`
+  /// added to the common style. `title` is the text for screen readers.
   SvgPlot(double width, double height, double right, std::string_view title,
           std::string_view style);
 
@@ -27,15 +27,15 @@ class SvgPlot {
 
   void set_axes(Axis x, Axis y);
   const Axis& x_axis() const { return x_; }
-  /// Where a value lies on the axes set.
+  /// Pixel coordinates of a value on the current axes.
   double x(double value) const { return kLeft + x_.position(value) * plot_width(); }
   double y(double value) const { return kTop + (1 - y_.position(value)) * plot_height(); }
-  /// The axes with their marks and titles; titles must be escaped.
+  /// Draws the axes with their marks and titles; titles must be escaped.
   void draw_axes(std::string_view x_title, std::string_view y_title);
 
-  /// One more line of the text.
+  /// Appends a line to the SVG text.
   void add(std::string_view line);
-  /// The whole image. The plot is empty after it.
+  /// Returns the whole image. The plot is empty afterwards.
   std::string finish();
 
  private:
@@ -47,7 +47,7 @@ class SvgPlot {
   std::string text_;
 };
 
-/// `text` as it may stand in an element or an attribute; control characters are left out.
+/// Escapes `text` for an element or an attribute; control characters are removed.
 std::string svg_escaped(std::string_view text);
 
 }  // namespace lockstep::train

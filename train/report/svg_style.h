@@ -4,7 +4,7 @@
 
 namespace lockstep::train {
 
-/// Okabe and Ito 2008: told apart with any kind of colour vision.
+/// Curve colours of Okabe and Ito 2008, distinguishable with any kind of colour vision.
 inline constexpr std::array<const char*, 7> kSvgColours = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#333333"};
 

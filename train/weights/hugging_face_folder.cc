@@ -24,12 +24,12 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// A folder that appears under its name whole or not at all: it is filled beside its destination
-/// and renamed.
+/// A folder that appears atomically: it is filled under a temporary name beside its destination,
+/// then renamed.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const fs::path& destination) : destination_(destination) {
-    // "a/b/" and "a/b" are one folder, and it has one neighbourhood.
+    // Drops the slash of "a/b/", so that the temporary name is beside the folder, not inside it.
     if (!destination_.has_filename()) destination_ = destination_.parent_path();
     partial_ = destination_;
     partial_ += fmt::format(".partial-{}", ::getpid());
@@ -69,7 +69,7 @@ int64_t bytes_of(const nn::StoredParameter& parameter, DType dtype) {
   return parameter.tensor.numel() * static_cast<int64_t>(size_of(dtype));
 }
 
-/// Cuts the parameters where the next one would not fit.
+/// Divides the parameters into shards; a new one begins where the next parameter would not fit.
 std::vector<Shard> shards_of(Shard parameters, int64_t max_bytes, DType dtype) {
   std::vector<Shard> shards;
   size_t begin = 0;
@@ -109,7 +109,7 @@ void write_shards(const AtomicFolder& folder, const std::vector<Shard>& shards, 
     return;
   }
   int64_t total = 0;
-  nlohmann::json files = nlohmann::json::object();  // sorted by tensor
+  nlohmann::json files = nlohmann::json::object();  // file by tensor, sorted by tensor name
   for (size_t i = 0; i < shards.size(); ++i) {
     const std::string file = fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
     write_shard(folder / file, shards[i], dtype);

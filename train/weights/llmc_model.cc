@@ -53,7 +53,7 @@ std::vector<Tensor> in_order(const nn::Gpt2& model) {
   return tensors;
 }
 
-/// What a header says.
+/// The parsed header.
 struct Description {
   nn::Gpt2Options options;
   DType dtype = DType::kF32;
@@ -63,7 +63,7 @@ struct Description {
     return (padded_vocabulary - options.vocabulary) * options.width *
            static_cast<int64_t>(size_of(dtype));
   }
-  /// Of header and parameters; the bounds of `describe` keep it from overflowing.
+  /// Expected size of the file; the bounds that `describe` checks keep it from overflowing.
   int64_t file_bytes() const {
     const int64_t c = options.width;
     const int64_t per_layer = 12 * c * c + 13 * c;
@@ -174,7 +174,7 @@ void save_llmc_model(const nn::Gpt2& model, const std::filesystem::path& path, D
                              options.heads,          options.width,      saved.padded_vocabulary};
   std::ranges::transform(values, header.begin() + 2,
                          [](int64_t value) { return static_cast<int32_t>(value); });
-  describe(header, path.string());  // nothing is written that would not be read
+  describe(header, path.string());  // validates: never write a file that the reader refuses
   try {
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(header)));

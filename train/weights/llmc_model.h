@@ -15,21 +15,21 @@ namespace lockstep::train {
 ///   ln_1 weight [C] and bias [C], attn.c_attn weight [3C, C] and bias, attn.c_proj weight [C, C]
 ///   and bias, ln_2 weight and bias, mlp.c_fc weight [4C, C] and bias, mlp.c_proj weight [C, 4C]
 ///   and bias,
-/// then ln_f weight and bias. Weights are [out, in], not transposed as Hugging Face's are.
+/// then ln_f weight and bias. Weights are [out, in]; Hugging Face's GPT-2 has them transposed.
 
-/// Whether `path` is a file that starts with the magic number. False where nothing can be read.
+/// Whether `path` is a file that starts with the magic number. False if it cannot be read.
 bool is_llmc_model(const std::filesystem::path& path);
 
-/// The model in float32, without dropout, in training mode; the padding's rows are dropped. Throws
+/// Loads a model as float32, without dropout, in training mode; padding rows are dropped. Throws
 /// CheckpointError naming the file, what was expected and what was found, for a file that cannot be
-/// read, another magic or version, header values that are out of range or do not fit together, and
-/// a length other than the header asks for.
+/// read, another magic or version, header values that are out of range or inconsistent, and a
+/// length that does not match the header.
 std::unique_ptr<nn::Gpt2> load_llmc_model(const std::filesystem::path& path);
 
-/// Writes `model` with its vocabulary padded by rows of zeros to a multiple of 128, published
-/// atomically. Throws DTypeError for a `dtype` other than float32 and bfloat16; ConfigError for a
-/// LayerNorm epsilon other than 1e-5, which llm.c takes for granted; CheckpointError naming path
-/// and reason if writing fails.
+/// Writes `model` with its vocabulary padded by rows of zeros to a multiple of 128; the file
+/// appears atomically. Throws DTypeError for a `dtype` other than float32 and bfloat16; ConfigError
+/// for a LayerNorm epsilon other than 1e-5, which llm.c hard-codes; CheckpointError naming path and
+/// reason if writing fails.
 void save_llmc_model(const nn::Gpt2& model, const std::filesystem::path& path,
                      DType dtype = DType::kF32);
 

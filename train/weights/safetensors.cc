@@ -28,7 +28,7 @@ std::span<const std::byte> map_file(const std::filesystem::path& path) {
            "[safetensors] {}: not a regular file.", path.string());
   if (status.st_size == 0) return {};  // mmap refuses length zero
   const size_t size = static_cast<size_t>(status.st_size);
-  // Read in one go: whoever opens such a file goes through all of it, and a fault a page is dear.
+  // MAP_POPULATE reads the whole file at once: callers use all of it, and a fault per page is slow.
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
   const int code = errno;
   LS_CHECK(address != MAP_FAILED, CheckpointError, "[safetensors] {}: cannot be mapped: {}.",
@@ -40,7 +40,7 @@ void unmap(std::span<const std::byte> mapping) {
   if (!mapping.empty()) ::munmap(const_cast<std::byte*>(mapping.data()), mapping.size());
 }
 
-/// Runs `action`; a file that cannot be written is a checkpoint that cannot be written.
+/// Runs `action` and rethrows its DataError as CheckpointError.
 template <class Action>
 void writing(Action&& action) {
   try {

@@ -16,7 +16,7 @@
 
 namespace lockstep::train {
 
-/// A named row-major array whose bytes belong to somebody else. Scalars have an empty shape.
+/// A named row-major array; it does not own its bytes. Scalars have an empty shape.
 struct TensorRecord {
   std::string name;
   DType dtype = DType::kF32;
@@ -26,21 +26,22 @@ struct TensorRecord {
   std::span<const std::byte> bytes;
 };
 
-/// What a safetensors file says: an 8-byte length N, N bytes of JSON, then the data.
+/// The contents of a safetensors file: an 8-byte length N, N bytes of JSON, then the data.
 struct SafetensorsContent {
   std::vector<TensorRecord> tensors;  ///< in the order of their bytes
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads the format from memory; the records point into `contents`. `origin` (a file's name) begins
-/// every message. Throws CheckpointError, naming the tensor where one is at fault, for: a file too
-/// short, a header over 100,000,000 bytes or past the end, JSON that is malformed or padded by
-/// anything but white space, duplicate keys, unknown or unsupported dtypes, sizes that overflow,
-/// and offsets that are reversed, overlap, leave holes or disagree with shape or file length.
+/// Parses the format from memory; the records point into `contents`. Error messages begin with
+/// `origin`, the file's name. Throws CheckpointError, naming the tensor if one is at fault, for: a
+/// file that is too short, a header over 100,000,000 bytes or past the end, JSON that is malformed
+/// or padded by anything but white space, duplicate keys, unknown or unsupported dtypes, sizes that
+/// overflow, and offsets that are reversed, overlap, leave holes or disagree with shape or file
+/// length.
 SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::string_view origin);
 
-/// A safetensors file mapped into memory and checked whole (its header, not the values).
-/// Immutable, so safe to read from many threads. The file must not shrink while it is open.
+/// A safetensors file mapped into memory, with its header (not the values) validated. Immutable,
+/// so safe to read from many threads. The file must not shrink while it is open.
 class SafetensorsFile {
  public:
   /// Throws CheckpointError as `parse_safetensors`, and for files that cannot be opened or mapped.
@@ -49,14 +50,15 @@ class SafetensorsFile {
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  /// What stands before the data: the length of the JSON, and the JSON.
+  /// The bytes before the data: the length of the JSON, and the JSON.
   std::span<const std::byte> header() const;
-  /// In the order of their bytes; valid while this object lives.
+  /// Tensors in the order of their bytes; valid while this object exists.
   const std::vector<TensorRecord>& tensors() const { return content_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return content_.metadata; }
-  /// Null if there is no such tensor.
+  /// Returns the tensor of that name, or null if there is none.
   const TensorRecord* find(std::string_view name) const;
-  /// Throws CheckpointError naming file and tensor if there is no such tensor.
+  /// Returns the tensor of that name. Throws CheckpointError naming file and tensor if there is
+  /// none.
   const TensorRecord& at(std::string_view name) const;
 
  private:
@@ -65,7 +67,7 @@ class SafetensorsFile {
   SafetensorsContent content_;
 };
 
-/// A tensor that a file is to hold.
+/// Description of a tensor to write.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::kF32;
@@ -74,8 +76,8 @@ struct TensorSpec {
 
 /// Writes a file as the reference implementation does: ordered by element size class, then by name;
 /// header padded with spaces to a multiple of 8; `__metadata__` always holds {"format":"pt"},
-/// without which some readers refuse the file. Tensors are handed over one after the other, so only
-/// one of them need be in memory. Failed writes throw CheckpointError naming the file.
+/// without which some readers refuse the file. Tensors are passed one after the other, so only one
+/// of them need be in memory. Failed writes throw CheckpointError naming the file.
 class SafetensorsWriter {
  public:
   /// Writes the header. Throws CheckpointError, naming file and tensor, for names used twice or
@@ -85,9 +87,9 @@ class SafetensorsWriter {
 
   /// The order in which the tensors' bytes are expected, as indices into the constructor's list.
   const std::vector<size_t>& order() const { return order_; }
-  /// What stands before the first tensor: the length of the JSON, and the JSON.
+  /// The bytes before the first tensor: the length of the JSON, and the JSON.
   const std::string& header() const { return header_; }
-  /// The next tensor whole. Throws CheckpointError if its size is not what its shape needs.
+  /// Writes the next tensor. Throws CheckpointError if its size does not match its shape.
   void write(std::span<const std::byte> bytes);
   /// Makes the file appear under its name (AtomicFile). Throws CheckpointError if a tensor is
   /// missing.

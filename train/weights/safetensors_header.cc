@@ -16,7 +16,7 @@ struct Code {
   DType dtype;
 };
 
-// In the order of the format's own list, alignments rising. Its other codes (F4, F6_*, F8_*, U16,
+// In the order of the format's list, by rising alignment. Its other codes (F4, F6_*, F8_*, U16,
 // U32, U64, C64) have no DType here and are refused by name.
 constexpr std::array<Code, kDTypeCount> kCodes = {{{"BOOL", DType::kBool},
                                                    {"U8", DType::kU8},
@@ -31,7 +31,7 @@ constexpr std::array<Code, kDTypeCount> kCodes = {{{"BOOL", DType::kBool},
 
 using Json = nlohmann::json;
 
-/// Walks the header's events instead of building a document, because only events show a key twice.
+/// A SAX parser, because a DOM parser would not report duplicate keys.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(std::string_view origin) : origin_(origin) {}
@@ -192,7 +192,7 @@ std::string quoted(const std::string& text, std::string_view origin) {
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::string_view origin) {
-  // The parser would skip a byte order mark and take a NUL for the end; the format allows neither.
+  // The parser would skip a byte order mark and stop at a NUL; the format allows neither.
   LS_CHECK(json.starts_with('{'), CheckpointError,
            "[safetensors] {}: the header does not start with \"{{\".", origin);
   LS_CHECK(json.find('\0') == json.npos, CheckpointError,

@@ -12,8 +12,7 @@
 
 namespace lockstep::train {
 
-/// What the bytes of one file are, so that damage shows: the header's hash and each tensor's, in
-/// the order of their names.
+/// Hashes of a file's contents, to detect damage: of the header and of each tensor.
 struct FileDigest {
   uint64_t bytes = 0;
   ContentHash header;
@@ -21,22 +20,23 @@ struct FileDigest {
   friend bool operator==(const FileDigest&, const FileDigest&) = default;
 };
 
-/// Writes tensors of any strides as safetensors, published atomically. A view is written without
-/// the rest of its storage. A tensor that is the same view as an earlier one (tied weights) is
-/// stored once; `__metadata__` then maps the later name to the first, as the safetensors library
-/// does. One tensor at a time is copied, and only if it is not contiguous. Throws CheckpointError.
+/// Writes tensors of any strides as safetensors; the file appears atomically. A view is written
+/// without the rest of its storage. A tensor that is the same view as an earlier one (tied weights)
+/// is stored once; `__metadata__` then maps the later name to the first, as the safetensors library
+/// does. At most one tensor is copied at a time, and only if it is not contiguous. Throws
+/// CheckpointError.
 FileDigest save_tensors(const std::filesystem::path& path,
                         std::span<const nn::StoredParameter> tensors,
                         std::map<std::string, std::string> metadata = {});
 
 /// Fills `tensors` from a file that holds exactly them. Throws CheckpointError listing every
-/// missing, unexpected or wrong-shaped tensor; nothing is filled then.
+/// missing, unexpected or wrong-shaped tensor; `tensors` are then unchanged.
 void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
 
-/// The digest of a file as it is now. Throws CheckpointError if it is no safetensors file.
+/// Computes the digest of an existing file. Throws CheckpointError if it is no safetensors file.
 FileDigest digest_of(const std::filesystem::path& path);
 
-/// Throws CheckpointError naming file and tensor where `found` is not what was `written`.
+/// Throws CheckpointError naming file and tensor if `found` differs from `written`.
 void check_digest(const std::filesystem::path& path, const FileDigest& written,
                   const FileDigest& found);
 

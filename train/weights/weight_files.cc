@@ -26,7 +26,7 @@ Json read_json(const fs::path& path) {
   }
 }
 
-/// The "weight_map" of an index: tensor to file.
+/// Returns the "weight_map" of an index: file by tensor.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const Json index = read_json(path);
   LS_CHECK(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(),

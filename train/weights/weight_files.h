@@ -12,30 +12,30 @@
 
 namespace lockstep::train {
 
-/// A tensor and the name of the file it lies in, without folders.
+/// A tensor and the name of its file, without folders.
 struct WeightEntry {
   TensorRecord tensor;
   std::string file;
 };
 
-/// The tensors of a model that lies in one safetensors file or in several shards. The files stay
-/// mapped while this object lives; they must not shrink. Immutable, so safe to read from many
+/// The tensors of a model stored in one safetensors file or in several shards. The files stay
+/// mapped while this object exists and must not shrink. Immutable, so safe to read from many
 /// threads.
 class WeightFiles {
  public:
   using Entries = std::map<std::string, WeightEntry, std::less<>>;
 
-  /// `path` is a safetensors file, or a folder as Hugging Face's programs write it: with
-  /// model.safetensors or, if that is missing, with model.safetensors.index.json, whose
-  /// "weight_map" names the shard of every tensor. Throws CheckpointError: what SafetensorsFile
-  /// throws; for a folder with neither file; and, naming index, file and tensor, for an index that
-  /// is not JSON of that form, names a file outside the folder or one that is missing, names a
-  /// tensor that is not in its file, or leaves out one that is.
+  /// `path` is a safetensors file, or a folder in Hugging Face's layout: with model.safetensors or,
+  /// if that is missing, with model.safetensors.index.json, whose "weight_map" names the shard of
+  /// every tensor. Throws CheckpointError as SafetensorsFile does; for a folder with neither file;
+  /// and, naming index, file and tensor, for an index that is not JSON of that form, names a file
+  /// that is outside the folder or missing, names a tensor that is not in its file, or leaves out
+  /// one that is.
   explicit WeightFiles(const std::filesystem::path& path);
 
-  /// By name.
+  /// All tensors, by name.
   const Entries& tensors() const { return entries_; }
-  /// Null if there is no such tensor.
+  /// Returns the tensor of that name, or null if there is none.
   const WeightEntry* find(std::string_view name) const;
 
  private:
