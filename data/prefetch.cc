@@ -35,7 +35,7 @@ Prefetcher::~Prefetcher() {
 void Prefetcher::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    // The slot of the wanted step is being read; those behind it are free.
+    // The consumer reads the slot of the wanted step; slots of earlier steps are free.
     changed_.wait(lock, [&] { return stop_ || prepared_ < wanted_ + std::ssize(slots_); });
     if (stop_) return;
     const int64_t step = prepared_;
@@ -44,7 +44,7 @@ void Prefetcher::work() {
     lock.unlock();
     const bool complete = fill(slot, step);
     lock.lock();
-    // Meanwhile the consumer may have asked for a step elsewhere.
+    // Meanwhile the consumer may have requested a step out of order.
     if (!complete || prepared_ != step) continue;
     slot.step = step;
     ++prepared_;

@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-/// Tells the draws of one purpose from those of every other that uses the same seed.
+/// The purpose of a draw: different streams give independent numbers for the same seed.
 enum class DrawStream : uint32_t {
   kWindowOffset = 0x64617461,
   kRandomToken = 0x746f6b65,
@@ -16,8 +16,8 @@ enum class DrawStream : uint32_t {
   kRandomSample = 0x73616d70,
 };
 
-/// Two 64-bit draws for (seed, stream, step, index, block). The stream and the block's number go
-/// into the key, so that step and index have the whole counter.
+/// Two 64-bit draws for (seed, stream, step, index, block). Stream and block go into the key, so
+/// that step and index can use the whole counter.
 constexpr std::array<uint64_t, 2> random_draw(uint64_t seed, DrawStream stream, int64_t step,
                                               int64_t index, uint32_t block) {
   const auto low = [](uint64_t x) { return static_cast<uint32_t>(x); };

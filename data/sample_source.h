@@ -7,27 +7,27 @@
 
 namespace lockstep::train {
 
-/// Where labelled samples come from. Sample `index` of `step` is a pure function of (source, step,
-/// index): it does not depend on how a step is cut into micro-batches or shared among ranks.
+/// A source of labelled samples. Sample `index` of `step` is a pure function of (source, step,
+/// index): it does not depend on how a step is divided into micro-batches or shared among ranks.
 /// Implementations are immutable, so all members are safe to call from many threads.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
-  /// Numbers in one sample.
+  /// Number of features in a sample.
   virtual int64_t features() const = 0;
-  /// Labels lie in [0, classes()).
+  /// Number of classes: labels lie in [0, classes()).
   virtual int64_t classes() const = 0;
 
   /// Fills `features`, features() of them, with one training sample and returns its label.
   virtual int64_t sample(int64_t step, int64_t index, std::span<float> features) const = 0;
 
-  /// How many samples are kept from training.
+  /// Number of samples held out from training.
   virtual int64_t held_out_samples() const = 0;
-  /// The same with held-out sample `index`.
+  /// Fills `features` with held-out sample `index` and returns its label.
   virtual int64_t held_out_sample(int64_t index, std::span<float> features) const = 0;
 
-  /// Differs when the training samples do.
+  /// Hash of the training samples.
   virtual ContentHash fingerprint() const = 0;
 };
 

@@ -16,14 +16,14 @@ StagedBatches::StagedBatches(Device device, std::vector<Part> parts, Fill fill)
       slot.source.push_back(copies ? empty_pinned(part.sizes, part.dtype, device_)
                                    : empty_tensor(part.sizes, part.dtype));
     }
-    if (!copies) break;  // one is enough where it is used in place
+    if (!copies) break;  // without copies one buffer is enough
   }
 }
 
 StagedBatches::Slot& StagedBatches::send(int64_t batch, int64_t first) {
   Slot& slot = slots_[std::exchange(next_, 1 - next_)];
-  slot.batch = -1;            // until the samples are there
-  slot.copied.synchronize();  // the copy before last: long done
+  slot.batch = -1;            // in case fill_ throws
+  slot.copied.synchronize();  // the slot's previous copy, two copies ago, has usually completed
   slot.targets = fill_(batch, first, slot.source);
   const StreamGuard guard(copy_stream_);
   slot.tensors.clear();

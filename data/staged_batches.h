@@ -10,10 +10,10 @@
 
 namespace lockstep::train {
 
-/// Micro-batches on their way from the cpu to the device that trains on them. They are filled in
-/// pinned memory and copied on a stream of their own, so that the next one travels while the model
-/// computes on this one; two are under way at most. On `cpu` they are filled in place and nothing
-/// is copied. Not thread-safe.
+/// Copies micro-batches from the cpu to the device that trains on them. They are filled in pinned
+/// memory and copied on a separate stream, so that the next one is copied while the model computes
+/// on the current one (double buffering). On `cpu` they are filled in place and nothing is copied.
+/// Not thread-safe.
 class StagedBatches {
  public:
   /// One tensor of every micro-batch.
@@ -22,20 +22,21 @@ class StagedBatches {
     DType dtype;
   };
   /// Fills cpu tensors of these parts with samples [first, ...) of training batch `batch`; returns
-  /// how many targets they hold.
+  /// the number of targets.
   using Fill = std::function<int64_t(int64_t batch, int64_t first, std::span<const Tensor> into)>;
 
   StagedBatches(Device device, std::vector<Part> parts, Fill fill);
 
   struct MicroBatch {
-    std::vector<Tensor> tensors;  ///< on the device, for its current stream
+    std::vector<Tensor> tensors;  ///< on the device, ready for use on its current stream
     int64_t targets = 0;
   };
-  /// The micro-batch, filled now unless it travels already. Valid until the next but one call.
+  /// Returns the micro-batch; fills it now unless it was prefetched. Valid until the call after the
+  /// next.
   MicroBatch get(int64_t batch, int64_t first);
-  /// Fills the micro-batch that will be asked for after this one of `count` samples, where samples
-  /// [begin, end) of each batch are asked for, and lets it travel: the next of the batch, else the
-  /// first of the next batch where batches have come in order. Nothing to do on `cpu`.
+  /// Fills the micro-batch expected after this one of `count` samples and starts its copy. If
+  /// samples [begin, end) of each batch are used, that is the next of this batch or else the first
+  /// of the next batch, provided batches came in order so far. Does nothing on `cpu`.
   void prefetch_after(int64_t batch, int64_t first, int64_t count, int64_t begin, int64_t end);
 
  private:
@@ -43,7 +44,7 @@ class StagedBatches {
     std::vector<Tensor> source;  ///< pinned
     std::vector<Tensor> tensors;
     Event copied;
-    int64_t batch = -1;  ///< -1: empty, or taken
+    int64_t batch = -1;  ///< -1: empty, or returned by `get` already
     int64_t first = 0;
     int64_t targets = 0;
   };
@@ -54,7 +55,7 @@ class StagedBatches {
   Stream copy_stream_;
   std::array<Slot, 2> slots_;
   size_t next_ = 0;
-  int64_t last_batch_ = -1;  ///< of the last `prefetch_after`
+  int64_t last_batch_ = -1;  ///< batch of the last `prefetch_after`
   bool in_order_ = true;
 };
 

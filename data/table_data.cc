@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// A finite number, or nothing.
+/// Parses a finite number; returns nothing if `field` is not one.
 std::optional<double> number_of(std::string_view field) {
   if (field.starts_with('+')) field.remove_prefix(1);
   double value = 0;
@@ -37,10 +37,10 @@ std::optional<double> number_of(std::string_view field) {
   return value;
 }
 
-/// At most 40 characters of a field, for a message.
+/// The first 40 characters of a field, for error messages.
 std::string_view shown(std::string_view field) { return field.substr(0, 40); }
 
-/// Reads a table's text line by line; every failure names file and line.
+/// Reads a table's text line by line; errors name file and line.
 class TableReader {
  public:
   TableReader(const std::filesystem::path& path, std::string_view text)
@@ -50,7 +50,7 @@ class TableReader {
     }
   }
 
-  /// The numbers of the next row, or nothing at the end. A header is passed over.
+  /// Reads the next row into `row`, skipping a header; returns false at the end.
   bool next(std::vector<double>& row) {
     while (!rest_.empty()) {
       const size_t end = std::min(rest_.find('\n'), rest_.size());
@@ -110,7 +110,7 @@ class TableReader {
   int64_t first_row_ = 0;
 };
 
-/// The label of a row; `classes` is 0 where any will do.
+/// Validates and returns the label of a row; `classes` 0 accepts any number of classes.
 int64_t label_of(double value, int64_t classes, const TableReader& reader) {
   const int64_t most = (classes > 0 ? classes : kMostClasses) - 1;
   LS_CHECK(value >= 0 && value <= static_cast<double>(most) && value == std::floor(value),
@@ -195,7 +195,8 @@ int64_t RandomSamples::sample(int64_t step, int64_t index, std::span<float> feat
     return random_draw(seed_, DrawStream::kRandomSample, step, index, block);
   };
   for (size_t i = 0; i < features.size(); i += 2) {
-    // Box and Muller 1958: two uniform draws give two normal ones. 0 is kept from the logarithm.
+    // Box and Muller 1958: two uniform draws give two normal ones; + 1 keeps log's argument above
+    // 0.
     const auto [a, b] = draw(static_cast<uint32_t>(i / 2 + 1));
     const double radius = std::sqrt(-2 * std::log((static_cast<double>(a >> 11) + 1) * 0x1p-53));
     const double angle = 2 * std::numbers::pi * static_cast<double>(b >> 11) * 0x1p-53;

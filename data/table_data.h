@@ -10,25 +10,25 @@ namespace lockstep::train {
 
 struct TableDataOptions {
   double scale = 1;           ///< every feature is multiplied by it
-  int64_t held_out_rows = 0;  ///< at the end of the file; 0: the last tenth
-  /// Which rows a step takes: any, or each once per epoch.
+  int64_t held_out_rows = 0;  ///< rows at the end of the file; 0: the last tenth
+  /// kRandom: rows are drawn with repetition; kShuffled: each row once per epoch.
   WindowOrder order = WindowOrder::kRandom;
   uint64_t seed = 0;
   /// Rows of one step over all ranks, so that kShuffled knows where a step begins. The order does
   /// not depend on how ranks share them.
   int64_t samples_per_step = 1;
-  int64_t features = 0;  ///< of the model; 0: as many as the file has
-  int64_t classes = 0;   ///< of the model; 0: one more than the largest label
+  int64_t features = 0;  ///< features that the model expects; 0: as many as the file has
+  int64_t classes = 0;   ///< classes of the model; 0: one more than the largest label
 };
 
-/// Rows of numbers in a text file, plain or compressed by gzip: one sample a line, its fields
-/// separated by commas, the last of them the label, an integer from 0. A first line that holds
-/// anything but numbers is a header and is not read.
+/// Samples from a CSV file, plain or gzip-compressed: one sample per line, comma-separated numbers,
+/// the last of them the label, an integer from 0. A first line with anything but numbers is a
+/// header and is skipped.
 class TableData : public SampleSource {
  public:
-  /// Reads the whole file. Throws DataError naming file and line if it is missing, unreadable,
-  /// damaged, no text or without rows, if a row has another number of fields, a field is no finite
-  /// number or a label no class, and if nothing is left to train on.
+  /// Reads the whole file. Throws DataError naming file and line if the file is missing,
+  /// unreadable, damaged, not text or has no rows; if a row has another number of fields, a field
+  /// is not a finite number or a label is not a class; and if no rows are left to train on.
   TableData(const std::filesystem::path& path, TableDataOptions options);
 
   int64_t features() const override { return features_; }
@@ -36,7 +36,7 @@ class TableData : public SampleSource {
   int64_t sample(int64_t step, int64_t index, std::span<float> features) const override;
   int64_t held_out_samples() const override { return rows() - training_rows_; }
   int64_t held_out_sample(int64_t index, std::span<float> features) const override;
-  /// Of all training rows, after scaling.
+  /// Hash of all training rows, after scaling.
   ContentHash fingerprint() const override;
 
   int64_t training_samples() const { return training_rows_; }
@@ -53,8 +53,8 @@ class TableData : public SampleSource {
   std::vector<int64_t> labels_;
 };
 
-/// Normally distributed features and evenly drawn labels without end, for benchmarks. Nothing held
-/// out.
+/// An endless source of normally distributed features and uniformly drawn labels, for benchmarks.
+/// Holds nothing out.
 class RandomSamples : public SampleSource {
  public:
   /// Throws DataError unless both numbers are at least 1.

@@ -9,9 +9,8 @@
 
 namespace lockstep::train {
 
-/// A text read byte by byte: each of its bytes is a token, so any file will do and the loss
-/// converts to bits per byte. The last `held_out_bytes` are kept for validation and never trained
-/// on.
+/// A file whose bytes are the tokens, so that any file can be used and the loss converts to bits
+/// per byte. The last `held_out_bytes` are kept for validation and never trained on.
 class ByteText : public TokenSource {
  public:
   /// Reads the whole file. Throws DataError naming the path if it is missing, unreadable, a folder,
@@ -24,8 +23,8 @@ class ByteText : public TokenSource {
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override;
   int64_t validation_windows(int64_t length) const override;
-  /// The first input of a window is the byte before its first target, so even the first held-out
-  /// byte is predicted, from the last training byte.
+  /// The first input of a window is the byte before its first target, so that even the first
+  /// held-out byte is predicted, from the last training byte.
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
   ContentHash fingerprint() const override;
@@ -44,8 +43,8 @@ class ByteText : public TokenSource {
   ByteTokenizer tokenizer_;
 };
 
-/// Uniformly random tokens without end, for benchmarks: targets[t] is inputs[t + 1]. Nothing held
-/// out.
+/// An endless source of uniformly random tokens, for benchmarks: targets[t] is inputs[t + 1]. Holds
+/// nothing out.
 class RandomTokens : public TokenSource {
  public:
   /// `vocabulary` must lie in [1, 2^32]; anything else throws DataError.

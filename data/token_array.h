@@ -14,7 +14,7 @@ class TokenArray {
  public:
   TokenArray() = default;
   /// Views `bytes`, whose size must be a multiple of `width` (2 or 4), at any alignment. `owner`
-  /// keeps them alive; null when the caller does.
+  /// keeps them alive; null if the caller does.
   TokenArray(std::span<const std::byte> bytes, int width, std::shared_ptr<const void> owner);
   /// A copy of `tokens`, 2 bytes each if all are below 65536.
   static TokenArray copy_of(std::span<const uint32_t> tokens);

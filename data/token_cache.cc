@@ -43,7 +43,7 @@ std::optional<TokenCache::Entry> TokenCache::find(std::string_view kind,
     if (!good) return std::nullopt;
     return Entry{content, file.owner()};
   } catch (const DataError&) {
-    return std::nullopt;  // unreadable: made again
+    return std::nullopt;  // unreadable: the caller computes it again
   }
 }
 
@@ -65,7 +65,7 @@ void TokenCache::store(std::string_view kind, const ContentHash& key,
     file.write(content);
     file.publish();
   } catch (const DataError&) {
-    // A full disk or a read-only folder; AtomicFile leaves nothing behind.
+    // A full disk or a read-only folder: do without. AtomicFile removes its partial file.
   }
 }
 

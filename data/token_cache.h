@@ -11,10 +11,10 @@
 
 namespace lockstep::train {
 
-/// Results that are dear to make, kept in a folder under a hash of what they were made from.
-/// Entries appear whole or not at all, so processes may share a folder. What is read is compared
-/// with a checksum first; a damaged entry counts as missing. A cache that cannot be written is done
-/// without: losing it costs only time.
+/// An on-disk cache of results that are expensive to compute, keyed by a hash of their inputs.
+/// Entries appear atomically, so processes may share a folder. Entries are verified against a
+/// checksum when read; a damaged one counts as missing. Write failures are ignored, since a missing
+/// entry costs only time.
 class TokenCache {
  public:
   /// An entry's bytes, mapped from its file; `owner` keeps them alive.
@@ -23,7 +23,8 @@ class TokenCache {
     std::shared_ptr<const void> owner;
   };
 
-  /// Keeps entries in `folder`, made when first needed. An empty path keeps nothing.
+  /// Keeps entries in `folder`, which is created when first needed. With an empty path the cache
+  /// stores nothing.
   explicit TokenCache(std::filesystem::path folder);
 
   /// The entry of `kind` ("tokens") under `key`, if there is an undamaged one.
@@ -32,7 +33,7 @@ class TokenCache {
   void store(std::string_view kind, const ContentHash& key,
              std::span<const std::span<const std::byte>> parts) const;
 
-  /// Where an entry lies.
+  /// Path of an entry's file.
   std::filesystem::path path(std::string_view kind, const ContentHash& key) const;
 
  private:

@@ -26,7 +26,7 @@ double bytes_per_token(const std::vector<TokenPart>& parts, const Tokenizer& tok
   for (const TokenPart& part : parts) {
     for (int64_t i = 1; i < part.tokens.size(); ++i) {
       text.clear();
-      // A token outside the tokenizer's vocabulary is reported when it is used.
+      // A token outside the tokenizer's vocabulary is reported by `read`.
       if (part.tokens[i] < tokenizer.vocabulary()) tokenizer.decode(part.tokens[i], text);
       bytes += static_cast<double>(text.size());
     }
@@ -64,7 +64,7 @@ ContentHash TokenData::fingerprint() const {
 
 TokenData::Window TokenData::training_window(int64_t step, int64_t index, int64_t length) const {
   const bool random = options_.order == WindowOrder::kRandom;
-  // How many windows a part has: every offset counts, or only multiples of the length.
+  // Number of windows in a part: at every offset, or only at multiples of the length.
   const auto count = [&](const TokenPart& part) {
     return random ? std::max<int64_t>(part.tokens.size() - length, 0)
                   : std::max<int64_t>((part.tokens.size() - 1) / length, 0);
@@ -78,7 +78,7 @@ TokenData::Window TokenData::training_window(int64_t step, int64_t index, int64_
            length, length + 1);
   int64_t chosen;
   if (random) {
-    // 64 random bits make the remainder uniform to within their number / 2^64.
+    // 64 random bits make the remainder uniform to within the number of windows / 2^64.
     const uint64_t bits = random_draw(options_.seed, DrawStream::kWindowOffset, step, index, 0)[0];
     chosen = static_cast<int64_t>(bits % static_cast<uint64_t>(all));
   } else {

@@ -41,7 +41,7 @@ const Kind* find_kind(int32_t magic) {
   return found == kKinds.end() ? nullptr : &*found;
 }
 
-/// What other files of llm.c start with, so that a mix-up is named.
+/// Names the kind of another llm.c file by its magic number, for error messages; else null.
 const char* other_file(int32_t magic) {
   switch (magic) {
     case 20240326:

@@ -9,17 +9,18 @@ namespace lockstep::train {
 
 class Tokenizer;
 
-/// A target with this value counts neither in the loss nor in the number of targets.
+/// A target of this value is excluded from the loss and from the number of targets (as PyTorch's
+/// ignore_index).
 inline constexpr int64_t kIgnoredTarget = -100;
 
-/// Where training sequences come from. Sequence `index` of `step` is a pure function of (source,
-/// step, index): it does not depend on how a step is cut into micro-batches or shared among ranks.
+/// A source of training sequences. Sequence `index` of `step` is a pure function of (source, step,
+/// index): it does not depend on how a step is divided into micro-batches or shared among ranks.
 /// Implementations are immutable, so all members are safe to call from many threads.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
 
-  /// Tokens lie in [0, vocabulary()).
+  /// Size of the vocabulary: tokens lie in [0, vocabulary()).
   virtual int64_t vocabulary() const = 0;
 
   /// Fills one training sequence of inputs.size() tokens; targets[t] is the token that follows
@@ -28,7 +29,7 @@ class TokenSource {
   virtual void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                         std::span<int64_t> targets) const = 0;
 
-  /// How many windows of `length` targets cover the held-out tokens; 0 if nothing is held out.
+  /// Number of windows of `length` targets that cover the held-out tokens; 0 if none are held out.
   virtual int64_t validation_windows(int64_t length) const = 0;
 
   /// Fills validation window `index`. Windows follow each other without overlap and every held-out
@@ -37,20 +38,19 @@ class TokenSource {
   virtual int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                                     std::span<int64_t> targets) const = 0;
 
-  /// Differs when the training tokens do. Large sources may look at a sample of them.
+  /// Hash of the training tokens; large sources may hash a sample of them.
   virtual ContentHash fingerprint() const = 0;
 
-  /// What turns the tokens back into text; null where nothing is known to.
+  /// The tokenizer that decodes the tokens; null if unknown.
   virtual const Tokenizer* tokenizer() const { return nullptr; }
-  /// Mean bytes of text behind one held-out target: a loss in nats / ln 2 / this is in bits per
-  /// byte. 0 where it is not known.
+  /// Mean bytes of text per held-out target: a loss in nats / ln 2 / this is in bits per byte. 0 if
+  /// unknown.
   virtual double held_out_bytes_per_token() const { return 0; }
 };
 
 /// Fills validation windows first, first + 1, ... into row-major [count, length] buffers, where
 /// count = inputs.size() / length, and returns the number of real targets. Rows past the last
-/// window are padding as a whole. Throws DataError unless both buffers hold the same whole number
-/// of rows.
+/// window are all padding. Throws DataError unless both buffers hold the same whole number of rows.
 int64_t fill_validation(const TokenSource& source, int64_t first, int64_t length,
                         std::span<int64_t> inputs, std::span<int64_t> targets);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kCacheVersion = 1;
 constexpr const char* kCacheKind = "tokens";
 
-/// What a cache entry says before its tokens.
+/// Header of a cache entry, before its tokens.
 struct EntryHead {
   uint64_t width = 0;
   int64_t training_tokens = 0;
@@ -36,7 +36,7 @@ void store(const TokenCache& cache, const ContentHash& key, const TokenizedText&
   cache.store(kCacheKind, key, parts);
 }
 
-/// Where `text` may be cut at or after `at`: not before the second byte of a character.
+/// Returns the first UTF-8 character boundary of `text` at or after `at`.
 size_t cut(std::string_view text, size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) ++at;
   return at;
@@ -47,7 +47,7 @@ TokenizedText encode_documents(const Documents& documents, int64_t held_out_byte
   TokenizedText result;
   std::vector<uint32_t> ids;
   const int64_t boundary = documents.bytes() - held_out_bytes;
-  int64_t position = 0;  // of the document in all the text
+  int64_t position = 0;  // offset of the document in the whole text
   for (const std::string& document : documents.texts()) {
     if (position > 0 && tokenizer.end_of_text()) ids.push_back(*tokenizer.end_of_text());
     const std::string_view text(document);
@@ -117,7 +117,7 @@ TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
   LS_CHECK(held_out_bytes >= 0 && held_out_bytes < documents.bytes(), DataError,
            "[data] {}: cannot hold out {} bytes of a text of {}. Hold out fewer.", documents.name(),
            held_out_bytes, documents.bytes());
-  // Bytes are as quickly read from the text as from a cache.
+  // Byte tokens are not cached: reading them from the text is just as fast.
   if (tokenizer.name() == "byte") return encode_documents(documents, held_out_bytes, tokenizer);
   documents.check_is_text();
   const ContentHash key = ContentHasher()

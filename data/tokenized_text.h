@@ -11,24 +11,24 @@
 
 namespace lockstep::train {
 
-/// Text files in a fixed order, in memory: one document each.
+/// Text files in a fixed order, read into memory; each is one document.
 class Documents {
  public:
-  /// Reads what find_files(pattern) names. Empty files are left out. Throws DataError naming what
+  /// Reads the files of find_files(pattern), except empty ones. Throws DataError naming a file that
   /// is missing or unreadable, or if there is no text at all.
   explicit Documents(const std::string& pattern) : Documents(std::vector{pattern}) {}
-  /// The same for several patterns, one after the other.
+  /// As above, for several patterns in this order.
   explicit Documents(const std::vector<std::string>& patterns);
 
-  /// How the text was named, for messages.
+  /// The patterns, for messages.
   const std::string& name() const { return name_; }
   const std::vector<std::string>& texts() const { return texts_; }
   int64_t bytes() const { return bytes_; }
-  /// Throws DataError naming file and byte if one holds a zero byte, as no text does but most
+  /// Throws DataError naming file and byte if a document holds a zero byte: text never does, most
   /// other files do.
   void check_is_text() const;
   ContentHash hash() const;
-  /// All texts with a line end after each: what a SentencePiece model is trained on.
+  /// All texts with a line end after each: the training text of a SentencePiece model.
   std::string joined() const;
 
  private:
@@ -38,22 +38,22 @@ class Documents {
   int64_t bytes_ = 0;
 };
 
-/// Documents as tokens: those to train on, then those held out.
+/// The documents' tokens: those for training, then those held out.
 struct TokenizedText {
   TokenArray tokens;
   int64_t training_tokens = 0;
 
   TokenArray training() const { return tokens.slice(0, training_tokens); }
-  /// The held-out tokens after the one before them, which is their first context; empty if none
-  /// are held out.
+  /// The last training token, as context, and the held-out tokens; empty if none are held out.
   TokenArray held_out() const;
 };
 
-/// Encodes the documents one after the other, with the tokenizer's end_of_text (if it has one)
-/// between two. The last `held_out_bytes` of all their text are encoded apart, so that training
-/// sees nothing of them; a character is not cut, so the held-out text can be up to three bytes
-/// shorter. Read from `cache` if it is there, else stored in it. Throws DataError unless
-/// 0 <= held_out_bytes < documents.bytes(), and, but for bytes as tokens, for what is not text.
+/// Encodes the documents one after the other, separated by the tokenizer's end_of_text (if it has
+/// one). The last `held_out_bytes` of the text are encoded separately, so that no training token
+/// spans the boundary; it is moved to the next character, so the held-out text can be up to three
+/// bytes shorter. The result is read from `cache` or stored there, except for the byte tokenizer.
+/// Throws DataError unless 0 <= held_out_bytes < documents.bytes(), and, except for the byte
+/// tokenizer, if a document is not text.
 TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
                        const Tokenizer& tokenizer, const TokenCache& cache);
 

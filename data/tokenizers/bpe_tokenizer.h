@@ -5,8 +5,9 @@
 
 namespace lockstep::train {
 
-/// GPT-2's byte-level BPE (Radford et al. 2019): the text is cut into pieces (gpt2_piece_end), and
-/// the bytes of each are merged by rank. Gives tiktoken's ids for GPT-2's own files.
+/// GPT-2's byte-level BPE (Radford et al. 2019): the text is split into pieces (gpt2_piece_end),
+/// and the bytes of each are merged by rank. With GPT-2's own files it gives the same ids as
+/// tiktoken.
 class BpeTokenizer : public Tokenizer {
  public:
   /// Reads the vocabulary (vocab.json, encoder.json) and the merges (merges.txt, vocab.bpe).
@@ -19,7 +20,7 @@ class BpeTokenizer : public Tokenizer {
   void encode(std::string_view text, std::vector<uint32_t>& ids) const override;
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return content_.end_of_text; }
-  /// Writes vocab.json and merges.txt, byte for byte what was read.
+  /// Writes vocab.json and merges.txt, byte for byte as they were read.
   void save(const std::filesystem::path& folder) const override;
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 using Ids = std::unordered_map<std::string, uint32_t>;
 
-/// GPT-2 writes printable Latin-1 as itself and the other 68 bytes as U+0100, U+0101, ... in order.
-/// Here: from code point to byte, -1 where none is meant.
+/// Maps code points to bytes; -1 for those that stand for no byte. GPT-2 writes printable Latin-1
+/// as itself and the other 68 bytes as U+0100, U+0101, ... in order.
 const std::array<int, 0x144>& byte_of_character() {
   static const auto kBytes = [] {
     std::array<int, 0x144> bytes;
@@ -28,7 +28,7 @@ const std::array<int, 0x144>& byte_of_character() {
   return kBytes;
 }
 
-/// The bytes that `written` stands for; nothing if one of its characters stands for none.
+/// Decodes a written token to bytes; nothing if one of its characters stands for no byte.
 std::optional<std::string> bytes_of(const std::string& written) {
   std::string bytes;
   for (size_t at = 0; at < written.size();) {
@@ -41,11 +41,11 @@ std::optional<std::string> bytes_of(const std::string& written) {
   return bytes;
 }
 
-/// Takes the events of the JSON parser; anything but one flat object of numbers ends it.
+/// SAX parser for vocab.json; rejects anything but one flat object of numbers.
 class VocabularyReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit VocabularyReader(Ids& ids) : ids_(ids) {}
-  /// Empty if all went well.
+  /// Description of the first error; empty if there was none.
   const std::string& problem() const { return problem_; }
 
   bool start_object(size_t) override {
@@ -115,7 +115,7 @@ void read_tokens(const Ids& ids, const std::string& file, BpeVocabulary& result)
       result.byte_tokens[byte] = id;
       has_byte[byte] = true;
     }
-    // A special token may hold other characters; it is taken as it is written, and is no byte.
+    // A special token may hold other characters; its written form is its text.
     result.tokens[id] = bytes.value_or(written);
     if (result.tokens[id] == kEndOfText) result.end_of_text = id;
   }

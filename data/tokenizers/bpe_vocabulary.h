@@ -17,7 +17,7 @@ namespace lockstep::train {
 struct BpeVocabulary {
   std::vector<std::string> tokens;             ///< by id, as bytes
   std::array<uint32_t, 256> byte_tokens{};     ///< ids of the 256 bytes
-  std::unordered_map<uint64_t, Merge> merges;  ///< by merge_key of the ids of its two parts
+  std::unordered_map<uint64_t, Merge> merges;  ///< by merge_key of the two parts' ids
   std::optional<uint32_t> end_of_text;         ///< the id of <|endoftext|>
 
   static uint64_t merge_key(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
@@ -26,7 +26,7 @@ struct BpeVocabulary {
 /// Reads vocab.json (an object from token to id) and merges.txt (an optional line "#version...",
 /// then "A B" per line in order of rank). Tokens are written with each byte as a printable
 /// character, as GPT-2 does. A pure function; throws DataError that starts with the name of the
-/// file and says what is wrong in it, and where.
+/// file and states what is wrong and where.
 BpeVocabulary parse_bpe(std::string_view vocabulary, const std::string& vocabulary_file,
                         std::string_view merges, const std::string& merges_file);
 

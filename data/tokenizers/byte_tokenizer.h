@@ -13,7 +13,7 @@ class ByteTokenizer : public Tokenizer {
   void encode(std::string_view text, std::vector<uint32_t>& ids) const override;
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return std::nullopt; }
-  /// Needs no files.
+  /// Writes nothing: this tokenizer needs no files.
   void save(const std::filesystem::path&) const override {}
 };
 

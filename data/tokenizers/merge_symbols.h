@@ -8,27 +8,27 @@
 
 namespace lockstep::train {
 
-/// A stretch of text that is one token so far: bytes [begin, end).
+/// A run of text that is one token so far: bytes [begin, end).
 struct Symbol {
   uint32_t id = 0;
   uint32_t begin = 0;
   uint32_t end = 0;
 };
 
-/// What two neighbours become. Lower ranks are merged first.
+/// Result of merging two neighbours. Lower ranks are merged first.
 struct Merge {
   uint32_t rank = 0;
   uint32_t id = 0;
 };
 
 /// Byte-pair encoding (Sennrich, Haddow, Birch 2016): as long as neighbours can be merged, merges
-/// the pair of lowest rank, the leftmost among equals. `join(left, right)` gives the merge of two
-/// symbols that follow each other, or nothing. O(n log n) for n symbols.
+/// the pair of lowest rank, the leftmost among equals. `join(left, right)` returns the merge of two
+/// adjacent symbols, or nothing. O(n log n) for n symbols.
 template <class Join>
 void merge_symbols(std::vector<Symbol>& symbols, const Join& join) {
   struct Candidate {
     uint32_t rank, left, right, left_id, right_id, id;
-    /// Priority queues give the largest first.
+    /// Reversed, since std::priority_queue returns the largest first.
     bool operator<(const Candidate& other) const {
       return std::tie(rank, left) > std::tie(other.rank, other.left);
     }
@@ -56,7 +56,7 @@ void merge_symbols(std::vector<Symbol>& symbols, const Join& join) {
     queue.pop();
     Symbol& left = symbols[best.left];
     Symbol& right = symbols[best.right];
-    // A merge of either side since then changed its id or emptied it.
+    // Skip a stale candidate: a merge has since changed or emptied one of its sides.
     const bool stale = left.begin == left.end || right.begin == right.end ||
                        next[best.left] != best.right || left.id != best.left_id ||
                        right.id != best.right_id;

@@ -19,7 +19,7 @@ Character character_at(std::string_view text, size_t at) {
   return {kind, static_cast<size_t>(point.length)};
 }
 
-/// The end of the run of characters of class `kind` from `at` on.
+/// Returns the end of the run of characters of class `kind` that starts at `at`.
 size_t run_end(std::string_view text, size_t at, CharClass kind) {
   while (at < text.size()) {
     const Character next = character_at(text, at);
@@ -39,8 +39,8 @@ size_t contraction(std::string_view text) {
   return 0;
 }
 
-/// White space: a run leaves its last character to the piece after it, unless it ends the text or
-/// is that character alone.
+/// Returns the end of a piece of white space: its last character goes to the next piece, unless the
+/// run ends the text or has only one character.
 size_t space_end(std::string_view text, size_t begin) {
   size_t at = begin;
   size_t last = begin;

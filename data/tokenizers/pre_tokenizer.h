@@ -5,11 +5,11 @@
 
 namespace lockstep::train {
 
-/// The end of the piece that starts at `begin` (< text.size()) when `text` is cut as GPT-2 cuts it
-/// before merging, that is by the first match of
+/// Returns the end of the piece that starts at `begin` (< text.size()) in GPT-2's splitting of
+/// `text` before merging, that is of the first match of
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// Pieces follow each other without gaps. Bytes that are not UTF-8 count as neither letter, number
-/// nor white space. Looks at text[begin, ...) only, so pieces do not depend on what went before.
+/// Pieces are adjacent, without gaps. Bytes that are not UTF-8 count as neither letter, number nor
+/// white space. Reads only text[begin, ...), so pieces do not depend on the text before them.
 size_t gpt2_piece_end(std::string_view text, size_t begin);
 
 }  // namespace lockstep::train

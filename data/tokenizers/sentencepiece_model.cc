@@ -35,7 +35,7 @@ void check_kind(const Model& model, const std::string& file) {
 
 Piece::Type type_of(const Piece& piece) { return piece.has_type() ? piece.type() : Piece::NORMAL; }
 
-/// "<0x41>" -> 0x41; -1 if it is not written so.
+/// Returns 0x41 for "<0x41>"; -1 if `text` does not have this form.
 int byte_of(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
@@ -68,7 +68,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-/// Positions of the pieces' scores among all scores, the highest first.
+/// Ranks of the pieces by score: 0 for the highest; equal scores share a rank.
 std::vector<uint32_t> ranks_of(const Model& model) {
   std::vector<float> scores;
   for (const Piece& piece : model.pieces()) scores.push_back(piece.score());

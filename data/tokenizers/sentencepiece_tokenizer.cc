@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t kNoPiece = UINT32_MAX;
 
-/// The end of the longest stretch from `begin` on that merges may have to see as a whole.
+/// Returns the end of the part of the text from `begin` that can be merged independently: no merge
+/// crosses its end.
 size_t stretch_end(std::string_view marked, size_t begin, const SentencePieceModel& model) {
   const auto mark_at = [&](size_t at) { return marked.substr(at).starts_with(kSpaceMark); };
   if (model.lines_are_separate && marked[begin] == '\n') return begin + 1;

@@ -7,26 +7,26 @@ namespace lockstep::train {
 
 /// SentencePiece (Kudo, Richardson 2018) with BPE: characters are merged by the pieces' scores, a
 /// space is part of the word after it, and characters without a piece become bytes. Reads the files
-/// of the SentencePiece library and gives its ids, except that bytes which are no UTF-8 and U+2581,
-/// which the library does not give back, become byte tokens.
+/// of the SentencePiece library and gives its ids, with one exception: U+2581 and bytes that are
+/// not UTF-8, which the library does not round-trip, become byte tokens.
 ///
-/// Written here because the library as Debian builds it exports its own copy of Protocol Buffers
-/// 3.14 and so cannot share a process with the one that reads the configs.
+/// Reimplemented because Debian's build of the library exports its own copy of Protocol Buffers
+/// 3.14 and so cannot share a process with the version that reads the configs.
 class SentencePieceTokenizer : public Tokenizer {
  public:
   static constexpr const char* kFileName = "tokenizer.model";
 
   /// Reads a model file. Throws DataError naming it.
   explicit SentencePieceTokenizer(const std::filesystem::path& model);
-  /// From the bytes of a model file, such as train_sentencepiece returns; `file` names them in
-  /// errors.
+  /// Parses the bytes of a model file, such as train_sentencepiece returns; `file` names them in
+  /// error messages.
   SentencePieceTokenizer(std::string model, const std::string& file);
 
   std::string_view name() const override { return "sentencepiece"; }
   int64_t vocabulary() const override { return static_cast<int64_t>(model_.tokens.size()); }
   ContentHash identity() const override { return identity_; }
   void encode(std::string_view text, std::vector<uint32_t>& ids) const override;
-  /// Control pieces give no bytes.
+  /// Control pieces decode to nothing.
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return model_.end_of_text; }
   bool adds_space() const override { return model_.add_dummy_prefix; }

@@ -21,7 +21,7 @@ using sentencepiece::Piece;
 
 constexpr double kCoverage = 0.9995;
 constexpr size_t kLongestPiece = 16;  // characters, as in SentencePiece
-constexpr size_t kLongestWord = 64;   // characters; longer ones are cut for the counting
+constexpr size_t kLongestWord = 64;   // characters; longer words are split for counting
 constexpr int64_t kReserved = 3 + 256;
 
 struct Counted {
@@ -29,7 +29,7 @@ struct Counted {
   int64_t count;
 };
 
-/// The most frequent first; among equals by bytes, so that the order is the text's alone.
+/// Orders by decreasing frequency, then by bytes, so that the order depends only on the text.
 bool more_frequent(const Counted& a, const Counted& b) {
   return a.count != b.count ? a.count > b.count : a.text < b.text;
 }
@@ -53,8 +53,8 @@ std::vector<Counted> count_words(std::string_view text) {
   return sorted(counts);
 }
 
-/// The characters of a word with marks for spaces; empty for what can only be bytes: control
-/// characters, U+2581 and what is no UTF-8.
+/// Splits a word into characters, with marks for spaces. Those that can only be encoded as bytes
+/// are empty: control characters, U+2581 and bytes that are not UTF-8.
 std::vector<std::string> characters_of(std::string_view word) {
   std::vector<std::string> characters;
   for (size_t at = 0; at < word.size();) {
@@ -88,7 +88,7 @@ std::vector<Counted> alphabet_of(const std::vector<Counted>& words) {
   return alphabet;
 }
 
-/// Learns merges, one `step` after the other.
+/// Learns merges, one per call of `step`.
 class PairMerger {
  public:
   PairMerger(const std::vector<Counted>& words, const std::vector<Counted>& alphabet) {
@@ -97,8 +97,8 @@ class PairMerger {
     for (const auto& [pair, state] : pairs_) offer(pair, state.count);
   }
 
-  /// Merges the commonest pair. Returns the new piece, empty if that piece was there already by
-  /// another pair; false in `more` once no pair occurs twice.
+  /// Merges the most frequent pair. Returns the new piece, or an empty string if another pair gave
+  /// the same piece before. Sets `more` to false once no pair occurs twice.
   std::string step(bool& more) {
     while (!queue_.empty()) {
       const Candidate best = queue_.top();
@@ -131,13 +131,13 @@ class PairMerger {
   };
   struct PairState {
     int64_t count = 0;
-    std::vector<size_t> words;  ///< where it occurs or once did
+    std::vector<size_t> words;  ///< indices of the words in which it occurs or occurred
   };
   struct Candidate {
     int64_t count;
     std::string text;
     Pair pair;
-    /// Priority queues give the largest first.
+    /// std::priority_queue returns the largest first.
     bool operator<(const Candidate& other) const {
       if (count != other.count) return count < other.count;
       return text != other.text ? text > other.text : pair > other.pair;
@@ -150,7 +150,7 @@ class PairMerger {
     return place->second;
   }
 
-  /// Characters outside the alphabet part a word.
+  /// Adds a word, split at characters outside the alphabet.
   void add_word(const Counted& word) {
     std::vector<uint32_t> part;
     const auto flush = [&] {
@@ -168,7 +168,8 @@ class PairMerger {
     flush();
   }
 
-  /// Adds the pairs of a word to the counts, `sign` times; those that are `new_here` note the word.
+  /// Adds the pairs of a word to the counts, `sign` times. Pairs for which `new_here` returns true
+  /// record the word's index.
   template <class NewHere>
   void count_pairs(size_t index, int64_t sign, const NewHere& new_here) {
     const Word& word = words_[index];

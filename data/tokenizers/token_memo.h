@@ -8,13 +8,14 @@
 
 namespace lockstep::train {
 
-/// Words recur, so while a text is encoded the ids of each short word are remembered as the place
-/// in the output where they stood first. Lives as long as the words and `ids` do.
+/// Memoizes the ids of short words while a text is encoded, since words recur. An entry is the
+/// position of the word's first ids in the output. The words and `ids` must outlive this object.
 class TokenMemo {
  public:
   explicit TokenMemo(std::vector<uint32_t>& ids) : ids_(ids) {}
 
-  /// Appends the ids of `word`: a copy, or what `encode()` appends to the vector.
+  /// Appends the ids of `word`: a copy of earlier ones, or by calling `encode()`, which must append
+  /// them to the vector.
   template <class Encode>
   void append(std::string_view word, const Encode& encode) {
     if (word.size() > kLongest) return encode();

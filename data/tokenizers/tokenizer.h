@@ -13,21 +13,22 @@
 
 namespace lockstep::train {
 
-/// Text to token ids and back. Any bytes can be encoded, UTF-8 or not, and decoding what was
-/// encoded gives the same bytes. Implementations are immutable, so all members are safe to call
-/// from many threads.
+/// Converts text to token ids and back. Any bytes can be encoded, UTF-8 or not, and decoding
+/// restores them exactly. Implementations are immutable, so all members are safe to call from many
+/// threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// "byte", "bpe" or "sentencepiece".
+  /// Kind of the tokenizer: "byte", "bpe" or "sentencepiece".
   virtual std::string_view name() const = 0;
-  /// Ids lie in [0, vocabulary()).
+  /// Size of the vocabulary: ids lie in [0, vocabulary()).
   virtual int64_t vocabulary() const = 0;
   /// Tokenizers with equal identities give equal ids for every text.
   virtual ContentHash identity() const = 0;
 
-  /// Appends the ids of `text` to `ids`. Text that spells a special token is ordinary text.
+  /// Appends the ids of `text` to `ids`. Text that spells a special token is encoded as ordinary
+  /// text.
   virtual void encode(std::string_view text, std::vector<uint32_t>& ids) const = 0;
   /// Appends the bytes that `id` stands for, which need not be whole characters. Throws DataError
   /// for an id outside the vocabulary.
@@ -37,23 +38,23 @@ class Tokenizer {
   /// Whether `encode` puts a space before every text, as some SentencePiece models do.
   virtual bool adds_space() const { return false; }
 
-  /// Writes the files from which load_tokenizer makes this tokenizer again into `folder`, which
-  /// must exist. Throws DataError if they cannot be written.
+  /// Writes the files that load_tokenizer needs to `folder`, which must exist. Throws DataError if
+  /// they cannot be written.
   virtual void save(const std::filesystem::path& folder) const = 0;
 };
 
-/// How texts spell the end of a document for encode_special.
+/// The text that encode_special takes for the end of a document.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text);
-/// The same, but every kEndOfText in `text` becomes the tokenizer's end_of_text (if it has one).
+/// Encodes `text`, with every kEndOfText in it as the tokenizer's end_of_text (if it has one).
 std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_view text);
-/// The text of `ids` from the start of a text on: a space that `encode` put there is dropped.
+/// Decodes ids that start at the beginning of a text: drops the space that `encode` inserted there.
 std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids);
 
-/// The tokenizer whose files lie in `folder`: vocab.json with merges.txt or encoder.json with
-/// vocab.bpe (GPT-2's BPE), tokenizer.model (SentencePiece), or bytes if there is none of them.
-/// Throws DataError for files that are incomplete or malformed.
+/// Loads the tokenizer in `folder`: vocab.json with merges.txt or encoder.json with vocab.bpe
+/// (GPT-2's BPE), tokenizer.model (SentencePiece), or the byte tokenizer if none of them exists.
+/// Throws DataError for incomplete or malformed files.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace lockstep::train

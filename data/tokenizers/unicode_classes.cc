@@ -28,7 +28,9 @@ CharClass search(uint32_t code_point) {
   return CharClass::kOther;
 }
 
-constexpr uint32_t kDirect = 0x800;  // two bytes of UTF-8: Latin, Greek, Cyrillic, Hebrew, Arabic
+// Code points classified by table: those of at most two bytes in UTF-8, which cover Latin, Greek,
+// Cyrillic, Hebrew and Arabic.
+constexpr uint32_t kDirect = 0x800;
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 
 namespace lockstep::train {
 
-/// What a tokenizer's splitting rules ask of a code point.
+/// Class of a code point in a tokenizer's splitting rules.
 enum class CharClass : uint8_t {
   kLetter,  ///< general category L*
   kNumber,  ///< general category N*
@@ -13,8 +13,8 @@ enum class CharClass : uint8_t {
 };
 
 /// The class of `code_point` in Unicode 16.0, the version of the Rust library that tiktoken 0.14
-/// splits with. Values that are no code points are kOther. Pure and fast for ASCII; others take a
-/// binary search.
+/// splits with. Values that are not code points are kOther. A table lookup for code points below
+/// 0x800; a binary search for others.
 CharClass char_class(uint32_t code_point);
 
 }  // namespace lockstep::train
