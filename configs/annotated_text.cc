@@ -24,7 +24,8 @@ struct Line {
 constexpr const char* kSchema =
     "# proto-file: configs/run.proto\n# proto-message: lockstep.config.RunConfig\n\n";
 
-/// Empty lists too: one that is left out would get its default when it is read back.
+/// Returns the fields to write, including empty lists, which would otherwise get their default when
+/// the text is read back.
 std::vector<const pb::FieldDescriptor*> written_fields(const pb::Message& message) {
   std::vector<const pb::FieldDescriptor*> fields;
   const pb::Descriptor& type = *message.GetDescriptor();
@@ -71,7 +72,7 @@ void flatten(const pb::Message& message, const std::string& path,
   }
 }
 
-/// An origin on one line: values given on the command line may hold line ends.
+/// Replaces control characters by spaces: values from the command line may hold line ends.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');

@@ -7,20 +7,20 @@
 
 namespace lockstep::config {
 
-/// `config` as a text file that load reads back to the same config, every value followed by a
-/// comment that says where it came from: "configs/a.txtpb:7:3", "--set train.steps=5",
-/// "LOCKSTEP_TRAIN_STEPS=5" or "default".
+/// Returns `config` as a text file that load reads back to the same config, with the origin of
+/// every value as a comment: "configs/a.txtpb:7:3", "--set train.steps=5", "LOCKSTEP_TRAIN_STEPS=5"
+/// or "default".
 std::string annotated_text(const RunConfig& config, const Origins& origins);
 
-/// A value, a whole list ("[1, 2]") or a chosen member without fields ("{}"), that two configs do
-/// not share.
+/// A difference between two configs: a value, a whole list ("[1, 2]") or a chosen member without
+/// fields ("{}").
 struct Difference {
   std::string path;
-  std::string a;  ///< as a config file writes it; empty where a does not have it
+  std::string a;  ///< value as in a config file; empty if a does not have it
   std::string b;
 };
 
-/// Where `a` and `b` differ, in the order of their paths.
+/// Returns the differences between `a` and `b`, ordered by path.
 std::vector<Difference> differences(const RunConfig& a, const RunConfig& b);
 
 }  // namespace lockstep::config

@@ -18,7 +18,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-/// "train.steps=100" or "model.resnet.blocks+=2", taken apart.
+/// The parts of "train.steps=100" or "model.resnet.blocks+=2".
 struct Assignment {
   std::string_view path;
   std::string_view value;
@@ -44,7 +44,7 @@ struct Target {
   pb::Message* message;
   const pb::FieldDescriptor* field = nullptr;
   std::string path;
-  std::vector<std::string> chosen;  ///< paths of messages that were not there before
+  std::vector<std::string> chosen;  ///< paths of messages that did not exist before
 
   void enter() {
     const pb::Reflection& reflection = *message->GetReflection();
@@ -74,7 +74,7 @@ Target follow(pb::Message& root, std::string_view rest, const std::string& where
   }
 }
 
-/// Puts the value into a scalar field or a list. Returns what is wrong, empty if nothing is.
+/// Stores the value in a scalar field or a list. Returns a description of the error, or "".
 std::string store(pb::Message& message, const pb::FieldDescriptor& field, const std::string& path,
                   const Assignment& assignment, const Origins& origins) {
   const std::string_view value = assignment.value;
@@ -100,7 +100,7 @@ void set_value(RunConfig& config, Origins& origins, std::string_view assignment)
 void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
                const std::string& where) {
   const Assignment parts = parse_assignment(assignment, where);
-  // A copy, so that a wrong end of the path leaves the config as it was.
+  // Works on a copy, so that an error in the path or value leaves the config unchanged.
   RunConfig changed = config;
   Target target = follow(changed, parts.path, where);
   const pb::FieldDescriptor& field = *target.field;

@@ -28,7 +28,7 @@ class Silence : public pb::io::ErrorCollector {
   void AddError(int, int, const std::string&) override {}
 };
 
-/// Reads the tokens of a text beside the schema until something does not fit.
+/// Reads the tokens of a text and compares them with the schema until one does not fit.
 class Walk {
  public:
   explicit Walk(const std::string& text)
@@ -58,11 +58,12 @@ class Walk {
     return false;
   }
 
-  /// The fields of one message, up to and with its closing brace; `opened` names the message, null
-  /// for the whole text. False: something was found, or is left to the parser's own words.
+  /// Reads the fields of one message and its closing brace; `opened` is the message's name, null
+  /// for the whole text. Returns false if an error was found, or one that only the parser can
+  /// describe.
   bool fields(const pb::Descriptor& type, const std::string& path, const Token* opened) {
-    std::map<std::string, Token> seen;  // by field name, or name of its oneof
-    std::map<std::string, int> sizes;   // of lists, which may be written in several pieces
+    std::map<std::string, Token> seen;  // fields so far, by field name or name of their oneof
+    std::map<std::string, int> sizes;   // sizes of lists, which may be written in several pieces
     while (true) {
       if (current().type == Tokenizer::TYPE_END) {
         if (opened == nullptr) return true;
@@ -118,7 +119,7 @@ class Walk {
     return scalar(field, path);
   }
 
-  /// What follows the colon of a list: one more value, or all in brackets.
+  /// Reads what follows the colon of a list: a single value, or several in brackets.
   bool values(const FieldDescriptor& field, const std::string& path, int& size) {
     if (!take("[")) return scalar(field, value_path(path, size++));
     if (take("]")) return true;
@@ -151,7 +152,7 @@ class Walk {
       return stop(start, wrong_value(path, field, text));
     }
     tokenizer_.Next();
-    // Neighbouring texts are one text.
+    // Adjacent string literals are one value.
     while (is_text && current().type == Tokenizer::TYPE_STRING) tokenizer_.Next();
     return true;
   }

@@ -25,7 +25,7 @@ namespace {
 namespace pb = google::protobuf;
 using pb::FieldDescriptor;
 
-/// Without it the parser prints to stderr.
+/// Discards errors, which the parser otherwise prints to stderr.
 class Silence : public pb::io::ErrorCollector {
  public:
   void AddError(int, int, const std::string&) override {}
@@ -48,8 +48,7 @@ bool is_number(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT;
 }
 
-/// Names a user may give: enum values without the zero that stands for "not said", or accepted
-/// texts.
+/// Names that a user may write: enum values without the UNSPECIFIED zero, or accepted texts.
 std::vector<std::string_view> names(const FieldDescriptor& field) {
   std::vector<std::string_view> result;
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
@@ -109,13 +108,14 @@ bool in_range(const FieldDescriptor& field, double value) {
          (value < interval.max() || (!interval.exclusive_max() && value == interval.max()));
 }
 
-/// One value of a message: of a singular field, or of a list where `index` is not negative.
+/// One value of a message: that of a singular field, or value `index` of a list if that is not
+/// negative.
 struct Value {
   const pb::Message& message;
   const FieldDescriptor& field;
   int index;
 
-  /// With the getters of the field's C++ type.
+  /// Reads the value with the reflection getters of the field's C++ type.
   template <class T>
   T get(T (pb::Reflection::*single)(const pb::Message&, const FieldDescriptor*) const,
         T (pb::Reflection::*repeated)(const pb::Message&, const FieldDescriptor*, int)
@@ -248,7 +248,7 @@ bool assign(pb::Message& message, const FieldDescriptor& field, std::string_view
   Silence silence;
   pb::TextFormat::Parser parser;
   parser.RecordErrorsTo(&silence);
-  // Parsed aside: the parser may store a value before it finds that more text follows.
+  // Parses into a new message: the parser may store a value before it rejects the text after it.
   std::unique_ptr<pb::Message> fresh(message.New());
   if (!parser.ParseFieldValueFromString(std::string(text), &field, fresh.get())) return false;
   message.MergeFrom(*fresh);

@@ -10,53 +10,55 @@ class FieldDescriptor;
 class Message;
 }  // namespace google::protobuf
 
-/// What the schema (types and the options of configs/options.proto) says about one field, in words
-/// for messages and in checks. Works on any message through reflection, so a new field needs no
-/// code here. Every function is safe to call from several threads on different messages.
+/// Checks and error texts for fields, derived from the schema (types and the options of
+/// configs/options.proto). Works on any message through reflection, so a new field needs no code
+/// here. Every function is safe to call from several threads on different messages.
 namespace lockstep::config {
 
-/// `parent` and `name` joined as users write them: "optimizer.learning_rate". The root is "".
+/// Joins `parent` and `name`: "optimizer.learning_rate". The root's path is "".
 std::string join_path(std::string_view parent, std::string_view name);
 
-/// Whether `field` is a message, which has fields of its own.
+/// Whether `field` is a message, so that it has fields.
 bool holds_fields(const google::protobuf::FieldDescriptor& field);
 
-/// `path` of a list and the index of one of its values: "model.resnet.blocks[2]".
+/// Path of a value in the list `path`: "model.resnet.blocks[2]".
 std::string value_path(std::string_view path, int index);
 
-/// "an integer from 1 to 4096", "a number above 0 and at most 1000", "one of COSINE, CONSTANT", ...
-/// For a list "[a, b, ...], each an integer from 1 to 4096".
+/// Describes the values that `field` accepts: "an integer from 1 to 4096", "a number above 0 and at
+/// most 1000", "one of COSINE, CONSTANT", ...; for a list "[a, b, ...], each an integer from 1 to
+/// 4096".
 std::string expected(const google::protobuf::FieldDescriptor& field);
 
-/// The same for one value, also where `field` is a list.
+/// Describes the accepted form of a single value, even if `field` is a list.
 std::string expected_value(const google::protobuf::FieldDescriptor& field);
 
-/// Every value a user may give, where the schema can list them: "true" and "false", enum names
-/// without the zero that stands for "not said", accepted texts. Empty for numbers and free texts.
+/// All accepted values, if the schema can list them: "true" and "false", enum names without the
+/// UNSPECIFIED zero, accepted texts. Empty for numbers and free texts.
 std::vector<std::string> value_names(const google::protobuf::FieldDescriptor& field);
 
-/// `path is got: expected ....`, with the nearest name for enums and texts from a fixed list. `got`
-/// stands for one value, also where `field` is a list.
+/// Returns the error text "`path` is `got`: expected ...." with the nearest name for enums and
+/// texts from a fixed list. `got` is a single value, even if `field` is a list.
 std::string wrong_value(std::string_view path, const google::protobuf::FieldDescriptor& field,
                         std::string_view got);
 
-/// `path has no field "name".` with the nearest field, or else the fields there are.
+/// Returns the error text "`path` has no field `name`." with the nearest field name, or else a list
+/// of the fields.
 std::string unknown_field(std::string_view path, const google::protobuf::Descriptor& type,
                           std::string_view name);
 
-/// Stores `text`, one value written as in a config file, in the scalar `field` of `message`, or
-/// adds it at the end of a list. Texts need no quotes. Returns false, with the field as it was,
-/// when the type does not fit; ranges are not looked at.
+/// Parses `text`, one value written as in a config file, and stores it in the scalar `field` of
+/// `message` or appends it to a list. Texts need no quotes. Returns false and leaves the field
+/// unchanged if the type does not fit; does not check ranges.
 bool assign(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
             std::string_view text);
 
-/// The value of the set scalar `field` as a config file writes it; "[1, 2]" for a list.
+/// The value of the scalar `field`, which must be set, as in a config file; "[1, 2]" for a list.
 std::string value_text(const google::protobuf::Message& message,
                        const google::protobuf::FieldDescriptor& field);
 
-/// What is wrong with the value of the set scalar `field`, or the first wrong value of a list
-/// (range, finiteness, power of two, accepted texts, enum numbers without a name); empty if nothing
-/// is.
+/// Checks the value of the scalar `field`, which must be set, or all values of a list: range,
+/// finiteness, power of two, accepted texts, enum numbers without a name. Describes the first
+/// error; empty if there is none.
 std::string violation(std::string_view path, const google::protobuf::Message& message,
                       const google::protobuf::FieldDescriptor& field);
 

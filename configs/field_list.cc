@@ -15,7 +15,7 @@ using google::protobuf::FieldDescriptor;
 
 struct Entry {
   std::string path;
-  std::vector<std::string> values;  ///< all of them, where they can be listed
+  std::vector<std::string> values;  ///< all accepted values, if they can be listed
   bool is_list = false;
 };
 

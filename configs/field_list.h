@@ -4,16 +4,16 @@
 #include <string_view>
 #include <vector>
 
-/// The fields a run config can hold, listed from the schema.
+/// Lists the fields of a run config from the schema.
 namespace lockstep::config {
 
-/// Every scalar field's and list's path ("train.steps"), and the path of every member of a oneof
-/// that may be chosen without setting anything in it ("data.random"), in the schema's order.
+/// Returns the paths of all scalar fields and lists ("train.steps") and of all oneof members that
+/// may be chosen without setting a field in them ("data.random"), in the schema's order.
 std::vector<std::string> field_paths();
 
-/// What may follow "--set " and starts with `prefix`: "train.steps=" for paths ("+=" too for
-/// lists), and once a path is complete its values where the schema knows them:
-/// "schedule.kind=COSINE", "data.random={}".
+/// Returns completions of `prefix` after "--set ": "train.steps=" for paths (also "+=" for lists)
+/// and, for a complete path, its values if the schema lists them: "schedule.kind=COSINE",
+/// "data.random={}".
 std::vector<std::string> completions(std::string_view prefix);
 
 }  // namespace lockstep::config

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// The place after the quoted text that begins at `begin`; npos if it never ends.
+/// Returns the position after the quoted text that begins at `begin`; npos if it is not closed.
 size_t after_quotes(std::string_view text, size_t begin) {
   for (size_t i = begin + 1; i < text.size(); ++i) {
     if (text[i] == '\\') {

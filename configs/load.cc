@@ -52,7 +52,8 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-/// Control bytes never occur in a config, and always early in weights, archives and programs.
+/// Rejects binary files: control bytes never occur in a config, but early in weights, archives and
+/// programs.
 void check_is_text(const std::string& text, const std::string& name) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -69,8 +70,8 @@ std::string place(const std::string& name, int line, int column) {
   return fmt::format("{}:{}:{}", name, line + 1, column + 1);
 }
 
-/// Where a text that was just parsed sets `field`; of a list in several pieces, the last. None if
-/// it does not: an empty list leaves no other trace.
+/// Returns the place where a text that was just parsed sets `field`; for a list in several pieces,
+/// the last one. Nothing if it does not. Detects empty lists, which the message itself cannot show.
 std::optional<ParseLocation> written_at(const ParseInfoTree& tree,
                                         const pb::FieldDescriptor& field) {
   const bool is_list = field.is_repeated();
@@ -83,9 +84,8 @@ std::optional<ParseLocation> written_at(const ParseInfoTree& tree,
   return last.line < 0 ? std::nullopt : std::optional(last);
 }
 
-/// Visits every field that the text parsed into `layer` sets, together with the message of `config`
-/// that will take it over, null where there is none yet. Lists there are emptied, because a list
-/// replaces the one before.
+/// Prepares `config` (null if that message does not exist yet) for merging `layer`: records the
+/// origins of all fields that `layer` sets and clears the lists that it replaces.
 void prepare(pb::Message* config, const pb::Message& layer, const ParseInfoTree& tree,
              const std::string& path, const std::string& name, Origins& origins) {
   const pb::Descriptor& type = *layer.GetDescriptor();
@@ -116,7 +116,8 @@ SourceError::SourceError(std::string where, std::string problem)
 void merge_text(RunConfig& config, Origins& origins, const std::string& text,
                 const std::string& name) {
   check_is_text(text, name);
-  // A fresh message per layer: only Parse refuses a field that is set twice, and it clears first.
+  // Parses into a new message: Parse, unlike Merge, rejects fields set twice, but clears its
+  // target.
   RunConfig layer;
   ParseInfoTree tree;
   FirstError collector;

@@ -9,10 +9,11 @@ namespace lockstep::config {
 
 class MemoryConfig;
 
-/// The allocator's options as `config` sets them; what it does not set is `defaults`'. Throws
+/// Returns the allocator's options: those set in `config`, the others from `defaults`. Throws
 /// ConfigError naming the key.
 AllocatorOptions allocator_options(const MemoryConfig& config, AllocatorOptions defaults);
-/// The values, as after --set, that fields of MemoryConfig have for `options`, by field.
+/// Inverse of allocator_options: the values of MemoryConfig's fields for `options`, as text for
+/// --set, by field name.
 std::map<std::string, std::string> memory_fields(const AllocatorOptions& options);
 
 }  // namespace lockstep::config

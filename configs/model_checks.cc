@@ -42,7 +42,7 @@ void check_rope_scaling(const RopeScaling& scaling, const Origins& origins) {
   }
 }
 
-/// What can be known of a tokenizer's vocabulary before its files are read.
+/// Checks vocab_size as far as the tokenizer's vocabulary is known before its files are read.
 void check_vocabulary(const DataConfig& data, const std::string& model, int64_t vocab_size,
                       const Origins& origins) {
   if (!data.has_text()) return;
@@ -97,13 +97,13 @@ void check(const ResnetConfig& resnet, const Origins& origins) {
   }
 }
 
-/// The chosen member of a oneof: "gpt2".
+/// Name of the chosen member of a oneof: "gpt2".
 std::string choice(const pb::Message& message, const char* oneof) {
   const pb::OneofDescriptor* members = message.GetDescriptor()->FindOneofByName(oneof);
   return message.GetReflection()->GetOneofFieldDescriptor(message, members)->name();
 }
 
-/// Language models take tokens, the others rows of features; random data is either.
+/// Checks that language models get tokens and classifiers rows of features; random data fits both.
 void check_source(const RunConfig& config, bool is_language_model, const Origins& origins) {
   const DataConfig& data = config.data();
   if (data.has_random() || data.has_table() != is_language_model) return;

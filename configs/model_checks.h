@@ -4,8 +4,8 @@
 
 namespace lockstep::config {
 
-/// What must hold inside the chosen model, and between it and the data, of a config whose values
-/// are all set and in range. Throws SourceError.
+/// Checks constraints within the chosen model, and between it and the data. All values must be set
+/// and in range. Throws SourceError.
 void check_model(const RunConfig& config, const Origins& origins);
 
 }  // namespace lockstep::config

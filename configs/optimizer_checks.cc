@@ -10,7 +10,7 @@
 namespace lockstep::config {
 namespace {
 
-/// Why the optimizer cannot change weights before backward has ended; empty where it can.
+/// Returns why the optimizer must not change weights before backward has ended; empty if it may.
 std::string reason_to_wait(const RunConfig& config) {
   if (config.optimizer().clip_grad_norm() > 0) {
     return fmt::format(

@@ -10,7 +10,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-/// Whether every message that `path` leads through is there.
+/// Whether all messages on `path` exist.
 bool is_reachable(const pb::Message& root, std::string_view path) {
   const pb::Message* message = &root;
   for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.')) {

@@ -10,24 +10,24 @@ class FieldDescriptor;
 class Message;
 }  // namespace google::protobuf
 
-/// Questions to, and changes of, the record of where a config was written.
+/// Queries and updates of Origins, the record of where each value of a config was set.
 namespace lockstep::config {
 
-/// The origin of what nothing set.
+/// Origin of values that nothing set.
 inline constexpr const char* kDefaultOrigin = "default";
 
-/// Throws SourceError with the place that set `path`, else the nearest message around it that
-/// somebody wrote, else the last file.
+/// Throws SourceError with the origin of `path`, else that of the nearest enclosing message that
+/// was set, else the last file.
 [[noreturn]] void fail(const Origins& origins, std::string path, std::string problem);
 
-/// Whether `field` of `message`, at `path`, was set. A list may be set and empty, which the message
-/// alone cannot tell from one that nobody wrote.
+/// Whether `field` of `message`, at `path`, was set. Needed for lists, which can be set but empty:
+/// the message alone cannot distinguish these from unset ones.
 bool is_set(const google::protobuf::Message& message,
             const google::protobuf::FieldDescriptor& field, const std::string& path,
             const Origins& origins);
 
-/// Removes the origins of everything inside messages that `config` has no longer, because another
-/// member of a oneof was chosen.
+/// Removes the origins of all fields in messages that `config` no longer has because another member
+/// of a oneof was chosen.
 void forget_dropped(const google::protobuf::Message& config, Origins& origins);
 
 }  // namespace lockstep::config

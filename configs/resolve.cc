@@ -80,7 +80,7 @@ void fill(pb::Message& message, const std::string& path, Origins& origins) {
   }
 }
 
-/// Checks every set scalar and list by itself, and keeps the origins of what is set.
+/// Checks each set scalar and list, and copies the origins of set fields to `kept`.
 void check_values(const pb::Message& message, const std::string& path, const Origins& origins,
                   Origins& kept) {
   const pb::Descriptor& type = *message.GetDescriptor();
@@ -111,7 +111,7 @@ std::string name_from(const std::string& file) {
   return name;
 }
 
-/// Defaults that follow from other values. Those are already known to lie in range.
+/// Sets the defaults that depend on other values, which have been checked to be in range.
 void derive(RunConfig& config, Origins& origins) {
   const auto derived = [&](pb::Message& message, const std::string& path,
                            const std::string& value) {
@@ -200,7 +200,7 @@ void check_parallel(const RunConfig& config, const Origins& origins) {
 }
 
 void check_memory(const MemoryConfig& memory, const Origins& origins) {
-  // Each text by itself first, so that the place in the error is that of the field.
+  // Checks each text separately first, so that an error reports the place of that field.
   MemoryConfig divisions;
   if (memory.has_roundup_power2_divisions()) {
     divisions.set_roundup_power2_divisions(memory.roundup_power2_divisions());

@@ -21,7 +21,7 @@ bool is_program_variable(const std::string& name) {
                              [&](const ProgramVariable& known) { return name == known.name; });
 }
 
-/// Variable name to field path.
+/// Returns a map from variable name to field path.
 std::map<std::string, std::string> field_variables() {
   std::map<std::string, std::string> variables;
   for (const std::string& path : field_paths()) variables.emplace(variable_name(path), path);

@@ -16,7 +16,7 @@ struct ProgramVariable {
   const char* meaning;
 };
 
-/// All of them.
+/// All variables that the program reads and that set no field.
 const std::vector<ProgramVariable>& program_variables();
 
 /// "LOCKSTEP_TRAIN_STEPS" for "train.steps".
@@ -25,9 +25,9 @@ std::string variable_name(std::string_view path);
 /// The variables of this process whose names start with LOCKSTEP_.
 Variables process_variables();
 
-/// Lays `variables` over `config`; the values are written as after --set, and an empty one counts
-/// as not there. Throws SourceError for a name that belongs to no field and is no program variable,
-/// with the nearest name.
+/// Merges `variables` into `config`; values are written as for --set, and an empty one counts as
+/// unset. Throws SourceError, with the nearest name, for a name that is neither a field's nor a
+/// program variable.
 void apply_variables(RunConfig& config, Origins& origins, const Variables& variables);
 
 }  // namespace lockstep::config
