@@ -13,8 +13,8 @@ namespace lockstep::launcher {
 namespace {
 
 /// {0}: the program, {1}: patterns of verbs, {2}: words by verb, {3}: choices by option.
-/// Bash splits words at '=', so the script reads the line itself and gives back only what follows
-/// the last '=' when the word under the cursor holds one.
+/// Bash splits words at '=', so the script parses the line itself and, if the word under the cursor
+/// holds a '=', returns only what follows the last one.
 constexpr const char* kScript = R"(# bash completion for {0}, written by `{0} completion bash`.
 # Load it with: source <({0} completion bash)
 _{0}() {{
@@ -71,7 +71,7 @@ void collect(const Verb& verb, const std::string& path, Tables& tables) {
     if (names.empty() || choices.empty()) continue;
     const std::string entry =
         fmt::format("    {}) words=\"{}\" ;;\n", fmt::join(names, " | "), fmt::join(choices, " "));
-    // Options of one name have one meaning in all verbs.
+    // Options of the same name have the same choices in all verbs.
     if (tables.choices.find(entry) == std::string::npos) tables.choices += entry;
   }
   tables.words += fmt::format("        \"{}\") words=\"{}\" ;;\n", path, fmt::join(words, " "));

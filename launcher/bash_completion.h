@@ -6,9 +6,9 @@ namespace lockstep::launcher {
 
 class Verb;
 
-/// A bash script that completes `program`'s verbs, their options and options' fixed choices as they
-/// are now, and asks `program` itself ("completion paths") for config fields after --set.
-/// Everything else is completed as a file name.
+/// Returns a bash script that completes the verbs of `program`, their options and fixed choices.
+/// For config fields after --set the script calls `program` ("completion paths"); anything else is
+/// completed as a file name.
 std::string bash_completion(const Verb& program);
 
 }  // namespace lockstep::launcher

@@ -26,7 +26,7 @@ uint64_t bytes_in(const fs::path& folder) {
   return bytes;
 }
 
-/// A run's checkpoints, or one that is named itself.
+/// Returns a run's checkpoints, or the single checkpoint that `path` names.
 std::vector<train::CheckpointEntry> checkpoints_at(const fs::path& path) {
   std::vector<train::CheckpointEntry> found = train::list_checkpoints(path / "checkpoints");
   if (found.empty()) found = train::list_checkpoints(path);
@@ -56,7 +56,7 @@ void list(const std::string& path, bool json) {
   }
 }
 
-/// Exit status 4 as soon as one is damaged, after all were looked at.
+/// Verifies all checkpoints; then throws ExitStatus(kCheckpoint) if any is damaged.
 void verify(const std::string& path) {
   bool whole = true;
   for (const train::CheckpointEntry& entry : checkpoints_at(path)) {

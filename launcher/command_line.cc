@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// The values in "TEXT:{a,b,c}", as CLI11 describes an option with fixed choices.
+/// Parses the values from "TEXT:{a,b,c}", CLI11's description of an option with fixed choices.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find('{');
@@ -163,7 +163,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
     return std::nullopt;
-  } catch (const CLI::ParseError& end) {  // also help, which ends the program well
+  } catch (const CLI::ParseError& end) {  // CLI11 throws it for help too, then with exit status 0
     return app_->exit(end) == 0 ? kSuccess : kUsage;
   } catch (const UsageError& error) {
     app_->exit(CLI::ValidationError(error.what()));

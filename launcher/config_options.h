@@ -7,8 +7,8 @@ namespace lockstep::launcher {
 
 class Verb;
 
-/// Adds a run's config files to a verb, and the option `--set FIELD=VALUE`, which may be given
-/// several times: what configs/load.h takes. Help shows `example`.
+/// Adds the inputs of config::load (configs/load.h) to a verb: config files as positional
+/// arguments, and the repeatable option `--set FIELD=VALUE`. Help shows `example`.
 void add_config_options(const Verb& verb, std::vector<std::string>& files,
                         std::vector<std::string>& overrides,
                         const std::string& example = "optimizer.learning_rate=3e-4");

@@ -38,7 +38,7 @@ void check_config(const Sources& sources) {
   fmt::print("{}: ok\n", config.name());
 }
 
-/// The file, or the config of the run directory, alone: neither the environment nor flags.
+/// Loads the file, or the config of the run directory, without environment variables and flags.
 config::RunConfig load_alone(const std::string& path, bool& is_named) {
   std::error_code failed;
   const bool is_run = std::filesystem::is_directory(path, failed);
@@ -54,7 +54,7 @@ void diff_configs(const std::string& a, const std::string& b) {
   bool b_is_named = false;
   const config::RunConfig of_a = load_alone(a, a_is_named);
   config::RunConfig of_b = load_alone(b, b_is_named);
-  // Where neither says a name, both are only called like their files.
+  // If neither config sets a name, both names are just file names and no difference.
   if (!a_is_named && !b_is_named) of_b.set_name(of_a.name());
   const std::vector<config::Difference> found = config::differences(of_a, of_b);
   size_t width = 0;

@@ -10,7 +10,7 @@ namespace lockstep::launcher {
 
 namespace {
 
-/// A library's files, the newest first, and the function that tells its version, which is
+/// A library's files, the newest first, and the function that returns its version, which is
 /// major * `major_unit` + minor * 100 + patch.
 struct Wanted {
   const char* name;
@@ -42,7 +42,7 @@ CudaLibrary find_nccl() {
       const auto library = dist::load_nccl(place);
       return {"NCCL", dist::nccl_version_text(library->version), library->file};
     } catch (const std::exception&) {
-      // Perhaps the next one.
+      // Not found or unusable: try the next file.
     }
   }
   return {"NCCL", "", ""};

@@ -55,7 +55,8 @@ std::vector<std::string> formats() {
   return {name(ShardFormat::kLlmc), name(ShardFormat::kNanogpt)};
 }
 
-/// A model that is there is used; else one is trained on the documents and written there.
+/// Loads the model file if it exists; otherwise trains a model on the documents and writes it
+/// there.
 std::unique_ptr<train::Tokenizer> sentencepiece(const TokenizerOptions& options,
                                                 const train::Documents* documents) {
   LS_CHECK(!options.model.empty(), ConfigError,
@@ -108,7 +109,8 @@ void run_tokenize(const TokenizeOptions& options) {
                    text.tokens.slice(text.training_tokens, held_out));
 }
 
-/// Looks at every token; throws DataError for the first outside `vocabulary` (0: any will do).
+/// Returns the largest token; throws DataError for the first one outside `vocabulary` (0: no
+/// limit).
 uint32_t largest_token(const train::TokenArray& tokens, int64_t vocabulary,
                        const std::string& file) {
   uint32_t largest = 0;

@@ -56,7 +56,7 @@ Check mpi() {
   return {"MPI", Health::kOk, loaded ? "linked" : "not built in", ""};
 }
 
-/// Other devices train as well, so that a missing GPU is no more than said.
+/// Reports CUDA devices. A missing GPU is no failure, since other devices can train.
 Check cuda_devices() {
   const cuda::Availability cuda = cuda::availability();
   Check check{"CUDA", Health::kOk, "", ""};
@@ -71,7 +71,8 @@ Check cuda_devices() {
   return check;
 }
 
-/// Where there is a GPU; products, convolutions and ranks do without them, but slower.
+/// Reports CUDA libraries, if there is a GPU. They are optional: without them matrix products,
+/// convolutions and communication are slower.
 Check cuda_libraries() {
   Check check{"CUDA libraries", Health::kOk, "", ""};
   std::string missing;
@@ -92,7 +93,7 @@ Check cuda_libraries() {
   return check;
 }
 
-/// Variables that load would refuse.
+/// Reports environment variables that config::load would reject.
 Check variables() {
   const config::Variables found = config::process_variables();
   std::vector<std::string> names;

@@ -5,8 +5,8 @@
 
 namespace lockstep::launcher {
 
-/// The memory that a caching allocator of the device stands on, for allocators besides the
-/// process's own. Throws DeviceError when there is no such device.
+/// The driver-level memory below the caching allocator of `device`, for constructing further
+/// allocators besides the process's own. Throws DeviceError if there is no such device.
 DeviceMemory& driver_memory(Device device);
 
 }  // namespace lockstep::launcher

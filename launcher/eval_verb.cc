@@ -62,7 +62,7 @@ void run_eval(const EvalOptions& options) {
   const train::RunDirectory run = train::RunDirectory::open(options.run);
   const fs::path weights =
       options.weights.empty() ? train::model_folder(run) : fs::path(options.weights);
-  // The weights are given: those that the config names need not be read.
+  // The run's weights are loaded later, so the config's initial weights need not be read.
   std::vector<std::string> overrides = options.overrides;
   overrides.push_back("model.weights=");
   const std::vector<std::string> files = {run.config().string()};

@@ -4,21 +4,21 @@
 
 namespace lockstep::launcher {
 
-// What the program's exit status means; docs and scripts rely on these numbers.
+// Exit statuses of the program; docs and scripts rely on these numbers.
 inline constexpr int kSuccess = 0;
-inline constexpr int kFailure = 1;  ///< anything without a number of its own
+inline constexpr int kFailure = 1;  ///< errors without a specific status
 inline constexpr int kUsage = 2;    ///< command line or config
 inline constexpr int kData = 3;
 inline constexpr int kCheckpoint = 4;
 inline constexpr int kCommunication = 5;
 inline constexpr int kOutOfMemory = 6;
 inline constexpr int kNonFinite = 7;
-inline constexpr int kStopped = 75;  ///< on request, with everything saved: start again to go on
+inline constexpr int kStopped = 75;  ///< stopped on request, state saved: start again to resume
 
 /// The status for an exception that ended the program.
 int exit_code(const std::exception& error);
 
-/// Its class as a user knows it: "ConfigError", "OutOfMemoryError", ...
+/// Name of the error's class for messages: "ConfigError", "OutOfMemoryError", ...
 const char* error_kind(const std::exception& error);
 
 }  // namespace lockstep::launcher

@@ -28,7 +28,7 @@ struct GraphOptions {
   std::string output;
 };
 
-/// Has Graphviz's program draw `dot` into `picture`.
+/// Runs Graphviz's `dot` program to draw `dot` into `picture`.
 void draw(const fs::path& dot, const fs::path& picture) {
   const std::string format = "-T" + picture.extension().string().substr(1);
   const std::string from = dot.string(), to = picture.string();

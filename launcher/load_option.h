@@ -9,10 +9,10 @@ namespace lockstep::launcher {
 
 class Verb;
 
-/// Adds the option `--load FILE` to a verb; it may be given several times.
+/// Adds the repeatable option `--load FILE` to a verb: plug-ins to load.
 void add_load_option(const Verb& verb, std::vector<std::string>& files);
 
-/// Loads them in order; they stay loaded as long as the result lives.
+/// Loads plug-ins in order; they stay loaded as long as the result exists.
 [[nodiscard]] std::vector<Plugin> load_plugins(const std::vector<std::string>& files);
 
 }  // namespace lockstep::launcher

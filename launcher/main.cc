@@ -24,8 +24,8 @@ void report(const std::exception& error) {
   }
 }
 
-/// A launcher takes the exit status of the first rank that ends, and ends the others. One that was
-/// told of another's failure waits for that.
+/// Delays the exit of a rank that failed only because another rank did (PeerLostError): a launcher
+/// takes the exit status of the first rank that ends, which should be that of the cause.
 void let_the_cause_end_first(const std::exception& error) {
   constexpr std::chrono::seconds kCauseEnds(2);
   if (dynamic_cast<const lockstep::PeerLostError*>(&error) == nullptr) return;
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   app.requires_verb();
   app.version(LOCKSTEP_VERSION);
   add_train(app, {argv, argv + argc});
-  // Its options are mpirun's, which CommandLine cannot read.
+  // `launch` takes mpirun's options, which CommandLine cannot parse.
   const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
   add_launch(
       app, launches ? std::vector<std::string>(argv + 2, argv + argc) : std::vector<std::string>());

@@ -19,8 +19,8 @@ std::string derivative_text(const Operator& op) {
   return derivative.exists() ? "yes" : "none: " + derivative.reason_for_none;
 }
 
-/// Whether calls can be recorded. A composite is differentiated through its body unless its block
-/// says why not; what is written into an out= destination is not recorded.
+/// Whether autograd records calls. A composite operator is differentiated through its body unless
+/// its declaration gives a reason why not; out= forms are not recorded.
 bool is_differentiable(const Operator& op) {
   if (op.form() == OpForm::kOut) return false;
   const Derivative& derivative = op.derivative();
@@ -28,14 +28,14 @@ bool is_differentiable(const Operator& op) {
          (op.kind() == OpKind::kComposite && derivative.reason_for_none.empty());
 }
 
-/// Whether a call waits for an asynchronous device: its result, or the result's size, depends on
-/// values.
+/// Whether a call synchronizes with an asynchronous device, because its result or the result's size
+/// depends on values.
 bool synchronises(const Operator& op) {
   return op.kind() == OpKind::kDynamic || op.kind() == OpKind::kHostValue;
 }
 
-/// Backends with a kernel of the operator; a fallback of the key is none. The forms of one operator
-/// share its kernels.
+/// Backends with a kernel for the operator itself, not just the key's fallback. All forms of an
+/// operator share its kernels.
 std::vector<std::string_view> kernel_names(const Operator& op) {
   std::vector<std::string_view> names;
   for (int i = 0; i < kKeyCount; ++i) {
@@ -84,7 +84,7 @@ void print_list(const std::vector<const Operator*>& operators) {
   }
 }
 
-/// A name that does not exist is a fault of the command line.
+/// Finds an operator; throws UsageError if there is none of this name.
 const Operator& operator_named(const std::string& name) {
   try {
     return dispatcher().find(name);

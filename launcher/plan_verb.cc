@@ -49,7 +49,7 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan) {
   fmt::print("{}\n", line.text());
 }
 
-/// "879.8 M", "8.455 E": four digits.
+/// Formats a number with four digits and an SI prefix: "879.8 M", "8.455 E".
 std::string scaled(double value) {
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
   size_t i = 0;

@@ -24,7 +24,7 @@ struct PlotOptions {
   std::string by = "operator";
 };
 
-/// The folder's name; of a metrics file the name of the folder it lies in.
+/// Name of a run: that of its folder, or of the folder that holds a metrics file.
 std::string run_name(const std::string& run) {
   std::filesystem::path path = std::filesystem::absolute(run).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();

@@ -25,8 +25,8 @@ namespace lockstep::launcher {
 
 namespace {
 
-/// What keeps the ranks from using NCCL together; "" where nothing does. `texts` are by rank: what
-/// NcclDevice calls the rank's GPU after "+", or why it has none after "-".
+/// Returns why the ranks cannot use NCCL together, or "". `texts`, by rank, are "+" and
+/// NcclDevice's name of the rank's GPU, or "-" and the reason why it has none.
 std::string obstacle(const std::vector<std::string>& texts) {
   std::map<std::string_view, size_t> owners;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
@@ -79,7 +79,7 @@ Ranks join_ranks(const std::filesystem::path& flight_folder) {
 void take_devices(Ranks& ranks, const config::RunConfig& config) {
   const Device named = parse_device(config.device());
   const int count = device_count(named.type);
-  // What is wrong where there is none is the device's to say.
+  // If there is no device, the error is left to the first use of the device.
   if (named.type != DeviceType::kCUDA || count == 0) return;
   const bool has_number = config.device().find(':') != std::string::npos;
   const int local_rank = ranks.environment.local_rank.value_or(0);

@@ -23,7 +23,7 @@ struct SampleOptions {
   train::GenerateOptions generate;
 };
 
-/// "FILE:path" reads the prompt from a file.
+/// Returns the prompt; "FILE:path" reads it from a file.
 std::string prompt_text(const std::string& start) {
   constexpr std::string_view kFile = "FILE:";
   if (!start.starts_with(kFile)) return start;

@@ -22,7 +22,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use i
 extern "C" void ask_for_stop(int signal) {
   int none = 0;
   if (stop_signal.compare_exchange_strong(none, signal)) return;
-  // The default action, so that the parent sees which signal it was.
+  // Takes the default action, so that the parent sees which signal ended the process.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   ::sigaction(signal, &standard, nullptr);
@@ -34,7 +34,8 @@ void check(int result) {
            std::strerror(errno));
 }
 
-/// A frame holds every vector and tile register, so its size is the processor's.
+/// Size of the alternate stack: 16 KiB for the handler, and the signal frame, whose size depends on
+/// the processor since it holds all vector and tile registers.
 size_t stack_bytes() {
   constexpr size_t kHandler = 16384;
   return kHandler + static_cast<size_t>(std::max(0L, ::sysconf(_SC_SIGSTKSZ)));
@@ -50,7 +51,7 @@ StopSignals::StopSignals() : stack_(std::make_unique<std::byte[]>(stack_bytes())
   check(::sigaltstack(&stack, &stack_before_));
   struct sigaction action {};
   action.sa_handler = ask_for_stop;
-  action.sa_flags = SA_RESTART | SA_ONSTACK;  // no read or write need know of it
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // restarts interrupted system calls
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < kSignals.size(); ++i) {
     check(::sigaction(kSignals[i], &action, &before_[i]));

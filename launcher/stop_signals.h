@@ -6,23 +6,23 @@
 
 namespace lockstep::launcher {
 
-/// While one exists, SIGINT, SIGTERM and SIGUSR1 ask for a stop instead of ending the process; a
-/// second one ends it at once, as if this object did not exist. One at a time.
+/// While an object exists, SIGINT, SIGTERM and SIGUSR1 request a stop instead of ending the
+/// process; a second signal ends it at once, with the default action. At most one object may exist.
 ///
-/// The signals are handled on a stack of their own, which the constructing thread gets for as long
-/// as the object lives: oneDNN's f32 products keep data below the stack pointer, further than the
-/// 128 bytes that a signal's frame spares, and would go on with whatever the frame put there. Other
-/// handlers that a program installs need SA_ONSTACK for the same reason.
+/// The signals are handled on an alternate stack, which belongs to the constructing thread for the
+/// object's lifetime: oneDNN's f32 products keep data further below the stack pointer than the
+/// 128-byte red zone that a signal frame skips, so a frame on the normal stack would overwrite
+/// them. Other handlers that a program installs need SA_ONSTACK for the same reason.
 class StopSignals {
  public:
-  /// Throws Error when the system refuses a handler.
+  /// Throws Error if the system refuses a handler.
   StopSignals();
-  /// Restores what the signals did before. For the thread that made it.
+  /// Restores the previous handlers. Must run on the constructing thread.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The signal that asked for a stop; 0 while none has. Safe to call from any thread.
+  /// The signal that requested a stop; 0 if none has. Safe to call from any thread.
   int received() const;
 
  private:

@@ -42,7 +42,8 @@ struct Target {
   AllocatorOptions options;
 };
 
-/// --device, else the config's, else host:0; options of the config, else of the environment.
+/// The device of --device, else the config's, else host:0, with the allocator options of the
+/// config, else of the environment.
 Target target_of(const Options& options) {
   const auto with_options = [](Device device) {
     return Target{device, caching_allocator(device).options()};
@@ -67,7 +68,7 @@ std::string command_to_repeat(const Options& options, Device device, uint64_t se
                      options.verb, to_string(device), options.threads, options.streams, seed);
 }
 
-/// True when everything was verified.
+/// Runs random programs; returns true if there were no findings.
 bool run_programs(const Options& options, const Target& target) {
   const Device device = target.device;
   CachingAllocator& allocator = caching_allocator(device);
@@ -125,7 +126,7 @@ bool run_scenarios(const Options& options, const Target& target) {
   return passed;
 }
 
-/// Throws ExitStatus when something was found.
+/// Runs the verb; throws ExitStatus if there were findings.
 void run_verb(const Options& options) {
   const Target target = target_of(options);
   const bool passed =

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// The logs in a folder, or in its `flight` folder as in a run directory; a file itself.
+/// Returns the logs in a folder, or in its subfolder `flight` if it is a run directory; or `path`
+/// itself if it is a file.
 std::vector<fs::path> log_files(const fs::path& path) {
   std::vector<fs::path> files;
   if (!fs::is_directory(path)) return {path};

@@ -52,7 +52,7 @@ struct TrainOptions {
   std::vector<std::string> command_line;
 };
 
-/// What throughput counts.
+/// Unit of throughput.
 const char* unit_of(const train::Task& task) {
   return task.tokens_per_sample() == 1 ? "samples" : "tokens";
 }
@@ -113,7 +113,7 @@ void print_held_out(const train::Evaluation& held_out, const char* unit) {
   fmt::print("\n");
 }
 
-/// For plain bytes, what compressors make of the same held-out text.
+/// For byte-level models, prints what compressors achieve on the same held-out text.
 void print_compressors(train::Task& task) {
   const auto* language = dynamic_cast<const train::LanguageTask*>(&task);
   if (language == nullptr) return;
@@ -128,7 +128,7 @@ void print_compressors(train::Task& task) {
              bits(bzip2_size(bytes)));
 }
 
-/// What a shell needs to start the same run again.
+/// Returns the shell command that resumes the run.
 std::string command_to_continue(const TrainOptions& options, const train::RunDirectory& directory) {
   std::string command = "lockstep train";
   for (const std::string& file : options.files) command += " " + file;
@@ -144,7 +144,8 @@ train::RunDirectory open_directory(const TrainOptions& options, const config::Ru
                                         options.fresh ? Existing::kRefuse : Existing::kContinue);
 }
 
-/// Every field that is set, a line each, so that one that differs is told with its path.
+/// Returns all set fields, a line each, so that a difference between ranks is reported with its
+/// path.
 std::string lines_of(const config::RunConfig& config) {
   std::string text;
   for (const config::Difference& field : config::differences(config, {})) {
@@ -153,7 +154,7 @@ std::string lines_of(const config::RunConfig& config) {
   return text;
 }
 
-/// Throws ExitStatus when the run was stopped.
+/// Runs the verb; throws ExitStatus if the run was stopped.
 void run_train(TrainOptions options) {
   if (options.steps != 0) {
     options.overrides.push_back(fmt::format("train.steps={}", options.steps));
@@ -165,7 +166,7 @@ void run_train(TrainOptions options) {
       config::load(options.files, options.overrides, &origins, config::process_variables());
   const StopSignals signals;
   const auto stop = [&] { return signals.received() != 0; };
-  // A run without a name of its own has none yet that all ranks know.
+  // Without --run-dir the directory is not known to all ranks yet, so there is no flight folder.
   const std::filesystem::path run_directory = options.run_directory;
   Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
   take_devices(ranks, config);
@@ -178,7 +179,7 @@ void run_train(TrainOptions options) {
                                                            .threads = num_threads(),
                                                            .device = train::device_of(config),
                                                            .libraries = {}});
-  // Before the model is made, so that its parameters are recorded, too.
+  // Created before the model, so that its parameters are recorded too.
   std::optional<train::AllocationRecorder> recorder;
   if (!options.allocations_file.empty()) {
     LS_CHECK(config.memory().snapshot_step() == 0, ConfigError,
@@ -192,7 +193,7 @@ void run_train(TrainOptions options) {
   write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
   print_banner(run, config, ranks.environment.size);
   const train::LogFormat format = train::parse_log_format(options.log_format);
-  // Other formats are for programs, which read them from standard output and nothing else there.
+  // Other formats are for programs, which expect nothing else on standard output.
   const bool is_text = format == train::LogFormat::kText;
   const train::RunSummary summary = run.run({.terminal = is_text ? stderr : stdout,
                                              .format = format,

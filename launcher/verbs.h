@@ -3,16 +3,16 @@
 #include <string>
 #include <vector>
 
-/// The program's verbs. Each function adds one verb, which does the work and throws
-/// lockstep::Error on failure; main turns that into a message and an exit status. A verb whose exit
-/// status is its answer throws ExitStatus(status) after printing why.
+/// The program's verbs. Each function adds one verb. A verb throws lockstep::Error on failure,
+/// which main turns into a message and an exit status, or ExitStatus(status) after it has printed
+/// the reason itself.
 namespace lockstep::launcher {
 
 class Verb;
 
 /// `command_line` goes into the run's environment.json.
 void add_train(const Verb& app, std::vector<std::string> command_line);
-/// `arguments` is what follows the verb.
+/// `arguments` are those after the verb.
 void add_launch(const Verb& app, std::vector<std::string> arguments);
 void add_sample(const Verb& app);
 void add_eval(const Verb& app);

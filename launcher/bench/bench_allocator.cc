@@ -60,7 +60,7 @@ void run_bench(const Options& options) {
   const auto mark_step = [&] { allocator.mark_step(stream); };
 
   ReplayResult result = replay(trace, allocator, stream, mark_step);
-  // What was reserved for a moment within a call counts, too.
+  // Includes memory that was reserved only briefly, within a call.
   result.peak_reserved_bytes =
       std::max(result.peak_reserved_bytes, allocator.memory_stats().reserved_bytes.all.peak);
   report(options, result, time_replay(trace, allocator, stream, mark_step));

@@ -28,7 +28,7 @@ struct Options {
 
 void run_calls(const Options& options) {
   const Device device = parse_device(options.device);
-  (void)find_runtime(device);  // throws where there is no such device
+  (void)find_runtime(device);  // throws if there is no such device
   const TensorOptions of_device{DType::kF32, device};
   const Tensor a = ones({4}, of_device);
   const Tensor b = ones({4}, of_device);

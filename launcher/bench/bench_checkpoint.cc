@@ -33,7 +33,7 @@ struct Options {
   bool json = false;
 };
 
-/// Removed with everything in it at the end.
+/// A temporary folder, removed with its contents by the destructor.
 class WorkFolder {
  public:
   explicit WorkFolder(const std::string& parent)
@@ -59,7 +59,7 @@ double seconds_of(Action&& action) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What `dd bs=1M conv=fsync` does.
+/// Writes a file as `dd bs=1M conv=fsync` does.
 void write_plainly(const fs::path& path, uint64_t bytes) {
   const std::vector<std::byte> block(size_t{1} << 20, std::byte{1});
   FileDescriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
@@ -78,7 +78,7 @@ void read_plainly(const fs::path& path) {
   LS_CHECK(got == 0, DataError, "[bench] {} cannot be read.", path.string());
 }
 
-/// So that reading asks the disk: clean pages of the files leave the system's cache.
+/// Evicts the clean pages of the files from the page cache, so that reading accesses the disk.
 void drop_from_cache(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;

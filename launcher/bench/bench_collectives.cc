@@ -41,19 +41,19 @@ struct Options {
   bool json = false;
 };
 
-/// Tensors of one operation on one rank, and what is true of them afterwards.
+/// Tensors of one operation on one rank, and their expected contents afterwards.
 struct Problem {
   Tensor input;
   Tensor output;  ///< may be `input`
   std::function<dist::Work()> start;
-  /// What every element of `output` must be when `input` was filled with rank + 1.
+  /// Expected value of an element of `output` if `input` was filled with rank + 1.
   std::function<double(int64_t element)> expected;
-  bool is_written = true;  ///< on this rank
+  bool is_written = true;  ///< whether the operation writes `output` on this rank
 };
 
 struct Kind {
   const char* name;
-  /// nccl-tests: busbw is algbw by this, so that it compares with the speed of a link.
+  /// As in nccl-tests: busbw is algbw times this, so that it is comparable with a link's speed.
   double (*bus_factor)(double ranks);
   Problem (*make)(ProcessGroup& group, int64_t count, DType dtype);
 };
@@ -124,11 +124,11 @@ std::vector<std::string> kind_names() {
 
 struct Row {
   int64_t bytes = 0;
-  double seconds = 0;      ///< of one operation; the slowest rank's
-  double cpu_seconds = 0;  ///< of one operation and rank
-  /// The same of all that the ranks' machines did meanwhile.
+  double seconds = 0;      ///< time of one operation on the slowest rank
+  double cpu_seconds = 0;  ///< CPU time per operation and rank
+  /// CPU time per operation and rank of everything that ran on the ranks' machines.
   double machine_cpu_seconds = 0;
-  int64_t wrong = 0;  ///< elements, of all ranks
+  int64_t wrong = 0;  ///< wrong elements on all ranks
 };
 
 double cpu_seconds() {
@@ -151,7 +151,7 @@ double sum_over_ranks(ProcessGroup& group, double value) {
   return tensor.data<double>()[0];
 }
 
-/// Each machine's once: ranks that share one have measured the same.
+/// Sums a value over machines, each counted once: ranks on one machine measured the same.
 double sum_over_machines(ProcessGroup& group, double value) {
   const Tensor own = empty({2}, DType::kI64);
   const Tensor all = empty({group.size(), 2}, DType::kI64);
@@ -179,7 +179,8 @@ int64_t wrong_elements(const ProcessGroup& group, const Problem& problem) {
   return wrong;
 }
 
-/// Processes share no rusage; threads do.
+/// Measures one operation. `ranks_are_threads`: all ranks share one process, so that rusage is the
+/// sum over them.
 Row measure(ProcessGroup& group, const Kind& kind, int64_t bytes, const Options& options,
             bool ranks_are_threads) {
   const DType dtype = *parse_dtype(options.dtype);
@@ -189,7 +190,7 @@ Row measure(ProcessGroup& group, const Kind& kind, int64_t bytes, const Options&
   row.bytes = static_cast<int64_t>(std::max(problem.input.nbytes(), problem.output.nbytes()));
   row.wrong = static_cast<int64_t>(
       sum_over_ranks(group, static_cast<double>(wrong_elements(group, problem))));
-  // Sums would overflow one after another; zeroes stay what they are.
+  // Repeated sums would overflow; zeroes do not change.
   problem.input.zero_();
 
   using Clock = std::chrono::steady_clock;
@@ -237,7 +238,7 @@ void print(const Kind& kind, const Row& row, int ranks, const Options& options) 
   std::fflush(stdout);
 }
 
-/// Returns the number of wrong elements.
+/// Runs all measurements and returns the number of wrong elements.
 int64_t bench(ProcessGroup& group, const Options& options, bool ranks_are_threads) {
   const bool prints = group.rank() == 0;
   if (prints && !options.json) {

@@ -37,7 +37,7 @@ struct Options {
   bool json = false;
 };
 
-/// An operator and what one call must do at least.
+/// A call of an operator and the minimum of bytes and operations that it must do.
 struct Case {
   std::string name;
   std::function<void()> call;
@@ -45,7 +45,7 @@ struct Case {
   double flops = 0;
 };
 
-/// Every operator on `elements` elements reads and writes each of its tensors once.
+/// Adds memory-bound operators on `elements` elements, which read or write each tensor once.
 void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t elements) {
   constexpr int64_t kWidth = 1024;
   const int64_t rows = std::max<int64_t>(elements / kWidth, 1);
@@ -83,7 +83,7 @@ void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t 
   const Tensor targets = randint(0, kWidth, {rows}, integers);
   cases.push_back({"cross_entropy", [x, targets] { cross_entropy_loss(x, targets); }, one});
   if (options.dtype != DType::kF32) return;
-  // A quarter each of parameters, gradients and the two moments.
+  // `elements` in total: a quarter each for parameters, gradients and the two moments.
   const int64_t quarter = std::max<int64_t>(elements / 4, 1);
   const Tensor moments = zeros({2, quarter}, options);
   const Tensor step = ones({}, {DType::kF64, moments.device()});
@@ -104,7 +104,7 @@ void add_products(std::vector<Case>& cases, const TensorOptions& options, int64_
   cases.push_back({"mm", [a, b] { mm(a, b); }, 3.0 * static_cast<double>(a.nbytes()), flops});
   cases.push_back({"mm, second transposed", [a, b] { mm(a, b.t()); },
                    3.0 * static_cast<double>(a.nbytes()), flops});
-  // A layer of GPT-2's: heads of 64, sequences of 1024 at the default size.
+  // Attention of a GPT-2 layer: heads of 64, sequences of 1024 at the default size.
   const int64_t length = std::max<int64_t>(side / 4, 1);
   const Tensor q = randn({8, 12, length, 64}, options);
   const double pairs = 8.0 * 12.0 * static_cast<double>(length) * static_cast<double>(length);
@@ -138,7 +138,7 @@ void show(const Options& options, const Case& one, DType dtype, double seconds, 
 
 void run_kernels(const Options& options) {
   const Device device = parse_device(options.device);
-  (void)find_runtime(device);  // throws where there is no such device
+  (void)find_runtime(device);  // throws if there is no such device
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     std::vector<Case> cases;
     add_passes(cases, {dtype, device}, options.elements);

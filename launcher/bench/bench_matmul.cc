@@ -29,8 +29,8 @@ struct Options {
   bool json = false;
 };
 
-/// Which factor lies transposed in memory: a linear layer's forward has the second, the gradient of
-/// its input none, that of its weight the first.
+/// Which factors are transposed in memory: the second in a linear layer's forward (kNT), none in
+/// the gradient of its input (kNN), the first in the gradient of its weight (kTN).
 enum class Layout : uint8_t { kNN, kNT, kTN };
 
 const char* name(Layout layout) {
@@ -45,7 +45,7 @@ const char* name(Layout layout) {
   return "";
 }
 
-/// [m, k] times [k, n].
+/// A matrix product, [m, k] times [k, n].
 struct Product {
   int64_t m, k, n;
   Layout layout;
@@ -82,7 +82,7 @@ double seconds_of(const Product& one, DType dtype, Device device, double seconds
 void run_matmul(const Options& options) {
   const NoGradGuard no_grad;
   const Device device = parse_device(options.device);
-  (void)find_runtime(device);  // throws where there is no such device
+  (void)find_runtime(device);  // throws if there is no such device
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     for (const Product& one : products(options)) {
       const double seconds = seconds_of(one, dtype, device, options.seconds);

@@ -52,7 +52,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// The medians of every figure over `steps` steps, each with what it queues.
+/// Runs `steps` steps, each including the work it queues, and returns the median of each time.
 StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t steps) {
   std::vector<StepOverlap> all;
   const Stream stream = current_stream(trainer.device());
@@ -76,10 +76,10 @@ double largest(ProcessGroup& group, double value) {
 
 struct Communication {
   double seconds = 0;
-  double machine_cpu = 0;  ///< of all processes and the system, on this machine
+  double machine_cpu = 0;  ///< CPU seconds of all processes and the kernel on this machine
 };
 
-/// All buckets one after the other, without computation.
+/// Measures the communication of all buckets, one after the other, without computation.
 Communication communicate(ProcessGroup& group, Device device, const std::vector<int64_t>& bytes,
                           int64_t times) {
   std::vector<Tensor> buckets;
@@ -113,7 +113,7 @@ int ranks_on_this_machine(ProcessGroup& group) {
 }
 
 struct Report {
-  StepOverlap compute;  ///< without communication; the slowest rank
+  StepOverlap compute;  ///< times without communication, on the slowest rank
   train::OverlapReport overlap;
   double communication = 0;
   double stolen_cpu = 0;
@@ -122,7 +122,7 @@ struct Report {
 
 Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std::string name) {
   Report report;
-  // The order and the sizes of buckets are learnt, caches are warm.
+  // Warms up: trains until the reducer has settled on the order and sizes of buckets.
   while (!trainer.reducer().is_settled()) trainer.step();
   trainer.step();
   trainer.reducer().set_communication(false);
@@ -143,7 +143,7 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
 
   const int local = ranks_on_this_machine(group);
   const int cores = dist::core_budget().usable() / local;
-  // A GPU computes without them.
+  // Communication takes CPU time from computation only if kernels use all cores; a GPU uses none.
   if (device.type != DeviceType::kCUDA && cores <= num_threads())
     report.stolen_cpu = communication.machine_cpu / local;
   report.stolen_cpu = largest(group, report.stolen_cpu);
@@ -202,7 +202,7 @@ void run_rank(const Options& options, const config::RunConfig& config, ProcessGr
   }
 }
 
-/// Throws what the first rank threw; that a peer was lost only where no rank says why.
+/// Rethrows the first rank's exception, preferring others to PeerLostError, which is a consequence.
 void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr lost;
   for (const std::exception_ptr& error : errors) {
@@ -220,7 +220,7 @@ void run_in_threads(const Options& options, const config::RunConfig& config) {
   const int threads =
       config.threads() > 0 ? config.threads() : dist::threads_for_rank(dist::core_budget(), count);
   rethrow_cause(dist::run_thread_ranks(count, [&](ProcessGroup& group) {
-    // In one queue a rank's wait for the others would hold up what they queue behind it.
+    // A stream per rank: in a shared one, a rank's wait would block the work of the other ranks.
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     set_num_threads(threads);
     run_rank(options, config, group);

@@ -28,8 +28,8 @@ struct Options {
 
 constexpr int kCalls = 1000;
 
-/// Median over the rounds of the seconds that `body` takes; one round before them warms up. After
-/// each, `settle` runs unmeasured.
+/// Median over `rounds` of the seconds that `body` takes, after one warm-up round. `settle` runs
+/// unmeasured after each round.
 template <class Body, class Settle>
 double median_seconds(int rounds, const Body& body, const Settle& settle) {
   std::vector<double> times;
@@ -118,7 +118,7 @@ void measure_work(const Stream& stream, int rounds, std::vector<Figure>& figures
       {"wait_stream", nanoseconds(wait), "ns", "to make an idle stream wait for another"});
 }
 
-/// Memory of a device, and as much that is pinned on the cpu.
+/// Buffers for copies: `bytes` of device memory and as many of pinned host memory.
 class CopyBuffers {
  public:
   CopyBuffers(DeviceMemory& memory, size_t bytes)

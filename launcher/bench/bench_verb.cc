@@ -39,13 +39,13 @@ struct StepOptions {
 struct StepTimes {
   double median_ms = 0;
   double min_ms = 0;
-  int64_t driver_calls = 0;  ///< of the allocator, for memory, in all timed steps
-  int64_t calls_on_cpu = 0;  ///< of operators without a kernel for the device, in all of them
-  double loss = 0;           ///< of the last
+  int64_t driver_calls = 0;  ///< memory calls of the allocator to the driver, in all timed steps
+  int64_t calls_on_cpu = 0;  ///< operator calls that fell back to the cpu, in all timed steps
+  double loss = 0;           ///< loss of the last step
 };
 
-/// Three steps warm caches and the allocator up; then the config's steps are timed one by one, as
-/// part of a run.
+/// Runs three steps to warm up caches and the allocator, then times the config's steps one by one,
+/// as part of a run.
 StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
   StepTimes result;
   for (int i = 0; i < 3; ++i) trainer.step(true);

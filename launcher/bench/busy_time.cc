@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 double busy_seconds() {
   std::ifstream file("/proc/stat");
   std::string word;
-  // user, nice, system, idle, waiting for disks, interrupts and their second halves.
+  // user, nice, system, idle, iowait, irq, softirq.
   std::array<double, 7> ticks{};
   file >> word;
   for (double& each : ticks) file >> each;

@@ -4,13 +4,13 @@
 
 namespace lockstep::launcher {
 
-/// CPU seconds that this machine has been busy since it started: all programs, the kernel and its
-/// interrupts, so also what sending and receiving costs outside any process. From /proc/stat, which
-/// counts in ticks of some 10 ms. Throws InternalError where that cannot be read.
+/// CPU seconds that this machine has been busy since it booted: all programs, the kernel and its
+/// interrupts, including network work outside any process. Read from /proc/stat, which counts in
+/// ticks of some 10 ms. Throws InternalError if that cannot be read.
 double busy_seconds();
 
-/// Equal for processes that run on one kernel, and so read one /proc/stat, whatever their
-/// containers and hosts' names are; other numbers elsewhere.
+/// Identifies the running kernel: equal for processes that share it, and so one /proc/stat, even in
+/// different containers or under different host names.
 int64_t kernel_identity();
 
 }  // namespace lockstep::launcher

@@ -17,7 +17,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A GPU's driver takes about a thousand launches before it lets the caller wait.
+/// Calls per round; a GPU's driver queues about a thousand launches before it blocks the caller.
 constexpr int kQueued = 200;
 
 }  // namespace

@@ -58,15 +58,15 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// What happens between fork and exec: nothing that allocates or locks.
+/// Arguments of run_child, which runs between fork and exec and must neither allocate nor lock.
 struct Start {
   char* const* arguments;
   char* const* environment;
-  const char* folder;  ///< null: here
+  const char* folder;  ///< working folder; null: the current one
   pid_t parent;
   int output;
   int errors;
-  int problem;  ///< gets errno
+  int problem;  ///< pipe that receives errno on failure
 };
 
 [[noreturn]] void run_child(const Start& start) {
@@ -77,7 +77,7 @@ struct Start {
                      ::dup2(start.errors, STDERR_FILENO) >= 0 &&
                      ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
                      (start.folder == nullptr || ::chdir(start.folder) == 0);
-  // The parent may have ended before it was asked about.
+  // The parent may have ended before prctl, in which case no signal would come.
   if (ready && ::getppid() == start.parent) {
     ::execve(start.arguments[0], start.arguments, start.environment);
   }
@@ -86,11 +86,11 @@ struct Start {
   ::_exit(127);
 }
 
-/// Parent of a process, by the fourth field of its stat; nothing if it has gone or has ended.
+/// Parent of a process, from the fourth field of /proc/PID/stat; nothing if the process has ended.
 std::optional<pid_t> parent_of(const std::filesystem::path& folder) {
   std::ifstream file(folder / "stat");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t name_end = text.rfind(')');  // the name may hold anything
+  const size_t name_end = text.rfind(')');  // the last ')': the name may hold any characters
   if (name_end == text.npos || name_end + 4 >= text.size()) return std::nullopt;
   const char state = text[name_end + 2];
   if (state == 'Z' || state == 'X') return std::nullopt;
@@ -122,7 +122,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   if (child == 0) run_child(start);
   LS_CHECK(child > 0, Error, "[launch] no new process: {}.", std::strerror(errno));
   pid_ = child;
-  (void)::setpgid(child, child);  // whichever of us comes first
+  (void)::setpgid(child, child);  // in parent and child, to avoid a race
   output.write.reset();
   errors.write.reset();
   problem.write.reset();
@@ -222,7 +222,7 @@ int OrphanKeeper::kill_descendants() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(2);
   int first_count = -1;
-  // Again, since one may have made another meanwhile.
+  // Repeats, since a process may have forked in the meantime.
   for (;;) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }

@@ -11,35 +11,35 @@
 
 namespace lockstep::launcher {
 
-/// A program that was started in a process group of its own, with its output in pipes. It gets
-/// SIGTERM when the thread that started it ends, however that ends. Not thread-safe.
+/// A child process in its own process group, with its output in pipes. It gets SIGTERM when the
+/// thread that started it ends, for whatever reason (PR_SET_PDEATHSIG). Not thread-safe.
 class ChildProcess {
  public:
-  /// `environment` is laid over our own. Throws ConfigError with the system's reason if it cannot
-  /// be started.
+  /// Starts `command`. `environment` is added to this process's environment. Throws ConfigError
+  /// with the system's reason if it cannot be started.
   ChildProcess(const std::vector<std::string>& command,
                const std::map<std::string, std::string>& environment,
                const std::string& working_folder);
-  /// Kills the group if the child has not been waited for, and waits.
+  /// If `wait` was not called, kills the process group and waits for the child.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// Readable once the child has ended; -1 after `wait`.
+  /// pidfd of the child: readable once it has ended; -1 after `wait`.
   int ended_fd() const { return handle_.get(); }
-  /// Do not block; -1 once closed.
+  /// Non-blocking read ends of the child's stdout and stderr; -1 once closed.
   int output_fd() const { return output_.get(); }
   int errors_fd() const { return errors_.get(); }
   void close_output() { output_.reset(); }
   void close_errors() { errors_.reset(); }
 
-  /// To the child alone, or to its whole group. Nothing happens once it was waited for.
+  /// Sends a signal to the child only, or to its whole group. Does nothing after `wait`.
   void signal(int signal) const;
   void signal_group(int signal) const;
   /// Whether the child has a handler for `signal`.
   bool catches(int signal) const;
-  /// What waitpid tells; blocks until the child has ended.
+  /// Blocks until the child has ended and returns waitpid's status.
   int wait();
 
  private:
@@ -50,15 +50,14 @@ class ChildProcess {
   OwnedFd errors_;
 };
 
-/// All processes that descend from `ancestor`, nearest first. Those that have ended are not among
-/// them.
+/// Returns all running descendants of `ancestor`, nearest first.
 std::vector<pid_t> descendants(pid_t ancestor);
 
-/// The file that a process runs; empty if it has gone or is another user's.
+/// Path of the executable of a process; empty if it has ended or belongs to another user.
 std::string program_of(pid_t process);
 
-/// While it lives, processes whose parent ended become children of this process, so that
-/// `descendants` finds them.
+/// Makes this process a child subreaper while the object exists: descendants whose parent ended
+/// become its children, so that `descendants` finds them.
 class OrphanKeeper {
  public:
   OrphanKeeper();
@@ -66,8 +65,8 @@ class OrphanKeeper {
   OrphanKeeper(const OrphanKeeper&) = delete;
   OrphanKeeper& operator=(const OrphanKeeper&) = delete;
 
-  /// Ends all that descend from this process with SIGKILL and waits for them, 2 s at most. Returns
-  /// how many there were. For when no child is waited for elsewhere.
+  /// Kills all descendants of this process with SIGKILL and waits for them, 2 s at most. Returns
+  /// their number. Must not run while other code waits for children.
   int kill_descendants();
 
  private:

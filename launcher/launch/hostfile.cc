@@ -22,7 +22,7 @@ bool is_host_name(const std::string& name) {
   });
 }
 
-/// "a = 4" is "a=4".
+/// Removes comments and the spaces around '=': "a = 4" becomes "a=4".
 std::string joined(std::string line) {
   line.resize(std::min(line.find('#'), line.size()));
   std::string text;

@@ -7,9 +7,9 @@
 
 namespace lockstep::launcher {
 
-/// Hosts in the text of a hostfile as Open MPI reads it: a line is NAME [slots=N] [max_slots=N],
-/// "#" begins a comment, a name given again adds to its slots. Throws ConfigError, beginning with
-/// "`file`:LINE: ", for the first line that is something else, and for a file without hosts.
+/// Parses the text of a hostfile as Open MPI does: a line is NAME [slots=N] [max_slots=N], "#"
+/// begins a comment, a repeated name adds slots. Throws ConfigError, beginning with "`file`:LINE:
+/// ", for the first malformed line, and for a file without hosts.
 std::vector<LaunchHost> parse_hostfile(const std::string& text, const std::string& file);
 
 }  // namespace lockstep::launcher

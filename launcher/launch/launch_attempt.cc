@@ -24,10 +24,10 @@ using Clock = LaunchAttempt::Clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kTimedOut = 110;  // as mpirun's
-/// How long the launcher may take to end a job whose first failure it has told.
+constexpr int kTimedOut = 110;  // mpirun's exit status for --timeout
+/// Time for the launcher to end the job after it reported the first failure; then it gets SIGTERM.
 constexpr seconds kFailureToTerm(10);
-/// How long ranks may take to appear before a request to save has nobody to go to.
+/// Time for the ranks to start after a stop request; if there are none by then, the job is ended.
 constexpr seconds kRequestWait(2);
 constexpr milliseconds kRequestRetry(20);
 
@@ -37,7 +37,8 @@ OutputTags tags_of(const LaunchPlan& plan) {
   return plan.launcher.starts_with("Open MPI 4") ? OutputTags::kOpenMpi4 : OutputTags::kOpenMpi5;
 }
 
-/// mpirun sends its ranks SIGTERM a second after it got one, and SIGKILL a second later.
+/// Time from SIGTERM to SIGKILL. mpirun needs longer than a plain program: it sends its ranks
+/// SIGTERM a second after its own, and SIGKILL a second later.
 seconds term_to_kill(const LaunchPlan& plan) {
   return seconds(plan.way == LaunchPlan::Way::kDirect ? 1 : 4);
 }
@@ -59,7 +60,7 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
              fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-/// Where mpirun may have put its session folder.
+/// Folders in which mpirun may have created its session folder.
 std::vector<std::string> session_folders(const LaunchPlan& plan) {
   std::vector<std::string> folders = {"/tmp"};
   for (const char* name : {"TMPDIR", "TEMP", "TMP", "OMPI_MCA_orte_tmpdir_base"}) {
@@ -73,7 +74,7 @@ std::vector<std::string> session_folders(const LaunchPlan& plan) {
   return folders;
 }
 
-/// False once the stream has ended.
+/// Reads what is available; returns false at the end of the stream.
 bool read_some(int fd, OutputSplitter& splitter) {
   std::array<char, 65536> bytes;
   for (;;) {
@@ -139,7 +140,7 @@ void LaunchAttempt::wait_for_something() {
     wait = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
   }
   if (request_pending_) wait = static_cast<int>(kRequestRetry.count());
-  // Closed ones are -1, which poll leaves out.
+  // Closed descriptors are -1, which poll ignores.
   std::array<pollfd, 4> polled = {{{signals_.fd(), POLLIN, 0},
                                    {child_->ended_fd(), POLLIN, 0},
                                    {child_->output_fd(), POLLIN, 0},
@@ -177,7 +178,7 @@ void LaunchAttempt::take_signal(int signal) {
 
 bool LaunchAttempt::ranks_are_there() const {
   if (plan_.way == LaunchPlan::Way::kDirect || output_.ranks_run()) return true;
-  // Before, a launcher would itself be ended by the signal.
+  // Until the launcher has installed its handler, the signal would end it.
   if (!child_->catches(SIGUSR1)) return false;
   if (plan_.way == LaunchPlan::Way::kSrun) return true;
   if (tags_of(plan_) == OutputTags::kOpenMpi4) return false;
@@ -195,7 +196,7 @@ void LaunchAttempt::try_request() {
   if (plan_.way == LaunchPlan::Way::kDirect) {
     child_->signal_group(SIGUSR1);
   } else {
-    child_->signal(SIGUSR1);  // passes it on to every rank
+    child_->signal(SIGUSR1);  // the launcher forwards it to every rank
   }
 }
 
@@ -242,7 +243,7 @@ void LaunchAttempt::kill() {
   if (killed_) return;
   killed_ = true;
   terminating_ = true;
-  // The launcher's ranks have groups of their own.
+  // Kills each descendant, since the launcher puts ranks into separate process groups.
   for (const pid_t pid : descendants(::getpid())) {
     if (pid != warden_->pid()) (void)::kill(pid, SIGKILL);
   }
@@ -283,14 +284,14 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
     end.failure.text = WIFSIGNALED(wait_status) ? "was ended by " + signal_text(end.failure.signal)
                                                 : fmt::format("ended with exit status {}", status);
   }
-  // A launcher may say which rank failed and not how; its own exit status is that rank's.
+  // A launcher may report which rank failed but not how; its own exit status is then that rank's.
   if (end.failure.rank >= 0 && end.failure.text.empty() && WIFEXITED(wait_status)) {
     end.failure.signal = status > 128 ? status - 128 : 0;
     end.failure.text = status > 128 ? "was ended by " + signal_text(end.failure.signal)
                                     : fmt::format("ended with exit status {}", status);
   }
-  // Ranks that know nothing of the request are ended by it, which is what was wanted. A rank that
-  // failed to save is a failure all the same.
+  // SIGUSR1 ends ranks that do not handle the request, which counts as the requested stop. A rank
+  // that failed while saving is still a failure.
   const bool ended_by_request = end.failure.signal != 0 || end.failure.rank < 0 || terminating_;
   if (asked_by_ != 0 && ended_by_request) {
     end.status = 128 + asked_by_;
@@ -304,14 +305,14 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
             ? fmt::format("{} was ended by {}", name_of(plan_), signal_text(WTERMSIG(wait_status)))
             : fmt::format("{} ended with exit status {}", name_of(plan_), status);
   }
-  // A rank that lost another may end before the one that it lost.
+  // A rank that reports the loss of another may end before that one; the other is the cause.
   const int complaint = output_.first_complaint();
   const bool lost_another = status == kCommunication && complaint >= 0 && end.failure.rank >= 0 &&
                             complaint != end.failure.rank;
   if (lost_another) end.message += fmt::format(", after an error of rank {}", complaint);
   if (end.failure.rank < 0 || lost_another) end.failure.rank = complaint;
   if (end.failure.rank >= 0) end.log = output_.tail(end.failure.rank);
-  // What a config or the numbers did will happen again.
+  // Errors of the config and non-finite losses would recur, so a restart does not help.
   const bool again = plan_.trains && (status == kUsage || status == kNonFinite);
   end.failed = asked_by_ == 0 && !again;
   return end;

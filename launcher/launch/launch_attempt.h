@@ -17,29 +17,29 @@ namespace lockstep::launcher {
 
 /// How one start of a job ended.
 struct AttemptEnd {
-  int status = 0;                ///< for the program's exit status
-  bool failed = false;           ///< and starting again may help
-  LaunchFailure failure;         ///< where there is one
-  std::vector<std::string> log;  ///< the last lines of the rank that failed
-  std::string message;           ///< for a person; empty when all went well
+  int status = 0;                ///< exit status for the program
+  bool failed = false;           ///< it failed in a way that a restart may help
+  LaunchFailure failure;         ///< the first failure, if there was one
+  std::vector<std::string> log;  ///< last output lines of the rank that failed
+  std::string message;           ///< for the user; empty on success
 };
 
-/// One start of a job: the launcher runs as a child, its output is passed on, signals become
-/// requests to save and stop, and nothing of it is left when `run` returns or throws, or soon after
-/// this process was killed.
+/// One start of a job. Runs the launcher as a child process, forwards its output, and turns signals
+/// into requests to save and stop. No process of the job is left when `run` returns or throws, or
+/// soon after this process was killed.
 class LaunchAttempt {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Starts it. `deadline` is that of --timeout. Throws ConfigError when the launcher cannot be
-  /// started, DataError when files for output cannot be made.
+  /// Starts the job. `deadline` is that of --timeout. Throws ConfigError if the launcher cannot be
+  /// started, DataError if output files cannot be created.
   LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
                 std::optional<Clock::time_point> deadline, bool append_output);
   ~LaunchAttempt();
   LaunchAttempt(const LaunchAttempt&) = delete;
   LaunchAttempt& operator=(const LaunchAttempt&) = delete;
 
-  /// Returns when the job has ended. Throws DataError when output cannot be written.
+  /// Waits until the job has ended. Throws DataError if output cannot be written.
   AttemptEnd run();
 
  private:
@@ -48,7 +48,7 @@ class LaunchAttempt {
   void take_signal(int signal);
   void act_on_deadlines();
   bool ranks_are_there() const;
-  /// Passes the request on, once there are ranks to take it.
+  /// Forwards the request to stop if the ranks are running; otherwise it stays pending.
   void try_request();
   void terminate();
   void kill();
@@ -65,12 +65,12 @@ class LaunchAttempt {
   std::optional<LaunchWarden> warden_;
   pid_t launcher_ = -1;
 
-  int asked_by_ = 0;  ///< the signal that asked for a stop
+  int asked_by_ = 0;  ///< the signal that requested a stop
   bool request_pending_ = false;
   bool terminating_ = false;
   bool killed_ = false;
   bool timed_out_ = false;
-  std::optional<Clock::time_point> deadline_;  ///< of --timeout
+  std::optional<Clock::time_point> deadline_;  ///< deadline of --timeout
   std::optional<Clock::time_point> request_deadline_;
   std::optional<Clock::time_point> grace_deadline_;
   std::optional<Clock::time_point> failure_deadline_;

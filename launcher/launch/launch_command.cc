@@ -10,7 +10,7 @@ namespace {
 
 using Command = std::vector<std::string>;
 
-/// Tells which rank failed, and when all ranks run.
+/// MCA parameter that makes Open MPI 4 report which rank failed and when all ranks run.
 constexpr const char* kStateParameter = "state_base_verbose";
 
 void add(Command& command, std::initializer_list<std::string> words) {
@@ -25,7 +25,7 @@ std::string host_list(const std::vector<LaunchHost>& hosts) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-/// What Open MPI 4 calls a socket is a package in 5.
+/// Translates a policy between Open MPI versions: "socket" in 4 is "package" in 5.
 std::string respelled(const std::string& policy, int open_mpi) {
   const size_t end = std::min(policy.find(':'), policy.size());
   const std::string word = policy.substr(0, end);
@@ -34,7 +34,7 @@ std::string respelled(const std::string& policy, int open_mpi) {
   return policy;
 }
 
-/// The parts of ppr:N:node that both have.
+/// Mapping for --npernode, in the syntax of both Open MPI versions.
 std::string per_node(const LaunchOptions& options) {
   return fmt::format("ppr:{}:node", options.ranks_per_node);
 }
@@ -88,8 +88,8 @@ void add_output_5(Command& command, const LaunchOptions& options) {
   if (!parts.empty()) add(command, {"--output", fmt::format("{}", fmt::join(parts, ","))});
 }
 
-/// Variables that every rank of a context gets: the job's, our caller's that set config fields, and
-/// those named.
+/// Variables that every rank of a context gets: the job's, those of the caller's environment that
+/// set config fields, and those named by -x.
 Command variables_of(const LaunchPlan& plan, const LaunchFacts& facts, size_t context) {
   Command names;
   for (const auto& [name, value] : plan.environment) names.push_back(name);
@@ -113,7 +113,7 @@ std::vector<std::string> mpirun_command(LaunchPlan& plan, const LaunchFacts& fac
   if (!options.prefix.empty()) add(command, {"--prefix", options.prefix});
   for (const auto& [name, value] : options.mca) add(command, {"--mca", name, value});
   (five ? add_placement_5 : add_placement_4)(command, options);
-  // Ranks have several threads; Open MPI would bind a job of two ranks to a core each.
+  // Ranks have several threads, but Open MPI's default binds each rank of a small job to one core.
   add(command,
       {"--bind-to", options.bind_to.empty() ? "none" : respelled(options.bind_to, facts.open_mpi)});
   if (!options.rank_by.empty()) {
@@ -193,7 +193,7 @@ std::vector<std::string> srun_command(LaunchPlan& plan, const LaunchFacts& facts
   if (!context.working_folder.empty()) {
     command.push_back(fmt::format("--chdir={}", context.working_folder));
   }
-  // Everything in the environment goes along; what has a value here is set in it.
+  // srun exports the whole environment (ALL); variables with a value here are added.
   Command given;
   for (const std::string& variable : options.contexts[0].variables) {
     if (variable.find('=') != variable.npos) given.push_back(variable);

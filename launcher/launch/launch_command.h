@@ -8,12 +8,12 @@
 
 namespace lockstep::launcher {
 
-/// The command lines of launchers for a plan whose ranks, contexts and environment are known.
-/// Supervised ranks' output always carries tags, from which launch makes what was asked for; with
-/// --exec the launcher is told to.
+/// The command lines of launchers for a plan whose ranks, contexts and environment are known. Under
+/// supervision the launcher always tags output, from which launch produces the requested form; with
+/// --exec the launcher gets the user's output options.
 ///
-/// Open MPI 4 and 5 spell some options differently. Throws ConfigError for what a launcher cannot
-/// do; what it ignores is added to the plan's notes.
+/// Open MPI 4 and 5 spell some options differently. Throws ConfigError for options that a launcher
+/// does not support; those that it ignores are added to the plan's notes.
 std::vector<std::string> mpirun_command(LaunchPlan& plan, const LaunchFacts& facts);
 std::vector<std::string> srun_command(LaunchPlan& plan, const LaunchFacts& facts);
 

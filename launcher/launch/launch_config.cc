@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// Errors of `read` begin with the field's name.
+/// Calls `read` and prefixes its errors with the field's name.
 template <class Read>
 void field(const char* name, Read read) {
   try {

@@ -8,8 +8,8 @@ class LaunchConfig;
 
 namespace lockstep::launcher {
 
-/// Sets what the command line did not say to what a run's config does. Hosts of the config count
-/// where no program of the command line has any. Throws ConfigError naming the field.
+/// Fills options that the command line did not set from a run's config. The config's hosts are used
+/// only if no program of the command line has hosts. Throws ConfigError naming the field.
 void apply_launch_config(const config::LaunchConfig& config, LaunchOptions& options);
 
 }  // namespace lockstep::launcher

@@ -41,7 +41,7 @@ std::optional<std::string> in_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// As mpirun does, which looks into the folder last.
+/// Finds a program as mpirun does: in PATH, then in the folder.
 std::optional<std::string> find_program(const std::string& name, const std::string& folder) {
   if (name.find('/') == name.npos) {
     if (const auto found = in_path(name)) return found;
@@ -81,7 +81,7 @@ std::string output_of(const std::string& program) {
   return text;
 }
 
-/// Cores, not hardware threads, among the processors that this process may run on.
+/// Number of cores, not hardware threads, among the processors that this process may run on.
 int count_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

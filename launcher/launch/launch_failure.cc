@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kImproper = "ended before the job was over, without MPI_Finalize";
 
-/// Messages are wrapped in places that depend on the names in them.
+/// Joins the lines of a message, which are wrapped at places that depend on the names in it.
 std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -149,7 +149,7 @@ std::string to_text(const LaunchFailure& failure) {
   if (failure.rank < 0) {
     return failure.host.empty() ? failure.text : fmt::format("{} {}", failure.host, failure.text);
   }
-  // A launcher that crashes has told that it failed, but not how.
+  // A launcher that crashed may have reported that the rank failed, but not how.
   return fmt::format("rank {}{}{} {}", failure.rank, failure.host.empty() ? "" : " on ",
                      failure.host, failure.text.empty() ? "failed" : failure.text);
 }

@@ -5,33 +5,36 @@
 
 namespace lockstep::launcher {
 
-/// What a launcher says of the first rank that failed.
+/// A launcher's report of the first rank that failed.
 struct LaunchFailure {
-  int rank = -1;     ///< -1: none was named
-  std::string host;  ///< empty: not said
-  int signal = 0;    ///< that ended it
+  int rank = -1;     ///< -1: not reported
+  std::string host;  ///< empty: not reported
+  int signal = 0;    ///< signal that ended it; 0: none
   int status = 0;    ///< its exit status
-  std::string text;  ///< for a person, without rank and host: "was ended by signal 9 (Killed)"
+  std::string text;  ///< for the user, without rank and host: "was ended by signal 9 (Killed)"
 
   friend bool operator==(const LaunchFailure&, const LaunchFailure&) = default;
 };
 
-/// What mpirun's or srun's own message tells, of Open MPI 4 and 5; nothing for other messages. One
-/// without a text says only that some rank failed; the rest follows in another.
+/// Parses a failure message of mpirun (Open MPI 4 and 5) or srun; nothing for other messages. A
+/// result without `text` only states that some rank failed; another message has the details.
 std::optional<LaunchFailure> read_failure(const std::string& message);
 
-/// What Open MPI 4 tells with state_base_verbose, where its other messages are sometimes lost.
+/// A line that Open MPI 4 prints with state_base_verbose, needed because its other messages are
+/// sometimes lost.
 struct StateLine {
   bool running = false;                  ///< all ranks have been started
-  std::optional<LaunchFailure> failure;  ///< how it ended, if status or signal did it, is not said
+  std::optional<LaunchFailure> failure;  ///< without the exit status or signal
 };
-/// Nothing for other lines.
+/// Parses such a line; nothing for other lines.
 std::optional<StateLine> read_state(const std::string& line);
 
-/// "signal 9 (Killed)", and what that one often means.
+/// Describes a signal and its likely cause: "signal 9 (Killed); often the system was out of
+/// memory".
 std::string signal_text(int signal);
 
-/// "rank 1 on lsh0 was ended by signal 9 (Killed); often the system was out of memory".
+/// Formats a failure: "rank 1 on lsh0 was ended by signal 9 (Killed); often the system was out of
+/// memory".
 std::string to_text(const LaunchFailure& failure);
 
 }  // namespace lockstep::launcher

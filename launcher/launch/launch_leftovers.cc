@@ -21,7 +21,8 @@ bool is_ours(const fs::path& path) {
   return ::lstat(path.c_str(), &found) == 0 && found.st_uid == ::geteuid();
 }
 
-/// Upper half of the job's number, which contact.txt begins with: "1857421312.0;tcp://...".
+/// Returns the upper half of the job number, with which contact.txt begins:
+/// "1857421312.0;tcp://...".
 std::optional<uint32_t> job_family(const fs::path& session) {
   std::ifstream file(session / "contact.txt");
   uint32_t job = 0;
@@ -30,7 +31,8 @@ std::optional<uint32_t> job_family(const fs::path& session) {
   return job >> 16;
 }
 
-/// Of vader_segment.HOST.UID.JOB.RANK, with JOB in hexadecimal. A host's name may hold dots.
+/// Returns the upper half of JOB, in hexadecimal, in vader_segment.HOST.UID.JOB.RANK. HOST may
+/// contain dots.
 std::optional<uint32_t> family_of_segment(const std::string& name) {
   if (!name.starts_with("vader_segment.")) return std::nullopt;
   const size_t rank = name.rfind('.');
@@ -72,7 +74,7 @@ void remove_leftovers(pid_t mpirun, const std::vector<std::string>& folders,
     for (const fs::path& session : sessions) {
       if (const auto family = job_family(session)) remove_segments(*family, shared_memory);
       fs::remove_all(session, ignored);
-      ::rmdir(session.parent_path().c_str());  // stays while other jobs are in it
+      ::rmdir(session.parent_path().c_str());  // fails while it holds sessions of other jobs
     }
   }
 }

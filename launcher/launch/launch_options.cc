@@ -16,18 +16,18 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 
-/// What an option changes: the whole, and the context that is being read.
+/// What an option's function may change: all options, and the context being parsed.
 struct Target {
   LaunchOptions& options;
   LaunchContext& context;
-  bool& tees;  ///< --tee was given
+  bool& tees;  ///< whether --tee was given
 };
 using Values = std::span<const std::string>;
 
 struct Row {
-  std::vector<std::string_view> names;  ///< the first is the one shown in messages
+  std::vector<std::string_view> names;  ///< messages show the first
   std::vector<std::string_view> values;
-  const char* text;  ///< none for those refused
+  const char* text;  ///< help text; null for options that are rejected
   std::function<void(Target, Values)> apply;
 };
 
@@ -57,7 +57,7 @@ std::string non_empty(std::string_view option, const std::string& text) {
   return text;
 }
 
-/// torchrun's word for stdout (1), stderr (2) and both (3).
+/// Applies torchrun's --tee: 1 is stdout, 2 stderr, 3 both.
 void tee(LaunchOptions& options, const std::string& text) {
   const std::optional<int> streams = parse_number<int>(text);
   LS_CHECK(streams && *streams >= 0 && *streams <= 3, ConfigError,
@@ -90,11 +90,11 @@ void ranks_per_node(LaunchOptions& options, const std::string& text) {
       text != "gpu", ConfigError,
       "[launch] --nproc-per-node gpu is not counted here: expected a number, auto or cpu. Give "
       "the number of GPUs of a node.");
-  // Counted when the job is planned.
+  // -1: planning counts the cores.
   options.ranks_per_node = text == "auto" || text == "cpu" ? -1 : positive("nproc-per-node", text);
 }
 
-/// A flag of mpirun that means nothing to us.
+/// A flag that is passed to mpirun unchanged.
 Row passed(std::vector<std::string_view> names, const char* text) {
   const std::string option = with_dashes(names[0]);
   return {std::move(names), {}, text, [option](Target t, Values) {
@@ -135,7 +135,7 @@ std::vector<Row> make_rows() {
        {"A:SLOTS,B"},
        "Hosts, and how many ranks each takes (1 if not said)",
        [](Target t, Values v) {
-         // Repeated options are one list.
+         // Repeated options extend the list.
          const auto more = parse_hosts(v[0]);
          t.context.hosts.insert(t.context.hosts.end(), more.begin(), more.end());
        }},
@@ -268,7 +268,7 @@ const std::vector<Row>& rows() {
   return kRows;
 }
 
-/// The name without its dashes, "_" as "-".
+/// Returns the name without leading dashes and with "-" for "_".
 std::string plain_name(std::string_view argument) {
   argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
   std::string name(argument);
@@ -292,7 +292,7 @@ const Row& row_of(const std::string& name, const std::string& argument) {
             : "`lockstep launch --help` lists the options; those of the program follow it."));
 }
 
-/// Reads one option at `at` and returns the place after its values.
+/// Parses the option at `at` and returns the index after its values.
 size_t take_option(std::span<const std::string> arguments, size_t at, const Target& target) {
   std::string argument = arguments[at++];
   std::vector<std::string> values;

@@ -10,22 +10,22 @@ namespace lockstep::launcher {
 
 struct LaunchHost {
   std::string name;  ///< may be user@name
-  int slots = 0;     ///< ranks it takes; 0 where that was not said
+  int slots = 0;     ///< number of ranks it takes; 0: not specified
 
   friend bool operator==(const LaunchHost&, const LaunchHost&) = default;
 };
 
-/// One program of a job and its ranks. Jobs of several are written with ":" between them.
+/// One program of a job and its ranks; ":" separates several programs on the command line.
 struct LaunchContext {
-  int ranks = 0;  ///< 0: not said
+  int ranks = 0;  ///< 0: not specified
   std::vector<LaunchHost> hosts;
   std::string hostfile;
   std::string working_folder;
   std::vector<std::string> variables;  ///< "NAME" or "NAME=value", for the ranks
-  std::vector<std::string> command;    ///< program or RUN.txtpb, and what follows it
+  std::vector<std::string> command;    ///< program or RUN.txtpb, and its arguments
 };
 
-/// What stands after `lockstep launch`. Empty texts and 0: not said.
+/// The options after `lockstep launch`. Empty texts and 0 mean not specified.
 struct LaunchOptions {
   std::vector<LaunchContext> contexts;
   int ranks_per_node = 0;
@@ -35,7 +35,7 @@ struct LaunchOptions {
   std::string rank_by;
   std::vector<std::pair<std::string, std::string>> mca;
   std::string prefix;
-  std::vector<std::string> passed;  ///< options of mpirun that go to it as they are
+  std::vector<std::string> passed;  ///< options passed to mpirun unchanged
   bool oversubscribe = false;
   bool allow_run_as_root = false;
   bool report_bindings = false;
@@ -57,9 +57,10 @@ struct LaunchOptions {
   bool help = false;
 };
 
-/// mpirun's spellings, torchrun's as aliases, and our own. Long names take one dash or two, "-" and
-/// "_" are alike, and "--name=value" is "--name value". What follows a program belongs to it, until
-/// ":" begins the next one. Throws ConfigError, with the name that was most likely meant.
+/// Parses mpirun's options, torchrun's as aliases, and Lockstep's own. Long names take one dash or
+/// two, "-" and "_" are equivalent, and "--name=value" is "--name value". Arguments after a program
+/// belong to it, up to a ":" before the next one. Throws ConfigError, with the nearest name for an
+/// unknown option.
 LaunchOptions parse_launch_options(std::span<const std::string> arguments);
 
 /// One option, for help and completion.
@@ -70,7 +71,7 @@ struct LaunchOptionHelp {
 };
 std::vector<LaunchOptionHelp> launch_option_help();
 
-/// "a:4,b" as after --host. A name given again adds to its slots. Throws ConfigError.
+/// Parses "a:4,b", the value of --host. A repeated name adds slots. Throws ConfigError.
 std::vector<LaunchHost> parse_hosts(const std::string& text);
 
 /// Throws ConfigError unless the text is a policy that mpirun knows for `option` ("map-by",

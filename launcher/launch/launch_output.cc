@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr size_t kTailLines = 20;
-constexpr size_t kTailBytes = 16 * 1024;  // of one line
+constexpr size_t kTailBytes = 16 * 1024;  // kept of each line
 
 bool is_rule(const std::string& text) {
   return text.size() >= 40 && text.find_first_not_of('-') == text.npos;
@@ -26,7 +26,8 @@ std::string time_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::localtime(now));
 }
 
-/// "TimeoutError: [all_reduce] ..." or "rank 3: Error: ...": how programs say why they end.
+/// Whether a line reports the error that ends a program: "TimeoutError: [all_reduce] ..." or
+/// "rank 3: Error: ...".
 bool is_complaint(const std::string& text) {
   const size_t at = text.find("Error: ");
   return at != text.npos && at < 60 && text.find("PeerLostError: ") == text.npos;
@@ -66,14 +67,14 @@ std::vector<std::string> LaunchOutput::tail(int rank) const {
   return {found->second.begin(), found->second.end()};
 }
 
-/// The first that was told counts; what is told of the same rank later may be more.
+/// Keeps the first reported failure; a later report of the same rank may add details.
 void LaunchOutput::note(const LaunchFailure& failure) {
   const bool more = failure_ && failure_->rank == failure.rank && failure_->host.empty();
   if (!failure_ || failure_->rank < 0 || (more && !failure.text.empty())) failure_ = failure;
 }
 
 void LaunchOutput::take_launcher_line(const std::string& text) {
-  // Between the lines of messages, too.
+  // State lines can appear within a message block.
   if (const auto state = read_state(text)) {
     ranks_run_ = ranks_run_ || state->running;
     if (state->failure) note(*state->failure);

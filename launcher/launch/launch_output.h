@@ -16,27 +16,29 @@
 
 namespace lockstep::launcher {
 
-/// Where the lines of a job go: to the terminal with the prefixes that were asked for, to a file
-/// for each rank and stream, and into memory, which keeps the last of each rank. The launcher's own
-/// lines go to standard error, but for those about a failure, which are kept.
+/// Distributes the output lines of a job: to the terminal with the requested prefixes, to a file
+/// for each rank and stream, and to memory, which keeps the last lines of each rank. The launcher's
+/// own lines go to standard error, except for failure reports, which are kept for `failure`.
 class LaunchOutput {
  public:
-  /// With `append` files go on, after a restart. Throws DataError when the folder cannot be made.
+  /// `append`: continue existing files, after a restart. Throws DataError if the folder cannot be
+  /// created.
   LaunchOutput(const LaunchOptions& options, bool append);
 
-  /// Throws DataError when a file cannot be written.
+  /// Handles one line. Throws DataError if a file cannot be written.
   void take(const OutputLine& line);
-  /// The launcher's output has ended.
+  /// Call when the launcher's output has ended.
   void finish();
 
-  /// What the launcher said of the first rank that failed. Without a text it has not said how.
+  /// The launcher's report of the first rank that failed. Its text is empty if the launcher did not
+  /// report how.
   const std::optional<LaunchFailure>& failure() const { return failure_; }
-  /// The launcher has said that all ranks run; those of Open MPI 5 and Slurm never do.
+  /// Whether the launcher has reported that all ranks run; Open MPI 5 and Slurm never do.
   bool ranks_run() const { return ranks_run_; }
-  /// The last lines of a rank, both streams, oldest first.
+  /// The last lines of a rank, from both streams, oldest first.
   std::vector<std::string> tail(int rank) const;
-  /// The rank that wrote "...Error: ..." to its standard error first, but for PeerLostError, which
-  /// is about another; -1 if none did.
+  /// The rank that was first to write "...Error: ..." to its standard error, other than
+  /// PeerLostError, which is a consequence; -1 if none did.
   int first_complaint() const { return first_complaint_; }
 
  private:
@@ -52,7 +54,7 @@ class LaunchOutput {
   bool append_;
   Files files_;
   std::map<int, std::deque<std::string>> tails_;
-  std::optional<std::string> block_;  ///< a message between lines of dashes
+  std::optional<std::string> block_;  ///< the current message between two lines of dashes
   std::optional<LaunchFailure> failure_;
   bool ranks_run_ = false;
   int first_complaint_ = -1;

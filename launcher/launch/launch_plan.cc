@@ -39,7 +39,7 @@ void check_names(const std::vector<LaunchHost>& hosts, LaunchPlan& plan, const L
   const std::string problem =
       fmt::format("{} {} not resolve to an address", fmt::join(unknown, ", "),
                   unknown.size() == 1 ? "does" : "do");
-  // Such a program may know names that the resolver does not.
+  // A custom plm_rsh_agent may know names that the resolver does not.
   const bool own_agent = std::ranges::any_of(
       plan.options.mca, [](const auto& parameter) { return parameter.first == "plm_rsh_agent"; });
   LS_CHECK(own_agent, ConfigError,
@@ -48,7 +48,7 @@ void check_names(const std::vector<LaunchHost>& hosts, LaunchPlan& plan, const L
   plan.notes.push_back(problem);
 }
 
-/// 0 where some host's are not known.
+/// Total number of slots; 0 if that of any host is unknown.
 int slots_of(const std::vector<LaunchHost>& hosts, const LaunchFacts& facts) {
   if (hosts.empty()) return facts.cores;
   int total = 0;
@@ -104,7 +104,7 @@ void check_slots(int ranks, const std::vector<LaunchHost>& hosts, const LaunchPl
                     : "more slots (--host NAME:SLOTS, slots=N in the hostfile)");
 }
 
-/// Programs share the hosts that both name.
+/// Adds a program's hosts to the plan; programs share hosts that both name.
 void add_hosts(const std::vector<LaunchHost>& hosts, LaunchPlan& plan) {
   for (const LaunchHost& host : hosts) {
     const auto known = std::ranges::find(plan.hosts, host.name, &LaunchHost::name);
@@ -143,7 +143,7 @@ std::string value_of(const std::vector<std::string>& command, std::string_view o
   return "";
 }
 
-/// As ranks find it that start in `folder`.
+/// Returns `path` so that ranks that start in `folder` find it.
 std::string path_from(const std::string& path, const std::string& folder,
                       const LaunchFacts& facts) {
   return folder.empty() || path.starts_with("/") ? path : facts.folder + "/" + path;
@@ -161,7 +161,7 @@ std::vector<std::string> training_command(const LaunchContext& asked, LaunchPlan
     full.insert(full.end(),
                 {"--run-dir", path_from(facts.run_directory, asked.working_folder, facts)});
   }
-  // What the first start wrote is there to go on from.
+  // A restart must resume from what the first start wrote.
   if (facts.restart > 0) std::erase(full, "--fresh");
   if (!plan.trains) {
     plan.trains = true;
@@ -173,7 +173,7 @@ std::vector<std::string> training_command(const LaunchContext& asked, LaunchPlan
   return full;
 }
 
-/// Folder and program as ranks on this host find them.
+/// Checks that ranks on this host can find the folder and the program.
 void check_program(const LaunchPlan::Context& context, const std::vector<LaunchHost>& hosts,
                    const LaunchFacts& facts) {
   const bool here = hosts.empty() || std::ranges::any_of(hosts, [&](const LaunchHost& host) {
@@ -217,7 +217,7 @@ LaunchPlan::Way way_of(const LaunchPlan& plan, const LaunchFacts& facts) {
   return LaunchPlan::Way::kDirect;
 }
 
-/// One rank under the names that launchers give.
+/// Sets the variables by which launchers tell a rank its number, for a single rank.
 void add_single_rank(std::map<std::string, std::string>& environment) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
                            "OMPI_COMM_WORLD_NODE_RANK", "RANK", "LOCAL_RANK", "GROUP_RANK"}) {

@@ -9,7 +9,7 @@
 
 namespace lockstep::launcher {
 
-/// What is to be started, and how.
+/// The commands that start a job.
 struct LaunchPlan {
   enum class Way {
     kMpirun,
@@ -22,40 +22,40 @@ struct LaunchPlan {
   struct Context {
     int ranks = 0;
     std::string working_folder;
-    std::vector<std::string> command;  ///< what each of its ranks runs
+    std::vector<std::string> command;  ///< command of each of its ranks
   };
   std::vector<Context> contexts;
   int ranks = 0;
-  std::vector<LaunchHost> hosts;  ///< none: this one
+  std::vector<LaunchHost> hosts;  ///< empty: this host
 
-  std::vector<std::string> command;                ///< what launch itself starts
-  std::map<std::string, std::string> environment;  ///< added to our own, for it and the ranks
-  std::string working_folder;                      ///< it starts there; empty: here
+  std::vector<std::string> command;                ///< command that launch itself starts
+  std::map<std::string, std::string> environment;  ///< added for this command and the ranks
+  std::string working_folder;                      ///< of this command; empty: the current one
 
-  bool trains = false;        ///< the ranks run `lockstep train`
-  std::string run_directory;  ///< where they write; empty for other programs
+  bool trains = false;        ///< whether the ranks run `lockstep train`
+  std::string run_directory;  ///< run directory of the training; empty for other programs
   std::vector<std::string> notes;
   LaunchOptions options;
 };
 
-/// Names of variables that every rank gets; `lockstep train` and the store read them.
+/// Environment variables that every rank gets; `lockstep train` and the store read them.
 inline constexpr const char* kJobIdVariable = "LOCKSTEP_JOB_ID";
 inline constexpr const char* kJobSecretVariable = "LOCKSTEP_JOB_SECRET";
 inline constexpr const char* kRestartVariable = "LOCKSTEP_RESTART_COUNT";
 
-/// Depends on its arguments alone. A command whose first word ends in ".txtpb" stands for
-/// `lockstep train` with it, in a run directory of its own so that restarts go on. Throws
-/// ConfigError for everything that would keep the job from starting and can be known before: too
-/// few slots, host names that do not resolve, hostfile lines, programs that are not there, root.
+/// Plans a launch; depends only on its arguments. A command whose first word ends in ".txtpb" means
+/// `lockstep train` with it, in a fixed run directory so that restarts resume. Throws ConfigError
+/// for every obstacle that can be detected before the start: too few slots, host names that do not
+/// resolve, malformed hostfile lines, missing programs, running as root.
 LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts);
 
-/// For --dry-run. The secret is not in it.
+/// Formats the plan for --dry-run, without the job's secret.
 std::string to_text(const LaunchPlan& plan);
 
-/// The command line as a shell reads it.
+/// Quotes a command line for a shell.
 std::string shell_text(const std::vector<std::string>& command);
 
-/// Whether a command stands for a training run.
+/// Whether a command means a training run: its first word ends in ".txtpb".
 bool is_training(const std::vector<std::string>& command);
 
 }  // namespace lockstep::launcher

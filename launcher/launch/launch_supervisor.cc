@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kLongestBackoff = 60;
 
-/// The step that training would go on from; -1 if there is none.
+/// The step from which training would resume; -1 if there is no checkpoint.
 int64_t newest_checkpoint(const LaunchPlan& plan) {
   int64_t newest = -1;
   if (!plan.trains) return newest;
@@ -61,7 +61,7 @@ int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for) {
   using Clock = LaunchAttempt::Clock;
   SignalQueue signals;
   const Clock::time_point begin = Clock::now();
-  int failures = 0;  // without progress
+  int failures = 0;  // since the last new checkpoint
   for (int restart = 0;; ++restart) {
     const LaunchPlan plan = plan_for(restart);
     const LaunchOptions& options = plan.options;

@@ -6,14 +6,13 @@
 
 namespace lockstep::launcher {
 
-/// Runs a job to its end and returns the program's exit status: 0; that of the first rank that
-/// failed, 128 + signal for one that a signal ended; 75 when ranks stopped with everything saved;
-/// 128 + signal when a signal ended a job that could not save; 110 after --timeout.
+/// Runs a job to its end and returns the program's exit status: 0 on success; that of the first
+/// rank that failed, or 128 + signal if a signal ended it; 75 if the ranks stopped with their state
+/// saved; 128 + signal if a signal ended a job that could not save; 110 after --timeout.
 ///
-/// `plan_for` plans a start; `restart` counts from 0. After a failure the job is started again
-/// where
-/// --max-restarts allows: so often without a new checkpoint in between. The wait before doubles
-/// each time, up to a minute. Says on standard error what failed and what comes next.
+/// `plan_for` plans a start; `restart` counts from 0. After a failure the job is restarted, at most
+/// --max-restarts times without a new checkpoint in between. The wait before a restart doubles each
+/// time, up to a minute. Reports failures and restarts on standard error.
 int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for);
 
 }  // namespace lockstep::launcher

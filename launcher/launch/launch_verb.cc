@@ -26,7 +26,7 @@
 namespace lockstep::launcher {
 namespace {
 
-/// The config that `lockstep train` will make of these words.
+/// Loads the config that `lockstep train` will load with this command line.
 config::RunConfig config_of(const std::vector<std::string>& command) {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
@@ -40,7 +40,7 @@ config::RunConfig config_of(const std::vector<std::string>& command) {
   return config::load(files, overrides, nullptr, config::process_variables());
 }
 
-/// A run directory that launch has made and that goes again if ranks put nothing there.
+/// A run directory that launch created; removed at the end if it is still empty.
 class NewRunDirectory {
  public:
   explicit NewRunDirectory(const std::string& name)
@@ -118,7 +118,7 @@ void add_launch(const Verb& app, std::vector<std::string> arguments) {
       "  lockstep launch -np 4 RUN.txtpb --set train.steps=100\n"
       "  lockstep launch -np 1 ./master : -np 3 ./worker --flag");
   verb.without_help_flag();
-  // For help and completion; parse_launch_options reads them, by mpirun's grammar.
+  // Only for help and completion: parse_launch_options parses the options, by mpirun's grammar.
   for (const LaunchOptionHelp& option : launch_option_help()) {
     verb.mention(option.names, option.value, option.text);
   }

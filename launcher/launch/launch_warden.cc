@@ -26,7 +26,7 @@ bool is_readable(int fd, int wait_ms) {
   return ::poll(&polled, 1, wait_ms) > 0;
 }
 
-/// Our terminal and pipes belong to others.
+/// Replaces the standard streams by /dev/null: they belong to the parent.
 void let_go_of_streams() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -45,7 +45,8 @@ void discard(int& fd) {
 }
 
 void kill_with_descendants(pid_t launcher) {
-  // Again, since one may have made another meanwhile. Those of a dead launcher are not found.
+  // Repeats, since a process may have forked in the meantime. The launcher is killed last: its
+  // descendants cannot be found without it.
   std::vector<pid_t> known = descendants(launcher);
   for (int i = 0; i < 3; ++i) {
     for (const pid_t pid : known) (void)::kill(pid, SIGKILL);
@@ -56,7 +57,7 @@ void kill_with_descendants(pid_t launcher) {
 
 [[noreturn]] void watch(pid_t launcher, int launcher_fd, int parent_fd, int output, int errors,
                         std::chrono::seconds patience, const std::vector<std::string>& folders) {
-  (void)::setpgid(0, 0);  // signals of the terminal are not for us
+  (void)::setpgid(0, 0);  // so that signals from the terminal do not reach the warden
   let_go_of_streams();
   while (!is_readable(parent_fd, -1)) {
   }
@@ -68,7 +69,7 @@ void kill_with_descendants(pid_t launcher) {
     if (output >= 0) discard(output);
     if (errors >= 0) discard(errors);
   }
-  // The number is still the launcher's while its descriptor says that it runs.
+  // While the pidfd shows that the launcher runs, its pid cannot have been reused.
   if (!is_readable(launcher_fd, 0)) {
     kill_with_descendants(launcher);
     (void)is_readable(launcher_fd, 1000);
@@ -81,7 +82,7 @@ void kill_with_descendants(pid_t launcher) {
 
 LaunchWarden::LaunchWarden(const ChildProcess& launcher, std::chrono::seconds patience,
                            const std::vector<std::string>& session_folders) {
-  // Before the fork, so that our number cannot have become another's.
+  // Opened before the fork, so that this process's pid cannot have been reused.
   const OwnedFd parent(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   LS_CHECK(parent, Error, "[launch] no handle of this process: {}. Linux 5.3 has it.",
            std::strerror(errno));

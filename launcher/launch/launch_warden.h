@@ -11,16 +11,17 @@
 
 namespace lockstep::launcher {
 
-/// A process that ends a launcher and all below it when this process ends without having done so,
-/// as by SIGKILL. Until then it sleeps. The launcher gets SIGTERM at that moment (ChildProcess);
-/// the warden reads its output, so that it can end in its own way, kills what is left after some
-/// seconds, and removes what a killed one leaves in `session_folders`.
+/// A watchdog process that ends a launcher and its descendants if this process ends first, for
+/// example by SIGKILL. Until then it sleeps. The launcher gets SIGTERM at that moment
+/// (ChildProcess); the warden drains its output, so that it can shut down normally, after
+/// `patience` kills the processes that are left, and removes the files that a killed launcher
+/// leaves in `session_folders`.
 class LaunchWarden {
  public:
   /// Throws Error with the system's reason.
   LaunchWarden(const ChildProcess& launcher, std::chrono::seconds patience,
                const std::vector<std::string>& session_folders);
-  /// The launcher has ended: so does the warden.
+  /// Ends the warden; call after the launcher has ended.
   ~LaunchWarden();
   LaunchWarden(const LaunchWarden&) = delete;
   LaunchWarden& operator=(const LaunchWarden&) = delete;

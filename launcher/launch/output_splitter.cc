@@ -9,7 +9,7 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr size_t kLongestLine = 64 * 1024;
-constexpr size_t kLongestTag = 300;  // a host's name may be in it
+constexpr size_t kLongestTag = 300;  // a tag may contain a host name
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void OutputSplitter::take_buffer(bool at_end) {
       at_line_start_ = false;
       continue;
     }
-    // Text up to what may be the next tag.
+    // Text up to the next possible tag.
     size_t end = buffer_.find_first_of("[\n", at + (buffer_[at] == '\n' ? 0 : 1));
     end = std::min(end, buffer_.size());
     std::string& piece = pieces_[current_];
@@ -67,7 +67,7 @@ size_t OutputSplitter::take_tag(size_t at, bool at_line_start) {
     case OutputTags::kSlurm:
       return at_line_start ? take_slurm_tag(text) : 0;
     default:
-      // Also within a line: each piece of one that was written in pieces has its tag.
+      // Tags also occur within a line: each piece of a line that was written in pieces has one.
       return text[0] == '[' ? take_open_mpi_tag(text) : 0;
   }
 }

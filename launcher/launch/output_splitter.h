@@ -8,9 +8,9 @@
 
 namespace lockstep::launcher {
 
-/// How a launcher marks which rank wrote.
+/// How a launcher tags output with the rank that wrote it.
 enum class OutputTags {
-  kNone,      ///< all is rank 0's
+  kNone,      ///< no tags: all output is rank 0's
   kOpenMpi4,  ///< "[1,3]<stdout>:text"
   kOpenMpi5,  ///< "[prterun-host-17@1,3]<stdout>: text"
   kSlurm,     ///< "3: text"
@@ -22,24 +22,24 @@ struct OutputLine {
   std::string text;  ///< without the end of line
 };
 
-/// Makes lines of ranks out of one stream of a launcher, which may hold pieces of several ranks'
-/// lines between each other. A line longer than 64 KiB comes in pieces.
+/// Splits one output stream of a launcher, in which pieces of several ranks' lines may be
+/// interleaved, into lines of ranks. A line longer than 64 KiB is delivered in pieces.
 class OutputSplitter {
  public:
   /// `is_error`: the stream is the launcher's standard error.
   OutputSplitter(OutputTags tags, bool is_error, std::function<void(const OutputLine&)> take);
 
   void feed(std::string_view bytes);
-  /// The stream has ended: gives what no end of line followed.
+  /// Call at the end of the stream: delivers incomplete last lines.
   void finish();
 
  private:
   using Source = std::pair<int, bool>;  ///< rank, and whether it is the rank's standard error
 
-  /// Takes what of `buffer_` is complete; at the end everything.
+  /// Consumes the complete part of `buffer_`, or all of it at the end.
   void take_buffer(bool at_end);
-  /// The length of the tag at `at`, whose source becomes the current one; 0 if there is none, npos
-  /// if more bytes must tell.
+  /// Parses the tag at `at`, sets the current source, and returns the tag's length; 0 if there is
+  /// none, npos if more bytes are needed to decide.
   size_t take_tag(size_t at, bool at_line_start);
   size_t take_open_mpi_tag(std::string_view text);
   size_t take_slurm_tag(std::string_view text);

@@ -17,7 +17,7 @@ SignalQueue::SignalQueue() {
   sigemptyset(&taken);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     struct sigaction action {};
-    // nohup, and shells for what runs behind them.
+    // nohup, and shells for background jobs, ignore signals on purpose.
     if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
     sigaddset(&taken, signal);
   }

@@ -8,8 +8,8 @@
 
 namespace lockstep::launcher {
 
-/// While one exists, SIGINT, SIGTERM, SIGUSR1 and SIGHUP of this process are read here instead of
-/// interrupting it. Those that were ignored stay so. For programs of one thread.
+/// While an object exists, SIGINT, SIGTERM, SIGUSR1 and SIGHUP are blocked and read from it
+/// instead. Signals that were ignored stay ignored. For single-threaded programs.
 class SignalQueue {
  public:
   /// Throws Error with the system's reason.
@@ -18,11 +18,11 @@ class SignalQueue {
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
 
-  /// Readable while there is a signal.
+  /// Descriptor for poll: readable while there is a signal.
   int fd() const { return fd_.get(); }
-  /// The next one; 0 if there is none. Never blocks.
+  /// Returns the next signal; 0 if there is none. Does not block.
   int take();
-  /// Waits for one; 0 after `time`.
+  /// Waits for a signal, at most `time`; then returns 0.
   int take_within(std::chrono::milliseconds time);
 
  private:
@@ -30,7 +30,7 @@ class SignalQueue {
   OwnedFd fd_;
 };
 
-/// "SIGTERM".
+/// Name of a signal: "SIGTERM".
 const char* signal_name(int signal);
 
 }  // namespace lockstep::launcher

@@ -6,10 +6,10 @@
 
 namespace lockstep {
 
-/// A part of a device's memory, as if it were all that the device has. Thread-safe.
+/// A device's memory limited to a budget, as if the device had no more. Thread-safe.
 class BudgetedMemory final : public DeviceMemory {
  public:
-  /// `memory` must outlive it.
+  /// `memory` must outlive this object.
   BudgetedMemory(DeviceMemory& memory, size_t budget)
       : memory_(memory), left_(budget), total_(budget) {}
 
@@ -37,7 +37,7 @@ class BudgetedMemory final : public DeviceMemory {
   }
 
  private:
-  /// False when there are not so many.
+  /// Takes bytes from the budget; returns false if not enough are left.
   bool take(size_t bytes) noexcept;
 
   DeviceMemory& memory_;

@@ -26,7 +26,7 @@ std::vector<Stream> streams_of(const StressOptions& options) {
   return streams;
 }
 
-/// Gives back what is cached, where the allocator has a cache.
+/// Empties the allocator's cache, if it has one.
 void empty_cache(Allocator& allocator) {
   if (auto* caching = dynamic_cast<CachingAllocator*>(&allocator)) caching->empty_cache();
 }
@@ -115,7 +115,7 @@ class StressRun {
 
   void check_reserved(int64_t before) {
     report_.reserved_bytes = reserved_.back();
-    // Programs of one kind need about the same; what they leave behind must not add up.
+    // Programs of one kind need about the same memory, so later ones must not reserve much more.
     constexpr int64_t kSlack = int64_t{64} << 20;
     constexpr size_t kEnough = 16;
     if (reserved_.size() >= kEnough) {
@@ -141,7 +141,7 @@ class StressRun {
   StressFindings findings_;
   StressWork work_;
   std::vector<Stream> streams_;
-  std::vector<int64_t> reserved_;  // after each program
+  std::vector<int64_t> reserved_;  // reserved bytes after each program
   StressReport report_;
 };
 

@@ -42,8 +42,8 @@ StressProgram::~StressProgram() {
   try {
     finish();
   } catch (const Error&) {
-    // The exception that ended the program has been, or will be, reported. Blocks that could not be
-    // verified are given back all the same.
+    // The exception that ended the program is reported elsewhere. Blocks that could not be verified
+    // are freed without.
     for (const StressBlock& block : blocks_) allocator_.free(block.block);
   }
 }
@@ -57,7 +57,7 @@ void StressProgram::run(int64_t operations) {
 
 void StressProgram::finish() {
   while (!blocks_.empty()) free(blocks_.size() - 1);
-  // What is sent from now on is for those who still run; the last one finds the rest.
+  // Blocks that other threads send after this are received by the threads that finish later.
   for (StressBlock block; mail_.receive(block);) free(block);
 }
 
@@ -70,7 +70,7 @@ void StressProgram::step() {
   const size_t comes = moves ? 35 : 2;
   if (choice < comes) return allocate();
   if (choice < 2 * comes) return free(draw(blocks_.size()));
-  // The rest, in parts of the same proportions.
+  // Rescales the remaining range to 0..99, so that the other operations keep their proportions.
   const size_t other = (choice - 2 * comes) * 100 / (100 - 2 * comes);
   if (other < 25) return rewrite(draw_block());
   if (other < 45) return add();
@@ -94,17 +94,17 @@ void StressProgram::step() {
 size_t StressProgram::draw_size() {
   constexpr size_t kMiB = size_t{1} << 20;
   if (options_.kind == StressKind::kStreams) return 4096 * (1 + draw(16));
-  if (one_in(50)) {  // where policies change
+  if (one_in(50)) {  // sizes at which the allocator's policy changes
     constexpr size_t kEdges[] = {1, 512, kMiB, 2 * kMiB, 10 * kMiB, 20 * kMiB};
     const size_t edge = kEdges[draw(std::size(kEdges))] + draw(3) - 1;
     return std::clamp(edge, size_t{1}, options_.largest_block);
   }
-  // Mostly small ones: large ones cost the time to fill them.
+  // Mostly small sizes, since filling large blocks takes long.
   const double largest = std::log2(static_cast<double>(options_.largest_block));
   const double most = one_in(8) ? largest : std::min(largest, 17.0);
   const double drawn = std::uniform_real_distribution<double>(0, most)(random_);
   const auto bytes = static_cast<size_t>(std::exp2(drawn));
-  return one_in(2) ? bytes : (bytes + 7) / 8 * 8;  // whole words can be added
+  return one_in(2) ? bytes : (bytes + 7) / 8 * 8;  // add() needs whole words
 }
 
 Stream StressProgram::draw_stream(const Stream* home) {
@@ -146,7 +146,7 @@ void StressProgram::free(size_t at) {
 }
 
 void StressProgram::free(StressBlock& block) {
-  // Also when something throws on the way.
+  // Frees the block even if an exception is thrown.
   const struct GivesBack {
     Allocator& allocator;
     Block block;
@@ -248,13 +248,13 @@ void StressProgram::verify(StressBlock& block, const Stream& stream) {
 }
 
 void StressProgram::use_shortly(StressBlock& block) {
-  if (block.home.device.type == DeviceType::kCPU) return;  // has one stream
+  if (block.home.device.type == DeviceType::kCPU) return;  // it has a single stream
   const OwnedStream owned(block.home.device, one_in(2) ? 0 : -1);
   const Stream& stream = owned.get();
   order(block, stream, /*written=*/false);
   work_.verify(stream, block.block.data, block.bytes, block.pattern, name(block));
   counts_.verified_bytes += static_cast<int64_t>(block.bytes);
-  // The stream is gone soon, so that nobody can wait for it later.
+  // The stream is destroyed on return, so the block's stream must wait for it now.
   block.home.wait_stream(stream);
   if (!contains(block.readers, block.home)) block.readers.push_back(block.home);
 }

@@ -16,34 +16,37 @@
 
 namespace lockstep {
 
-/// What a random program does most.
+/// The emphasis of a random program.
 enum class StressKind : uint8_t {
-  kAllocator,  ///< blocks of all sizes come, are used on several streams, and go
-  kStreams,    ///< blocks stay, and work goes from stream to stream
+  kAllocator,  ///< blocks of all sizes are allocated, used on several streams, and freed
+  kStreams,    ///< blocks live long, and work moves from stream to stream
 };
 
-/// A block of a random program, what it holds once all queued work is done, and who uses it.
+/// A block of a random program, its contents once all queued work is done, and the streams that use
+/// it.
 struct StressBlock {
-  /// How the allocator is told of streams besides the block's own.
+  /// How the program makes freeing safe for streams other than the block's own: it reports them to
+  /// the allocator once (kRecordStream) or at every use (kRecordUse), or the block's stream waits
+  /// for them before the block is freed (kJoin).
   enum class Promise : uint8_t { kRecordStream, kRecordUse, kJoin };
 
   uint64_t id = 0;
   Block block;
   size_t bytes = 0;
-  Stream home;  ///< it was allocated for
+  Stream home;  ///< stream that the block was allocated for
   StressPattern pattern;
   Promise promise = Promise::kRecordStream;
-  Stream writer;                   ///< of the last write
-  std::unique_ptr<Event> written;  ///< after it; null: whatever `writer` has queued by now
-  std::vector<Stream> readers;     ///< since it
-  std::vector<Stream> foreign;     ///< streams besides home that used it
+  Stream writer;                   ///< stream of the last write
+  std::unique_ptr<Event> written;  ///< recorded after that write; null: wait for all of `writer`
+  std::vector<Stream> readers;     ///< streams that read since that write
+  std::vector<Stream> foreign;     ///< streams other than home that used the block
 };
 
-/// Blocks on their way from one thread to another. Thread-safe.
+/// A queue of blocks passed from one thread to another. Thread-safe.
 class StressMail {
  public:
   void send(StressBlock block);
-  /// False when there is none.
+  /// Returns false if there is none.
   bool receive(StressBlock& block);
 
  private:
@@ -51,38 +54,39 @@ class StressMail {
   std::deque<StressBlock> blocks_;
 };
 
-/// A correct random program on one thread: every use of a block on a stream is ordered after those
-/// it depends on by an event or a wait, and the allocator is told of it, or the block's own stream
-/// waits for it before the block is freed. Contents are verified now and then, and when a block is
-/// freed. What it does depends on seed and thread, and on other threads only by the blocks that
-/// they send.
+/// A correct random program on one thread: every use of a block on a stream is ordered by an event
+/// or a wait after the uses that it depends on, and is reported to the allocator, or the block's
+/// own stream waits for it before the block is freed. Contents are verified from time to time, and
+/// when a block is freed. The program depends on seed and thread, and on other threads only through
+/// the blocks that they send.
 class StressProgram {
  public:
   struct Options {
     StressKind kind = StressKind::kAllocator;
     uint64_t seed = 0;
-    int thread = 0;                        ///< programs of one seed differ by it
-    size_t live_bytes = size_t{64} << 20;  ///< on loan at most, but for one block
+    int thread = 0;                        ///< number of the thread; part of the seed
+    size_t live_bytes = size_t{64} << 20;  ///< limit of allocated bytes, exceeded by one block
     size_t largest_block = size_t{8} << 20;
   };
   struct Counts {
     int64_t operations = 0;
-    int64_t blocks = 0;  ///< freed, after their contents were verified
+    int64_t blocks = 0;  ///< blocks verified and freed
     int64_t verified_bytes = 0;
     int64_t out_of_memory = 0;
   };
 
-  /// All must outlive it. `streams` must not be empty.
+  /// All arguments must outlive this object. `streams` must not be empty.
   StressProgram(Allocator& allocator, std::span<const Stream> streams, StressWork& work,
                 StressMail& mail, const Options& options);
-  /// Verifies and frees what is on loan, also after an exception.
+  /// Verifies and frees all blocks; after an exception frees them anyway.
   ~StressProgram();
   StressProgram(const StressProgram&) = delete;
   StressProgram& operator=(const StressProgram&) = delete;
 
-  /// Does `operations` more things. Throws what the library throws, which is a finding.
+  /// Performs `operations` random operations. Exceptions of the library pass through; they are
+  /// findings.
   void run(int64_t operations);
-  /// Verifies and frees all blocks, those in the mail, too.
+  /// Verifies and frees all blocks, including those in the mail.
   void finish();
   const Counts& counts() const { return counts_; }
 
@@ -98,16 +102,16 @@ class StressProgram {
   void receive();
   void look_around();
 
-  /// Has `stream` wait for what a use of `block` there must come after.
+  /// Makes `stream` wait for the uses that a use of `block` on it depends on.
   void order(StressBlock& block, const Stream& stream, bool written);
-  /// Notes the use, once its work is queued.
+  /// Records a use whose work has been queued.
   void used(StressBlock& block, const Stream& stream, bool written);
   void verify(StressBlock& block, const Stream& stream);
 
   size_t draw(size_t below) { return static_cast<size_t>(random_() % below); }
   bool one_in(size_t n) { return draw(n) == 0; }
   size_t draw_size();
-  /// Mostly `home`, where there is one.
+  /// Draws a stream: mostly `home`, if given.
   Stream draw_stream(const Stream* home = nullptr);
   StressBlock& draw_block() { return blocks_[draw(blocks_.size())]; }
   int draw_delay() { return one_in(200) ? 50 : 0; }

@@ -37,25 +37,25 @@ class Bench {
         memory_(memory, budget),
         allocator_(device, memory_, options),
         work_(device, findings_) {}
-  /// Also after an exception, queued work uses what goes now.
+  /// Waits, also after an exception: queued work uses the members that are destroyed now.
   ~Bench() {
     try {
       synchronize(device_);
     } catch (const Error&) {
-      // What ended the scenario is its finding.
+      // Ignored: the exception that ended the scenario is its finding.
     }
   }
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  /// Of each block, only the first so many bytes are filled and verified.
+  /// Limits filling and verification to the first `bytes` bytes of each block.
   void touch_at_most(size_t bytes) { touched_ = bytes; }
 
   CachingAllocator& allocator() { return allocator_; }
   StressWork& work() { return work_; }
   ScenarioReport& report() { return report_; }
 
-  /// A block that is being filled on its stream.
+  /// Allocates a block and queues filling it on its stream.
   Held get(size_t bytes, const Stream& stream, int delay_us = 0) {
     ++report_.operations;
     Held held{allocator_.allocate(bytes, stream), bytes, stream,
@@ -64,7 +64,7 @@ class Bench {
     work_.fill(stream, held.block.data, std::min(bytes, touched_), held.pattern, delay_us);
     return held;
   }
-  /// Verifies the contents on the block's stream and gives it back.
+  /// Queues verification of the contents on the block's stream and frees the block.
   void put(const Held& held) {
     ++report_.operations;
     work_.verify(held.home, held.block.data, std::min(held.bytes, touched_), held.pattern,
@@ -76,7 +76,7 @@ class Bench {
     held.clear();
   }
 
-  /// A promise.
+  /// Adds a finding unless `kept`.
   template <class... A>
   void expect(bool kept, fmt::format_string<A...> finding, A&&... arguments) {
     if (!kept) report_.findings.push_back(fmt::format(finding, std::forward<A>(arguments)...));
@@ -84,13 +84,13 @@ class Bench {
 
   size_t allocated() const { return static_cast<size_t>(allocator_.stats().allocated); }
   size_t reserved() const { return static_cast<size_t>(allocator_.stats().reserved); }
-  /// The highest `allocated` when a block was got.
+  /// Peak of `allocated`, measured at allocations.
   size_t peak_live() const { return peak_live_; }
   size_t peak_reserved() const {
     return static_cast<size_t>(allocator_.memory_stats().reserved_bytes.all.peak);
   }
 
-  /// Waits for all work and adds what was found wrong.
+  /// Waits for all work, adds the findings of verification, and returns the report.
   ScenarioReport finish() {
     synchronize(device_);
     expect(allocated() == 0, "{} bytes are on loan in the end", allocated());
@@ -162,7 +162,7 @@ ScenarioReport reserved_above_live(Device device, DeviceMemory& memory,
   const size_t before = bench.reserved();
   bench.allocator().empty_cache();
   const size_t after = bench.reserved();
-  // What stays shares at most the two granules at its ends with free memory.
+  // Each kept block may share the two granules at its ends with free memory.
   const size_t granule = memory.granularity();
   const size_t allowed = bench.allocated() + kKept * 2 * granule;
   bench.expect(after <= allowed, "{:.1f} MiB stay reserved for {:.1f} MiB on loan, after {:.1f}",
@@ -181,8 +181,8 @@ ScenarioReport pinned_to_stream(Device device, DeviceMemory& memory,
   const std::vector<Stream> streams = some_streams(device, 2);
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {
-    // One stream's freed blocks, with work still queued on them, take most of the budget; then
-    // another stream wants as much in one piece.
+    // Freed blocks of one stream, with work still queued on them, hold most of the budget; then
+    // another stream allocates as much in one block.
     const Stream& first = streams[static_cast<size_t>(round % 2)];
     const Stream& second = streams[static_cast<size_t>(1 - round % 2)];
     std::vector<Bench::Held> blocks;
@@ -201,7 +201,7 @@ ScenarioReport oom_many_streams(Device device, DeviceMemory& memory,
   constexpr int kStreams = 16;
   Bench bench(device, memory, kBudget, options);
   const std::vector<Stream> streams = some_streams(device, kStreams);
-  // What one stream does within a quarter of the budget, sixteen do in turn.
+  // Sixteen streams take turns, each allocating about a quarter of the budget.
   for (int round = 0; round < 4; ++round) {
     for (const Stream& stream : streams) {
       std::vector<Bench::Held> blocks;
@@ -252,7 +252,7 @@ ScenarioReport many_sizes(Device device, DeviceMemory& memory, const AllocatorOp
   std::ranges::shuffle(sizes, random);
   std::vector<Bench::Held> live;
   for (const uint32_t units : sizes) {
-    // Sizes to 1.6 MiB in steps of 16 bytes: far more than a cache by size could keep.
+    // Sizes up to 1.6 MiB in steps of 16 bytes: far more than a cache keyed by size could keep.
     live.push_back(bench.get(size_t{units} * 16 + 1, stream));
     if (live.size() <= kLive) continue;
     const size_t at = static_cast<size_t>(random() % live.size());
@@ -268,8 +268,8 @@ ScenarioReport many_sizes(Device device, DeviceMemory& memory, const AllocatorOp
   return bench.finish();
 }
 
-/// Gradients come on one stream and are added up on another, which still reads them when they are
-/// freed. Returns, for each gradient, which one had its address before (or itself).
+/// Allocates gradients on one stream and adds them up on another, which still reads them when they
+/// are freed. Returns, for each gradient, the index of the previous one at its address, or its own.
 std::vector<int> reduce_on_the_side(Bench& bench, const std::vector<Stream>& streams) {
   constexpr int kGradients = 300;
   constexpr int kSums = 4;

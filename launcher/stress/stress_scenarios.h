@@ -12,32 +12,32 @@
 
 namespace lockstep {
 
-/// What came of a scenario.
+/// Result of a scenario.
 struct ScenarioReport {
   int64_t operations = 0;  ///< allocations and frees
   double seconds = 0;
   std::string measured;               ///< "reserved 24.0 MiB at 20.5 MiB on loan"
-  std::vector<std::string> findings;  ///< promises that were not kept
+  std::vector<std::string> findings;  ///< violated promises
 
   bool passed() const { return findings.empty(); }
 };
 
-/// A known failure of caching allocators, scaled down, that must not happen here.
+/// A scaled-down reproduction of a known failure of caching allocators, which must not occur here.
 struct StressScenario {
   const char* name;
   const char* promise;
-  bool needs_granules;  ///< the promise holds for expandable segments alone
+  bool needs_granules;  ///< the promise holds only for expandable segments
   ScenarioReport (*run)(Device device, DeviceMemory& memory, const AllocatorOptions& options,
                         uint64_t seed);
 };
 
 std::span<const StressScenario> stress_scenarios();
-/// Null when there is none of this name.
+/// Returns the scenario of that name, or null if there is none.
 const StressScenario* find_stress_scenario(std::string_view name);
 
-/// Runs it on a caching allocator of its own, over a small part of `memory`, the device's. Contents
-/// of blocks are verified on the way. Out of memory, and what else the library throws, is a
-/// finding.
+/// Runs a scenario on a separate caching allocator over a small part of `memory`, the device's.
+/// Verifies the contents of blocks. OutOfMemoryError and other exceptions of the library are
+/// findings.
 ScenarioReport run_scenario(const StressScenario& scenario, Device device, DeviceMemory& memory,
                             const AllocatorOptions& options, uint64_t seed);
 

@@ -30,7 +30,8 @@ void add_words(void* to, const void* from, size_t bytes) {
   for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) sums[i] += terms[i];
 }
 
-/// A function over bytes that are written (`to`) or read (`from`), either of which may be missing.
+/// A kernel that calls a function which writes bytes (`to`) and reads bytes (`from`); either may be
+/// null.
 template <class Body>
 class BytesKernel final : public QueuedKernel {
  public:
@@ -116,7 +117,7 @@ size_t StressPattern::first_difference(const void* data, size_t bytes) const {
     const uint64_t word = start + i * step;
     return std::memcmp(in + i * sizeof(word), &word, size) != 0;
   };
-  // A chunk at a time without branches; only a chunk that differs is searched.
+  // Compares whole chunks without branches; only a chunk that differs is searched.
   constexpr size_t kChunk = 512;
   for (size_t begin = 0; begin < words; begin += kChunk) {
     const size_t end = std::min(begin + kChunk, words);
@@ -157,7 +158,7 @@ void StressWork::upload(const Stream& stream, void* data, size_t bytes,
   auto buffer = std::make_shared<std::vector<std::byte>>(bytes);
   pattern.write(buffer->data(), bytes);
   copy_async(stream, data, buffer->data(), bytes, Transfer::kFromCpu);
-  stream.add_callback([buffer] {});  // the copy reads it until then
+  stream.add_callback([buffer] {});  // keeps the buffer alive until the copy has completed
 }
 
 void StressWork::add(const Stream& stream, void* to, const void* from, size_t bytes) {
