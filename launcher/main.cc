@@ -26,7 +26,7 @@ void report(const std::exception& error) {
 
 /// Delays the exit of a rank that failed only because another rank did (PeerLostError): a launcher
 /// takes the exit status of the first rank that ends, which should be that of the cause.
-void let_the_cause_end_first(const std::exception& error) {
+void delay_exit_after_peer_loss(const std::exception& error) {
   constexpr std::chrono::seconds kCauseEnds(2);
   if (dynamic_cast<const lockstep::PeerLostError*>(&error) == nullptr) return;
   std::fflush(nullptr);
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     return app.parse(launches ? 2 : argc, argv).value_or(kSuccess);
   } catch (const std::exception& error) {
     report(error);
-    let_the_cause_end_first(error);
+    delay_exit_after_peer_loss(error);
     return exit_code(error);
   }
 }

@@ -76,7 +76,7 @@ Ranks join_ranks(const std::filesystem::path& flight_folder) {
   return ranks;
 }
 
-void take_devices(Ranks& ranks, const config::RunConfig& config) {
+void assign_devices(Ranks& ranks, const config::RunConfig& config) {
   const Device named = parse_device(config.device());
   const int count = device_count(named.type);
   // If there is no device, the error is left to the first use of the device.
@@ -101,7 +101,7 @@ void set_time_limit(const Ranks& ranks, double seconds) {
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds)));
 }
 
-void share_cores(const Ranks& ranks, int wanted_threads) {
+void set_rank_threads(const Ranks& ranks, int wanted_threads) {
   if (wanted_threads > 0) return set_num_threads(wanted_threads);
   if (ranks.group == nullptr) return;
   const dist::CoreBudget budget = dist::core_budget();

@@ -33,13 +33,13 @@ Ranks join_ranks(const std::filesystem::path& flight_folder);
 /// GPU and finds the library; otherwise keeps it, and rank 0 prints the reason to standard error.
 /// Collective. Throws ConfigError for more ranks on a host than GPUs, unless
 /// parallel.share_devices.
-void take_devices(Ranks& ranks, const config::RunConfig& config);
+void assign_devices(Ranks& ranks, const config::RunConfig& config);
 
 /// Sets the timeout of operations between the ranks: the config's parallel.timeout_seconds.
 void set_time_limit(const Ranks& ranks, double seconds);
 
 /// Sets the number of threads that a rank computes with: the config's, or the rank's share of the
 /// cores that the process may use. Reports it on standard error if several ranks share the cores.
-void share_cores(const Ranks& ranks, int wanted_threads);
+void set_rank_threads(const Ranks& ranks, int wanted_threads);
 
 }  // namespace lockstep::launcher

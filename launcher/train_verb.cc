@@ -169,9 +169,9 @@ void run_train(TrainOptions options) {
   // Without --run-dir the directory is not known to all ranks yet, so there is no flight folder.
   const std::filesystem::path run_directory = options.run_directory;
   Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
-  take_devices(ranks, config);
+  assign_devices(ranks, config);
   set_time_limit(ranks, config.parallel().timeout_seconds());
-  share_cores(ranks, config.threads());
+  set_rank_threads(ranks, config.threads());
   train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
   if (!ranks.leads()) return train::follow_training(config, *ranks.group, stop);
   const std::string environment = train::environment_json({.command_line = options.command_line,

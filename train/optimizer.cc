@@ -58,7 +58,7 @@ Optimizer::Optimizer(const std::vector<nn::NamedParameter>& parameters)
           zeros({}, {DType::kF64, parameters.empty() ? kCPU : parameters[0].tensor.device()})) {}
 
 void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
-                     const KnownThere& known_there) {
+                     const DeviceScalars& known_there) {
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
   count_step(known_there.found_inf);

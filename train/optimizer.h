@@ -10,7 +10,7 @@
 namespace lockstep::train {
 
 /// Numbers that only the device knows when a step is queued: 0-d tensors there, or undefined.
-struct KnownThere {
+struct DeviceScalars {
   Tensor grad_factor;  ///< f64: gradients are multiplied by this as well
   Tensor found_inf;    ///< f32: if it is not 0, the device skips the step
 };
@@ -27,7 +27,7 @@ class Optimizer {
   /// Updates all parameters in one pass. `gradients` are in the parameters' order; each is
   /// multiplied by `grad_scale` as it is read and is not modified.
   void step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
-            const KnownThere& known_there = {});
+            const DeviceScalars& known_there = {});
   /// A step in parts, for callers that do not have all gradients yet: `begin_parts` counts the
   /// step, then each parameter's index is passed to exactly one call of `step_part`. The resulting
   /// bits are those of `step`.
@@ -55,7 +55,7 @@ class Optimizer {
     const std::vector<Tensor>& gradients;
     double learning_rate;
     double grad_scale;
-    KnownThere known_there;
+    DeviceScalars known_there;
   };
 
  private:

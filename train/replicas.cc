@@ -16,7 +16,7 @@ namespace {
 
 /// Timeout of followers: they wait while the leader writes checkpoints and samples, for however
 /// long. A leader that exits is still noticed at once (PeerLostError).
-constexpr std::chrono::hours kLeaderMayTake{24};
+constexpr std::chrono::hours kFollowerTimeout{24};
 
 std::vector<Tensor> state_of(Trainer& trainer) {
   std::vector<Tensor> tensors;
@@ -54,7 +54,7 @@ Replicas::Next Replicas::agree(const Next& next) {
   auto* const words = told.data<int64_t>();
   words[0] = static_cast<int64_t>(next.act);
   words[1] = next.detail;
-  group_->broadcast(told, 0, {.timeout = kLeaderMayTake}).wait();
+  group_->broadcast(told, 0, {.timeout = kFollowerTimeout}).wait();
   return {static_cast<Act>(words[0]), words[1]};
 }
 

@@ -96,7 +96,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   replicas_.announce_state(trainer_);
 }
 
-bool TrainingRun::goes_on_after_next() const {
+bool TrainingRun::may_begin_next_ahead() const {
   const int64_t done = trainer_.steps_done() + 1;
   return done < settings_.steps && !memory_.wants_whole_steps() &&
          !(trainer_.task().holds_out() && is_due(done, settings_.eval_every)) &&
@@ -156,7 +156,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   while (!last && summary.end != RunEnd::kStopped) {
     if (options.before_step) options.before_step(trainer_.steps_done());
     memory_.begin_step(trainer_.steps_done() + 1);
-    const bool another = goes_on_after_next();
+    const bool another = may_begin_next_ahead();
     replicas_.announce_step(another);
     const StepResult step = trainer_.step(another);
     memory_.end_step(step.step + 1);
@@ -177,7 +177,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     const StepReport report = report_of(step);
     summary.step_times.add(report.step_ms);
     log.show(report);
-    tell_buckets(log);
+    log_buckets(log);
     std::optional<EvaluationReport> evaluated;
     if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
       evaluated = evaluate(report, last, summary);
@@ -266,9 +266,9 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
 }
 
 /// Logs the bucket sizes once, after the step at which they were chosen.
-void TrainingRun::tell_buckets(RunLog& log) {
+void TrainingRun::log_buckets(RunLog& log) {
   const std::optional<dist::BucketChoice>& choice = trainer_.reducer().choice();
-  if (!choice || std::exchange(told_buckets_, true)) return;
+  if (!choice || std::exchange(logged_buckets_, true)) return;
   log.note(fmt::format("gradients: {}", dist::describe(*choice)));
 }
 

@@ -103,7 +103,7 @@ class TrainingRun {
 
   /// Whether the step after the next may be begun ahead: no evaluation, sample, checkpoint or
   /// memory record is due between the two.
-  bool goes_on_after_next() const;
+  bool may_begin_next_ahead() const;
   StepReport report_of(const StepResult& step) const;
   /// Evaluates on all ranks. Returns nothing if any rank was asked to stop during it.
   std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);
@@ -111,7 +111,7 @@ class TrainingRun {
   /// Applies `action` to a non-finite step: returns with the trainer ready for its next step, or
   /// throws NonFiniteError.
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
-  void tell_buckets(RunLog& log);
+  void log_buckets(RunLog& log);
   void show_sample(RunLog& log);
   std::optional<OverlapReport> report_overlap();
   void export_model();
@@ -126,7 +126,7 @@ class TrainingRun {
   Trainer trainer_;
   NonFiniteGuard guard_;
   bool can_roll_back_;
-  bool told_buckets_ = false;
+  bool logged_buckets_ = false;
   std::vector<std::string> notes_;
   int64_t saved_step_ = -1;  ///< steps done in the newest checkpoint
   double save_seconds_ = 0;  ///< time that writing the last checkpoint took

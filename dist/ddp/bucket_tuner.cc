@@ -56,7 +56,7 @@ BucketChoice BucketTuner::choose(ProcessGroup& group, std::span<const PlannedPar
   for (double& each : times.ready) measured.push_back(&each);
   std::vector<double> longest;
   for (const double* each : measured) longest.push_back(*each);
-  take_largest(group, longest);
+  largest_of(group, longest);
   for (size_t i = 0; i < measured.size(); ++i) *measured[i] = longest[i];
 
   BucketChoice choice{.limits = {}, .link = link_cost(link)};

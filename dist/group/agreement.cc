@@ -74,7 +74,7 @@ CollectiveOptions at_start(const ProcessGroup& group) {
   return {.timeout = std::max(group.timeout(), kStartMayTake)};
 }
 
-void take_largest(ProcessGroup& group, std::span<double> values) {
+void largest_of(ProcessGroup& group, std::span<double> values) {
   const Tensor all = empty({static_cast<int64_t>(values.size())}, {DType::kF64, kCPU});
   std::ranges::copy(values, all.data<double>());
   group.all_reduce(all, {ReduceOp::kMax}).wait();

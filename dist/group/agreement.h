@@ -23,7 +23,7 @@ void require_same(ProcessGroup& group, const char* op, const char* what, const s
 CollectiveOptions at_start(const ProcessGroup& group);
 
 /// Replaces every value by its maximum over the ranks. Collective.
-void take_largest(ProcessGroup& group, std::span<double> values);
+void largest_of(ProcessGroup& group, std::span<double> values);
 
 /// Copies `tensors` of rank `root` to all ranks and waits for the result. Any strides: tensors that
 /// are not dense go through a copy. Those of one device are sent together. Collective.

@@ -141,7 +141,7 @@ double cpu_seconds() {
 }
 
 double largest_of_ranks(ProcessGroup& group, double value) {
-  dist::take_largest(group, {&value, 1});
+  dist::largest_of(group, {&value, 1});
   return value;
 }
 

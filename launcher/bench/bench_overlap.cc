@@ -70,7 +70,7 @@ StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t st
 }
 
 double largest(ProcessGroup& group, double value) {
-  dist::take_largest(group, {&value, 1});
+  dist::largest_of(group, {&value, 1});
   return value;
 }
 
@@ -237,8 +237,8 @@ void run_overlap(const Options& options) {
            "[bench overlap] this rank is alone: expected at least two. Start them with `lockstep "
            "launch -np 2 lockstep bench overlap ...` or mpirun, or set --thread-ranks.");
   const config::RunConfig config = load();
-  take_devices(ranks, config);
-  share_cores(ranks, config.threads());
+  assign_devices(ranks, config);
+  set_rank_threads(ranks, config.threads());
   run_rank(options, config, *ranks.group);
 }
 

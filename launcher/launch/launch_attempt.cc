@@ -306,7 +306,7 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
             : fmt::format("{} ended with exit status {}", name_of(plan_), status);
   }
   // A rank that reports the loss of another may end before that one; the other is the cause.
-  const int complaint = output_.first_complaint();
+  const int complaint = output_.first_error_rank();
   const bool lost_another = status == kCommunication && complaint >= 0 && end.failure.rank >= 0 &&
                             complaint != end.failure.rank;
   if (lost_another) end.message += fmt::format(", after an error of rank {}", complaint);

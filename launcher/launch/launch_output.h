@@ -39,7 +39,7 @@ class LaunchOutput {
   std::vector<std::string> tail(int rank) const;
   /// The rank that was first to write "...Error: ..." to its standard error, other than
   /// PeerLostError, which is a consequence; -1 if none did.
-  int first_complaint() const { return first_complaint_; }
+  int first_error_rank() const { return first_complaint_; }
 
  private:
   using Files = std::map<std::pair<int, bool>, std::unique_ptr<FileDescriptor>>;

@@ -27,7 +27,7 @@ bool is_readable(int fd, int wait_ms) {
 }
 
 /// Replaces the standard streams by /dev/null: they belong to the parent.
-void let_go_of_streams() {
+void redirect_streams_to_null() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (null < 0 || ::dup2(null, fd) < 0) (void)::close(fd);
@@ -58,7 +58,7 @@ void kill_with_descendants(pid_t launcher) {
 [[noreturn]] void watch(pid_t launcher, int launcher_fd, int parent_fd, int output, int errors,
                         std::chrono::seconds patience, const std::vector<std::string>& folders) {
   (void)::setpgid(0, 0);  // so that signals from the terminal do not reach the warden
-  let_go_of_streams();
+  redirect_streams_to_null();
   while (!is_readable(parent_fd, -1)) {
   }
   const Clock::time_point deadline = Clock::now() + patience;

@@ -147,10 +147,10 @@ void StressProgram::free(size_t at) {
 
 void StressProgram::free(StressBlock& block) {
   // Frees the block even if an exception is thrown.
-  const struct GivesBack {
+  const struct FreeOnExit {
     Allocator& allocator;
     Block block;
-    ~GivesBack() { allocator.free(block); }
+    ~FreeOnExit() { allocator.free(block); }
   } gives_back{allocator_, block.block};
   verify(block, draw_stream(&block.home));
   ++counts_.blocks;

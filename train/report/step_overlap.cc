@@ -63,7 +63,7 @@ StepOverlap latest_of_ranks(dist::ProcessGroup& group, StepOverlap step) {
   std::vector<double> values = {step.seconds, step.backward_end, step.exposed};
   const auto lists = {&step.ready, &step.launched, &step.done};
   for (auto* const list : lists) values.insert(values.end(), list->begin(), list->end());
-  dist::take_largest(group, values);
+  dist::largest_of(group, values);
   step.seconds = values[0];
   step.backward_end = values[1];
   step.exposed = values[2];
