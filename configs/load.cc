@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -113,6 +114,16 @@ SourceError::SourceError(std::string where, std::string problem)
       where_(std::move(where)),
       problem_(std::move(problem)) {}
 
+std::string moved_config(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return "";
+  const fs::path old(path);
+  const fs::path moved = old.parent_path() / "examples" / old.filename();
+  return old.parent_path().filename() == "configs" && fs::exists(moved, ignored) ? moved.string()
+                                                                                 : "";
+}
+
 void merge_text(RunConfig& config, Origins& origins, const std::string& text,
                 const std::string& name) {
   check_is_text(text, name);
@@ -136,7 +147,9 @@ void merge_text(RunConfig& config, Origins& origins, const std::string& text,
 }
 
 void merge_file(RunConfig& config, Origins& origins, const std::string& path) {
-  merge_text(config, origins, read_file(path), path);
+  const std::string moved = moved_config(path);
+  const std::string& found = moved.empty() ? path : moved;
+  merge_text(config, origins, read_file(found), found);
 }
 
 RunConfig load(std::span<const std::string> files, std::span<const std::string> overrides,

@@ -51,6 +51,10 @@ RunConfig load_text(const std::string& text, const std::string& name = "config.t
 /// the two lines that name its schema.
 std::string to_text(const RunConfig& config);
 
+/// Where the config that `path` names was moved: "configs/examples/NAME" for "configs/NAME" when
+/// only the former exists, else "". merge_file reads that file; programs tell the user.
+std::string moved_config(const std::string& path);
+
 /// The steps of load, for callers that build a config in another order.
 ///
 /// Merges one more file into `config`. Throws SourceError if the file cannot be read, is not text,

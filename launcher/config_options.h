@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "configs/load.h"
+
 namespace lockstep::launcher {
 
 class Verb;
@@ -12,5 +14,11 @@ class Verb;
 void add_config_options(const Verb& verb, std::vector<std::string>& files,
                         std::vector<std::string>& overrides,
                         const std::string& example = "optimizer.learning_rate=3e-4");
+
+/// Loads a run's config with the process's environment variables (configs/load.h). Prints a hint
+/// when a file was found where the example configs have moved.
+config::RunConfig load_config(const std::vector<std::string>& files,
+                              const std::vector<std::string>& overrides = {},
+                              config::Origins* origins = nullptr);
 
 }  // namespace lockstep::launcher

@@ -7,7 +7,6 @@
 #include "configs/annotated_text.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
@@ -23,7 +22,7 @@ struct Sources {
 };
 
 config::RunConfig load(const Sources& sources, config::Origins& origins) {
-  return config::load(sources.files, sources.overrides, &origins, config::process_variables());
+  return load_config(sources.files, sources.overrides, &origins);
 }
 
 void print_config(const Sources& sources) {

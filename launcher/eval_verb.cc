@@ -3,13 +3,12 @@
 #include <cmath>
 #include <memory>
 
-#include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/check.h"
 #include "core/base/json_line.h"
 #include "core/base/parallel.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
@@ -66,8 +65,7 @@ void run_eval(const EvalOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   overrides.push_back("model.weights=");
   const std::vector<std::string> files = {run.config().string()};
-  const config::RunConfig config =
-      config::load(files, overrides, nullptr, config::process_variables());
+  const config::RunConfig config = load_config(files, overrides);
   if (config.threads() > 0) set_num_threads(config.threads());
   const std::unique_ptr<train::Task> task = train::build_task(config);
   LS_CHECK(

@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "launcher/command_line.h"
@@ -48,8 +46,7 @@ void draw(const fs::path& dot, const fs::path& picture) {
 }
 
 void run_graph(const GraphOptions& options) {
-  const config::RunConfig config =
-      config::load(options.files, options.overrides, nullptr, config::process_variables());
+  const config::RunConfig config = load_config(options.files, options.overrides);
   const std::string dot = train::run_graph_dot(config);
   if (options.output.empty()) {
     fmt::print("{}", dot);

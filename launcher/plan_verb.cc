@@ -3,9 +3,7 @@
 #include <iterator>
 #include <memory>
 
-#include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/digits.h"
 #include "core/base/json_line.h"
 #include "launcher/command_line.h"
@@ -95,8 +93,7 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan) {
 }
 
 void run_plan(const PlanOptions& options) {
-  const config::RunConfig config =
-      config::load(options.files, options.overrides, nullptr, config::process_variables());
+  const config::RunConfig config = load_config(options.files, options.overrides);
   const train::RunPlan plan = train::plan_run(config, options.ranks);
   if (options.json) {
     print_json(config, plan);

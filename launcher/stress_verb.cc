@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "configs/load.h"
 #include "configs/memory_options.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/digits.h"
 #include "core/memory/caching_allocator.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/driver_memory.h"
 #include "launcher/exit_code.h"
 #include "launcher/stress/stress.h"
@@ -52,7 +51,7 @@ Target target_of(const Options& options) {
     return with_options(parse_device(options.device.empty() ? "host:0" : options.device));
   }
   const std::vector<std::string> files = {options.config};
-  const config::RunConfig config = config::load(files, {}, nullptr, config::process_variables());
+  const config::RunConfig config = load_config(files);
   Target target =
       with_options(parse_device(options.device.empty() ? config.device() : options.device));
   target.options = config::allocator_options(config.memory(), target.options);

@@ -9,7 +9,6 @@
 #include "configs/annotated_text.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/compression.h"
@@ -162,8 +161,7 @@ void run_train(TrainOptions options) {
   const std::vector<Plugin> plugins = load_plugins(options.plugins);
   if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
   config::Origins origins;
-  const config::RunConfig config =
-      config::load(options.files, options.overrides, &origins, config::process_variables());
+  const config::RunConfig config = load_config(options.files, options.overrides, &origins);
   const StopSignals signals;
   const auto stop = [&] { return signals.received() != 0; };
   // Without --run-dir the directory is not known to all ranks yet, so there is no flight folder.

@@ -12,11 +12,11 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/json_line.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "train/checkpoint.h"
 #include "train/trainer.h"
 
@@ -123,7 +123,7 @@ void report(const Options& options, const std::vector<Round>& rounds, uint64_t b
 
 void run_bench(const Options& options) {
   const std::vector<std::string> files = {options.file};
-  const config::RunConfig config = config::load(files, {}, nullptr, config::process_variables());
+  const config::RunConfig config = load_config(files);
   train::Trainer trainer(config);
   const WorkFolder folder(options.folder);
   const std::string text = config::to_text(config);

@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
@@ -24,6 +22,7 @@
 #include "dist/rendezvous/core_budget.h"
 #include "launcher/bench/busy_time.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
@@ -228,9 +227,7 @@ void run_in_threads(const Options& options, const config::RunConfig& config) {
 }
 
 void run_overlap(const Options& options) {
-  const auto load = [&] {
-    return config::load(options.files, options.overrides, nullptr, config::process_variables());
-  };
+  const auto load = [&] { return load_config(options.files, options.overrides); };
   if (options.thread_ranks > 0) return run_in_threads(options, load());
   Ranks ranks = join_ranks({});
   LS_CHECK(ranks.group != nullptr, ConfigError,

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/json_line.h"
 #include "core/base/parallel.h"
 #include "core/tensor/allocator.h"
@@ -19,6 +17,7 @@
 #include "launcher/bench/bench_streams.h"
 #include "launcher/bench/call_time.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/verbs.h"
 #include "train/report/step_line.h"
 #include "train/trainer.h"
@@ -72,8 +71,7 @@ void run_step(const StepOptions& options) {
   if (options.threads > 0) overrides.push_back(fmt::format("threads={}", options.threads));
   if (options.steps > 0) overrides.push_back(fmt::format("train.steps={}", options.steps));
   const std::vector<std::string> files = {options.file};
-  const config::RunConfig config =
-      config::load(files, overrides, nullptr, config::process_variables());
+  const config::RunConfig config = load_config(files, overrides);
   train::Trainer trainer(config);
   const StepTimes times = time_steps(trainer, config.train().steps());
 

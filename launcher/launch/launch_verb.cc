@@ -9,11 +9,10 @@
 #include <memory>
 #include <optional>
 
-#include "configs/load.h"
 #include "configs/run.pb.h"
-#include "configs/variables.h"
 #include "core/base/check.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_config.h"
 #include "launcher/launch/launch_facts.h"
@@ -37,7 +36,7 @@ config::RunConfig config_of(const std::vector<std::string>& command) {
     if (command[i] == "--set" && i + 1 < command.size()) overrides.push_back(command[++i]);
     if (command[i].starts_with(kSet)) overrides.push_back(command[i].substr(kSet.size()));
   }
-  return config::load(files, overrides, nullptr, config::process_variables());
+  return load_config(files, overrides);
 }
 
 /// A run directory that launch created; removed at the end if it is still empty.

@@ -56,6 +56,21 @@ TEST_F(Load, LaterFilesWinFieldByField) {
   EXPECT_EQ(config.name(), "last");
 }
 
+TEST_F(Load, AnExampleThatMovedIsFoundUnderItsOldPath) {
+  std::filesystem::create_directories(folder_ / "configs/examples");
+  const std::string moved = file("configs/examples/run.txtpb", "train { steps: 7 }\n");
+  const std::string old = folder_ / "configs/run.txtpb";
+  EXPECT_EQ(moved_config(old), moved);
+  EXPECT_EQ(moved_config(moved), "");
+  EXPECT_EQ(moved_config(folder_ / "configs/other.txtpb"), "");
+  RunConfig config;
+  Origins origins;
+  merge_file(config, origins, old);
+  EXPECT_EQ(config.train().steps(), 7);
+  EXPECT_EQ(origins.at("train.steps"), moved + ":1:9");
+  EXPECT_NE(error({folder_ / "configs/other.txtpb"}).find("cannot be read"), std::string::npos);
+}
+
 TEST_F(Load, AnotherMemberOfAOneofReplacesTheFirst) {
   const std::string base = file("base.txtpb", kSmallest);
   const std::string text = file("text.txtpb", "data { text { path: 'a b.txt' } }");
