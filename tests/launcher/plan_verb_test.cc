@@ -112,7 +112,7 @@ TEST_F(Plan, OfAHundredMillionParametersTakesLittleTimeAndMemory) {
   GTEST_SKIP() << "a sanitizer has memory of its own";
 #endif
   const std::string output = (folder_ / "plan.json").string();
-  const rusage usage = usage_of(LOCKSTEP_SOURCE_DIR "/configs/gpt2_124m.txtpb", output);
+  const rusage usage = usage_of(LOCKSTEP_SOURCE_DIR "/configs/examples/gpt2_124m.txtpb", output);
   const Json plan = Json::parse(file_content(output));
   EXPECT_EQ(plan["parameters"], 124475904);
   EXPECT_GT(plan["peak_bytes"].get<int64_t>(), int64_t{4} << 30);

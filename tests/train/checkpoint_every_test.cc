@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Activation bytes of the character-level GPT in training, for so many layers.
 int64_t char_activations(int layers, int every) {
-  const std::vector<std::string> files{LOCKSTEP_SOURCE_DIR "/configs/bench_char.txtpb"};
+  const std::vector<std::string> files{LOCKSTEP_SOURCE_DIR "/configs/examples/bench_char.txtpb"};
   const std::vector<std::string> overrides{fmt::format("model.gpt2.layers={}", layers),
                                            fmt::format("model.checkpoint_every={}", every)};
   return plan_run(config::load(files, overrides)).activation_bytes;
