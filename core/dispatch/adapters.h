@@ -14,8 +14,8 @@ namespace lockstep {
 
 namespace detail {
 
-// C++ argument type -> schema type, for the check that a block's signature says what its schema
-// says.
+// C++ argument type -> schema type, for the check that an operator block's C++ signature matches
+// its schema.
 template <class T>
 struct SchemaType;
 #define LS_SCHEMA_TYPE(T, ...)                 \

@@ -49,7 +49,7 @@ void each_tensor(const Value& value, F&& visit) {
   }
 }
 
-/// The device option, else the device of all tensors, else the thread's default.
+/// Returns the device option, else the device of all tensors, else the thread's default.
 Device call_device(const Operator& op, std::span<const Value> values) {
   for (const Value& value : values) {
     if (value.tag() == Value::Tag::kDevice) return value.to_device();
@@ -66,7 +66,8 @@ Device call_device(const Operator& op, std::span<const Value> values) {
   return device;
 }
 
-/// How a destination lies to the arguments; see structured::read_back.
+/// Returns whether the kernel reads `destination` through its arguments and if that is a hazard;
+/// see structured::read_back.
 ReadBack read_back(const Preparation& preparation, const Tensor& destination,
                    std::span<const Value> arguments) {
   const bool in_place = preparation.op.has_in_place();
@@ -98,7 +99,8 @@ class PackedArguments {
 
   std::span<const PackedArgument> get() const { return {packed_.data(), packed_.size()}; }
 
-  /// Puts what the kernel changed in a copy where it belongs, and says that it changed.
+  /// Writes changed copies back to the arguments they were made of and bumps the version counters
+  /// of all written arguments.
   void finish(const Preparation& preparation) {
     if (preparation.execution != Execution::kShapes) {
       for (const Written& written : written_) {
@@ -163,8 +165,8 @@ class PackedArguments {
              op.name(), schema_.arguments[i].name, tensor.shape(), to_string(tensor.strides()));
   }
 
-  /// True for an argument that is also given as one that the kernel changes: the kernel reads a
-  /// copy.
+  /// Returns whether `tensor` shares memory with an argument that the kernel writes, in which case
+  /// the kernel must read a copy.
   bool changes_with_another(const Operator& op, const Tensor& tensor) const {
     bool shared = false;
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -200,7 +202,8 @@ void run_kernel(Preparation& preparation, std::span<const Value> arguments,
   for (Target& target : targets) target.finish(preparation);
 }
 
-/// Results in the order of the schema: fresh ones are moved out, the others are arguments.
+/// Pushes the results in schema order: new ones are moved out of `targets`, the others are written
+/// arguments.
 void push_results(const Operator& op, SmallVector<Target, 2>& targets, Stack& stack) {
   size_t next = 0;
   for (size_t i = 0; i < op.schema().returns.size(); ++i) {
@@ -215,20 +218,21 @@ void push_results(const Operator& op, SmallVector<Target, 2>& targets, Stack& st
   }
 }
 
-/// A floating result that the kernel computes in another floating dtype.
+/// Returns whether `spec` is a floating result that the kernel computes in another floating dtype.
 bool is_cast(const Outputs& outputs, const OutputSpec& spec) {
   return outputs.compute && spec.present && spec.dtype != *outputs.compute &&
          is_floating(spec.dtype) && is_floating(*outputs.compute);
 }
 
-/// What the kernel writes for `spec`.
+/// Returns `spec` with the dtype that the kernel writes.
 OutputSpec computed(const Outputs& outputs, const OutputSpec& spec) {
   OutputSpec result = spec;
   if (is_cast(outputs, spec)) result.dtype = *outputs.compute;
   return result;
 }
 
-/// The wrapper of rule and kernel for all forms.
+/// The structured wrapper (shape rule, allocation, kernel) of the functional, in-place and out=
+/// forms.
 void structured_call(const Operator& op, KeySet keys, Stack& stack) {
   const Key backend = keys.highest();
   const Operator& root = op.root();

@@ -73,7 +73,8 @@ std::string spelled(const Argument& argument) {
   return type;
 }
 
-/// `value` as the argument's type has it.
+/// Converts `value` to the argument's type: an integer is repeated for `int[N]`. Throws
+/// DispatchError if the type does not match.
 Value fit(const Operator& op, const Argument& argument, const Value& value) {
   const Type& type = argument.type;
   if (is_absent(value) && type.optional) return {};

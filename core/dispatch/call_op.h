@@ -17,11 +17,11 @@ struct NamedValue {
 /// Whether `value` may be an argument or a result of this type.
 bool fits(const Type& type, const Value& value);
 
-/// Every argument of `op` in schema order: the positional ones, those given by name, and defaults.
-/// A number given for an `int[N]` stands for N of them; undefined tensors are absent ones. The
+/// Returns every argument of `op` in schema order: positional ones, named ones, and defaults.
+/// A number given for an `int[N]` is repeated N times; an undefined tensor counts as absent. The
 /// result borrows what `positional` and `named` borrow, and must not outlive them.
-/// Throws DispatchError on an unknown or repeated name (with the nearest), on an argument that is
-/// missing or one too many, and on a value that is not of the schema's type.
+/// Throws DispatchError on an unknown name (naming the nearest) or a repeated one, on a missing or
+/// surplus argument, and on a value that does not have the schema's type.
 std::vector<Value> bind_arguments(const Operator& op, std::span<const Value> positional,
                                   std::span<const NamedValue> named = {});
 
@@ -31,14 +31,14 @@ std::vector<Value> call_values(const Operator& op, std::span<const Value> positi
                                std::span<const NamedValue> named = {});
 
 /// Calls any operator by its name: `call_op("my::scale_clamp", {x, 2.0}, {{"max", 6}})`. For
-/// operators without a C++ function; the look-up costs a hash and a lock. The result is the
-/// operator's only one, a tensor. Throws DispatchError when there is no such operator (with the
-/// nearest name), as `bind_arguments` does, and when the result is not one tensor.
+/// operators without a C++ function; the look-up costs a hash and a lock. Returns the operator's
+/// only result, which must be a tensor. Throws DispatchError when there is no such operator (naming
+/// the nearest), when the result is not one tensor, and whatever `bind_arguments` throws.
 Tensor call_op(std::string_view name, std::initializer_list<Value> positional,
                std::initializer_list<NamedValue> named = {});
 
-/// The same for operators with several results: each tensor, those of lists too; undefined where a
-/// result is absent.
+/// `call_op` for operators with several results. Returns all result tensors, with lists flattened;
+/// an absent result is an undefined tensor.
 std::vector<Tensor> call_op_tensors(std::string_view name, std::initializer_list<Value> positional,
                                     std::initializer_list<NamedValue> named = {});
 

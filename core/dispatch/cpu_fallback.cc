@@ -16,7 +16,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kWhy = "the operator runs on the cpu";
-// No element is larger, so a window that begins at a multiple keeps whole offsets in every dtype.
+// A multiple of every element size, so that the offset of an element from the start of a window
+// aligned to it is a whole number of elements for every dtype.
 constexpr int64_t kAlignment = 64;
 
 struct Calls {
@@ -24,7 +25,8 @@ struct Calls {
   std::map<std::string, int64_t> by_operator;
 };
 Calls& calls() {
-  static auto* const instance = new Calls;  // other static objects' destructors may call operators
+  // Never freed: destructors of static objects may call operators.
+  static auto* const instance = new Calls;
   return *instance;
 }
 
@@ -39,7 +41,7 @@ std::byte* place(const Storage& storage, int64_t offset) {
   return static_cast<std::byte*>(storage.data()) + offset;
 }
 
-/// Whether the cpu's kernels may work in the device's memory while its stream stands still.
+/// Whether cpu kernels may access the device's memory once its stream has been waited for.
 bool cpu_can_use(Device device) {
   const DeviceRuntime* const runtime = device_runtime(device.type);
   return runtime != nullptr && runtime->runs_cpu_kernels();
@@ -59,26 +61,28 @@ void each_tensor(const Value& value, F&& visit) {
 }
 
 /// The tensors of one call and their counterparts on the cpu. Tensors that share a storage share
-/// one there as well, so that they overlap as the originals do; of the storage only the window
-/// that they lie in is copied. Where the cpu can use the device's memory, nothing is.
+/// one on the cpu as well, so that they overlap as the originals do; only the byte range of the
+/// storage that they cover is copied. Where the cpu can use the device's memory, nothing is copied.
 class Mirror {
  public:
   Mirror(const Operator& op, Device device) : op_(op), shares_memory_(cpu_can_use(device)) {}
 
-  /// Names a tensor of the call. All are named before the first `counterpart`.
+  /// Registers a tensor of the call. Call it for all tensors before the first `counterpart`.
   void add(const Tensor& tensor);
-  /// The same elements on the cpu. What is there already, or has none, stands for itself.
+  /// Returns a tensor with the same elements on the cpu; `tensor` itself if it is there already, is
+  /// undefined or is on meta.
   Tensor counterpart(const Tensor& tensor);
-  /// Copies what was written into `counterpart` back, with the sizes that an out= form gave it.
+  /// Copies the contents of `counterpart` back, after resizing `tensor` if an out= form resized it.
   void write_back(const Tensor& tensor, const Tensor& counterpart);
-  /// A result of the call on `device`: an alias where it is one on the cpu, else a copy.
+  /// Returns a result of the call on `device`: a view of the argument that `computed` is a view of
+  /// on the cpu, else a copy.
   Tensor result(const Tensor& computed, Device device);
 
  private:
   struct Window {
-    Tensor sample;  ///< one of the tensors in it
+    Tensor sample;  ///< one of the tensors in the window
     ByteRange range;
-    Ref<Storage> storage;  ///< on the cpu; empty until a tensor is asked for
+    Ref<Storage> storage;  ///< on the cpu; null until the first `counterpart` of the window
   };
   Window* find(const Tensor& tensor);
   void fill(Window& window);
@@ -134,7 +138,7 @@ Tensor Mirror::counterpart(const Tensor& tensor) {
       tensor.numel() == 0 ? 0 : tensor.storage_offset() - window.range.begin / element_size(tensor);
   const Tensor copy(make_ref<TensorImpl>(window.storage, tensor.sizes(), tensor.strides(), offset,
                                          tensor.dtype()));
-  // What an out= form must not resize is a view here as well.
+  // The counterpart of a view is a view too: out= forms must not resize either.
   return tensor.is_view() ? alias_tensor(copy, copy.sizes(), copy.strides(), offset, copy.dtype(),
                                          /*relate=*/true)
                           : copy;
@@ -176,7 +180,8 @@ Tensor Mirror::result(const Tensor& computed, Device device) {
   return transferred(computed, device);
 }
 
-/// Where the results go: the device option, else the device of the tensors, which must be one.
+/// Returns the device of the results: the device option, else the device of the tensors. Throws
+/// DeviceError if the tensors are on several devices.
 Device result_device(const Operator& op, std::span<const Value> arguments) {
   std::optional<Device> found;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -239,7 +244,7 @@ void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
 
   Stack cpu_stack(values);
   {
-    // A factory that names no device would come back here.
+    // Otherwise a factory without a device option would call this fallback again.
     const DefaultDeviceGuard guard(kCPU);
     op.redispatch_boxed(Key::kCPU, cpu_stack);
   }

@@ -13,12 +13,12 @@ namespace lockstep {
 /// `register_cpu_fallback`, or as one operator's boxed kernel.
 ///
 /// In-place and out= forms write into the tensors of the call, also where they are views of each
-/// other. Results are on the device that the call names, else on its tensors'. Every copy is
-/// counted as hidden (core/device/copies.h). Memory moves with transfer_bytes
-/// (core/device/transfer.h). On the host device, whose memory the cpu can use, nothing but results
-/// is copied: it waits for the current stream (core/device/waits.h) and works in place. Throws
-/// DeviceError when the tensors of the call are on different devices, and whatever the operator
-/// throws on the cpu.
+/// other. Results are on the device that the call names, else on its tensors' device. Every copy
+/// is counted as hidden (core/device/copies.h). Memory is copied with transfer_bytes
+/// (core/device/transfer.h). On the host device, whose memory the cpu can use, only results are
+/// copied: the fallback waits for the current stream (core/device/waits.h) and works in place.
+/// Throws DeviceError when the tensors of the call are on different devices, and whatever the
+/// operator throws on the cpu.
 void cpu_fallback(const Operator& op, KeySet keys, Stack& stack);
 
 /// Makes `cpu_fallback` run every operator that the backend at `key` has no kernel for, until the
@@ -26,7 +26,7 @@ void cpu_fallback(const Operator& op, KeySet keys, Stack& stack);
 [[nodiscard]] Registration register_cpu_fallback(
     Key key, std::source_location where = std::source_location::current());
 
-/// Calls that `cpu_fallback` ran so far in this process, by operator. Thread-safe.
+/// Number of calls that `cpu_fallback` ran in this process, by operator name. Thread-safe.
 std::map<std::string, int64_t> cpu_fallback_calls();
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@ void decompose(const Operator& op, Stack& stack) {
   LS_CHECK(stack.arguments().size() == op.schema().arguments.size(), DispatchError,
            "[{}] wrong number of arguments: expected {} ({}), got {}.", op.name(),
            op.schema().arguments.size(), op.schema().to_string(), stack.arguments().size());
-  // At a key that no kernel is registered for, what runs directly is the body.
+  // No kernel is registered for kFunctionalize, so `direct` runs the body.
   const OpAdapters& adapters = op.adapters();
   adapters.unbox(op, Key::kFunctionalize, adapters.direct, stack);
 }

@@ -6,17 +6,17 @@
 
 namespace lockstep {
 
-// What operators are made of. A composite's body is its decomposition; it stands there even where a
-// kernel was registered over it, for whoever rewrites programs or wants the plain operators below.
+// Decompositions of operators. The body of a composite is its decomposition; it stays available
+// where a kernel was registered over it, for program transformations that need the operators below.
 
 bool has_decomposition(const Operator& op);
 
-/// Every operator that has one, by name.
+/// Every operator that has a decomposition, sorted by name.
 std::vector<const Operator*> decompositions();
 
-/// Runs the body with arguments in schema order, every one given; results land in `stack`. The
-/// operators inside are called as usual: recorded, seen by modes. Throws DispatchError when there
-/// is none.
+/// Runs the decomposition of `op`. `stack` holds every argument in schema order and takes the
+/// results. The operators inside are dispatched as usual: autograd records them and modes see them.
+/// Throws DispatchError when `op` has no decomposition.
 void decompose(const Operator& op, Stack& stack);
 
 }  // namespace lockstep

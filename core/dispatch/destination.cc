@@ -19,8 +19,8 @@ struct Steps {
   int64_t reach() const { return stride * (count - 1); }
 };
 
-/// True when `target` is a sum of one place of each of `steps`, which are sorted by falling stride.
-/// Gives up after `budget` trials, and then says yes.
+/// Returns whether `target` is a sum of one offset from each of `steps`, which are sorted by
+/// descending stride. Returns true, the conservative answer, after `budget` trials.
 bool reachable(std::span<const Steps> steps, int64_t target, int& budget) {
   if (steps.empty()) return target == 0;
   int64_t rest = 0;
@@ -35,10 +35,11 @@ bool reachable(std::span<const Steps> steps, int64_t target, int& budget) {
   return false;
 }
 
-/// False only when no byte belongs to an element of both: columns side by side, say.
+/// Returns whether `a` and `b` may have a byte in common. False is certain: for columns side by
+/// side, for example.
 bool may_share(const TensorImpl& a, const TensorImpl& b) {
-  // A place of a equals a place of b when a sum of a's strides, less one of b's, is the distance
-  // between their starts. Counting b's places from its far end makes that one sum.
+  // A byte of a is a byte of b if an offset in a minus an offset in b is the distance between their
+  // starts. Counting b's offsets backwards from its end turns that into one sum of both.
   SmallVector<Steps, 12> steps;
   const int64_t a_item = static_cast<int64_t>(size_of(a.dtype));
   const int64_t b_item = static_cast<int64_t>(size_of(b.dtype));
@@ -60,11 +61,11 @@ bool may_share(const TensorImpl& a, const TensorImpl& b) {
       merged.push_back(next);
     }
   }
-  int budget = 10000;
+  int budget = 10000;  // bounds the search, which is exponential in the number of dimensions
   return reachable(std::span<const Steps>(merged.data(), merged.size()), target, budget);
 }
 
-/// Whether two tensors without gaps are the same bytes in the same order.
+/// Whether two tensors without gaps cover the same bytes in the same order.
 bool is_same_range(const TensorImpl& a, const TensorImpl& b) {
   const auto bytes = [](const TensorImpl& impl, int64_t elements) {
     return elements * static_cast<int64_t>(size_of(impl.dtype));
@@ -73,7 +74,7 @@ bool is_same_range(const TensorImpl& a, const TensorImpl& b) {
          a.strides == b.strides;
 }
 
-/// Kernels called on this thread use no other while it lives.
+/// While alive, kernels called on this thread run single-threaded.
 class OnOneThread {
  public:
   OnOneThread() : before_(num_threads()) { set_num_threads(1); }
@@ -163,7 +164,7 @@ void Target::choose_place(const Preparation& preparation, DType dtype, ReadBack 
 void Target::finish(const Preparation& preparation) {
   if (!temporary_.defined() || preparation.execution == Execution::kShapes) return;
   if (!shares_places_) return copy_elements(preparation.backend, result_, temporary_);
-  const OnOneThread in_order;  // always keeps the same one of the results that meet
+  const OnOneThread in_order;  // where elements overlap, the same one is always written last
   copy_elements(preparation.backend, result_, temporary_);
 }
 

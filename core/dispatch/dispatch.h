@@ -48,7 +48,7 @@ KeySet argument_keys(const Operator& op, const A&... arguments) {
 
 }  // namespace detail
 
-/// A typed way to call one operator. A small value; copies name the same operator.
+/// Calls one operator through its C++ signature. Copyable; the size of a pointer.
 template <class Signature>
 class TypedOp;
 
@@ -60,7 +60,7 @@ class TypedOp<R(A...)> {
   TypedOp() = default;
   explicit TypedOp(const Operator* op) : op_(op) {}
 
-  /// Runs what the highest key of the call asks for.
+  /// Computes the call's key set and runs the table entry of its highest key.
   R operator()(A... arguments) const {
     const detail::ThreadKeys& thread = detail::thread_keys;
     const KeySet keys =
@@ -68,7 +68,7 @@ class TypedOp<R(A...)> {
         op_->mask();
     return redispatch(keys, static_cast<A>(arguments)...);
   }
-  /// Runs what the highest key of `keys` asks for: how a handler passes a call on.
+  /// Runs the table entry of the highest key in `keys`. A handler calls this to pass a call on.
   R redispatch(KeySet keys, A... arguments) const {
     if (keys.empty()) [[unlikely]] {
       op_->throw_missing(keys);

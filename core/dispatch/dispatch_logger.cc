@@ -15,7 +15,7 @@ std::string joined(std::span<const Value> values) {
   return text;
 }
 
-/// The call before it is made: an in-place form may change what it shows.
+/// Text of the call. To be taken before the call, since an in-place form may change its arguments.
 std::string call_text(const Operator& op, const Stack& stack) {
   return fmt::format("{}({})", op.name(), joined(stack.arguments()));
 }

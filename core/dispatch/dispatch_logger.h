@@ -12,7 +12,7 @@ namespace lockstep {
 /// and comes out: "mm(float32[8, 64] on cpu, float32[64, 10] on cpu) -> float32[8, 10] on cpu".
 class DispatchLogger final : public DispatchMode {
  public:
-  /// `write` gets each line without its end.
+  /// `write` gets each line without a newline.
   explicit DispatchLogger(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
   void call(const Operator& op, KeySet keys, Stack& stack) override;
@@ -21,7 +21,7 @@ class DispatchLogger final : public DispatchMode {
   std::function<void(std::string_view)> write_;
 };
 
-/// The same for calls as the user made them: composites stay whole.
+/// Writes a line of the same form for each call as the user made it: a composite is one call.
 class FunctionLogger final : public FunctionMode {
  public:
   explicit FunctionLogger(std::function<void(std::string_view)> write) : write_(std::move(write)) {}

@@ -7,8 +7,8 @@ namespace lockstep {
 /// Whether LOCKSTEP_DISPATCH_TRACE=1 was set when the first operator was defined.
 bool traces_dispatch();
 
-/// One line on standard error for each table entry that a call runs: the operator, the key that
-/// handles it and the keys left, indented by how deep the call lies in others of its thread. For
+/// Writes one line to standard error for each table entry that a call runs: the operator, the key
+/// that handles it and the keys left, indented by the depth of nested calls in this thread. Used by
 /// the dispatcher's templates.
 class TracedCall {
  public:

@@ -22,7 +22,7 @@ class Registration {
   Registration(Key fallback, uint64_t id) : fallback_(fallback), id_(id) {}
   Registration(Registration&& other) noexcept { swap(other); }
   Registration& operator=(Registration&& other) noexcept {
-    Registration taken(std::move(other));  // undoes at the end what this one stood for
+    Registration taken(std::move(other));  // after the swap, its destructor undoes the old one
     swap(taken);
     return *this;
   }
@@ -42,7 +42,7 @@ class Registration {
   uint64_t id_ = 0;  ///< 0: nothing to undo
 };
 
-/// What a key does with operators that have no kernel of their own there.
+/// What a key runs for operators that have no kernel registered at that key.
 struct Fallback {
   BoxedKernel kernel = nullptr;  ///< null: the key is skipped (fallthrough)
   Site site;
@@ -52,11 +52,11 @@ struct Fallback {
 /// registering must not overlap with calls of the same operator.
 class Dispatcher {
  public:
-  /// The operator called "mm", "add.Tensor", "add_.Tensor", "mm.out", with or without "aten::".
-  /// Throws DispatchError naming the nearest names.
+  /// Returns the operator called "mm", "add.Tensor", "add_.Tensor", "mm.out", with or without
+  /// "aten::". Throws DispatchError that suggests the nearest names when there is none.
   const Operator& find(std::string_view name) const;
   const Operator* find_or_null(std::string_view name) const;
-  /// Every defined operator by name.
+  /// Every defined operator, sorted by name.
   std::vector<const Operator*> operators() const;
 
   /// Adds a kernel for an operator, which may be defined later. The newest wins; destroying the
@@ -88,7 +88,7 @@ class Dispatcher {
 
   Dispatcher();
   Operator& entry(std::string_view name);
-  /// Fills in the tables of an operator and of its other forms.
+  /// Fills in the tables of an operator and of its in-place and out= forms.
   void resolve_family(Operator& op);
   void resolve(Operator& op);
   /// What `op` runs at `key`, and why: the one place where that is decided.
@@ -96,8 +96,9 @@ class Dispatcher {
   void check_kernel_type(const Operator& op, const KernelRecord& record) const;
   void remove_kernel(Operator* op, uint64_t id);
   void remove_fallback(Key key);
-  /// Forgets a definition and its other forms. References to them stay valid; calls through them
-  /// throw. Kernels that others registered wait for the next definition of the name.
+  /// Removes an operator's definition and those of its other forms. References to them stay valid;
+  /// calls through them throw. Kernels registered elsewhere are kept and apply to the next
+  /// definition of the name.
   void undefine(Operator& op);
   void retire(Operator& op);
 

@@ -14,7 +14,7 @@ struct ModeStacks {
 
 namespace {
 
-/// Those that calls of this thread reach now.
+/// The modes that calls of this thread reach now.
 thread_local constinit ActiveModes t_modes{};
 
 void include(Key key, bool on) {
@@ -22,7 +22,7 @@ void include(Key key, bool on) {
   included = on ? included | key : included - key;
 }
 
-/// While alive, calls reach the modes outside `guard` only.
+/// While alive, calls reach only the modes from `outer` outwards.
 class Outside {
  public:
   Outside(const ModeGuard*& top, Key key, const ModeGuard* outer)
@@ -41,7 +41,7 @@ class Outside {
 }  // namespace
 
 void ModeStacks::call_function_mode(const Operator& op, KeySet keys, Stack& stack) {
-  if (t_modes.function == nullptr) {  // somebody included the key without a mode
+  if (t_modes.function == nullptr) {  // the key was included (IncludeKeys) without a mode
     return op.redispatch_boxed(keys & KeySet::below(Key::kFunctionMode), stack);
   }
   const ModeGuard& top = *t_modes.function;

@@ -4,31 +4,32 @@
 
 namespace lockstep {
 
-/// Sees every operator call of a thread as the user made it, before autograd: name, arguments and,
-/// after it has passed the call on, results; it may replace any of them. Entered by ModeGuard; the
-/// modes of a thread form a stack of which the innermost sees a call first. Calls made inside
-/// `call` reach the modes outside this one only.
+/// Intercepts every operator call of a thread as the user made it, before autograd: name, arguments
+/// and, after passing the call on, results; it may replace any of them. ModeGuard enters a mode;
+/// the modes of a thread form a stack, and the innermost sees a call first. Calls made inside
+/// `call` reach only the modes outside this one.
 class FunctionMode {
  public:
   virtual ~FunctionMode() = default;
-  /// Must leave the operator's results on the stack, as `op.call_boxed(stack)` does, which passes
-  /// the call on. An in-place or out= form's result is its destination, whatever the mode leaves.
+  /// Must leave the operator's results on the stack. `op.call_boxed(stack)` passes the call on and
+  /// does that. An in-place or out= form returns its destination, whatever the mode leaves there.
   virtual void call(const Operator& op, Stack& stack) = 0;
 };
 
-/// The same below autograd: it sees what reaches backends. Composites come as the operators they
-/// are made of, and backward's operators come too.
+/// Intercepts the operator calls of a thread below autograd, as they reach backends: composites
+/// arrive as the operators they are made of, and the operators of backward arrive as well.
 class DispatchMode {
  public:
   virtual ~DispatchMode() = default;
-  /// `keys` is what is left of the call's keys; `pass_on(op, keys, stack)` passes the call on.
+  /// `keys` are the keys of the call not handled yet; `pass_on(op, keys, stack)` passes it on.
   virtual void call(const Operator& op, KeySet keys, Stack& stack) = 0;
 
  protected:
   static void pass_on(const Operator& op, KeySet keys, Stack& stack);
 };
 
-/// While alive, `mode`, which must live as long, sees this thread's calls. Guards nest like scopes.
+/// While alive, `mode` intercepts this thread's calls. `mode` must outlive the guard. Guards nest
+/// like scopes.
 class ModeGuard {
  public:
   explicit ModeGuard(FunctionMode& mode) noexcept;
@@ -50,8 +51,8 @@ struct ActiveModes {
   const ModeGuard* function = nullptr;
   const ModeGuard* dispatch = nullptr;
 };
-/// For a thread that goes on with another's work while that one waits
-/// (core/dispatch/thread_state.h).
+/// Get and set the calling thread's modes: for a worker thread that continues the work of a thread
+/// that waits for it (core/dispatch/thread_state.h).
 ActiveModes active_modes() noexcept;
 void set_active_modes(ActiveModes modes) noexcept;
 

@@ -28,7 +28,7 @@ ObservedCall::ObservedCall(const Operator& op, KeySet keys) : op_(op), from_(t_i
   for (const ObserverGuard* guard = from_; guard != nullptr; guard = guard->outer_) {
     try {
       guard->observer_.enter(op, keys);
-    } catch (...) {  // those that were told of the beginning are told of the end
+    } catch (...) {  // call `exit` of the observers whose `enter` returned
       leave(from_, guard, op);
       throw;
     }

@@ -4,20 +4,20 @@
 
 namespace lockstep {
 
-/// Told when an operator call of a thread begins and when it ends, outermost: before modes,
-/// autograd and kernels. Calls that the operator makes itself are told in between. A thread without
-/// observers pays nothing for them.
+/// Callbacks at the begin and end of each operator call of a thread. They run outermost: before
+/// modes, autograd and kernels. Calls that the operator makes itself are reported in between. A
+/// thread without observers pays nothing for them.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  /// `keys`: who else will handle the call. What it throws ends the call.
+  /// Runs before the call. `keys`: the keys that will handle it. An exception ends the call.
   virtual void enter(const Operator& op, KeySet keys) = 0;
-  /// Also when the call throws.
+  /// Runs after the call, also when it throws.
   virtual void exit(const Operator& op) noexcept = 0;
 };
 
-/// While alive, this thread's calls are told to `observer`, which must live as long. Guards nest;
-/// the innermost is told first at entry and last at exit.
+/// While alive, this thread's calls are reported to `observer`, which must outlive the guard.
+/// Guards nest; the innermost is called first at entry and last at exit.
 class ObserverGuard {
  public:
   explicit ObserverGuard(CallObserver& observer) noexcept;
@@ -32,12 +32,13 @@ class ObserverGuard {
   const ObserverGuard* outer_;
 };
 
-/// For a thread that goes on with another's work while that one waits
-/// (core/dispatch/thread_state.h).
+/// Get and set the calling thread's observers: for a worker thread that continues the work of a
+/// thread that waits for it (core/dispatch/thread_state.h).
 const ObserverGuard* innermost_observer() noexcept;
 void set_innermost_observer(const ObserverGuard* innermost) noexcept;
 
-/// One call between entry and exit; for the dispatcher's templates.
+/// Scope of one observed call: `enter` in the constructor, `exit` in the destructor. Used by the
+/// dispatcher's templates.
 class ObservedCall {
  public:
   ObservedCall(const Operator& op, KeySet keys);

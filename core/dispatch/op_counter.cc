@@ -40,7 +40,7 @@ void OpCounter::call(const Operator& op, KeySet keys, Stack& stack) {
   if (op.flops() != nullptr) count.flops = op.flops()(stack.arguments(), results);
   if (op.kind() != OpKind::kView) {
     count.bytes = bytes_of(stack.arguments());
-    // A destination is among the arguments.
+    // An in-place or out= result is an argument and was counted with them.
     if (op.alias_argument() < 0) count.bytes += bytes_of(results);
   }
   counts_[static_cast<size_t>(current_phase())][op.name()] += count;

@@ -9,13 +9,13 @@
 
 namespace lockstep {
 
-/// What calls of an operator came to.
+/// Totals over the calls of one operator.
 struct OpCount {
   int64_t calls = 0;
-  /// Additions and multiplications (a multiply-add is two) of the operators that say how many they
-  /// take: products, convolutions and attention. Others count none, as is usual in this field.
+  /// Additions and multiplications (a multiply-add is two) of the operators that declare a FLOP
+  /// formula: products, convolutions and attention. Others count as 0, as FLOP counters usually do.
   int64_t flops = 0;
-  /// Of the tensors read and written, each once a call; a view's call moves none.
+  /// Bytes of the tensors read and written, each counted once per call; 0 for views.
   int64_t bytes = 0;
 
   OpCount& operator+=(const OpCount& other);
@@ -24,7 +24,7 @@ struct OpCount {
 
 /// Counts the operators that reach backends, by phase and name.
 /// `OpCounter counter; { ModeGuard on(counter); step(); } counter.total().flops`
-/// For one thread.
+/// Not thread-safe: counts one thread.
 class OpCounter final : public DispatchMode {
  public:
   using Counts = std::map<std::string, OpCount>;
@@ -32,10 +32,10 @@ class OpCounter final : public DispatchMode {
   void call(const Operator& op, KeySet keys, Stack& stack) override;
 
   const Counts& counts(Phase phase) const { return counts_[static_cast<size_t>(phase)]; }
-  /// Of all phases together, or of one.
+  /// Sum over all operators, in all phases or in one.
   OpCount total() const;
   OpCount total(Phase phase) const;
-  /// A line for each phase and operator, most calls first.
+  /// Text table: one line for each phase and operator, most calls first within a phase.
   std::string table() const;
   void reset();
 

@@ -8,9 +8,9 @@ namespace lockstep {
 
 class Operator;
 
-/// One parameter of a structured kernel without its C++ type. It refers to what it was made from.
+/// One parameter of a structured kernel without its C++ type. Borrows what it was made from.
 struct PackedArgument {
-  std::span<const TensorArg> tensors;  ///< a `Tensor` is one, not defined when absent; a list all
+  std::span<const TensorArg> tensors;  ///< of a `Tensor` one (undefined if absent), of a list all
   Value value;                         ///< arguments of other types
 
   PackedArgument() = default;
@@ -23,18 +23,18 @@ struct PackedArgument {
 static_assert(sizeof(In) == sizeof(TensorArg) && sizeof(Out) == sizeof(TensorArg),
               "lists of In and Out are read as lists of TensorArg");
 
-/// What the wrapper of structured operators hands to a packed kernel: checked and allocated as for
-/// any kernel, and borrowed for the call.
+/// What the wrapper of structured operators passes to a packed kernel: arguments checked and
+/// results allocated as for any kernel, borrowed for the call.
 struct PackedCall {
   const Operator& op;
   Key backend;
   Device device;
-  std::span<const Out* const> results;  ///< those that are no argument, in order
+  std::span<const Out* const> results;  ///< results that are not written arguments, in order
   std::span<const PackedArgument> arguments;
-  void* data;  ///< as registered with the kernel
+  void* data;  ///< the pointer registered with the kernel
 };
 
-/// A structured kernel of any operator, for code that knows schemas but no C++ signatures.
+/// A structured kernel for any operator, for code that has schemas but no C++ signatures.
 using PackedKernel = void (*)(const PackedCall& call);
 
 }  // namespace lockstep

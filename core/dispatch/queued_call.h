@@ -16,8 +16,8 @@ namespace lockstep {
 
 namespace detail {
 
-/// What a queued call keeps of a kernel parameter of type P, and gives back when it runs. It stays
-/// where it was made.
+/// Owned copy of a kernel parameter of type P, kept until the queued call runs. Not moved after
+/// construction: `get()` may point into it.
 template <class P>
 struct Kept {
   P value;
@@ -27,7 +27,7 @@ struct Kept {
   void visit(const Visit&) const {}
 };
 
-/// A tensor with geometry of its own.
+/// A tensor argument with its own copy of sizes and strides.
 template <class T, bool kWritten>
 struct KeptTensor {
   T tensor;
@@ -57,7 +57,7 @@ struct Kept<const Out&> : KeptTensor<Out, true> {
   using KeptTensor::KeptTensor;
 };
 
-/// The tensors of a list, with their sizes and strides one after the other in one array.
+/// The tensors of a list, with a copy of all their sizes and strides in one array.
 template <class T, bool kWritten>
 struct KeptList {
   std::vector<T> tensors;
@@ -98,7 +98,7 @@ struct Kept<OutList> : KeptList<Out, true> {
   using KeptList::KeptList;
 };
 
-/// A borrowed sequence as an owned one.
+/// Owned copy of a borrowed sequence.
 template <class Borrowed, class Owned>
 struct KeptSequence {
   Owned value;
@@ -129,7 +129,8 @@ struct Kept<std::optional<T>> {
   template <class Visit>
   void visit(const Visit&) const {}
 };
-/// The call's numbers were reserved when it was queued: QueuedKernel::random.
+/// Keeps nothing: the call's random numbers were reserved when it was queued
+/// (QueuedKernel::random), and the kernel draws them from the worker's default generator.
 template <>
 struct Kept<Generator*> {
   explicit Kept(Generator*) {}
@@ -138,7 +139,8 @@ struct Kept<Generator*> {
   void visit(const Visit&) const {}
 };
 
-/// The random numbers of a call come from the generator it names, else from the thread's.
+/// Sets `found` if `parameter` is a generator that the call names; otherwise the call uses the
+/// thread's default generator.
 template <class P>
 void find_generator(Generator*& found, const P& parameter) {
   if constexpr (std::is_same_v<P, Generator*>) {
@@ -148,8 +150,8 @@ void find_generator(Generator*& found, const P& parameter) {
 
 }  // namespace detail
 
-/// A cpu kernel of type void(P...) and what it was called with. `kernel` null: the operator's
-/// packed kernel for `backend` runs.
+/// A queued call of a cpu kernel of type void(P...), with its arguments. If `kernel` is null, the
+/// operator's packed kernel for `backend` runs.
 template <class Kernel>
 class QueuedCall;
 

@@ -164,7 +164,7 @@ class Parser {
     return argument;
   }
 
-  /// Reads a token that is a number from end to end.
+  /// Parses `token` as a number; returns false unless all of it is one.
   template <class T>
   static bool parse_all(std::string_view token, T& value) {
     const auto [end, failure] = std::from_chars(token.data(), token.data() + token.size(), value);
@@ -218,7 +218,7 @@ class Parser {
     if (base == BaseType::kScalar) {
       return Value(integral ? Scalar(integer) : Scalar(real));
     }
-    if (full.type.list) {  // int[2] stride=1 stands for [1, 1]
+    if (full.type.list) {  // `int[2] stride=1` means [1, 1]
       const Dims list(static_cast<size_t>(std::max<int64_t>(full.list_size, 1)), integer);
       return Value(IntList(list)).own();
     }

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// What an argument may be, as a schema spells it.
+/// Base type of an argument in a schema.
 enum class BaseType : uint8_t {
   kTensor,
   kScalar,
@@ -24,7 +24,7 @@ enum class BaseType : uint8_t {
   kGenerator,
 };
 
-/// `Tensor(a!)?`, `int[2]`, `Tensor?[]`, ...
+/// Type of an argument or result, such as `Tensor?`, `int[]` or `Tensor?[]`.
 struct Type {
   BaseType base = BaseType::kTensor;
   bool optional = false;  ///< `?` on the whole
@@ -38,7 +38,7 @@ std::string to_string(const Type& type);
 struct Argument {
   std::string name;
   Type type;
-  int64_t list_size = 0;  ///< N of `int[N]`: a single number stands for N of them; 0 when open
+  int64_t list_size = 0;  ///< N of `int[N]`: a single number is repeated N times; 0 for any length
   char alias = 0;         ///< the letter of `Tensor(a!)`, 0 when there is none
   bool written = false;   ///< `!`: the operator changes it
   bool keyword_only = false;
@@ -69,7 +69,7 @@ struct Schema {
   std::string to_string() const;
 };
 
-/// Parses one schema, an `aten::` in front allowed. Throws DispatchError with the position and
+/// Parses one schema; a leading `aten::` is allowed. Throws DispatchError with the position and
 /// what was expected there.
 Schema parse_schema(std::string_view text);
 

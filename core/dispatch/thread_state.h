@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// What the calls of a thread depend on besides their arguments, as far as core knows it: keys
-/// (grad mode among them), inference mode, default device, phase, modes and observers.
+/// The thread-local state of `core` that operator calls depend on besides their arguments: keys
+/// (which include grad mode), inference mode, default device, phase, modes and observers.
 struct ThreadState {
   detail::ThreadKeys keys;
   bool inference_mode = false;
@@ -17,13 +17,13 @@ struct ThreadState {
   ActiveModes modes;
   const ObserverGuard* observer = nullptr;
 
-  /// The calling thread's.
+  /// Returns the state of the calling thread.
   static ThreadState capture() noexcept;
-  /// The same without modes and observers, which are of one thread.
+  /// Returns a copy without modes and observers, which belong to one thread.
   ThreadState without_modes() const noexcept;
 };
 
-/// While alive, the calling thread has `state`.
+/// Gives the calling thread `state`; the destructor restores the previous one.
 class ThreadStateGuard {
  public:
   explicit ThreadStateGuard(const ThreadState& state) noexcept;

@@ -64,7 +64,7 @@ class Value {
     payload_.list = {list.data(), list.size()};
   }
   Value(std::string_view s) noexcept : tag_(Tag::kString) { payload_.list = {s.data(), s.size()}; }
-  Value(const char* s) noexcept : Value(std::string_view(s)) {}  // else it would become a bool
+  Value(const char* s) noexcept : Value(std::string_view(s)) {}  // else it would convert to bool
   Value(DType dtype) noexcept : tag_(Tag::kDType) { payload_.integer = static_cast<int>(dtype); }
   Value(Device device) noexcept : tag_(Tag::kDevice) { payload_.device = device; }
   Value(Layout layout) noexcept : tag_(Tag::kLayout) {
@@ -120,9 +120,9 @@ class Value {
   Generator* to_generator() const;
   BoolList to_bool_list() const;
 
-  /// A Value that borrows nothing.
+  /// Returns a copy that owns its contents.
   Value own() const;
-  /// As it would stand in a call: "float32[2, 3]", "1.5", "[0, 1]", "None".
+  /// As printed in calls: "float32[2, 3]", "1.5", "[0, 1]", "None".
   std::string to_string() const;
 
  private:
@@ -167,7 +167,7 @@ class Stack {
   SmallVector<Value, 4> results_;
 };
 
-// Value -> C++ argument, by the type that the operator's signature names.
+// Converts a Value to the C++ argument type T of an operator's signature.
 template <class T>
 struct FromValue;
 #define LS_FROM_VALUE(T, expression)                                     \

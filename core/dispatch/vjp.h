@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// Gradients of an operator's tensor arguments, one per tensor (lists count each of theirs), in
-/// order; undefined where none is needed.
+/// Gradients of an operator's tensor arguments in order, one per tensor (each tensor of a list has
+/// its own); undefined where no gradient is needed.
 using Gradients = SmallVector<Tensor, 4>;
 
 /// Geometry of a tensor argument, kept for backward without keeping its elements.
@@ -21,20 +21,21 @@ struct InputMeta {
   Device device;
   bool defined = false;
 
-  InputMeta() noexcept {}  // not defaulted: making one must not clear the room for sizes first
+  InputMeta() noexcept {}  // if defaulted, `InputMeta()` would zero the inline arrays of Dims first
 };
 
-/// What a derivative may ask for while it runs. Written for one call; not thread-safe.
+/// What a derivative can access while it runs. Made for one call; not thread-safe.
 class VjpContext {
  public:
   /// The i-th tensor that the block's `.saves(...)` lists.
   const Tensor& saved(size_t i) const { return saved_[i]; }
-  /// Argument `i` of the schema, any type but a tensor.
+  /// Argument `i` of the schema, which must not be a tensor.
   template <class T>
   T argument(size_t i) const {
     return FromValue<T>::get(arguments_[i]);
   }
-  /// The same as values in schema order: None for tensors, which may be missing at the end.
+  /// All arguments in schema order, with None for tensors. Tensor arguments at the end of the
+  /// schema may be missing.
   std::span<const Value> arguments() const { return arguments_; }
   size_t saved_count() const { return saved_.size(); }
   /// Geometry of the i-th tensor argument (counting tensors only).
@@ -43,19 +44,19 @@ class VjpContext {
   size_t input_count() const { return inputs_.size(); }
   /// Whether the i-th tensor argument's gradient is wanted.
   bool needs(size_t i) const { return i < inputs_.size() && ((needs_ >> i) & 1) != 0; }
-  /// Where the i-th gradient must end: a tensor to write into (`mm_out`), or undefined, which
-  /// means fresh memory. A derivative that ignores it costs one counted copy.
+  /// Where the i-th gradient should be written (`mm_out`); undefined: allocate it. If the
+  /// derivative ignores it, the gradient is copied there, which counts as a hidden copy.
   Tensor destination(size_t i) const {
     return i < destinations_.size() ? destinations_[i] : Tensor();
   }
-  /// `grad` summed to the shape of the i-th tensor argument and cast to its dtype: undoes
-  /// broadcasting and promotion.
+  /// Returns `grad` summed to the shape of the i-th tensor argument and cast to its dtype: the
+  /// reverse of broadcasting and type promotion.
   Tensor unbroadcast(const Tensor& grad, size_t i) const;
 
-  /// As declared with the derivative; null for blocks.
+  /// The pointer declared with the derivative; null for operators defined by blocks.
   void* data() const { return data_; }
 
-  /// Evaluates one function per tensor argument, those whose gradient is needed only.
+  /// Takes one function per tensor argument and evaluates those whose gradient is needed.
   template <class... F>
   Gradients gradients(F&&... functions) const {
     Gradients result;
@@ -83,26 +84,26 @@ class VjpContext {
   void* data_;
 };
 
-/// A derivative: from the gradients of the results (undefined where none arrived) to those of the
-/// arguments. Plain functions, written with public operators only.
+/// A derivative (vector-Jacobian product): maps the gradients of the results (undefined where none
+/// arrived) to those of the arguments. Plain functions that use public operators only.
 using Vjp = Gradients (*)(VjpContext&, const Tensor& grad);
 using VjpOfMany = Gradients (*)(VjpContext&, std::span<const Tensor> grads);
 
 /// A tensor that a derivative keeps from forward to backward.
 struct Save {
   bool is_output = false;
-  size_t index = 0;                    ///< of the argument or of the result in the schema
+  size_t index = 0;                    ///< index of the argument or result in the schema
   uint64_t needed_for = ~uint64_t{0};  ///< tensor arguments (by ordinal) whose gradients read it
 };
 
-/// An operator's derivative as its block declares it.
+/// The derivative that an operator declares.
 struct Derivative {
   Vjp of_one = nullptr;  ///< used when the operator has one differentiable result
   VjpOfMany of_many = nullptr;
   SmallVector<Save, 4> saves;
   uint64_t differentiable_outputs = ~uint64_t{0};
-  void* data = nullptr;         ///< what it finds at `VjpContext::data`
-  std::string reason_for_none;  ///< why there is no derivative
+  void* data = nullptr;         ///< returned by `VjpContext::data`
+  std::string reason_for_none;  ///< why there is no derivative, for error messages
 
   bool exists() const { return of_one != nullptr || of_many != nullptr; }
 };
