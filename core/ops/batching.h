@@ -9,14 +9,15 @@
 
 namespace lockstep {
 
-// What an operator's block may give to `.batching(...)`: how a batch is computed in one call. A
-// rule's tensor arguments whose bit is set have the batch dimension in front, and for a list all
-// its tensors have; so must every result. Sample dimensions keep their order behind it.
+// Batching rules for vmap: an operator's block passes one to `.batching(...)` to compute a batch in
+// one call. Tensor arguments whose bit is set in `batched` have the batch dimension in front (in a
+// list all tensors have), and so must every result. The dimensions of a sample follow in order.
 //
 // A rule is called with the form that the user called. An in-place form's first argument is then
-// batched, and the rule may write into it or leave a result that the caller copies there.
+// batched, and the rule may write into it or return a result that the caller copies there.
 
-/// One call of a rule: reads arguments, changes them, calls operators, leaves results.
+/// One call of a batching rule: gives access to the arguments, which the rule may replace, and
+/// takes the results.
 class BatchedCall {
  public:
   BatchedCall(const Operator& op, uint64_t batched, Stack& stack);
@@ -25,9 +26,9 @@ class BatchedCall {
   /// Number of samples.
   int64_t batch() const { return batch_; }
   size_t count() const { return values_.size(); }
-  /// Whether the argument has the batch in front.
+  /// Whether the argument has the batch dimension in front.
   bool is_batched(size_t i) const { return i < 64 && ((batched_ >> i) & 1) != 0; }
-  /// Whether the argument is a tensor, and there.
+  /// Whether the argument is a tensor and not absent.
   bool has_tensor(size_t i) const;
 
   const Value& value(size_t i) const { return values_[i]; }
@@ -45,9 +46,9 @@ class BatchedCall {
 
   /// The tensor with the batch in front: expanded over it when the argument is not batched.
   Tensor front(size_t i) const;
-  /// The same with dimensions of size 1 behind the batch, up to `rank` of one sample.
+  /// `front(i)` with dimensions of size 1 inserted after the batch until a sample has `rank`.
   Tensor front(size_t i, int64_t rank) const;
-  /// A tensor list's tensors with the batch in front; undefined ones stay so.
+  /// A tensor list's tensors with the batch in front; undefined ones stay undefined.
   std::vector<Tensor> front_of_list(size_t i) const;
 
   void set(size_t i, Value value);
@@ -56,11 +57,11 @@ class BatchedCall {
   /// Puts the batch in front of argument `i`.
   void set_front(size_t i);
 
-  /// Calls the operator with the arguments as they are now, and takes its results.
+  /// Calls the operator with the current arguments and returns its results, owned.
   SmallVector<Value, 4> call();
-  /// Leaves the operator's results as the rule's.
+  /// Calls the operator with the current arguments and returns its results from the rule.
   void forward();
-  /// Leaves one result; undefined means absent.
+  /// Adds one result of the rule; undefined means absent.
   void give(Tensor result);
   void give(std::vector<Tensor> results);
 
@@ -74,36 +75,40 @@ class BatchedCall {
 
 namespace batching {
 
-/// Operators that compute each element from the same element of their arguments, and factories that
-/// imitate their argument.
+/// For operators that compute each element from the same element of their arguments, and for
+/// factories that take shape and dtype from an argument (`zeros_like`).
 void elementwise(const Operator& op, uint64_t batched, Stack& stack);
-/// The same where the first argument's shape is the result's: the others broadcast to it.
+/// For elementwise operators whose result has the shape of the first argument, to which the others
+/// broadcast.
 void into_first(const Operator& op, uint64_t batched, Stack& stack);
-/// Arguments that are dimensions, whatever their name ("dim", "dims", "dim0", ...), count from the
-/// sample's first; all tensors have the sample's dimensions in common.
+/// For operators whose dimension arguments ("dim", "dims", "dim0", ...) count from the sample's
+/// first dimension and whose tensors all have the same number of dimensions.
 void along_dims(const Operator& op, uint64_t batched, Stack& stack);
-/// The same where no dimension means all of them.
+/// For reductions: as `along_dims`, and an absent or empty dimension argument means all dimensions.
 void reduction(const Operator& op, uint64_t batched, Stack& stack);
-/// Operators that reduce all elements to one: sum, mean, max, ...
+/// For operators that reduce all elements to one: sum, mean, max, ...
 void reduce_all(const Operator& op, uint64_t batched, Stack& stack);
-/// Image operators: tensors are [N, C, spatial...] or [C, spatial...]; N takes the batch in, and so
-/// does the first number of an argument `input_size`.
+/// For image operators on [N, C, spatial...] or [C, spatial...]: the batch is folded into N, and
+/// into the first number of an argument `input_size`.
 void images_1d(const Operator& op, uint64_t batched, Stack& stack);
 void images_2d(const Operator& op, uint64_t batched, Stack& stack);
 void images_3d(const Operator& op, uint64_t batched, Stack& stack);
 
-/// Calls the operator once per sample and stacks what it returns. What vmap does without a rule,
-/// and what a rule may fall back on in a case that it does not treat; counted, see below.
+/// Calls the operator once per sample and stacks the results. vmap uses it for operators without a
+/// rule, and a rule may use it for a case it does not handle. Recorded, see
+/// `operators_run_per_sample`.
 void per_sample(const Operator& op, uint64_t batched, Stack& stack);
-/// The same, not counted, and with `before` called before each sample.
+/// Calls the operator once per sample like `per_sample`, without recording it, and calls `before`
+/// before each sample.
 void each_sample(const Operator& op, uint64_t batched, Stack& stack, FunctionRef<void()> before);
 
 }  // namespace batching
 
-/// Operators that this process ran once per sample, in alphabetical order. With
-/// LOCKSTEP_WARN_VMAP=1 each also wrote a line to standard error, the first time. Thread-safe.
+/// Names of the operators that this process ran once per sample, in alphabetical order. With
+/// LOCKSTEP_WARN_VMAP=1 the first such call of each also writes a line to standard error.
+/// Thread-safe.
 std::vector<std::string> operators_run_per_sample();
-/// Forgets them. Thread-safe.
+/// Clears the list of operators_run_per_sample. Thread-safe.
 void forget_operators_run_per_sample();
 
 }  // namespace lockstep

@@ -11,15 +11,15 @@ namespace lockstep {
 /// section 3.2.1).
 ///
 /// query [..., heads, T, D], key [..., heads, S, D], value [..., heads, S, E]; result
-/// [..., heads, T, E]. Tensors of three dimensions are taken as one head less a batch dimension.
+/// [..., heads, T, E]. In tensors of three dimensions the first is the heads; there is no batch.
 /// `attn_mask` broadcasts to [..., heads, T, S]: bool keeps where true, floating is added to the
-/// scores. `is_causal` lets row t see columns up to t, counted from the top left, and excludes a
-/// mask. `scale` defaults to 1 / sqrt(D). `enable_gqa` allows key and value to have fewer heads,
-/// a divisor of the query's: neighbouring query heads share one. A row that may see nothing gives
-/// zeros. `dropout_p` drops probabilities and scales the rest by 1 / (1 - dropout_p).
+/// scores. `is_causal` lets row t attend to columns up to t, counted from the top left, and cannot
+/// be combined with a mask. `scale` defaults to 1 / sqrt(D). `enable_gqa` allows key and value to
+/// have fewer heads, a divisor of the query's: neighbouring query heads share one. A fully masked
+/// row gives zeros. `dropout_p` drops probabilities and scales the rest by 1 / (1 - dropout_p).
 ///
-/// f32 without dropout takes the fused operator below, which never stores the scores; everything
-/// else takes `_scaled_dot_product_attention_math`.
+/// f32 without dropout uses the fused operator below, which never stores the scores; everything
+/// else uses `_scaled_dot_product_attention_math`.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     OptionalTensor attn_mask = {}, double dropout_p = 0.0,
                                     bool is_causal = false,
@@ -42,8 +42,8 @@ std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_b
     const Tensor& out, const Tensor& logsumexp, double dropout_p, bool is_causal,
     OptionalTensor attn_mask = {}, std::optional<double> scale = std::nullopt);
 
-/// The same from plain operators, for every dtype: the fused form's reference and its second
-/// derivative. Returns the output and the probabilities (after dropout).
+/// Attention composed of plain operators, for every dtype. Serves as the reference of the fused
+/// form and for its second derivative. Returns the output and the probabilities (after dropout).
 /// `dropout_mask` (bool, true keeps) replaces the random one.
 std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
     const Tensor& query, const Tensor& key, const Tensor& value, OptionalTensor attn_mask = {},

@@ -4,14 +4,15 @@
 
 namespace lockstep {
 
-// Images cut into the windows that a convolution reads, and back. All lists are (height, width).
+// Conversion between images and the windows that a convolution reads. All lists are (height,
+// width).
 
 /// [N, C, H, W] -> [N, C kh kw, L]: column l holds the l-th window, windows in row-major order of
-/// their places. A batch is optional.
+/// their positions. N is optional.
 Tensor im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList padding,
               IntList stride);
-/// [N, C kh kw, L] -> [N, C, H, W] of `output_size`: elements of windows that share a pixel are
-/// added. A batch is optional.
+/// [N, C kh kw, L] -> [N, C, H, W] with (H, W) = `output_size`: elements of windows that share a
+/// pixel are added. N is optional.
 Tensor col2im(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation,
               IntList padding, IntList stride);
 

@@ -7,20 +7,20 @@
 
 namespace lockstep {
 
-// Operators that make tensors. Options left out mean float32 on default_device(), or, in the
-// `*_like` family, the example's. `options.requires_grad` marks the result as a leaf.
+// Operators that make tensors. Options left out default to float32 on default_device(), or, in the
+// `*_like` family, to those of `self`. With `options.requires_grad` the result is an autograd leaf.
 
 /// Uninitialised elements.
 Tensor empty(IntList sizes, TensorOptions options = {});
 Tensor zeros(IntList sizes, TensorOptions options = {});
 Tensor ones(IntList sizes, TensorOptions options = {});
-/// Every element `value`; without a dtype: bool, int64 or float32 by the value's kind.
+/// Every element `value`. The dtype defaults to bool, int64 or float32, by the kind of `value`.
 Tensor full(IntList sizes, const Scalar& value, TensorOptions options = {});
 /// A 0-d tensor. The dtype defaults to float32.
 Tensor scalar_tensor(const Scalar& value, TensorOptions options = {});
 
-/// start, start + step, ... below (for negative steps: above) end. Without a dtype: int64 when all
-/// three numbers are integers, else float32.
+/// start, start + step, ... below (for negative steps: above) end. The dtype defaults to int64 when
+/// all three numbers are integers, else to float32.
 Tensor arange(const Scalar& end, TensorOptions options = {});
 Tensor arange(const Scalar& start, const Scalar& end, TensorOptions options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
@@ -29,7 +29,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
 /// Uninitialised elements with the given strides, which may leave gaps or overlap.
 Tensor empty_strided(IntList sizes, IntList strides, TensorOptions options = {});
 
-/// The same shape, and the same strides when they leave no gaps.
+/// Uninitialised elements with self's shape, and with its strides when they leave no gaps.
 Tensor empty_like(const Tensor& self, TensorOptions options = {});
 Tensor zeros_like(const Tensor& self, TensorOptions options = {});
 Tensor ones_like(const Tensor& self, TensorOptions options = {});
@@ -40,8 +40,8 @@ namespace detail {
 Tensor tensor_from_bytes(const void* values, size_t count, DType dtype, IntList sizes);
 }  // namespace detail
 
-/// A new tensor on default_device() with these elements, row by row. Throws ShapeError when their
-/// number is not that of `sizes`.
+/// A new tensor on default_device() with these elements in row-major order. Throws ShapeError when
+/// their number does not match `sizes`.
 template <class T>
 Tensor tensor_from(std::span<const T> values, IntList sizes) {
   return detail::tensor_from_bytes(values.data(), values.size(), dtype_of<T>, sizes);

@@ -5,13 +5,13 @@
 namespace lockstep::rules {
 
 // Shape rules of core/ops/factory/factory.cc, defined in core/ops/factory/factory_rules.cc. The
-// device option is the wrapper's business; layout and pin_memory are accepted for ATen's sake and
-// mean nothing yet.
+// wrapper handles the device option; layout and pin_memory exist for ATen's schemas and have no
+// effect yet.
 
 Outputs empty(IntList size, std::optional<DType> dtype, std::optional<Layout> layout,
               std::optional<Device> device, std::optional<bool> pin_memory,
               std::optional<MemoryFormat> memory_format);
-/// zeros and ones.
+/// Rule of zeros and ones.
 Outputs filled(IntList size, std::optional<DType> dtype, std::optional<Layout> layout,
                std::optional<Device> device, std::optional<bool> pin_memory);
 Outputs full(IntList size, Scalar fill_value, std::optional<DType> dtype,
@@ -22,7 +22,7 @@ Outputs scalar_tensor(Scalar s, std::optional<DType> dtype, std::optional<Layout
 Outputs arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype,
                std::optional<Layout> layout, std::optional<Device> device,
                std::optional<bool> pin_memory);
-/// empty_like, zeros_like and ones_like.
+/// Rule of empty_like, zeros_like and ones_like.
 Outputs like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
              std::optional<Device> device, std::optional<bool> pin_memory,
              std::optional<MemoryFormat> memory_format);

@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-/// An uninitialised tensor on the cpu, in memory that copies from and to `device` use directly, so
-/// that `copy_` and `to` with non_blocking need not wait for them: pinned memory where the device
-/// has streams, else any. Throws OutOfMemoryError.
+/// An uninitialised tensor on the cpu for asynchronous copies to and from `device` (`copy_` and
+/// `to` with non_blocking): in pinned memory if the device has streams, else in ordinary memory.
+/// Throws OutOfMemoryError.
 Tensor empty_pinned(IntList sizes, DType dtype, Device device);
 
 /// self when its memory is pinned, else a copy in pinned memory. Throws DeviceError for a tensor

@@ -8,8 +8,8 @@
 namespace lockstep {
 
 /// Writes each result of an operator into the destination of its out= form (see clone_out) and
-/// returns the destinations. A result that the call did not ask for is absent: its destination
-/// stays as it is, and an undefined tensor is returned in its place.
+/// returns the destinations. For an undefined result (one that `output_mask` leaves out) the
+/// destination is not written and an undefined tensor is returned in its place.
 template <class... T>
 std::tuple<T...> write_results(const std::tuple<T...>& results,
                                const std::type_identity_t<T>&... outs) {

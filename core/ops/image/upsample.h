@@ -4,24 +4,26 @@
 
 namespace lockstep {
 
-// Images [N, C, H, W] resampled to [N, C, H', W']. Pixels are squares, and the scale is H / H' and
-// W / W' unless `scales` (result / input) are given; with `align_corners` the centres of the corner
-// pixels are kept instead. Floating dtypes.
+// Resampling of images [N, C, H, W] to [N, C, H', W']. Result pixels are H / H' and W / W' input
+// pixels apart, or 1 / `scales` if given; with `align_corners` the centres of the corner pixels are
+// aligned, else the edges of the images. Floating dtypes.
 
-/// Each pixel from the nearest one towards the origin.
+/// Nearest neighbour, rounded towards the origin.
 Tensor upsample_nearest2d(const Tensor& self, IntList output_size,
                           std::optional<double> scales_h = std::nullopt,
                           std::optional<double> scales_w = std::nullopt);
-/// From the four pixels around it.
+/// Bilinear interpolation between the four surrounding pixels.
 Tensor upsample_bilinear2d(const Tensor& self, IntList output_size, bool align_corners,
                            std::optional<double> scales_h = std::nullopt,
                            std::optional<double> scales_w = std::nullopt);
-/// From the sixteen around it: cubic convolution, a = -0.75 (Keys 1981); the border is repeated.
+/// Cubic convolution of the sixteen surrounding pixels, a = -0.75 (Keys 1981); border pixels are
+/// repeated.
 Tensor upsample_bicubic2d(const Tensor& self, IntList output_size, bool align_corners,
                           std::optional<double> scales_h = std::nullopt,
                           std::optional<double> scales_w = std::nullopt);
 
-// Their derivatives: sums over the pixels that read a pixel, in one order.
+// Gradients of the input. Each is a sum over the result pixels that read an input pixel, in a fixed
+// order.
 
 Tensor upsample_nearest2d_backward(const Tensor& grad_output, IntList output_size,
                                    IntList input_size,

@@ -4,10 +4,10 @@
 
 namespace lockstep {
 
-/// How tensors index a tensor: which dimensions, and where the indices' shape goes.
+/// Geometry of an indexing call: which dimensions are indexed and where the indices' shape goes.
 struct IndexPlan {
   Dims index_sizes;         ///< the indices' common shape
-  Dims result_sizes;        ///< of the elements indexed
+  Dims result_sizes;        ///< shape of index(self, indices)
   uint64_t indexed = 0;     ///< bit d: dimension d has an index
   int64_t index_front = 0;  ///< dimension of the result at which the indices' shape begins
 };
@@ -17,7 +17,8 @@ namespace rules {
 // Shape rules of core/ops/index/advanced_index.cc, defined in
 // core/ops/index/advanced_index_rules.cc.
 
-/// `shapes[d]` is the shape of the index of dimension d, null where it has none.
+/// Plans a call on a tensor of `sizes`. `shapes[d]` is the shape of the index of dimension d, null
+/// where it has none.
 IndexPlan plan_index(std::string_view op, IntList sizes, std::span<const IntList* const> shapes);
 
 Outputs index(const Tensor& self, OptionalTensorList indices);

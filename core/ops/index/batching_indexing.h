@@ -4,21 +4,21 @@
 
 namespace lockstep::batching {
 
-// Rules of operators that join tensors, or read and write at places given by others; named like
-// their operators. Indices stay checked sample by sample.
+// Batching rules of cat and of operators that read or write at given indices, named like their
+// operators. An index must be in the range of its own sample.
 
 void cat(const Operator& op, uint64_t batched, Stack& stack);
 void embedding(const Operator& op, uint64_t batched, Stack& stack);
 void embedding_dense_backward(const Operator& op, uint64_t batched, Stack& stack);
-/// gather and the scatters: all tensors have the same number of dimensions.
+/// Rule of gather and the scatters, whose tensors all have the same number of dimensions.
 void gather(const Operator& op, uint64_t batched, Stack& stack);
 void index_select(const Operator& op, uint64_t batched, Stack& stack);
-/// index_add, index_copy and index_fill; an index that differs from sample to sample is added at
-/// places of its own, or runs per sample.
+/// Rule of index_add, index_copy and index_fill. With a batched index, index_add becomes
+/// scatter_add; the others run once per sample.
 void index_write(const Operator& op, uint64_t batched, Stack& stack);
 void index(const Operator& op, uint64_t batched, Stack& stack);
 void index_put(const Operator& op, uint64_t batched, Stack& stack);
-/// tril and triu.
+/// Rule of tril and triu.
 void triangle(const Operator& op, uint64_t batched, Stack& stack);
 void constant_pad(const Operator& op, uint64_t batched, Stack& stack);
 

@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// What an embedding bag makes of its rows; the numbers are ATen's.
+/// Reduction of an embedding bag; the numbers are ATen's.
 enum class BagMode : int64_t { kSum, kMean, kMax };
 
 namespace rules {

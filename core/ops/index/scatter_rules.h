@@ -6,15 +6,14 @@
 
 namespace lockstep {
 
-/// What scatter_reduce makes of the values for one place.
+/// Reductions of scatter_reduce.
 enum class ScatterReduction : uint8_t { kSum, kProd, kMean, kAmax, kAmin };
 
 namespace rules {
 
 // Shape rules of core/ops/index/scatter.cc, defined in core/ops/index/scatter_rules.cc.
 
-/// Throws Error for other names than "sum", "prod", "mean", "amax" and "amin"; "max" and "min" are
-/// taken for these last two.
+/// Parses "sum", "prod", "mean", "amax" or "max", "amin" or "min". Throws Error for other names.
 ScatterReduction scatter_reduction(std::string_view reduce);
 
 Outputs scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);

@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-/// How a loss joins the losses of its rows; the numbers are ATen's.
+/// How a loss combines the losses of its rows; the numbers are ATen's.
 enum class Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 /// exp(self) / sum(exp(self)) along `dim`; `dtype` casts the input first.
 Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = std::nullopt);
-/// log(softmax(self)), computed without loss of precision.
+/// log(softmax(self)), computed from the log-sum-exp of self to keep precision.
 Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = std::nullopt);
 /// Gradient of softmax's input from its output: output * (grad - sum(grad * output)).
 Tensor softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim,
@@ -23,7 +23,7 @@ Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor& output
 
 // Losses of class scores. `self` is [classes], [rows, classes] or [rows, classes, d1, ...];
 // `target` has the same shape without the classes and holds class numbers (int64, int32 or uint8).
-// Targets equal to `ignore_index` count nothing; any other outside [0, classes) is an IndexError.
+// Targets equal to `ignore_index` are skipped; any other outside [0, classes) throws IndexError.
 // `weight` [classes] scales the losses of each class, and kMean divides by the sum of the weights
 // of the targets (NaN when all are ignored).
 
@@ -35,7 +35,7 @@ Tensor nll_loss(const Tensor& self, const Tensor& target, OptionalTensor weight 
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
                                             OptionalTensor weight, Reduction reduction,
                                             int64_t ignore_index);
-/// Gradient of nll_loss_forward's first argument, of which shape and dtype are read.
+/// Gradient of nll_loss_forward's first argument; only the shape and dtype of `self` are read.
 Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
                          OptionalTensor weight, Reduction reduction, int64_t ignore_index,
                          const Tensor& total_weight);
@@ -46,7 +46,7 @@ Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Te
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, OptionalTensor weight = {},
                           Reduction reduction = Reduction::kMean, int64_t ignore_index = -100,
                           double label_smoothing = 0);
-/// The same without fused kernels: their oracle.
+/// cross_entropy_loss without fused kernels: the reference they are tested against.
 Tensor cross_entropy_loss_reference(const Tensor& self, const Tensor& target,
                                     OptionalTensor weight = {},
                                     Reduction reduction = Reduction::kMean,
@@ -75,11 +75,11 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, Reduction reduction 
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target,
                       Reduction reduction = Reduction::kMean, double beta = 1);
 /// The terms target (log(target) - self) of a Kullback-Leibler divergence, for log-probabilities
-/// self; 0 where target is 0. With `log_target` the target is a logarithm too.
+/// self; 0 where target is 0. With `log_target` the target holds log-probabilities too.
 Tensor kl_div(const Tensor& self, const Tensor& target, Reduction reduction = Reduction::kMean,
               bool log_target = false);
-/// -pos_weight target log(s) - (1 - target) log(1 - s) for s = sigmoid(self), times `weight`,
-/// without loss of precision.
+/// -pos_weight target log(s) - (1 - target) log(1 - s) for s = sigmoid(self), times `weight`, in a
+/// form that keeps precision for large |self|.
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
                                         OptionalTensor weight = {}, OptionalTensor pos_weight = {},
                                         Reduction reduction = Reduction::kMean);

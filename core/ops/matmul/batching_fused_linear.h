@@ -4,8 +4,9 @@
 
 namespace lockstep::batching {
 
-// Rules of core/ops/matmul/fused_linear.cc, named like their operators. Under one weight a batch is
-// more rows; with a weight for each sample they are what the operators stand for.
+// Batching rules of core/ops/matmul/fused_linear.cc, named like their operators. With a shared
+// weight the samples are more rows of one fused call; with one weight per sample the unfused
+// operators run (bmm, add, gelu).
 
 void linear_gelu(const Operator& op, uint64_t batched, Stack& stack);
 void linear_add(const Operator& op, uint64_t batched, Stack& stack);

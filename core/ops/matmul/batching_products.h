@@ -4,8 +4,9 @@
 
 namespace lockstep::batching {
 
-// Rules of matrix products and convolutions, named like their operators. One batched factor beside
-// one that is not stays one product; two become a batched or a grouped one.
+// Batching rules of matrix products and convolutions, named like their operators. If one factor is
+// batched the call stays one product; if both are it becomes a batched product or a grouped
+// convolution.
 
 void mm(const Operator& op, uint64_t batched, Stack& stack);
 void addmm(const Operator& op, uint64_t batched, Stack& stack);

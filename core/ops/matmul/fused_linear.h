@@ -4,29 +4,29 @@
 
 namespace lockstep {
 
-// Products with what stands before and behind them in a block of a transformer. On cuda that is
-// done by cuBLASLt's epilogues, on the way of the result to memory, and rounded once with it; on
-// the cpu all have the bits of the operators that they stand for. Gelu is that of the tanh form.
-// Inputs are [..., in], weights [out, in], biases [out] or undefined.
+// Linear layers fused with the gelu or the residual next to them in a transformer block. On cuda
+// cuBLASLt's epilogues apply these before the result is rounded and stored; on the cpu each
+// operator has the bits of the unfused ones. Gelu is the tanh form throughout. Inputs are [...,
+// in], weights [out, in], biases [out] or undefined.
 
-/// gelu(of, "tanh"), and what it was taken of.
+/// gelu(of, "tanh") with its argument.
 struct Gelu {
   Tensor value;
   Tensor of;
 };
 
-/// The gelu of linear(input, weight, bias).
+/// gelu(linear(input, weight, bias), "tanh") with its argument.
 Gelu linear_gelu(const Tensor& input, const Tensor& weight, OptionalTensor bias = {});
 
-/// residual + linear(input, weight, bias), the residual of the result's shape; their dtypes promote
-/// as in a sum. Under autocast only the factors are cast. One pass where the residual has the
-/// factors' dtype, or is f32 beside bf16 or f16.
+/// residual + linear(input, weight, bias); the residual has the result's shape, and dtypes promote
+/// as in a sum. Under autocast only the factors (input and weight) are cast. Runs in one pass if
+/// the residual has the factors' dtype, or is f32 with factors in bf16 or f16.
 Tensor linear_add(const Tensor& residual, const Tensor& input, const Tensor& weight,
                   OptionalTensor bias = {});
 
-/// linear(gelu.value, weight, bias), plus the residual where there is one. The gradient goes to
-/// `gelu.of`, past `gelu.value`, so that the product of the backward pass is multiplied by the
-/// gelu's slope on its way to memory. `gelu.value` must be the gelu of `gelu.of`.
+/// linear(gelu.value, weight, bias), plus the residual if given. The gradient flows to `gelu.of`
+/// directly, not through `gelu.value`, so that backward can multiply its matrix product by the
+/// derivative of gelu in the epilogue. `gelu.value` must be the gelu of `gelu.of`.
 Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bias = {},
                       OptionalTensor residual = {});
 
@@ -34,7 +34,8 @@ Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bia
 /// [..., out], of [..., in].
 Tensor linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight, const Tensor& of);
 
-// The same as operators for each step: what those above are tested against.
+// The same functions made of one operator per step: the references that those above are tested
+// against.
 
 Gelu linear_gelu_reference(const Tensor& input, const Tensor& weight, OptionalTensor bias = {});
 Tensor linear_add_reference(const Tensor& residual, const Tensor& input, const Tensor& weight,

@@ -4,9 +4,9 @@
 
 namespace lockstep {
 
-// Products of matrices and vectors. Operands must have one dtype, any but bool; the results have it
-// too. f32 sums in f32, bf16 and f16 sum in f32 and round once, integers wrap around. The bits of a
-// result depend on shapes and layouts only, never on the number of threads.
+// Products of matrices and vectors. Operands must have one dtype, any but bool, which is also the
+// result's. f32 sums in f32, bf16 and f16 sum in f32 and round once, integers wrap around. The bits
+// of a result depend on shapes and layouts, never on the number of threads.
 // Functions `x_out` write into `out`, which is resized unless it is a view.
 
 /// Matrix product of self [n, k] and mat2 [k, m].
@@ -32,9 +32,9 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
              const Scalar& alpha = 1);
 /// Sum of the products of two vectors of one length, as a 0-d tensor.
 Tensor dot(const Tensor& self, const Tensor& tensor);
-/// Product with NumPy's rules: two vectors give a number; a vector on the left is a row, on the
-/// right a column, and its dimension is dropped from the result; otherwise the last two dimensions
-/// are matrices and those before them broadcast.
+/// Product with NumPy's rules: two vectors give their dot product; a vector on the left is a row,
+/// on the right a column, and its dimension is dropped from the result; otherwise the last two
+/// dimensions are matrices and those before them broadcast.
 Tensor matmul(const Tensor& self, const Tensor& other);
 /// input [..., in] times weight [out, in] transposed, plus bias [out]. A weight of one dimension
 /// [in] gives a result of shape [...].

@@ -19,7 +19,7 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, OptionalTensor 
 std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, IntList normalized_shape,
                                                      OptionalTensor weight, OptionalTensor bias,
                                                      double eps);
-/// Gradients of input, weight and bias, each computed where `output_mask` says so, else undefined.
+/// Gradients of input, weight and bias; those not selected by `output_mask` are undefined.
 std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward(
     const Tensor& grad_out, const Tensor& input, IntList normalized_shape, const Tensor& mean,
     const Tensor& rstd, OptionalTensor weight, OptionalTensor bias, BoolList output_mask);
@@ -31,7 +31,7 @@ Tensor rms_norm(const Tensor& input, IntList normalized_shape, OptionalTensor we
 /// The fused kernel behind rms_norm: result and 1 / sqrt(mean(input^2) + eps).
 std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntList normalized_shape,
                                           OptionalTensor weight, std::optional<double> eps);
-/// Gradients of input and weight, each computed where `output_mask` says so, else undefined.
+/// Gradients of input and weight; those not selected by `output_mask` are undefined.
 std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
                                                    IntList normalized_shape, const Tensor& rstd,
                                                    OptionalTensor weight, BoolList output_mask);
@@ -42,24 +42,25 @@ std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad_out, const
 Tensor group_norm(const Tensor& input, int64_t num_groups, OptionalTensor weight = {},
                   OptionalTensor bias = {}, double eps = 1e-5);
 /// The fused kernel behind group_norm, for input of n * channels * positions elements: result, mean
-/// and 1 / sqrt(var + eps), both [n, groups], f64 for f64 and f32 for all others.
+/// and 1 / sqrt(var + eps), the last two [n, groups] and f32 (f64 for f64 input).
 std::tuple<Tensor, Tensor, Tensor> fused_group_norm(const Tensor& input, OptionalTensor weight,
                                                     OptionalTensor bias, int64_t n,
                                                     int64_t channels, int64_t positions,
                                                     int64_t groups, double eps);
-/// The same with mean and 1 / sqrt(var + eps) in ATen's dtype: the input's, but f32 for halves with
-/// f32 parameters.
+/// fused_group_norm with mean and 1 / sqrt(var + eps) in ATen's dtype: the input's, but f32 for f16
+/// and bf16 with f32 parameters.
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, OptionalTensor weight,
                                                      OptionalTensor bias, int64_t n,
                                                      int64_t channels, int64_t positions,
                                                      int64_t groups, double eps);
-/// Gradients of input, weight and bias, each computed where `output_mask` says so, else undefined.
+/// Gradients of input, weight and bias; those not selected by `output_mask` are undefined.
 std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(
     const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
     OptionalTensor weight, int64_t n, int64_t channels, int64_t positions, int64_t groups,
     BoolList output_mask);
 
-/// layer_norm and rms_norm written with simple operators: the oracles of the fused kernels.
+/// layer_norm and rms_norm composed of simple operators: the references the kernels are tested
+/// against.
 Tensor layer_norm_reference(const Tensor& input, IntList normalized_shape,
                             OptionalTensor weight = {}, OptionalTensor bias = {},
                             double eps = 1e-5);

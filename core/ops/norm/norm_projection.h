@@ -11,10 +11,10 @@ inline Tensor plus(const Tensor& a, const Tensor& b) {
   return b.defined() ? a + b : a;
 }
 
-/// What the backward of a norm needs to be differentiated, in simple operators. For elements x that
-/// are normalised together over `dims`, with xhat = (x - mean) rstd, the map from a gradient of
-/// xhat to rstd * project(gradient) is linear and symmetric: project(u) = u - mean(u) - xhat mean(u
-/// xhat). A norm that does not centre has no mean(u).
+/// The derivative of a norm's backward, composed of simple operators. For elements x that are
+/// normalised together over `dims`, with xhat = (x - mean) rstd, backward maps a gradient of xhat
+/// to rstd * project(gradient), which is linear and symmetric: project(u) = u - mean(u) - xhat
+/// mean(u xhat). A norm that does not subtract the mean (RMS norm) has no mean(u).
 struct NormProjection {
   Tensor xhat;
   Tensor rstd;  ///< broadcasts with xhat
@@ -28,7 +28,7 @@ struct NormProjection {
   /// Gradient of x in v . (rstd project(gw)) + c . xhat, for fixed v, gw and c; v and c may be
   /// undefined.
   Tensor second(const Tensor& v, const Tensor& gw, const Tensor& c) const {
-    Tensor total;  // of what multiplies xhat, and of what xhat moves
+    Tensor total;  // sum of the contributions through v and through c
     if (v.defined()) {
       const Tensor bent = v * (gw * xhat).mean(dims, true) + gw * (v * xhat).mean(dims, true);
       const Tensor along = (v * project(gw)).mean(dims, true);

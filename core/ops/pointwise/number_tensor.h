@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// A number as an operand beside `other`, of the dtype that both promote to.
+/// A 0-d tensor with the value of `number`, in the dtype that it and `other` promote to.
 inline Tensor number_tensor(const Scalar& number, const Tensor& other) {
   return full({}, number, {result_type(other, number), other.device()});
 }

@@ -12,8 +12,8 @@ namespace lockstep {
 // core/ops/pointwise/promotion.h: integers stay integers in add, sub, mul, square, relu, ... and
 // become float32 in div, exp, .... A result keeps the strides of its arguments when these agree and
 // leave no gaps, else it is row-major. `x_` writes into its first argument, `x_out` into `out`,
-// which is resized unless it is a view. All throw ShapeError, DTypeError or DeviceError; all are
-// differentiable unless said.
+// which is resized unless it is a view. All throw ShapeError, DTypeError or DeviceError, and all
+// are differentiable unless documented otherwise.
 
 /// self + alpha * other.
 Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
@@ -22,14 +22,14 @@ const Tensor& add_(const Tensor& self, const Tensor& other, const Scalar& alpha 
 const Tensor& add_(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 const Tensor& add_out(const Tensor& out, const Tensor& self, const Tensor& other,
                       const Scalar& alpha = 1);
-/// self - alpha * other. Two bool tensors are refused.
+/// self - alpha * other. Throws DTypeError for two bool tensors.
 Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor sub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 const Tensor& sub_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 const Tensor& sub_(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 const Tensor& sub_out(const Tensor& out, const Tensor& self, const Tensor& other,
                       const Scalar& alpha = 1);
-/// other - alpha * self. Bools are refused.
+/// other - alpha * self. Throws DTypeError for bools.
 Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor mul(const Tensor& self, const Tensor& other);
@@ -46,7 +46,7 @@ const Tensor& div_out(const Tensor& out, const Tensor& self, const Tensor& other
 /// The larger (smaller) of the two; NaN when either is. Equal elements share the gradient.
 Tensor maximum(const Tensor& self, const Tensor& other);
 Tensor minimum(const Tensor& self, const Tensor& other);
-/// self to the power of a number. Integers to a negative integer are refused.
+/// self to the power of a number. Throws for integers to a negative integer power.
 Tensor pow(const Tensor& self, const Scalar& exponent);
 const Tensor& pow_(const Tensor& self, const Scalar& exponent);
 
@@ -83,7 +83,7 @@ Tensor silu(const Tensor& self);
 /// al. 2017.
 Tensor glu(const Tensor& self, int64_t dim = -1);
 
-// Derivatives as operators of their own; each has a derivative, so backward can be repeated.
+// First derivatives as separate operators. Each is differentiable itself, for double backward.
 
 /// grad * gelu'(self).
 Tensor gelu_backward(const Tensor& grad_output, const Tensor& self,
@@ -119,7 +119,7 @@ Tensor isfinite(const Tensor& self);
 
 /// self where the bool tensor `condition` is true, else other.
 Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other);
-/// self with `value` where the bool tensor `mask` is true.
+/// A copy of self with `value` where the bool tensor `mask` is true.
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value);
 const Tensor& masked_fill_(const Tensor& self, const Tensor& mask, const Scalar& value);
 

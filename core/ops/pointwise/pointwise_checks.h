@@ -7,9 +7,9 @@
 
 namespace lockstep::rules {
 
-// What rules of pointwise operators refuse, with the operator's name in the message.
+// Argument checks shared by the rules of pointwise operators. Messages name the operator.
 
-/// Throws DTypeError for a bool tensor; `instead` says what to do.
+/// Throws DTypeError for a bool tensor; `instead` ends the message with advice.
 void refuse_bool(std::string_view op, const Tensor& tensor, std::string_view instead);
 /// Throws DTypeError unless the tensor is of a floating dtype.
 void require_floating(std::string_view op, const Tensor& tensor);

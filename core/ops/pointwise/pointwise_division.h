@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// Division with rounding. Integers stay integers; bools are refused, and an integer divided by 0
-// throws Error, which for forms that write leaves the destination half written. Floats divided by
-// 0 give inf or NaN. See pointwise.h for what holds for all of them.
+// Division with rounding. Integers stay integers; bools throw DTypeError. An integer division by 0
+// throws Error and may leave the destination of an in-place or out= form partly written. Floats
+// divided by 0 give inf or NaN. pointwise.h describes what all pointwise operators have in common.
 
 /// self / other rounded towards 0 ("trunc"), down ("floor") or not at all (integers then become
 /// float32). The gradient of a rounded quotient is 0.

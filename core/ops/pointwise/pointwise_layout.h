@@ -7,8 +7,9 @@
 
 namespace lockstep::rules {
 
-/// The result of a pointwise operator: the operands' common shape, without gaps, in the order of
-/// dimensions that their strides ask for (see dense_strides). Throws ShapeError naming `op`.
+/// The result of a pointwise operator: the operands' broadcast shape, with strides that have no
+/// gaps and follow the operands' order of dimensions (see dense_strides). Throws ShapeError naming
+/// `op`.
 Outputs pointwise_result(std::string_view op, DType dtype,
                          std::initializer_list<const Tensor*> operands);
 

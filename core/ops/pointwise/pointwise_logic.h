@@ -4,7 +4,8 @@
 
 namespace lockstep {
 
-// Truth and bits of each element; none has a derivative. See pointwise.h for what holds for all.
+// Logical and bitwise operators; none has a derivative. pointwise.h describes what all pointwise
+// operators have in common.
 
 /// Bool results from any dtypes: an element is true when it is not zero; NaN is true.
 Tensor logical_and(const Tensor& self, const Tensor& other);
@@ -23,8 +24,9 @@ Tensor bitwise_xor(const Tensor& self, const Scalar& other);
 Tensor bitwise_xor(const Scalar& self, const Tensor& other);
 /// ~self; for bools logical_not.
 Tensor bitwise_not(const Tensor& self);
-/// self * 2^other and self / 2^other rounded down, in the width of the result. By a negative number
-/// of places, or by the width and more, nothing is left: 0, or the sign. Integers only.
+/// self * 2^other and self / 2^other rounded down, in the width of the result. A shift by a
+/// negative number of bits, or by the width or more, gives 0, or -1 for a negative number shifted
+/// right. Integers only.
 Tensor bitwise_left_shift(const Tensor& self, const Tensor& other);
 Tensor bitwise_left_shift(const Tensor& self, const Scalar& other);
 Tensor bitwise_left_shift(const Scalar& self, const Tensor& other);
@@ -33,8 +35,8 @@ Tensor bitwise_right_shift(const Tensor& self, const Scalar& other);
 Tensor bitwise_right_shift(const Scalar& self, const Tensor& other);
 
 Tensor isinf(const Tensor& self);
-/// |self - other| <= atol + rtol |other|, or equal, or (on request) both NaN. Throws DTypeError
-/// unless both have one dtype, Error for a negative tolerance.
+/// |self - other| <= atol + rtol |other|, or equal, or (with `equal_nan`) both NaN. Throws
+/// DTypeError unless both have one dtype, Error for a negative tolerance.
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
 

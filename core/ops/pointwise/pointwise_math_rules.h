@@ -29,7 +29,7 @@ Outputs clamp_max(const Tensor& self, Scalar max);
 Outputs clamp_min_tensor(const Tensor& self, const Tensor& min);
 Outputs clamp_max_tensor(const Tensor& self, const Tensor& max);
 
-// The results are bool; both operands come in their common dtype.
+// Rules with bool results. Kernels get both operands in their common dtype.
 Outputs logical_and(const Tensor& self, const Tensor& other);
 Outputs logical_or(const Tensor& self, const Tensor& other);
 Outputs logical_xor(const Tensor& self, const Tensor& other);

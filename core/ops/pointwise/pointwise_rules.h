@@ -26,7 +26,7 @@ Outputs abs(const Tensor& self);
 Outputs square(const Tensor& self);
 Outputs sign(const Tensor& self);
 Outputs relu(const Tensor& self);
-/// exp, log, sqrt, tanh, ...: integers become float32.
+/// Rule of exp, log, sqrt, tanh, ...: integers become float32.
 Outputs floating_unary(const Tensor& self);
 Outputs gelu(const Tensor& self, std::string_view approximate);
 Outputs silu(const Tensor& self);
@@ -43,9 +43,9 @@ Outputs lt(const Tensor& self, const Tensor& other);
 Outputs le(const Tensor& self, const Tensor& other);
 Outputs gt(const Tensor& self, const Tensor& other);
 Outputs ge(const Tensor& self, const Tensor& other);
-/// eq, ne, lt, le, gt, ge with a number.
+/// Rule of eq, ne, lt, le, gt and ge with a number.
 Outputs number_comparison(const Tensor& self, Scalar other);
-/// logical_not, isnan, isfinite.
+/// Rule of logical_not, isnan and isfinite.
 Outputs predicate(const Tensor& self);
 Outputs where(const Tensor& condition, const Tensor& self, const Tensor& other);
 Outputs masked_fill(const Tensor& self, const Tensor& mask, Scalar value);

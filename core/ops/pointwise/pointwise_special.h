@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-// Elementary and special functions of each element. Integers and bools become float32. Values,
-// infinities and NaN are those of <cmath>. See pointwise.h for what holds for all of them.
+// Elementary and special functions. Integers and bools become float32. Values, infinities and NaN
+// are those of <cmath>. pointwise.h describes what all pointwise operators have in common.
 
 Tensor exp2(const Tensor& self);
 /// exp(self) - 1 and log(1 + self), without cancellation near 0.
@@ -23,8 +23,9 @@ Tensor cosh(const Tensor& self);
 Tensor asinh(const Tensor& self);
 Tensor acosh(const Tensor& self);
 Tensor atanh(const Tensor& self);
-/// Radians as degrees, degrees as radians.
+/// Converts radians to degrees.
 Tensor rad2deg(const Tensor& self);
+/// Converts degrees to radians.
 Tensor deg2rad(const Tensor& self);
 
 Tensor erf(const Tensor& self);

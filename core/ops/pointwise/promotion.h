@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-/// The dtype that operands compute in together. There are three categories: tensors with
-/// dimensions, 0-d tensors, and numbers. A category counts only where it brings a higher kind
-/// (bool < integer < float) than the categories before it: `int8[3] + int64[]` stays int8,
+/// Type promotion: finds the dtype in which operands are computed. There are three categories:
+/// tensors with dimensions, 0-d tensors, and numbers. A category counts only if it has a higher
+/// kind (bool < integer < float) than the categories before it: `int8[3] + int64[]` stays int8,
 /// `int8[3] + 1.5` becomes float32. The rules are those of torch.result_type.
 class Promotion {
  public:

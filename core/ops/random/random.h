@@ -15,31 +15,31 @@ namespace lockstep {
 Tensor rand(IntList sizes, TensorOptions options = {}, Generator* generator = nullptr);
 /// Normal with mean 0 and variance 1 (Box & Muller 1958).
 Tensor randn(IntList sizes, TensorOptions options = {}, Generator* generator = nullptr);
-/// Integers uniform in [low, high), int64 unless said otherwise.
+/// Integers uniform in [low, high). The dtype defaults to int64.
 Tensor randint(int64_t low, int64_t high, IntList sizes, TensorOptions options = {},
                Generator* generator = nullptr);
-/// The numbers 0 .. n-1 in random order, int64 unless said otherwise.
+/// A random permutation of 0 .. n-1. The dtype defaults to int64.
 Tensor randperm(int64_t n, TensorOptions options = {}, Generator* generator = nullptr);
 
 /// Fills self with numbers uniform in [from, to); from + u (to - from) may round up to `to`.
 /// Floating dtypes.
 const Tensor& uniform_(const Tensor& self, double from = 0, double to = 1,
                        Generator* generator = nullptr);
-/// Fills self with integers uniform in [from, to); without `to`, up to 2^63 - 1. The range must fit
-/// into self's dtype, whose rounding applies.
+/// Fills self with integers uniform in [from, to), by default up to 2^63 - 1. The range must fit
+/// into self's dtype; in floating dtypes the integers are rounded.
 const Tensor& random_(const Tensor& self, int64_t from, std::optional<int64_t> to,
                       Generator* generator = nullptr);
 /// Fills self with normal numbers. Floating dtypes.
 const Tensor& normal_(const Tensor& self, double mean = 0, double std = 1,
                       Generator* generator = nullptr);
-/// A tensor like self, each element 1 with probability p, else 0.
+/// A tensor with self's shape and dtype, each element 1 with probability p, else 0.
 Tensor bernoulli(const Tensor& self, double p, Generator* generator = nullptr);
 const Tensor& bernoulli_(const Tensor& self, double p = 0.5, Generator* generator = nullptr);
 
 /// While training, zeroes each element with probability p and divides the others by 1 - p;
 /// otherwise returns input itself.
 Tensor dropout(const Tensor& input, double p, bool train);
-/// The same with the bool mask of the elements kept. `train` left out means true; false keeps all.
+/// dropout that also returns the bool mask of the elements kept. With `train` false all are kept.
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
                                           std::optional<bool> train = true);
 /// grad * mask * scale.

@@ -20,7 +20,7 @@ Outputs amax(const Tensor& self, IntList dims, bool keepdim);
 Outputs amin(const Tensor& self, IntList dims, bool keepdim);
 Outputs argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
 Outputs argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
-/// max and min.
+/// Rule of max and min over all elements.
 Outputs extreme_of_all(const Tensor& self);
 Outputs max_dim(const Tensor& self, int64_t dim, bool keepdim);
 Outputs min_dim(const Tensor& self, int64_t dim, bool keepdim);
@@ -32,7 +32,7 @@ Outputs cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype);
 Outputs linear_recurrence(const Tensor& decay, const Tensor& input, int64_t dim);
 Outputs prod(const Tensor& self, std::optional<DType> dtype);
 Outputs prod_dim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype);
-/// var and std.
+/// Rule of var and std.
 Outputs deviation(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
                   bool keepdim);
 Outputs var_mean(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,

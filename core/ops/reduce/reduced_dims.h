@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-/// A reduction's result with its reduced dimensions put back as 1: it broadcasts with the input, of
-/// shape `sizes`. An empty list of dimensions means all.
+/// Returns a reduction's result with its reduced dimensions restored with size 1, so that it
+/// broadcasts with the input, of shape `sizes`. An empty list of dimensions means all.
 inline Tensor with_reduced_dims(const Tensor& result, IntList sizes, IntList dims, bool keepdim) {
   if (keepdim) return result;
   const uint64_t mask = dim_mask("reduce", dims, static_cast<int64_t>(sizes.size()));
@@ -16,7 +16,7 @@ inline Tensor with_reduced_dims(const Tensor& result, IntList sizes, IntList dim
   return restored;
 }
 
-/// Elements that make one result.
+/// Number of elements that are reduced to one result.
 inline double reduced_count(IntList sizes, IntList dims) {
   const uint64_t mask = dim_mask("reduce", dims, static_cast<int64_t>(sizes.size()));
   double count = 1;

@@ -12,7 +12,7 @@ namespace lockstep::rules {
 Outputs sort(const Tensor& self, int64_t dim, bool descending);
 Outputs topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted);
 Outputs kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim);
-/// median and nanmedian.
+/// Rule of median and nanmedian over all elements.
 Outputs median(const Tensor& self);
 Outputs median_dim(const Tensor& self, int64_t dim, bool keepdim);
 Outputs mode(const Tensor& self, int64_t dim, bool keepdim);

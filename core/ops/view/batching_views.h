@@ -4,8 +4,8 @@
 
 namespace lockstep::batching {
 
-// Rules of views, named like their operators where there is one for each. The whole's view is made,
-// so what is written into a sample's view reaches the batch.
+// Batching rules of views, named like their operator or described below. Each makes a view of the
+// whole batch, so that a write into a sample's view changes the batch.
 
 void as_strided(const Operator& op, uint64_t batched, Stack& stack);
 void expand(const Operator& op, uint64_t batched, Stack& stack);
@@ -16,11 +16,12 @@ void unfold(const Operator& op, uint64_t batched, Stack& stack);
 void unsqueeze(const Operator& op, uint64_t batched, Stack& stack);
 void view(const Operator& op, uint64_t batched, Stack& stack);
 void view_dtype(const Operator& op, uint64_t batched, Stack& stack);
-/// squeeze and transpose, which leave 0-d tensors as they are.
+/// Rule of squeeze and transpose along dimensions; both return a 0-d sample unchanged.
 void view_dims(const Operator& op, uint64_t batched, Stack& stack);
-/// select, slice, split, ...: a 0-d tensor has no parts.
+/// Rule of select, slice, split and the like. Throws for 0-d samples, which have no dimension to
+/// take a part of.
 void part(const Operator& op, uint64_t batched, Stack& stack);
-/// new_zeros and its like, whose argument 1 is the result's size.
+/// Rule of new_zeros and the like, whose argument 1 is the result's size.
 void new_sizes(const Operator& op, uint64_t batched, Stack& stack);
 
 }  // namespace lockstep::batching

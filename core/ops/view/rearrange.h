@@ -6,15 +6,15 @@
 
 namespace lockstep {
 
-// Operators that repeat or rearrange the elements of a tensor; made of views and copies.
+// Operators that repeat or rearrange the elements of a tensor, composed of views and copies.
 
-/// The tensor `repeats[i]` times in a row along dimension i; more repeats than dimensions add
-/// leading ones. Always a copy.
+/// The tensor repeated `repeats[i]` times along dimension i; more repeats than dimensions add
+/// leading dimensions. Always a copy.
 Tensor repeat(const Tensor& self, IntList repeats);
 /// repeat, with missing leading repeats taken as 1.
 Tensor tile(const Tensor& self, IntList dims);
-/// Each element moved `shifts[i]` places along `dims[i]`; what leaves at the end enters at the
-/// front. Without dims the elements move in row-major order.
+/// Moves each element by `shifts[i]` positions along `dims[i]`, wrapping around. Without dims the
+/// flattened tensor is rolled.
 Tensor roll(const Tensor& self, IntList shifts, IntList dims = {});
 /// A tensor of zeros with the last dimension of self on the diagonal of dim1 and dim2 (of the
 /// result).
@@ -25,14 +25,15 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor);
 /// The inverse of pixel_shuffle.
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor);
 
-// As split, split_with_sizes and chunk; each part may be changed in place for itself.
+// split, split_with_sizes and chunk made of one slice per part, so that each part may be changed in
+// place; autograd does not allow that for views that one operator returns together.
 std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim = 0);
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes,
                                             int64_t dim = 0);
 std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim = 0);
 
-/// [...] -> [..., num_classes], int64: 1 at the class, else 0. self is int64; -1 takes one more
-/// class than the largest found. Throws IndexError on a class outside the range.
+/// [...] -> [..., num_classes], int64: 1 at the class, else 0. self is int64; -1 means the largest
+/// class in self plus 1. Throws IndexError on a class out of range.
 Tensor one_hot(const Tensor& self, int64_t num_classes = -1);
 
 }  // namespace lockstep

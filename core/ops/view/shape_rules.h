@@ -11,7 +11,8 @@ namespace lockstep::rules {
 Outputs cat(TensorList tensors, int64_t dim);
 Outputs slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
                       std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
-/// Where the diagonal of two dimensions lies, from the tensor's first element on.
+/// Geometry of the diagonal of two dimensions, with an offset relative to the tensor's first
+/// element.
 ViewSpec diagonal_of(std::string_view op, IntList sizes, IntList strides, int64_t offset,
                      int64_t dim1, int64_t dim2);
 Outputs diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,

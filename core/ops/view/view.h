@@ -7,9 +7,10 @@
 
 namespace lockstep {
 
-// Operators that return another look at the same memory. Dimensions may be negative (-1 is the
-// last). The common ones are also methods of Tensor. What each does stands in its block: whole
-// tensors in view.cc, parts in view_part.cc, those made of others in view_composite.cc.
+// Operators that return a view of the same memory. Dimensions may be negative (-1 is the last). The
+// common ones are also methods of Tensor. Each operator's block documents it: views of whole
+// tensors are in view.cc, of parts in view_part.cc, those composed of other views in
+// view_composite.cc.
 
 Tensor alias(const Tensor& self);
 Tensor detach(const Tensor& self);
@@ -26,7 +27,7 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_sizes, in
 /// window becomes the last dimension. A 0-d tensor counts as one element.
 Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step);
 /// The diagonal of dimensions dim1 and dim2 as the last dimension, without those two; `offset`
-/// moves it towards higher places of dim2 (positive) or of dim1.
+/// moves it towards higher indices of dim2 (positive) or of dim1 (negative).
 Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 Tensor squeeze(const Tensor& self, int64_t dim);
 /// Drops those of `dims` that have size 1; an empty list drops none.
@@ -40,7 +41,7 @@ Tensor view(const Tensor& self, DType dtype);
 /// A view where one exists, else a copy.
 Tensor reshape(const Tensor& self, IntList sizes);
 Tensor flatten(const Tensor& self, int64_t start_dim = 0, int64_t end_dim = -1);
-/// One dimension seen as several; one of `sizes` may be -1.
+/// Splits one dimension into several of `sizes`, one of which may be -1.
 Tensor unflatten(const Tensor& self, int64_t dim, IntList sizes);
 Tensor broadcast_to(const Tensor& self, IntList sizes);
 Tensor expand_as(const Tensor& self, const Tensor& other);
@@ -55,7 +56,7 @@ Tensor select_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t i
 /// Zeros of `sizes` with `grad` on a diagonal: the derivative of `diagonal`.
 Tensor diagonal_backward(const Tensor& grad, IntList sizes, int64_t offset, int64_t dim1,
                          int64_t dim2);
-/// Zeros of `sizes` with the windows of `grad` added where they lie: the derivative of `unfold`.
+/// Zeros of `sizes` to which the windows of `grad` are added: the derivative of `unfold`.
 Tensor unfold_backward(const Tensor& grad, IntList sizes, int64_t dim, int64_t size, int64_t step);
 
 }  // namespace lockstep
