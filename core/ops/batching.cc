@@ -12,7 +12,7 @@ namespace lockstep {
 
 namespace {
 
-/// Sizes [batch, 1, ..., 1, rest...] with as many 1s as `rank` dimensions of one sample ask for.
+/// Sizes [batch, 1, ..., 1, rest...] with as many 1s as needed for samples of `rank` dimensions.
 Dims padded(IntList sizes, int64_t rank) {
   Dims padded{sizes[0]};
   padded.resize(
@@ -122,7 +122,7 @@ const std::vector<Argument>& arguments_of(const BatchedCall& call) {
   return call.op().schema().arguments;
 }
 
-/// Dimensions of one sample of the largest tensor argument.
+/// The largest number of dimensions that a sample of a tensor argument has.
 int64_t largest_rank(const BatchedCall& call) {
   int64_t rank = 0;
   for (size_t i = 0; i < call.count(); ++i) {
@@ -133,9 +133,10 @@ int64_t largest_rank(const BatchedCall& call) {
 
 int kind_of(DType dtype) { return is_floating(dtype) ? 2 : dtype == DType::kBool ? 0 : 1; }
 
-/// Keeps the dtype that one sample's call has. A 0-d sample gets a dimension from its batch and
-/// would weigh as much as the others: it takes their dtype where it is of their kind. One of a
-/// higher kind decides, and so must an unbatched one that still has no dimension.
+/// Keeps the result dtype that the call of a single sample would have (see Promotion). A batched
+/// 0-d sample has one dimension, so it would count as a tensor with dimensions: if it has the same
+/// kind as those it is cast to their dtype. If it has a higher kind it sets the result's dtype
+/// anyway; an unbatched 0-d tensor of a higher kind gets a dimension so that it counts as much.
 void keep_promotion(BatchedCall& call) {
   Promotion with_dimensions;
   bool any = false;
@@ -163,7 +164,7 @@ void keep_promotion(BatchedCall& call) {
   }
 }
 
-/// Formats name the order of a sample's dimensions, of which there is one more now.
+/// Drops channels-last memory formats: they describe a sample, and the batch adds a dimension.
 void drop_memory_format(BatchedCall& call) {
   for (size_t i = 0; i < call.count(); ++i) {
     if (call.value(i).tag() != Value::Tag::kMemoryFormat) continue;
@@ -181,7 +182,7 @@ void align(BatchedCall& call, int64_t rank) {
   }
 }
 
-/// Counts dimensions behind the batch, of samples of `rank` dimensions.
+/// Shifts dimension arguments, which refer to samples of `rank` dimensions, past the batch.
 void shift_dims(BatchedCall& call, int64_t rank) {
   for (size_t i = 0; i < call.count(); ++i) {
     if (!is_dimension(arguments_of(call)[i]) || call.value(i).is_none()) continue;
@@ -197,7 +198,7 @@ void shift_dims(BatchedCall& call, int64_t rank) {
   }
 }
 
-/// Puts every tensor's batch in front. Returns the dimensions of one sample of the first tensor.
+/// Puts the batch in front of every tensor argument. Returns the rank of one sample of the first.
 int64_t all_in_front(BatchedCall& call) {
   int64_t rank = -1;
   for (size_t i = 0; i < call.count(); ++i) {
@@ -211,7 +212,8 @@ int64_t all_in_front(BatchedCall& call) {
   return rank;
 }
 
-/// 0-d samples take dimension 0 as if they had one; so they get one, which the results lose again.
+/// Calls an operator on 0-d samples, which accept dimension 0: adds that dimension and removes it
+/// from the results.
 void call_on_lines(BatchedCall& call) {
   for (size_t i = 0; i < call.count(); ++i) {
     if (call.has_tensor(i) && call.rank(i) == 0) call.set(i, call.tensor(i).unsqueeze(1));
@@ -235,19 +237,19 @@ void call_along(BatchedCall& call, int64_t rank) {
   call.forward();
 }
 
-/// One dimension for all of a sample's.
+/// Flattens each sample: [batch, ...] -> [batch, elements].
 Tensor flat(const Tensor& front) {
   const int64_t batch = front.size(0);
   return front.reshape({batch, count_elements(front.sizes().subspan(1))});
 }
 
-/// Whether a list names the dimensions: an empty `int[1]?` means all of them, as none does, and an
-/// empty `int[]?` really none.
+/// Whether `dims` selects dimensions. For `int[1]?` both None and an empty list mean all
+/// dimensions; for `int[]?` an empty list means none.
 bool reduces_some(const Argument& argument, const Value& dims) {
   return !dims.is_none() && (argument.list_size == 0 || !dims.to_int_list().empty());
 }
 
-/// argmax and argmin without a dimension: the place in the flattened sample.
+/// argmax and argmin without a dimension: the index in the flattened sample.
 void place_of_extreme(BatchedCall& call, size_t dim) {
   const Tensor self = call.tensor(0);
   call.set(0, flat(self));
@@ -287,7 +289,8 @@ void images(BatchedCall& call, int64_t spatial) {
   }
 }
 
-/// What takes the dimensions to reduce, for operators that reduce all; its first result counts.
+/// Name of the overload with a dimension argument for an operator that reduces all elements; its
+/// first result is used.
 const char* with_dimensions(std::string_view name) {
   static constexpr std::pair<std::string_view, const char*> kForms[] = {
       {"sum", "sum.dim_IntList"},

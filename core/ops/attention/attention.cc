@@ -27,12 +27,12 @@ double scale_of(const Tensor& query, std::optional<double> scale) {
 
 Tensor transposed(const Tensor& matrices) { return matrices.transpose(-2, -1); }
 
-/// Each head `repeats` times in a row, for query heads that share one.
+/// Repeats each key or value head `repeats` times, once per query head that shares it.
 Tensor repeat_heads(const Tensor& tensor, int64_t repeats) {
   return repeats == 1 ? tensor : repeat_interleave(tensor, repeats, -3);
 }
 
-/// How many query heads share one head of `key`.
+/// Number of query heads that share one head of `key`.
 int64_t heads_per_key(const Tensor& query, const Tensor& key) {
   if (query.dim() < 3 || key.dim() < 3 || key.size(-3) == 0) return 1;
   const int64_t repeats = query.size(-3) / key.size(-3);
@@ -43,17 +43,17 @@ int64_t heads_per_key(const Tensor& query, const Tensor& key) {
   return repeats;
 }
 
-// The results' types, named: a macro's argument has no commas of its own.
+// Named because LS_OP, a macro, would split a type with commas into several arguments.
 using TwoTensors = std::tuple<Tensor, Tensor>;
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 
-/// True where row t may see column s <= t, bool [rows, columns].
+/// Bool [rows, columns]: true where row t may attend to column s, i.e. s <= t.
 Tensor causal_mask(int64_t rows, int64_t columns, Device device) {
   const TensorOptions options(DType::kI64, device);
   return ge(arange(rows, options).unsqueeze(1), arange(columns, options));
 }
 
-/// softmax(scale query key^T + mask); a row that may see nothing gives zeros.
+/// softmax(scale query key^T + mask); a fully masked row gives zeros.
 Tensor probabilities(const Tensor& query, const Tensor& key, OptionalTensor attn_mask,
                      bool is_causal, double scale) {
   Tensor scores = matmul(mul(query, scale), transposed(key));
@@ -65,7 +65,7 @@ Tensor probabilities(const Tensor& query, const Tensor& key, OptionalTensor attn
   scores = attn_mask->dtype() == DType::kBool
                ? masked_fill(scores, logical_not(*attn_mask), kNegativeInfinity)
                : add(scores, *attn_mask);
-  // Without the first fill such rows would be NaN, and so would their gradients.
+  // Without the first fill fully masked rows would be NaN, and so would their gradients.
   const Tensor blind = all(eq(scores, kNegativeInfinity), -1, true);
   return masked_fill(softmax(masked_fill(scores, blind, 0), -1), blind, 0);
 }
@@ -85,7 +85,7 @@ std::tuple<Tensor, Tensor> math_body(const Tensor& query, const Tensor& key, con
   return {matmul(weights, values), weights};
 }
 
-/// Of a batched tensor the batch requires grad, which its samples do not tell.
+/// Under vmap the batch may require grad although a sample does not report it.
 bool may_want_gradient(const Tensor& mask) {
   return mask.requires_grad() || (is_floating(mask.dtype()) && mask.key_set().has(Key::kVmap));
 }
@@ -96,7 +96,7 @@ bool is_fused(const Tensor& query, const Tensor& key, const Tensor& value, Optio
   const int64_t rank = query.dim();
   if ((rank != 3 && rank != 4) || key.dim() != rank || !same(key.sizes(), value.sizes()))
     return false;
-  // The body has seen that the three have one dtype.
+  // The caller has checked that the three have one dtype.
   if (!is_floating(query.dtype()) || query.dtype() == DType::kF64) return false;
   const int64_t heads = query.size(-3);
   const int64_t key_heads = key.size(-3);
@@ -107,7 +107,7 @@ bool is_fused(const Tensor& query, const Tensor& key, const Tensor& value, Optio
   return heads_fit && batch_fits && mask_fits && query.size(-1) == key.size(-1) && dropout_p == 0;
 }
 
-/// What a mask adds to the scores: a bool one keeps where it is true.
+/// Converts a mask to f32 values added to the scores: for a bool mask 0 where true, else -inf.
 Tensor additive(const Tensor& mask) {
   if (mask.dtype() != DType::kBool) return mask.to(DType::kF32);
   return masked_fill(zeros(mask.sizes(), {DType::kF32, mask.device()}), logical_not(mask),
@@ -156,7 +156,7 @@ Tensor plus(const Tensor& a, const Tensor& b) {
   return b.defined() ? add(a, b) : a;
 }
 
-/// Adds up what the query heads that share a head of `like` contribute.
+/// Sums `grad` over the query heads that share a head of `like`.
 Tensor join_heads(const Tensor& grad, const Tensor& like) {
   if (!grad.defined() || grad.size(1) == like.size(1)) return grad;
   const int64_t repeats = grad.size(1) / like.size(1);
@@ -166,9 +166,9 @@ Tensor join_heads(const Tensor& grad, const Tensor& like) {
 /// The second derivative, from plain operators. With P the probabilities, dP = dO V^T and
 /// dS = P (dP - sum(P dP)), the backward pass is dQ = s dS K, dK = s dS^T Q, dV = P^T dO; this
 /// differentiates those three, given the gradients a, b, c of dQ, dK, dV. `out` and `logsumexp` are
-/// taken as functions of query, key and value, so their own gradients are none.
+/// treated as functions of query, key and value, so they get no gradients of their own.
 Gradients flash_backward_derivative(VjpContext& ctx, std::span<const Tensor> grads) {
-  // In f32, as the kernel computes; the engine rounds what comes out to the arguments' dtype.
+  // In f32, as the kernel computes; the engine casts the gradients to the arguments' dtype.
   const auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::kF32) : t; };
   const Tensor grad_out = wide(ctx.saved(0));
   const Tensor query = wide(ctx.saved(1));
@@ -217,7 +217,7 @@ Gradients flash_backward_derivative(VjpContext& ctx, std::span<const Tensor> gra
                        [] { return Tensor(); }, [] { return Tensor(); });
 }
 
-/// `products` of [batch, heads, rows, width] with as many columns as there are keys.
+/// FLOPs of `products` matrix products [rows, width] x [width, keys] per batch and head.
 int64_t attention_flops(int64_t products, const Tensor& query, const Tensor& key) {
   return 2 * products * query.numel() * key.size(-2);
 }

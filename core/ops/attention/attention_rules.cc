@@ -49,7 +49,8 @@ Dims heads_inside(IntList sizes) {
   return {sizes[1] * sizes[2] * sizes[3], sizes[3], sizes[1] * sizes[3], 1};
 }
 
-/// A gradient: as its argument lies, unless that has gaps (a part of a joint projection).
+/// Spec of a gradient: the strides of `argument`, unless these have gaps (as in a slice of a joint
+/// projection of query, key and value).
 OutputSpec gradient_of(const Tensor& argument) {
   OutputSpec spec;
   spec.sizes = to_dims(argument.sizes());

@@ -15,7 +15,7 @@ namespace {
 
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 
-/// What a convolution is called with beside its tensors, as its derivative finds it.
+/// The non-tensor arguments of a convolution, read in its derivative.
 struct Settings {
   IntList stride;
   IntList padding;
@@ -24,7 +24,7 @@ struct Settings {
   IntList output_padding;
   int64_t groups;
 
-  /// `first` is the number of `stride` in the operator's schema.
+  /// `first` is the index of `stride` in the operator's schema.
   Settings(const VjpContext& ctx, size_t first)
       : stride(ctx.argument<IntList>(first)),
         padding(ctx.argument<IntList>(first + 1)),
@@ -44,7 +44,7 @@ struct Settings {
   }
 };
 
-/// `bias` [features] as a factor of one to three spatial dimensions.
+/// `bias` [features] viewed with `rank` dimensions, so that it broadcasts with the result.
 Tensor along_features(const Tensor& bias, int64_t rank) {
   Dims sizes(static_cast<size_t>(rank), 1);
   sizes[1] = bias.numel();
@@ -72,11 +72,12 @@ Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const
   return batched ? result : result.squeeze(0);
 }
 
-/// Stride, padding or dilation `i` of a list with one for all or one for each.
+/// Stride, padding or dilation of spatial dimension `i`; the list holds one number for all or one
+/// for each.
 int64_t at(IntList list, int64_t i) { return list.size() == 1 ? list[0] : list[i]; }
 
-/// `padding` is "valid": none, or "same": as many results as inputs, one more behind than before
-/// where the number is odd.
+/// `padding` is "valid" (none) or "same": the result has the input's spatial sizes, and odd padding
+/// puts the extra element after the input.
 Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const Tensor& weight,
                 OptionalTensor bias, IntList stride, std::string_view padding, IntList dilation,
                 int64_t groups) {
@@ -89,7 +90,7 @@ Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const
   LS_CHECK(weight.dim() == spatial + 2, ShapeError,
            "[{}] expected a weight of {} dimensions, got shape {}.", op, spatial + 2,
            weight.shape());
-  Dims behind(static_cast<size_t>(2 * spatial), 0);  // (before, behind) from the last dimension on
+  Dims behind(static_cast<size_t>(2 * spatial), 0);  // (before, after), the last dimension first
   bool uneven = false;
   for (int64_t i = 0; i < spatial; ++i) {
     LS_CHECK(at(stride, i) == 1, ShapeError,
@@ -104,8 +105,8 @@ Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const
                   stride, before, dilation, false, {0}, groups);
 }
 
-/// Every element of the smaller side meets one filter: the result's, or a transposed convolution's
-/// input's.
+/// FLOPs of a convolution: each element of `side` is multiplied with one filter. `side` is the
+/// result, or the input of a transposed convolution.
 int64_t filter_flops(const Tensor& side, const Tensor& weight) {
   return 2 * side.numel() * (weight.numel() / std::max<int64_t>(weight.size(0), 1));
 }
@@ -113,7 +114,7 @@ int64_t forward_flops(std::span<const Value> arguments, std::span<const Value> r
   const bool transposed = arguments[6].to_bool();
   return filter_flops((transposed ? arguments : results)[0].tensor(), arguments[1].tensor());
 }
-/// As much again for each of the gradients of input and weight.
+/// The gradients of input and weight take as many FLOPs each as the forward pass.
 int64_t backward_flops(std::span<const Value> arguments, std::span<const Value>) {
   const bool transposed = arguments[7].to_bool();
   const BoolList mask = arguments[10].to_bool_list();
@@ -159,8 +160,8 @@ LS_OP(convolution_backward,
     .flops(backward_flops)
     .saves({"grad_output", "input", "weight"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
-      // Each gradient is linear in grad_output and in the other argument, so what belongs to one
-      // argument is a product of the same kind with the cotangent in its place.
+      // Each gradient is linear in grad_output and in the other argument, so the second derivative
+      // with respect to one argument is the same convolution with the cotangent in its place.
       const Settings settings(ctx, 4);
       const Tensor& grad = ctx.saved(0);
       Gradients gradients(ctx.input_count());
@@ -217,7 +218,7 @@ using Conv = Tensor(const Tensor&, const Tensor&, OptionalTensor, IntList, IntLi
 LS_OP(conv1d, Conv,
       "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] "
       "padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor")
-    .doc("Convolution over one spatial dimension; the batch may be missing.")
+    .doc("Convolution over one spatial dimension; the batch dimension is optional.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList dilation, int64_t groups) {
@@ -232,7 +233,7 @@ Tensor conv1d(const Tensor& input, const Tensor& weight, OptionalTensor bias, In
 LS_OP(conv2d, Conv,
       "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
       "padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor")
-    .doc("Convolution over two spatial dimensions; the batch may be missing.")
+    .doc("Convolution over two spatial dimensions; the batch dimension is optional.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList dilation, int64_t groups) {
@@ -247,7 +248,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, OptionalTensor bias, In
 LS_OP(conv3d, Conv,
       "conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] "
       "padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor")
-    .doc("Convolution over three spatial dimensions; the batch may be missing.")
+    .doc("Convolution over three spatial dimensions; the batch dimension is optional.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList dilation, int64_t groups) {
@@ -299,7 +300,7 @@ LS_OP(conv_transpose1d, ConvTranspose,
       "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, "
       "SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> "
       "Tensor")
-    .doc("Transposed convolution over one spatial dimension; the batch may be missing.")
+    .doc("Transposed convolution over one spatial dimension; the batch dimension is optional.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
@@ -317,7 +318,7 @@ LS_OP(conv_transpose2d, ConvTranspose,
       "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
       "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> "
       "Tensor")
-    .doc("Transposed convolution over two spatial dimensions; the batch may be missing.")
+    .doc("Transposed convolution over two spatial dimensions; the batch dimension is optional.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
@@ -335,7 +336,7 @@ LS_OP(conv_transpose3d, ConvTranspose,
       "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, "
       "SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> "
       "Tensor")
-    .doc("Transposed convolution over three spatial dimensions; the batch may be missing.")
+    .doc("Transposed convolution over three spatial dimensions; the batch dimension is optional.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,
                   IntList padding, IntList output_padding, int64_t groups, IntList dilation) {

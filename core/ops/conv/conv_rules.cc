@@ -7,7 +7,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// One number per spatial dimension, or one for all.
+/// Entry `i` of a list with one number per spatial dimension, or one for all.
 int64_t number_of(IntList list, int64_t i) {
   return list.size() == 1 ? list[0] : list[static_cast<size_t>(i)];
 }
@@ -90,7 +90,7 @@ bool suggests_channels_last(const Tensor& tensor) {
   return lockstep::suggests_channels_last(tensor.sizes(), tensor.strides());
 }
 
-/// Results have their channels innermost where either tensor has.
+/// Strides of the result: channels-last if either tensor suggests it.
 std::optional<Dims> strides_like(const Tensor& input, const Tensor& weight, IntList sizes) {
   if (!suggests_channels_last(input) && !suggests_channels_last(weight)) return std::nullopt;
   return channels_last_strides(sizes);

@@ -12,7 +12,7 @@ void check_pair(std::string_view op, std::string_view name, IntList pair, int64_
            to_string(pair));
 }
 
-/// Windows along height and width.
+/// Number of windows along height and width.
 Dims window_counts(std::string_view op, IntList image, IntList kernel, IntList dilation,
                    IntList padding, IntList stride) {
   check_pair(op, "kernel_size", kernel, 1);
@@ -30,8 +30,8 @@ Dims window_counts(std::string_view op, IntList image, IntList kernel, IntList d
   return counts;
 }
 
-/// A floating or bool tensor of `rank` dimensions, or one more in front for a batch, which alone
-/// may be of nothing.
+/// Checks that self is floating or bool and has `rank` dimensions, or one more for a batch. Only
+/// the batch may have size 0.
 void check_rank(std::string_view op, const Tensor& self, int64_t rank) {
   LS_CHECK(is_floating(self.dtype()) || self.dtype() == DType::kBool, DTypeError,
            "[{}] expected a floating dtype or bool, got {}. Cast it with to(dtype).", op,

@@ -20,19 +20,19 @@ void check_number(std::string_view op, const Tensor& value) {
            value.shape());
 }
 
-/// Whether a copy from one device to the other is work of a stream, and nobody records or watches
-/// the call.
+/// Whether a copy from one device to the other can be queued on a stream directly: a runtime is
+/// involved, and neither autograd nor a mode, an observer or the dispatch trace must see the call.
 bool is_stream_work(const Tensor& from, Device device, KeySet other_keys = {}) {
   const Device source = from.device();
   if (source == kMeta || device == kMeta || traces_dispatch()) return false;
   if (find_runtime(source) == nullptr && find_runtime(device) == nullptr) return false;
   const detail::ThreadKeys& thread = detail::thread_keys;
   const KeySet keys = (from.key_set() | other_keys | thread.included) - thread.excluded;
-  // Autocast leaves copies alone.
+  // Autocast does not cast arguments of copies.
   return (keys - KeySet::backends() - Key::kAutocast).empty();
 }
 
-/// Whether the bytes of one are those of the other.
+/// Whether the copy is a plain copy of bytes: same dtype, sizes and strides, without gaps.
 bool lie_alike(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()) &&
          is_dense(a.sizes(), a.strides());
@@ -63,7 +63,7 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
     self.storage()->bump_version();
     return self;
   }
-  // On the cpu the copy that follows reads it at once.
+  // A copy on the cpu must not be queued: the next line reads it at once.
   const bool queued = non_blocking && self.device() != kCPU;
   return op_copy.in_place(self, to(src, self.device(), queued), non_blocking);
 }
@@ -73,7 +73,7 @@ const Tensor& Tensor::copy_(const Tensor& source) const {
 
 LS_OP(clone, Tensor(const Tensor&, std::optional<MemoryFormat>),
       "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor")
-    .doc("A tensor of its own memory with self's elements.")
+    .doc("A copy of self in new memory.")
     .structured(rules::clone)
     .batching(batching::elementwise)
     .out()
@@ -135,12 +135,12 @@ LS_OP(to_copy_out, const Tensor&(const Tensor&, bool, std::optional<MemoryFormat
 Tensor to(const Tensor& self, DType dtype, Device device, bool non_blocking) {
   if (self.dtype() == dtype && self.device() == device) return self;
   if (self.device() != device && is_stream_work(self, device)) {
-    // A cast is the device's work: no wait stands before it.
+    // Cast on the device, before or after the copy, so that the cast needs no wait.
     const Tensor source = device == kCPU ? to(self, dtype) : self;
     const bool dense = is_dense(source.sizes(), source.strides());
     return to(transferred(dense ? source : clone(source), device, non_blocking), dtype);
   }
-  // A device that stays is left out: the call then goes where self is.
+  // Without a device option the call is dispatched to self's device.
   std::optional<Device> elsewhere;
   if (self.device() != device) elsewhere.emplace(device);
   return op_to_copy(self, dtype, std::nullopt, elsewhere, std::nullopt, non_blocking, std::nullopt);
@@ -153,7 +153,7 @@ Tensor Tensor::to(DType dtype) const { return lockstep::to(*this, dtype); }
 Tensor Tensor::to(Device device) const { return lockstep::to(*this, device); }
 
 LS_OP(fill, Tensor(const Tensor&, Scalar), "fill.Scalar(Tensor self, Scalar value) -> Tensor")
-    .doc("A tensor of self's geometry with every element value.")
+    .doc("A tensor with self's shape, strides and dtype and every element value.")
     .structured(rules::fill)
     .batching(batching::elementwise)
     .in_place()
@@ -167,7 +167,7 @@ const Tensor& fill_(const Tensor& self, const Scalar& value) {
 }
 LS_OP(fill_tensor, Tensor(const Tensor&, const Tensor&),
       "fill.Tensor(Tensor self, Tensor value) -> Tensor")
-    .doc("A tensor of self's geometry with every element the 0-d value.")
+    .doc("A tensor with self's shape, strides and dtype and every element the 0-d value.")
     .composite([](const Tensor& self, const Tensor& value) {
       check_number("fill", value);
       return copy(self, value);
@@ -189,7 +189,7 @@ LS_OP(fill_tensor_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&
 const Tensor& Tensor::fill_(const Scalar& value) const { return op_fill.in_place(*this, value); }
 
 LS_OP(zero, Tensor(const Tensor&), "zero(Tensor self) -> Tensor")
-    .doc("A tensor of self's geometry with every element 0.")
+    .doc("A tensor with self's shape, strides and dtype and every element 0.")
     .structured(rules::zero)
     .batching(batching::elementwise)
     .in_place()

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kNoInput = "a factory has no differentiable input";
 
-/// Marks a fresh tensor as a leaf when its maker asked for that.
+/// Marks a new tensor as requiring grad if the options say so.
 Tensor finished(Tensor result, const TensorOptions& options) {
   if (options.requires_grad) result.set_requires_grad();
   return result;
@@ -93,7 +93,7 @@ LS_OP(arange_start_step,
              std::optional<Device>, std::optional<bool>),
       "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
-    .doc("start, start + step, ... up to, without, end.")
+    .doc("start, start + step, ... up to but not including end.")
     .structured(rules::arange)
     .not_differentiable(kNoInput);
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
@@ -107,7 +107,7 @@ LS_OP(arange_start,
              std::optional<bool>),
       "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
       "Device? device=None, bool? pin_memory=None) -> Tensor")
-    .doc("start, start + 1, ... up to, without, end.")
+    .doc("start, start + 1, ... up to but not including end.")
     .composite([](Scalar start, Scalar end, std::optional<DType> dtype,
                   std::optional<Layout> layout, std::optional<Device> device,
                   std::optional<bool> pin_memory) {
@@ -122,7 +122,7 @@ LS_OP(arange,
              std::optional<bool>),
       "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
       "bool? pin_memory=None) -> Tensor")
-    .doc("0, 1, ... up to, without, end.")
+    .doc("0, 1, ... up to but not including end.")
     .composite([](Scalar end, std::optional<DType> dtype, std::optional<Layout> layout,
                   std::optional<Device> device, std::optional<bool> pin_memory) {
       return op_arange_start_step(0, end, 1, dtype, layout, device, pin_memory);

@@ -1,4 +1,4 @@
-// Factories that take their dtype and device from a tensor, and memory of given strides.
+// Factories that take their dtype and device from a tensor, and factories with given strides.
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ TensorOptions options_of(DTypeOption dtype, DeviceOption device) {
   return options;
 }
 
-/// What is not said is self's.
+/// Options that default to those of `self`.
 TensorOptions options_like(const Tensor& self, DTypeOption dtype, DeviceOption device) {
   return options_of(dtype.value_or(self.dtype()), device.value_or(self.device()));
 }
@@ -42,7 +42,8 @@ Tensor empty_with_strides(IntList size, IntList stride, const TensorOptions& opt
   return alias_tensor(room, to_dims(size), to_dims(stride), 0, room.dtype(), false);
 }
 
-/// Strides of a tensor without gaps; `order` has the outermost dimension in memory first.
+/// Strides of a tensor without gaps; `order` lists the dimensions from outermost to innermost in
+/// memory.
 Dims strides_in_order(IntList size, IntList order) {
   const auto rank = static_cast<int64_t>(size.size());
   Dims sorted = to_dims(order);

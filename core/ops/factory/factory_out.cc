@@ -1,4 +1,4 @@
-// The out= forms of factories: the tensor given says the dtype and the device.
+// The out= forms of factories. `out` determines the dtype and the device.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -12,12 +12,12 @@ namespace {
 
 using Format = std::optional<MemoryFormat>;
 
-/// `out` in another shape, its elements unspecified.
+/// Resizes `out`; its elements are unspecified then.
 const Tensor& resized(const Tensor& out, IntList size) {
   return same(out.sizes(), size) ? out : clone_out(out, zeros(size, out.options()));
 }
 
-/// The number, for every element of `size`.
+/// Resizes `out` to `size` and fills it with `value`.
 const Tensor& filled(const Tensor& out, IntList size, const Scalar& value) {
   return clone_out(out, full({}, value, out.options()).expand(size));
 }

@@ -16,8 +16,8 @@ using LayoutOption = std::optional<Layout>;
 using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
 
-/// Steps are counted from the nearer end, so that both ends are met exactly; integers are cut off
-/// towards zero.
+/// Computes linspace. Steps are counted from the nearer end so that both ends are exact; integers
+/// are truncated.
 Tensor spaced(const Scalar& start, const Scalar& end, int64_t steps, DType dtype,
               DeviceOption device) {
   LS_CHECK(steps >= 0, ShapeError, "[linspace] steps must not be negative, got {}.", steps);
@@ -51,7 +51,7 @@ Tensor identity(int64_t rows, int64_t columns, DTypeOption dtype, DeviceOption d
 LS_OP(linspace, Tensor(Scalar, Scalar, int64_t, DTypeOption, LayoutOption, DeviceOption, Flag),
       "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
-    .doc("As many numbers from start to end, both included, at equal distances.")
+    .doc("steps evenly spaced numbers from start to end, both included.")
     .composite([](Scalar start, Scalar end, int64_t steps, DTypeOption dtype, LayoutOption,
                   DeviceOption device,
                   Flag) { return spaced(start, end, steps, dtype.value_or(DType::kF32), device); });

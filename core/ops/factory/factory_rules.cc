@@ -9,7 +9,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// bool, int64 or float32, by what the number is.
+/// bool, int64 or float32, by the kind of the number.
 DType dtype_of_number(const Scalar& number) {
   return number.is_floating() ? DType::kF32 : number.kind();
 }

@@ -19,13 +19,13 @@ namespace {
 enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
 enum Outside : int64_t { kZeros, kBorder, kReflection };
 
-/// The places that points read along one dimension, all of shape [N, points].
+/// The pixels that points read along one dimension; all tensors are [N, points].
 struct Taps {
   struct Tap {
-    Tensor place;    ///< int64, 0 where it is outside
+    Tensor place;    ///< int64 index of the pixel, 0 where it is outside
     Tensor outside;  ///< bool
     Tensor weight;
-    Tensor slope;  ///< of the weight, by the grid's coordinate
+    Tensor slope;  ///< derivative of the weight with respect to the grid's coordinate
   };
   std::vector<Tap> taps;
 
@@ -36,8 +36,8 @@ struct Taps {
   }
 };
 
-/// How the grid's coordinates of one dimension become places of an image; kernels/cpu does the
-/// same. Written with operators, so that what it gives can be differentiated again.
+/// Maps grid coordinates of one dimension to pixels and weights, as kernels/cpu does. Composed of
+/// operators, so that the result can be differentiated again.
 struct Coordinates {
   int64_t size;
   int64_t mode;
@@ -48,11 +48,12 @@ struct Coordinates {
   Tensor unnormalized(const Tensor& x) const {
     return ((x + 1) * extent() - (align_corners ? 0 : 1)) / 2;
   }
-  /// Far outside, where an integer cannot follow, and for NaN: somewhere outside.
+  /// Replaces coordinates that do not fit an integer, and NaN, by one outside the image (-100).
   static Tensor representable(const Tensor& x) {
     return masked_fill(x, logical_not(lt(abs(x), 1 << 30)), -100);
   }
-  /// Coordinates brought inside the image, and what their slope is multiplied with.
+  /// Applies the padding mode: returns the coordinates inside the image and the factor by which
+  /// that changes their derivative.
   std::pair<Tensor, Tensor> inside(Tensor x) const {
     const ExcludeKeys not_recorded(KeySet(Key::kAutograd));
     Tensor factor = ones_like(x);
@@ -84,7 +85,7 @@ struct Coordinates {
       return taps;
     }
     const Tensor low = floor(value);
-    // The value as a function of the grid.
+    // Equals value - low, with a gradient that reaches the grid.
     const Tensor t = value - low + factor * (raw - raw.detach());
     const Tensor slope = factor * (extent() / 2);
     taps.add(low, size, 1 - t, -slope);
@@ -92,7 +93,8 @@ struct Coordinates {
     return taps;
   }
 
-  /// Keys' cubic convolution, a = -0.75. The neighbours are brought inside, not the point.
+  /// Keys' cubic convolution, a = -0.75. The padding mode applies to each neighbour, not to the
+  /// point.
   Taps cubic_taps(const Tensor& raw) const {
     constexpr double a = -0.75;
     const Tensor value = representable(raw.detach());
@@ -113,7 +115,7 @@ struct Coordinates {
   }
 };
 
-/// What grid_sampler_2d_backward computes, in operators that can be differentiated.
+/// grid_sampler_2d_backward composed of differentiable operators.
 Gradients simple_gradients(VjpContext& ctx, const Tensor& grad_output) {
   const DType compute = promote(ctx.input(0).dtype, DType::kF32);
   const Tensor input = ctx.saved(0).to(compute).flatten(2);
@@ -155,7 +157,7 @@ Gradients simple_gradients(VjpContext& ctx, const Tensor& grad_output) {
 LS_OP(grid_sampler_2d, Tensor(const Tensor&, const Tensor&, int64_t, int64_t, bool),
       "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
       "align_corners) -> Tensor")
-    .doc("Images read at the points of a grid.")
+    .doc("Samples images at the points of a grid.")
     .structured(rules::grid_sampler_2d)
     .batching(batching::images_2d)
     .out()
@@ -198,7 +200,7 @@ LS_OP(grid_sampler_2d_backward_out,
       "grid_sampler_2d_backward.out(Tensor grad_output, Tensor input, Tensor grid, int "
       "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask, *, "
       "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))")
-    .doc("grid_sampler_2d_backward, written into out0 and out1 where the mask asks for them.")
+    .doc("grid_sampler_2d_backward, written into out0 and out1 where output_mask selects them.")
     .composite([](const Tensor& grad_output, const Tensor& input, const Tensor& grid,
                   int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
                   BoolList output_mask, const Tensor& out0, const Tensor& out1) {

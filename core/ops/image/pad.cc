@@ -22,7 +22,7 @@ Gradients padding_vjp(VjpContext& ctx, const Tensor& grad) {
   return ctx.gradients([&] { return kBackward(grad, ctx.saved(0), ctx.argument<IntList>(1)); });
 }
 
-/// The backward is linear in its gradient, and self only gives it a shape.
+/// Derivative of a padding's backward, which is linear in the gradient and reads only self's shape.
 template <Pad kPad>
 Gradients padding_backward_vjp(VjpContext& ctx, const Tensor& grad) {
   return ctx.gradients([&] { return kPad(grad, ctx.argument<IntList>(2)); },
@@ -34,7 +34,7 @@ Gradients padding_backward_vjp(VjpContext& ctx, const Tensor& grad) {
                                to_string(padding)));
 }
 
-/// self with elements from the other end in front and behind along the last dimensions.
+/// Circular padding: extends the last dimensions of self with elements from their other ends.
 Tensor around(const Tensor& self, IntList padding) {
   Tensor result = self;
   for (size_t i = 0; i < padding.size() / 2; ++i) {
@@ -59,7 +59,7 @@ Tensor around(const Tensor& self, IntList padding) {
 
 LS_OP(constant_pad_nd, Tensor(const Tensor&, IntList, Scalar),
       "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
-    .doc("self with a number around it, or with its borders cut off.")
+    .doc("Pads self with a number, or crops it where pad is negative.")
     .structured(rules::constant_pad_nd)
     .batching(batching::constant_pad)
     .out()
@@ -90,7 +90,7 @@ Tensor zero_extend(const Tensor& self, IntList sizes) {
 
 LS_OP(reflection_pad1d, Tensor(const Tensor&, IntList),
       "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
-    .doc("self with its inside mirrored at the borders of the last dimension.")
+    .doc("Pads the last dimension with self mirrored at its borders.")
     .structured(rules::reflection_pad<1>)
     .batching(batching::images_1d)
     .out()
@@ -106,7 +106,7 @@ LS_OP(reflection_pad1d_backward, Tensor(const Tensor&, const Tensor&, IntList),
 
 LS_OP(reflection_pad2d, Tensor(const Tensor&, IntList),
       "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
-    .doc("self with its inside mirrored at the borders of the last two dimensions.")
+    .doc("Pads the last two dimensions with self mirrored at its borders.")
     .structured(rules::reflection_pad<2>)
     .batching(batching::images_2d)
     .out()
@@ -122,7 +122,7 @@ LS_OP(reflection_pad2d_backward, Tensor(const Tensor&, const Tensor&, IntList),
 
 LS_OP(reflection_pad3d, Tensor(const Tensor&, IntList),
       "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor")
-    .doc("self with its inside mirrored at the borders of the last three dimensions.")
+    .doc("Pads the last three dimensions with self mirrored at its borders.")
     .structured(rules::reflection_pad<3>)
     .batching(batching::images_3d)
     .out()
@@ -151,7 +151,7 @@ Tensor reflection_pad_backward(const Tensor& grad_output, const Tensor& self, In
 
 LS_OP(replication_pad1d, Tensor(const Tensor&, IntList),
       "replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
-    .doc("self with its border elements repeated around the last dimension.")
+    .doc("Pads the last dimension by repeating the border elements.")
     .structured(rules::replication_pad<1>)
     .batching(batching::images_1d)
     .out()
@@ -167,7 +167,7 @@ LS_OP(replication_pad1d_backward, Tensor(const Tensor&, const Tensor&, IntList),
 
 LS_OP(replication_pad2d, Tensor(const Tensor&, IntList),
       "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
-    .doc("self with its border elements repeated around the last two dimensions.")
+    .doc("Pads the last two dimensions by repeating the border elements.")
     .structured(rules::replication_pad<2>)
     .batching(batching::images_2d)
     .out()
@@ -183,7 +183,7 @@ LS_OP(replication_pad2d_backward, Tensor(const Tensor&, const Tensor&, IntList),
 
 LS_OP(replication_pad3d, Tensor(const Tensor&, IntList),
       "replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor")
-    .doc("self with its border elements repeated around the last three dimensions.")
+    .doc("Pads the last three dimensions by repeating the border elements.")
     .structured(rules::replication_pad<3>)
     .batching(batching::images_3d)
     .out()
@@ -212,7 +212,7 @@ Tensor replication_pad_backward(const Tensor& grad_output, const Tensor& self, I
 
 LS_OP(pad, Tensor(const Tensor&, IntList, std::string_view, std::optional<double>),
       "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor")
-    .doc("self widened by a number, its mirrored inside, its borders or its other end.")
+    .doc("Pads self in mode constant, reflect, replicate or circular.")
     .composite([](const Tensor& self, IntList pad, std::string_view mode,
                   std::optional<double> value) {
       LS_CHECK(pad.size() % 2 == 0 && pad.size() / 2 <= static_cast<size_t>(self.dim()), ShapeError,
@@ -220,7 +220,7 @@ LS_OP(pad, Tensor(const Tensor&, IntList, std::string_view, std::optional<double
                self.shape(), to_string(pad));
       if (mode == "constant") return constant_pad_nd(self, pad, value.value_or(0));
       LS_CHECK(!value, Error, "[pad] mode \"{}\" takes no value.", mode);
-      const size_t rank = pad.size() / 2 + 1;  // with channels, and a batch or not
+      const size_t rank = pad.size() / 2 + 1;  // including channels, but not the optional batch
       LS_CHECK(
           static_cast<size_t>(self.dim()) == rank || static_cast<size_t>(self.dim()) == rank + 1,
           ShapeError, "[pad] mode \"{}\" cannot pad shape {} by {}.", mode, self.shape(),

@@ -18,7 +18,7 @@ Dims padded_sizes(std::string_view op, const Tensor& self, IntList padding, int 
   LS_CHECK(self.dtype() != DType::kBool, DTypeError,
            "[{}] bools have no borders to continue. Cast them with to(dtype).", op);
   bool fits = self.dim() == rank + 1 || self.dim() == rank + 2;
-  // Only a batch may be of nothing.
+  // Only the batch may have size 0.
   for (int64_t i = 1; fits && i <= self.dim() && i <= rank + 1; ++i) fits = self.size(-i) > 0;
   LS_CHECK(fits, ShapeError,
            "[{}] expected channels and {} more dimensions, none of them of size 0, with or without "
@@ -72,7 +72,7 @@ Outputs constant_pad_nd(const Tensor& self, IntList pad, Scalar) {
            "[constant_pad_nd] expected at most one pair for each dimension of {}, got {}.",
            self.shape(), to_string(pad));
   Dims sizes = to_dims(self.sizes());
-  bool cuts_only = true;  // a slice, which ATen clones
+  bool cuts_only = true;  // crops only: a slice, which ATen clones
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     cuts_only = cuts_only && pad[2 * i] <= 0 && pad[2 * i + 1] <= 0;
     int64_t& size = sizes[sizes.size() - 1 - i];

@@ -23,7 +23,7 @@ using MaxPoolWithIndices = TwoTensors(const Tensor&, IntList, IntList, IntList, 
 using MaxPoolBackward = Tensor(const Tensor&, const Tensor&, IntList, IntList, IntList, IntList,
                                bool, const Tensor&);
 
-/// The derivative of a mean, by the operator `backward` that computes it.
+/// The derivative of average pooling, computed by the operator `backward`.
 template <AvgPoolBackward* backward>
 Gradients mean_gradient(VjpContext& ctx, const Tensor& grad) {
   return ctx.gradients([&] {
@@ -33,7 +33,7 @@ Gradients mean_gradient(VjpContext& ctx, const Tensor& grad) {
   });
 }
 
-/// The derivative of that operator: it is linear, and its transpose is the mean.
+/// The derivative of average pooling's backward: that is linear, and its transpose is `forward`.
 template <AvgPool* forward>
 Gradients mean_of_gradient(VjpContext& ctx, const Tensor& grad) {
   return ctx.gradients(
@@ -54,7 +54,7 @@ Gradients max_gradient(VjpContext& ctx, const Tensor& grad) {
   });
 }
 
-/// The derivative of a max pooling's backward: what stands at the places that were taken.
+/// The derivative of max pooling's backward: the elements of `grad` at the saved indices.
 template <int kSpatial>
 Gradients taken_of_gradient(VjpContext& ctx, const Tensor& grad) {
   const Tensor& indices = ctx.saved(0);
@@ -66,8 +66,8 @@ Gradients taken_of_gradient(VjpContext& ctx, const Tensor& grad) {
       [] { return Tensor(); }, [] { return Tensor(); });
 }
 
-/// A pooling over the last of one dimension as one over two, of which the first has size 1.
-/// `otherwise` is the list's value there.
+/// Turns a list for 1d pooling into one for 2d pooling over a first dimension of size 1, for which
+/// it holds `otherwise`.
 Dims with_height(IntList list, int64_t otherwise) {
   if (list.empty()) return {};
   return {otherwise, list[0]};
@@ -171,7 +171,7 @@ LS_OP(avg_pool1d_out,
 LS_OP(max_pool2d_with_indices, MaxPoolWithIndices,
       "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
       "padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .doc("Largest elements of windows over two spatial dimensions, and where they stand.")
+    .doc("Largest elements of windows over two spatial dimensions, and their indices.")
     .structured(rules::max_pool<2>)
     .batching(batching::images_2d)
     .saves({"self", "output1"})
@@ -215,7 +215,7 @@ Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor&
 LS_OP(max_pool3d_with_indices, MaxPoolWithIndices,
       "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
       "padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .doc("Largest elements of windows over three spatial dimensions, and where they stand.")
+    .doc("Largest elements of windows over three spatial dimensions, and their indices.")
     .structured(rules::max_pool<3>)
     .batching(batching::images_3d)
     .saves({"self", "output1"})
@@ -355,7 +355,7 @@ Tensor adaptive_avg_pool3d_backward(const Tensor& grad_output, const Tensor& sel
 
 LS_OP(adaptive_avg_pool1d, AdaptivePool,
       "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
-    .doc("Means of the windows that cut one spatial dimension evenly.")
+    .doc("Means of the windows that divide one spatial dimension evenly.")
     .composite([](const Tensor& self, IntList output_size) {
       return adaptive_avg_pool2d(with_height("adaptive_avg_pool1d", self),
                                  with_height(output_size, 1))

@@ -7,7 +7,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// What a pooling is called with, one number per spatial dimension.
+/// Arguments of a pooling, one number per spatial dimension.
 struct Windows {
   Dims kernel;
   Dims stride;
@@ -41,7 +41,7 @@ Windows windows(std::string_view op, size_t spatial, IntList kernel_size, IntLis
   return w;
 }
 
-/// How many windows fit along a dimension.
+/// Number of windows along a dimension.
 int64_t count_windows(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
                       int64_t dilation, bool ceil_mode) {
   const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
@@ -51,7 +51,7 @@ int64_t count_windows(int64_t size, int64_t kernel, int64_t stride, int64_t padd
   return (count - 1) * stride >= size + padding ? count - 1 : count;
 }
 
-/// False when dilation steps over the whole input.
+/// Whether every window reads at least one element; false if dilation skips the whole input.
 bool every_window_has_a_place(int64_t size, int64_t count, int64_t stride, int64_t padding,
                               int64_t dilation) {
   for (int64_t o = 0; o < count; ++o) {
@@ -71,7 +71,7 @@ void check_input(std::string_view op, const Tensor& self, size_t spatial) {
   LS_CHECK(self.dtype() != DType::kBool, DTypeError, "[{}] expected numbers, got bool.", op);
 }
 
-/// Only the batch may be of nothing.
+/// Checks that only the batch has size 0.
 void check_not_empty(std::string_view op, const Tensor& self, size_t spatial) {
   for (int64_t d = self.dim() - static_cast<int64_t>(spatial) - 1; d < self.dim(); ++d) {
     LS_CHECK(self.size(d) > 0, ShapeError,
@@ -114,8 +114,8 @@ void check_gradient(std::string_view op, const Tensor& grad_output, const Tensor
            to_string(self.dtype()), to_string(grad_output.dtype()));
 }
 
-/// A result laid out in the input's format; ATen's means over three dimensions are row-major
-/// always.
+/// A result in the input's memory format if `keeps_format`; ATen's averages over three dimensions
+/// are always row-major.
 Outputs like_input(IntList sizes, const Tensor& self, bool keeps_format = true) {
   Outputs outputs = one(sizes, self.dtype());
   if (keeps_format) keep_format(outputs.specs[0], self);

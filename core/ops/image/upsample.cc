@@ -30,7 +30,7 @@ Gradients smooth_backward_vjp(VjpContext& ctx, const Tensor& grad) {
   });
 }
 
-/// What the .vec forms are given: the sizes, or the scales they come from.
+/// Arguments of the .vec forms: the output sizes, given directly or computed from scales.
 struct Resampling {
   Dims sizes;
   Number scales[2];
@@ -121,7 +121,7 @@ LS_OP(upsample_nearest2d_vec_out,
 LS_OP(upsample_bilinear2d, Tensor(const Tensor&, IntList, bool, Number, Number),
       "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
       "scales_h=None, float? scales_w=None) -> Tensor")
-    .doc("Images resampled from the four pixels around each point.")
+    .doc("Images resampled by bilinear interpolation.")
     .structured(rules::upsample_smooth2d)
     .batching(batching::images_2d)
     .out()
@@ -173,7 +173,7 @@ LS_OP(upsample_bilinear2d_vec_out,
 LS_OP(upsample_bicubic2d, Tensor(const Tensor&, IntList, bool, Number, Number),
       "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
       "scales_h=None, float? scales_w=None) -> Tensor")
-    .doc("Images resampled from the sixteen pixels around each point.")
+    .doc("Images resampled by bicubic interpolation.")
     .structured(rules::upsample_smooth2d)
     .batching(batching::images_2d)
     .out()

@@ -7,7 +7,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// Sizes of the images of shape `input` resampled to `output_size`.
+/// Shape of images of shape `input` resampled to `output_size`.
 Dims resampled_sizes(std::string_view op, IntList input, IntList output_size) {
   const bool image = input.size() == 4 && input[1] > 0 && input[2] > 0 && input[3] > 0;
   LS_CHECK(image, ShapeError,

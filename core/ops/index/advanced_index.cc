@@ -47,7 +47,7 @@ std::vector<Tensor> without_masks(std::string_view op, const Tensor& self,
   return integers;
 }
 
-/// A single value for all places of one mask may have any dtype.
+/// Whether the call writes one value at all positions of one mask: that value may have any dtype.
 bool is_masked_fill(OptionalTensorList indices, const Tensor& values, bool accumulate) {
   if (accumulate || values.numel() != 1) return false;
   int masks = 0;
@@ -59,7 +59,7 @@ bool is_masked_fill(OptionalTensorList indices, const Tensor& values, bool accum
   return masks == 1;
 }
 
-/// What index_put and index_put_ give the operator behind them.
+/// Converted arguments that index_put and index_put_ pass to _unsafe_index_put.
 struct PutArguments {
   std::vector<Tensor> indices;
   Tensor values;
@@ -87,7 +87,7 @@ OptionalTensorList as_list(const std::vector<Tensor>& indices) {
 
 LS_OP(unsafe_index, Tensor(const Tensor&, OptionalTensorList),
       "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")
-    .doc("index.Tensor for integer indices; unlike ATen's, it checks them all the same.")
+    .doc("index.Tensor for integer indices. Unlike ATen's it checks their range.")
     .structured(rules::index)
     .batching(batching::index)
     .saves({"indices for self"})
@@ -119,7 +119,7 @@ LS_OP(index_out, const Tensor&(const Tensor&, OptionalTensorList, const Tensor&)
 LS_OP(unsafe_index_put, Tensor(const Tensor&, OptionalTensorList, const Tensor&, bool),
       "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
       "Tensor")
-    .doc("index_put for integer indices; unlike ATen's, it checks them all the same.")
+    .doc("index_put for integer indices. Unlike ATen's it checks their range.")
     .structured(rules::index_put)
     .batching(batching::index_put)
     .in_place()
@@ -142,7 +142,7 @@ LS_OP(unsafe_index_put, Tensor(const Tensor&, OptionalTensorList, const Tensor&,
 
 LS_OP(index_put, Tensor(const Tensor&, OptionalTensorList, const Tensor&, bool),
       "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
-    .doc("self with values put, or added, at integer indices or masks.")
+    .doc("A copy of self with values written, or added, at integer indices or masks.")
     .autocast(Autocast::kPromote)
     .composite([](const Tensor& self, OptionalTensorList indices, const Tensor& values,
                   bool accumulate) {
@@ -167,7 +167,7 @@ LS_OP(index_put_out,
 LS_OP(index_put_, const Tensor&(const Tensor&, OptionalTensorList, const Tensor&, bool),
       "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
       "Tensor(a!)")
-    .doc("Puts, or adds, values at integer indices or masks of self.")
+    .doc("Writes, or adds, values at integer indices or masks of self.")
     .composite([](const Tensor& self, OptionalTensorList indices, const Tensor& values,
                   bool accumulate) -> const Tensor& {
       const PutArguments put(self, indices, values, accumulate);

@@ -40,7 +40,7 @@ IndexPlan plan_index(std::string_view op, IntList sizes, std::span<const IntList
     plan.indexed |= uint64_t{1} << d;
   }
   const int first = plan.indexed == 0 ? 0 : std::countr_zero(plan.indexed);
-  // Neighbours are a run of ones.
+  // The indexed dimensions are adjacent if their bits are one run of ones.
   const uint64_t run = plan.indexed >> first;
   const bool neighbours = (run & (run + 1)) == 0;
   plan.index_front = neighbours ? first : 0;

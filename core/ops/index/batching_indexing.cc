@@ -13,8 +13,8 @@ namespace lockstep::batching {
 
 namespace {
 
-/// [batch, n] as places in dimension `dim` of a tensor of `sizes`: there it runs, elsewhere it
-/// repeats.
+/// Expands an index [batch, n] to an index for gather along `dim` of a tensor of `sizes`: it varies
+/// along the batch and `dim` and is repeated along the other dimensions.
 Tensor places_along(const Tensor& index, int64_t dim, IntList sizes) {
   Dims whole = to_dims(sizes);
   whole[static_cast<size_t>(dim)] = index.size(1);
@@ -24,14 +24,15 @@ Tensor places_along(const Tensor& index, int64_t dim, IntList sizes) {
   return index.to(DType::kI64).view(lines).expand(whole);
 }
 
-/// Indices of every sample as one line each, as wide as a row of `width`.
+/// Indices [batch, ...] of rows as an index [batch, count, width] for gather along dimension 1.
 Tensor places_of_rows(const Tensor& indices, int64_t width) {
   const int64_t batch = indices.size(0);
   const int64_t count = count_elements(indices.sizes().subspan(1));
   return indices.to(DType::kI64).reshape({batch, count, 1}).expand({batch, count, width});
 }
 
-/// Where index.Tensor and its like look, with the indexed dimensions moved behind the batch.
+/// Indices of index.Tensor or index_put for a whole batch: the batch gets an index of its own, and
+/// the indexed dimensions are moved right after it.
 class Places {
  public:
   Places(const BatchedCall& call, size_t self, size_t indices) : rank_(call.rank(self)) {
@@ -67,9 +68,9 @@ class Places {
   }
 
   const std::vector<Tensor>& indices() const { return places_; }
-  /// [batch, dimensions...] as [batch, indexed..., others...].
+  /// [batch, dimensions...] -> [batch, indexed..., others...].
   Tensor arranged(const Tensor& front) const { return front.permute(order_); }
-  /// The same undone.
+  /// Inverse of arranged.
   Tensor restored(const Tensor& tensor) const {
     Dims back(order_.size());
     for (size_t i = 0; i < order_.size(); ++i) {
@@ -77,9 +78,10 @@ class Places {
     }
     return tensor.permute(back);
   }
-  /// Dimensions of one sample of what is read.
+  /// Number of dimensions of one sample of the result of index.Tensor.
   int64_t read_rank() const { return rank_ - indexed_ + index_rank_; }
-  /// [batch, places..., others...] with the places where the operator puts them.
+  /// [batch, places..., others...] with the dimensions of the indices moved to where index.Tensor
+  /// puts them for a sample.
   Tensor as_read(const Tensor& tensor) const {
     Dims order{0};
     for (int64_t i = 0; i < leading_; ++i) order.push_back(1 + index_rank_ + i);
@@ -87,7 +89,7 @@ class Places {
     for (int64_t i = 1 + index_rank_ + leading_; i < tensor.dim(); ++i) order.push_back(i);
     return tensor.permute(order);
   }
-  /// The same undone.
+  /// Inverse of as_read.
   Tensor as_arranged(const Tensor& tensor) const {
     Dims order{0};
     for (int64_t i = 0; i < index_rank_; ++i) order.push_back(1 + leading_ + i);
@@ -107,8 +109,8 @@ class Places {
   int64_t rank_;
   int64_t index_rank_ = 0;
   int64_t indexed_ = 0;
-  int64_t leading_ = 0;  ///< dimensions in front of the places in the result
-  bool apart_ = false;   ///< indexed dimensions with others between them: the places go first
+  int64_t leading_ = 0;  ///< dimensions before those of the indices in the result
+  bool apart_ = false;   ///< indexed dimensions are not adjacent: the indices' dimensions go first
   Dims order_;
   std::vector<Tensor> places_;
 };
@@ -123,7 +125,7 @@ void cat(const Operator& op, uint64_t batched, Stack& stack) {
   for (const Tensor& tensor : call.value(0).tensors()) rank = std::max(rank, tensor.dim() - 1);
   for (const Tensor& tensor : call.value(0).tensors()) {
     const bool nothing = tensor.dim() == 2 && tensor.size(1) == 0 && rank > 1;
-    if (!nothing) tensors.push_back(tensor);  // an empty vector joins anything
+    if (!nothing) tensors.push_back(tensor);  // cat ignores an empty vector
   }
   call.set(0, Value(std::move(tensors)));
   call.set(1, Value(wrap_dim("cat", call.get<int64_t>(1), rank) + 1));
@@ -144,7 +146,8 @@ void embedding(const Operator& op, uint64_t batched, Stack& stack) {
       lockstep::gather(weight, 1, places_of_rows(indices, weight.size(2))).view(sizes);
   const int64_t padding = call.get<int64_t>(2);
   if (padding < 0) return call.give(rows);
-  call.give(where(eq(indices, padding).unsqueeze(-1), rows.detach(), rows));  // no gradient there
+  // Rows at padding_idx get no gradient.
+  call.give(where(eq(indices, padding).unsqueeze(-1), rows.detach(), rows));
 }
 
 void embedding_dense_backward(const Operator& op, uint64_t batched, Stack& stack) {
@@ -218,7 +221,7 @@ void index_put(const Operator& op, uint64_t batched, Stack& stack) {
   const Tensor self = places.arranged(call.front(0));
   const Value arguments[] = {Value(self), Value(TensorList(places.indices())), Value(values),
                              call.value(3)};
-  // The functional form: of the in-place one, the caller stores what is left.
+  // Calls the functional form; for the in-place form the caller copies the result into self.
   call.give(places.restored(call_values(op.root(), arguments)[0].take_tensor()));
 }
 

@@ -15,7 +15,7 @@ namespace lockstep {
 
 namespace {
 
-/// What one derivative of _embedding_bag works with.
+/// Computes one derivative of _embedding_bag.
 struct BagBackward {
   const VjpContext& ctx;
   const Tensor& weight = ctx.saved(0);
@@ -62,7 +62,7 @@ LS_OP(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
     "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
     "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)")
-    .doc("Sums, means or maxima of bags of rows.")
+    .doc("Sums, means or maxima of the rows of each bag.")
     .structured(rules::embedding_bag)
     .saves({"weight for per_sample_weights", "indices", "per_sample_weights for weight", "output1",
             "output2", "output3"})

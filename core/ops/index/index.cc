@@ -17,7 +17,7 @@ namespace {
 
 Tensor zeros_of(const InputMeta& input) { return zeros(input.sizes, {input.dtype, input.device}); }
 
-/// How often each of the indices, all below `rows`, occurs among them: [..., 1].
+/// The number of occurrences of each of the indices, all below `rows`: [..., 1].
 Tensor frequencies(const Tensor& indices, int64_t rows) {
   const TensorOptions options(DType::kF32, indices.device());
   const Tensor flat = indices.flatten();
@@ -25,7 +25,8 @@ Tensor frequencies(const Tensor& indices, int64_t rows) {
   return index_select(each, 0, flat).reshape(indices.sizes()).unsqueeze(-1);
 }
 
-/// The elements of `values` where the mask is true, in order, then zeros, as a tensor of `sizes`.
+/// The elements of `values` where the mask is true, in order, padded with zeros to a tensor of
+/// `sizes`.
 Tensor taken_in_order(const Tensor& values, const Tensor& mask, IntList sizes) {
   const Tensor none = zeros({count_elements(sizes)}, values.options());
   if (none.numel() == 0) return none.reshape(sizes);
@@ -78,7 +79,7 @@ LS_OP(embedding_dense_backward, Tensor(const Tensor&, const Tensor&, int64_t, in
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients(
           [&] {
-            // As in ATen, the factors of scale_grad_by_freq are left out here.
+            // As in ATen, this derivative ignores the factors of scale_grad_by_freq.
             const Tensor& indices = ctx.saved(0);
             const int64_t padding = ctx.argument<int64_t>(3);
             const Tensor rows = embedding(grad, indices, padding);
@@ -111,7 +112,7 @@ Tensor embedding_gradient(const Tensor& grad_output, const Tensor& indices, int6
 
 LS_OP(index_select, Tensor(const Tensor&, int64_t, const Tensor&),
       "index_select(Tensor self, int dim, Tensor index) -> Tensor")
-    .doc("The parts of self at index along a dimension.")
+    .doc("The slices of self at index along a dimension.")
     .structured(rules::index_select)
     .batching(batching::index_select)
     .out()
@@ -129,7 +130,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
 
 LS_OP(index_add, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&, Scalar),
       "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
-    .doc("self with alpha times the parts of source added at index along a dimension.")
+    .doc("A copy of self with alpha times the slices of source added at index along a dimension.")
     .structured(rules::index_add)
     .batching(batching::index_write)
     .in_place()
@@ -150,7 +151,7 @@ Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Ten
 
 LS_OP(gather, Tensor(const Tensor&, int64_t, const Tensor&, bool),
       "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
-    .doc("Each element from the place along a dimension that the index names.")
+    .doc("For each element of index, the element of self at that index along a dimension.")
     .structured(rules::gather)
     .batching(batching::gather)
     .out()
@@ -169,7 +170,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool sparse_
 
 LS_OP(scatter_add, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
-    .doc("self with each element of src added at the place along a dimension that the index names.")
+    .doc("A copy of self with each element of src added at its index along a dimension.")
     .structured(rules::scatter_add)
     .batching(batching::gather)
     .in_place()
@@ -180,7 +181,7 @@ LS_OP(scatter_add, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       return ctx.gradients(
           [&] { return grad; }, [] { return Tensor(); },
           [&] {
-            // Elements of src outside the index were not used.
+            // Elements of src not covered by the index were not read: their gradient is 0.
             return zero_extend(gather(grad, ctx.argument<int64_t>(1), ctx.saved(0)), ctx.sizes(2));
           });
     });
@@ -206,7 +207,7 @@ LS_OP(nonzero_out, const Tensor&(const Tensor&, const Tensor&),
 
 LS_OP(masked_select, Tensor(const Tensor&, const Tensor&),
       "masked_select(Tensor self, Tensor mask) -> Tensor")
-    .doc("The elements where the mask is true, row by row.")
+    .doc("The elements where the mask is true, in row-major order.")
     .dynamic()
     .saves({"mask for self"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -231,7 +232,7 @@ LS_OP(masked_select_out, const Tensor&(const Tensor&, const Tensor&, const Tenso
 
 LS_OP(masked_scatter, Tensor(const Tensor&, const Tensor&, const Tensor&),
       "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")
-    .doc("The elements of source in order where the mask is true, self elsewhere.")
+    .doc("A copy of self with the elements of source written in order where the mask is true.")
     .structured(rules::masked_scatter)
     .out()
     .saves({"mask for self, source"})
@@ -248,7 +249,7 @@ LS_OP(masked_scatter_, const Tensor&(const Tensor&, const Tensor&, const Tensor&
       "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")
     .doc("Writes the elements of source in order where the mask is true.")
     .composite([](const Tensor& self, const Tensor& mask, const Tensor& source) -> const Tensor& {
-      // The mask may widen a result, but not self.
+      // In the functional form the mask may broadcast self, in place it may not.
       return copy_(self, masked_scatter(self, mask.expand(self.sizes()), source));
     });
 

@@ -20,7 +20,7 @@ namespace lockstep {
 
 namespace {
 
-/// The part of src that an index of these sizes reads.
+/// The part of src that an index of these sizes covers.
 Tensor covered(const Tensor& src, IntList sizes) {
   Tensor part = src;
   for (size_t d = 0; d < sizes.size() && src.dim() > 0; ++d) {
@@ -30,7 +30,7 @@ Tensor covered(const Tensor& src, IntList sizes) {
   return part.dim() == static_cast<int64_t>(sizes.size()) ? part : part.reshape(sizes);
 }
 
-/// scatter's name of a reduction as scatter_reduce knows it.
+/// Converts scatter's name of a reduction to scatter_reduce's.
 std::string_view reduction_of(std::string_view reduce) {
   LS_CHECK(reduce == "add" || reduce == "multiply", Error,
            "[scatter] expected reduce to be add or multiply, got \"{}\".", reduce);
@@ -45,9 +45,9 @@ struct Pair {
   Tensor src;
 };
 
-/// Products: each factor gets the product of the others, found without dividing by zero: that of
-/// those that are not zero, times the others that are. Of these only one can matter to this
-/// derivative and the next, so that a sum stands for their product.
+/// Gradients of a product: each factor gets the product of the others, computed without dividing by
+/// zero as the product of the non-zero factors times the other factors that are zero. With two or
+/// more of the latter the first and second derivative are 0, so their sum can replace the product.
 Pair product_gradients(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index,
                        const Tensor& src, bool include_self) {
   const Tensor self_zero = eq(self, 0);
@@ -87,7 +87,7 @@ Pair extremum_gradients(const Tensor& grad, const Tensor& result, const Tensor& 
 
 LS_OP(scatter, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
-    .doc("self with each element of src written where the index says along a dimension.")
+    .doc("A copy of self with each element of src written at its index along a dimension.")
     .structured(rules::scatter)
     .batching(batching::gather)
     .in_place()
@@ -106,7 +106,7 @@ Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
 
 LS_OP(scatter_value, Tensor(const Tensor&, int64_t, const Tensor&, Scalar),
       "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-    .doc("self with a number written where the index says along a dimension.")
+    .doc("A copy of self with a number written at each index along a dimension.")
     .structured(rules::scatter_value)
     .batching(batching::gather)
     .in_place()
@@ -125,7 +125,8 @@ LS_OP(scatter_reduce,
       Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&, std::string_view, bool),
       "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
       "include_self=True) -> Tensor")
-    .doc("self with the elements of src for each place along a dimension reduced into it.")
+    .doc(
+        "A copy of self with the elements of src reduced into it at their index along a dimension.")
     .structured(rules::scatter_reduce)
     .batching(batching::gather)
     .in_place()
@@ -159,7 +160,7 @@ LS_OP(scatter_reduce,
         }
         case ScatterReduction::kAmax:
         case ScatterReduction::kAmin: {
-          // An element that does not count must not pass for the extremum.
+          // Without include_self the old element must not compare equal to the extremum.
           const Tensor counted = include_self ? self : scatter(self, dim, index, Scalar(NAN));
           pair = extremum_gradients(grad, result, counted, dim, index, src);
           break;
@@ -238,7 +239,7 @@ LS_OP(scatter_reduce_value_out,
 
 LS_OP(index_copy, Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&),
       "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
-    .doc("self with the parts of source written at index along a dimension.")
+    .doc("A copy of self with the slices of source written at index along a dimension.")
     .structured(rules::index_copy)
     .batching(batching::index_write)
     .in_place()
@@ -257,7 +258,7 @@ Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Te
 
 LS_OP(index_fill, Tensor(const Tensor&, int64_t, const Tensor&, Scalar),
       "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-    .doc("self with a number in every place of the parts at index along a dimension.")
+    .doc("A copy of self with the slices at index along a dimension filled with a number.")
     .structured(rules::index_fill)
     .batching(batching::index_write)
     .in_place()
@@ -278,7 +279,7 @@ LS_OP(index_fill_tensor, Tensor(const Tensor&, int64_t, const Tensor&, const Ten
     .composite([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
       LS_CHECK(value.dim() == 0, ShapeError,
                "[index_fill] the value must be a 0-d tensor, got shape {}.", value.shape());
-      // A place that the index names twice is filled once.
+      // The mask makes `value` count once where the index repeats, also in its gradient.
       const Tensor nowhere = zeros(self.sizes(), {DType::kBool, self.device()});
       return where(index_fill(nowhere, dim, index, Scalar(true)), value.to(self.dtype()), self);
     });
@@ -340,7 +341,7 @@ LS_OP(take_along_dim, Tensor(const Tensor&, const Tensor&, std::optional<int64_t
       "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
     .doc("gather with self and indices broadcast together outside the dimension.")
     .composite([](const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
-      // Without a dimension gather's int32 will do, as in ATen.
+      // Without a dimension int32 is accepted as by gather, as in ATen.
       const bool narrow = !dim && indices.dtype() == DType::kI32;
       LS_CHECK(indices.dtype() == DType::kI64 || narrow, DTypeError,
                "[take_along_dim] indices must be int64, got {}. Cast them with to(DType::kI64).",
@@ -355,7 +356,7 @@ LS_OP(take_along_dim, Tensor(const Tensor&, const Tensor&, std::optional<int64_t
       if (self.dim() == 0) return gather(self, 0, indices);
       LS_CHECK(self.size(d) > 0 || indices.numel() == 0, IndexError,
                "[take_along_dim] dimension {} of {} has nothing to take.", d, self.shape());
-      // As in ATen, an index beyond the end starts over.
+      // As in ATen, an index past the end wraps around.
       const Tensor wrapped = remainder(indices, std::max<int64_t>(self.size(d), 1));
       Dims self_sizes = to_dims(self.sizes());
       Dims index_sizes = to_dims(indices.sizes());

@@ -1,4 +1,4 @@
-// Elements by their row-major place in a tensor, and places of elements.
+// Indexing by row-major position in the whole tensor, and coordinates of non-zero elements.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -37,7 +37,7 @@ Tensor with_put(const Tensor& self, const Tensor& index, const Tensor& source, b
 }  // namespace
 
 LS_OP(take, Tensor(const Tensor&, const Tensor&), "take(Tensor self, Tensor index) -> Tensor")
-    .doc("The elements at row-major places, in the index's shape.")
+    .doc("The elements at row-major positions, in the index's shape.")
     .composite(taken);
 LS_OP(take_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
       "take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)")
@@ -48,11 +48,11 @@ LS_OP(take_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
 
 LS_OP(put, Tensor(const Tensor&, const Tensor&, const Tensor&, bool),
       "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
-    .doc("self with the elements of source put, or added, at row-major places.")
+    .doc("A copy of self with the elements of source written, or added, at row-major positions.")
     .composite(with_put);
 LS_OP(put_, const Tensor&(const Tensor&, const Tensor&, const Tensor&, bool),
       "put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)")
-    .doc("Puts, or adds, the elements of source at row-major places of self.")
+    .doc("Writes, or adds, the elements of source at row-major positions of self.")
     .composite([](const Tensor& self, const Tensor& index, const Tensor& source,
                   bool accumulate) -> const Tensor& {
       return copy_(self, with_put(self, index, source, accumulate));
@@ -71,13 +71,13 @@ LS_OP(argwhere, Tensor(const Tensor&), "argwhere(Tensor self) -> Tensor")
     .composite([](const Tensor& self) { return nonzero(self); });
 
 LS_OP(nonzero_numpy, std::vector<Tensor>(const Tensor&), "nonzero_numpy(Tensor self) -> Tensor[]")
-    .doc("Coordinates of the non-zero elements, a tensor for each dimension; a number has one.")
+    .doc("Coordinates of the non-zero elements, one tensor per dimension; a 0-d tensor gives one.")
     .composite([](const Tensor& self) {
       return unbind(nonzero(self.dim() == 0 ? self.unsqueeze(0) : self), 1);
     });
 
 LS_OP(where_places, std::vector<Tensor>(const Tensor&), "where(Tensor condition) -> Tensor[]")
-    .doc("Coordinates of what is true; nonzero_numpy by another name.")
+    .doc("Coordinates where the condition is true; nonzero_numpy by another name.")
     .composite([](const Tensor& condition) { return op_nonzero_numpy(condition); });
 
 }  // namespace lockstep

@@ -33,7 +33,7 @@ Tensor as_rows(const Tensor& self) {
   return self.permute(order).reshape({-1, self.size(1)});
 }
 
-/// Tells what is wrong with targets that do not belong to the scores.
+/// Throws ShapeError unless the targets' shape matches the scores'.
 void check_target_shape(std::string_view op, const Tensor& self, const Tensor& target) {
   Dims wanted = to_dims(self.sizes());
   LS_CHECK(!wanted.empty(), ShapeError,
@@ -45,7 +45,7 @@ void check_target_shape(std::string_view op, const Tensor& self, const Tensor& t
            to_string(wanted), target.shape());
 }
 
-/// A row's loss for each position of the target, where the losses are not joined.
+/// Reshapes the losses of rows to the target's shape if they are not reduced.
 Tensor in_shape_of(const Tensor& loss, const Tensor& target, int64_t reduction) {
   return reduction == static_cast<int64_t>(Reduction::kNone) ? loss.reshape(target.sizes()) : loss;
 }
@@ -61,14 +61,14 @@ Tensor reduced(const Tensor& losses, int64_t reduction) {
   }
 }
 
-/// `weight` [classes] as a factor of scores of self's shape.
+/// `weight` [classes] reshaped to broadcast with scores of self's shape.
 Tensor along_classes(const Tensor& weight, const Tensor& self) {
   Dims sizes(static_cast<size_t>(self.dim()), 1);
   sizes[static_cast<size_t>(class_dim(self))] = weight.numel();
   return weight.reshape(sizes);
 }
 
-/// The targets are probabilities.
+/// Cross-entropy with targets that are probabilities.
 Tensor with_probabilities(const Tensor& self, const Tensor& target, OptionalTensor weight,
                           int64_t reduction, double label_smoothing) {
   LS_CHECK(same(self.sizes(), target.sizes()), ShapeError,
@@ -96,7 +96,7 @@ Tensor with_probabilities(const Tensor& self, const Tensor& target, OptionalTens
   }
 }
 
-/// The part of a smoothed loss that pulls towards the uniform distribution.
+/// The term of label smoothing: the cross-entropy with the uniform distribution.
 Tensor uniform_part(const Tensor& log_probabilities, const Tensor& target, OptionalTensor weight,
                     int64_t reduction, int64_t ignore_index) {
   const int64_t dim = class_dim(log_probabilities);
@@ -131,8 +131,8 @@ Tensor probabilities(const Tensor& rows, const Tensor& logsumexp) {
   return exp(rows - logsumexp.unsqueeze(1));
 }
 
-/// For each row, what multiplies its softmax in the gradient: grad_output, shared by the mean, 0
-/// where the target is ignored. [rows, 1].
+/// The factor [rows, 1] of each row's gradient: grad_output, divided by the number of rows used for
+/// a mean, and 0 where the target is ignored.
 Tensor row_scales(const Tensor& grad_output, const Tensor& target, int64_t reduction,
                   int64_t ignore_index, int64_t rows) {
   const Tensor used = as_dtype(ne(target, ignore_index), grad_output.dtype());

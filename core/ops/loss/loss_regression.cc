@@ -38,7 +38,7 @@ void check_arguments(std::string_view op, const Tensor& self, const Tensor& targ
   check_reduction(op, reduction);
 }
 
-/// `grad` of a loss as the gradient of each of the losses that were joined.
+/// The gradient of each element's loss, given the gradient `grad` of the reduced loss.
 Tensor each_gradient(const Tensor& grad, const Tensor& losses, int64_t reduction) {
   if (reduction != static_cast<int64_t>(Reduction::kMean)) return grad;
   return grad / static_cast<double>(losses.numel());
@@ -49,7 +49,7 @@ Tensor soft_sign(const Tensor& x, double width) {
   return where(ge(abs(x), width), sign(x), x / width);
 }
 
-/// size^2 where not `far`, elsewhere 0: the square of an infinity would spoil the gradient.
+/// size^2 where not `far`, else 0: the square of an infinity would make the gradient NaN.
 Tensor near_square(const Tensor& size, const Tensor& far) {
   return square(masked_fill(size, far, 0));
 }
@@ -61,7 +61,7 @@ LS_OP(l1_loss, Tensor(const Tensor&, const Tensor&, int64_t),
     .doc("|self - target|.")
     .autocast(Autocast::kF32)
     .composite([](const Tensor& self, const Tensor& target, int64_t reduction) {
-      check_reduction("l1_loss", reduction);  // integers have distances, too, and no mean
+      check_reduction("l1_loss", reduction);  // accepts integers, too, for which mean throws
       return reduced(abs(self - target), reduction);
     });
 Tensor l1_loss(const Tensor& self, const Tensor& target, Reduction reduction) {

@@ -6,7 +6,7 @@ namespace lockstep::rules {
 
 namespace {
 
-constexpr int64_t kNone = 0;  // of Reduction
+constexpr int64_t kNone = 0;  // Reduction::kNone
 
 void check_floating(std::string_view op, const Tensor& self) {
   LS_CHECK(is_floating(self.dtype()), DTypeError,
@@ -45,7 +45,7 @@ void check_weight(std::string_view op, const Tensor& self, OptionalTensor weight
            to_string(self.dtype()), to_string(weight->dtype()));
 }
 
-/// A loss for each row, or one.
+/// Shape of the loss: one per row, or a 0-d tensor if it is reduced or there is one row.
 Dims loss_shape(const Tensor& self, int64_t reduction) {
   return reduction == kNone && self.dim() == 2 ? Dims{self.size(0)} : Dims{};
 }

@@ -8,12 +8,12 @@ namespace lockstep::batching {
 
 namespace {
 
-/// [batch, ..., n] as [batch, rows, n].
+/// [batch, ..., n] -> [batch, rows, n].
 Tensor batch_of_rows(const Tensor& front) {
   const IntList between = front.sizes().subspan(1, static_cast<size_t>(front.dim()) - 2);
   return front.reshape({front.size(0), count_elements(between), front.size(-1)});
 }
-/// A product of those, with the sizes that `front` has before its last dimension.
+/// A product [batch, rows, m] of such rows viewed as [batch, ..., m], with the sizes of `front`.
 Tensor like_rows_of(const Tensor& front, const Tensor& product) {
   Dims sizes = to_dims(front.sizes());
   sizes.back() = product.size(-1);
@@ -24,7 +24,7 @@ bool has_weights(const BatchedCall& call, size_t weight, size_t bias) {
   return call.is_batched(weight) || (call.has_tensor(bias) && call.is_batched(bias));
 }
 
-/// `input` with the batch in front times each sample's own weight transposed, plus its bias.
+/// `input` [batch, ..., in] times the transpose of each sample's weight, plus each sample's bias.
 Tensor linear_of_samples(const BatchedCall& call, const Tensor& input, size_t weight, size_t bias) {
   const Tensor rows = batch_of_rows(input);
   const Tensor turned = call.front(weight).transpose(1, 2);
@@ -33,7 +33,7 @@ Tensor linear_of_samples(const BatchedCall& call, const Tensor& input, size_t we
   return like_rows_of(input, lockstep::baddbmm(row, rows, turned));
 }
 
-/// One call for all samples: these arguments have the batch in front then.
+/// Calls the operator once for all samples, with the batch in front of these arguments.
 void forward_with_fronts(BatchedCall& call, std::initializer_list<size_t> arguments) {
   for (const size_t i : arguments) {
     if (call.has_tensor(i)) call.set_front(i);

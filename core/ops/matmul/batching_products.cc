@@ -10,9 +10,9 @@ namespace lockstep::batching {
 
 namespace {
 
-/// [batch, rows, k] as [batch * rows, k].
+/// [batch, rows, k] -> [batch * rows, k].
 Tensor rows_of(const Tensor& front) { return flatten(front, 0, 1); }
-/// The same undone.
+/// Inverse of rows_of: [batch * rows, k] -> [batch, rows, k].
 Tensor of_rows(const Tensor& rows, int64_t batch) {
   return unflatten(rows, 0, {batch, batch == 0 ? 0 : rows.size(0) / batch});
 }
@@ -23,7 +23,7 @@ void check_matrices(const BatchedCall& call, size_t first, int64_t rank) {
            to_string(call.sample_sizes(first)), to_string(call.sample_sizes(first + 1)));
 }
 
-/// The batched product of samples that are matrices; argument `first` and the next are the factors.
+/// The product of each sample's matrices, which are arguments `first` and `first` + 1.
 Tensor product(const BatchedCall& call, size_t first) {
   if (!call.is_batched(first + 1)) {
     return of_rows(lockstep::mm(rows_of(call.tensor(first)), call.tensor(first + 1)), call.batch());
@@ -31,7 +31,7 @@ Tensor product(const BatchedCall& call, size_t first) {
   return lockstep::bmm(call.front(first), call.front(first + 1));
 }
 
-/// The same of samples that are batches of matrices themselves.
+/// The product of each sample's batches of matrices, arguments `first` and `first` + 1.
 Tensor product_of_batches(const BatchedCall& call, size_t first) {
   const Tensor left = flatten(call.front(first), 0, 1);
   const Tensor right = flatten(call.front(first + 1), 0, 1);
@@ -41,11 +41,12 @@ Tensor product_of_batches(const BatchedCall& call, size_t first) {
 
 bool is_one(const Scalar& factor) { return factor.to_double() == 1.0; }
 
-/// beta * self + alpha * product, self with the batch in front or broadcasting to a sample.
+/// Returns beta * self + alpha * product from the rule; self has the batch in front or broadcasts
+/// to a sample.
 void give_sum(BatchedCall& call, int64_t rank, const Tensor& product) {
   const Scalar beta = call.get<Scalar>(3);
   const Scalar alpha = call.get<Scalar>(4);
-  if (beta.to_double() == 0.0) {  // self is not read: its NaNs do not count
+  if (beta.to_double() == 0.0) {  // self is not read, so NaN does not spread from it
     Dims sizes{call.batch()};
     sizes.append(product.sizes().end() - rank, product.sizes().end());
     return call.give(lockstep::mul(product, alpha).expand(sizes));
@@ -57,9 +58,9 @@ void give_sum(BatchedCall& call, int64_t rank, const Tensor& product) {
 
 // --- convolutions --------------------------------------------------------------------------------
 
-/// [batch, n, channels, ...] as [n, batch * channels, ...].
+/// [batch, n, channels, ...] -> [n, batch * channels, ...].
 Tensor into_channels(const Tensor& front) { return flatten(front.transpose(0, 1), 1, 2); }
-/// The same undone.
+/// Inverse of into_channels.
 Tensor out_of_channels(const Tensor& joined, int64_t batch) {
   return unflatten(joined, 1, {batch, batch == 0 ? 0 : joined.size(1) / batch}).transpose(0, 1);
 }
@@ -84,7 +85,8 @@ struct ConvOptions {
   }
 };
 
-/// One input for all samples' weights: their features lie side by side, group by group.
+/// Convolves one input with the weights of all samples in one call: their features are concatenated
+/// within each group.
 Tensor convolve_weights(const Tensor& input, const Tensor& weight, const ConvOptions& options) {
   const int64_t batch = weight.size(0);
   const int64_t groups = options.groups;
@@ -117,7 +119,7 @@ void addmm(const Operator& op, uint64_t batched, Stack& stack) {
     const Tensor self = call.is_batched(0) ? call.front(0, 2) : call.tensor(0);
     return call.give(lockstep::baddbmm(self, call.front(1), call.front(2), beta, alpha));
   }
-  // A row that is the same for all samples is added to all rows.
+  // A self that is one row, shared by all samples, is added to all rows of one addmm.
   const bool row = !call.is_batched(0) && (call.rank(0) < 2 || call.tensor(0).size(0) == 1);
   if (row && call.is_batched(1)) {
     return call.give(of_rows(
@@ -157,7 +159,7 @@ void convolution(const Operator& op, uint64_t batched, Stack& stack) {
     result =
         of_rows(options(rows_of(call.tensor(0)), call.tensor(1), options.groups), call.batch());
   } else {
-    result = options(call.tensor(0), call.tensor(1), options.groups);  // only the bias is a batch
+    result = options(call.tensor(0), call.tensor(1), options.groups);  // only the bias is batched
   }
   if (!call.has_tensor(2)) return call.give(result);
   const int64_t spatial = call.rank(1) - 2;

@@ -18,8 +18,8 @@ namespace lockstep {
 
 namespace {
 
-/// The gradient of the elements of `difference` for the gradient of their p-norm `distance`; both
-/// have size 1 where the elements lie.
+/// The gradient of `difference`, given the gradient `grad` of its p-norm `distance`; both have size
+/// 1 in the dimension of the norm.
 Tensor difference_gradient(const Tensor& grad, const Tensor& difference, const Tensor& distance,
                            double p) {
   if (p == 0) return zeros_like(difference);
@@ -36,7 +36,7 @@ Tensor difference_gradient(const Tensor& grad, const Tensor& difference, const T
   return masked_fill(grad / pow(safe, p - 1), none, 0) * (sign(difference) * slope);
 }
 
-/// max(norm, eps), through which gradients pass as if it were the norm.
+/// max(norm, eps), with the gradient of the norm.
 Tensor bounded_norm(const Tensor& x, int64_t dim, double eps) {
   const Tensor norm = linalg_vector_norm(x, 2, {dim}, true).clone();
   const ExcludeKeys no_autograd(KeySet(Key::kAutograd));
@@ -44,7 +44,7 @@ Tensor bounded_norm(const Tensor& x, int64_t dim, double eps) {
   return norm;
 }
 
-/// Rows of the pairs (i, j), i < j, of n rows, in order.
+/// The indices i and j of all pairs i < j of n rows, in order.
 std::pair<Tensor, Tensor> pair_rows(int64_t n, Device device) {
   std::vector<int64_t> first, second;
   for (int64_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// Einstein's summation; declared in linalg.h.
+// Einstein summation; declared in linalg.h.
 
 #include <algorithm>
 #include <cctype>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kEllipsis = '.';
 
-/// One operand's or the result's letters, with kEllipsis where "..." stands.
+/// The letters of one operand or of the result, with kEllipsis for "...".
 using Letters = std::string;
 
 struct Equation {
@@ -86,8 +86,8 @@ Equation parse_equation(std::string_view text) {
   return equation;
 }
 
-/// The dimensions of all operands together: the result's, then those summed over. `...` takes
-/// `wide` places wherever it stands.
+/// The dimensions (axes) of all operands: those of the result, then those summed over. "..." takes
+/// `wide` axes.
 class Axes {
  public:
   Axes(const Equation& equation, int64_t wide) : wide_(wide) {
@@ -100,9 +100,9 @@ class Axes {
     }
   }
   int64_t count() const { return count_; }
-  /// Of the result; they come first.
+  /// Number of axes of the result, which come first.
   int64_t kept() const { return kept_; }
-  /// The place of a letter; of the first dimension for "...".
+  /// The axis of a letter; for "..." the first of its axes.
   int64_t place(char letter) const { return places_[letters_.find(letter)]; }
   int64_t wide() const { return wide_; }
 
@@ -121,7 +121,7 @@ class Axes {
   std::vector<int64_t> places_;
 };
 
-/// `operand` with repeated letters replaced by their diagonal, which `letters` then follow.
+/// Takes the diagonal of dimensions with the same letter and updates `letters` accordingly.
 Tensor take_diagonals(Tensor operand, Letters& letters) {
   const auto dim_of = [&](size_t i) {  // "..." before a letter takes several dimensions
     const size_t dots = letters.find(kEllipsis);
@@ -138,7 +138,7 @@ Tensor take_diagonals(Tensor operand, Letters& letters) {
     LS_CHECK(operand.size(a) == operand.size(b), ShapeError,
              "[einsum] '{}' repeats in an operand, but its sizes differ: {} and {}.", letters[i],
              operand.size(a), operand.size(b));
-    operand = diagonal(operand, 0, a, b);  // it comes last
+    operand = diagonal(operand, 0, a, b);  // becomes the last dimension
     const char letter = letters[i];
     letters.erase(again, 1);
     letters.erase(i, 1);
@@ -147,7 +147,7 @@ Tensor take_diagonals(Tensor operand, Letters& letters) {
   return operand;
 }
 
-/// `operand` with one dimension for each axis, of size 1 where it has none.
+/// Permutes `tensor` to one dimension per axis, of size 1 for axes that it lacks.
 Tensor align(const Tensor& tensor, Letters letters, const Axes& axes) {
   const Tensor operand = take_diagonals(tensor, letters);
   const int64_t own = operand.dim() - (static_cast<int64_t>(letters.size()) -
@@ -171,7 +171,7 @@ Tensor align(const Tensor& tensor, Letters letters, const Axes& axes) {
   return result;
 }
 
-/// Throws where operands give an axis different sizes, none of which is 1.
+/// Throws ShapeError unless the sizes of the operands agree, or are 1, on each axis.
 void check_sizes(const std::vector<Tensor>& operands) {
   Dims sizes = to_dims(operands[0].sizes());
   for (const Tensor& operand : operands) sizes = broadcast("einsum", sizes, operand.sizes());
@@ -191,8 +191,8 @@ Dims joined(std::initializer_list<const Dims*> parts) {
   return all;
 }
 
-/// The product of two operands summed over `summed`, which then have size 1, as a batched product
-/// of matrices.
+/// The product of two operands summed over the axes `summed`, which have size 1 in the result.
+/// Computed as a batched matrix product.
 Tensor contract(Tensor left, Tensor right, const Dims& summed) {
   Dims inner, batch, rows, columns;
   for (const int64_t dim : summed) {
@@ -228,7 +228,8 @@ Tensor contract(Tensor left, Tensor right, const Dims& summed) {
   return product.reshape(sizes).permute(back);
 }
 
-/// The axes to sum over in a product of two operands: those that the result and `others` lack.
+/// The axes to sum over in a product of two operands: those that neither the result nor `others`
+/// have.
 Dims finished_axes(const Axes& axes, const std::vector<Tensor>& others) {
   Dims finished;
   for (int64_t axis = axes.kept(); axis < axes.count(); ++axis) {
@@ -295,7 +296,7 @@ Tensor einsum_body(std::string_view text, TensorList tensors, std::optional<IntL
 
 LS_OP(einsum, Tensor(std::string_view, TensorList, std::optional<IntList>),
       "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
-    .doc("Sum of products of elements, by letters that name dimensions.")
+    .doc("Einstein summation: sum of products of elements, with letters that name dimensions.")
     .autocast(Autocast::kLowerPrecision)
     .composite(einsum_body);
 Tensor einsum(std::string_view equation, TensorList tensors, std::optional<IntList> path) {

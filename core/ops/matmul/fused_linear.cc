@@ -20,32 +20,32 @@ Tensor as_dtype(const Tensor& tensor, DType dtype) {
   return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
 }
 
-/// A bias as the rules want it: in the result's dtype.
+/// The bias cast to the result's dtype, as the shape rules require.
 Tensor bias_in(OptionalTensor bias, DType dtype) {
   return bias ? as_dtype(*bias, dtype) : Tensor();
 }
 
-/// Whether a product of these factors can be added onto the residual in one go.
+/// Whether the kernel can add a product of such factors to the residual in one pass.
 bool goes_onto(const Tensor& residual, DType factors) {
   const bool widens = residual.dtype() == DType::kF32 && size_of(factors) == 2;
   return widens || residual.dtype() == factors;
 }
 
-/// [..., n] as [rows, n].
+/// [..., n] -> [rows, n].
 Tensor rows_of(const Tensor& tensor) {
   if (tensor.dim() == 2) return tensor;
   const int64_t rows = count_elements(tensor.sizes().first(static_cast<size_t>(tensor.dim() - 1)));
   return tensor.reshape({rows, tensor.size(-1)});
 }
 
-/// The gradient of the factor [..., in] of a product with `weight`, whose gradient is `grad`.
+/// The gradient of the input [..., in] of a product with `weight`, given the product's gradient.
 Tensor input_gradient(const Tensor& grad, const Tensor& weight) {
   Dims sizes = to_dims(grad.sizes());
   sizes.back() = weight.size(1);
   return mm(rows_of(grad), weight).view(sizes);
 }
 
-/// That of the weight, argument `i`, written where it must end.
+/// The gradient of the weight, argument `i`, written to its destination if it has one.
 Tensor weight_gradient(VjpContext& ctx, size_t i, const Tensor& grad, const Tensor& input) {
   const Tensor turned = rows_of(grad).t();
   const Tensor rows = rows_of(input);
@@ -53,7 +53,7 @@ Tensor weight_gradient(VjpContext& ctx, size_t i, const Tensor& grad, const Tens
   return destination.defined() ? mm_out(destination, turned, rows) : mm(turned, rows);
 }
 
-/// Of a product whose factors are arguments `input` and `weight`.
+/// FLOPs of a product whose factors are arguments `input` and `weight`.
 template <size_t input, size_t weight>
 int64_t linear_flops(std::span<const Value> arguments, std::span<const Value>) {
   return 2 * arguments[input].tensor().numel() * arguments[weight].tensor().size(0);
@@ -63,7 +63,7 @@ int64_t linear_flops(std::span<const Value> arguments, std::span<const Value>) {
 
 LS_OP(linear_gelu, TwoTensors(const Tensor&, const Tensor&, OptionalTensor),
       "linear_gelu(Tensor input, Tensor weight, Tensor? bias=None) -> (Tensor, Tensor)")
-    .doc("The gelu (tanh form) of linear(input, weight, bias), and what it was taken of.")
+    .doc("The gelu (tanh form) of linear(input, weight, bias), and the argument of the gelu.")
     .structured(rules::linear_gelu)
     .batching(batching::linear_gelu)
     .flops(linear_flops<0, 1>)
@@ -84,7 +84,7 @@ Gelu linear_gelu(const Tensor& input, const Tensor& weight, OptionalTensor bias)
 
 LS_OP(linear_factors, TwoTensors(const Tensor&, const Tensor&),
       "_linear_factors(Tensor input, Tensor weight) -> (Tensor, Tensor)")
-    .doc("Both as a product takes them: cast under autocast, else as they are.")
+    .doc("Both tensors, cast under autocast as the factors of a product.")
     .autocast(Autocast::kLowerPrecision)
     .composite([](const Tensor& input, const Tensor& weight) {
       return TwoTensors{input, weight};
@@ -92,7 +92,7 @@ LS_OP(linear_factors, TwoTensors(const Tensor&, const Tensor&),
 
 LS_OP(linear_add_of_factors, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
       "_linear_add(Tensor residual, Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
-    .doc("linear_add of factors that autocast leaves as they are.")
+    .doc("linear_add without casts by autocast.")
     .structured(rules::linear_add)
     .batching(batching::linear_add)
     .flops(linear_flops<1, 2>)
@@ -107,7 +107,7 @@ LS_OP(linear_add_of_factors, Tensor(const Tensor&, const Tensor&, const Tensor&,
 
 LS_OP(linear_add, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
       "linear_add(Tensor residual, Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
-    .doc("residual + linear(input, weight, bias); autocast leaves the residual as it is.")
+    .doc("residual + linear(input, weight, bias); autocast does not cast the residual.")
     .composite([](const Tensor& residual, const Tensor& input, const Tensor& weight,
                   OptionalTensor bias) {
       const auto [left, right] = op_linear_factors(input, weight);
@@ -125,14 +125,14 @@ LS_OP(linear_of_gelu_factors,
       Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor, OptionalTensor),
       "_linear_of_gelu(Tensor value, Tensor of, Tensor weight, Tensor? bias=None, Tensor? "
       "residual=None) -> Tensor")
-    .doc("linear_of_gelu of factors that autocast leaves as they are.")
+    .doc("linear_of_gelu without casts by autocast.")
     .structured(rules::linear_of_gelu)
     .batching(batching::linear_of_gelu)
     .flops(linear_flops<0, 2>)
     .saves({"value for weight", "of for of", "weight for of"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
-      // The value is a function of `of`: its part is in that one's gradient.
+      // The value is a function of `of`, so the whole gradient goes to `of`.
       return ctx.gradients(
           [] { return Tensor(); },
           [&] { return linear_of_gelu_backward(narrow, ctx.saved(2), ctx.saved(1)); },
@@ -146,7 +146,7 @@ LS_OP(linear_of_gelu,
       "residual=None) -> Tensor")
     .doc(
         "linear(value, weight, bias) + residual, where value is the gelu (tanh form) of `of`, to "
-        "which the gradient goes; autocast leaves the residual as it is.")
+        "which the gradient goes; autocast does not cast the residual.")
     .composite([](const Tensor& value, const Tensor& of, const Tensor& weight, OptionalTensor bias,
                   OptionalTensor residual) {
       const auto [left, right] = op_linear_factors(value, weight);
@@ -165,7 +165,7 @@ Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bia
 
 LS_OP(linear_of_gelu_backward, Tensor(const Tensor&, const Tensor&, const Tensor&),
       "linear_of_gelu_backward(Tensor grad_output, Tensor weight, Tensor of) -> Tensor")
-    .doc("grad_output weight times the slope of gelu (tanh form) at `of`.")
+    .doc("grad_output times weight, times the derivative of gelu (tanh form) at `of`.")
     .structured(rules::linear_of_gelu_backward)
     .batching(batching::linear_of_gelu_backward)
     .flops([](std::span<const Value> arguments, std::span<const Value>) {

@@ -32,7 +32,7 @@ void check_bias(std::string_view op, OptionalTensor bias, const Tensor& weight, 
            to_string(dtype), to_string(bias->dtype()));
 }
 
-/// The residual's sizes and dtype are the result's.
+/// The result of adding a product of `sizes` to a residual, whose sizes and dtype it has.
 Outputs sum_with(std::string_view op, const Tensor& residual, IntList sizes, DType factors) {
   LS_CHECK(same(residual.sizes(), sizes), ShapeError,
            "[{}] expected a residual of the product's shape {}, got {}.", op, to_string(sizes),
@@ -45,7 +45,7 @@ Outputs sum_with(std::string_view op, const Tensor& residual, IntList sizes, DTy
   return one(sizes, dtype);
 }
 
-/// `of` is what the value, of these sizes and this dtype, is the gelu of.
+/// Checks that `of`, the gelu's argument, has the gelu's sizes and dtype.
 void check_of(std::string_view op, const Tensor& of, IntList sizes, DType dtype) {
   LS_CHECK(same(of.sizes(), sizes) && of.dtype() == dtype, ShapeError,
            "[{}] expected the gelu's argument to be {} {}, got {} {}.", op, to_string(dtype),

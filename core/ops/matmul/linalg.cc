@@ -86,7 +86,7 @@ LS_OP(trace_out, const Tensor&(const Tensor&, const Tensor&),
     });
 
 LS_OP(outer, Tensor(const Tensor&, const Tensor&), "outer(Tensor self, Tensor vec2) -> Tensor")
-    .doc("Products of each element of a vector with each of another.")
+    .doc("Outer product of two vectors.")
     .composite([](const Tensor& self, const Tensor& vec2) {
       check_vectors("outer", self, vec2);
       return self.unsqueeze(1) * vec2;
@@ -149,7 +149,7 @@ LS_OP(addbmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar
         beta = beta.to_int();
         alpha = alpha.to_int();
       }
-      // One product over batch and inner dimension together.
+      // One product that sums over the batch and the inner dimension together.
       const int64_t rows = batch1.size(1), columns = batch2.size(2);
       const int64_t inner = batch1.size(0) * batch1.size(2);
       return addmm(self, batch1.transpose(0, 1).reshape({rows, inner}),
@@ -181,7 +181,7 @@ LS_OP(addbmm_out,
 
 LS_OP(linalg_cross, Tensor(const Tensor&, const Tensor&, int64_t),
       "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor")
-    .doc("Cross product of vectors of 3 along a dimension.")
+    .doc("Cross product of vectors of 3 elements along a dimension.")
     .composite(cross_body);
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   return op_linalg_cross(self, other, dim);
@@ -221,7 +221,7 @@ LS_OP(cross_out, const Tensor&(const Tensor&, const Tensor&, std::optional<int64
 
 LS_OP(diff, Tensor(const Tensor&, int64_t, int64_t, OptionalTensor, OptionalTensor),
       "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
-    .doc("The difference of neighbours along a dimension, taken n times.")
+    .doc("The n-th difference of adjacent elements along a dimension.")
     .composite(diff_body);
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, OptionalTensor prepend,
             OptionalTensor append) {

@@ -20,8 +20,8 @@ Tensor times(const Tensor& tensor, const Scalar& factor) {
 }
 
 /// The gradient alpha a b of the i-th argument, a matrix, in the layout of that argument: a weight
-/// enters as weight.t(), whose own derivative then turns the gradient into a row-major one. It is
-/// written where it must end: the communication arena under DDP, fresh memory otherwise.
+/// is passed as weight.t(), whose derivative transposes the gradient back to row-major. It is
+/// written to its destination: the communication arena under DDP, new memory otherwise.
 Tensor matrix_gradient(VjpContext& ctx, size_t i, const Tensor& a, const Tensor& b,
                        const Scalar& alpha = 1) {
   const bool turned = is_column_major(ctx.input(i));
@@ -52,7 +52,7 @@ void check_vector(std::string_view op, const Tensor& tensor) {
            tensor.shape());
 }
 
-/// `tensor` [..., n, k] with its leading dimensions stretched to `batch` and joined into one.
+/// `tensor` [..., n, k] with its leading dimensions broadcast to `batch` and flattened into one.
 Tensor as_batch(const Tensor& tensor, const Dims& batch, int64_t joined) {
   Dims sizes = batch;
   sizes.push_back(tensor.size(-2));
@@ -118,14 +118,14 @@ Tensor linear_body(const Tensor& input, const Tensor& weight, OptionalTensor bia
 
 namespace {
 
-/// Of a product [.., n, k] x [k, m], whose factors are arguments `first` and the next.
+/// FLOPs of a product [..., n, k] x [k, m], whose factors are arguments `first` and `first` + 1.
 template <size_t first>
 int64_t product_flops(std::span<const Value> arguments, std::span<const Value>) {
   const Tensor& a = arguments[first].tensor();
   return 2 * a.numel() * arguments[first + 1].tensor().size(-1);
 }
 
-/// Of a matrix and a vector, or of two vectors.
+/// FLOPs of a product of a matrix and a vector, or of two vectors.
 template <size_t first>
 int64_t vector_flops(std::span<const Value> arguments, std::span<const Value>) {
   return 2 * arguments[first].tensor().numel();
@@ -249,7 +249,7 @@ LS_OP(addmv, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
       check_vector("addmv", vec);
       LS_CHECK(self.dim() <= 1, ShapeError, "[addmv] self must stretch to a vector, got shape {}.",
                self.shape());
-      if (!is_floating(mat.dtype())) {  // unlike addmm, this form cuts fractions off, as in ATen
+      if (!is_floating(mat.dtype())) {  // unlike addmm, it truncates beta and alpha, as in ATen
         beta = beta.to_int();
         alpha = alpha.to_int();
       }
@@ -281,7 +281,7 @@ LS_OP(addmv_out,
     });
 
 LS_OP(dot, Tensor(const Tensor&, const Tensor&), "dot(Tensor self, Tensor tensor) -> Tensor")
-    .doc("Sum of the products of two vectors' elements.")
+    .doc("Dot product of two vectors.")
     .flops(vector_flops<0>)
     .autocast(Autocast::kPromote)
     .composite([](const Tensor& self, const Tensor& tensor) {

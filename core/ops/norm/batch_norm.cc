@@ -17,14 +17,14 @@ namespace {
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 using FiveTensors = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-/// All dimensions but that of the channels.
+/// All dimensions except the channels.
 Dims reduced_dims(const Tensor& input) {
   Dims dims{0};
   for (int64_t i = 2; i < input.dim(); ++i) dims.push_back(i);
   return dims;
 }
 
-/// [channels] as a factor of `input`.
+/// `parameter` [channels] reshaped to broadcast with `input`.
 Tensor along_channels(const Tensor& parameter, const Tensor& input) {
   Dims sizes(static_cast<size_t>(input.dim()), 1);
   sizes[1] = parameter.numel();
@@ -129,7 +129,7 @@ LS_OP(native_batch_norm_backward,
         }
         gradients[0] = result;
       }
-      // The batch's statistics are functions of the input: their parts are in the input's gradient.
+      // The batch's statistics are functions of the input, so their gradients go to the input.
       if (ctx.needs(1)) {
         const Tensor moved = of_weight.defined() ? g * of_weight : Tensor();
         if (train) {
@@ -173,7 +173,7 @@ LS_OP(native_batch_norm_backward_out,
 
 namespace {
 
-/// In training or not; running statistics are written in place.
+/// Batch norm that updates the running statistics in place when training.
 ThreeTensors with_running(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
                           OptionalTensor running_mean, OptionalTensor running_var, bool training,
                           double momentum, double eps) {
@@ -194,7 +194,7 @@ ThreeTensors with_running(const Tensor& input, OptionalTensor weight, OptionalTe
   return {out, mean, rstd};
 }
 
-/// with_running as ATen returns it.
+/// with_running with the statistics in the dtypes that ATen returns.
 ThreeTensors native(const Tensor& input, OptionalTensor weight, OptionalTensor bias,
                     OptionalTensor running_mean, OptionalTensor running_var, bool training,
                     double momentum, double eps) {

@@ -8,7 +8,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// Checks the input and returns the number of its channels.
+/// Checks the input and returns its number of channels.
 int64_t channels_of(std::string_view op, const Tensor& input) {
   LS_CHECK(is_floating(input.dtype()), DTypeError, "[{}] expected a floating input, got {}.", op,
            to_string(input.dtype()));

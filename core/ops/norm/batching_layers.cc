@@ -16,9 +16,9 @@ Tensor as_dtype(const Tensor& tensor, DType dtype) {
   return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
 }
 
-/// [batch, n, ...] as [batch * n, ...].
+/// [batch, n, ...] -> [batch * n, ...].
 Tensor rows_of(const Tensor& front) { return flatten(front, 0, 1); }
-/// The same undone.
+/// Inverse of rows_of: [batch * n, ...] -> [batch, n, ...].
 Tensor of_rows(const Tensor& rows, int64_t batch) {
   if (!rows.defined()) return rows;
   return unflatten(rows, 0, {batch, batch == 0 ? 0 : rows.size(0) / batch});
@@ -26,7 +26,7 @@ Tensor of_rows(const Tensor& rows, int64_t batch) {
 
 // --- norms over the last dimensions --------------------------------------------------------------
 
-/// A normalised sample times its weight, plus its bias; absent ones do nothing.
+/// Normalised samples times their weight, plus their bias, where these are present.
 Tensor scaled(const BatchedCall& call, Tensor x, size_t weight, size_t bias) {
   const DType dtype = x.dtype();
   const int64_t rank = x.dim() - 1;
@@ -41,8 +41,8 @@ Tensor scaled(const BatchedCall& call, Tensor x, size_t weight, size_t bias) {
 struct Scores {
   Tensor rows;    ///< [batch * n, classes]
   Tensor target;  ///< [batch, n]
-  Dims sizes;     ///< of the scores with the batch in front
-  Dims losses;    ///< of the losses of all rows, with the batch in front
+  Dims sizes;     ///< sizes of the scores with the batch in front
+  Dims losses;    ///< sizes of the losses of all rows, with the batch in front
 
   Scores(const BatchedCall& call, size_t self, size_t target_place) {
     const Tensor whole = call.front(self);
@@ -57,7 +57,7 @@ struct Scores {
   Tensor per_row(const Tensor& losses_of_rows) const { return losses_of_rows.view(target.sizes()); }
 };
 
-/// What each row counts for in a mean, [batch, n].
+/// The weight [batch, n] of each row in a mean.
 Tensor weights_of(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
   const Tensor counts = as_dtype(ne(target, ignore_index), dtype);
   if (!weight.defined()) return counts;
@@ -66,7 +66,7 @@ Tensor weights_of(const Tensor& target, const Tensor& weight, int64_t ignore_ind
          lockstep::index_select(weight, 0, as_dtype(chosen, DType::kI64)).view(target.sizes());
 }
 
-/// [batch, n] as the reduction asks for it; `total` [batch] divides a mean.
+/// Reduces losses [batch, n] per sample; a mean divides by `total` [batch].
 Tensor reduced(const Scores& scores, const Tensor& losses, Reduction reduction,
                const Tensor& total) {
   if (reduction == Reduction::kNone) return losses.view(scores.losses);
@@ -74,7 +74,7 @@ Tensor reduced(const Scores& scores, const Tensor& losses, Reduction reduction,
   return reduction == Reduction::kMean ? joined / total : joined;
 }
 
-/// The gradient of each row's loss, [batch * n], for one of the reduced loss.
+/// The gradient [batch * n] of each row's loss, given the gradient of the reduced loss.
 Tensor spread(const Scores& scores, const Tensor& grad, Reduction reduction, const Tensor& total) {
   if (reduction == Reduction::kNone) return grad.reshape({-1});
   const Tensor each = reduction == Reduction::kMean ? grad / total : grad;
@@ -88,7 +88,8 @@ void native_layer_norm(const Operator& op, uint64_t batched, Stack& stack) {
   if (!call.is_batched(2) && !call.is_batched(3)) return call.forward();
   const Tensor input = call.front(0);
   const IntList shape = call.get<IntList>(1);
-  // Beside parameters of another dtype the statistics are wider: a weight of it says so.
+  // With parameters of another dtype the statistics are wider; a weight of ones in that dtype makes
+  // the kernel use it.
   Tensor unit;
   for (const size_t i : {2, 3}) {
     if (!call.has_tensor(i) || call.tensor(i).dtype() == input.dtype()) continue;
@@ -136,7 +137,7 @@ void channels(const Operator& op, uint64_t batched, Stack& stack) {
   for (size_t i = 0; i < call.count(); ++i) {
     if (!call.has_tensor(i)) continue;
     const Tensor front = call.front(i);
-    // The input and its gradient are [n, channels, ...], all else [channels] or empty.
+    // The input and its gradient are [n, channels, ...], other tensors [channels] or empty.
     call.set(i, front.dim() > 2 ? flatten(front.transpose(0, 1), 1, 2) : flatten(front, 0, 1));
   }
   for (Value& value : call.call()) {
@@ -171,7 +172,7 @@ void nll_loss_backward(const Operator& op, uint64_t batched, Stack& stack) {
   if (call.is_batched(3)) return per_sample(op, batched, stack);
   const Scores scores(call, 1, 2);
   const auto reduction = static_cast<Reduction>(call.get<int64_t>(4));
-  const Tensor total = call.front(6).detach();  // a constant, like all that it sums
+  const Tensor total = call.front(6).detach();  // a sum of weights, which are constants
   const Tensor grad = spread(scores, call.front(0), reduction, total);
   const Tensor rows = lockstep::nll_loss_backward(grad, scores.rows, scores.flat_target(),
                                                   call.tensor_or_undefined(3), Reduction::kNone,

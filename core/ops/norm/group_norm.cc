@@ -21,7 +21,7 @@ Tensor as_dtype(const Tensor& tensor, DType dtype) {
   return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
 }
 
-/// The sizes that a group norm is told, from argument `first` of a call on.
+/// The size arguments of a group norm, of which the first is argument `first`.
 struct Groups {
   Groups(const VjpContext& ctx, size_t first)
       : n(ctx.argument<int64_t>(first)),
@@ -30,16 +30,16 @@ struct Groups {
         groups(ctx.argument<int64_t>(first + 3)) {}
   int64_t n, channels, positions, groups;
 
-  /// Channels apart: [n, groups, channels of a group, positions].
+  /// [n, groups, channels per group, positions].
   Dims sizes() const { return {n, groups, channels / groups, positions}; }
-  /// A parameter [channels], broadcast with `sizes()`.
+  /// A parameter [channels] reshaped to broadcast with `sizes()`.
   Tensor parameter(const Tensor& tensor) const {
     return tensor.reshape({1, groups, channels / groups, 1});
   }
 };
 
-/// The gradients from those of the result, of the mean and of rstd, in simple operators: slower
-/// than the kernel, but they can be differentiated again.
+/// The gradients, given those of the result, mean and rstd, composed of simple operators: slower
+/// than the kernel, but differentiable again.
 Gradients simple_gradients(const VjpContext& ctx, std::span<const Tensor> grads,
                            const Groups& shape, double eps) {
   const Tensor& input = ctx.saved(0);

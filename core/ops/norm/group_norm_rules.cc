@@ -43,7 +43,7 @@ void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = tru
   spec.present = present;
 }
 
-// Which tensor arguments the kernels want in the input's dtype.
+// Masks of the tensor arguments that are cast to the input's dtype.
 constexpr uint64_t kForward = 0b111;     // input, weight, bias
 constexpr uint64_t kBackward = 0b10011;  // all but mean and rstd
 

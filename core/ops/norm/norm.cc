@@ -13,7 +13,7 @@ namespace lockstep {
 
 namespace {
 
-/// Numbers of the last dimensions, those that are normalised.
+/// The last dimensions, which are normalised.
 Dims inner_dims(const Tensor& input, IntList normalized_shape) {
   Dims dims;
   const int64_t count = static_cast<int64_t>(normalized_shape.size());
@@ -21,7 +21,7 @@ Dims inner_dims(const Tensor& input, IntList normalized_shape) {
   return dims;
 }
 
-/// `rows` summed over all but the normalised dimensions: the gradient of a parameter.
+/// Sums `rows` over all dimensions except the normalised ones: the gradient of a parameter.
 Tensor over_rows(const Tensor& rows, IntList normalized_shape, DType dtype) {
   const Tensor result = sum_to_size(rows, normalized_shape);
   return result.dtype() == dtype ? result : result.to(dtype);
@@ -40,7 +40,7 @@ double machine_epsilon(DType dtype) {
   }
 }
 
-/// x * rstd, or (x - mean) * rstd where there is a mean.
+/// input * rstd, or (input - mean) * rstd if a mean is given.
 Tensor normalised(const Tensor& input, OptionalTensor mean, const Tensor& rstd) {
   return (mean ? input - *mean : input) * rstd;
 }
@@ -111,7 +111,7 @@ LS_OP(native_layer_norm_backward,
         if (grads[2].defined()) result = plus(result, grads[2].expand(g.sizes()));
         gradients[0] = result;
       }
-      // Mean and rstd are functions of the input: their parts are in the input's gradient.
+      // Mean and rstd are functions of the input, so their gradients go to the input.
       if (ctx.needs(1)) {
         gradients[1] = norm.second(v, gw, grads[1].defined() ? g * grads[1] : Tensor());
       }

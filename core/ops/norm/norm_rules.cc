@@ -46,7 +46,7 @@ void check_gradient(std::string_view op, const Tensor& grad_out, const Tensor& i
            grad_out.shape());
 }
 
-/// They are of the dtype in which they were computed, or rounded to the input's.
+/// Checks a saved statistic's shape and dtype: that in which it was computed, or the input's.
 void check_statistic(std::string_view op, std::string_view name, const Tensor& statistic,
                      const Tensor& input, IntList wanted) {
   LS_CHECK(same(statistic.sizes(), wanted), ShapeError,
@@ -62,7 +62,7 @@ DType dtype_or(OptionalTensor tensor, DType otherwise) {
   return tensor ? tensor->dtype() : otherwise;
 }
 
-// Which tensor arguments the kernels want in the input's dtype.
+// Masks of the tensor arguments that are cast to the input's dtype.
 constexpr uint64_t kInputWeightBias = 0b111;
 constexpr uint64_t kLayerNormBackward = 0b110011;  // all but mean and rstd
 constexpr uint64_t kRmsNormBackward = 0b1011;      // all but rstd

@@ -5,9 +5,9 @@
 
 namespace lockstep {
 
-// ATen's operators of these names take one decay for all tensors, and a count of steps for each.
-// Ours have a flag per tensor, so that one pass covers all parameters, and one count, which they
-// leave to their caller to advance: a step may be taken in parts.
+// ATen's operators of these names take one weight decay for all tensors and a step count for each.
+// These take a decay flag per tensor, so that one pass covers all parameters, and one step count,
+// which the caller advances, so that a step may be split into several calls.
 LS_OP(
     fused_adamw,
     void(MutableTensorList, TensorList, MutableTensorList, MutableTensorList, double, double,
@@ -44,7 +44,7 @@ void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList mom
 }
 
 LS_OP(block_square_sums, Tensor(TensorList), "_block_square_sums(Tensor[] self) -> Tensor")
-    .doc("Sums of squares of each 4096 elements of each tensor, f64, each in one fixed order.")
+    .doc("Sums of squares of blocks of 4096 elements of each tensor, f64, in a fixed order.")
     .structured(rules::block_square_sums)
     .not_differentiable("norms are taken of gradients, after backward");
 Tensor _block_square_sums(TensorList self) { return op_block_square_sums(self); }

@@ -7,7 +7,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// One list of the call, beside the parameters.
+/// A list argument of the call other than the parameters.
 struct NamedList {
   std::string_view name;
   TensorList tensors;
@@ -50,7 +50,7 @@ void check_number(std::string_view op, std::string_view name, OptionalTensor num
            to_string(number->dtype()), number->shape());
 }
 
-/// Of what the device alone knows.
+/// Checks the tensors whose values only the device knows.
 void check_control(std::string_view op, OptionalTensor grad_factor, OptionalTensor found_inf) {
   check_number(op, "grad_factor", grad_factor, DType::kF64);
   check_number(op, "found_inf", found_inf, DType::kF32);

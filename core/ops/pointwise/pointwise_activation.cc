@@ -10,14 +10,14 @@ namespace {
 
 // Second derivatives, for the gradients of the backward operators.
 
-/// Of x Phi(x): phi(x) (2 - x^2), phi the normal density.
+/// Second derivative of gelu, x Phi(x): phi(x) (2 - x^2), phi the normal density.
 Tensor gelu_curvature(const Tensor& x) {
   const Tensor squared = square(x);
   const Tensor density = mul(exp(mul(squared, -0.5)), 0.39894228040143267794);
   return mul(density, rsub(squared, 2));
 }
 
-/// Of x s(x): s' (2 + x (1 - 2 s)).
+/// Second derivative of silu, x s(x): s' (2 + x (1 - 2 s)), s the sigmoid.
 Tensor silu_curvature(const Tensor& x) {
   const Tensor s = sigmoid(x);
   return mul(mul(s, rsub(s, 1)), add(mul(x, rsub(mul(s, 2), 1)), 2));
@@ -25,7 +25,7 @@ Tensor silu_curvature(const Tensor& x) {
 
 }  // namespace
 
-/// Of x s(v(x)), s the sigmoid and v = 2 sqrt(2/pi) (x + 0.044715 x^3):
+/// Second derivative of x s(v(x)), s the sigmoid and v = 2 sqrt(2/pi) (x + 0.044715 x^3):
 /// s' (2 v' + x v'' + x v'^2 (1 - 2 s)) with s' = s (1 - s).
 Tensor gelu_tanh_curvature(const Tensor& x) {
   constexpr double kFactor = 1.59576912160573071;

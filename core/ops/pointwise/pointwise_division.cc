@@ -10,7 +10,7 @@ namespace lockstep {
 
 namespace {
 
-/// Of the rest self - other * quotient, whose quotient is rounded by `rounding_mode`.
+/// Gradients of the remainder self - other * quotient, with a quotient rounded by `rounding_mode`.
 Gradients rest_gradients(VjpContext& ctx, const Tensor& grad, std::string_view rounding_mode) {
   return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); },
                        [&] {
@@ -65,7 +65,7 @@ Tensor div(const Tensor& self, const Scalar& other, OptionalText rounding_mode) 
 
 LS_OP(fmod, Tensor(const Tensor&, const Tensor&),
       "fmod.Tensor(Tensor self, Tensor other) -> Tensor")
-    .doc("The rest of the division with a quotient rounded towards 0; it has the sign of self.")
+    .doc("Remainder of the division with the quotient rounded towards 0; it has the sign of self.")
     .structured(rules::fmod)
     .batching(batching::elementwise)
     .in_place()
@@ -79,8 +79,8 @@ Tensor fmod(const Tensor& self, const Tensor& other) { return op_fmod(self, othe
 LS_OP(fmod_number, Tensor(const Tensor&, Scalar),
       "fmod.Scalar(Tensor self, Scalar other) -> Tensor")
     .doc(
-        "The rest of the division by a number with a quotient rounded towards 0; it has the sign "
-        "of self.")
+        "Remainder of the division by a number with the quotient rounded towards 0; it has the "
+        "sign of self.")
     .structured(rules::fmod_number)
     .batching(batching::elementwise)
     .in_place()
@@ -92,7 +92,7 @@ Tensor fmod(const Tensor& self, const Scalar& other) { return op_fmod_number(sel
 
 LS_OP(remainder, Tensor(const Tensor&, const Tensor&),
       "remainder.Tensor(Tensor self, Tensor other) -> Tensor")
-    .doc("The rest of the division with a quotient rounded down; it has the sign of other.")
+    .doc("Remainder of the division with the quotient rounded down; it has the sign of other.")
     .structured(rules::remainder)
     .batching(batching::elementwise)
     .in_place()
@@ -106,7 +106,7 @@ Tensor remainder(const Tensor& self, const Tensor& other) { return op_remainder(
 LS_OP(remainder_number, Tensor(const Tensor&, Scalar),
       "remainder.Scalar(Tensor self, Scalar other) -> Tensor")
     .doc(
-        "The rest of the division by a number with a quotient rounded down; it has the sign of "
+        "Remainder of the division by a number with the quotient rounded down; it has the sign of "
         "other.")
     .structured(rules::remainder_number)
     .batching(batching::elementwise)
@@ -121,7 +121,7 @@ Tensor remainder(const Tensor& self, const Scalar& other) {
 
 LS_OP(remainder_of_number, Tensor(Scalar, const Tensor&),
       "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
-    .doc("The rest of a number's division with a quotient rounded down.")
+    .doc("Remainder of the division of a number with the quotient rounded down.")
     .structured(rules::remainder_of_number)
     .batching(batching::elementwise)
     .out("Scalar_Tensor_out")

@@ -144,7 +144,7 @@ Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
 }
 
 LS_OP(hypot, Tensor(const Tensor&, const Tensor&), "hypot(Tensor self, Tensor other) -> Tensor")
-    .doc("sqrt(self^2 + other^2) without overflow between.")
+    .doc("sqrt(self^2 + other^2) without intermediate overflow.")
     .structured(rules::hypot)
     .batching(batching::elementwise)
     .in_place()
@@ -178,7 +178,7 @@ Tensor atan2(const Tensor& self, const Tensor& other) { return op_atan2(self, ot
 
 LS_OP(logaddexp, Tensor(const Tensor&, const Tensor&),
       "logaddexp(Tensor self, Tensor other) -> Tensor")
-    .doc("log(exp(self) + exp(other)) without overflow between.")
+    .doc("log(exp(self) + exp(other)) without intermediate overflow.")
     .structured(rules::logaddexp)
     .batching(batching::elementwise)
     .out()
@@ -262,7 +262,7 @@ LS_OP(pow_tensors, Tensor(const Tensor&, const Tensor&),
             return ctx.unbroadcast(masked_fill(mul(grad, slope), eq(exponent, 0), 0), 0);
           },
           [&] {
-            // 0 to a power that is not negative stays 0 beside it, though its logarithm is -inf.
+            // 0 to a non-negative power does not depend on the exponent, though log(0) is -inf.
             const Tensor flat = logical_and(eq(self, 0), ge(exponent, 0));
             const Tensor slope = masked_fill(mul(ctx.saved(2), log(self)), flat, 0);
             return ctx.unbroadcast(mul(grad, slope), 1);

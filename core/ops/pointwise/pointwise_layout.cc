@@ -40,7 +40,7 @@ void keep_strides(OutputSpec& spec, std::initializer_list<const Tensor*> operand
 Outputs pointwise_result(std::string_view op, DType dtype,
                          std::initializer_list<const Tensor*> operands) {
   const Tensor& first = **operands.begin();
-  bool alike = first.is_contiguous();  // one shape, row-major: nothing to work out
+  bool alike = first.is_contiguous();  // fast path: same shape, row-major
   for (const Tensor* operand : std::span(operands).subspan(1)) {
     alike = alike && operand->is_contiguous() && same(operand->sizes(), first.sizes());
   }

@@ -66,7 +66,7 @@ LS_LOGICAL(logical_xor, "True where just one is other than zero.")
         return op_##name.out(number_tensor(self, other), other, out);                              \
       });
 
-LS_BITWISE(bitwise_and, "The bits that both have.", "Scalar", "Scalar_out")
+LS_BITWISE(bitwise_and, "The bits set in both.", "Scalar", "Scalar_out")
 LS_BITWISE(bitwise_or, "The bits that one or both have.", "Scalar", "Scalar_out")
 LS_BITWISE(bitwise_xor, "The bits that just one has.", "Scalar", "Scalar_out")
 LS_BITWISE(bitwise_left_shift, "self moved to higher bits by other places.", "Tensor_Scalar",
@@ -76,7 +76,7 @@ LS_BITWISE(bitwise_right_shift, "self moved to lower bits by other places; the s
 #undef LS_BITWISE
 
 LS_OP(bitwise_not, Tensor(const Tensor&), "bitwise_not(Tensor self) -> Tensor")
-    .doc("Every bit inverted; of bools, the truth.")
+    .doc("Every bit inverted; logical_not for bools.")
     .structured(rules::bitwise_not)
     .batching(batching::elementwise)
     .in_place()

@@ -13,13 +13,13 @@ constexpr std::string_view kCast = "Cast it with to(dtype).";
 
 Outputs unary(DType dtype, const Tensor& self) { return pointwise_result("", dtype, {&self}); }
 
-/// Self's dtype, which is not bool.
+/// A result of self's dtype. Throws DTypeError for bool.
 Outputs numeric(std::string_view op, const Tensor& self) {
   refuse_bool(op, self, kCast);
   return unary(self.dtype(), self);
 }
 
-/// A dtype that is not bool, for operands that together must not be.
+/// Returns `dtype`, the common dtype of the operands. Throws DTypeError if it is bool.
 DType not_bool(std::string_view op, DType dtype) {
   LS_CHECK(dtype != DType::kBool, DTypeError,
            "[{}] bool operands are not accepted: expected numbers. {}", op, kCast);
@@ -39,8 +39,8 @@ DType integral(std::string_view op, DType dtype, bool bools) {
   return dtype;
 }
 
-/// `outputs` with integers that are wider than the result cast to it first: a 0-d tensor counts in
-/// the dtype of the others.
+/// `outputs` with 0-d integer operands cast to the result's dtype first, if that differs: with
+/// ATen's promotion a 0-d operand does not widen the result.
 Outputs narrowed(Outputs outputs, std::initializer_list<const Tensor*> operands) {
   const DType dtype = outputs.specs[0].dtype;
   if (is_floating(dtype)) return outputs;
@@ -75,7 +75,7 @@ Outputs bits(std::string_view op, const Tensor& self, const Scalar& other, bool 
   return unary(integral(op, result_type(self, other), bools), self);
 }
 
-/// The dtype of self with bounds: theirs count only when they are floats and self is not.
+/// The dtype of a clamped self: the bounds' dtype counts only if they are floats and self is not.
 DType clamped(std::string_view op, const Tensor& self, std::optional<Scalar> min,
               std::optional<Scalar> max) {
   LS_CHECK(min || max, Error, "[{}] min and max are both missing: expected one of them or both.",
@@ -149,7 +149,7 @@ Outputs clamp_tensors(const Tensor& self, OptionalTensor min, OptionalTensor max
   if (!max) return narrowed("clamp", result_type(self, *min), self, *min);
   if (!min) {
     Outputs outputs = narrowed("clamp", result_type(self, *max), self, *max);
-    outputs.cast_mask = (outputs.cast_mask & 1) | (outputs.cast_mask & 2) << 1;  // min is not there
+    outputs.cast_mask = (outputs.cast_mask & 1) | (outputs.cast_mask & 2) << 1;  // min is absent
     return outputs;
   }
   return narrowed(

@@ -15,11 +15,11 @@ namespace lockstep {
 
 namespace {
 
-/// grad where self lies between the bounds, else 0: also where self is NaN.
+/// grad where self lies between the bounds, else (also for NaN) 0.
 Tensor grad_between(const Tensor& grad, const Tensor& self, const Scalar& low, const Scalar& high) {
   return masked_fill(grad, logical_not(logical_and(gt(self, low), lt(self, high))), 0);
 }
-/// grad where |self| > bound, else 0: also where self is NaN.
+/// grad where |self| > bound, else (also for NaN) 0.
 Tensor grad_beyond(const Tensor& grad, const Tensor& self, const Scalar& bound) {
   return masked_fill(grad, logical_not(logical_or(lt(self, -bound), gt(self, bound))), 0);
 }
@@ -59,7 +59,7 @@ Tensor elu(const Tensor& self, const Scalar& alpha, const Scalar& scale,
 LS_OP(elu_backward, Tensor(const Tensor&, Scalar, Scalar, Scalar, bool, const Tensor&),
       "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool "
       "is_result, Tensor self_or_result) -> Tensor")
-    .doc("grad_output times the slope of elu, from its argument or its result.")
+    .doc("grad_output times the derivative of elu, computed from its argument or its result.")
     .structured(rules::elu_backward)
     .batching(batching::elementwise)
     .out("grad_input")

@@ -13,7 +13,7 @@ namespace lockstep {
 
 namespace {
 
-/// A step function's gradient.
+/// The gradient of a step function: zeros.
 Gradients no_slope(VjpContext& ctx, const Tensor& grad) {
   return ctx.gradients([&] { return zeros_like(grad); });
 }
@@ -23,8 +23,9 @@ Tensor grad_where(const Tensor& grad, const Tensor& condition) {
   return masked_fill(grad, logical_not(condition), 0);
 }
 
-/// Who gets the gradient of clamp with two tensors: max where the bounds cross; else the bound that
-/// self is beyond; half each where self is at one of them; else self.
+/// Distributes the gradient of clamp with tensor bounds: all of it goes to max where min > max;
+/// else to the bound that self exceeds; half each to self and the bound where they are equal; else
+/// to self.
 struct ClampChoice {
   Tensor crossed, below, above, at_min, at_max;
 
@@ -49,7 +50,7 @@ struct ClampChoice {
   }
 };
 
-/// Gradients of self and one bound, of which the larger or the smaller is taken.
+/// Gradients of self and one bound, of which the larger (clamp_min) or smaller one is the result.
 Gradients bounded_gradients(VjpContext& ctx, const Tensor& grad, const Tensor& self_lost,
                             const Tensor& bound_lost, const Tensor& equal, size_t bound) {
   Gradients result;
@@ -100,7 +101,7 @@ LS_OP(trunc, Tensor(const Tensor&), "trunc(Tensor self) -> Tensor")
 Tensor trunc(const Tensor& self) { return op_trunc(self); }
 
 LS_OP(round, Tensor(const Tensor&), "round(Tensor self) -> Tensor")
-    .doc("The nearest integer; halves go to the even one.")
+    .doc("The nearest integer; halves are rounded to even.")
     .structured(rules::round)
     .batching(batching::elementwise)
     .in_place()
@@ -130,7 +131,7 @@ LS_OP(frac, Tensor(const Tensor&), "frac(Tensor self) -> Tensor")
 Tensor frac(const Tensor& self) { return op_frac(self); }
 
 LS_OP(sgn, Tensor(const Tensor&), "sgn(Tensor self) -> Tensor")
-    .doc("-1, 0 or 1: sign, which it is for real numbers.")
+    .doc("-1, 0 or 1: the same as sign for real numbers.")
     .composite([](const Tensor& self) { return sign(self); });
 Tensor sgn(const Tensor& self) { return op_sgn(self); }
 

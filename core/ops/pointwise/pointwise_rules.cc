@@ -15,7 +15,7 @@ Outputs binary(std::string_view op, const Tensor& self, const Tensor& other) {
 
 Outputs unary(DType dtype, const Tensor& self) { return pointwise_result("", dtype, {&self}); }
 
-/// Both operands in their common dtype; the result is bool.
+/// Rule of comparisons: the operands are cast to their common dtype; the result is bool.
 Outputs comparison(std::string_view op, const Tensor& self, const Tensor& other) {
   Outputs outputs = pointwise_result(op, DType::kBool, {&self, &other});
   if (self.dtype() != other.dtype()) outputs.compute = result_type(self, other);

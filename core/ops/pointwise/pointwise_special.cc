@@ -264,7 +264,7 @@ LS_OP(polygamma_in_place, const Tensor&(const Tensor&, int64_t),
     });
 
 LS_OP(rad2deg, Tensor(const Tensor&), "rad2deg(Tensor self) -> Tensor")
-    .doc("Radians as degrees.")
+    .doc("Converts radians to degrees.")
     .composite([](const Tensor& self) { return mul(self, 57.2957795130823208768); });
 Tensor rad2deg(const Tensor& self) { return op_rad2deg(self); }
 
@@ -282,7 +282,7 @@ LS_OP(rad2deg_out, const Tensor&(const Tensor&, const Tensor&),
     });
 
 LS_OP(deg2rad, Tensor(const Tensor&), "deg2rad(Tensor self) -> Tensor")
-    .doc("Degrees as radians.")
+    .doc("Converts degrees to radians.")
     .composite([](const Tensor& self) { return mul(self, 0.01745329251994329577); });
 Tensor deg2rad(const Tensor& self) { return op_deg2rad(self); }
 

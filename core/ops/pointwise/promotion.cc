@@ -6,7 +6,8 @@ namespace {
 
 void merge(std::optional<DType>& into, DType dtype) { into = into ? promote(*into, dtype) : dtype; }
 
-/// `higher` stands unless `lower` is of a higher kind.
+/// Combines the dtypes of two categories: that of higher priority, unless `lower` has a higher
+/// kind.
 std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower) {
   if (!higher || !lower) return higher ? higher : lower;
   if (is_floating(*higher)) return higher;

@@ -30,7 +30,7 @@ void note(const Operator& op) {
              op.name());
 }
 
-/// Argument `i` as sample `b` has it.
+/// Argument `i` of sample `b`.
 Value sample_of(const BatchedCall& call, size_t i, int64_t b) {
   if (!call.is_batched(i)) return call.value(i);
   if (!call.value(i).is_tensor_list()) return Value(call.tensor(i).select(0, b));
@@ -94,7 +94,8 @@ void batching::each_sample(const Operator& op, uint64_t batched, Stack& stack,
     samples.push_back(run_sample(call, b));
   }
   if (op.alias_argument() >= 0) {
-    return call.give(call.tensor(static_cast<size_t>(op.alias_argument())));  // written through
+    // The samples are views of this tensor, so the calls have written into it.
+    return call.give(call.tensor(static_cast<size_t>(op.alias_argument())));
   }
   for (size_t r = 0; r < samples[0].size(); ++r) give_stacked(call, samples, r);
 }

@@ -10,7 +10,7 @@ namespace lockstep {
 
 namespace {
 
-/// What the elements kept by dropout are multiplied with; none are kept at p = 1.
+/// The factor of the elements that dropout keeps; at p = 1 it keeps none.
 double dropout_scale(double p, bool train) {
   if (!train) return 1;
   return p == 1 ? 0 : 1 / (1 - p);

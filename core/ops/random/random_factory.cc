@@ -1,4 +1,4 @@
-// Random tensors of a size, or like another tensor.
+// Random tensors of given sizes, or with the shape of another tensor.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -31,7 +31,7 @@ Tensor integers_below(int64_t low, int64_t high, IntList size, Generator* genera
                  generator);
 }
 
-/// The integers that random_ draws by default: all from 0 that the dtype holds exactly.
+/// The exclusive end of random_'s default range: all integers from 0 that the dtype holds exactly.
 std::optional<int64_t> default_end(DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -65,7 +65,7 @@ int64_t bound_of(const Tensor& high) {
   return high.item_scalar().to_int();
 }
 
-/// `like` filled with integers in [0, high).
+/// Fills `like` with integers in [0, high).
 Tensor drawn(const Tensor& like, const Tensor& high, Generator* generator = nullptr) {
   return Tensor(random_(like, 0, bound_of(high), generator));
 }
@@ -110,13 +110,14 @@ LS_OP(random_to_out, const Tensor&(const Tensor&, int64_t, Generator*, const Ten
 LS_OP(random_all, Tensor(const Tensor&, Generator*),
       "random(Tensor self, *, Generator? generator=None) -> Tensor")
     .doc(
-        "A tensor like self of integers uniform from 0 to the largest that its dtype can count to.")
+        "A tensor like self of integers uniform from 0 to the largest that its dtype holds "
+        "exactly.")
     .composite([](const Tensor& self, Generator* generator) {
       return op_random_from(self, 0, default_end(self.dtype()), generator);
     });
 LS_OP(random_all_, const Tensor&(const Tensor&, Generator*),
       "random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)")
-    .doc("Fills self with integers uniform from 0 to the largest that its dtype can count to.")
+    .doc("Fills self with integers uniform from 0 to the largest that its dtype holds exactly.")
     .composite([](const Tensor& self, Generator* generator) -> const Tensor& {
       return random_(self, 0, default_end(self.dtype()), generator);
     });

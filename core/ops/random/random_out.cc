@@ -1,4 +1,4 @@
-// The out= forms of random factories: the tensor given says the dtype and the device.
+// The out= forms of random factories. `out` determines the dtype and the device.
 
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"

@@ -1,4 +1,4 @@
-// Random numbers whose distributions are given by tensors, element by element.
+// Random numbers with distribution parameters given per element by tensors.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -15,13 +15,13 @@ namespace {
 using LayoutOption = std::optional<Layout>;
 using Flag = std::optional<bool>;
 
-/// True with the probability that p says, in p's shape widened to `sizes`.
+/// Bools that are true with probability p, which broadcasts to `sizes`.
 Tensor drawn(const Tensor& p, IntList sizes, Generator* generator) {
   LS_CHECK(is_floating(p.dtype()), DTypeError,
            "[bernoulli] expected probabilities of a floating dtype, got {}. Cast them with "
            "to(dtype).",
            to_string(p));
-  // Elements on meta have no values to look at.
+  // On meta elements have no values to check.
   if (p.numel() > 0 && p.device() != kMeta) {
     const double least = min(p).item<double>();
     const double most = max(p).item<double>();
@@ -29,7 +29,7 @@ Tensor drawn(const Tensor& p, IntList sizes, Generator* generator) {
              "[bernoulli] expected probabilities in [0, 1], got numbers from {} to {}.", least,
              most);
   }
-  // Halves would leave too few different numbers to compare with.
+  // f16 and bf16 have too few distinct random numbers to compare with.
   const DType dtype = p.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   return lt(rand(sizes, {dtype, p.device()}, generator), p.detach().to(dtype));
 }
@@ -39,8 +39,8 @@ void check_deviations(const Tensor& std) {
   LS_CHECK(known, Error, "[normal] std must not be negative in any element.");
 }
 
-/// Normal numbers of `options` in the shape that mean and std broadcast to. Neither gets a
-/// gradient.
+/// Normal numbers with `options` in the shape that mean and std broadcast to. Neither argument gets
+/// a gradient.
 Tensor normal_around(const Tensor& mean, const Tensor& std, const TensorOptions& options,
                      Generator* generator) {
   check_deviations(std);
@@ -49,14 +49,14 @@ Tensor normal_around(const Tensor& mean, const Tensor& std, const TensorOptions&
   return (numbers * std.detach() + mean.detach()).to(numbers.dtype());
 }
 
-/// A number as a 0-d tensor beside `like`.
+/// A 0-d tensor with the dtype and device of `like`.
 Tensor beside(const Tensor& like, double number) { return full({}, number, like.options()); }
 
 }  // namespace
 
 LS_OP(bernoulli_self, Tensor(const Tensor&, Generator*),
       "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor")
-    .doc("1 with the probability that the element of self is, else 0.")
+    .doc("1 with the probability given by each element of self, else 0.")
     .composite([](const Tensor& self, Generator* generator) {
       return drawn(self, self.sizes(), generator).to(self.dtype());
     });
@@ -105,7 +105,7 @@ LS_OP(bernoulli_float_out, const Tensor&(const Tensor&, double, Generator*, cons
 
 LS_OP(normal_tensor_float, Tensor(const Tensor&, double, Generator*),
       "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
-    .doc("Normal numbers around each element of mean.")
+    .doc("Normal numbers with the means given by mean.")
     .composite([](const Tensor& mean, double std, Generator* generator) {
       return normal_around(mean, beside(mean, std), mean.options(), generator);
     });
@@ -120,7 +120,7 @@ LS_OP(normal_tensor_float_out, const Tensor&(const Tensor&, double, Generator*, 
 
 LS_OP(normal_float_tensor, Tensor(double, const Tensor&, Generator*),
       "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
-    .doc("Normal numbers with each element of std as deviation.")
+    .doc("Normal numbers with the standard deviations given by std.")
     .composite([](double mean, const Tensor& std, Generator* generator) {
       return normal_around(beside(std, mean), std, std.options(), generator);
     });
@@ -135,7 +135,7 @@ LS_OP(normal_float_tensor_out, const Tensor&(double, const Tensor&, Generator*, 
 
 LS_OP(normal_tensors, Tensor(const Tensor&, const Tensor&, Generator*),
       "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor")
-    .doc("Normal numbers with mean and deviation element by element.")
+    .doc("Normal numbers with mean and standard deviation given per element.")
     .composite([](const Tensor& mean, const Tensor& std, Generator* generator) {
       return normal_around(mean, std, mean.options(), generator);
     });
@@ -154,7 +154,7 @@ LS_OP(normal_numbers,
       "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
       "Tensor")
-    .doc("Normal numbers of a mean and a deviation.")
+    .doc("Normal numbers with one mean and standard deviation.")
     .composite([](double mean, double std, IntList size, Generator* generator,
                   std::optional<DType> dtype, LayoutOption, std::optional<Device> device, Flag) {
       TensorOptions options;

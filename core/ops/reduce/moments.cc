@@ -22,14 +22,14 @@ double correction_of(std::optional<Scalar> correction) {
   return correction.value_or(1).to_double();
 }
 
-/// The gradient of the variance of `self` for the gradient `grad` of its result.
+/// The gradient of self, given the gradient `grad` of its variance.
 Tensor variance_gradient(const Tensor& grad, const Tensor& self, MaybeDims dims_or_all,
                          std::optional<Scalar> correction, bool keepdim) {
   const IntList dims = dims_or_all.value_or(IntList());
   const double freedom = reduced_count(self.sizes(), dims) - correction_of(correction);
   const Tensor each = with_reduced_dims(grad, self.sizes(), dims, keepdim);
   const Tensor distance = self - mean(self, dims, true);
-  if (!dims_or_all && freedom <= 0) {  // the slope has no sign: it is infinite, or undefined
+  if (!dims_or_all && freedom <= 0) {  // as in ATen: infinite, and NaN at the mean
     const Tensor slope = full({}, std::numeric_limits<double>::infinity(), self.options());
     const Tensor none = full({}, std::numeric_limits<double>::quiet_NaN(), self.options());
     return each * where(eq(distance, 0), none, slope);

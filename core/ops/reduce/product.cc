@@ -24,7 +24,7 @@ Tensor as_dtype(const Tensor& tensor, DType dtype) {
 
 Tensor reversed(const Tensor& tensor, int64_t dim) { return flip(tensor, {dim}); }
 
-/// The elements one place later along `dim`, with `first` in front: tensor[i - 1].
+/// Shifts the elements by one along `dim`: tensor[i - 1], and `first` for i = 0.
 Tensor delayed(const Tensor& tensor, int64_t dim, const Scalar& first) {
   Dims sizes = to_dims(tensor.sizes());
   int64_t& size = sizes[static_cast<size_t>(wrap_dim("delayed", dim, tensor.dim()))];
@@ -34,15 +34,15 @@ Tensor delayed(const Tensor& tensor, int64_t dim, const Scalar& first) {
   return cat({full(sizes, first, tensor.options()), narrow(tensor, dim, 0, kept)}, dim);
 }
 
-/// h[i] = grad[i] + decay[i + 1] h[i + 1]: the gradient of each state of a recurrence.
+/// The gradient h of each state of a recurrence: h[i] = grad[i] + decay[i + 1] h[i + 1].
 Tensor states_gradient(const Tensor& decay, const Tensor& grad, int64_t dim) {
   const Tensor backwards = delayed(reversed(decay, dim), dim, 0);
   return reversed(linear_recurrence(backwards, reversed(grad, dim), dim), dim);
 }
 
-/// The gradient of a product along `dim`, of which `grad` has size 1 there: the product of all
-/// other elements, without a division that zeros would spoil. Of numbers other than 0 it is as the
-/// division gives it: NaN beside a NaN, and for an infinity.
+/// The gradient of a product along `dim`, where `grad` has size 1: the product of all other
+/// elements, computed without division so that zeros are exact. If no element is 0 the result is
+/// NaN where division would give NaN: if there is a NaN, and for an infinity.
 Tensor others_product(const Tensor& grad, const Tensor& self, int64_t dim) {
   if (self.dim() == 0) return grad;
   const Tensor before = cumprod(delayed(self, dim, 1), dim);
@@ -55,7 +55,7 @@ Tensor others_product(const Tensor& grad, const Tensor& self, int64_t dim) {
 
 LS_OP(prod, Tensor(const Tensor&, std::optional<DType>),
       "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
-    .doc("The product of all elements; 1 of none.")
+    .doc("The product of all elements; 1 for none.")
     .structured(rules::prod)
     .batching(batching::reduce_all)
     .out()
@@ -71,7 +71,7 @@ Tensor prod(const Tensor& self) { return op_prod(self, std::nullopt); }
 
 LS_OP(prod_dim, Tensor(const Tensor&, int64_t, bool, std::optional<DType>),
       "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-    .doc("The product along a dimension; 1 of none.")
+    .doc("The product along a dimension; 1 for no elements.")
     .structured(rules::prod_dim)
     .batching(batching::reduction)
     .out("int_out")

@@ -15,7 +15,7 @@ namespace lockstep {
 
 namespace {
 
-/// The gradient of a sum: `grad` for every element that was added.
+/// The gradient of a sum: `grad` expanded to every element that was added.
 Tensor spread(VjpContext& ctx, const Tensor& grad, IntList dims, bool keepdim) {
   const Tensor spread = with_reduced_dims(grad, ctx.sizes(0), dims, keepdim).expand(ctx.sizes(0));
   return spread.dtype() == ctx.input(0).dtype ? spread : spread.to(ctx.input(0).dtype);
@@ -43,7 +43,7 @@ Gradients share_among_extremes(VjpContext& ctx, const Tensor& grad) {
   });
 }
 
-/// The gradient of max and min along a dimension: the whole of it to the element taken.
+/// The gradient of max and min along a dimension: goes entirely to the selected element.
 Gradients give_to_taken(VjpContext& ctx, const Tensor& grad) {
   return ctx.gradients([&] {
     const int64_t dim = ctx.argument<int64_t>(1);
@@ -92,7 +92,7 @@ Tensor Tensor::sum(IntList dims, bool keepdim) const { return lockstep::sum(*thi
 
 LS_OP(mean, Tensor(const Tensor&, std::optional<DType>),
       "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
-    .doc("The mean of all elements; NaN of none.")
+    .doc("The mean of all elements; NaN for none.")
     .structured(rules::mean)
     .batching(batching::reduce_all)
     .out("dtype_out")
@@ -124,7 +124,7 @@ Tensor Tensor::mean(IntList dims, bool keepdim) const {
 
 LS_OP(sum_to_size, Tensor(const Tensor&, IntList),
       "sum_to_size(Tensor self, SymInt[] size) -> Tensor")
-    .doc("Sums over the dimensions that were stretched to make self's shape from size.")
+    .doc("Sums over the dimensions in which size was broadcast to self's shape.")
     .composite([](const Tensor& self, IntList size) {
       const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
       bool fits = lead >= 0;
@@ -188,7 +188,7 @@ using ValuesAndIndices = std::tuple<Tensor, Tensor>;
 
 LS_OP(max_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .doc("The largest elements along a dimension and where they stand.")
+    .doc("The largest elements along a dimension and their indices.")
     .structured(rules::max_dim)
     .batching(batching::reduction)
     .saves({"output1"})
@@ -209,7 +209,7 @@ LS_OP(max_dim_out, ValuesAndIndices(const Tensor&, int64_t, bool, const Tensor&,
 
 LS_OP(min_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .doc("The smallest elements along a dimension and where they stand.")
+    .doc("The smallest elements along a dimension and their indices.")
     .structured(rules::min_dim)
     .batching(batching::reduction)
     .saves({"output1"})
@@ -230,7 +230,7 @@ LS_OP(min_dim_out, ValuesAndIndices(const Tensor&, int64_t, bool, const Tensor&,
 
 LS_OP(argmax, Tensor(const Tensor&, std::optional<int64_t>, bool),
       "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
-    .doc("Where the largest element stands, along a dimension or in the flattened tensor.")
+    .doc("Index of the largest element, along a dimension or in the flattened tensor.")
     .structured(rules::argmax)
     .batching(batching::reduction)
     .out()
@@ -244,7 +244,7 @@ Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const {
 
 LS_OP(argmin, Tensor(const Tensor&, std::optional<int64_t>, bool),
       "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
-    .doc("Where the smallest element stands, along a dimension or in the flattened tensor.")
+    .doc("Index of the smallest element, along a dimension or in the flattened tensor.")
     .structured(rules::argmin)
     .batching(batching::reduction)
     .out()

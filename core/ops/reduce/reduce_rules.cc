@@ -19,7 +19,7 @@ Dims reduced_sizes(std::string_view op, const Tensor& self, IntList dims, bool k
   return sizes;
 }
 
-/// A result of `dtype` that is also computed in it.
+/// A result of `dtype` that is also computed in that dtype.
 Outputs computed(Dims sizes, DType dtype, const Tensor& self) {
   Outputs outputs = one(std::move(sizes), dtype);
   // Integers of any width are read as int64 by the kernel itself.
@@ -37,7 +37,7 @@ Outputs mean_of(const Tensor& self, IntList dims, bool keepdim, std::optional<DT
   return computed(reduced_sizes("mean", self, dims, keepdim), result, self);
 }
 
-/// There is no largest element of nothing, unless nothing is asked for.
+/// Throws IndexError if a reduced dimension is empty, unless the result has no elements.
 void check_not_empty(std::string_view op, const Tensor& self, IntList dims) {
   const uint64_t mask = dim_mask(op, dims, self.dim());
   for (int64_t i = 0; i < self.dim(); ++i) {
@@ -69,7 +69,7 @@ Outputs extreme_with_index(std::string_view op, const Tensor& self, int64_t dim,
   return outputs;
 }
 
-/// sum and prod: the dtype asked for, else int64 for bools and integers.
+/// Rule of sum and prod: the result has the given dtype, by default int64 for bools and integers.
 Outputs total_of(std::string_view op, const Tensor& self, IntList dims, bool keepdim,
                  std::optional<DType> dtype) {
   const DType natural = is_floating(self.dtype()) ? self.dtype() : DType::kI64;

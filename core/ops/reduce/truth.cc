@@ -1,4 +1,4 @@
-// The reductions to a truth, to a count and to a value on the host; declared in reduce.h.
+// Reductions to a bool, to a count and to a value on the host; declared in reduce.h.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"

@@ -1,4 +1,5 @@
-// VjpContext::unbroadcast calls operators, which core/dispatch does not know.
+// VjpContext::unbroadcast is defined here because it calls operators, and core/dispatch must not
+// depend on core/ops.
 
 #include "core/dispatch/vjp.h"
 #include "core/ops/reduce/reduce.h"

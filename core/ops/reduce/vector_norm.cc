@@ -19,8 +19,8 @@ namespace {
 
 using MaybeDims = std::optional<IntList>;
 
-/// The gradient of a p-norm of `self`; `norm` and `grad` broadcast with it. Where there is no slope
-/// (an element or a norm of 0, p = 0) it is 0.
+/// The gradient of a p-norm of `self`; `norm` and `grad` broadcast with it. It is 0 where the norm
+/// is not differentiable (an element or a norm of 0) and for p = 0.
 Tensor norm_gradient(const Tensor& self, const Tensor& norm, const Tensor& grad, double p,
                      IntList dims) {
   if (p == 0) return zeros_like(self);
@@ -44,7 +44,7 @@ void check_floating(const Tensor& self) {
            "[norm] expected a floating dtype, got {}. Cast it with to(dtype).", to_string(self));
 }
 
-/// A logarithm of which nothing is left after exp, finite so that it stays so in differences.
+/// Logarithm of a gradient of 0: exp of it is 0, and unlike -inf it cannot make a difference NaN.
 constexpr double kFarBelow = -1e38;
 
 }  // namespace
@@ -78,8 +78,8 @@ LS_OP(logcumsumexp, Tensor(const Tensor&, int64_t), "logcumsumexp(Tensor self, i
     .saves({"self", "output0"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
-        // The sum over j >= i of grad[j] exp(self[i] - result[j]), apart for gradients above and
-        // below 0, whose logarithms there are.
+        // The sum over j >= i of grad[j] exp(self[i] - result[j]), computed with logarithms and
+        // therefore separately for positive and negative gradients.
         const int64_t dim = ctx.argument<int64_t>(1);
         const Tensor& self = ctx.saved(0);
         const Tensor& result = ctx.saved(1);

@@ -1,4 +1,4 @@
-// Places in sorted sequences and counts of integers; declared in sort.h.
+// Search in sorted sequences and counts of integers; declared in sort.h.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -14,7 +14,7 @@ namespace {
 
 using Side = std::optional<std::string_view>;
 
-/// The sequence in the dtype in which it is compared with the number: 2.5 lies between integers.
+/// The sequence cast to the dtype in which it is compared with the number, e.g. integers with 2.5.
 Tensor comparable(const Tensor& sequence, const Scalar& number) {
   return sequence.to(result_type(sequence, number));
 }
@@ -33,7 +33,7 @@ void check_boundaries(const Tensor& boundaries) {
 LS_OP(searchsorted, Tensor(const Tensor&, const Tensor&, bool, bool, Side, OptionalTensor),
       "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
       "right=False, str? side=None, Tensor? sorter=None) -> Tensor")
-    .doc("Where values would be inserted into a sorted sequence.")
+    .doc("Indices at which values would be inserted into a sorted sequence.")
     .structured(rules::searchsorted)
     .out("Tensor_out")
     .not_differentiable("an index is an integer");
@@ -45,7 +45,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
 LS_OP(searchsorted_number, Tensor(const Tensor&, Scalar, bool, bool, Side, OptionalTensor),
       "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
       "right=False, str? side=None, Tensor? sorter=None) -> Tensor")
-    .doc("Where a number would be inserted into a sorted sequence.")
+    .doc("Index at which a number would be inserted into a sorted sequence.")
     .composite([](const Tensor& sequence, Scalar self, bool out_int32, bool right, Side side,
                   OptionalTensor sorter) {
       return op_searchsorted(comparable(sequence, self), as_value(self, sequence), out_int32, right,
@@ -106,7 +106,7 @@ LS_OP(bucketize_number_out, const Tensor&(Scalar, const Tensor&, bool, bool, con
 
 LS_OP(bincount, Tensor(const Tensor&, OptionalTensor, int64_t),
       "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
-    .doc("How often each integer occurs in a vector, or the sum of its weights.")
+    .doc("The number of occurrences of each integer in a vector, or the sum of its weights.")
     .dynamic()
     .not_differentiable("counts are integers, and weighted counts are for statistics");
 Tensor bincount(const Tensor& self, OptionalTensor weights, int64_t minlength) {

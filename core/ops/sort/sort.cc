@@ -22,7 +22,7 @@ Tensor at_indices(VjpContext& ctx, const Tensor& grad, const Tensor& indices, in
   return scatter_add(zeros(ctx.sizes(0), grad.options()), dim, indices, grad);
 }
 
-/// For kthvalue and median, whose results lack the dimension `dim` unless it was kept.
+/// Gradient of kthvalue and median, whose results lack the dimension `dim` unless `keepdim`.
 Gradients give_to_taken(VjpContext& ctx, const Tensor& grad, int64_t dim, bool keepdim) {
   return ctx.gradients([&] {
     return at_indices(ctx, with_reduced_dims(grad, ctx.sizes(0), {dim}, keepdim),
@@ -44,7 +44,7 @@ Gradients share_among_equals(VjpContext& ctx, const Tensor& grad) {
 
 LS_OP(sort, ValuesAndIndices(const Tensor&, int64_t, bool),
       "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
-    .doc("The elements in order along a dimension, and where they stood.")
+    .doc("The elements in order along a dimension, and their indices.")
     .structured(rules::sort)
     .batching(batching::along_dims)
     .saves({"output1"})
@@ -69,7 +69,7 @@ LS_OP(sort_out, ValuesAndIndices(const Tensor&, int64_t, bool, const Tensor&, co
 LS_OP(sort_stable, ValuesAndIndices(const Tensor&, std::optional<bool>, int64_t, bool),
       "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
       "values, Tensor indices)")
-    .doc("sort, which is stable in any case.")
+    .doc("sort, which is always stable.")
     .composite([](const Tensor& self, std::optional<bool>, int64_t dim, bool descending) {
       return op_sort(self, dim, descending);
     });
@@ -87,7 +87,7 @@ LS_OP(sort_stable_out,
 
 LS_OP(argsort, Tensor(const Tensor&, int64_t, bool),
       "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor")
-    .doc("Where the elements of the sorted tensor stand.")
+    .doc("Indices that sort a tensor along a dimension.")
     .composite([](const Tensor& self, int64_t dim, bool descending) {
       return std::get<1>(op_sort(self, dim, descending));
     });
@@ -97,7 +97,7 @@ Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
 
 LS_OP(argsort_stable, Tensor(const Tensor&, bool, int64_t, bool),
       "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
-    .doc("argsort, which is stable in any case.")
+    .doc("argsort, which is always stable.")
     .composite([](const Tensor& self, bool, int64_t dim, bool descending) {
       return std::get<1>(op_sort(self, dim, descending));
     });
@@ -114,7 +114,7 @@ LS_OP(argsort_stable_out, const Tensor&(const Tensor&, bool, int64_t, bool, cons
 LS_OP(topk, ValuesAndIndices(const Tensor&, int64_t, int64_t, bool, bool),
       "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor "
       "values, Tensor indices)")
-    .doc("The k largest or smallest elements along a dimension in order, and where they stand.")
+    .doc("The k largest or smallest elements along a dimension in order, and their indices.")
     .structured(rules::topk)
     .batching(batching::along_dims)
     .saves({"output1"})
@@ -141,7 +141,7 @@ LS_OP(topk_out,
 LS_OP(kthvalue, ValuesAndIndices(const Tensor&, int64_t, int64_t, bool),
       "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
       "indices)")
-    .doc("The k-th smallest element along a dimension, and where it stands.")
+    .doc("The k-th smallest element along a dimension, and its index.")
     .structured(rules::kthvalue)
     .batching(batching::along_dims)
     .saves({"output1"})
@@ -183,7 +183,7 @@ Tensor nanmedian(const Tensor& self) { return op_nanmedian(self); }
 
 LS_OP(median_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .doc("The middle element along a dimension, and where it stands.")
+    .doc("The middle element along a dimension, and its index.")
     .structured(rules::median_dim)
     .batching(batching::reduction)
     .saves({"output1"})
@@ -206,7 +206,7 @@ LS_OP(median_dim_out, ValuesAndIndices(const Tensor&, int64_t, bool, const Tenso
 
 LS_OP(nanmedian_dim, ValuesAndIndices(const Tensor&, int64_t, bool),
       "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .doc("The middle of the elements along a dimension that are not NaN, and where it stands.")
+    .doc("The middle of the elements along a dimension that are not NaN, and its index.")
     .structured(rules::median_dim)
     .batching(batching::reduction)
     .saves({"output1"})
@@ -230,7 +230,7 @@ LS_OP(nanmedian_dim_out,
 
 LS_OP(mode, ValuesAndIndices(const Tensor&, int64_t, bool),
       "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .doc("The most frequent element along a dimension, the smallest of several, and where one is.")
+    .doc("The most frequent element along a dimension, the smallest of several, and its index.")
     .structured(rules::mode)
     .batching(batching::along_dims)
     .saves({"output1"})

@@ -10,7 +10,7 @@ namespace lockstep::rules {
 
 namespace {
 
-/// Size of a dimension; a 0-d tensor has one element.
+/// Size of a dimension; 1 for a 0-d tensor.
 int64_t size_at(const Tensor& tensor, int64_t dim) {
   return tensor.dim() == 0 ? 1 : tensor.sizes()[static_cast<size_t>(dim)];
 }
@@ -21,7 +21,7 @@ Outputs values_and_indices(const Tensor& self, const Dims& sizes) {
   return outputs;
 }
 
-/// The shape after one element was taken along `dim`.
+/// The shape of one element selected along `dim`.
 Dims without(const Tensor& self, int64_t dim, bool keepdim) {
   Dims sizes = to_dims(self.sizes());
   if (self.dim() == 0) return sizes;
@@ -33,7 +33,7 @@ Dims without(const Tensor& self, int64_t dim, bool keepdim) {
   return sizes;
 }
 
-/// One element along `dim`, which must have some.
+/// Rule for selecting one element along `dim`. Throws IndexError if the dimension is empty.
 Outputs one_along(std::string_view op, const Tensor& self, int64_t dim, bool keepdim) {
   const int64_t d = wrap_dim(op, dim, self.dim());
   LS_CHECK(size_at(self, d) > 0, IndexError,

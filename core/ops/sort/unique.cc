@@ -1,4 +1,4 @@
-// Different elements, or different parts of a tensor, each once.
+// Unique elements, or unique slices of a tensor.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -18,13 +18,13 @@ namespace {
 
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 
-/// Runs of equal neighbours among n parts.
+/// Runs of equal adjacent rows among n rows.
 struct Runs {
-  Tensor starts;   ///< [runs]: the place of the first part of each
-  Tensor members;  ///< [n]: the run of each part
-  Tensor counts;   ///< [runs]
+  Tensor starts;   ///< [runs]: index of the first row of each run
+  Tensor members;  ///< [n]: the run of each row
+  Tensor counts;   ///< [runs]: number of rows of each run
 
-  /// `rows` [n, width] holds what is compared.
+  /// Compares adjacent rows of `rows` [n, width].
   explicit Runs(const Tensor& rows) {
     const TensorOptions options{DType::kI64, rows.device()};
     const int64_t n = rows.size(0);
@@ -41,12 +41,12 @@ struct Runs {
   }
 };
 
-/// What was not asked for has no elements.
+/// Returns `tensor` if it was asked for, else an empty tensor.
 Tensor wanted(bool asked, const Tensor& tensor) {
   return asked ? tensor : empty({0}, {DType::kI64, tensor.device()});
 }
 
-/// Runs among the parts in `order` as results for the parts as they stand.
+/// Converts runs among the slices in `order` to results for the slices in their original order.
 ThreeTensors in_order(const Tensor& self, int64_t dim, const Runs& runs, const Tensor& order,
                       bool return_inverse, bool return_counts) {
   const Tensor places = index_select(order, 0, runs.starts);
@@ -55,7 +55,7 @@ ThreeTensors in_order(const Tensor& self, int64_t dim, const Runs& runs, const T
           wanted(return_counts, runs.counts)};
 }
 
-/// The parts of self along a dimension as rows.
+/// The slices of self along a dimension as rows.
 Tensor rows_of(const Tensor& self, int64_t dim) {
   const int64_t n = self.size(dim);
   return self.transpose(0, dim).reshape({n, n == 0 ? 0 : self.numel() / n});
@@ -70,7 +70,7 @@ ThreeTensors unique_elements(const Tensor& given, bool return_inverse, bool retu
   return result;
 }
 
-/// Row by row in rising order: by the last column first, with sorts that keep what is equal.
+/// The order that sorts rows lexicographically: stable sorts by each column, the last one first.
 Tensor order_of(const Tensor& rows) {
   Tensor order = arange(Scalar(rows.size(0)), TensorOptions{DType::kI64, rows.device()});
   for (int64_t column = rows.size(1) - 1; column >= 0; --column) {
@@ -86,8 +86,8 @@ LS_OP(unique2, ThreeTensors(const Tensor&, bool, bool, bool),
       "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
       "return_counts=False) -> (Tensor, Tensor, Tensor)")
     .doc(
-        "The different elements in rising order, the place of each element among them, and how "
-        "often each occurs.")
+        "The unique elements in ascending order, the index of each element among them, and the "
+        "number of occurrences of each.")
     .composite([](const Tensor& self, bool, bool return_inverse, bool return_counts) {
       return unique_elements(self, return_inverse, return_counts);
     });
@@ -105,7 +105,7 @@ LS_OP(unique2_out,
 using TwoTensors = std::tuple<Tensor, Tensor>;
 LS_OP(unique, TwoTensors(const Tensor&, bool, bool),
       "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)")
-    .doc("The different elements in rising order, and the place of each element among them.")
+    .doc("The unique elements in ascending order, and the index of each element among them.")
     .composite([](const Tensor& self, bool, bool return_inverse) {
       const auto [elements, inverse, counts] = unique_elements(self, return_inverse, false);
       return TwoTensors(elements, inverse);
@@ -123,15 +123,15 @@ LS_OP(unique_dim, ThreeTensors(const Tensor&, int64_t, bool, bool, bool),
       "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
       "return_counts=False) -> (Tensor, Tensor, Tensor)")
     .doc(
-        "The different parts along a dimension in rising order, the place of each part among "
-        "them, and how often each occurs.")
+        "The unique slices along a dimension in ascending order, the index of each slice among "
+        "them, and the number of occurrences of each.")
     .composite([](const Tensor& given, int64_t dim, bool, bool, bool) {
       LS_CHECK(given.dim() > 0, IndexError, "[unique_dim] a 0-d tensor has no parts.");
       const Tensor self = given.detach();
       const int64_t d = wrap_dim("unique_dim", dim, self.dim());
       const Tensor rows = rows_of(self, d);
       const Tensor order = order_of(rows);
-      // As in ATen, all three are there whether asked for or not.
+      // As in ATen, all three are returned whether asked for or not.
       return in_order(self, d, Runs(index_select(rows, 0, order)), order, true, true);
     });
 LS_OP(unique_dim_out,
@@ -151,8 +151,8 @@ LS_OP(unique_consecutive, ThreeTensors(const Tensor&, bool, bool, std::optional<
       "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
       "dim=None) -> (Tensor, Tensor, Tensor)")
     .doc(
-        "The first of each run of equal elements, or of equal parts along a dimension, the run of "
-        "each, and how long each is.")
+        "The first of each run of equal elements, or of equal slices along a dimension, the run of "
+        "each element or slice, and the lengths of the runs.")
     .composite([](const Tensor& given, bool return_inverse, bool return_counts,
                   std::optional<int64_t> dim) {
       const Tensor self =
@@ -160,7 +160,7 @@ LS_OP(unique_consecutive, ThreeTensors(const Tensor&, bool, bool, std::optional<
       const int64_t d = wrap_dim("unique_consecutive", dim.value_or(0), self.dim());
       const Runs runs(rows_of(self, d));
       const Tensor members = dim ? runs.members : runs.members.reshape(given.sizes());
-      // As in ATen, among parts all three are there whether asked for or not.
+      // As in ATen, for slices all three are returned whether asked for or not.
       const bool parts = dim && !(*dim == 0 && given.dim() == 1);
       return ThreeTensors(index_select(self, d, runs.starts),
                           wanted(parts || return_inverse, members),

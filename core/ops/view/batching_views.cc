@@ -13,7 +13,7 @@ Dims behind_batch(int64_t batch, IntList sizes) {
   return whole;
 }
 
-/// Dimension `dim` of a sample of `rank` dimensions, in the whole.
+/// The dimension of the batched tensor that is dimension `dim` of a sample of `rank` dimensions.
 int64_t shifted(const BatchedCall& call, int64_t dim, int64_t rank) {
   return wrap_dim(call.op().name(), dim, rank) + 1;
 }
@@ -64,7 +64,7 @@ void squeeze_all(const Operator& op, uint64_t batched, Stack& stack) {
 void view_dims(const Operator& op, uint64_t batched, Stack& stack) {
   const BatchedCall call(op, batched, stack);
   if (call.rank(0) > 0) return along_dims(op, batched, stack);
-  for (size_t i = 1; i < call.count(); ++i) {  // none but 0 and -1 are accepted
+  for (size_t i = 1; i < call.count(); ++i) {  // a 0-d sample accepts only dimensions 0 and -1
     const Value& value = call.value(i);
     if (value.tag() == Value::Tag::kInt) wrap_dim(op.name(), value.to_int(), 0);
   }

@@ -16,11 +16,11 @@ namespace lockstep {
 
 namespace {
 
-/// Every element `shift` places further along one dimension.
+/// Rolls self by `shift` along one dimension.
 Tensor rolled(const Tensor& self, int64_t shift, int64_t dim) {
   const int64_t size = self.size(dim);
   const int64_t back = shift % size;
-  const int64_t start = back > 0 ? size - back : -back;  // of what comes first
+  const int64_t start = back > 0 ? size - back : -back;  // index of the first element of the result
   if (start == 0) return self;
   return cat({self.slice(dim, start, size), self.slice(dim, 0, start)}, dim);
 }
@@ -43,7 +43,7 @@ void write_parts(std::string_view op, const MutableTensorList& out,
   for (size_t i = 0; i < parts.size(); ++i) clone_out(out[i], parts[i]);
 }
 
-/// Lengths of the parts of `size` elements.
+/// Lengths of the parts when `size` elements are split into parts of `part`.
 Dims part_lengths(int64_t size, int64_t part) {
   Dims lengths;
   for (int64_t first = 0; first < size || lengths.empty(); first += std::max<int64_t>(part, 1)) {
@@ -52,7 +52,7 @@ Dims part_lengths(int64_t size, int64_t part) {
   return lengths;
 }
 
-/// Sizes before the last three dimensions, for images with any number of leading ones.
+/// Sizes of the leading dimensions of images [..., channels, height, width]. Checks the arguments.
 Dims leading_sizes(std::string_view op, const Tensor& self, int64_t factor) {
   LS_CHECK(self.dim() >= 3, ShapeError,
            "[{}] expected an image [..., channels, height, width], got shape {}.", op,
@@ -61,7 +61,7 @@ Dims leading_sizes(std::string_view op, const Tensor& self, int64_t factor) {
   return to_dims(self.sizes().subspan(0, static_cast<size_t>(self.dim() - 3)));
 }
 
-/// `order` behind the dimensions that stay where they are.
+/// A permutation that keeps `leading` dimensions and reorders those after them by `order`.
 Dims behind(size_t leading, std::initializer_list<int64_t> order) {
   Dims dims;
   for (size_t i = 0; i < leading; ++i) dims.push_back(static_cast<int64_t>(i));
@@ -77,14 +77,14 @@ Dims joined(Dims leading, std::initializer_list<int64_t> rest) {
 }  // namespace
 
 LS_OP(repeat, Tensor(const Tensor&, IntList), "repeat(Tensor self, SymInt[] repeats) -> Tensor")
-    .doc("The tensor several times in a row along each dimension.")
+    .doc("The tensor repeated along each dimension.")
     .composite([](const Tensor& self, IntList repeats) {
       const int64_t rank = static_cast<int64_t>(repeats.size());
       LS_CHECK(rank >= self.dim(), ShapeError,
                "[repeat] expected a number for each of {} dimensions or more, got {}.", self.dim(),
                to_string(repeats));
-      Dims apart;     // each dimension behind a new one of size 1
-      Dims expanded;  // which then has the repeats
+      Dims apart;     // sizes with a 1 inserted before each
+      Dims expanded;  // the same with the repeats in place of the 1s
       Dims sizes;
       for (int64_t i = 0; i < rank; ++i) {
         LS_CHECK(repeats[i] >= 0, ShapeError, "[repeat] repeats must not be negative, got {}.",
@@ -124,7 +124,7 @@ Tensor tile(const Tensor& self, IntList dims) { return op_tile(self, dims); }
 
 LS_OP(roll, Tensor(const Tensor&, IntList, IntList),
       "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor")
-    .doc("Elements moved along dimensions; what leaves at the end enters at the front.")
+    .doc("Elements shifted along dimensions, wrapping around.")
     .composite([](const Tensor& self, IntList shifts, IntList dims) {
       LS_CHECK(!shifts.empty(), ShapeError, "[roll] expected at least one shift, got none.");
       LS_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1), ShapeError,
@@ -250,7 +250,7 @@ LS_OP(unsafe_split_with_sizes, std::vector<Tensor>(const Tensor&, IntList, int64
       "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
     .doc("split_with_sizes into parts that may each be changed in place.")
     .composite([](const Tensor& self, IntList split_sizes, int64_t dim) {
-      split_with_sizes(self.detach(), split_sizes, dim);  // refuses what it refuses
+      split_with_sizes(self.detach(), split_sizes, dim);  // throws if the arguments are invalid
       return sliced(self, split_sizes, dim);
     });
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
@@ -293,7 +293,7 @@ LS_OP(unsafe_chunk, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       LS_CHECK(chunks > 0, ShapeError, "[unsafe_chunk] chunks must be positive, got {}.", chunks);
       LS_CHECK(self.dim() > 0, IndexError, "[unsafe_chunk] a 0-d tensor cannot be cut.");
       const int64_t size = self.size(dim);
-      // Parts of nothing are still as many as asked for.
+      // An empty dimension still gives as many parts as asked for.
       const Dims lengths = size == 0 ? Dims(static_cast<size_t>(chunks), 0)
                                      : part_lengths(size, (size + chunks - 1) / chunks);
       return sliced(self, lengths, dim);
@@ -303,7 +303,7 @@ std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim
 }
 
 LS_OP(one_hot, Tensor(const Tensor&, int64_t), "one_hot(Tensor self, int num_classes=-1) -> Tensor")
-    .doc("1 at the class each element names, else 0, along a new last dimension.")
+    .doc("One-hot encoding: 1 at the class of each element, else 0, along a new last dimension.")
     .composite([](const Tensor& self, int64_t num_classes) {
       LS_CHECK(self.dtype() == DType::kI64, DTypeError,
                "[one_hot] classes must be int64, got {}. Cast them with to(DType::kI64).",
@@ -313,7 +313,7 @@ LS_OP(one_hot, Tensor(const Tensor&, int64_t), "one_hot(Tensor self, int num_cla
       LS_CHECK(self.numel() > 0 || num_classes > 0, ShapeError,
                "[one_hot] no elements say how many classes there are. Give num_classes.");
       int64_t classes = num_classes;
-      // Elements on meta have no values to look at.
+      // On meta elements have no values to check.
       if (self.numel() > 0 && (self.device() != kMeta || num_classes == -1)) {
         const int64_t least = min(self).item<int64_t>();
         const int64_t most = max(self).item<int64_t>();

@@ -1,4 +1,4 @@
-// Rearrangements that are made of views and of the operators in rearrange.cc.
+// Rearrangements composed of views and of the operators in rearrange.cc.
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ Tensor moved(const Tensor& self, IntList source, IntList destination) {
     order[wrap_dim("movedim", destination[i], self.dim())] =
         wrap_dim("movedim", source[i], self.dim());
   }
-  int64_t next = 0;  // of the dimensions that stay in order
+  int64_t next = 0;  // next of the dimensions that keep their order
   for (int64_t& from : order) {
     if (from >= 0) continue;
     while (((taken >> next) & 1) != 0) ++next;
@@ -50,7 +50,7 @@ Tensor rotated(const Tensor& self, int64_t k, IntList dims) {
            "[rot90] expected two dimensions to rotate and a tensor that has them, got dims {} and "
            "shape {}.",
            to_string(dims), self.shape());
-  dim_mask("rot90", dims, self.dim());  // refuses the same dimension twice
+  dim_mask("rot90", dims, self.dim());  // throws if a dimension is given twice
   switch (((k % 4) + 4) % 4) {
     case 1:
       return flip(self, {dims[1]}).transpose(dims[0], dims[1]);
@@ -70,7 +70,7 @@ Tensor diag_of(const Tensor& self, int64_t diagonal) {
   return clone(lockstep::diagonal(self, diagonal), MemoryFormat::kContiguous);
 }
 
-/// self with dimensions of size 1 where it has fewer than `rank`, up to three.
+/// self with dimensions of size 1 added up to `rank`, which is at most three.
 Tensor at_least(const Tensor& self, int64_t rank) {
   if (self.dim() >= rank) return self;
   if (self.dim() == 0) return self.reshape(Dims(static_cast<size_t>(rank), 1));
@@ -89,7 +89,7 @@ std::vector<Tensor> grids(TensorList tensors, std::string_view indexing) {
   LS_CHECK(!tensors.empty(), ShapeError, "[meshgrid] expected at least one tensor, got none.");
   LS_CHECK(indexing == "ij" || indexing == "xy", Error,
            "[meshgrid] expected indexing \"ij\" or \"xy\", got \"{}\".", indexing);
-  // Columns first means that the first two dimensions are exchanged.
+  // Indexing "xy" exchanges the first two dimensions.
   const bool exchange = indexing == "xy" && tensors.size() >= 2;
   const auto dimension = [exchange](size_t i) { return exchange && i < 2 ? 1 - i : i; };
   Dims sizes(tensors.size(), 1);
@@ -114,11 +114,11 @@ std::vector<Tensor> grids(TensorList tensors, std::string_view indexing) {
 
 LS_OP(movedim_list, Tensor(const Tensor&, IntList, IntList),
       "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
-    .doc("Dimensions moved to other places; the rest keep their order.")
+    .doc("Dimensions moved to other positions; the rest keep their order.")
     .composite(moved);
 LS_OP(movedim, Tensor(const Tensor&, int64_t, int64_t),
       "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-    .doc("A dimension moved to another place; the rest keep their order.")
+    .doc("A dimension moved to another position; the rest keep their order.")
     .composite([](const Tensor& self, int64_t source, int64_t destination) {
       return moved(self, {source}, {destination});
     });
@@ -130,12 +130,12 @@ LS_OP(reshape_as, Tensor(const Tensor&, const Tensor&),
 
 LS_OP(unsafe_view, Tensor(const Tensor&, IntList),
       "_unsafe_view(Tensor self, SymInt[] size) -> Tensor")
-    .doc("view of a tensor that nobody else looks at.")
+    .doc("view of a temporary tensor, which has no other views.")
     .composite([](const Tensor& self, IntList size) { return self.view(size); });
 
 LS_OP(rot90, Tensor(const Tensor&, int64_t, IntList),
       "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
-    .doc("Turned k times by 90 degrees, from the first dimension towards the second.")
+    .doc("Rotates k times by 90 degrees, from the first dimension towards the second.")
     .composite(rotated);
 LS_OP(rot90_out, const Tensor&(const Tensor&, int64_t, IntList, const Tensor&),
       "rot90.out(Tensor self, int k=1, int[] dims=[0, 1], *, Tensor(a!) out) -> Tensor(a!)")
@@ -197,7 +197,9 @@ LS_OP(dstack_out, const Tensor&(TensorList, const Tensor&),
     });
 
 LS_OP(meshgrid, std::vector<Tensor>(TensorList), "meshgrid(Tensor[] tensors) -> Tensor[]")
-    .doc("For each vector its coordinate at every point of their grid; dimension i is vector i's.")
+    .doc(
+        "Grids of coordinates: result i holds vector i along dimension i, expanded along the "
+        "others.")
     .composite([](TensorList tensors) { return grids(tensors, "ij"); });
 LS_OP(meshgrid_indexing, std::vector<Tensor>(TensorList, std::string_view),
       "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
@@ -206,7 +208,7 @@ LS_OP(meshgrid_indexing, std::vector<Tensor>(TensorList, std::string_view),
 
 LS_OP(tensor_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]")
-    .doc("As many parts along a dimension, of sizes that differ by one at most.")
+    .doc("Splits a dimension into parts whose sizes differ by at most one.")
     .composite([](const Tensor& self, int64_t sections, int64_t dim) {
       LS_CHECK(self.dim() > 0, IndexError, "[tensor_split] a 0-d tensor cannot be cut.");
       LS_CHECK(sections > 0, ShapeError, "[tensor_split] sections must be positive, got {}.",
@@ -223,7 +225,7 @@ LS_OP(tensor_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
     });
 LS_OP(tensor_split_indices, std::vector<Tensor>(const Tensor&, IntList, int64_t),
       "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]")
-    .doc("The parts of a dimension between indices, which are read as slices read them.")
+    .doc("Splits a dimension at indices, which are interpreted as in slices.")
     .composite([](const Tensor& self, IntList indices, int64_t dim) {
       LS_CHECK(self.dim() > 0, IndexError, "[tensor_split] a 0-d tensor cannot be cut.");
       std::vector<Tensor> parts;

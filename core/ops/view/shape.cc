@@ -19,7 +19,7 @@ namespace lockstep {
 
 namespace {
 
-/// Places in a flat storage, one for each element of (sizes, strides), row by row, as int64.
+/// Storage positions of the elements of (sizes, strides, offset), int64, with shape `sizes`.
 Tensor places(IntList sizes, IntList strides, int64_t offset, Device device) {
   const TensorOptions options{DType::kI64, device};
   Tensor result = full({}, Scalar(offset), options);
@@ -29,7 +29,7 @@ Tensor places(IntList sizes, IntList strides, int64_t offset, Device device) {
   return result.reshape({count_elements(sizes)});
 }
 
-/// Elements from the start of the storage to past the last of (sizes, strides).
+/// Number of storage elements up to and including the last element of (sizes, strides, offset).
 int64_t reach(IntList sizes, IntList strides, int64_t offset) {
   if (count_elements(sizes) == 0) return 0;
   int64_t last = offset;
@@ -126,7 +126,7 @@ LS_OP(select_scatter, Tensor(const Tensor&, const Tensor&, int64_t, int64_t),
       "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor")
     .doc("A copy of self with src written at an index of a dimension.")
     .composite([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
-      const Tensor part = self.select(dim, index);  // refuses a dim or an index out of range
+      const Tensor part = self.select(dim, index);  // throws if dim or index is out of range
       LS_CHECK(same(src.sizes(), part.sizes()), ShapeError,
                "[select_scatter] src does not fit at the index: expected shape {}, got {}.",
                part.shape(), src.shape());
@@ -174,7 +174,9 @@ LS_OP(
     Tensor(const Tensor&, IntList, IntList, int64_t, IntList, IntList, std::optional<int64_t>),
     "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt "
     "input_offset, SymInt[] size, SymInt[] stride, SymInt? storage_offset) -> Tensor")
-    .doc("The derivative of as_strided: gradients added at the places the view read.")
+    .doc(
+        "The derivative of as_strided: gradients added at the storage positions that the view "
+        "read.")
     .composite([](const Tensor& grad, IntList input_sizes, IntList input_strides,
                   int64_t input_offset, IntList sizes, IntList strides,
                   std::optional<int64_t> storage_offset) {
@@ -188,7 +190,7 @@ LS_OP(
       }
       const Tensor read = places(input_sizes, input_strides, input_offset, grad.device());
       if (may_self_overlap(input_sizes, input_strides) && length > 0) {
-        // Elements of the input that share a place share its gradient.
+        // Elements of the input at the same storage position share its gradient.
         const Tensor zero = zeros({length}, grad.options());
         storage = storage / maximum(index_add(zero, 0, read, ones({read.numel()}, grad.options())),
                                     ones({}, grad.options()));
@@ -216,7 +218,7 @@ LS_OP(repeat_interleave,
       Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>),
       "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
       "output_size=None) -> Tensor")
-    .doc("Each part along a dimension several times in a row.")
+    .doc("Each slice along a dimension repeated several times in a row.")
     .composite([](const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
                   std::optional<int64_t> output_size) {
       LS_CHECK(repeats >= 0, ShapeError,
@@ -240,7 +242,7 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
 
 LS_OP(repeat_interleave_places, Tensor(const Tensor&, std::optional<int64_t>),
       "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor")
-    .doc("Each place in repeats as often as the number there says.")
+    .doc("Each index of repeats, repeated as many times as its element says.")
     .composite([](const Tensor& repeats, std::optional<int64_t> output_size) {
       LS_CHECK(!is_floating(repeats.dtype()) && repeats.dtype() != DType::kBool, DTypeError,
                "[repeat_interleave] repeats must be integers, got {}.", to_string(repeats));
@@ -276,7 +278,7 @@ LS_OP(repeat_interleave_each,
       Tensor(const Tensor&, const Tensor&, std::optional<int64_t>, std::optional<int64_t>),
       "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
       "output_size=None) -> Tensor")
-    .doc("Each part along a dimension as often in a row as repeats says for it.")
+    .doc("Each slice along a dimension repeated as many times as its element of repeats says.")
     .composite([](const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
                   std::optional<int64_t> output_size) {
       const Tensor input = dim && self.dim() > 0 ? self : self.reshape({self.numel()});
@@ -320,7 +322,7 @@ LS_OP(narrow_tensor, Tensor(const Tensor&, int64_t, const Tensor&, int64_t),
 
 LS_OP(unbind, std::vector<Tensor>(const Tensor&, int64_t),
       "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
-    .doc("The parts along a dimension, without that dimension.")
+    .doc("The slices along a dimension, without that dimension.")
     .composite([](const Tensor& self, int64_t dim) {
       LS_CHECK(self.dim() > 0, IndexError, "[unbind] a 0-d tensor has no dimension to unbind.");
       std::vector<Tensor> parts;
@@ -336,7 +338,7 @@ LS_OP(chunk, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       LS_CHECK(chunks > 0, ShapeError, "[chunk] chunks must be positive, got {}.", chunks);
       LS_CHECK(self.dim() > 0, IndexError, "[chunk] a 0-d tensor cannot be cut.");
       const int64_t size = self.size(dim);
-      // Parts of nothing are still as many as asked for.
+      // An empty dimension still gives as many parts as asked for.
       if (size == 0) return std::vector<Tensor>(static_cast<size_t>(chunks), self);
       return self.split((size + chunks - 1) / chunks, dim);
     });

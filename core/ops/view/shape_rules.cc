@@ -9,17 +9,17 @@ namespace lockstep::rules {
 
 namespace {
 
-/// Tensors of shape [0] are left out whatever the others' rank, as in ATen.
+/// Whether cat ignores the tensor: as in ATen, one of shape [0] joins tensors of any rank.
 bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.numel() == 0; }
 
-/// A result of the shape and the layout of `self`.
+/// A result with the shape, dtype and layout of `self`.
 Outputs copy_of(const Tensor& self) {
   Outputs outputs = one(self.sizes(), self.dtype());
   keep_layout(outputs.specs[0], self);
   return outputs;
 }
 
-/// Channels stay innermost where all tensors have them so.
+/// Makes the result channels-last if all tensors are.
 void keep_common_format(OutputSpec& spec, TensorList tensors) {
   for (const Tensor& tensor : tensors) {
     if (!suggests_channels_last(tensor.sizes(), tensor.strides())) return;

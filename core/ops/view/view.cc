@@ -15,7 +15,7 @@ namespace lockstep {
 
 namespace {
 
-/// The view's own geometry, to be changed in a place or two.
+/// The geometry of `self`, as a starting point for that of a view.
 ViewSpec same_as(const Tensor& self) {
   return {to_dims(self.sizes()), to_dims(self.strides()), self.storage_offset(), {}};
 }
@@ -58,7 +58,7 @@ ViewSpec expand_geometry(const Tensor& self, IntList sizes, bool) {
              self.shape(), to_string(sizes), i, have);
     if (i >= lead && spec.sizes[i] == have) spec.strides[i] = self.strides()[i - lead];
   }
-  count_elements(spec.sizes);  // refuses more than a 64-bit count can hold
+  count_elements(spec.sizes);  // throws if the count does not fit 64 bits
   return spec;
 }
 
@@ -158,7 +158,7 @@ ViewSpec view_dtype_geometry(const Tensor& self, DType dtype) {
            "[view] {} can only be read as {}, of another size, when its last dimension is "
            "contiguous. Use contiguous() first.",
            to_string(self), to_string(dtype));
-  // Element counts and places are rescaled; every one of them must stay whole.
+  // Sizes, strides and the offset are converted to the new element size; all must stay integers.
   const auto rescale = [&](int64_t& value, std::string_view what) {
     LS_CHECK(value * from % to == 0, ShapeError,
              "[view] {} cannot be read as {}: its {} ({} elements) is not a multiple of {} bytes.",
@@ -174,7 +174,7 @@ ViewSpec view_dtype_geometry(const Tensor& self, DType dtype) {
 }  // namespace
 
 LS_OP(alias, Tensor(const Tensor&), "alias(Tensor(a) self) -> Tensor(a)")
-    .doc("Another tensor over the same elements.")
+    .doc("A view of all elements with the same shape.")
     .view(same_as)
     .batching(batching::elementwise)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -183,7 +183,7 @@ LS_OP(alias, Tensor(const Tensor&), "alias(Tensor(a) self) -> Tensor(a)")
 Tensor alias(const Tensor& self) { return op_alias(self); }
 
 LS_OP(lift_fresh, Tensor(const Tensor&), "lift_fresh(Tensor(a) self) -> Tensor(a)")
-    .doc("alias by another name, for a tensor that was just made from numbers.")
+    .doc("alias under ATen's name for tensors just made from numbers.")
     .view(same_as)
     .batching(batching::elementwise)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -191,7 +191,7 @@ LS_OP(lift_fresh, Tensor(const Tensor&), "lift_fresh(Tensor(a) self) -> Tensor(a
     });
 
 LS_OP(detach, Tensor(const Tensor&), "detach(Tensor(a) self) -> Tensor(a)")
-    .doc("The same elements and version counter, outside the graph.")
+    .doc("A view with the same elements and version counter that autograd does not track.")
     .view(same_as)
     .in_place_view()
     .batching(batching::elementwise)
@@ -224,7 +224,7 @@ Tensor Tensor::as_strided(IntList sizes, IntList strides,
 
 LS_OP(expand, Tensor(const Tensor&, IntList, bool),
       "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)")
-    .doc("Stretches dimensions of size 1 and adds leading ones; -1 keeps a size.")
+    .doc("Expands dimensions of size 1 and adds leading ones; -1 keeps a size.")
     .view(expand_geometry)
     .batching(batching::expand)
     .derivative([](VjpContext& ctx, const Tensor& grad) {

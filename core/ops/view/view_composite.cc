@@ -1,4 +1,4 @@
-// Views that are made of other views, and the derivatives of views that need memory.
+// Views composed of other views, and the derivatives of views, which allocate memory.
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -13,7 +13,7 @@ namespace lockstep {
 
 namespace {
 
-/// A gradient in the shape of the part that it goes to.
+/// Expands a gradient to the shape of the part that it is written to.
 Tensor widened(const Tensor& grad, const Tensor& part) {
   return same(grad.sizes(), part.sizes()) ? grad : grad.expand(part.sizes());
 }
@@ -60,7 +60,7 @@ Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
 
 LS_OP(unflatten, Tensor(const Tensor&, int64_t, IntList),
       "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
-    .doc("One dimension seen as several of the given sizes; one of them may be -1.")
+    .doc("Splits one dimension into several of the given sizes; one of them may be -1.")
     .composite([](const Tensor& self, int64_t dim, IntList sizes) {
       LS_CHECK(self.dim() > 0, IndexError,
                "[unflatten] a 0-d tensor has no dimension to take apart.");
@@ -168,14 +168,15 @@ LS_OP(diagonal_backward_out,
 LS_OP(unfold_backward, Tensor(const Tensor&, IntList, int64_t, int64_t, int64_t),
       "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> "
       "Tensor")
-    .doc("The windows' gradients added where the windows lie: the derivative of unfold.")
+    .doc(
+        "Zeros of input_sizes to which the windows' gradients are added: the derivative of unfold.")
     .composite([](const Tensor& grad, IntList sizes, int64_t dim, int64_t size, int64_t step) {
       const int64_t rank = static_cast<int64_t>(sizes.size());
       const Tensor zero = zeros(sizes, grad.options());
       if (grad.numel() == 0) return zero;
       if (rank == 0) return grad.reshape({});
       const int64_t d = wrap_dim("unfold", dim, rank);
-      Dims order;  // the window's elements right behind the windows
+      Dims order;  // moves the elements of a window right after the windows' dimension
       for (int64_t i = 0; i < rank; ++i) {
         order.push_back(i);
         if (i == d) order.push_back(rank);

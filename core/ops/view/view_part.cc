@@ -18,7 +18,7 @@ ViewSpec same_as(const Tensor& self) {
   return {to_dims(self.sizes()), to_dims(self.strides()), self.storage_offset(), {}};
 }
 
-/// Start and length of a slice as Python reads them: negative from the end, clamped.
+/// Start and length of a slice by Python's rules: negative bounds count from the end, then clamped.
 std::pair<int64_t, int64_t> slice_range(int64_t size, std::optional<int64_t> start,
                                         std::optional<int64_t> end, int64_t step) {
   LS_CHECK(step > 0, ShapeError, "[slice] step must be positive, got {}.", step);
@@ -52,7 +52,7 @@ ViewSpec slice_geometry(const Tensor& self, int64_t dim, std::optional<int64_t> 
   ViewSpec spec = same_as(self);
   spec.offset += first * spec.strides[d];
   spec.sizes[d] = length;
-  // A step past the end leaves one element; its stride must not leave int64.
+  // A step past the end leaves one element; the clamp keeps its stride from overflowing int64.
   spec.strides[d] *= std::min(step, std::max<int64_t>(self.sizes()[d], 1));
   return spec;
 }
@@ -108,7 +108,7 @@ ViewSpec unfold_geometry(const Tensor& self, int64_t dimension, int64_t size, in
   const int64_t stride = self.dim() == 0 ? 1 : spec.strides[d];
   if (self.dim() > 0) {
     spec.sizes[d] = (length - size) / step + 1;
-    // One window needs no stride, and a huge step must not leave int64.
+    // With one window the stride is irrelevant; the clamp keeps a huge step from overflowing int64.
     spec.strides[d] = stride * std::min(step, std::max<int64_t>(length, 1));
   }
   spec.sizes.push_back(size);
@@ -122,7 +122,7 @@ ViewSpec diagonal_geometry(const Tensor& self, int64_t offset, int64_t dim1, int
   return spec;
 }
 
-/// The gradient of a tensor cut along `dim`: its parts' gradients joined, zeros where none came.
+/// The gradient of a tensor split along `dim`: its parts' gradients joined, zeros for missing ones.
 Tensor joined(const VjpContext& ctx, std::span<const Tensor> grads, IntList lengths, int64_t dim) {
   std::vector<Tensor> parts;
   for (size_t i = 0; i < grads.size(); ++i) {
@@ -158,7 +158,7 @@ LS_OP(
     slice, Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t),
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
     "-> Tensor(a)")
-    .doc("Every step-th part from start to before end; out-of-range bounds are clamped.")
+    .doc("Every step-th slice from start up to end, exclusive; out-of-range bounds are clamped.")
     .view(slice_geometry)
     .batching(batching::part)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
@@ -181,7 +181,7 @@ Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<in
 
 LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
-    .doc("Cuts a dimension into parts of split_size; the last may be smaller.")
+    .doc("Splits a dimension into parts of split_size; the last may be smaller.")
     .view(split_geometry)
     .batching(batching::part)
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
@@ -203,7 +203,7 @@ std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const {
 
 LS_OP(split_with_sizes, std::vector<Tensor>(const Tensor&, IntList, int64_t),
       "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]")
-    .doc("Cuts a dimension into parts of the given sizes.")
+    .doc("Splits a dimension into parts of the given sizes.")
     .view(split_with_sizes_geometry)
     .batching(batching::part)
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
