@@ -20,7 +20,7 @@ bool same_place(const Tensor& a, const Tensor& b) {
           a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()));
 }
 
-/// A copy of `grad` in the layout that gradients of `leaf` have.
+/// Copies `grad` into the layout of gradients of `leaf`.
 Tensor copy_for(const TensorImpl& leaf, const Tensor& grad) {
   Tensor copy =
       empty_strided_tensor(leaf.sizes, gradient_strides(leaf), grad.dtype(), grad.device());
@@ -47,7 +47,8 @@ Tensor AccumulateGrad::destination() const {
 }
 
 Gradients AccumulateGrad::apply(std::span<Tensor> grads, const BackwardCall&) {
-  // Freed after the lock: the old gradient's graph may be what keeps the leaf alive.
+  // Freed after the lock is released: the old gradient's graph may hold the last reference to the
+  // leaf, whose destructor takes the lock.
   Tensor replaced;
   Tensor leaf;
   {

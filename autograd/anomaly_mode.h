@@ -9,10 +9,10 @@
 
 namespace lockstep {
 
-/// While alive, on this thread: nodes note where in the program they were recorded, errors of a
-/// backward say it, and (`check_nan`) a backward that makes a NaN is an AutogradError naming the
-/// node that made the first one. For finding faults: it makes everything slower. `enabled` false
-/// ends it for a scope.
+/// While alive, nodes recorded on this thread store their call stack, errors of a backward print
+/// it, and (`check_nan`) a backward that produces a NaN throws AutogradError naming the node that
+/// produced the first one. For debugging: it slows everything down. `enabled` false turns it off
+/// for a scope.
 class AnomalyModeGuard {
  public:
   explicit AnomalyModeGuard(bool enabled = true, bool check_nan = true) noexcept;
@@ -24,8 +24,8 @@ class AnomalyModeGuard {
 bool is_anomaly_enabled() noexcept;
 bool is_anomaly_check_nan_enabled() noexcept;
 
-/// Where a node was recorded: calls of the program, the library's own left out, innermost first;
-/// and which node's backward recorded it, under create_graph.
+/// Where a node was recorded: the call stack without the library's own frames, innermost first, and
+/// the node whose backward recorded it, under create_graph.
 struct ForwardSite {
   CallStack stack;
   Ref<Node> parent;

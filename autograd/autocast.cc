@@ -12,7 +12,7 @@ namespace lockstep {
 
 namespace {
 
-/// Regions that are open on this thread.
+/// Number of autocast regions that are open on this thread.
 thread_local constinit int t_depth = 0;
 
 bool is_anywhere_enabled(const AutocastState& state) {
@@ -22,14 +22,14 @@ bool is_anywhere_enabled(const AutocastState& state) {
   return false;
 }
 
-/// Whether calls of this thread come by the kernel below. Not an exclusion, so that a region opened
-/// inside an operator's body counts.
+/// Turns dispatch to the kernel below on or off for this thread. Clears the included key instead of
+/// excluding it, because exclusion would also disable a region opened inside an operator's body.
 void include_key(bool on) {
   KeySet& included = detail::thread_keys.included;
   included = on ? included | Key::kAutocast : included - Key::kAutocast;
 }
 
-/// While alive, operators that are called do not cast.
+/// While alive, operators called on this thread do not cast.
 class Suspension {
  public:
   Suspension() { include_key(false); }
@@ -38,7 +38,8 @@ class Suspension {
   Suspension& operator=(const Suspension&) = delete;
 };
 
-/// One weight's cast. Under another grad mode its result would have another history.
+/// Key of a cached cast. Includes the grad and inference mode, which decide on the result's
+/// history.
 struct CastKey {
   const TensorImpl* weight;
   DType dtype;
@@ -53,9 +54,9 @@ struct CastKeyHash {
   }
 };
 struct KeptCast {
-  Tensor weight;  ///< keeps the address in the key from being given to another tensor
+  Tensor weight;  ///< keeps the weight alive, so that no other tensor gets the address in the key
   Tensor result;
-  uint32_t version;  ///< of the weight when it was cast
+  uint32_t version;  ///< version of the weight when it was cast
 };
 using CastCache = std::unordered_map<CastKey, KeptCast, CastKeyHash>;
 
@@ -82,7 +83,7 @@ Tensor cast(const Tensor& tensor, DType dtype) {
   return result;
 }
 
-/// What one call makes of its tensors.
+/// The casts of one call's arguments.
 class Casting {
  public:
   Casting(Autocast kind, std::span<const Value> arguments) : kind_(kind) {
@@ -105,7 +106,7 @@ class Casting {
     }
     return false;
   }
-  /// The argument that takes the place of one that changes.
+  /// Returns the cast argument for one that `changes`.
   Value apply(const Value& value) const {
     if (value.is_tensor()) return Value(apply(value.tensor()));
     std::vector<Tensor> list;
@@ -140,17 +141,17 @@ class Casting {
   }
 
   Autocast kind_;
-  std::optional<DType> widest_;  ///< of the eligible tensors; for kPromote
+  std::optional<DType> widest_;  ///< widest dtype of the eligible tensors, for kPromote
 };
 
-/// Behind Key::kAutocast of every operator with a class.
+/// The kernel at Key::kAutocast of every operator with an autocast class.
 void autocast_kernel(const Operator& op, KeySet keys, Stack& stack) {
   const KeySet below = keys & KeySet::below(Key::kAutocast);
   if (below.empty()) op.throw_missing(below);
   const Suspension inside;
   const std::span<Value> given = stack.arguments();
   const Casting casting(op.autocast(), given);
-  // The caller's values stay as they are: modes outside may look at them again.
+  // The caller's values are not changed: outer modes may read them after the call.
   SmallVector<Value, 10> arguments;
   for (size_t i = 0; i < given.size(); ++i) {
     if (!casting.changes(given[i])) continue;

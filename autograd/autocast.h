@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-/// Where autocast stands on one thread. A value, so that work which another thread does later, or
-/// which is done once more, can be done under the state it was asked for in.
+/// The autocast state of one thread. A value, so that work done later, by another thread or again
+/// (checkpointing), can run in the state in which it was requested.
 struct AutocastState {
   struct OnDevice {
     bool enabled = false;
-    DType dtype = DType::kBF16;  ///< what lower-precision operators get
+    DType dtype = DType::kBF16;  ///< dtype of the arguments of lower-precision operators
     friend bool operator==(const OnDevice&, const OnDevice&) = default;
   };
   std::array<OnDevice, kDeviceTypes> devices{};
@@ -34,13 +34,13 @@ inline const AutocastState& autocast_state() noexcept { return detail::autocast_
 inline bool is_autocast_enabled(DeviceType type) noexcept {
   return detail::autocast_state.on(type).enabled;
 }
-/// What lower-precision operators get on this device type while it is enabled.
+/// The dtype that lower-precision operators compute in on this device type while it is enabled.
 inline DType autocast_dtype(DeviceType type) noexcept {
   return detail::autocast_state.on(type).dtype;
 }
 
-/// While alive, `state` is this thread's. `AutocastStateGuard({})` turns autocast off everywhere,
-/// as backward does.
+/// Sets this thread's autocast state; the destructor restores the previous one.
+/// `AutocastStateGuard({})` turns autocast off everywhere, as backward does.
 class AutocastStateGuard {
  public:
   explicit AutocastStateGuard(const AutocastState& state) noexcept;
@@ -59,13 +59,13 @@ class AutocastStateGuard {
 /// - lower precision (products, convolutions, attention): to `dtype`;
 /// - f32 (losses, norms, sums, exponentials): up to f32;
 /// - promote (cat, stack, ...): to the widest among them;
-/// - none: as they are. Composites of that class leave it to the operators in their bodies.
+/// - none: not cast. In composites of this class the operators of the body decide.
 ///
-/// f64 is never cast, nor what an in-place or out= form is given. The casts are recorded, so f32
+/// f64 is never cast, nor are arguments of in-place and out= forms. The casts are recorded, so f32
 /// weights get f32 gradients. A leaf in f32 that requires grad is cast once: the result is kept
 /// until the outermost region of the thread ends, unless `cache_enabled` is false. Regions nest
-/// like scopes, and one with `enabled` false is an island of unchanged arguments. Backward runs
-/// outside of any region. docs/mixed_precision.md
+/// like scopes; inside one with `enabled` false nothing is cast. Backward runs with autocast off.
+/// See docs/mixed_precision.md.
 class AutocastGuard {
  public:
   /// Throws DTypeError when `dtype` is neither bf16 nor f16.
@@ -76,8 +76,8 @@ class AutocastGuard {
   AutocastStateGuard state_;
 };
 
-/// Forgets the casts of weights that this thread has kept. Regions do it themselves at their end;
-/// weights that are changed in place meanwhile are cast anew without it.
+/// Clears this thread's cache of cast weights. The end of the outermost region does that too; a
+/// weight that was changed in place is cast again without it.
 void clear_autocast_cache() noexcept;
 
 }  // namespace lockstep

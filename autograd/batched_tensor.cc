@@ -12,14 +12,14 @@ namespace {
 thread_local std::vector<VmapLevel> t_levels;
 constinit std::atomic<uint64_t> g_next_id{1};
 
-/// Calls of a thread carry the key while a vmap runs, so that random operators without a batched
-/// argument are seen too.
+/// Includes the vmap key in all calls of this thread while a vmap runs, so that the vmap kernel
+/// also sees random operators without a batched argument.
 void update_key() {
   KeySet& included = detail::thread_keys.included;
   included = t_levels.empty() ? included - Key::kVmap : included | Key::kVmap;
 }
 
-/// The tensor, batched at every level of a depth below `depths`.
+/// Returns the tensor batched at every level with a depth below `depths`.
 Tensor batched_below(const Tensor& tensor, size_t depths) {
   if (depths == 0) return tensor;
   const size_t depth = depths - 1;

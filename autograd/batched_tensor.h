@@ -7,25 +7,25 @@
 
 namespace lockstep {
 
-/// What random operators do inside the function that vmap runs.
+/// Behaviour of random operators inside the function that vmap runs.
 enum class Randomness : uint8_t {
-  kError,      ///< throw
+  kError,      ///< throw AutogradError
   kSame,       ///< draw the same numbers for every sample
-  kDifferent,  ///< draw other numbers for every sample
+  kDifferent,  ///< draw different numbers for every sample
 };
 
-/// One vmap that is running on this thread. Their depths count from the outermost, 0.
+/// One vmap that is running on this thread. Its depth is the number of vmaps around it.
 struct VmapLevel {
-  uint64_t id = 0;  ///< of this run; never used again
+  uint64_t id = 0;  ///< unique to this run
   int64_t batch = 0;
   Randomness randomness = Randomness::kError;
 };
 
-/// The vmaps that are running on this thread, outermost first. While a rule or a derivative runs,
-/// those at and inside its level are hidden.
+/// The vmaps that are running on this thread, outermost first. While a batching rule or a
+/// derivative runs, the vmap at its level and those inside are hidden.
 const std::vector<VmapLevel>& vmap_levels();
 
-/// While alive, one more vmap runs on this thread. Must be destroyed in the reverse order.
+/// While alive, one more vmap runs on this thread. Guards must be destroyed in reverse order.
 class VmapLevelGuard {
  public:
   VmapLevelGuard(int64_t batch, Randomness randomness);
@@ -41,7 +41,7 @@ class VmapLevelGuard {
   size_t depth_;
 };
 
-/// While alive, only the outermost `depth` vmaps of this thread run.
+/// While alive, all but the outermost `depth` vmaps of this thread are hidden.
 class OuterVmapsGuard {
  public:
   explicit OuterVmapsGuard(size_t depth);
@@ -53,37 +53,39 @@ class OuterVmapsGuard {
   SmallVector<VmapLevel, 4> hidden_;
 };
 
-/// What stands behind a tensor that is one sample of many: the whole batch. Autograd runs on the
-/// whole, so that is what requires grad.
+/// The batch behind a tensor that represents one sample. Autograd records operators on the whole
+/// batch, so `whole` requires grad and the sample does not.
 struct Batched final : BatchMeta {
   uint64_t level = 0;  ///< VmapLevel::id
-  size_t depth = 0;    ///< of the level, 0 for the outermost vmap
-  int64_t dim = 0;     ///< the batch's, of `whole`
+  size_t depth = 0;    ///< depth of the level, 0 for the outermost vmap
+  int64_t dim = 0;     ///< batch dimension of `whole`
   Tensor whole;        ///< may itself be batched by a vmap outside this one
 };
 
-/// Null for a tensor that is not batched.
+/// Returns the batch of a tensor, or null if it is not batched.
 inline const Batched* find_batched(const Tensor& tensor) {
   return static_cast<const Batched*>(tensor.impl()->batch.get());
 }
-/// The same at `depth` only; at another depth a tensor is a constant to that level.
+/// Returns the batch of a tensor if it is batched at `depth`, else null. A tensor batched at
+/// another depth only is a constant at this level.
 const Batched* find_batched(const Tensor& tensor, size_t depth);
 
-/// `whole` as the function of the vmap at `depth` sees it: without dimension `dim`.
+/// Returns the sample that represents `whole` at `depth`: a tensor without dimension `dim`.
 Tensor batched_tensor(const Tensor& whole, int64_t dim, size_t depth);
-/// Makes a batched tensor see another whole of the same level, with the batch in front.
+/// Replaces the batch behind a batched tensor by `whole`, of the same level, with the batch in
+/// front.
 void set_whole(const Tensor& sample, const Tensor& whole);
-/// The whole batch with its dimension in front.
+/// Returns the whole batch with the batch dimension in front.
 Tensor whole_in_front(const Batched& batched);
 
-/// A tensor that is not batched at `depth`, expanded over that level's batch, in front.
+/// Expands a tensor that is not batched at `depth` over that level's batch, in front.
 Tensor expanded_in_front(const Tensor& tensor, size_t depth);
 
-/// The tensor behind every level.
+/// Returns the tensor behind all levels, which is not batched itself.
 Tensor innermost_whole(const Tensor& tensor);
-/// `whole` in place of the innermost whole of `like`, batched as that is.
+/// Returns `whole` batched at the same levels and dimensions as `like`.
 Tensor batched_like(const Tensor& like, const Tensor& whole);
-/// The tensor, batched at every running level: one that is not is expanded.
+/// Returns the tensor batched at every running level, expanded at those where it is not batched.
 Tensor batched_everywhere(const Tensor& tensor);
 
 /// Throws AutogradError unless the vmap that made the tensor still runs on this thread.

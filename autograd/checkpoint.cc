@@ -17,7 +17,7 @@ namespace {
 
 thread_local constinit bool t_recomputing = false;
 
-/// What else than arguments decides what a thread computes.
+/// Thread state, besides the arguments, that the result of a computation depends on.
 struct ForwardState {
   ThreadState thread = ThreadState::capture();
   AutocastState autocast = autocast_state();
@@ -29,7 +29,7 @@ constexpr KeySet kModeKeys = KeySet(Key::kFunctionMode) | Key::kDispatchMode | K
 
 KeySet with_modes_of(KeySet keys, KeySet modes) { return (keys - kModeKeys) | (modes & kModeKeys); }
 
-/// Modes, observers and the phase are those of whoever runs the backward.
+/// Returns `state` with the modes, observers and phase of the calling thread, which runs backward.
 ThreadState with_modes_of_now(ThreadState state) {
   const ThreadState now = ThreadState::capture();
   state.keys.included = with_modes_of(state.keys.included, now.keys.included);
@@ -40,13 +40,13 @@ ThreadState with_modes_of_now(ThreadState state) {
   return state;
 }
 
-/// Casts that are kept would have a history, which is lost here.
+/// Disables the cache of casts: a cached cast would have a history that recomputation loses.
 AutocastState without_cache(AutocastState state) {
   state.cache_enabled = false;
   return state;
 }
 
-/// While alive, the thread computes as in `state`.
+/// While alive, the thread is recomputing in `state`.
 class RecomputingGuard {
  public:
   RecomputingGuard(const ForwardState& state, bool with_random)
@@ -77,16 +77,16 @@ class RecomputingGuard {
   bool recomputing_;
 };
 
-/// Thrown through the function when nothing more of it is needed.
+/// Thrown through the function to stop it once no more of its tensors are needed.
 struct EarlyStop {};
 
-/// A second tensor over the same elements, without a history.
+/// Another tensor over the same elements, without a history.
 Tensor detached(const Tensor& tensor) {
   return alias_tensor(tensor, tensor.sizes(), tensor.strides(), tensor.storage_offset(),
                       tensor.dtype(), false);
 }
 
-/// An input of a checkpoint: the tensor that autograd knows, and the batches that stand before it.
+/// An input of a checkpoint: the unbatched tensor that autograd tracks, and its vmap levels.
 class KeptTensor {
  public:
   explicit KeptTensor(Tensor tensor) {
@@ -98,7 +98,7 @@ class KeptTensor {
     requires_grad_ = tensor.defined() && tensor.requires_grad();
   }
 
-  /// The same elements in a leaf of their own.
+  /// Returns a new leaf with the same elements.
   Tensor unpack() const {
     const NoGradGuard no_grad;
     const Tensor tensor = saved_.unpack("checkpoint", nullptr);
@@ -107,7 +107,7 @@ class KeptTensor {
     if (requires_grad_) fresh.set_requires_grad();
     return fresh;
   }
-  /// `fresh` as the function saw it; the vmaps of forward must run.
+  /// Returns `fresh` batched at the levels of the original input; the vmaps of forward must run.
   Tensor batched(Tensor fresh) const {
     for (size_t i = batches_.size(); i > 0; --i) {
       fresh = batched_tensor(fresh, batches_[i - 1].dim, batches_[i - 1].depth);
@@ -131,7 +131,7 @@ bool is_recomputing() noexcept { return t_recomputing; }
 
 namespace detail {
 
-/// Stands in the graph for a tensor that forward saved.
+/// Placeholder in the graph for a tensor that forward saved.
 struct CheckpointedTensor {
   explicit CheckpointedTensor(std::shared_ptr<CheckpointFrame> of, const Tensor& tensor)
       : frame(std::move(of)),
@@ -143,12 +143,13 @@ struct CheckpointedTensor {
   Dims sizes;
   DType dtype;
   Device device;
-  // From recomputation to use; guarded by the frame's lock.
+  // Set by recomputation until it is used; guarded by the frame's lock.
   Tensor value;
   uint32_t version = 0;
 };
 
-/// One call of checkpoint(). The graph's saved tensors own it; it knows them weakly.
+/// State of one call of checkpoint(). Owned by the graph's saved tensors, to which it holds weak
+/// references.
 class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
  public:
   CheckpointFrame(const CheckpointOptions& options, TensorList inputs,
@@ -157,7 +158,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     for (const Tensor& input : inputs) inputs_.emplace_back(input);
   }
 
-  /// In forward: what to keep instead of `tensor`.
+  /// In forward: returns the placeholder to save instead of `tensor`.
   std::shared_ptr<CheckpointedTensor> pack(const Tensor& tensor) {
     auto packed = std::make_shared<CheckpointedTensor>(shared_from_this(), tensor);
     const std::lock_guard lock(mutex_);
@@ -166,29 +167,29 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   }
   void finish() { finished_ = true; }
 
-  /// The tensor that was packed; computes it, and all others that may still be asked for, when
-  /// it is not there.
+  /// Returns the tensor that was packed. If it is not available, recomputes it together with all
+  /// others that may still be requested.
   Tensor unpack(CheckpointedTensor& wanted);
 
  private:
   class Recomputation;
 
   void recompute();
-  /// Frees what was computed again and not asked for.
+  /// Frees recomputed tensors that were not used.
   void forget();
 
   CheckpointOptions options_;
   std::function<void(TensorList)> function_;
   std::vector<KeptTensor> inputs_;
   ForwardState state_;
-  // Threads may run backward through one graph at once; one recomputation may unpack inputs that
-  // another checkpoint computes, but never leads back to this one on another thread.
+  // Several threads may run backward through one graph at once. A recomputation may unpack inputs
+  // that another checkpoint recomputes, but never on another thread, hence a recursive mutex.
   std::recursive_mutex mutex_;
   std::vector<std::weak_ptr<CheckpointedTensor>> saved_;  ///< in the order of forward
   bool finished_ = false;
 };
 
-/// Meets the tensors that the function saves when it runs again.
+/// Receives the tensors that the function saves when it runs again.
 class CheckpointFrame::Recomputation {
  public:
   explicit Recomputation(const CheckpointFrame& frame) : frame_(frame) {
@@ -234,7 +235,7 @@ class CheckpointFrame::Recomputation {
   }
 
   const CheckpointFrame& frame_;
-  size_t needed_ = 0;  ///< of what forward saved, so many are asked for
+  size_t needed_ = 0;  ///< 1 + index of the last saved tensor that is still referenced
   size_t next_ = 0;
   bool stopped_ = false;
 };
@@ -254,7 +255,7 @@ void CheckpointFrame::recompute() {
   try {
     function_(inputs);
   } catch (...) {
-    // Whatever the stop became on its way out, through a plug-in's interface say.
+    // Not only EarlyStop: a plug-in's C interface, for example, may have converted the exception.
     if (!recomputation.stopped()) throw;
   }
   recomputation.check_complete();

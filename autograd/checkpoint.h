@@ -16,39 +16,40 @@
 namespace lockstep {
 
 struct CheckpointOptions {
-  bool early_stop = true;          ///< recomputation ends with the last tensor that is needed
-  bool preserve_rng_state = true;  ///< it draws from the default generator what forward drew
-  /// Shapes, dtypes and devices of what it saves must be those of forward, and as many.
+  bool early_stop = true;          ///< recomputation stops after the last tensor that is needed
+  bool preserve_rng_state = true;  ///< recomputation draws the same random numbers as forward
+  /// Check that recomputation saves as many tensors as forward, with the same shapes, dtypes and
+  /// devices.
   bool determinism_check = true;
 };
 
-/// Activation checkpointing: calls `function(inputs...)` and keeps of it only the tensors among
-/// the inputs; what backward needs of the inside is computed again when it is first asked for, and
-/// freed as it is used (Chen et al. 2016). Costs one more forward pass of the function; gradients
-/// have the same bits as without.
+/// Activation checkpointing: calls `function(inputs...)` and keeps only the input tensors for
+/// backward; the intermediate tensors that backward needs are recomputed when the first of them is
+/// requested, and freed as they are used (Chen et al. 2016). Costs one more forward pass of the
+/// function; gradients have the same bits as without.
 ///
-/// Inputs are tensors, lists of tensors and other copyable values, which are kept in copies, as
-/// `function` is; what it captures must live until backward. It must compute the same when it is
-/// called again: recomputation runs under the grad mode, autocast state, default device and random
-/// state of forward, but modules that count calls must ask `is_recomputing()`. Calls nest, and may
-/// run a backward of their own. While recording is off, it is just a call.
+/// Inputs are tensors, lists of tensors and other copyable values. These values and `function` are
+/// copied; objects that `function` refers to must live until backward. It must compute the same
+/// when it is called again: recomputation runs under the grad mode, autocast state, default device
+/// and random state of forward, but modules that count calls must check `is_recomputing()`. Calls
+/// nest, and may run a backward inside. While grad mode is off, this is an ordinary call.
 ///
-/// In backward, AutogradError: recomputation saved other tensors than forward, or an input was
-/// changed in place since. What the function throws then comes out of backward.
+/// Backward throws AutogradError if recomputation saved other tensors than forward or an input was
+/// changed in place since, and whatever the function throws when it is called again.
 template <class F, class... A>
 requires(std::is_invocable_v<F&, const A&...>) auto checkpoint(F function, const A&... inputs);
 template <class F, class... A>
 auto checkpoint(const CheckpointOptions& options, F function, const A&... inputs);
 
-/// Whether this thread is computing again what a forward pass already did: state that counts
-/// forward passes, such as running statistics, must stay as it is meanwhile.
+/// Whether this thread is recomputing a forward pass. State that counts forward passes, such as
+/// running statistics, must not be updated meanwhile.
 bool is_recomputing() noexcept;
 
 namespace detail {
 
 class CheckpointFrame;
 
-/// The forward pass of one checkpoint, while alive.
+/// Scope of the forward pass of one checkpoint: replaces saved tensors while alive.
 class CheckpointedForward {
  public:
   CheckpointedForward(const CheckpointOptions& options, TensorList inputs,
@@ -62,7 +63,7 @@ class CheckpointedForward {
   SavedTensorHooksGuard hooks_;
 };
 
-/// An input from forward to recomputation, without its tensors.
+/// Keeps one input from forward to recomputation, except for its tensors, which the frame keeps.
 template <class T>
 struct KeptInput {
   explicit KeptInput(const T& input) : value(input) {}
@@ -104,7 +105,7 @@ auto checkpoint(const CheckpointOptions& options, F function, const A&... inputs
     size_t at = 0;
     std::apply(
         [&](const auto&... each) {
-          // In braces, because they are evaluated in order there.
+          // Braces guarantee evaluation in order, which `at` depends on.
           std::tuple<decltype(each.restore(fresh, at))...> restored{each.restore(fresh, at)...};
           std::apply(function, restored);
         },

@@ -4,12 +4,12 @@
 
 namespace lockstep {
 
-/// Applies a node in another's name: saved results get `owner` as their history.
+/// Applies `node` on behalf of `owner`: saved results get `owner` as their history.
 using ApplyAs = Gradients (*)(Node& node, Node* owner, std::span<Tensor> grads,
                               const BackwardCall& call);
 
-/// The node of a base of which one view was changed in place: gradients of the changed elements go
-/// through the operator that changed them, the others pass. The field calls it CopySlices.
+/// The node of a base of which a view was changed in place: gradients of the changed elements go
+/// through the operator that changed them, the others pass unchanged. PyTorch's name for it.
 class CopySlices final : public Node {
  public:
   /// `inner` is the in-place operator's node as if the view, its first tensor argument, stood
@@ -30,7 +30,7 @@ class CopySlices final : public Node {
   InputMeta view_;
 };
 
-/// The node of `view` seen as as_strided of a base whose gradient goes to `edge`.
+/// Returns a node that treats `view` as as_strided of a base whose gradient goes to `edge`.
 Ref<Node> as_strided_node(Edge edge, const TensorImpl& base, const TensorImpl& view);
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ Workers& workers() {
   return *kInstance;
 }
 
-// Before main(), so that no fork can come between. The child has none of the threads.
+// Registered before main(), so that it covers every fork. The child process has no worker threads.
 [[maybe_unused]] const bool kPreparedForFork =
     pthread_atfork([] { workers().mutex.lock(); }, [] { workers().mutex.unlock(); },
                    [] {
@@ -70,7 +70,7 @@ void DeviceWorker::notify() {
 void DeviceWorker::run_until(FunctionRef<bool()> done) {
   std::unique_lock lock(mutex_);
   while (true) {
-    // Read first: a notification after `done()` was asked must not be missed.
+    // Read before `done()`, so that a notification after its evaluation is not missed.
     const uint64_t seen = notifications_;
     lock.unlock();
     if (done()) return;

@@ -13,12 +13,12 @@ namespace lockstep {
 
 class GraphRun;
 
-/// The thread that runs backward's nodes of one asynchronous device, for all backwards of the
-/// process. Started when first wanted, never ended: it sleeps while there is nothing to do. A child
+/// The thread that runs the backward nodes of one asynchronous device, for all backwards of the
+/// process. Started on first use and never ended; it sleeps while it has no tasks. A child process
 /// made by fork() starts its own. Thread-safe.
 class DeviceWorker {
  public:
-  /// Node `slot` of `run`, to be run by the device's thread.
+  /// Node `slot` of `run`, executed on the device's thread.
   struct Task {
     uint64_t sequence;
     GraphRun* run;
@@ -27,18 +27,18 @@ class DeviceWorker {
   };
 
   static DeviceWorker& of(Device device);
-  /// The worker whose thread this is, or that this thread stands in for; else null.
+  /// Returns the worker whose thread is the calling one, or that it stands in for; else null.
   static DeviceWorker* of_this_thread() noexcept;
 
   Device device() const noexcept { return device_; }
-  /// The highest sequence number goes first.
+  /// Queues a task. The task with the highest sequence number runs first.
   void submit(Task task);
-  /// On the worker's own thread, which waits for a backward of its own: runs tasks meanwhile, until
-  /// `done()`, which is asked again after each `notify`.
+  /// Called on the worker's thread when it waits for a nested backward: runs tasks until `done()`,
+  /// which is evaluated again after each `notify`.
   void run_until(FunctionRef<bool()> done);
   void notify();
 
-  /// While alive, the calling thread stands in for `worker`, which waits for it; null is allowed.
+  /// While alive, the calling thread acts as `worker`, which waits for it; null is allowed.
   class StandIn {
    public:
     explicit StandIn(DeviceWorker* worker) noexcept;

@@ -15,8 +15,8 @@ namespace lockstep {
 
 namespace {
 
-/// A GraphRun on loan: runs are kept per thread so that their arrays stay warm; nested backwards
-/// take another one.
+/// Borrows a GraphRun from the thread's spare ones, which are kept so that their arrays stay
+/// allocated; a nested backward takes another one.
 class RunOnLoan {
  public:
   RunOnLoan() {
@@ -47,8 +47,9 @@ class RunOnLoan {
   std::unique_ptr<GraphRun> run_;
 };
 
-/// Backwards may be nested without limit, a thread's stack may not: past this depth another thread
-/// goes on, in the state of the one that waits for it.
+/// Backwards may be nested to any depth, but a thread's stack is limited: past this depth a new
+/// thread continues, in the state of the thread that waits for it. Larger values need fewer threads
+/// but more stack.
 constexpr int kMostNested = 48;
 thread_local constinit int t_nested = 0;
 
@@ -79,7 +80,7 @@ void run_nested(FunctionRef<void()> backward) {
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
-/// The gradient that enters at a root: the given one made to fit, or 1.
+/// The gradient that enters at a root: the given one fitted to its shape and dtype, or 1.
 Tensor root_gradient(std::string_view op, const Tensor& root, const Tensor& given) {
   if (given.defined()) {
     return fit_gradient(GradientMeta(*root.impl()), given, std::string(op));
@@ -110,7 +111,7 @@ void add_roots(GraphRun& run, std::string_view op, TensorList roots, TensorList 
   }
 }
 
-/// What `grad` does, for edges: `describe(i)` names input i in errors.
+/// Implements `grad` for edges; `describe(i)` names input i in errors.
 std::vector<Tensor> gradients_at(TensorList outputs, std::span<const Edge> inputs,
                                  TensorList grad_outputs, const GradOptions& options,
                                  FunctionRef<std::string(size_t)> describe) {

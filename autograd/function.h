@@ -17,9 +17,8 @@ template <class Forward>
 struct FunctionSignature;
 }  // namespace detail
 
-/// An operation of one's own with a derivative of its own, for what operators do not offer or do
-/// less well: a fused formula, a gradient that is not the derivative, code that is not
-/// differentiable.
+/// A user-defined operation with its own derivative, for what operators do not offer or do less
+/// well: a fused formula, a gradient that is not the derivative, code that is not differentiable.
 ///
 ///     struct Cube : Function<Cube> {
 ///       static Tensor forward(FunctionContext& ctx, const Tensor& x, double scale) {
@@ -40,14 +39,14 @@ struct FunctionSignature;
 /// argument, unless marked dirty, is replaced by a view of it.
 ///
 /// `backward` takes one `const Tensor&` per result, or all as a TensorList, and returns one
-/// gradient per tensor argument, each of a list counting (an absent optional one, too); undefined
-/// means zero. Written with operators it can be differentiated again; a Function that says `static
-/// constexpr bool once_differentiable = true;` runs it without recording, and a second derivative
-/// is an AutogradError.
+/// gradient per tensor argument (each tensor of a list and each absent optional tensor counts);
+/// undefined means zero. Written with operators it can be differentiated again. If the Function
+/// declares `static constexpr bool once_differentiable = true;`, backward runs without recording,
+/// and a second derivative throws AutogradError.
 ///
-/// Under vmap, a static method `vmap(const FunctionBatch& batch, ...)` runs in place of forward, if
-/// there is one, with forward's other parameters and results: tensors that are batched have the
-/// whole batch in front, and so must every result. It may call `apply` on the whole.
+/// Under vmap, a static method `vmap(const FunctionBatch& batch, ...)`, if there is one, runs
+/// instead of forward, with forward's other parameters and results: batched tensors have the batch
+/// dimension in front, and so must every result. It may call `apply` on the whole batch.
 ///
 /// A view that forward makes of an argument cannot be changed in place while recording is on:
 /// clone() it first.
@@ -89,7 +88,7 @@ void add_inputs(FunctionInputs& inputs, const T& argument) {
   }
 }
 
-/// An argument of forward as the vmap method gets it.
+/// Converts an argument of forward to what the vmap method gets: the whole batch in front.
 template <class P>
 decltype(auto) in_front(std::remove_reference_t<P>& argument, size_t depth) {
   using T = std::remove_cvref_t<P>;

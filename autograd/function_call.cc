@@ -15,7 +15,7 @@ bool contains(std::span<const Tensor> tensors, const Tensor& wanted) {
   return std::ranges::any_of(tensors, [&](const Tensor& tensor) { return tensor.is_same(wanted); });
 }
 
-/// A second tensor over the same elements: a view where `origin` says of which kind.
+/// Another tensor over the same elements: a view if `origin` is given.
 Tensor alias(const Tensor& of, std::optional<ViewOrigin> origin) {
   return alias_tensor(of, of.sizes(), of.strides(), of.storage_offset(), of.dtype(),
                       origin.has_value(), origin.value_or(ViewOrigin::kRecorded));
@@ -68,7 +68,7 @@ FunctionCall::FunctionCall(const FunctionInfo& info, FunctionInputs inputs)
       recording_(false),
       node_(make_ref<FunctionNode>(info)),
       context_(*node_, node_.get(), ~uint64_t{0}) {
-  // It may turn out to be changed in place.
+  // The first argument may be changed in place by forward.
   if (!inputs_.empty() && inputs_[0].defined() && is_grad_enabled()) follow_base(inputs_[0]);
   for (const Tensor& input : inputs_) {
     versions_.push_back(input.defined() ? input.version() : 0);
@@ -79,7 +79,7 @@ FunctionCall::FunctionCall(const FunctionInfo& info, FunctionInputs inputs)
 }
 
 FunctionCall::~FunctionCall() {
-  // Results in them hold the node that holds them, also where saving them has thrown.
+  // Breaks reference cycles: the results in these lists own the node. Also after an exception.
   node_->to_save_.clear();
   node_->dirty_.clear();
   node_->non_differentiable_.clear();
@@ -114,7 +114,7 @@ void FunctionCall::check_marks(const FunctionResults& results) const {
 
 void FunctionCall::count_change(const Tensor& dirty) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    // Changes through a raw pointer have not been counted yet.
+    // Changes through a raw pointer have not bumped the version.
     if (inputs_[i].is_same(dirty) && dirty.version() == versions_[i]) {
       return dirty.storage()->bump_version();
     }
@@ -150,7 +150,8 @@ void FunctionCall::give(Tensor& result, bool again) const {
     const bool may_change = !recording_ && is_grad_enabled();
     result = alias(result, may_change ? ViewOrigin::kRecorded : ViewOrigin::kNoGrad);
   } else if (!dirty && result.requires_grad()) {
-    result = alias(result, std::nullopt);  // somebody else's tensor keeps its own history
+    result =
+        alias(result, std::nullopt);  // the returned tensor keeps its history, an alias gets ours
   }
   if (carries) {
     set_history(*result.impl(), node_, node.add_output(*result.impl()));
@@ -164,7 +165,7 @@ void FunctionCall::save(const FunctionResults& results) const {
   for (const Tensor& tensor : node.to_save_) {
     const auto at = std::ranges::find_if(
         results, [&](const Tensor* result) { return result->is_same(tensor); });
-    // Saved as an argument, a result and its node would keep each other alive.
+    // A result saved as an argument would form a reference cycle with its node.
     const bool own = tensor.defined() && at != results.end() && tensor.requires_grad();
     node.saved_.push_back(
         own ? SavedTensor::result(tensor, static_cast<uint32_t>(at - results.begin()))

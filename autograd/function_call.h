@@ -1,6 +1,6 @@
 #pragma once
 
-// What stands behind Function (autograd/function.h) and does not depend on types.
+// The part of Function (autograd/function.h) that does not depend on template parameters.
 
 #include <any>
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace lockstep {
 
 class FunctionNode;
 
-/// What passes between the forward and the backward of one call of a Function. Not thread-safe.
+/// Passes data from the forward to the backward of one call of a Function. Not thread-safe.
 class FunctionContext {
  public:
   // In forward.
-  /// Keeps tensors for backward, as they are when forward returns; undefined ones are allowed. A
-  /// later call replaces an earlier one. Second derivatives see arguments and results only; what
-  /// else is saved is a constant to them.
+  /// Saves tensors for backward in their state when forward returns; undefined ones are allowed. A
+  /// later call replaces an earlier one. Second derivatives flow through saved arguments and
+  /// results only; other saved tensors are constants.
   void save_for_backward(TensorList tensors);
   /// Declares arguments that forward changes in place. Each must also be returned. A leaf that
   /// requires grad cannot be among them, and a view only as the first tensor argument of a Function
@@ -32,15 +32,16 @@ class FunctionContext {
   void mark_dirty(TensorList tensors);
   /// Declares results that carry no gradient; those of integer types never do.
   void mark_non_differentiable(TensorList tensors);
-  /// Off: gradients that did not arrive come to backward undefined. On (the default): as zeros.
+  /// Whether backward gets zeros (on, the default) or undefined tensors for gradients that did not
+  /// arrive.
   void set_materialize_grads(bool on);
 
   // In backward.
-  /// What forward saved. Throws AutogradError when one was changed in place since, or when an
-  /// earlier backward without retain_graph let them go.
+  /// Returns the tensors that forward saved. Throws AutogradError when one was changed in place
+  /// since, or when an earlier backward without retain_graph freed them.
   const std::vector<Tensor>& saved_tensors();
   const Tensor& saved(size_t i) { return saved_tensors().at(i); }
-  /// Evaluates one function per tensor argument, those whose gradient is wanted only.
+  /// Takes one function per tensor argument and evaluates those whose gradient is needed.
   template <class... F>
   Gradients gradients(F&&... functions) const {
     Gradients result;
@@ -50,10 +51,11 @@ class FunctionContext {
   }
 
   // In both.
-  /// Whether the gradient of the i-th tensor argument (each of a list counts) is wanted.
+  /// Whether the gradient of the i-th tensor argument (each tensor of a list counts) is needed.
   bool needs_input_grad(size_t i) const;
-  /// Attaches a value of a copyable type, which lives as long as the graph. Tensors are better
-  /// saved: in here they are not checked, and a result would never be freed.
+  /// Attaches a value of a copyable type, which lives as long as the graph. Use save_for_backward
+  /// for tensors: a tensor in here is not checked for in-place changes, and a result of this call
+  /// would form a reference cycle and never be freed.
   template <class T>
   void set_data(T value) {
     any_data() = std::move(value);
@@ -66,7 +68,7 @@ class FunctionContext {
     return *found;
   }
 
-  /// For the call and for its node; `owner` is the node whose results the saved ones are.
+  /// Used by FunctionCall and FunctionNode; `owner` becomes the history of saved results.
   FunctionContext(FunctionNode& node, Node* owner, uint64_t needs)
       : node_(node), owner_(owner), needs_(needs) {}
 
@@ -80,11 +82,11 @@ class FunctionContext {
   std::optional<std::vector<Tensor>> unpacked_;
 };
 
-/// What the vmap method of a Function is told of the batch.
+/// Describes the batch to the vmap method of a Function.
 struct FunctionBatch {
   int64_t size = 0;  ///< number of samples
   Randomness randomness = Randomness::kError;
-  std::vector<bool> batched;  ///< for each tensor argument: it has the batch in front
+  std::vector<bool> batched;  ///< for each tensor argument, whether it has the batch in front
 
   bool is_batched(size_t i) const { return batched.at(i); }
 };
@@ -94,7 +96,7 @@ namespace detail {
 using FunctionInputs = SmallVector<Tensor, 4>;
 using FunctionResults = SmallVector<Tensor*, 4>;
 
-/// What is known of a Function when it is compiled.
+/// Compile-time properties of a Function.
 struct FunctionInfo {
   const std::type_info& type;
   Gradients (*backward)(FunctionContext&, TensorList grads);
@@ -114,7 +116,7 @@ class FunctionCall {
     const NoGradGuard no_grad;
     return forward(context_);
   }
-  /// Gives the results their history, and replaces those that are arguments by views.
+  /// Sets the history of the results, and replaces those that are arguments by views.
   void finish(const FunctionResults& results);
 
  private:
@@ -125,24 +127,25 @@ class FunctionCall {
   void save(const FunctionResults& results) const;
 
   FunctionInputs inputs_;
-  SmallVector<uint32_t, 4> versions_;  ///< of the inputs, before forward
+  SmallVector<uint32_t, 4> versions_;  ///< versions of the inputs before forward
   bool recording_;
   Ref<FunctionNode> node_;
   FunctionContext context_;
 };
 
-/// The innermost vmap for which an argument is one sample of many. Throws AutogradError when it
-/// does not run any more.
+/// Returns the depth of the innermost vmap at which an argument is batched. Throws AutogradError
+/// when that vmap has ended.
 std::optional<size_t> batched_depth(const FunctionInfo& info, const FunctionInputs& inputs);
 FunctionBatch batch_of(const FunctionInputs& inputs, size_t depth);
-/// The whole batch where the tensor is one of many at `depth`, else the tensor; to be called with
-/// only the vmaps outside of that one running.
+/// Returns the whole batch if the tensor is batched at `depth`, else the tensor. Must be called
+/// with only the vmaps outside `depth` running.
 Tensor with_batch_in_front(const Tensor& tensor, size_t depth);
-/// Makes what a vmap method returned, with the batch in front, results for one sample.
+/// Converts the results of a vmap method, which have the batch in front, to batched tensors.
 void give_samples(const FunctionInfo& info, const FunctionResults& results, size_t depth);
 [[noreturn]] void throw_no_vmap(const FunctionInfo& info);
 
-/// Throws AutogradError unless a backward that takes `expected` gradients gets as many.
+/// Throws AutogradError unless `got` equals `expected`, the number of gradients that backward
+/// takes.
 void check_gradient_count(const std::type_info& type, size_t expected, size_t got);
 
 }  // namespace detail

@@ -14,7 +14,7 @@ namespace lockstep {
 
 namespace {
 
-/// Stands for the derivative of a backward that may not be differentiated.
+/// Node of gradients computed by a once_differentiable backward: applying it throws AutogradError.
 class OnceDifferentiable final : public Node {
  public:
   explicit OnceDifferentiable(std::string function) : function_(std::move(function)) {}
@@ -31,7 +31,7 @@ class OnceDifferentiable final : public Node {
   std::string function_;
 };
 
-/// The gradients that `node` gave for `grads`, such that a second derivative is an error.
+/// Attaches OnceDifferentiable to the gradients that `node` returned for `grads`.
 Gradients guarded(const FunctionNode& node, const std::string& function,
                   std::span<const Tensor> grads, const Gradients& given) {
   const Ref<Node> error = make_ref<OnceDifferentiable>(function);
@@ -88,7 +88,7 @@ std::vector<SavedTensorInfo> FunctionNode::saved_tensors() const {
 
 std::vector<Tensor> FunctionNode::unpack(Node* owner) const {
   LS_CHECK(!released_, AutogradError,
-           "[{}] the tensors it saved are gone, because a backward already ran through it: "
+           "[{}] the tensors it saved were freed, because a backward already ran through it: "
            "expected one backward per graph. Pass retain_graph to the first, or compute the result "
            "again.",
            name());

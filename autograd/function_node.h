@@ -17,9 +17,9 @@ class FunctionNode final : public Node {
   Gradients apply(std::span<Tensor> grads, const BackwardCall& call) override {
     return apply_as(this, grads, call);
   }
-  /// The same; saved results get `owner` as their history.
+  /// `apply` with `owner` as the history of saved results.
   Gradients apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call);
-  /// The class's name without its scopes, and "Backward".
+  /// The class name without namespaces, followed by "Backward".
   std::string name() const override;
   void release_saved() override;
   std::vector<SavedTensorInfo> saved_tensors() const override;
@@ -34,12 +34,12 @@ class FunctionNode final : public Node {
 
   const detail::FunctionInfo& info_;
   std::vector<SavedTensor> saved_;
-  std::vector<GradientMeta> results_;  ///< of every result, those without gradient included
+  std::vector<GradientMeta> results_;  ///< one per result, including those without gradient
   std::any data_;
   bool materialize_ = true;
   bool released_ = false;
 
-  // Until forward is over.
+  // Only used until forward has finished.
   std::vector<Tensor> to_save_;
   std::vector<Tensor> dirty_;
   std::vector<Tensor> non_differentiable_;

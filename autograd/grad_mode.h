@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// True while operators of this thread are recorded when an argument requires grad. On at first.
+/// Whether operators of this thread are recorded when an argument requires grad. On by default.
 inline bool is_grad_enabled() noexcept { return !detail::thread_keys.excluded.has(Key::kAutograd); }
 
 /// While alive, recording is on or off on this thread. Guards nest like scopes.

@@ -55,7 +55,7 @@ std::vector<double> values(const std::vector<Tensor>& tensors) {
   return all;
 }
 
-/// A derivative by a central difference, and how far the outputs' rounding may have moved it.
+/// A derivative by a central difference, and the error that rounding of the outputs may cause.
 struct Slope {
   double value = 0;
   double rounding = 0;
@@ -105,7 +105,7 @@ std::vector<std::vector<Tensor>> jacobian_rows(const std::vector<Tensor>& output
   return rows;
 }
 
-/// Which output, and which of its elements, row `row` stands for.
+/// Names the output, and its element, that row `row` of the Jacobian belongs to.
 std::string output_name(const std::vector<Tensor>& outputs, size_t row) {
   size_t output = 0;
   while (row >= static_cast<size_t>(outputs[output].numel())) {
@@ -118,7 +118,7 @@ double gradient_at(const Tensor& gradient, int64_t index) {
   return gradient.defined() ? element(gradient, index) : 0;
 }
 
-/// A number in [-1, 1) that looks arbitrary and is always the same.
+/// A fixed pseudo-random number in [-1, 1), from multiples of the golden ratio.
 double weight(int64_t index) {
   const double product = static_cast<double>(index + 1) * 0.6180339887498949;
   return 2 * (product - std::floor(product)) - 1;

@@ -19,7 +19,7 @@ std::vector<Ref<Node>> graph_nodes(TensorList roots) {
     if (edge && seen.insert(edge.node.get()).second) nodes.push_back(edge.node);
   };
   for (const Tensor& root : roots) reach(gradient_edge(root));
-  for (size_t i = 0; i < nodes.size(); ++i) {  // grows while it runs
+  for (size_t i = 0; i < nodes.size(); ++i) {  // `nodes` grows in the loop
     const Ref<Node> node = nodes[i];
     for (const Edge& edge : node->next_edges()) reach(edge);
   }
@@ -47,7 +47,7 @@ size_t saved_bytes(TensorList roots) {
 
 namespace {
 
-/// For a place between quotes.
+/// Escapes text for a quoted string of DOT.
 std::string quoted(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -7,14 +7,14 @@
 
 namespace lockstep {
 
-// For people who look at what a computation recorded.
+// Inspection of recorded graphs.
 
-/// The nodes that lead from `roots` to the leaves, each once, a node before those it leads to.
-/// Roots that do not require grad are left out.
+/// The nodes between `roots` and the leaves in topological order, each once. Roots that do not
+/// require grad are skipped.
 std::vector<Ref<Node>> graph_nodes(TensorList roots);
 
-/// Bytes that the graph keeps alive for backward: memory that several saved tensors share counts
-/// once, whole storages count where a view keeps one.
+/// Bytes that the graph keeps alive for backward. Shared memory is counted once; a saved view
+/// counts its whole storage.
 size_t saved_bytes(TensorList roots);
 
 struct GraphToDotOptions {
@@ -23,8 +23,8 @@ struct GraphToDotOptions {
   std::vector<std::pair<Tensor, std::string>> names;
 };
 
-/// The graph in Graphviz's DOT language: an ellipse per node with its name and the shape of what it
-/// computed, a box per leaf, arrows the way gradients go.
+/// The graph in Graphviz's DOT language: an ellipse per node with its name and the shape of its
+/// result, a box per leaf, and arrows in the direction of the gradients.
 std::string graph_to_dot(TensorList roots, const GraphToDotOptions& options = {});
 
 }  // namespace lockstep

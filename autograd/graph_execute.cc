@@ -18,7 +18,7 @@ namespace lockstep {
 
 namespace {
 
-/// The node that a thread executes, inside the one before it where backwards are nested.
+/// The run and node that a thread executes; nested backwards form a chain.
 struct Current {
   GraphRun* run;
   Node* node;
@@ -166,7 +166,7 @@ void GraphRun::run_with_workers() {
       changed_.wait(lock, something_to_do);
       continue;
     }
-    // Other backwards may need this worker before theirs, and so this one, can go on.
+    // Runs tasks of other backwards, which may have to finish before this one can continue.
     lock.unlock();
     home_->run_until([&] {
       const std::lock_guard guard(mutex_);
@@ -194,7 +194,7 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
       thrown = std::current_exception();
     }
   }
-  // The run may be over as soon as the lock is free.
+  // The run may be destroyed as soon as the lock is released.
   const std::lock_guard lock(mutex_);
   if (thrown != nullptr && error_ == nullptr) error_ = std::move(thrown);
   --at_workers_;

@@ -20,7 +20,7 @@ namespace lockstep {
 
 namespace {
 
-/// Guards the stamps in the nodes of every graph.
+/// Guards the run numbers and slots stored in the nodes of every graph.
 constinit std::mutex g_stamps;
 uint64_t g_last_run = 0;  // guarded by g_stamps
 
@@ -40,7 +40,7 @@ bool expands_to(IntList from, IntList to) {
 
 Stream stream_of(const GradientMeta& meta) { return {meta.device, meta.stream}; }
 
-/// Hands a gradient made on this thread's current stream to the stream of `meta`.
+/// Makes a gradient of this thread's current stream usable on the stream of `meta`.
 void hand_over(const GradientMeta& meta, const Tensor& gradient) {
   const Stream made_on = current_stream(meta.device);
   const Stream taken_on = stream_of(meta);
@@ -49,7 +49,7 @@ void hand_over(const GradientMeta& meta, const Tensor& gradient) {
   gradient.record_stream(taken_on);
 }
 
-/// Both summed; in place into whichever nobody else can see.
+/// Returns a + b, computed in place in whichever of the two has no other owner.
 Tensor sum_of(Tensor a, Tensor b) {
   if (!is_grad_enabled()) {
     const auto writable = [](const Tensor& into) {
@@ -118,7 +118,7 @@ void GraphRun::number_nodes() {
   run_ = ++g_last_run;
   uint32_t gradients = 0;
   for (const Root& root : roots_) number(root.edge.node.get());
-  for (size_t i = 0; i < slots_.size(); ++i) {  // grows while it runs
+  for (size_t i = 0; i < slots_.size(); ++i) {  // `slots_` grows in the loop
     Node& node = *slots_[i].node;
     slots_[i].first_edge = static_cast<uint32_t>(edges_.size());
     slots_[i].first_gradient = gradients;
@@ -146,7 +146,8 @@ void GraphRun::number_nodes() {
 
 void GraphRun::mark_needed() {
   if (captures_.empty() && targets_.empty()) return;
-  // A node's edges lead to lower numbers or to sinks, so from low to high each sees final answers.
+  // A node's edges lead to lower sequence numbers or to sinks, so in ascending order the nodes that
+  // it leads to are decided first.
   std::vector<uint32_t> order(slots_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
@@ -180,7 +181,8 @@ void GraphRun::count_contributions() {
 }
 
 void GraphRun::seed_roots() {
-  // Stamps may be another run's by now; the first slots are the roots' in order, less repeats.
+  // The slot numbers in the nodes may belong to another run by now, so the roots are searched in
+  // the first slots, which are the roots in order without repetitions.
   uint32_t known = 0;
   for (Root& root : roots_) {
     uint32_t at = 0;
@@ -253,7 +255,7 @@ void GraphRun::join_streams() const {
 
 void GraphRun::run(bool retain_graph) {
   const PhaseGuard phase(Phase::kBackward);
-  const AutocastStateGuard no_autocast({});  // forward has recorded its casts
+  const AutocastStateGuard no_autocast({});  // the casts of forward are part of the graph
   retain_graph_ = retain_graph;
   outer_ = of_this_thread();
   number_nodes();
@@ -267,7 +269,7 @@ void GraphRun::run(bool retain_graph) {
   }
   place_nodes();
   {
-    const Lock lock(*this);  // workers begin with the first root
+    const Lock lock(*this);  // workers start as soon as the first root is seeded
     seed_roots();
   }
   has_workers_ ? run_with_workers() : run_alone();

@@ -17,46 +17,46 @@ class DeviceWorker;
 
 /// One backward through one graph: the engine's working memory and its loop.
 ///
-/// Nodes are numbered in the order they are found, and everything about them lies in arrays by that
-/// number, so a warm run neither hashes nor allocates. The numbers are stamped into the nodes only
-/// while the arrays are made, under a lock of the process; runs of several threads, or nested in
-/// one thread, do not disturb each other afterwards.
+/// Nodes are numbered in the order they are found, and their state lies in arrays indexed by that
+/// number, so a run whose arrays are large enough neither hashes nor allocates. The numbers are
+/// stored in the nodes only while the arrays are built, under a process-wide lock; afterwards runs
+/// of several threads, or nested in one thread, are independent of each other.
 ///
-/// The thread that runs it executes the nodes of synchronous devices; those of an asynchronous
-/// device go to that device's worker. Where there are none, nothing is locked.
+/// The thread that calls `run` executes the nodes of synchronous devices; those of an asynchronous
+/// device go to that device's worker. Without asynchronous devices nothing is locked.
 ///
-/// On asynchronous devices a node runs on the stream of its forward. A gradient that comes from
-/// another stream is waited for by an event, and its memory is kept for the stream that takes it.
-/// The current streams of the thread that runs it wait for whatever ended in leaves and captures.
+/// On asynchronous devices a node runs on the stream of its forward. If a gradient comes from
+/// another stream, its stream waits for an event, and the gradient's memory is recorded as used on
+/// it. The current streams of the calling thread wait for the gradients of leaves and captures.
 class GraphRun {
  public:
-  /// What happens to a gradient that was asked for by `grad()`.
+  /// A gradient requested by `grad()`.
   struct Capture {
     Edge edge;
-    Tensor result;  ///< undefined while nothing arrived
+    Tensor result;  ///< undefined until a gradient arrives
   };
 
-  /// Adds a root's edge and the gradient that enters there, which must fit it.
+  /// Adds a root's edge and the gradient that enters there, which must match its metadata.
   void add_root(Edge edge, Tensor gradient);
-  /// Runs only what leads to `captures`; sinks among them do not accumulate.
+  /// Requests the gradient at `edge` and limits the run to nodes that lead to captures; a sink that
+  /// is captured does not accumulate.
   void capture(Edge edge) { captures_.push_back({std::move(edge), Tensor()}); }
-  /// Runs only what leads to these sinks and to the captures.
+  /// Limits the run to nodes that lead to such sinks or to captures.
   void limit_to(Ref<Node> sink) { targets_.push_back(std::move(sink)); }
 
-  /// Runs everything. Whether the backward is recorded is the thread's grad mode.
+  /// Runs the backward. It is recorded if grad mode is on.
   void run(bool retain_graph);
-  /// Runs one node, on its worker's thread. What it throws, `run` rethrows.
+  /// Runs one node on its worker's thread. Its exceptions are rethrown by `run`.
   void execute_on_worker(uint32_t slot) noexcept;
 
-  /// The run of which the calling thread executes a node. Throws AutogradError naming `op` where
-  /// there is none.
+  /// Returns the run of which the calling thread executes a node. Throws AutogradError naming `op`
+  /// when there is none.
   static GraphRun& of_this_thread(std::string_view op);
-  /// The same, or null.
+  /// Returns the run of which the calling thread executes a node, or null.
   static GraphRun* of_this_thread() noexcept;
-  /// The backward that this one, nested in a hook or a derivative, is part of; itself where it is
-  /// not nested.
+  /// Returns the outermost of the backwards that this one is nested in, or this one.
   GraphRun& outermost() noexcept { return outer_ != nullptr ? outer_->outermost() : *this; }
-  /// While alive, the thread is inside `run`, which waits for it; null is none.
+  /// While alive, the thread counts as executing inside `run`, which waits for it; may be null.
   class Inside {
    public:
     explicit Inside(GraphRun* run) noexcept;
@@ -68,17 +68,17 @@ class GraphRun {
     GraphRun* saved_run_;
     Node* saved_node_;
   };
-  /// The node that the calling thread executes, or empty.
+  /// Returns the node that the calling thread executes, or an empty reference.
   static Ref<Node> node_of_this_thread();
-  /// Different for every run of the process.
+  /// Unique number of the run within the process.
   uint64_t id() const noexcept { return run_; }
-  /// Whether the node runs, or its gradient was asked for. May be called while the run goes on.
+  /// Whether the node runs, or its gradient is captured. May be called during the run.
   bool will_execute(const Node* node) const;
-  /// Has `callback` called by the thread of `run` after all nodes.
+  /// Queues `callback`, which the thread that called `run` calls after all nodes.
   void add_callback(std::function<void()> callback);
 
   Capture& captured(size_t i) { return captures_[i]; }
-  /// Forgets the graph, keeps the memory.
+  /// Drops all references to the graph, keeps the allocated arrays.
   void clear() noexcept;
 
  private:
@@ -90,11 +90,11 @@ class GraphRun {
     uint32_t first_edge;
     uint32_t first_gradient;
     uint32_t contributions;  ///< edges that lead here, and roots
-    uint32_t waiting;        ///< edges over which nothing has come yet
-    bool needed;             ///< leads to something asked for
+    uint32_t waiting;        ///< edges from which no gradient has arrived yet
+    bool needed;             ///< leads to a capture or an accumulating sink
     bool applies;            ///< false: its gradient is only captured
     bool on_stream;          ///< its device is asynchronous
-    DeviceWorker* worker;    ///< whose thread runs it; null: the one of `run`
+    DeviceWorker* worker;    ///< worker that runs it; null: the thread that called `run`
   };
   struct Ready {
     uint64_t sequence;
@@ -102,7 +102,7 @@ class GraphRun {
     friend bool operator<(const Ready& a, const Ready& b) { return a.sequence < b.sequence; }
   };
 
-  /// A lock where workers take part, else nothing.
+  /// Locks the mutex if workers take part, else does nothing.
   class Lock;
 
   void number_nodes();
@@ -127,7 +127,7 @@ class GraphRun {
   void make_ready(uint32_t slot);
 
   uint64_t run_ = 0;
-  GraphRun* outer_ = nullptr;  ///< the run in which it was called
+  GraphRun* outer_ = nullptr;  ///< the run that this one is nested in, or null
   std::vector<Slot> slots_;
   std::vector<uint32_t> edges_;    ///< slot that each edge leads to, or kNowhere
   std::vector<Tensor> gradients_;  ///< sums so far, one per output of each node
@@ -145,21 +145,22 @@ class GraphRun {
   bool retain_graph_ = false;
   std::vector<std::function<void()>> callbacks_;
 
-  // While workers take part, mutex_ guards them, and of the above what changes while nodes run:
-  // `waiting`, `gradients_` of nodes that are not ready yet, `ready_` and `callbacks_`.
+  // While workers take part, mutex_ guards the members below, and of the above those that change
+  // while nodes run: `waiting`, `gradients_` of nodes that are not ready yet, `ready_` and
+  // `callbacks_`.
   bool has_workers_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint32_t at_workers_ = 0;       ///< nodes given to workers that have not come back
-  std::exception_ptr error_;      ///< the first
+  uint32_t at_workers_ = 0;       ///< nodes submitted to workers and not finished
+  std::exception_ptr error_;      ///< first exception of a node
   DeviceWorker* home_ = nullptr;  ///< the worker on whose thread `run` was called, if any
   ThreadState state_;
-  const ActiveCapture* capture_ = nullptr;  ///< that the calling thread takes part in
+  const ActiveCapture* capture_ = nullptr;  ///< the calling thread's graph capture
   detail::AnomalyMode anomaly_;
 };
 
-/// `gradient` as the output `meta` of `node` needs it: summed to the shape it expands from, cast to
-/// the dtype. Throws AutogradError, naming `from`, when it cannot fit.
+/// Fits `gradient` to the metadata of an output: sums it to the shape it was expanded from and
+/// casts it to the dtype. Throws AutogradError, naming `from`, when it cannot fit.
 Tensor fit_gradient(const GradientMeta& meta, Tensor gradient, const std::string& from);
 
 }  // namespace lockstep

@@ -30,7 +30,7 @@ void check_requires_grad(std::string_view op, const Tensor& tensor) {
            op, to_string(tensor));
 }
 
-/// One call of a multi-tensor hook: what it waits for in the backward that is running.
+/// State of a multi-tensor hook: the gradients that it waits for in the running backward.
 class MultiGrad {
  public:
   MultiGrad(TensorList tensors, std::function<void(std::span<const Tensor>)> hook,
@@ -65,8 +65,8 @@ class MultiGrad {
   std::mutex mutex_;
   MultiGradMode mode_;
   std::function<void(std::span<const Tensor>)> hook_;
-  std::vector<const Node*> nodes_;  ///< compared only: the hooks that own this are on the nodes
-  uint64_t run_ = 0;                ///< the backward that the rest is about
+  std::vector<const Node*> nodes_;  ///< not owned, to avoid a cycle: hooks on the nodes own this
+  uint64_t run_ = 0;                ///< id of the backward that the members below belong to
   std::vector<Tensor> grads_;
   int missing_ = 0;
   bool called_ = false;

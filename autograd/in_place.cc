@@ -69,7 +69,8 @@ void reshape_history(const Tensor& self, const Ref<Node>& node) {
 
 namespace {
 
-/// `detach_` cuts the graph, so it is for tensors that cannot be changed in place otherwise, too.
+/// Kernel of `detach_`. It drops the history, so it also accepts tensors that must not be changed
+/// in place otherwise.
 void detach_in_place(const Operator& op, KeySet keys, Stack& stack) {
   const Tensor& self = stack.arguments()[0].tensor();
   LS_CHECK(!self.is_view(), AutogradError,

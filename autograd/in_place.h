@@ -6,20 +6,20 @@
 
 namespace lockstep {
 
-/// Refuses what cannot be recorded when `op` changes `self` in place: leaves that require grad,
-/// views of such leaves, views made several at a time or while recording was off. Throws
-/// AutogradError naming `op`.
+/// Throws AutogradError naming `op` when an in-place change of `self` cannot be recorded: for
+/// leaves that require grad, views of such leaves, and views that an operator returned together
+/// with others or that were made in no-grad mode.
 void check_in_place(std::string_view op, const Tensor& self);
 
-/// The same, before the change. A view that was made before its base had a history gets one here.
+/// To be called before an in-place change: calls check_in_place and follow_base.
 void prepare_in_place(const Operator& op, const Tensor& self);
 
-/// Gives a view that was made before its base had a history one; nothing else changes.
+/// Gives a view that was made before its base had a history a history of its own.
 void follow_base(const Tensor& self);
 
-/// After the change: makes `node`, whose first tensor argument `self` is, the history of `self`.
-/// For a view, the base takes the node in (CopySlices), and the view becomes a view of the base's
-/// new history.
+/// To be called after an in-place change: makes `node`, whose first tensor argument is `self`, the
+/// history of `self`. For a view, CopySlices with `node` becomes the history of the base, and the
+/// history of the view is a view of the base.
 void rebase_history(const Tensor& self, const Ref<Node>& node, ApplyAs apply);
 template <class T>
 void rebase_history(const Tensor& self, const Ref<T>& node) {
@@ -29,8 +29,8 @@ void rebase_history(const Tensor& self, const Ref<T>& node) {
                  });
 }
 
-/// After a change of its geometry alone (`t_`): makes `node` the history of `self`, or of a view a
-/// new view of the base, whose history stays.
+/// To be called after an in-place change of geometry only (`t_`): makes `node` the history of
+/// `self`. A view becomes a new view of its base, whose history does not change.
 void reshape_history(const Tensor& self, const Ref<Node>& node);
 
 }  // namespace lockstep

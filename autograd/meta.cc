@@ -7,7 +7,7 @@ namespace lockstep {
 
 namespace {
 
-/// A tensor that retains its gradient follows its history.
+/// Sets grad_fn, and moves the entry of a tensor that retains its gradient to the new node's hooks.
 void set_grad_fn(Meta& meta, Ref<Node> node, uint32_t output_nr) {
   if (meta.retains_grad) [[unlikely]] {
     if (meta.grad_fn) meta.grad_fn->hooks()->forget(&meta);
@@ -17,8 +17,8 @@ void set_grad_fn(Meta& meta, Ref<Node> node, uint32_t output_nr) {
   meta.output_nr = output_nr;
 }
 
-/// The base was changed in place through another view since grad_fn was made, so the elements of
-/// this view now come from the base's new history.
+/// Renews grad_fn of a view whose base was changed in place through another view: its elements now
+/// come from the base's new history.
 void refresh_view(TensorImpl& impl, Meta& meta) {
   const Edge base = gradient_edge(Tensor(impl.base));
   if (!base) return;

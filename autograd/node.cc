@@ -14,7 +14,7 @@ using Pending = SmallVector<Ref<Node>, 16>;
 // Nodes waiting to be released by the outermost `drop` of this thread.
 thread_local constinit Pending* t_pending = nullptr;
 
-// Order among the overloads of one name in the field's list of derivatives.
+// Rank of an overload in PyTorch's list of derivatives, which numbers the overloads of a name.
 int overload_rank(std::string_view overload) {
   if (overload.empty()) return 0;
   if (overload == "Tensor") return 1;
@@ -57,7 +57,7 @@ void drop(Ref<Node> node) noexcept {
   while (!pending.empty()) {
     Ref<Node> next = std::move(pending.back());
     pending.pop_back();
-    next.reset();  // ~Node hands its edges to `pending`
+    next.reset();  // ~Node moves its edges to `pending`
   }
   t_pending = nullptr;
 }

@@ -26,11 +26,11 @@ inline thread_local constinit AnomalyMode anomaly_mode{};
 /// A tensor that a node keeps for backward.
 struct SavedTensorInfo {
   std::string name;  ///< "self", "mat2", "result", ...
-  Tensor tensor;     ///< undefined where hooks keep it
-  size_t bytes = 0;  ///< of its elements; 0 where hooks keep it
+  Tensor tensor;     ///< undefined if saved-tensor hooks keep it
+  size_t bytes = 0;  ///< bytes of its elements; 0 if saved-tensor hooks keep it
 };
 
-/// Where a gradient goes: the `input_nr`-th gradient that `node` takes. Empty for a tensor that
+/// Destination of a gradient: the `input_nr`-th gradient that `node` takes. Empty for a tensor that
 /// does not require grad.
 struct Edge {
   Ref<Node> node;
@@ -39,13 +39,13 @@ struct Edge {
   explicit operator bool() const noexcept { return static_cast<bool>(node); }
 };
 
-/// What the gradient of one result must look like.
+/// Shape, dtype, device and stream that the gradient of one result must have.
 struct GradientMeta {
   Dims sizes;
   DType dtype = DType::kF32;
   Device device;
-  int32_t stream = 0;    ///< of the device, on which the result was made and backward runs
-  bool defined = false;  ///< false: that result carries no gradient
+  int32_t stream = 0;  ///< id of the stream on which the result was made; backward runs there, too
+  bool defined = false;  ///< false if the result carries no gradient
 
   GradientMeta() = default;
   explicit GradientMeta(const TensorImpl& impl)
@@ -56,57 +56,58 @@ struct GradientMeta {
         defined(true) {}
 };
 
-/// What the engine asks of a node in one backward.
+/// Which gradients the engine requests from a node in one backward.
 struct BackwardCall {
-  uint64_t needs = ~uint64_t{0};  ///< bit i: the gradient for next edge i is wanted
+  uint64_t needs = ~uint64_t{0};  ///< bit i: the gradient for next edge i is needed
   std::span<const Tensor>
-      destinations;  ///< per next edge, where the gradient must end; may be empty
+      destinations;  ///< per next edge, memory for the gradient or undefined; may be empty
 };
 
 /// One step of a recorded computation, run backwards: takes the gradients of a forward operator's
-/// results and gives those of its arguments, which travel along `next_edges`.
+/// results and computes those of its arguments, which are passed along `next_edges`.
 ///
-/// Edges and metadata do not change once the node is reachable from a tensor. The engine never
-/// applies one node twice at a time within one backward; two threads may apply one node at once
-/// when both keep the graph. Graphs of any depth are freed without recursion.
+/// Edges and metadata do not change once the node is reachable from a tensor. The engine applies a
+/// node once in a backward; two threads may apply one node at the same time when both retain the
+/// graph. Graphs of any depth are freed without recursion.
 class Node : public RefCounted {
  public:
   Node() : Node(next_sequence()) {}
   virtual ~Node();
 
   /// `grads` holds one gradient per result, undefined where none arrived, at least one defined; the
-  /// node may move them out. Returns one per next edge, undefined meaning zero; trailing ones that
-  /// nobody needs may be missing.
+  /// node may move them out. Returns one per next edge, undefined meaning zero; unneeded ones at
+  /// the end may be missing.
   virtual Gradients apply(std::span<Tensor> grads, const BackwardCall& call) = 0;
-  /// "AddmmBackward0", "AccumulateGrad", ...: the field's names.
+  /// PyTorch's name of the node: "AddmmBackward0", "AccumulateGrad", ...
   virtual std::string name() const = 0;
-  /// Drops the tensors kept from forward; a later `apply` that needs them is an AutogradError.
+  /// Frees the tensors saved by forward; a later `apply` that needs them throws AutogradError.
   virtual void release_saved() {}
-  /// What the node keeps, for those who look at graphs.
+  /// The saved tensors, for inspection of graphs.
   virtual std::vector<SavedTensorInfo> saved_tensors() const { return {}; }
-  /// For a sink: the tensor that its gradient must end in, if it can be written at once.
+  /// For a sink: the tensor to write its gradient to, if that can be written directly.
   virtual Tensor destination() const { return {}; }
-  /// For a node whose derivative only changes the geometry: given where the gradient of its
-  /// argument must end, a view of that place with the geometry of its result; else undefined.
+  /// For a node whose derivative only changes the geometry: given the destination `place` of its
+  /// argument's gradient, returns the view of it that is the destination of its result's gradient.
+  /// Undefined for other nodes.
   virtual Tensor destination_through([[maybe_unused]] const Tensor& place) const { return {}; }
 
   std::span<const Edge> next_edges() const noexcept { return edges_; }
-  /// One per gradient that `apply` takes.
+  /// Metadata of the gradients that `apply` takes, one per result.
   std::span<const GradientMeta> outputs() const noexcept { return outputs_; }
   /// Grows with every node of the process, so a node's number is above those of its next edges;
   /// sinks have the highest, because they should run as soon as they can.
   uint64_t sequence() const noexcept { return sequence_; }
 
-  /// Null where there are none.
+  /// Null if the node has no hooks.
   NodeHooks* hooks() const noexcept { return hooks_.get(); }
   Ref<NodeHooks> make_hooks();
   /// Null unless it was recorded in anomaly mode.
   const ForwardSite* forward_site() const noexcept { return site_.get(); }
 
-  // While a node is built; see the class comment.
+  // Only to be called while the node is built; see the class comment.
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
-  /// Adds a result whose gradient must look like `of` (a tensor), or that carries none. Returns its
-  /// number.
+  /// Adds a result whose gradient has the metadata of `of` (a tensor), or, without argument, one
+  /// that carries no gradient. Returns its number.
   template <class... T>
   uint32_t add_output(const T&... of) {
     outputs_.emplace_back(of...);
@@ -130,12 +131,12 @@ class Node : public RefCounted {
   uint64_t sequence_;
   Ref<NodeHooks> hooks_;
   std::shared_ptr<const ForwardSite> site_;
-  // Place of this node in the run that is being prepared; guarded by the engine's lock.
+  // Slot of this node in the run that is being prepared; guarded by the engine's lock.
   uint64_t run_ = 0;
   uint32_t slot_ = 0;
 };
 
-/// Releases a node and whatever hangs below it without recursion.
+/// Releases a node, and the nodes that only it keeps alive, without recursion.
 void drop(Ref<Node> node) noexcept;
 
 /// A class name from an operator's: "addmm" -> "AddmmBackward0", "_softmax" -> "SoftmaxBackward0".

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// Functions in the order in which they were added, each with a number to remove it by. One that is
-/// removed while it runs, or while an earlier one does, is gone from the next run on.
+/// Functions in the order in which they were added, each with an id to remove it by. A removal
+/// while the list runs takes effect from the next run on.
 template <class Hook>
 class HookList {
  public:
@@ -31,14 +31,14 @@ class HookList {
   std::vector<std::pair<uint64_t, Hook>> hooks_;
 };
 
-/// The hooks of one node; hooks.h says what each kind sees. Handles share it with the node, so it
-/// may outlive it.
+/// The hooks of one node; hooks.h documents the kinds. Shared with the handles, so it may outlive
+/// the node.
 struct NodeHooks : RefCounted {
   struct OnGradient {
     uint32_t output_nr;
     std::function<Tensor(const Tensor& grad)> call;
   };
-  /// A computed tensor that keeps its gradient. It takes itself out when it goes away.
+  /// A computed tensor that keeps its gradient. Its destructor removes the entry.
   struct Retained {
     uint32_t output_nr;
     AutogradMeta* meta;

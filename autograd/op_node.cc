@@ -44,7 +44,7 @@ void OpNode::keep_argument(size_t i, const Value& value) {
 Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call) {
   LS_CHECK(
       !released_, AutogradError,
-      "[{}] the tensors it saved are gone, because a backward already ran through it: expected "
+      "[{}] the tensors it saved were freed, because a backward already ran through it: expected "
       "one backward per graph. Pass retain_graph to the first, or compute the result again.",
       name());
   const Derivative& derivative = op_.derivative();
@@ -72,7 +72,7 @@ std::vector<SavedTensorInfo> OpNode::saved_tensors() const {
   const Schema& schema = op_.schema();
   const SmallVector<Save, 4>& saves = op_.derivative().saves;
   std::vector<SavedTensorInfo> infos;
-  // Each place is one tensor, but for an argument that is a list: of those, a block has one.
+  // Each saved place is one tensor, except for a list argument; a block saves at most one list.
   const size_t in_list = saved_.size() + 1 - std::min(saves.size(), saved_.size() + 1);
   size_t place = 0;
   for (const Save& save : saves) {
@@ -95,8 +95,8 @@ std::vector<SavedTensorInfo> OpNode::saved_tensors() const {
 Tensor OpNode::destination_through(const Tensor& place) const {
   const Schema& schema = op_.schema();
   if (op_.kind() != OpKind::kView || schema.returns[0].type.list) return {};
-  // A view of all elements is undone by another view, so its derivative copies nothing; as_strided
-  // names places in the storage of its own argument only.
+  // The derivative of a view of all elements is the inverse view, which copies nothing. as_strided
+  // is excluded: its offset and strides refer to the storage of its own argument.
   if (count_elements(outputs()[0].sizes) != place.numel() || schema.name == "as_strided") return {};
   SmallVector<Value, 6> arguments(arguments_);
   while (arguments.size() < schema.arguments.size()) arguments.emplace_back();

@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// The node of an operator that declares a derivative in its block: it keeps what the derivative
-/// reads, and calls it. The building functions are for the tape.
+/// The node of an operator that declares a derivative in its block: it keeps the tensors and
+/// arguments that the derivative reads, and calls it. Built by the tape kernel.
 class OpNode final : public Node, public Pooled<OpNode> {
  public:
   /// `op` is the functional form.
@@ -20,7 +20,7 @@ class OpNode final : public Node, public Pooled<OpNode> {
   void add_tensor(Edge edge, const InputMeta& meta);
   /// Keeps argument `i` of another type.
   void keep_argument(size_t i, const Value& value);
-  /// Keeps a tensor for backward; returns its place.
+  /// Keeps a tensor for backward. Returns its index.
   size_t save(SavedTensor tensor) {
     saved_.push_back(std::move(tensor));
     return saved_.size() - 1;
@@ -34,7 +34,7 @@ class OpNode final : public Node, public Pooled<OpNode> {
   Gradients apply(std::span<Tensor> grads, const BackwardCall& call) override {
     return apply_as(this, grads, call);
   }
-  /// The same; saved results get `owner` as their history.
+  /// `apply` with `owner` as the history of saved results.
   Gradients apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call);
   std::string name() const override { return backward_name(op_); }
   void release_saved() override;

@@ -24,7 +24,8 @@ void each_tensor(const Value& value, F&& visit) {
   }
 }
 
-/// The same values with every tensor, alone or in a list, replaced; undefined ones stay so.
+/// Copies the values with every tensor, alone or in a list, mapped by `to`; undefined ones stay
+/// undefined.
 Arguments map_tensors(std::span<const Value> arguments, const TensorMap& to) {
   const TensorMap each = [&](const Tensor& t) { return t.defined() ? to(t) : Tensor(); };
   Arguments mapped;
@@ -49,14 +50,14 @@ Tensor laid_out(const Tensor& tensor, IntList strides, DType dtype) {
   return copy;
 }
 
-/// The same elements and, where they are dense, strides.
+/// A copy of the elements with the same strides if these are dense, else row-major.
 Tensor copy_of(const Tensor& tensor) {
   const bool dense = is_dense(tensor.sizes(), tensor.strides());
   const Dims rows = contiguous_strides(tensor.sizes());
   return laid_out(tensor, dense ? tensor.strides() : IntList(rows), tensor.dtype());
 }
 
-/// Copies with floating ones in `dtype`.
+/// A copy of the tensor, cast to `dtype` if it is floating.
 Tensor as_dtype(const Tensor& tensor, DType dtype) {
   if (!is_floating(tensor.dtype())) return copy_of(tensor);
   return laid_out(tensor, contiguous_strides(tensor.sizes()), dtype);
@@ -99,7 +100,7 @@ double element(const Tensor& tensor, int64_t index) {
   return flat.data<double>()[index];
 }
 
-/// What differs between two ways to one result, or nothing.
+/// Describes the difference between two computations of one result; empty if they agree.
 std::string difference(const Tensor& got, const Tensor& want, double tolerance) {
   if (got.defined() != want.defined()) return "one is absent";
   if (!got.defined()) return "";
@@ -305,12 +306,12 @@ class SampleCheck {
     if (options_.second_derivative) gradgradcheck(function, inputs, options_.gradcheck);
   }
 
-  /// A leaf must not be changed in place.
+  /// A clone if the operator changes arguments: a leaf must not be changed in place.
   Tensor fresh_where_written(const Tensor& tensor) const {
     return op_.schema().is_mutable() ? tensor.clone() : tensor;
   }
 
-  /// Two of a tensor in a batch: itself and, to see them confused, its half.
+  /// A batch of two samples: the tensor and half of it, so that mixed-up samples are detected.
   static Tensor batch_of(const Tensor& tensor) {
     Dims sizes{2};
     sizes.append(tensor.sizes().begin(), tensor.sizes().end());

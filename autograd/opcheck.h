@@ -18,28 +18,28 @@ struct OpSample {
 
 struct OpcheckOptions {
   GradcheckOptions gradcheck;
-  bool second_derivative = false;  ///< checks that as well
-  double tolerance = 1e-5;  ///< absolute + relative, where two ways to one result are compared
+  bool second_derivative = false;  ///< also check second derivatives
+  double tolerance = 1e-5;  ///< absolute and relative, for comparing two ways to compute a result
 };
 
-/// Checks that an operator keeps what its definition says, on each sample, and returns what it does
-/// not, a line each: "[my::op] sample 0: derivative: ...". Nothing means that all is well.
+/// Checks on each sample that an operator behaves as its definition declares. Returns one line per
+/// violation: "[my::op] sample 0: derivative: ..."; an empty list if there is none.
 ///
-/// - mutation: no argument changes that the schema does not mark `Tensor(a!)`, and those that do
-///   change count a version;
-/// - aliasing: no result shares memory with an argument unless the schema gives both one letter,
+/// - mutation: only arguments that the schema marks `Tensor(a!)` change, and their version counters
+///   are bumped;
+/// - aliasing: a result shares memory with an argument only if the schema gives both one letter,
 /// and
-///   no two results share any;
-/// - rule: a call on meta gives the same sizes, dtypes and strides (operators whose results depend
-///   on values are left out);
-/// - strides: a structured operator gives the same elements when its arguments lie column by
-/// column;
+///   no two results share memory;
+/// - rule: a call on meta gives the same sizes, dtypes and strides (not checked for operators whose
+///   results depend on values);
+/// - strides: a structured operator gives the same elements for column-major arguments;
 /// - derivative: gradcheck with the sample's floating tensors in float64, which the operator must
-///   take; an operator without derivative must say why. Samples should stay away from kinks;
-/// - batching: the declared rule gives what calls one by one give, each tensor argument batched
-/// alone
-///   and all together;
-/// - autocast: the operator takes the dtypes that its class will give it: bfloat16 for lower
+///   accept; an operator without derivative must give a reason. Samples should avoid points where
+///   the operator is not differentiable;
+/// - batching: the declared rule gives the results of one call per sample, with each tensor
+/// argument
+///   batched alone and with all of them batched;
+/// - autocast: the operator accepts the dtypes that its class will pass to it: bfloat16 for lower
 ///   precision, float32 for F32, both at once for promote.
 ///
 /// Operators with a Generator argument are checked for mutation, aliasing and rule. Throws

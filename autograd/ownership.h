@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-/// True when `tensor` is the only way left to its elements, so that they may be changed or taken
-/// over: nobody else holds the tensor or its storage, except a base that only the tensor holds.
+/// Whether `tensor` is the only owner of its elements, so that they may be changed or reused: there
+/// is no other reference to the tensor or its storage, except by a base that only `tensor` owns.
 inline bool is_exclusive(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   if (impl.use_count() != 1) return false;

@@ -9,7 +9,7 @@ namespace lockstep {
 
 namespace {
 
-/// A second tensor over the elements of `impl`, computed by the edge's node.
+/// Another tensor over the elements of `impl`, whose history is the edge's node.
 Tensor with_history(const TensorImpl& impl, Edge edge) {
   Tensor restored(
       make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype));
@@ -64,12 +64,12 @@ void SavedTensor::pack(const Tensor& tensor) { packed_ = std::make_unique<Packed
 Tensor SavedTensor::unpack_packed(std::string_view op, Node* owner) const {
   const Tensor tensor = packed_->unpack(op);
   if (!is_grad_enabled()) return tensor;
-  // The history that it had, whatever the hook did with it.
+  // Restores the history that the tensor had, also if the hook returned another tensor.
   if (has_history_) return with_history(*tensor.impl(), {Ref<Node>::share(owner), output_nr_});
   if (!packed_->edge) return tensor;
   const bool of_a_leaf = packed_->edge.node->next_edges().empty();
   if (!of_a_leaf) return with_history(*tensor.impl(), packed_->edge);
-  // A leaf has one tensor only, so this one is a view of it.
+  // Only one tensor can be the leaf, so the unpacked one becomes a view of it.
   return with_history(*tensor.impl(),
                       {as_strided_node(packed_->edge, *tensor.impl(), *tensor.impl()), 0});
 }

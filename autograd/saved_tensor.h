@@ -8,33 +8,33 @@
 
 namespace lockstep {
 
-/// A tensor kept from forward to backward, with the version of its storage at that time, or what
-/// the innermost SavedTensorHooksGuard made of it.
+/// A tensor kept from forward to backward, with the version of its storage at that time, or the
+/// object that the innermost SavedTensorHooksGuard packed it into.
 ///
-/// A result is kept without its history: its node owns this object, and the two would keep each
-/// other alive. The history is put back by `unpack`.
+/// A result is kept without its history, since its node owns this object and that would be a
+/// reference cycle. `unpack` restores the history.
 class SavedTensor {
  public:
   SavedTensor() = default;
   /// Keeps an argument. An undefined tensor stays undefined.
   static SavedTensor argument(const Tensor& tensor);
-  /// Keeps an argument that the operator is about to change through another tensor. Unpacking it
-  /// always fails; without its history it does not keep the node alive that will own this.
+  /// Keeps an argument that the operator is about to change through another tensor, so that
+  /// unpacking it throws. Without its history, which may contain the node that will own this.
   static SavedTensor overwritten(const Tensor& tensor);
   /// Keeps the `output_nr`-th result of the node that will own this. Call it when the result has
   /// its history: one that requires grad gets it back on unpacking.
   static SavedTensor result(const Tensor& tensor, uint32_t output_nr);
 
-  /// The tensor; while recording is on, a result gets its history back: `owner` is the node whose
-  /// result it is. Throws AutogradError naming `op`, shape, dtype and both versions when the
-  /// storage was changed in place since.
+  /// Returns the tensor. While grad mode is on, a result gets its history back: `owner` is the node
+  /// that it is a result of. Throws AutogradError naming `op`, shape, dtype and both versions when
+  /// the storage was changed in place since.
   Tensor unpack(std::string_view op, Node* owner) const;
 
   bool is_result() const noexcept { return is_result_; }
   bool defined() const noexcept { return impl_ || packed_; }
-  /// Kept by hooks: `peek` gives nothing then.
+  /// Whether hooks keep the tensor; `peek` returns an undefined tensor then.
   bool is_packed() const noexcept { return packed_ != nullptr; }
-  /// The tensor without any check or history, for those who look at graphs.
+  /// The tensor without check or history, for inspection of graphs.
   Tensor peek() const { return Tensor(impl_); }
 
  private:

@@ -8,20 +8,21 @@
 
 namespace lockstep {
 
-/// How tensors that backward needs are kept: compressed, on another device, recomputed, ...
+/// Hooks that decide how saved tensors are kept: compressed, on another device, recomputed, ...
 struct SavedTensorHooks {
-  /// Called when an operator saves a tensor; what it returns is kept in the tensor's place. The
-  /// tensor has no history. It must not be changed in place.
+  /// Called when an operator saves a tensor; its result is kept instead of the tensor. The tensor
+  /// has no history and must not be changed in place.
   std::function<std::any(const Tensor& tensor)> pack;
-  /// Called whenever backward reads it; gives a tensor of the same shape, dtype and device.
+  /// Called whenever backward reads the tensor. Must return one of the same shape, dtype and
+  /// device.
   std::function<Tensor(const std::any& packed)> unpack;
 };
 
-/// While alive, what this thread's operators save for backward is packed by `hooks`, and unpacked
-/// by them when it is read, also after the guard is gone. The innermost guard decides. Inside pack
-/// the guards outside of this one hold, and nothing is recorded.
+/// While alive, tensors that this thread's operators save for backward are packed by `hooks`. They
+/// are unpacked by the same hooks when they are read, also after the guard was destroyed. Only the
+/// innermost guard applies. Inside `pack` the next outer guard applies, and nothing is recorded.
 ///
-/// A packed tensor's version is not checked: the hooks answer for what they give back.
+/// The version of a packed tensor is not checked: the hooks are responsible for what they return.
 class SavedTensorHooksGuard {
  public:
   explicit SavedTensorHooksGuard(SavedTensorHooks hooks);
@@ -39,14 +40,14 @@ namespace detail {
 inline thread_local constinit const SavedTensorHooksGuard* saved_tensor_hooks = nullptr;
 }  // namespace detail
 
-/// What pack hooks made of one tensor.
+/// One tensor packed by hooks.
 struct PackedTensor {
   std::shared_ptr<const SavedTensorHooks> hooks;
   std::any data;
   Dims sizes;
   DType dtype;
   Device device;
-  Edge edge;  ///< of an argument: where its gradient goes
+  Edge edge;  ///< of an argument: the edge of its gradient
 
   /// Packs with the innermost guard's hooks, of which there must be one. Throws AutogradError when
   /// the hook changes the tensor in place.

@@ -1,5 +1,5 @@
-// The one kernel behind Key::kAutograd. It sees every operator that has an argument requiring grad,
-// runs it below the key, and hangs a node on the results that carry a gradient.
+// The kernel at Key::kAutograd of all operators. It is called when an argument requires grad, runs
+// the operator below the key, and attaches a node to the results that carry a gradient.
 
 #include "autograd/in_place.h"
 #include "autograd/meta.h"
@@ -10,8 +10,8 @@ namespace lockstep {
 
 namespace {
 
-/// Stands for the derivative that an operator called in a backward does not have, so that the first
-/// derivative works while recording and the second fails where it is asked for.
+/// Node of an operator without derivative that is called in a recorded backward: the first
+/// derivative works, and the error comes only if the second one is computed.
 class MissingDerivative final : public Node {
  public:
   explicit MissingDerivative(const Operator& op) : op_(op.root()) {}
@@ -61,15 +61,15 @@ uint64_t take_arguments(const Operator& op, std::span<const Value> values, OpNod
   return needed;
 }
 
-/// A result to save once there is one, and the place it takes in the node.
+/// A result to save after the operator has run, and its index among the node's saved tensors.
 struct PendingSave {
   size_t place;
   size_t output;
 };
 using PendingSaves = SmallVector<PendingSave, 2>;
 
-/// Keeps the arguments that a wanted gradient reads, in the order of the block; the others stay
-/// undefined. What is about to be overwritten (`self`, null when nothing is) is kept as a clone.
+/// Saves the arguments that a needed gradient reads, in the order of the block; the others stay
+/// undefined. `self`, the tensor about to be overwritten (null if none), is saved as a clone.
 PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
                             std::span<const Value> values, const Tensor* self, OpNode& node) {
   PendingSaves pending;
@@ -95,8 +95,9 @@ PendingSaves save_arguments(const Derivative& derivative, uint64_t needed,
   return pending;
 }
 
-/// Hangs the node on every result, numbers too. A list counts as several results. The last that
-/// carries a gradient takes the caller's reference: to count one up and down again is atomic twice.
+/// Makes the node the history of every result that carries a gradient. Numbers count as results, a
+/// list as several. The last such result takes the caller's reference, which saves two atomic
+/// operations.
 void attach(const Derivative& derivative, std::span<const Value> results, Ref<OpNode>&& node) {
   const uint64_t mask = differentiable_outputs(derivative);
   TensorImpl* carrier = nullptr;
@@ -131,13 +132,13 @@ void record(const Operator& op, KeySet below, Stack& stack) {
              op.name());
     prepare_in_place(op, *self);
   }
-  // Nobody reaches the node before the operator has run, so a throw leaves nothing behind.
+  // The node is not reachable before the operator has run, so an exception has no effect.
   Ref<OpNode> node = make_ref<OpNode>(op.root());
   const uint64_t needed = take_arguments(op, values, *node);
   const PendingSaves pending = save_arguments(derivative, needed, values, self, *node);
   op.redispatch_boxed(below, stack);
   if (needed == 0) return;
-  OpNode& kept = *node;  // by a result, or still by this function
+  OpNode& kept = *node;  // owned by a result, or still by this function
   if (self == nullptr) {
     attach(derivative, stack.results(), std::move(node));
   } else if (op.kind() == OpKind::kView) {
@@ -153,7 +154,7 @@ void record(const Operator& op, KeySet below, Stack& stack) {
   }
 }
 
-/// An operator's written arguments must not require grad when its change cannot be recorded.
+/// Throws AutogradError if a written argument requires grad and its change cannot be recorded.
 void refuse_written(const Operator& op, std::span<const Value> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!op.schema().arguments[i].written) continue;
@@ -176,7 +177,7 @@ void run_without_derivative(const Operator& op, KeySet below, Stack& stack) {
   const bool part_of_backward = op.root().schema().name.ends_with("_backward");
   for (const Value& result : stack.results()) {
     each_tensor(result, [&](const Tensor& tensor) {
-      // Not a view as far as in-place changes are recorded: they do not reach the base.
+      // Drops the base: in-place changes of this result are recorded as if it were not a view.
       tensor.impl()->base.reset();
       if (!is_floating(tensor.dtype())) return;
       LS_CHECK(!reason.empty(), AutogradError,

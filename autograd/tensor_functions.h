@@ -15,7 +15,7 @@ using TensorsFunction = std::function<std::vector<Tensor>(TensorList inputs)>;
 
 namespace detail {
 
-// What a function of tensors returns, as a list and back.
+// Converts the result of a function of tensors to a list and back.
 template <class R>
 struct TensorResult;
 

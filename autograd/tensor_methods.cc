@@ -1,4 +1,4 @@
-// The autograd part of Tensor, declared in core/tensor/tensor.h, but for hooks (hooks.cc).
+// The autograd methods of Tensor, declared in core/tensor/tensor.h, except hooks (hooks.cc).
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"

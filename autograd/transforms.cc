@@ -19,7 +19,7 @@ struct RunningGuard {
   RunningGuard& operator=(const RunningGuard&) = delete;
 };
 
-/// An input as the function is to see it, and the tensor behind every batch that is its leaf.
+/// An input of the function, batched at every level, and the leaf behind all levels.
 struct Leaf {
   Tensor seen;
   Tensor whole;

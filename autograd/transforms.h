@@ -13,19 +13,19 @@ namespace lockstep {
 
 struct ValueAndGradients {
   Tensor value;
-  std::vector<Tensor> gradients;  ///< one for each of `arguments`
+  std::vector<Tensor> gradients;  ///< one per entry of `arguments`
 };
 
 /// The value of `function` at `inputs`, a floating 0-d tensor (or one element), and its gradients
-/// with respect to the inputs whose numbers are in `arguments`. Inputs that the value does not
-/// depend on get zeros. Records whatever the grad mode outside is; no `grad` of any tensor changes.
+/// with respect to the inputs with the indices `arguments`. Inputs that the value does not depend
+/// on get zeros. Records in any grad mode; no `grad` of any tensor changes.
 ///
-/// Inside vmap each gradient belongs to its sample: the inputs become fresh leaves that are
-/// expanded over every running batch. The results can be differentiated again when an input
-/// requires grad, when this runs inside another gradient's function, or with `create_graph`, which
-/// is for functions that read tensors requiring grad by other ways than their inputs.
-/// Throws AutogradError when the value has more than one element or is not floating, IndexError
-/// when an argument has no input.
+/// Inside vmap each sample has its own gradient: the inputs become new leaves that are expanded
+/// over every running batch. The results can be differentiated again when an input requires grad,
+/// when this runs inside the function of another gradient, or with `create_graph`, which is for
+/// functions that read tensors requiring grad other than their inputs. Throws AutogradError when
+/// the value has more than one element or is not floating, IndexError when an index is out of
+/// range.
 ValueAndGradients value_and_gradients(const TensorFunction& function, TensorList inputs,
                                       std::span<const int64_t> arguments,
                                       bool create_graph = false);
@@ -46,8 +46,8 @@ concept FunctionOfTensors = !std::convertible_to<F, TensorList>;
 
 }  // namespace detail
 
-/// grad(f)(x, y): the gradient of f, which returns one number, with respect to x. A function of
-/// tensors again, so that grad(grad(f)) and vmap(grad(f)) mean what they say.
+/// grad(f)(x, y): the gradient of f, which returns one number, with respect to x. Returns a
+/// function of tensors again, so that grad(grad(f)) and vmap(grad(f)) work.
 template <detail::FunctionOfTensors F>
 auto grad(F function) {
   return [function = std::move(function)]<std::same_as<Tensor>... T>(const T&... inputs)->Tensor {
@@ -55,7 +55,7 @@ auto grad(F function) {
     return std::move(detail::gradients_of(function, kFirst, inputs...).gradients[0]);
   };
 }
-/// The gradients with respect to several inputs, by number.
+/// The gradients with respect to the inputs with the indices `arguments`.
 template <detail::FunctionOfTensors F>
 auto grad(F function, std::vector<int64_t> arguments) {
   return [ function = std::move(function),
@@ -64,7 +64,7 @@ auto grad(F function, std::vector<int64_t> arguments) {
     return std::move(detail::gradients_of(function, arguments, inputs...).gradients);
   };
 }
-/// The value of f beside its gradient with respect to the first input.
+/// The value of f and its gradient with respect to the first input.
 template <detail::FunctionOfTensors F>
 auto value_and_grad(F function) {
   return [function = std::move(

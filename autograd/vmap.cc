@@ -19,11 +19,11 @@ int64_t wrapped(std::string_view what, size_t i, int64_t dim, const Tensor& tens
   return dim < 0 ? dim + rank : dim;
 }
 
-/// Samples of each input; they must agree.
+/// Returns the batch size of the inputs. Throws ShapeError if they differ.
 int64_t batch_of(TensorList inputs, const VmapOptions& options) {
   const auto& dims = options.in_dims;
   LS_CHECK(dims.empty() || dims.size() == inputs.size(), ShapeError,
-           "[vmap] in_dims must say something of every input: expected {} entries, got {}.",
+           "[vmap] in_dims must have one entry per input: expected {} entries, got {}.",
            inputs.size(), dims.size());
   int64_t batch = -1;
   size_t first = 0;
@@ -55,10 +55,10 @@ Tensor moved(const Tensor& whole, int64_t from, int64_t to) {
   return whole.permute(order);
 }
 
-/// An output with its samples where they are wanted. Runs inside the level's guard.
+/// Returns output `i` with the batch at dimension `out_dim`. Called inside the level's guard.
 Tensor unwrapped(const Tensor& output, size_t i, std::optional<int64_t> out_dim, size_t depth) {
   LS_CHECK(output.defined(), AutogradError,
-           "[vmap] output {} is undefined: expected a tensor. Return what is defined only.", i);
+           "[vmap] output {} is undefined: expected a tensor. Return only defined tensors.", i);
   if (const Batched* any = find_batched(output)) check_level_runs("vmap", *any);
   const Batched* batched = find_batched(output, depth);
   if (!out_dim) {
@@ -90,7 +90,7 @@ std::vector<Tensor> vmap(const TensorsFunction& function, TensorList inputs,
   }
   std::vector<Tensor> outputs = function(samples);
   LS_CHECK(options.out_dims.empty() || options.out_dims.size() == outputs.size(), ShapeError,
-           "[vmap] out_dims must say something of every output: expected {} entries, got {}.",
+           "[vmap] out_dims must have one entry per output: expected {} entries, got {}.",
            outputs.size(), options.out_dims.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i] = unwrapped(outputs[i], i, dim_of(options.out_dims, i), running.depth());

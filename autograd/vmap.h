@@ -10,31 +10,31 @@
 namespace lockstep {
 
 struct VmapOptions {
-  /// For each input the dimension that holds the samples, negative ones counted from the last;
-  /// nothing means that every sample gets the whole input. Empty: 0 for all.
+  /// For each input its batch dimension, which may be negative; nullopt: every sample gets the
+  /// whole input. Empty: 0 for all.
   std::vector<std::optional<int64_t>> in_dims;
-  /// For each output where the samples go; nothing for one that is the same for all of them.
-  /// Empty: 0 for all.
+  /// For each output its batch dimension; nullopt for one that is the same for all samples. Empty:
+  /// 0 for all.
   std::vector<std::optional<int64_t>> out_dims;
   Randomness randomness = Randomness::kError;
 };
 
-/// Calls `function`, which is written for one sample, once for a whole batch: what it returns is
-/// what calling it for each sample and stacking the results would give. Inside, a batched tensor
-/// has the sizes of one sample. Operators with a batching rule treat the batch in one call; the
-/// others run once per sample (see operators_run_per_sample in core/ops/batching.h).
+/// Calls `function`, which is written for one sample, once for a whole batch. The result equals
+/// that of calling it for each sample and stacking the results. Inside, a batched tensor has the
+/// sizes of one sample. Operators with a batching rule compute the batch in one call; the others
+/// run once per sample (see operators_run_per_sample in core/ops/batching.h).
 ///
-/// May be nested, and composes with grad (autograd/transforms.h). What is recorded is recorded on
-/// the whole batch, so a backward outside works as ever; call grad, not backward, inside. A batched
-/// tensor must not leave the function but as its result. Inside, samples are equal citizens: values
-/// on the host (item), results whose size depends on values (nonzero, masked_select), out= forms,
-/// and writing a sample into a tensor that is not batched throw AutogradError; so do random
-/// operators unless `randomness` says what they are to do.
-/// Throws ShapeError when the inputs' batches differ in size, and when there is none.
+/// May be nested, and composes with grad (autograd/transforms.h). Autograd records the operators on
+/// the whole batch, so a backward outside works as usual; inside, call grad instead of backward. A
+/// batched tensor must not leave the function except as its result. Inside, operations that cannot
+/// differ between samples throw AutogradError: values on the host (item), results whose size
+/// depends on values (nonzero, masked_select), out= forms, and writing a sample into a tensor that
+/// is not batched; so do random operators unless `randomness` allows them. Throws ShapeError when
+/// the inputs' batch sizes differ, and when no input is batched.
 std::vector<Tensor> vmap(const TensorsFunction& function, TensorList inputs,
                          const VmapOptions& options = {});
 
-/// A function of tensors that calls another one for each sample of a batch; made by vmap(f).
+/// Function object returned by vmap(f): applies f to each sample of a batch.
 template <class F>
 class Vmapped {
  public:
@@ -58,7 +58,7 @@ class Vmapped {
   VmapOptions options_;
 };
 
-/// vmap(f)(x, y): f for each sample of x and y. Options as above.
+/// vmap(f)(x, y): applies f to each sample of x and y. Options are those of `vmap` above.
 template <class F>
 Vmapped<F> vmap(F function, VmapOptions options = {}) {
   return {std::move(function), std::move(options)};

@@ -56,7 +56,8 @@ bool draws_random_numbers(const Operator& op) {
                      [](const Argument& a) { return a.type.base == BaseType::kGenerator; });
 }
 
-/// What the samples write into must be theirs.
+/// Throws AutogradError if an argument that the call writes is not batched at `depth`: all samples
+/// would write into one tensor.
 void check_written(const Operator& op, std::span<const Value> values, size_t depth) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Argument& argument = op.schema().arguments[i];
@@ -88,7 +89,7 @@ void check_kind(const Operator& op) {
            op.name());
 }
 
-/// Whether the operator is nothing but its body of other operators here.
+/// Whether the call runs the body of a composite, so that its inner operators can be batched.
 bool runs_its_body(const Operator& op, KeySet below) {
   if (op.kind() != OpKind::kComposite || below.empty()) return false;
   const Key key = (below & KeySet::backends()).highest();
@@ -98,7 +99,7 @@ bool runs_its_body(const Operator& op, KeySet below) {
 /// The arguments of one call with the batches of one level in front.
 class Unwrapped {
  public:
-  /// `all`: tensors that are not batched there are expanded.
+  /// With `all`, tensors that are not batched at `depth` are expanded over the batch.
   Unwrapped(std::span<const Value> arguments, size_t depth, bool all) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const Value& value = arguments[i];
@@ -147,7 +148,7 @@ Tensor wrapped(const Operator& op, const Tensor& result, size_t depth) {
   return batched_tensor(result, 0, depth);
 }
 
-/// The results on `inner`, which have the batch in front, as results of the call.
+/// Converts the results on `inner`, which have the batch in front, to batched tensors on `stack`.
 void give_results(const Operator& op, Stack& inner, size_t depth, Stack& stack) {
   if (op.alias_argument() >= 0) {
     const Tensor& self = stack.arguments()[static_cast<size_t>(op.alias_argument())].tensor();
@@ -169,7 +170,7 @@ void give_results(const Operator& op, Stack& inner, size_t depth, Stack& stack) 
   }
 }
 
-/// A rule may leave an in-place form's result for the caller to store.
+/// Copies the result of an in-place form into self if the rule returned a new tensor.
 void store_in_place(const Operator& op, Stack& inner) {
   if (op.alias_argument() < 0 || inner.results().empty()) return;
   const Tensor& self = inner.arguments()[static_cast<size_t>(op.alias_argument())].tensor();
@@ -191,7 +192,8 @@ void call_unwrapped(const Operator& op, size_t depth, bool all, Stack& stack, F&
   give_results(op, inner, depth, stack);
 }
 
-/// An in-place view: the sample gets another geometry, and so must what stands behind it.
+/// Runs an in-place view operator (`t_`): changes the geometry of the sample and of its whole
+/// batch.
 void look_otherwise(const Operator& op, BatchingRule rule, size_t depth, Stack& stack) {
   const Tensor& self = stack.arguments()[0].tensor();
   Unwrapped arguments(stack.arguments(), depth, false);
@@ -215,7 +217,7 @@ Generator& generator_of(const Operator& op, std::span<const Value> arguments) {
   return default_generator();
 }
 
-/// Every sample draws with the same call number.
+/// Randomness::kSame: every sample draws with the same call number.
 void draw_same(const Operator& op, size_t depth, Stack& stack) {
   bool any = false;
   for (const Value& value : stack.arguments()) any |= is_batched_at(value, depth);
@@ -231,7 +233,7 @@ void draw_same(const Operator& op, size_t depth, Stack& stack) {
   });
 }
 
-/// One call draws for the whole batch. Factories are told the size of that.
+/// Randomness::kDifferent: one call draws for the whole batch. Factories get the batched size.
 void draw_different(const Operator& op, size_t depth, Stack& stack) {
   const std::vector<Argument>& arguments = op.schema().arguments;
   const bool takes_tensors =
