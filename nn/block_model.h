@@ -6,11 +6,12 @@
 
 namespace lockstep::nn {
 
-/// A model that sends its input through blocks, one after the other (nn/run_blocks.h).
+/// A model whose forward pass runs a sequence of blocks (nn/run_blocks.h).
 class BlockModel : public Module {
  public:
-  /// Every so many blocks keep for backward their input only, and compute the rest again
-  /// (autograd/checkpoint.h): the same gradients in less memory. 0, the default: none do.
+  /// Activation checkpointing (autograd/checkpoint.h): each group of `blocks` blocks keeps only its
+  /// input for backward and recomputes the rest, which gives the same gradients in less memory. 0,
+  /// the default, turns it off.
   void set_checkpoint_every(int64_t blocks) { checkpoint_every_ = blocks; }
   int64_t checkpoint_every() const { return checkpoint_every_; }
 

@@ -6,21 +6,22 @@
 
 namespace lockstep::nn {
 
-/// A model that gives each sample one of a number of classes.
+/// A model that assigns each sample one of a fixed number of classes.
 class Classifier : public BlockModel {
  public:
-  /// Logits [batch, classes] of `inputs` [batch, input_shape()...]. Throws ShapeError for others.
+  /// Logits [batch, classes] of `inputs` [batch, input_shape()...]. Throws ShapeError for other
+  /// shapes.
   virtual Tensor forward(const Tensor& inputs) = 0;
 
   /// Sizes of one sample.
   virtual std::vector<int64_t> input_shape() const = 0;
   virtual int64_t classes() const = 0;
-  /// Floating-point operations of the products of a forward pass, per sample. Training takes three
-  /// times as many.
+  /// FLOPs of the matrix products and convolutions of a forward pass, per sample. A training step
+  /// takes three times as many.
   virtual double forward_flops() const = 0;
 };
 
-/// Numbers in one sample.
+/// Number of elements of one sample.
 int64_t input_size(const Classifier& model);
 
 /// Logits of `samples`, [batch, input_size()] or already of the model's shape.

@@ -9,7 +9,7 @@ namespace lockstep::nn {
 
 namespace {
 
-/// Puts other tensors into calls in place of some.
+/// Replaces tensors in the arguments of all calls.
 class Substitution final : public FunctionMode {
  public:
   void add(const Tensor& from, const Tensor& to) { replacements_.emplace(from.impl(), to); }

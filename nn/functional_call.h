@@ -7,9 +7,9 @@
 namespace lockstep::nn {
 
 /// Calls `forward`, which calls `module`, with `parameters` in place of the module's own: one for
-/// each of `module.parameters()`, in that order. Returns what `forward` returns.
+/// each of `module.parameters()`, in that order. Returns the result of `forward`.
 ///
-/// So a model is a function of its parameters, which is what transforms of functions take
+/// This makes a model a function of its parameters, as function transforms need it
 /// (autograd/transforms.h, autograd/vmap.h). Per-sample gradients:
 ///
 ///   const auto loss = [&](TensorList given) {   // parameters, then one sample and its label
@@ -19,9 +19,10 @@ namespace lockstep::nn {
 ///     });
 ///   };
 ///
-/// The replacements have the parameters' shapes, also as samples of a batch. They stand in for the
-/// parameters in every operator called; the module itself does not change, and what reads a
-/// parameter's elements directly sees its own. Throws ShapeError when count or a shape differ.
+/// The replacements have the parameters' shapes, also as samples of a batch. They replace the
+/// parameters in every operator call; the module itself does not change, and code that reads a
+/// parameter's elements directly gets the original ones. Throws ShapeError when the number or a
+/// shape of the replacements differs.
 Tensor functional_call(const Module& module, TensorList parameters,
                        const std::function<Tensor()>& forward);
 

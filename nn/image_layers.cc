@@ -48,7 +48,7 @@ Tensor BatchNorm2d::forward(const Tensor& x) const {
   if (!is_training()) {
     return batch_norm(x, weight, bias, running_mean, running_var, false, momentum_, epsilon_);
   }
-  // The pass that is done again has moved the statistics already.
+  // The original pass has updated the statistics already.
   if (is_recomputing()) return normalise(x, running_mean.clone(), running_var.clone());
   if (statistics_log() != nullptr && !training_norm_) return forward_logged(x, *statistics_log());
   add_(num_batches_tracked, 1);
@@ -61,7 +61,8 @@ Tensor BatchNorm2d::normalise(const Tensor& x, const Tensor& mean, const Tensor&
 }
 
 Tensor BatchNorm2d::forward_logged(const Tensor& x, StatisticsLog& log) const {
-  // A momentum of 1 leaves the batch's own statistics, exactly: -0 + s is s for every s, -0 too.
+  // With a momentum of 1 the running statistics become exactly the batch's: 0 * running + s, where
+  // -0 + s is s for every s, including -0.
   const Tensor nothing = full(running_mean.sizes(), -0.0, {DType::kF64, running_mean.device()});
   const auto [result, mean_used, rstd_used, mean, variance] =
       fused_batch_norm(x, weight, bias, nothing, nothing, 1.0, epsilon_);

@@ -8,11 +8,11 @@
 
 namespace lockstep::nn {
 
-/// Keys and values of the positions a model has already seen, so that generating a token costs one
-/// position instead of all of them. For use under NoGradGuard. Not thread-safe.
+/// Keys and values of the positions that a model has already processed, so that generating a token
+/// computes one position instead of all of them. For use under NoGradGuard. Not thread-safe.
 class KvCache {
  public:
-  /// Room for `capacity` positions in each of `layers` layers.
+  /// Creates a cache for `capacity` positions in each of `layers` layers.
   KvCache(int64_t layers, int64_t capacity);
 
   int64_t length() const { return length_; }
@@ -20,9 +20,10 @@ class KvCache {
   void clear() { length_ = 0; }
 
   /// Appends the new positions of one layer, key and value [batch, heads, new, depth], and returns
-  /// all so far, [batch, heads, length + new, depth]. Throws ShapeError when the room is used up.
+  /// all so far, [batch, heads, length + new, depth]. Throws ShapeError when they exceed
+  /// capacity().
   std::pair<Tensor, Tensor> append(int64_t layer, const Tensor& key, const Tensor& value);
-  /// Counts `positions` as seen, after every layer has appended them.
+  /// Increases length() by `positions`, after every layer has appended them.
   void advance(int64_t positions) { length_ += positions; }
 
  private:

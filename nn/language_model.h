@@ -31,8 +31,8 @@ class LanguageModel : public BlockModel {
 /// targets: integers [batch, length]. A 0-d tensor.
 Tensor sum_of_losses(LanguageModel& model, const Tensor& inputs, const Tensor& targets);
 
-/// Floating-point operations of one training step per token: 6 for each parameter, and 12 * layers
-/// * width * length for attention (Kaplan et al. 2020, with attention's two products counted).
+/// FLOPs of one training step per token: 6 per parameter, and 12 * layers * width * length for
+/// attention (Kaplan et al. 2020, plus the two matrix products of attention).
 double training_flops_per_token(const LanguageModel& model, int64_t length);
 
 }  // namespace lockstep::nn

@@ -19,7 +19,7 @@ Tensor normal(IntList sizes, Init init) {
   return weight;
 }
 
-/// Of a linear layer with `in` inputs.
+/// A parameter of a linear layer with `in` inputs, uniform within +-1 / sqrt(in).
 Tensor uniform(IntList sizes, int64_t in) {
   Tensor weight = empty(sizes);
   const double bound = 1 / std::sqrt(static_cast<double>(in));

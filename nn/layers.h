@@ -7,15 +7,15 @@
 
 namespace lockstep::nn {
 
-/// How a weight starts: normal with mean 0, drawn from the default generator.
+/// Initialisation of a weight: normal with mean 0, drawn from the default generator.
 struct Init {
-  double deviation = 0.02;
-  /// Instead uniform within +-1 / sqrt(in), weight and bias alike: PyTorch's default for linear
+  double deviation = 0.02;  ///< standard deviation; the default is GPT-2's
+  /// Uniform within +-1 / sqrt(in) instead, for weight and bias: PyTorch's default for linear
   /// layers.
   bool uniform = false;
 
-  /// For the last projection of a branch: a model of `layers` layers sums 2 * layers branches, so
-  /// each starts smaller by the root of that (Radford et al. 2019).
+  /// For the last projection of a residual branch: a model of `layers` layers sums 2 * layers
+  /// branches, so the deviation is divided by sqrt(2 * layers) (Radford et al. 2019).
   static Init branch_end(int64_t layers);
 };
 
@@ -24,11 +24,11 @@ class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out, bool bias, Init init = {});
   Tensor forward(const Tensor& x) const;
-  /// residual + forward(x), without another pass.
+  /// residual + forward(x), computed in one pass.
   Tensor forward_onto(const Tensor& residual, const Tensor& x) const;
-  /// The gelu (tanh form) of forward(x), for `forward_of_gelu` of the layer behind it.
+  /// The gelu (tanh form) of forward(x), for `forward_of_gelu` of the next layer.
   Gelu forward_gelu(const Tensor& x) const;
-  /// forward(x.value), plus the residual where there is one.
+  /// forward(x.value), plus the residual if given.
   Tensor forward_of_gelu(const Gelu& x, OptionalTensor residual = {}) const;
 
   Tensor weight;
@@ -45,7 +45,7 @@ class Embedding : public Module {
 };
 
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over the last dimension
-/// (Ba, Kiros & Hinton 2016). Starts as weight 1, bias 0.
+/// (Ba, Kiros & Hinton 2016). Initialised with weight 1, bias 0.
 class LayerNorm : public Module {
  public:
   LayerNorm(int64_t width, double epsilon);

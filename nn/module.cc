@@ -61,7 +61,7 @@ void Module::zero_grad(bool set_to_none) const {
     const Tensor& grad = parameter.grad();
     if (set_to_none || !grad.defined()) {
       parameter.set_grad({});
-    } else if (grad.requires_grad()) {  // under create_graph: its history ends here
+    } else if (grad.requires_grad()) {  // made under create_graph: replaced, to drop its history
       parameter.set_grad(zeros_like(grad));
     } else {
       grad.zero_();

@@ -25,9 +25,9 @@ struct StoredParameter {
 };
 
 /// A part of a model that holds parameters, and buffers: tensors that belong to the model and are
-/// saved with it but are not trained, such as running statistics. Modules own both and refer to
-/// their children, which are members of the derived class; so a module neither copies nor moves.
-/// Not thread-safe.
+/// saved with it but are not trained, such as running statistics. Modules own both and point to
+/// their children, which are members of the derived class; therefore they can be neither copied nor
+/// moved. Not thread-safe.
 class Module {
  public:
   Module() = default;
@@ -35,26 +35,29 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// Every parameter once, in the order of registration; a tied one under its first name.
+  /// Every parameter once, in the order of registration; a shared one under its first name.
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Tensor> parameters() const;
-  /// Where it is in the module that it belongs to: "h.3.attn.c_proj"; "" for the outermost. What
-  /// `forward` allocates is attributed to it (core/base/current_scope.h).
+  /// Dotted path from the root module: "h.3.attn.c_proj"; "" for the root. Memory that `forward`
+  /// allocates is attributed to it (core/base/current_scope.h).
   const std::string& path() const { return path_; }
-  /// Where the first parameter is; default_device() without any.
+  /// Device of the first parameter; default_device() without parameters.
   Device device() const;
   /// Elements in all parameters.
   int64_t parameter_count() const;
-  /// Every buffer once, in the same order and under the same rules. None requires grad.
+  /// Every buffer once, in the order of registration; a shared one under its first name. None
+  /// requires grad.
   std::vector<NamedParameter> named_buffers() const;
-  /// What a file of weights holds, each tensor once, under the names that other programs use:
-  /// parameters, then buffers.
+  /// The tensors of a weight file, each once, under the names that other programs use: parameters,
+  /// then buffers.
   virtual std::vector<StoredParameter> stored_parameters() const;
 
-  /// Takes every parameter's gradient away, which frees it, or writes zeros into those there are.
+  /// Removes the gradients of all parameters; with `set_to_none` false fills existing gradients
+  /// with zeros instead.
   void zero_grad(bool set_to_none = true) const;
 
-  /// Training mode (the default) turns dropout on, and batch norm to the batch's own statistics.
+  /// Sets training mode (on by default), in which dropout is active and batch norm uses the
+  /// statistics of the batch.
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
@@ -62,26 +65,26 @@ class Module {
   /// Calls `visit` with this module and all below, in the order of registration.
   void for_each(const std::function<void(Module&)>& visit);
 
-  /// Forward passes in training tell `log` what they find instead of moving running statistics;
-  /// null ends that. StatisticsLog (nn/statistics_log.h) calls it.
+  /// Makes forward passes in training write their statistics to `log` instead of updating the
+  /// running ones; null turns that off. Called by StatisticsLog (nn/statistics_log.h).
   void log_statistics(StatisticsLog* log);
 
  protected:
-  /// Makes `tensor` a parameter: it requires grad from now on.
+  /// Makes `tensor` a parameter, which requires grad.
   Tensor register_parameter(std::string_view name, Tensor tensor);
-  /// Makes `tensor` a buffer. Throws AutogradError if it requires grad. One that forward passes
-  /// change differs between ranks unless they heed `statistics_log()`.
+  /// Makes `tensor` a buffer. Throws AutogradError if it requires grad. A buffer that forward
+  /// passes change differs between ranks unless they write to `statistics_log()` instead.
   Tensor register_buffer(std::string_view name, Tensor tensor);
-  /// Makes the parameters and buffers of `child`, a member of this module, its own under `name`.
+  /// Adds `child`, a member of this module, with its parameters and buffers under `name`.
   void register_module(std::string_view name, Module& child);
-  /// Where to put what a forward pass in training finds; null: into the running statistics.
+  /// The log for the statistics of a forward pass in training, or null: update the running ones.
   StatisticsLog* statistics_log() const { return statistics_log_; }
 
  private:
   using Tensors = std::vector<NamedParameter>;
-  /// Adds what `own` holds in this module and below.
+  /// Adds the tensors of member `own` of this module and of all modules below to `found`.
   void collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const;
-  /// Puts `prefix` before its own path and those below.
+  /// Prepends `prefix` to the paths of this module and of all modules below.
   void move_under(const std::string& prefix);
 
   struct Child {

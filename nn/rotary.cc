@@ -52,14 +52,15 @@ void scale(RotaryFrequencies& frequencies, double theta, const YarnRopeScaling& 
   check_original(by.original_context_length);
   check_bounds("beta_slow", by.beta_slow, "beta_fast", by.beta_fast);
   const double depth = 2 * static_cast<double>(frequencies.per_pair.size());
-  // The pair, as a real number, that turns so often within the original context.
+  // The index, as a real number, of the pair that rotates `turns` times within the original
+  // context.
   const auto pair_turning = [&](double turns) {
     const double wavelength = static_cast<double>(by.original_context_length) / turns;
     return depth * std::log(wavelength / kTurn) / (2 * std::log(theta));
   };
   const double first = std::max(std::floor(pair_turning(by.beta_fast)), 0.0);
   double last = std::min(std::ceil(pair_turning(by.beta_slow)), depth - 1);
-  if (last == first) last += 0.001;  // a step instead of a ramp
+  if (last == first) last += 0.001;  // avoids a division by 0: the ramp becomes a step
   for (size_t i = 0; i < frequencies.per_pair.size(); ++i) {
     const double divided = std::clamp((static_cast<double>(i) - first) / (last - first), 0.0, 1.0);
     double& frequency = frequencies.per_pair[i];

@@ -10,7 +10,7 @@
 
 namespace lockstep::nn {
 
-/// Every frequency divided by `factor`: positions are squeezed (Chen et al. 2023, arXiv
+/// Position interpolation: every frequency is divided by `factor` (Chen et al. 2023, arXiv
 /// 2306.15595).
 struct LinearRopeScaling {
   double factor = 1;  ///< at least 1
@@ -28,30 +28,30 @@ struct Llama3RopeScaling {
   friend bool operator==(const Llama3RopeScaling&, const Llama3RopeScaling&) = default;
 };
 
-/// YaRN (Peng et al. 2023, arXiv 2309.00071): pairs that turn more than `beta_fast` times within
-/// the original context keep their frequency, those that turn less than `beta_slow` times have it
+/// YaRN (Peng et al. 2023, arXiv 2309.00071): pairs that rotate more than `beta_fast` times within
+/// the original context keep their frequency, those that rotate less than `beta_slow` times have it
 /// divided by `factor`, with a linear ramp over the pairs between.
 struct YarnRopeScaling {
   double factor = 1;  ///< at least 1
   int64_t original_context_length = 0;
   double beta_fast = 32;  ///< above beta_slow
   double beta_slow = 1;
-  /// Multiplies cosines and sines. Default: 0.1 ln(factor) + 1, the paper's.
+  /// Factor of cosines and sines. Default: 0.1 ln(factor) + 1, as in the paper.
   std::optional<double> attention_factor;
   friend bool operator==(const YarnRopeScaling&, const YarnRopeScaling&) = default;
 };
 
-/// How rotary positions were stretched to a longer context; not at all by default.
+/// How rotary positions are scaled for a longer context; not at all by default.
 using RopeScaling =
     std::variant<std::monostate, LinearRopeScaling, Llama3RopeScaling, YarnRopeScaling>;
 
 struct RotaryFrequencies {
   std::vector<double> per_pair;  ///< radians per position of pair i: theta^(-2i / depth), scaled
-  double attention_factor = 1;   ///< multiplies cosines and sines
+  double attention_factor = 1;   ///< factor of cosines and sines
 };
 
-/// The frequencies of a head of `depth` elements, an even number. Throws ConfigError for a theta
-/// that is not above 1 and for scalings outside the bounds above.
+/// The frequencies of a head of `depth` elements, an even number. Throws ConfigError unless theta
+/// is above 1 and the scaling is within the bounds above.
 RotaryFrequencies rotary_frequencies(int64_t depth, double theta, const RopeScaling& scaling = {});
 
 /// Cosines and sines of the angles position * frequency, each for both halves of a head:

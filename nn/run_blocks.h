@@ -9,9 +9,10 @@
 
 namespace lockstep::nn {
 
-/// Sends `x` through blocks 0, 1, ..., count - 1 of a model: `run(i, x)` is what block i makes of
-/// it. With `every` above 0, each so many blocks are one activation checkpoint, so that until
-/// backward only their input is kept; what `run` captures must live until then. 0: none.
+/// Runs blocks 0, 1, ..., count - 1 of a model on `x`: `run(i, x)` returns the result of block i.
+/// With `every` above 0, each group of `every` blocks is one activation checkpoint, which keeps
+/// only its input for backward; objects that `run` refers to must live until then. 0: no
+/// checkpoints.
 template <class Run>
 Tensor run_blocks(size_t count, int64_t every, Tensor x, const Run& run) {
   if (every <= 0) {

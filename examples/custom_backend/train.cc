@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSteps = 100;
 
-/// Losses per sample of training on `device`: which of 4 directions a point lies in.
+/// Losses per sample of training on `device`. The task: in which of 4 directions does a point lie?
 std::vector<float> losses_on(Device device) {
   const DefaultDeviceGuard everything_there(device);
   manual_seed(3);

@@ -9,7 +9,8 @@ using namespace lockstep;
 
 namespace {
 
-// No address of a 64-bit process has bit 62 alone set, so using one without `local` ends it.
+// Offset between the device's addresses and those of this process. No valid address of a 64-bit
+// process has only bit 62 set, so dereferencing a device address without `local` crashes.
 constexpr intptr_t kDistance = intptr_t{1} << 62;
 constexpr size_t kAlignment = 512;
 constexpr int kPoison = 0xff;

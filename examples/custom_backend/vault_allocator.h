@@ -6,10 +6,10 @@
 
 namespace vault {
 
-/// Memory of the pretended device. Addresses that it hands out are no addresses of the cpu's, as
-/// with a real device: only `copy` and the backend's kernels, through `local`, can reach the bytes.
-/// Memory is filled with NaNs (0xff) when it is handed out and when it comes back, so that reading
-/// what nobody wrote shows. Thread-safe.
+/// Memory of the simulated device. As with a real device, its addresses are invalid on the cpu:
+/// only `copy` and the backend's kernels, through `local`, can access the bytes. Memory is filled
+/// with NaNs (0xff) when it is allocated and when it is freed, so that reads of uninitialised or
+/// freed memory show up. Thread-safe.
 class VaultAllocator final : public lockstep::Allocator {
  public:
   lockstep::Block allocate(size_t bytes, const lockstep::Stream& stream) override;
@@ -19,7 +19,7 @@ class VaultAllocator final : public lockstep::Allocator {
   lockstep::MemoryStats stats() const override;
   void reset_peak() override { peak_ = allocated_.load(); }
 
-  /// Where the device's bytes lie in this process.
+  /// Converts a device address to the address of the bytes in this process.
   static void* local(const void* device_address);
 
  private:

@@ -1,5 +1,5 @@
-// The backend: a name, memory, three kernels, and the cpu for everything else. It is there as soon
-// as the library is loaded.
+// The backend: a name, memory, three kernels, and the cpu for everything else. Loading the library
+// registers it.
 
 #include <lockstep/lockstep.h>
 
@@ -25,7 +25,7 @@ void begin_kernel(const char* op, std::initializer_list<TensorArg> tensors) {
   }
 }
 
-/// Where a row of the result finds its elements in an argument that broadcasts to it.
+/// Maps rows of the result to the elements of an argument that broadcasts to it.
 class Rows {
  public:
   Rows(const In& in, const Out& out)
@@ -90,7 +90,7 @@ void mm(const Out& out, const In& self, const In& mat2) {
 // Results and arguments come row-major, and broadcast to the result's shape.
 LS_KERNEL(Private1, "add.Tensor", add, Strides::kContiguous);
 LS_KERNEL(Private1, "mul.Tensor", mul, Strides::kContiguous);
-// A transposed matrix is read as it lies.
+// Accepts any strides, so a transposed matrix is read without a copy.
 LS_KERNEL(Private1, "mm", mm, Strides::kAny);
 
 const Registration kFallback = register_cpu_fallback(Key::kPrivate1);

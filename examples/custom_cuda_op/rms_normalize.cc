@@ -1,4 +1,4 @@
-// An operator of one's own with a kernel for the cpu and one for GPUs.
+// A custom operator with a kernel for the cpu and one for GPUs.
 
 #include "rms_normalize.h"
 
@@ -22,8 +22,8 @@ void on_cpu(Result out, View self, double eps) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] * factor);
 }
 
-// It only queues: `sums` may be given back when this returns, because whoever gets it next queues
-// behind both kernels.
+// Only queues the kernels. `sums` may be freed when this returns: the allocator is stream-ordered,
+// so its next user is queued after both kernels.
 void on_gpu(Gpu gpu, Result out, View self, double eps) {
   namespace rms = rms_normalize;
   const int64_t count = self.numel();
@@ -45,8 +45,8 @@ void rule(Rule& rule, View self, double) {
   rule.compute(DType::kF32);  // half types are cast
 }
 
-// With f = (mean(x^2) + eps)^-1/2 the result is y = f x, and dx = f (dy - y mean(y dy)). Of public
-// operators alone: it runs wherever they do.
+// With f = (mean(x^2) + eps)^-1/2 the result is y = f x, and dx = f (dy - y mean(y dy)). Uses
+// public operators only, so it runs on every device that has them.
 void derivative(Backward& backward) {
   const Tensor x = backward.saved(0);
   const Tensor y = backward.saved(1);

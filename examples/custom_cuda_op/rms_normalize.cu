@@ -1,4 +1,4 @@
-// Every sum is in one order, whatever the timing, so the same input gives the same bits.
+// Every sum has a fixed order, so the same input gives the same bits.
 
 #include <cmath>
 

@@ -2,14 +2,14 @@
 
 #include <cstdint>
 
-// What the kernels of rms_normalize.cu take.
+// Parameters of the kernels of rms_normalize.cu.
 
 namespace rms_normalize {
 
 constexpr unsigned kThreads = 256;
 constexpr int64_t kMostBlocks = 256;
 
-/// Sums of squares, one for each block.
+/// Parameters of the kernel that sums squares, one sum per block.
 struct SquareSums {
   const float* in;
   float* sums;
@@ -25,7 +25,7 @@ struct Scaling {
   float eps;
 };
 
-/// Blocks for `count` elements; threads take several.
+/// Number of blocks for `count` elements; each thread processes several.
 constexpr unsigned blocks_for(int64_t count) {
   const int64_t wanted = (count + 4 * kThreads - 1) / (4 * kThreads);
   return static_cast<unsigned>(wanted < kMostBlocks ? wanted : kMostBlocks);

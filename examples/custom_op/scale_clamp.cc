@@ -1,4 +1,4 @@
-// An operator of one's own, with all that a built-in one has.
+// A custom operator with all the parts of a built-in one.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +20,8 @@ void loop(const Result& out, const View& self, double scale, double max) {
   });
 }
 
-// Results come first, then the arguments of the schema. Memory is the host's, and row-major because
-// the kernel is registered without another word.
+// Takes results first, then the arguments of the schema. Memory is allocated by Lockstep, and
+// row-major because the kernel is registered without other strides.
 void kernel(Result out, View self, double scale, double max) {
   if (self.dtype() == DType::kF64) {
     loop<double>(out, self, scale, max);
@@ -30,7 +30,7 @@ void kernel(Result out, View self, double scale, double max) {
   }
 }
 
-// What the result looks like, and what is refused. It runs on meta as well.
+// Determines the result's shape and dtype, and throws for invalid arguments. Also runs on meta.
 void rule(Rule& rule, View self, double, double) {
   if (self.dtype() < DType::kF16) {
     throw Failure("expected a floating dtype. Cast self first.", LS_ERROR_DTYPE);
@@ -39,15 +39,15 @@ void rule(Rule& rule, View self, double, double) {
   if (self.dtype() != DType::kF64) rule.compute(DType::kF32);  // half types are cast
 }
 
-// Public operators alone, so that it can be differentiated again. The gradient is zero where the
-// result was clamped.
+// Uses public operators only, so that it can be differentiated again. The gradient is zero where
+// the result was clamped.
 void derivative(Backward& backward) {
   const Tensor inside = call("lt.Scalar", backward.saved(0), backward.argument<double>(2));
   const Tensor scaled = call("mul.Scalar", backward.gradient(), backward.argument<double>(1));
   backward.set(0, call("mul.Tensor", scaled, inside));
 }
 
-// Element by element, so a batch is only a larger tensor.
+// The operator is elementwise, so a batch is just a larger tensor.
 Tensor batched(const Batch&, Tensor self, double scale, double max) {
   return call("my::scale_clamp", self, scale, max);
 }

@@ -1,4 +1,4 @@
-// Loads the plug-in, checks that its operator keeps what it says, and trains through it.
+// Loads the plug-in, checks its operator against its declaration (opcheck), and trains through it.
 
 #include <lockstep/lockstep.h>
 

@@ -1,5 +1,4 @@
-// Data-parallel training in a loop of one's own. Ranks are processes under mpirun, else two
-// threads.
+// Data-parallel training in a custom loop. Ranks are processes under mpirun, else two threads.
 
 #include <lockstep/lockstep.h>
 
@@ -11,8 +10,8 @@ namespace ls = lockstep;
 
 namespace {
 
-/// Points of the plane, which belong to class 1 inside the unit circle: other ones in every step
-/// and on every rank.
+/// Draws points of the plane and their classes: 1 inside the unit circle, else 0. `seed` makes them
+/// different in every step and on every rank.
 void draw_points(int64_t seed, const ls::Tensor& points, const ls::Tensor& classes) {
   uint64_t state = static_cast<uint64_t>(seed) * 2654435761U + 1;
   const auto uniform = [&] {
@@ -30,7 +29,7 @@ void draw_points(int64_t seed, const ls::Tensor& points, const ls::Tensor& class
 double train(ls::dist::ProcessGroup& group) {
   ls::nn::Mlp model({.inputs = 2, .hidden_widths = {32, 32}, .classes = 2});
   ls::train::AdamW optimizer(model.named_parameters(), {});
-  ls::dist::Ddp ddp(model, group);  // all ranks begin with rank 0's weights
+  ls::dist::Ddp ddp(model, group);  // broadcasts rank 0's weights to all ranks
 
   const ls::Tensor points = ls::empty({64, 2}, ls::DType::kF32);
   const ls::Tensor classes = ls::empty({64}, ls::DType::kI64);

@@ -1,5 +1,5 @@
-// A gradient that is not the derivative: x is scaled down to a largest norm, and backward treats
-// the scale as a constant, although it depends on x. A Function's backward is whatever it says.
+// A gradient that is not the derivative: x is scaled down to a maximum norm, and backward treats
+// the scale as a constant, although it depends on x. A Function may define any backward.
 
 #include <lockstep/lockstep.h>
 

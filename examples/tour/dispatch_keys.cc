@@ -1,5 +1,6 @@
-// Who handles a call: the keys of its tensors, and what the thread adds or takes away. An observer
-// is told the keys of every call; what a call makes inside is indented.
+// Which keys handle a call: those of its tensors, plus those that the thread includes, minus those
+// that it excludes. An observer prints the keys of every call; calls made inside a call are
+// indented.
 
 #include <lockstep/lockstep.h>
 

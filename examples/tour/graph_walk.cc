@@ -1,5 +1,5 @@
-// What autograd records: each result knows the node that computed it, each node the nodes that its
-// gradients go to. The walk ends at AccumulateGrad, which adds to a leaf's grad.
+// The graph that autograd records: each result points to the node that computed it, each node to
+// the nodes that its gradients go to. The walk ends at AccumulateGrad, which adds to a leaf's grad.
 
 #include <lockstep/lockstep.h>
 

@@ -1,5 +1,5 @@
-// exp keeps its result, because its derivative is its result. Changing that tensor afterwards would
-// make the gradient wrong; storage counts its changes, so backward notices.
+// exp saves its result, because its derivative is its result. Changing that tensor afterwards would
+// make the gradient wrong; the storage's version counter lets backward detect it.
 
 #include <lockstep/lockstep.h>
 
@@ -20,7 +20,7 @@ int main() {
     std::printf("%s\n", error.what());
   }
 
-  // With a new tensor for the product, exp's result stays as it was.
+  // With a new tensor for the product, exp's result does not change.
   const Tensor z = x.exp() * 2;
   z.sum().backward();
   std::printf("out of place, x.grad is %.4f\n", x.grad().select(0, 0).item<double>());

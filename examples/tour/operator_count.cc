@@ -1,6 +1,5 @@
-// Which operators a perceptron of 256 inputs, 512 hidden features and 10 classes is made of.
-// A linear layer is `t` (the weight's transpose, a view) and `addmm` (product and bias in one);
-// there is no multiplication and no addition of its own.
+// The operators of a perceptron with 256 inputs, 512 hidden features and 10 classes. A linear layer
+// is `t` (the weight's transpose, a view) and `addmm` (product and bias in one call).
 
 #include <lockstep/lockstep.h>
 
@@ -12,7 +11,7 @@ int main() {
   nn::Mlp model({.inputs = 256, .hidden_widths = {512}, .classes = 10});
   const Tensor x = randn({8, 256});
 
-  OpCounter counter;  // a dispatch mode: it sees what reaches kernels
+  OpCounter counter;  // a dispatch mode: it sees the calls that reach kernels
   Tensor loss;
   {
     const ModeGuard on(counter);
@@ -24,8 +23,8 @@ int main() {
                 static_cast<long long>(count.flops));
   }
 
-  // Backward has three products: a weight's gradient for each layer, and the hidden features'; x
-  // requires no grad.
+  // Backward has three products: the weight gradients of both layers and the gradient of the hidden
+  // features; x does not require grad.
   {
     const ModeGuard on(counter);
     loss.backward();

@@ -1,5 +1,5 @@
 // One gradient per sample of a batch: vmap(grad(f)). f is written for one sample; vmap runs it for
-// all of them at once, on the same operators with a batch in front.
+// all samples at once, with batched versions of the same operators.
 
 #include <lockstep/lockstep.h>
 

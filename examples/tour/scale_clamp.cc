@@ -1,4 +1,4 @@
-// min(scale x, max) in one pass over memory, with a derivative of its own: a Function.
+// min(scale x, max) in one pass over memory, as a Function with its own derivative.
 
 #include <lockstep/lockstep.h>
 
@@ -10,7 +10,7 @@ using namespace lockstep;
 namespace {
 
 struct ScaleClamp : Function<ScaleClamp> {
-  // Runs without recording, so what it does inside is its own business: here a loop.
+  // Runs without recording, so it may compute in any way, here with a loop.
   static Tensor forward(FunctionContext& ctx, const Tensor& x, double scale, double max) {
     const Tensor input = x.contiguous();
     const Tensor result = empty_like(input);

@@ -1,6 +1,6 @@
 // A mode sees every call of a thread, with its arguments and results, and may change them. This one
-// prints shapes. As a dispatch mode it would see what reaches kernels instead: `linear` as `t` and
-// `addmm`, and the operators of backward (core/dispatch/dispatch_logger.h has both, ready-made).
+// prints shapes. A dispatch mode would see the calls that reach kernels instead: `linear` as `t`
+// and `addmm`, and the operators of backward (core/dispatch/dispatch_logger.h provides both kinds).
 
 #include <lockstep/lockstep.h>
 

@@ -1,4 +1,4 @@
-// A tensor is memory and a way to walk over it. permute changes the way, not the memory.
+// A tensor is memory plus strides. permute changes the strides, not the memory.
 
 #include <lockstep/lockstep.h>
 
@@ -22,13 +22,13 @@ int main() {
   show("x.permute({2, 0, 1})", y);
   std::printf("the same memory: %s\n", x.storage() == y.storage() ? "yes" : "no");
 
-  // The element at (3, 1, 2) lies 3 * 1 + 1 * 12 + 2 * 4 elements behind the first.
+  // The element at (3, 1, 2) is 3 * 1 + 1 * 12 + 2 * 4 elements after the first.
   const int64_t* first = y.data<int64_t>();
   const int64_t at = 3 * y.stride(0) + 1 * y.stride(1) + 2 * y.stride(2);
   std::printf("y[3][1][2] is %lld, %lld elements in\n", static_cast<long long>(first[at]),
               static_cast<long long>(at));
 
-  // Rows of y do not follow each other in memory, so no strides describe it as one row.
+  // Rows of y are not adjacent in memory, so no strides describe it as one row.
   try {
     y.view({24});
   } catch (const ShapeError& error) {

@@ -16,7 +16,7 @@ struct Gpt2Options {
   int64_t layers = 12;
   int64_t heads = 12;
   int64_t width = 768;
-  double dropout = 0;  ///< after the embedding, in attention, at the end of each branch
+  double dropout = 0;  ///< applied after the embedding, in attention and at the end of each branch
   double epsilon = 1e-5;
 };
 
@@ -27,14 +27,14 @@ class Gpt2Block : public Module {
   Tensor forward(const Tensor& x, KvCache* cache, int64_t layer);
 
   LayerNorm ln_1;
-  Linear c_attn;  ///< queries, keys and values side by side
+  Linear c_attn;  ///< projects to queries, keys and values, concatenated
   Linear attn_c_proj;
   LayerNorm ln_2;
   Linear c_fc;
   Linear mlp_c_proj;
 
  private:
-  /// What attn_c_proj projects.
+  /// The input of attn_c_proj: the attention's result for all heads, concatenated.
   Tensor attention(const Tensor& x, KvCache* cache, int64_t layer);
 
   int64_t heads_;

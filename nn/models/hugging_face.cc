@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Writers leave out keys or set them to null alike.
+/// Whether `key` has a value. Hugging Face's writers omit keys or set them to null.
 bool has(const Json& config, const char* key) {
   return config.contains(key) && !config[key].is_null();
 }
@@ -43,7 +43,7 @@ void check_divides(const char* part_key, int64_t part, const char* whole_key, in
            part_key, whole_key, whole, part);
 }
 
-/// Refuses what would silently compute something else.
+/// Throws ConfigError if `key` has another value than `wanted`, the only one that is implemented.
 void expect(const Json& config, const char* key, const Json& wanted) {
   LS_CHECK(!has(config, key) || config[key] == wanted, ConfigError,
            "[config.json] \"{}\" is not supported: expected {}, got {}.", key, wanted.dump(),
@@ -68,8 +68,8 @@ std::unique_ptr<LanguageModel> gpt2_from(const Json& config) {
   return std::make_unique<Gpt2>(options);
 }
 
-/// The object that says how rotary positions work: newer files call it rope_parameters and keep the
-/// theta in it, older ones rope_scaling. Null where there is neither.
+/// The object with the parameters of rotary positions: newer files call it rope_parameters and keep
+/// theta in it, older ones rope_scaling. Null if there is neither.
 Json rope_parameters_of(const Json& config) {
   const Json newer = config.value("rope_parameters", Json());
   const Json older = config.value("rope_scaling", Json());

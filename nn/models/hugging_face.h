@@ -7,8 +7,8 @@
 
 namespace lockstep::nn {
 
-/// Makes the model that a Hugging Face config.json describes (model_type gpt2 or llama), freshly
-/// initialised. Throws ConfigError naming the key that is missing or not supported.
+/// Creates the model that a Hugging Face config.json describes (model_type gpt2 or llama), with
+/// newly initialised weights. Throws ConfigError naming the key that is missing or not supported.
 std::unique_ptr<LanguageModel> model_from_hugging_face(std::string_view config_json);
 
 }  // namespace lockstep::nn

@@ -16,7 +16,7 @@ struct LlamaOptions {
   int64_t context_length = 1024;
   int64_t layers = 12;
   int64_t heads = 12;
-  int64_t kv_heads = 12;  ///< each serves heads / kv_heads queries
+  int64_t kv_heads = 12;  ///< each is shared by heads / kv_heads query heads
   int64_t width = 768;
   int64_t hidden_width = 2048;
   double rope_theta = 10000;
@@ -28,7 +28,8 @@ struct LlamaOptions {
 class LlamaBlock : public Module {
  public:
   explicit LlamaBlock(const LlamaOptions& options);
-  /// x [batch, length, width] -> the same shape; cosine and sine [length, depth] of its positions.
+  /// x [batch, length, width] -> the same shape; cosine and sine [length, depth] belong to its
+  /// positions.
   Tensor forward(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
                  int64_t layer);
 
@@ -43,7 +44,7 @@ class LlamaBlock : public Module {
   Linear down_proj;
 
  private:
-  /// What o_proj projects.
+  /// The input of o_proj: the attention's result for all heads, concatenated.
   Tensor attention(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
                    int64_t layer);
 

@@ -16,18 +16,19 @@ enum class Activation : uint8_t {
 
 /// Shape of a multilayer perceptron: linear layers with an activation between them.
 struct MlpOptions {
-  int64_t inputs = 64;                         ///< numbers of a sample
-  std::vector<int64_t> hidden_widths = {128};  ///< none: a linear classifier
+  int64_t inputs = 64;                         ///< elements of a sample
+  std::vector<int64_t> hidden_widths = {128};  ///< empty: a linear classifier
   int64_t classes = 10;
   Activation activation = Activation::kRelu;
-  /// Operator to call instead: its first argument is the layer's output, the others have defaults.
+  /// Name of an operator to call instead of `activation`: its first argument is the layer's output,
+  /// the others have defaults.
   std::string activation_operator = {};
 };
 
-/// Layers are named layers.0, layers.1, ... and start as PyTorch's do.
+/// Layers are named layers.0, layers.1, ... and initialised as PyTorch's linear layers.
 class Mlp final : public Classifier {
  public:
-  /// Throws DispatchError when the options name an operator that there is none of.
+  /// Throws DispatchError when the options name an operator that does not exist.
   explicit Mlp(const MlpOptions& options);
 
   Tensor forward(const Tensor& inputs) override;

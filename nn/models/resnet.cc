@@ -13,7 +13,7 @@ namespace lockstep::nn {
 
 namespace {
 
-/// Operations of a convolution, per sample, that gives an image of height * width.
+/// FLOPs per sample of a convolution with a result of height * width.
 double conv_flops(const Conv2d& conv, int64_t height, int64_t width) {
   return 2.0 * static_cast<double>(conv.weight.numel()) * static_cast<double>(height * width);
 }

@@ -11,7 +11,7 @@ namespace lockstep::nn {
 
 /// The layers before a ResNet's first stage.
 enum class ResnetStem : uint8_t {
-  kSmall,     ///< a 3x3 convolution: the first stage works at the size of the image
+  kSmall,     ///< a 3x3 convolution: the first stage has the size of the image
   kImageNet,  ///< a 7x7 convolution of stride 2, then max pooling of 3x3 with stride 2
 };
 
@@ -23,12 +23,12 @@ struct ResnetOptions {
   int64_t classes = 10;
   /// Channels of the first stage; each further stage doubles them and halves height and width.
   int64_t base_width = 64;
-  std::vector<int64_t> blocks = {2, 2, 2, 2};  ///< of each stage; at least one stage
+  std::vector<int64_t> blocks = {2, 2, 2, 2};  ///< number of blocks per stage; at least one stage
   ResnetStem stem = ResnetStem::kSmall;
 };
 
-/// Two 3x3 convolutions with batch norm, around which the input is added: as it is, or through a
-/// 1x1 convolution where its shape changes.
+/// Residual block of two 3x3 convolutions with batch norm. The input is added to their result,
+/// through a 1x1 convolution if its shape changes.
 class BasicBlock : public Module {
  public:
   BasicBlock(int64_t in, int64_t out, int64_t stride);
@@ -39,7 +39,7 @@ class BasicBlock : public Module {
   BatchNorm2d bn1;
   Conv2d conv2;
   BatchNorm2d bn2;
-  std::unique_ptr<Conv2d> downsample_conv;  ///< null where the input keeps its shape
+  std::unique_ptr<Conv2d> downsample_conv;  ///< null if the shape does not change
   std::unique_ptr<BatchNorm2d> downsample_norm;
 };
 
