@@ -48,7 +48,7 @@ Tensor AccumulateGrad::destination() const {
 
 Gradients AccumulateGrad::apply(std::span<Tensor> grads, const BackwardCall&) {
   // Freed after the lock is released: the old gradient's graph may hold the last reference to the
-  // leaf, whose destructor takes the lock.
+  // leaf, and the leaf's destructor takes the lock.
   Tensor replaced;
   Tensor leaf;
   {

@@ -25,7 +25,7 @@ bool is_anomaly_enabled() noexcept;
 bool is_anomaly_check_nan_enabled() noexcept;
 
 /// Where a node was recorded: the call stack without the library's own frames, innermost first, and
-/// the node whose backward recorded it, under create_graph.
+/// the node that recorded it in its backward, under create_graph.
 struct ForwardSite {
   CallStack stack;
   Ref<Node> parent;

@@ -30,7 +30,7 @@ class CopySlices final : public Node {
   InputMeta view_;
 };
 
-/// Returns a node that treats `view` as as_strided of a base whose gradient goes to `edge`.
+/// Returns a node that treats `view` as as_strided of a base with the gradient edge `edge`.
 Ref<Node> as_strided_node(Edge edge, const TensorImpl& base, const TensorImpl& view);
 
 }  // namespace lockstep

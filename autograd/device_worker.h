@@ -27,7 +27,7 @@ class DeviceWorker {
   };
 
   static DeviceWorker& of(Device device);
-  /// Returns the worker whose thread is the calling one, or that it stands in for; else null.
+  /// Returns the worker that runs on, or is replaced by, the calling thread; else null.
   static DeviceWorker* of_this_thread() noexcept;
 
   Device device() const noexcept { return device_; }

@@ -41,7 +41,7 @@ class FunctionContext {
   /// since, or when an earlier backward without retain_graph freed them.
   const std::vector<Tensor>& saved_tensors();
   const Tensor& saved(size_t i) { return saved_tensors().at(i); }
-  /// Takes one function per tensor argument and evaluates those whose gradient is needed.
+  /// Takes one function per tensor argument and evaluates those with a needed gradient.
   template <class... F>
   Gradients gradients(F&&... functions) const {
     Gradients result;

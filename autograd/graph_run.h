@@ -18,7 +18,7 @@ class DeviceWorker;
 /// One backward through one graph: the engine's working memory and its loop.
 ///
 /// Nodes are numbered in the order they are found, and their state lies in arrays indexed by that
-/// number, so a run whose arrays are large enough neither hashes nor allocates. The numbers are
+/// number, so a run with arrays that are large enough neither hashes nor allocates. The numbers are
 /// stored in the nodes only while the arrays are built, under a process-wide lock; afterwards runs
 /// of several threads, or nested in one thread, are independent of each other.
 ///
@@ -153,7 +153,7 @@ class GraphRun {
   std::condition_variable changed_;
   uint32_t at_workers_ = 0;       ///< nodes submitted to workers and not finished
   std::exception_ptr error_;      ///< first exception of a node
-  DeviceWorker* home_ = nullptr;  ///< the worker on whose thread `run` was called, if any
+  DeviceWorker* home_ = nullptr;  ///< the worker that `run` was called on, if any
   ThreadState state_;
   const ActiveCapture* capture_ = nullptr;  ///< the calling thread's graph capture
   detail::AnomalyMode anomaly_;

@@ -17,9 +17,9 @@ void prepare_in_place(const Operator& op, const Tensor& self);
 /// Gives a view that was made before its base had a history a history of its own.
 void follow_base(const Tensor& self);
 
-/// To be called after an in-place change: makes `node`, whose first tensor argument is `self`, the
-/// history of `self`. For a view, CopySlices with `node` becomes the history of the base, and the
-/// history of the view is a view of the base.
+/// To be called after an in-place change: makes `node`, the node of the operator with `self` as
+/// first tensor argument, the history of `self`. For a view, CopySlices with `node` becomes the
+/// history of the base, and the history of the view is a view of the base.
 void rebase_history(const Tensor& self, const Ref<Node>& node, ApplyAs apply);
 template <class T>
 void rebase_history(const Tensor& self, const Ref<T>& node) {
@@ -30,7 +30,7 @@ void rebase_history(const Tensor& self, const Ref<T>& node) {
 }
 
 /// To be called after an in-place change of geometry only (`t_`): makes `node` the history of
-/// `self`. A view becomes a new view of its base, whose history does not change.
+/// `self`. A view becomes a new view of its base; the base's history does not change.
 void reshape_history(const Tensor& self, const Ref<Node>& node);
 
 }  // namespace lockstep

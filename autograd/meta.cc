@@ -17,8 +17,8 @@ void set_grad_fn(Meta& meta, Ref<Node> node, uint32_t output_nr) {
   meta.output_nr = output_nr;
 }
 
-/// Renews grad_fn of a view whose base was changed in place through another view: its elements now
-/// come from the base's new history.
+/// Renews grad_fn of a view after its base was changed in place through another view: its elements
+/// now come from the base's new history.
 void refresh_view(TensorImpl& impl, Meta& meta) {
   const Edge base = gradient_edge(Tensor(impl.base));
   if (!base) return;

@@ -29,7 +29,7 @@ inline Meta* find_meta(const Tensor& tensor) {
 Meta& meta_of(TensorImpl& impl);
 
 /// Returns the edge that the tensor's gradient takes; empty when it does not require grad. Gives a
-/// view whose base was changed in place since a new grad_fn.
+/// view a new grad_fn if its base was changed in place since.
 /// Throws AutogradError when the tensor is one of several views made by one operator and its base
 /// was changed in place.
 Edge gradient_edge(const Tensor& tensor);

@@ -86,9 +86,9 @@ class Node : public RefCounted {
   virtual std::vector<SavedTensorInfo> saved_tensors() const { return {}; }
   /// For a sink: the tensor to write its gradient to, if that can be written directly.
   virtual Tensor destination() const { return {}; }
-  /// For a node whose derivative only changes the geometry: given the destination `place` of its
-  /// argument's gradient, returns the view of it that is the destination of its result's gradient.
-  /// Undefined for other nodes.
+  /// For a node with a derivative that only changes the geometry: given the destination `place` of
+  /// its argument's gradient, returns the view of it that is the destination of its result's
+  /// gradient. Undefined for other nodes.
   virtual Tensor destination_through([[maybe_unused]] const Tensor& place) const { return {}; }
 
   std::span<const Edge> next_edges() const noexcept { return edges_; }
@@ -106,7 +106,7 @@ class Node : public RefCounted {
 
   // Only to be called while the node is built; see the class comment.
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
-  /// Adds a result whose gradient has the metadata of `of` (a tensor), or, without argument, one
+  /// Adds a result with the gradient metadata of `of` (a tensor), or, without argument, one
   /// that carries no gradient. Returns its number.
   template <class... T>
   uint32_t add_output(const T&... of) {

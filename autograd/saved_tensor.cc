@@ -9,7 +9,7 @@ namespace lockstep {
 
 namespace {
 
-/// Another tensor over the elements of `impl`, whose history is the edge's node.
+/// Another tensor over the elements of `impl`, with the edge's node as history.
 Tensor with_history(const TensorImpl& impl, Edge edge) {
   Tensor restored(
       make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype));

@@ -6,7 +6,7 @@
 
 namespace lockstep::nn {
 
-/// A model whose forward pass runs a sequence of blocks (nn/run_blocks.h).
+/// A model that runs a sequence of blocks in its forward pass (nn/run_blocks.h).
 class BlockModel : public Module {
  public:
   /// Activation checkpointing (autograd/checkpoint.h): each group of `blocks` blocks keeps only its

@@ -28,7 +28,7 @@ int64_t input_size(const Classifier& model);
 Tensor logits_of(Classifier& model, const Tensor& samples);
 
 /// Cross-entropy of logits_of(model, samples) and `labels`, int64 [batch] of classes, summed over
-/// the samples whose label is not -100. A 0-d tensor.
+/// the samples with a label other than -100. A 0-d tensor.
 Tensor sum_of_losses(Classifier& model, const Tensor& samples, const Tensor& labels);
 
 }  // namespace lockstep::nn

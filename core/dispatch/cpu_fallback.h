@@ -15,7 +15,7 @@ namespace lockstep {
 /// In-place and out= forms write into the tensors of the call, also where they are views of each
 /// other. Results are on the device that the call names, else on its tensors' device. Every copy
 /// is counted as hidden (core/device/copies.h). Memory is copied with transfer_bytes
-/// (core/device/transfer.h). On the host device, whose memory the cpu can use, only results are
+/// (core/device/transfer.h). On the host device, where the cpu can use the memory, only results are
 /// copied: the fallback waits for the current stream (core/device/waits.h) and works in place.
 /// Throws DeviceError when the tensors of the call are on different devices, and whatever the
 /// operator throws on the cpu.

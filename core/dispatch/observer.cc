@@ -28,7 +28,7 @@ ObservedCall::ObservedCall(const Operator& op, KeySet keys) : op_(op), from_(t_i
   for (const ObserverGuard* guard = from_; guard != nullptr; guard = guard->outer_) {
     try {
       guard->observer_.enter(op, keys);
-    } catch (...) {  // call `exit` of the observers whose `enter` returned
+    } catch (...) {  // call `exit` of the observers that were entered
       leave(from_, guard, op);
       throw;
     }

@@ -56,7 +56,7 @@ class VjpContext {
   /// The pointer declared with the derivative; null for operators defined by blocks.
   void* data() const { return data_; }
 
-  /// Takes one function per tensor argument and evaluates those whose gradient is needed.
+  /// Takes one function per tensor argument and evaluates those with a needed gradient.
   template <class... F>
   Gradients gradients(F&&... functions) const {
     Gradients result;
@@ -93,7 +93,7 @@ using VjpOfMany = Gradients (*)(VjpContext&, std::span<const Tensor> grads);
 struct Save {
   bool is_output = false;
   size_t index = 0;                    ///< index of the argument or result in the schema
-  uint64_t needed_for = ~uint64_t{0};  ///< tensor arguments (by ordinal) whose gradients read it
+  uint64_t needed_for = ~uint64_t{0};  ///< bit i: the gradient of tensor argument i reads it
 };
 
 /// The derivative that an operator declares.

@@ -10,7 +10,7 @@
 namespace lockstep {
 
 // Batching rules for vmap: an operator's block passes one to `.batching(...)` to compute a batch in
-// one call. Tensor arguments whose bit is set in `batched` have the batch dimension in front (in a
+// one call. Tensor arguments with a bit set in `batched` have the batch dimension in front (in a
 // list all tensors have), and so must every result. The dimensions of a sample follow in order.
 //
 // A rule is called with the form that the user called. An in-place form's first argument is then
@@ -78,11 +78,11 @@ namespace batching {
 /// For operators that compute each element from the same element of their arguments, and for
 /// factories that take shape and dtype from an argument (`zeros_like`).
 void elementwise(const Operator& op, uint64_t batched, Stack& stack);
-/// For elementwise operators whose result has the shape of the first argument, to which the others
+/// For elementwise operators with a result of the first argument's shape, to which the others
 /// broadcast.
 void into_first(const Operator& op, uint64_t batched, Stack& stack);
 /// For operators whose dimension arguments ("dim", "dims", "dim0", ...) count from the sample's
-/// first dimension and whose tensors all have the same number of dimensions.
+/// first dimension. All tensors have the same number of dimensions.
 void along_dims(const Operator& op, uint64_t batched, Stack& stack);
 /// For reductions: as `along_dims`, and an absent or empty dimension argument means all dimensions.
 void reduction(const Operator& op, uint64_t batched, Stack& stack);

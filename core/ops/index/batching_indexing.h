@@ -10,7 +10,7 @@ namespace lockstep::batching {
 void cat(const Operator& op, uint64_t batched, Stack& stack);
 void embedding(const Operator& op, uint64_t batched, Stack& stack);
 void embedding_dense_backward(const Operator& op, uint64_t batched, Stack& stack);
-/// Rule of gather and the scatters, whose tensors all have the same number of dimensions.
+/// Rule of gather and the scatters. All tensors have the same number of dimensions.
 void gather(const Operator& op, uint64_t batched, Stack& stack);
 void index_select(const Operator& op, uint64_t batched, Stack& stack);
 /// Rule of index_add, index_copy and index_fill. With a batched index, index_add becomes

@@ -126,7 +126,7 @@ Tensor unfused(const Tensor& self, const Tensor& target, OptionalTensor weight, 
          uniform * (label_smoothing / static_cast<double>(self.size(dim)));
 }
 
-/// The softmax of rows whose logsumexp is known.
+/// The softmax of rows, given their logsumexp.
 Tensor probabilities(const Tensor& rows, const Tensor& logsumexp) {
   return exp(rows - logsumexp.unsqueeze(1));
 }

@@ -53,7 +53,7 @@ Tensor weight_gradient(VjpContext& ctx, size_t i, const Tensor& grad, const Tens
   return destination.defined() ? mm_out(destination, turned, rows) : mm(turned, rows);
 }
 
-/// FLOPs of a product whose factors are arguments `input` and `weight`.
+/// FLOPs of the product of arguments `input` and `weight`.
 template <size_t input, size_t weight>
 int64_t linear_flops(std::span<const Value> arguments, std::span<const Value>) {
   return 2 * arguments[input].tensor().numel() * arguments[weight].tensor().size(0);

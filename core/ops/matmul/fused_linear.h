@@ -34,8 +34,7 @@ Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bia
 /// [..., out], of [..., in].
 Tensor linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight, const Tensor& of);
 
-// The same functions made of one operator per step: the references that those above are tested
-// against.
+// The same functions made of one operator per step: references for testing those above.
 
 Gelu linear_gelu_reference(const Tensor& input, const Tensor& weight, OptionalTensor bias = {});
 Tensor linear_add_reference(const Tensor& residual, const Tensor& input, const Tensor& weight,

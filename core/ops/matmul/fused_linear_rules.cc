@@ -32,7 +32,7 @@ void check_bias(std::string_view op, OptionalTensor bias, const Tensor& weight, 
            to_string(dtype), to_string(bias->dtype()));
 }
 
-/// The result of adding a product of `sizes` to a residual, whose sizes and dtype it has.
+/// The result of adding a product of `sizes` to a residual; it has the residual's sizes and dtype.
 Outputs sum_with(std::string_view op, const Tensor& residual, IntList sizes, DType factors) {
   LS_CHECK(same(residual.sizes(), sizes), ShapeError,
            "[{}] expected a residual of the product's shape {}, got {}.", op, to_string(sizes),

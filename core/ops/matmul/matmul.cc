@@ -20,8 +20,8 @@ Tensor times(const Tensor& tensor, const Scalar& factor) {
 }
 
 /// The gradient alpha a b of the i-th argument, a matrix, in the layout of that argument: a weight
-/// is passed as weight.t(), whose derivative transposes the gradient back to row-major. It is
-/// written to its destination: the communication arena under DDP, new memory otherwise.
+/// is passed as weight.t(), and the derivative of t() transposes the gradient back to row-major. It
+/// is written to its destination: the communication arena under DDP, new memory otherwise.
 Tensor matrix_gradient(VjpContext& ctx, size_t i, const Tensor& a, const Tensor& b,
                        const Scalar& alpha = 1) {
   const bool turned = is_column_major(ctx.input(i));
@@ -118,7 +118,7 @@ Tensor linear_body(const Tensor& input, const Tensor& weight, OptionalTensor bia
 
 namespace {
 
-/// FLOPs of a product [..., n, k] x [k, m], whose factors are arguments `first` and `first` + 1.
+/// FLOPs of a product [..., n, k] x [k, m] of arguments `first` and `first` + 1.
 template <size_t first>
 int64_t product_flops(std::span<const Value> arguments, std::span<const Value>) {
   const Tensor& a = arguments[first].tensor();

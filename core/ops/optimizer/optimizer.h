@@ -18,7 +18,7 @@ namespace lockstep {
 /// clipping scales all gradients; the gradients themselves are only read. `decayed` holds 1 for
 /// each tensor that weight_decay applies to and 0 for the others; empty means 1 everywhere.
 ///
-/// Values that only the device knows when the step is queued are tensors of one element there:
+/// Values that are only on the device when the step is queued are tensors of one element there:
 /// `grad_factor`, f64, multiplies grad_scale; if `found_inf`, f32, is not 0 nothing is changed.
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,

@@ -50,7 +50,7 @@ void check_number(std::string_view op, std::string_view name, OptionalTensor num
            to_string(number->dtype()), number->shape());
 }
 
-/// Checks the tensors whose values only the device knows.
+/// Checks the tensors with values that are only on the device.
 void check_control(std::string_view op, OptionalTensor grad_factor, OptionalTensor found_inf) {
   check_number(op, "grad_factor", grad_factor, DType::kF64);
   check_number(op, "found_inf", found_inf, DType::kF32);

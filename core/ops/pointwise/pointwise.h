@@ -79,7 +79,7 @@ const Tensor& relu_(const Tensor& self);
 Tensor gelu(const Tensor& self, std::string_view approximate = "none");
 /// self * sigmoid(self).
 Tensor silu(const Tensor& self);
-/// a * sigmoid(b) for the halves a and b of self along `dim`, whose size must be even. Dauphin et
+/// a * sigmoid(b) for the halves a and b of self along `dim`, a dimension of even size. Dauphin et
 /// al. 2017.
 Tensor glu(const Tensor& self, int64_t dim = -1);
 

@@ -67,11 +67,11 @@ LS_LOGICAL(logical_xor, "True where just one is other than zero.")
       });
 
 LS_BITWISE(bitwise_and, "The bits set in both.", "Scalar", "Scalar_out")
-LS_BITWISE(bitwise_or, "The bits that one or both have.", "Scalar", "Scalar_out")
-LS_BITWISE(bitwise_xor, "The bits that just one has.", "Scalar", "Scalar_out")
-LS_BITWISE(bitwise_left_shift, "self moved to higher bits by other places.", "Tensor_Scalar",
+LS_BITWISE(bitwise_or, "The bits set in one or both.", "Scalar", "Scalar_out")
+LS_BITWISE(bitwise_xor, "The bits set in exactly one.", "Scalar", "Scalar_out")
+LS_BITWISE(bitwise_left_shift, "self shifted left by other bits.", "Tensor_Scalar",
            "Tensor_Scalar_out")
-LS_BITWISE(bitwise_right_shift, "self moved to lower bits by other places; the sign stays.",
+LS_BITWISE(bitwise_right_shift, "self shifted right by other bits; keeps the sign.",
            "Tensor_Scalar", "Tensor_Scalar_out")
 #undef LS_BITWISE
 

@@ -22,7 +22,7 @@ Tensor at_indices(VjpContext& ctx, const Tensor& grad, const Tensor& indices, in
   return scatter_add(zeros(ctx.sizes(0), grad.options()), dim, indices, grad);
 }
 
-/// Gradient of kthvalue and median, whose results lack the dimension `dim` unless `keepdim`.
+/// Gradient of kthvalue and median. Their results lack the dimension `dim` unless `keepdim`.
 Gradients give_to_taken(VjpContext& ctx, const Tensor& grad, int64_t dim, bool keepdim) {
   return ctx.gradients([&] {
     return at_indices(ctx, with_reduced_dims(grad, ctx.sizes(0), {dim}, keepdim),

@@ -21,7 +21,7 @@ void view_dims(const Operator& op, uint64_t batched, Stack& stack);
 /// Rule of select, slice, split and the like. Throws for 0-d samples, which have no dimension to
 /// take a part of.
 void part(const Operator& op, uint64_t batched, Stack& stack);
-/// Rule of new_zeros and the like, whose argument 1 is the result's size.
+/// Rule of new_zeros and the like; argument 1 is the result's size.
 void new_sizes(const Operator& op, uint64_t batched, Stack& stack);
 
 }  // namespace lockstep::batching
