@@ -150,8 +150,8 @@ void FunctionCall::give(Tensor& result, bool again) const {
     const bool may_change = !recording_ && is_grad_enabled();
     result = alias(result, may_change ? ViewOrigin::kRecorded : ViewOrigin::kNoGrad);
   } else if (!dirty && result.requires_grad()) {
-    result =
-        alias(result, std::nullopt);  // the returned tensor keeps its history, an alias gets ours
+    // The returned tensor keeps its own history; the result gets that of this call.
+    result = alias(result, std::nullopt);
   }
   if (carries) {
     set_history(*result.impl(), node_, node.add_output(*result.impl()));

@@ -26,8 +26,9 @@ class DeviceWorker;
 /// device go to that device's worker. Without asynchronous devices nothing is locked.
 ///
 /// On asynchronous devices a node runs on the stream of its forward. If a gradient comes from
-/// another stream, its stream waits for an event, and the gradient's memory is recorded as used on
-/// it. The current streams of the calling thread wait for the gradients of leaves and captures.
+/// another stream, the node's stream waits for an event, and the gradient's memory is recorded as
+/// used on it. The current streams of the calling thread wait for the gradients of leaves and
+/// captures.
 class GraphRun {
  public:
   /// A gradient requested by `grad()`.

@@ -282,7 +282,7 @@ void draw(const Operator& op, Stack& stack) {
   switch (vmap_levels()[depth].randomness) {
     case Randomness::kError:
       throw AutogradError(fmt::format(
-          "[{}] draws random numbers in a function that vmap runs: expected to be told whether "
+          "[{}] draws random numbers in a function that vmap runs: it is not specified whether "
           "samples share them. Set VmapOptions::randomness to kSame or kDifferent.",
           op.name()));
     case Randomness::kSame:

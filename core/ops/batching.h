@@ -81,8 +81,8 @@ void elementwise(const Operator& op, uint64_t batched, Stack& stack);
 /// For elementwise operators with a result of the first argument's shape, to which the others
 /// broadcast.
 void into_first(const Operator& op, uint64_t batched, Stack& stack);
-/// For operators whose dimension arguments ("dim", "dims", "dim0", ...) count from the sample's
-/// first dimension. All tensors have the same number of dimensions.
+/// For operators with dimension arguments ("dim", "dims", "dim0", ...), which count from the
+/// sample's first dimension. All tensors must have the same number of dimensions.
 void along_dims(const Operator& op, uint64_t batched, Stack& stack);
 /// For reductions: as `along_dims`, and an absent or empty dimension argument means all dimensions.
 void reduction(const Operator& op, uint64_t batched, Stack& stack);

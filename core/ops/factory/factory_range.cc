@@ -21,7 +21,7 @@ using Flag = std::optional<bool>;
 Tensor spaced(const Scalar& start, const Scalar& end, int64_t steps, DType dtype,
               DeviceOption device) {
   LS_CHECK(steps >= 0, ShapeError, "[linspace] steps must not be negative, got {}.", steps);
-  LS_CHECK(dtype != DType::kBool, DTypeError, "[linspace] bools do not count: expected numbers.");
+  LS_CHECK(dtype != DType::kBool, DTypeError, "[linspace] expected a numeric dtype, got bool.");
   const bool whole = !is_floating(dtype);
   const double first = whole ? static_cast<double>(start.to_int()) : start.to_double();
   const double last = whole ? static_cast<double>(end.to_int()) : end.to_double();

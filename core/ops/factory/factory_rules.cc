@@ -78,7 +78,7 @@ Outputs scalar_tensor(Scalar, std::optional<DType> dtype, std::optional<Layout>,
 Outputs arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype,
                std::optional<Layout>, std::optional<Device>, std::optional<bool>) {
   const bool integral = !start.is_floating() && !end.is_floating() && !step.is_floating();
-  LS_CHECK(dtype != DType::kBool, DTypeError, "[arange] bools do not count: expected numbers.");
+  LS_CHECK(dtype != DType::kBool, DTypeError, "[arange] expected a numeric dtype, got bool.");
   return one({arange_length(start, end, step)},
              dtype.value_or(integral ? DType::kI64 : DType::kF32));
 }

@@ -34,8 +34,8 @@ Tensor avg_pool3d_backward(const Tensor& grad_output, const Tensor& self, IntLis
                            IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
                            std::optional<int64_t> divisor_override);
 
-/// The largest element of each window; its elements are `dilation` apart; NaN if there is one.
-/// The gradient goes to the first of equal elements.
+/// The largest element of each window of elements `dilation` apart; NaN if there is one. The
+/// gradient goes to the first of equal elements.
 Tensor max_pool1d(const Tensor& self, IntList kernel_size, IntList stride = {},
                   IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
 Tensor max_pool2d(const Tensor& self, IntList kernel_size, IntList stride = {},

@@ -84,10 +84,11 @@ void batching::per_sample(const Operator& op, uint64_t batched, Stack& stack) {
 void batching::each_sample(const Operator& op, uint64_t batched, Stack& stack,
                            FunctionRef<void()> before) {
   BatchedCall call(op, batched, stack);
-  LS_CHECK(call.batch() > 0, ShapeError,
-           "[{}] has no batching rule for this call, and with no sample in the batch there is no "
-           "telling what it returns: expected at least one sample. Skip empty batches.",
-           op.name());
+  LS_CHECK(
+      call.batch() > 0, ShapeError,
+      "[{}] has no batching rule for this call, so its results are unknown for an empty batch: "
+      "expected at least one sample, got 0. Skip empty batches.",
+      op.name());
   std::vector<Results> samples;
   for (int64_t b = 0; b < call.batch(); ++b) {
     before();
