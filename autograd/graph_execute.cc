@@ -114,7 +114,7 @@ void GraphRun::add_callback(std::function<void()> callback) {
 
 void GraphRun::run_callbacks() {
   const ScopedValue<Current> current(t_current, {this, nullptr});
-  for (size_t i = 0; i < callbacks_.size(); ++i) {  // grows while it runs
+  for (size_t i = 0; i < callbacks_.size(); ++i) {  // callbacks may add callbacks
     const std::function<void()> callback = std::move(callbacks_[i]);
     callback();
   }
@@ -258,7 +258,7 @@ void GraphRun::execute_here(uint32_t at) {
   const Slot slot = slots_[at];
   Node& node = *slot.node;
   const ScopedValue<Current> current(t_current, {this, &node});
-  // Nobody else touches the gradients of a node that is ready.
+  // No lock needed: no other thread accesses the gradients of a node that is ready.
   const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());
   try {
     if (node.hooks() != nullptr) [[unlikely]] {
