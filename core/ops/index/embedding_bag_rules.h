@@ -9,7 +9,7 @@ enum class BagMode : int64_t { kSum, kMean, kMax };
 
 namespace rules {
 
-// Shape rule of core/ops/index/embedding_bag.cc, defined in core/ops/index/embedding_bag_rules.cc.
+// Shape rule of core/ops/index/embedding_bag.cc, defined there.
 
 Outputs embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                       bool scale_grad_by_freq, int64_t mode, bool sparse,

@@ -11,7 +11,7 @@ enum class ScatterReduction : uint8_t { kSum, kProd, kMean, kAmax, kAmin };
 
 namespace rules {
 
-// Shape rules of core/ops/index/scatter.cc, defined in core/ops/index/scatter_rules.cc.
+// Shape rules of core/ops/index/scatter.cc, defined there; kernels use the parser.
 
 /// Parses "sum", "prod", "mean", "amax" or "max", "amin" or "min". Throws Error for other names.
 ScatterReduction scatter_reduction(std::string_view reduce);

@@ -6,8 +6,7 @@
 
 namespace lockstep::rules {
 
-// Shape rules of core/ops/norm/norm.cc and group_norm.cc, defined in core/ops/norm/norm_rules.cc
-// and group_norm.cc.
+// Shape rules of core/ops/norm/norm.cc and group_norm.cc, defined there.
 
 Outputs native_layer_norm(const Tensor& input, IntList normalized_shape, OptionalTensor weight,
                           OptionalTensor bias, double eps);
