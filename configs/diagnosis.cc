@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "configs/field.h"
+#include "configs/silence.h"
 
 namespace lockstep::config {
 namespace {
@@ -23,12 +24,7 @@ using pb::FieldDescriptor;
 using Token = pb::io::Tokenizer::Token;
 using pb::io::Tokenizer;
 
-class Silence : public pb::io::ErrorCollector {
- public:
-  void AddError(int, int, const std::string&) override {}
-};
-
-/// Reads the tokens of a text and compares them with the schema until one does not fit.
+/// Reads the tokens of a text beside the schema until something does not fit.
 class Walk {
  public:
   explicit Walk(const std::string& text)

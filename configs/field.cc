@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "configs/options.pb.h"
+#include "configs/silence.h"
 #include "core/base/nearest.h"
 
 namespace lockstep::config {
@@ -24,12 +25,6 @@ namespace {
 
 namespace pb = google::protobuf;
 using pb::FieldDescriptor;
-
-/// Discards errors, which the parser otherwise prints to stderr.
-class Silence : public pb::io::ErrorCollector {
- public:
-  void AddError(int, int, const std::string&) override {}
-};
 
 bool is_integer(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
