@@ -8,6 +8,7 @@
 #include "core/ops/image/pad.h"
 #include "core/ops/matmul/batching_products.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/rule_outputs.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/memory_format.h"
 #include "core/tensor/outputs.h"
@@ -104,13 +105,6 @@ bool suggests_channels_last(const Tensor& tensor) {
 std::optional<Dims> strides_like(const Tensor& input, const Tensor& weight, IntList sizes) {
   if (!suggests_channels_last(input) && !suggests_channels_last(weight)) return std::nullopt;
   return channels_last_strides(sizes);
-}
-
-void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present) {
-  OutputSpec& spec = outputs.specs.emplace_back();
-  spec.sizes = to_dims(sizes);
-  spec.dtype = dtype;
-  spec.present = present;
 }
 
 Outputs convolution(const Tensor& input, const Tensor& weight, OptionalTensor bias, IntList stride,

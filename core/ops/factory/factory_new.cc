@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/options_of.h"
 #include "core/ops/view/batching_views.h"
 
 namespace lockstep {
@@ -16,14 +17,7 @@ using LayoutOption = std::optional<Layout>;
 using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
 
-TensorOptions options_of(DTypeOption dtype, DeviceOption device) {
-  TensorOptions options;
-  options.dtype = dtype;
-  options.device = device;
-  return options;
-}
-
-/// Options that default to those of `self`.
+/// What is not said is self's.
 TensorOptions options_like(const Tensor& self, DTypeOption dtype, DeviceOption device) {
   return options_of(dtype.value_or(self.dtype()), device.value_or(self.device()));
 }

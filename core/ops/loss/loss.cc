@@ -2,11 +2,13 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
+#include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/index/index.h"
 #include "core/ops/loss/loss_rules.h"
+#include "core/ops/loss/reduced_losses.h"
 #include "core/ops/norm/batching_layers.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
@@ -16,10 +18,6 @@ namespace lockstep {
 namespace {
 
 using TwoTensors = std::tuple<Tensor, Tensor>;
-
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
-}
 
 /// The dimension of the classes: the first of [classes], else the second.
 int64_t class_dim(const Tensor& self) { return self.dim() == 1 ? 0 : 1; }
@@ -50,18 +48,7 @@ Tensor in_shape_of(const Tensor& loss, const Tensor& target, int64_t reduction) 
   return reduction == static_cast<int64_t>(Reduction::kNone) ? loss.reshape(target.sizes()) : loss;
 }
 
-Tensor reduced(const Tensor& losses, int64_t reduction) {
-  switch (static_cast<Reduction>(reduction)) {
-    case Reduction::kMean:
-      return losses.mean();
-    case Reduction::kSum:
-      return losses.sum();
-    default:
-      return losses;
-  }
-}
-
-/// `weight` [classes] reshaped to broadcast with scores of self's shape.
+/// `weight` [classes] as a factor of scores of self's shape.
 Tensor along_classes(const Tensor& weight, const Tensor& self) {
   Dims sizes(static_cast<size_t>(self.dim()), 1);
   sizes[static_cast<size_t>(class_dim(self))] = weight.numel();

@@ -4,6 +4,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"
+#include "core/ops/loss/reduced_losses.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_formula.h"
 #include "core/ops/pointwise/pointwise_piecewise.h"
@@ -13,17 +14,6 @@
 namespace lockstep {
 
 namespace {
-
-Tensor reduced(const Tensor& losses, int64_t reduction) {
-  switch (static_cast<Reduction>(reduction)) {
-    case Reduction::kMean:
-      return losses.mean();
-    case Reduction::kSum:
-      return losses.sum();
-    default:
-      return losses;
-  }
-}
 
 void check_reduction(std::string_view op, int64_t reduction) {
   LS_CHECK(reduction >= 0 && reduction <= 2, ShapeError,

@@ -2,6 +2,7 @@
 
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
+#include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/loss/loss_rules.h"
@@ -11,10 +12,6 @@
 namespace lockstep {
 
 namespace {
-
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
-}
 
 /// The input in the dtype asked for; integers become f32.
 Tensor softmax_input(const Tensor& self, std::optional<DType> dtype) {

@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
+#include "core/ops/factory/as_dtype.h"
 #include "core/ops/matmul/batching_fused_linear.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/norm_projection.h"
@@ -109,11 +110,7 @@ using TwoTensors = std::tuple<Tensor, Tensor>;
 
 constexpr std::string_view kTanh = "tanh";
 
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
-}
-
-/// The bias cast to the result's dtype, as the shape rules require.
+/// A bias as the rules want it: in the result's dtype.
 Tensor bias_in(OptionalTensor bias, DType dtype) {
   return bias ? as_dtype(*bias, dtype) : Tensor();
 }

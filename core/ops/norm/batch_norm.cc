@@ -7,6 +7,7 @@
 #include "core/ops/norm/batching_layers.h"
 #include "core/ops/norm/norm_projection.h"
 #include "core/ops/norm/statistics_dtype.h"
+#include "core/ops/rule_outputs.h"
 #include "core/ops/view/kept_layout.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/outputs.h"
@@ -39,17 +40,6 @@ void check_pair(std::string_view op, std::string_view name, OptionalTensor mean,
                 OptionalTensor deviation) {
   LS_CHECK(mean.has_value() == deviation.has_value(), ShapeError,
            "[{}] expected both {} mean and variance or neither, got one.", op, name);
-}
-
-void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = true) {
-  OutputSpec& spec = outputs.specs.emplace_back();
-  spec.sizes = to_dims(sizes);
-  spec.dtype = dtype;
-  spec.present = present;
-}
-
-DType dtype_or(OptionalTensor tensor, DType otherwise) {
-  return tensor ? tensor->dtype() : otherwise;
 }
 
 Outputs fused_batch_norm(const Tensor& input, OptionalTensor weight, OptionalTensor bias,

@@ -1,5 +1,6 @@
 #include "core/ops/norm/batching_layers.h"
 
+#include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/index.h"
 #include "core/ops/loss/loss.h"
@@ -12,11 +13,7 @@ namespace lockstep::batching {
 
 namespace {
 
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
-}
-
-/// [batch, n, ...] -> [batch * n, ...].
+/// [batch, n, ...] as [batch * n, ...].
 Tensor rows_of(const Tensor& front) { return flatten(front, 0, 1); }
 /// Inverse of rows_of: [batch * n, ...] -> [batch, n, ...].
 Tensor of_rows(const Tensor& rows, int64_t batch) {

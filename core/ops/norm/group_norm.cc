@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
+#include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/norm/batching_layers.h"
 #include "core/ops/norm/norm.h"
@@ -10,6 +11,7 @@
 #include "core/ops/norm/statistics_dtype.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/rule_outputs.h"
 #include "core/ops/view/kept_layout.h"
 
 namespace lockstep {
@@ -45,13 +47,6 @@ void check_statistic(std::string_view op, std::string_view name, const Tensor& s
   LS_CHECK(statistic.numel() == n * groups, ShapeError,
            "[{}] {} has the wrong shape: expected [{}, {}], got {}.", op, name, n, groups,
            statistic.shape());
-}
-
-void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = true) {
-  OutputSpec& spec = outputs.specs.emplace_back();
-  spec.sizes = to_dims(sizes);
-  spec.dtype = dtype;
-  spec.present = present;
 }
 
 // Masks of the tensor arguments that are cast to the input's dtype.
@@ -108,11 +103,7 @@ namespace {
 
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
-}
-
-/// The size arguments of a group norm, of which the first is argument `first`.
+/// The sizes that a group norm is told, from argument `first` of a call on.
 struct Groups {
   Groups(const VjpContext& ctx, size_t first)
       : n(ctx.argument<int64_t>(first)),

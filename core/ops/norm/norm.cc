@@ -9,6 +9,7 @@
 #include "core/ops/norm/statistics_dtype.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/rule_outputs.h"
 
 namespace lockstep {
 
@@ -42,13 +43,6 @@ Dims statistics_shape(std::string_view op, const Tensor& input, IntList shape,
   return sizes;
 }
 
-void add_output(Outputs& outputs, IntList sizes, DType dtype, bool present = true) {
-  OutputSpec& spec = outputs.specs.emplace_back();
-  spec.sizes = to_dims(sizes);
-  spec.dtype = dtype;
-  spec.present = present;
-}
-
 void check_gradient(std::string_view op, const Tensor& grad_out, const Tensor& input) {
   LS_CHECK(same(grad_out.sizes(), input.sizes()), ShapeError,
            "[{}] the gradient has the wrong shape: expected {}, got {}.", op, input.shape(),
@@ -65,10 +59,6 @@ void check_statistic(std::string_view op, std::string_view name, const Tensor& s
            DTypeError, "[{}] {} of {} input must be {}, got {}.", op, name,
            to_string(input.dtype()), to_string(kept_statistics_dtype(input)),
            to_string(statistic.dtype()));
-}
-
-DType dtype_or(OptionalTensor tensor, DType otherwise) {
-  return tensor ? tensor->dtype() : otherwise;
 }
 
 // Masks of the tensor arguments that are cast to the input's dtype.

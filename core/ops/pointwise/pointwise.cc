@@ -5,19 +5,9 @@
 #include "core/ops/pointwise/choice.h"
 #include "core/ops/pointwise/number_tensor.h"
 #include "core/ops/pointwise/pointwise_rules.h"
+#include "core/ops/pointwise/scaled.h"
 
 namespace lockstep {
-
-namespace {
-
-bool is_one(const Scalar& number) { return number.to_double() == 1.0; }
-
-/// factor * grad, or grad itself.
-Tensor scaled(const Tensor& grad, const Scalar& factor) {
-  return is_one(factor) ? grad : mul(grad, factor);
-}
-
-}  // namespace
 
 LS_OP(add, Tensor(const Tensor&, const Tensor&, Scalar),
       "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")

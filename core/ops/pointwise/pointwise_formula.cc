@@ -10,17 +10,9 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
 #include "core/ops/pointwise/pointwise_math_rules.h"
+#include "core/ops/pointwise/scaled.h"
 
 namespace lockstep {
-
-namespace {
-
-bool is_one(const Scalar& number) { return number.to_double() == 1.0; }
-Tensor scaled(const Tensor& tensor, const Scalar& factor) {
-  return is_one(factor) ? tensor : mul(tensor, factor);
-}
-
-}  // namespace
 
 LS_OP(rsub, Tensor(const Tensor&, const Tensor&, Scalar),
       "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")

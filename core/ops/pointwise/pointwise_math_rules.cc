@@ -4,6 +4,7 @@
 #include "core/ops/pointwise/pointwise_checks.h"
 #include "core/ops/pointwise/pointwise_layout.h"
 #include "core/ops/pointwise/promotion.h"
+#include "core/ops/pointwise/unary_rules.h"
 
 namespace lockstep::rules {
 
@@ -11,15 +12,7 @@ namespace {
 
 constexpr std::string_view kCast = "Cast it with to(dtype).";
 
-Outputs unary(DType dtype, const Tensor& self) { return pointwise_result("", dtype, {&self}); }
-
-/// A result of self's dtype. Throws DTypeError for bool.
-Outputs numeric(std::string_view op, const Tensor& self) {
-  refuse_bool(op, self, kCast);
-  return unary(self.dtype(), self);
-}
-
-/// Returns `dtype`, the common dtype of the operands. Throws DTypeError if it is bool.
+/// A dtype that is not bool, for operands that together must not be.
 DType not_bool(std::string_view op, DType dtype) {
   LS_CHECK(dtype != DType::kBool, DTypeError,
            "[{}] bool operands are not accepted: expected numbers. {}", op, kCast);

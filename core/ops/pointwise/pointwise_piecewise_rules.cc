@@ -3,22 +3,16 @@
 #include "core/ops/pointwise/pointwise_layout.h"
 #include "core/ops/pointwise/pointwise_math_rules.h"
 #include "core/ops/pointwise/promotion.h"
+#include "core/ops/pointwise/unary_rules.h"
 
 namespace lockstep::rules {
 
 namespace {
 
-Outputs unary(DType dtype, const Tensor& self) { return pointwise_result("", dtype, {&self}); }
-
 Outputs floating(std::string_view op, const Tensor& self) {
   require_floating(op, self);
   return unary(self.dtype(), self);
 }
-Outputs numeric(std::string_view op, const Tensor& self) {
-  refuse_bool(op, self, "Cast it with to(dtype).");
-  return unary(self.dtype(), self);
-}
-
 }  // namespace
 
 Outputs elu(const Tensor& self, Scalar, Scalar, Scalar) { return floating("elu", self); }

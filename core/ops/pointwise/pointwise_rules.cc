@@ -4,6 +4,7 @@
 #include "core/ops/pointwise/pointwise_checks.h"
 #include "core/ops/pointwise/pointwise_layout.h"
 #include "core/ops/pointwise/promotion.h"
+#include "core/ops/pointwise/unary_rules.h"
 
 namespace lockstep::rules {
 
@@ -13,9 +14,7 @@ Outputs binary(std::string_view op, const Tensor& self, const Tensor& other) {
   return pointwise_result(op, result_type(self, other), {&self, &other});
 }
 
-Outputs unary(DType dtype, const Tensor& self) { return pointwise_result("", dtype, {&self}); }
-
-/// Rule of comparisons: the operands are cast to their common dtype; the result is bool.
+/// Both operands in their common dtype; the result is bool.
 Outputs comparison(std::string_view op, const Tensor& self, const Tensor& other) {
   Outputs outputs = pointwise_result(op, DType::kBool, {&self, &other});
   if (self.dtype() != other.dtype()) outputs.compute = result_type(self, other);

@@ -4,6 +4,7 @@
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/options_of.h"
 #include "core/ops/random/random_rules.h"
 
 namespace lockstep {
@@ -14,13 +15,6 @@ namespace {
 double dropout_scale(double p, bool train) {
   if (!train) return 1;
   return p == 1 ? 0 : 1 / (1 - p);
-}
-
-TensorOptions options_of(std::optional<DType> dtype, std::optional<Device> device) {
-  TensorOptions options;
-  options.dtype = dtype;
-  options.device = device;
-  return options;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/options_of.h"
 #include "core/ops/random/random.h"
 #include "core/ops/random/random_rules.h"
 
@@ -16,13 +17,6 @@ using LayoutOption = std::optional<Layout>;
 using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
 using Format = std::optional<MemoryFormat>;
-
-TensorOptions options_of(DTypeOption dtype, DeviceOption device) {
-  TensorOptions options;
-  options.dtype = dtype;
-  options.device = device;
-  return options;
-}
 
 Tensor integers_below(int64_t low, int64_t high, IntList size, Generator* generator,
                       DTypeOption dtype, DeviceOption device) {

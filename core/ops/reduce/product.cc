@@ -4,6 +4,7 @@
 
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
+#include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
@@ -17,10 +18,6 @@ namespace lockstep {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Tensor as_dtype(const Tensor& tensor, DType dtype) {
-  return tensor.dtype() == dtype ? tensor : tensor.to(dtype);
-}
 
 Tensor reversed(const Tensor& tensor, int64_t dim) { return flip(tensor, {dim}); }
 

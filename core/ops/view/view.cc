@@ -9,16 +9,12 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/batching_views.h"
+#include "core/ops/view/own_geometry.h"
 #include "core/ops/view/shape.h"
 
 namespace lockstep {
 
 namespace {
-
-/// The geometry of `self`, as a starting point for that of a view.
-ViewSpec same_as(const Tensor& self) {
-  return {to_dims(self.sizes()), to_dims(self.strides()), self.storage_offset(), {}};
-}
 
 ViewSpec as_strided_geometry(const Tensor& self, IntList sizes, IntList strides,
                              std::optional<int64_t> storage_offset) {

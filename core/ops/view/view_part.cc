@@ -6,6 +6,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/batching_views.h"
+#include "core/ops/view/own_geometry.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/shape_rules.h"
 #include "core/ops/view/view.h"
@@ -14,11 +15,7 @@ namespace lockstep {
 
 namespace {
 
-ViewSpec same_as(const Tensor& self) {
-  return {to_dims(self.sizes()), to_dims(self.strides()), self.storage_offset(), {}};
-}
-
-/// Start and length of a slice by Python's rules: negative bounds count from the end, then clamped.
+/// Start and length of a slice as Python reads them: negative from the end, clamped.
 std::pair<int64_t, int64_t> slice_range(int64_t size, std::optional<int64_t> start,
                                         std::optional<int64_t> end, int64_t step) {
   LS_CHECK(step > 0, ShapeError, "[slice] step must be positive, got {}.", step);
