@@ -26,8 +26,8 @@ Workers& workers() {
   return *kInstance;
 }
 
-// Registered before main(), so that it covers every fork. The child process has no worker threads.
-[[maybe_unused]] const bool kPreparedForFork =
+// Before main(), so that no fork can come between. The child has none of the threads.
+[[maybe_unused]] const bool kWorkersPreparedForFork =
     pthread_atfork([] { workers().mutex.lock(); }, [] { workers().mutex.unlock(); },
                    [] {
                      workers().by_device.clear();
@@ -86,7 +86,6 @@ void DeviceWorker::run_until(FunctionRef<bool()> done) {
   }
 }
 
-DeviceWorker::StandIn::StandIn(DeviceWorker* worker) noexcept
-    : worker_(t_worker, worker) {}
+DeviceWorker::StandIn::StandIn(DeviceWorker* worker) noexcept : worker_(t_worker, worker) {}
 
 }  // namespace lockstep

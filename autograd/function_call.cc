@@ -21,16 +21,18 @@ Tensor alias(const Tensor& of, std::optional<ViewOrigin> origin) {
                       origin.has_value(), origin.value_or(ViewOrigin::kRecorded));
 }
 
-std::vector<Tensor> copy_of(TensorList tensors) { return {tensors.begin(), tensors.end()}; }
+std::vector<Tensor> copy_of_list(TensorList tensors) { return {tensors.begin(), tensors.end()}; }
 
 }  // namespace
 
-void FunctionContext::save_for_backward(TensorList tensors) { node_.to_save_ = copy_of(tensors); }
+void FunctionContext::save_for_backward(TensorList tensors) {
+  node_.to_save_ = copy_of_list(tensors);
+}
 
-void FunctionContext::mark_dirty(TensorList tensors) { node_.dirty_ = copy_of(tensors); }
+void FunctionContext::mark_dirty(TensorList tensors) { node_.dirty_ = copy_of_list(tensors); }
 
 void FunctionContext::mark_non_differentiable(TensorList tensors) {
-  node_.non_differentiable_ = copy_of(tensors);
+  node_.non_differentiable_ = copy_of_list(tensors);
 }
 
 void FunctionContext::set_materialize_grads(bool on) { node_.materialize_ = on; }

@@ -25,7 +25,7 @@ constinit std::mutex g_stamps;
 uint64_t g_last_run = 0;  // guarded by g_stamps
 
 // A fork while another thread numbers its nodes must not leave the child a locked mutex.
-[[maybe_unused]] const bool kPreparedForFork =
+[[maybe_unused]] const bool kStampsPreparedForFork =
     pthread_atfork([] { g_stamps.lock(); }, [] { g_stamps.unlock(); }, [] { g_stamps.unlock(); }) ==
     0;
 

@@ -7,6 +7,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace lockstep {
 
@@ -15,17 +16,7 @@ namespace {
 using Arguments = std::vector<Value>;
 using TensorMap = std::function<Tensor(const Tensor&)>;
 
-template <class F>
-void each_tensor(const Value& value, F&& visit) {
-  if (value.is_tensor()) {
-    visit(value.tensor());
-  } else if (value.is_tensor_list()) {
-    for (const Tensor& tensor : value.tensors()) visit(tensor);
-  }
-}
-
-/// Copies the values with every tensor, alone or in a list, mapped by `to`; undefined ones stay
-/// undefined.
+/// The same values with every tensor, alone or in a list, replaced; undefined ones stay so.
 Arguments map_tensors(std::span<const Value> arguments, const TensorMap& to) {
   const TensorMap each = [&](const Tensor& t) { return t.defined() ? to(t) : Tensor(); };
   Arguments mapped;
@@ -83,7 +74,7 @@ std::vector<Tensor> run(const Operator& op, Arguments& arguments) {
   return tensors;
 }
 
-bool draws_random_numbers(const Operator& op) {
+bool takes_a_generator(const Operator& op) {
   const std::vector<Argument>& arguments = op.schema().arguments;
   return std::any_of(arguments.begin(), arguments.end(),
                      [](const Argument& a) { return a.type.base == BaseType::kGenerator; });
@@ -95,7 +86,7 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
   return data == nullptr ? std::vector<std::byte>() : std::vector(data, data + storage.bytes());
 }
 
-double element(const Tensor& tensor, int64_t index) {
+double element_value(const Tensor& tensor, int64_t index) {
   const Tensor flat = tensor.to(DType::kF64).contiguous();
   return flat.data<double>()[index];
 }
@@ -108,8 +99,8 @@ std::string difference(const Tensor& got, const Tensor& want, double tolerance) 
     return fmt::format("expected {}, got {}", to_string(want), to_string(got));
   }
   for (int64_t i = 0; i < got.numel(); ++i) {
-    const double have = element(got, i);
-    const double expected = element(want, i);
+    const double have = element_value(got, i);
+    const double expected = element_value(want, i);
     const bool close = have == expected || (std::isnan(have) && std::isnan(expected)) ||
                        std::abs(have - expected) <= tolerance * (1 + std::abs(expected));
     if (!close) return fmt::format("element {}: expected {}, got {}", i, expected, have);
@@ -138,7 +129,7 @@ class SampleCheck {
     check("mutation", &SampleCheck::check_mutation);
     check("aliasing", &SampleCheck::check_aliasing);
     check("rule", &SampleCheck::check_rule);
-    if (draws_random_numbers(op_)) return;
+    if (takes_a_generator(op_)) return;
     check("strides", &SampleCheck::check_strides);
     check("derivative", &SampleCheck::check_derivative);
     check("batching", &SampleCheck::check_batching);

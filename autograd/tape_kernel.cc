@@ -5,6 +5,7 @@
 #include "autograd/meta.h"
 #include "core/base/check.h"
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace lockstep {
 
@@ -29,15 +30,6 @@ class MissingDerivative final : public Node {
 uint64_t differentiable_outputs(const Derivative& derivative) {
   const uint64_t mask = derivative.differentiable_outputs;
   return derivative.of_many != nullptr ? mask : mask & (~mask + 1);
-}
-
-template <class F>
-void each_tensor(const Value& value, F&& visit) {
-  if (value.is_tensor()) {
-    visit(value.tensor());
-  } else if (value.is_tensor_list()) {
-    for (const Tensor& tensor : value.tensors()) visit(tensor);
-  }
 }
 
 /// Fills in edges, geometry and the arguments of other types. Returns which tensor arguments (lists

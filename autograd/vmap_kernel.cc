@@ -6,6 +6,7 @@
 #include "autograd/batched_tensor.h"
 #include "core/base/check.h"
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/shape.h"
@@ -17,20 +18,9 @@ namespace {
 
 constexpr size_t kNone = ~size_t{0};
 
-template <class F>
-void each_tensor(const Value& value, F&& visit) {
-  if (value.is_tensor()) {
-    if (value.tensor().defined()) visit(value.tensor());
-  } else if (value.is_tensor_list()) {
-    for (const Tensor& tensor : value.tensors()) {
-      if (tensor.defined()) visit(tensor);
-    }
-  }
-}
-
 bool is_batched_at(const Value& value, size_t depth) {
   bool any = false;
-  each_tensor(value, [&](const Tensor& t) { any |= find_batched(t, depth) != nullptr; });
+  each_defined_tensor(value, [&](const Tensor& t) { any |= find_batched(t, depth) != nullptr; });
   return any;
 }
 
@@ -38,7 +28,7 @@ bool is_batched_at(const Value& value, size_t depth) {
 size_t innermost_depth(const Operator& op, std::span<const Value> arguments) {
   size_t depth = kNone;
   for (const Value& value : arguments) {
-    each_tensor(value, [&](const Tensor& tensor) {
+    each_defined_tensor(value, [&](const Tensor& tensor) {
       const Batched* batched = find_batched(tensor);
       if (batched == nullptr) return;
       check_level_runs(op.name(), *batched);
@@ -48,16 +38,7 @@ size_t innermost_depth(const Operator& op, std::span<const Value> arguments) {
   return depth;
 }
 
-bool draws_random_numbers(const Operator& op) {
-  const auto& tags = op.root().tags();
-  if (std::find(tags.begin(), tags.end(), "nondeterministic_seeded") != tags.end()) return true;
-  const std::vector<Argument>& arguments = op.schema().arguments;
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const Argument& a) { return a.type.base == BaseType::kGenerator; });
-}
-
-/// Throws AutogradError if an argument that the call writes is not batched at `depth`: all samples
-/// would write into one tensor.
+/// What the samples write into must be theirs.
 void check_written(const Operator& op, std::span<const Value> values, size_t depth) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Argument& argument = op.schema().arguments[i];
@@ -66,7 +47,7 @@ void check_written(const Operator& op, std::span<const Value> values, size_t dep
              "[{}] out= cannot be batched: expected no sample of a batch among the arguments. Use "
              "the form that returns a new tensor.",
              op.name());
-    each_tensor(values[i], [&](const Tensor& tensor) {
+    each_defined_tensor(values[i], [&](const Tensor& tensor) {
       LS_CHECK(find_batched(tensor, depth) != nullptr, AutogradError,
                "[{}] would write every sample of a batch into one tensor: {} is {}, which is not "
                "batched by the same vmap. Use the form that returns a new tensor, or make the "
@@ -298,7 +279,7 @@ void vmap_kernel(const Operator& op, KeySet keys, Stack& stack) {
   const KeySet below = keys & KeySet::below(Key::kVmap);
   if (below.empty()) op.throw_missing(below);
   const size_t depth = innermost_depth(op, stack.arguments());
-  if (!vmap_levels().empty() && draws_random_numbers(op)) return draw(op, stack);
+  if (!vmap_levels().empty() && op.draws_random_numbers()) return draw(op, stack);
   if (depth == kNone) return op.redispatch_boxed(below, stack);
   check_written(op, stack.arguments(), depth);
   check_kind(op);

@@ -3,6 +3,7 @@
 #include "core/base/check.h"
 #include "core/device/copies.h"
 #include "core/dispatch/forms.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace lockstep {
 
@@ -38,30 +39,19 @@ void unbox(const Operator& op, KeySet keys, AnyFunction entry, Stack& stack) {
   reinterpret_cast<BoxedKernel>(entry)(op, keys, stack);
 }
 
-template <class F>
-void each_tensor(const Value& value, F&& visit) {
-  if (value.is_tensor()) {
-    visit(value.tensor());
-  } else if (value.is_tensor_list()) {
-    for (const Tensor& tensor : value.tensors()) {
-      if (tensor.defined()) visit(tensor);
-    }
-  }
-}
-
-/// Returns the device option, else the device of all tensors, else the thread's default.
+/// The device option, else the device of all tensors, else the thread's default.
 Device call_device(const Operator& op, std::span<const Value> values) {
   for (const Value& value : values) {
     if (value.tag() == Value::Tag::kDevice) return value.to_device();
   }
   structured::CallDevice found;
   for (const Value& value : values) {
-    each_tensor(value, [&](const Tensor& tensor) { found.see(tensor); });
+    each_defined_tensor(value, [&](const Tensor& tensor) { found.see(tensor); });
   }
   const Device device = found.get();
   for (const Value& value : values) {
-    each_tensor(value,
-                [&](const Tensor& tensor) { structured::check_same_device(op, device, tensor); });
+    each_defined_tensor(
+        value, [&](const Tensor& tensor) { structured::check_same_device(op, device, tensor); });
   }
   return device;
 }
@@ -75,7 +65,7 @@ ReadBack read_back(const Preparation& preparation, const Tensor& destination,
   ReadBack worst = ReadBack::kNo;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool safe = elementwise || (in_place && i == 0);
-    each_tensor(arguments[i], [&](const Tensor& tensor) {
+    each_defined_tensor(arguments[i], [&](const Tensor& tensor) {
       const auto found = structured::check_overlap(preparation.op, destination, tensor);
       worst = std::max(worst, structured::read_back(found, safe));
     });
@@ -109,7 +99,8 @@ class PackedArguments {
     }
     for (size_t i = 0; i < values_.size(); ++i) {
       if (!schema_.arguments[i].written) continue;
-      each_tensor(values_[i], [](const Tensor& tensor) { tensor.storage()->bump_version(); });
+      each_defined_tensor(values_[i],
+                          [](const Tensor& tensor) { tensor.storage()->bump_version(); });
     }
   }
 
@@ -171,7 +162,7 @@ class PackedArguments {
     bool shared = false;
     for (size_t i = 0; i < values_.size(); ++i) {
       if (!schema_.arguments[i].written) continue;
-      each_tensor(values_[i], [&](const Tensor& written) {
+      each_defined_tensor(values_[i], [&](const Tensor& written) {
         shared |= structured::check_overlap(op, written, tensor) != structured::Sharing::kNone;
       });
     }

@@ -10,6 +10,7 @@
 #include "core/device/transfer.h"
 #include "core/device/waits.h"
 #include "core/dispatch/parameters.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace lockstep {
 
@@ -49,15 +50,6 @@ bool cpu_can_use(Device device) {
 
 bool is_foreign(const Tensor& tensor) {
   return tensor.defined() && tensor.device() != kCPU && tensor.device() != kMeta;
-}
-
-template <class F>
-void each_tensor(const Value& value, F&& visit) {
-  if (value.is_tensor()) {
-    visit(value.tensor());
-  } else if (value.is_tensor_list()) {
-    for (const Tensor& tensor : value.tensors()) visit(tensor);
-  }
 }
 
 /// The tensors of one call and their counterparts on the cpu. Tensors that share a storage share
