@@ -11,14 +11,14 @@ namespace {
 constexpr size_t kOldestMajor = 12;
 constexpr size_t kNewestMajor = CUBLAS_VER_MAJOR;
 
-std::atomic<CublasLtLibrary*>& current() {
-  // Never destroyed: a matrix product may run during static destruction.
+std::atomic<CublasLtLibrary*>& current_cublas_lt() {
+  // Never destroyed: a product may be the last thing that a program does.
   static std::atomic<CublasLtLibrary*> library =
       new CublasLtLibrary([] { return load_cublas_lt(); });
   return library;
 }
 
-[[maybe_unused]] const bool kTold = tell_arithmetic(DeviceType::kCUDA, "cuBLASLt", [](int) {
+[[maybe_unused]] const bool kCublasLtTold = tell_arithmetic(DeviceType::kCUDA, "cuBLASLt", [](int) {
   const LoadedCublasLt& library = cublas_lt().loaded();
   return library.reason.empty() ? version_text(library.version) : std::string("none");
 });
@@ -97,10 +97,10 @@ cublasLtHandle_t CublasLtLibrary::handle(int device) {
   return handle;
 }
 
-CublasLtLibrary& cublas_lt() { return *current().load(std::memory_order_acquire); }
+CublasLtLibrary& cublas_lt() { return *current_cublas_lt().load(std::memory_order_acquire); }
 
 CublasLtLibrary& set_cublas_lt(CublasLtLibrary& library) {
-  return *current().exchange(&library, std::memory_order_acq_rel);
+  return *current_cublas_lt().exchange(&library, std::memory_order_acq_rel);
 }
 
 }  // namespace lockstep::cuda

@@ -36,13 +36,13 @@ void open_compiler() {
   }
 }
 
-std::atomic<CudnnLibrary*>& current() {
-  // Never destroyed: a kernel may run during static destruction.
+std::atomic<CudnnLibrary*>& current_cudnn() {
+  // Never destroyed: a kernel may be the last thing that a program does.
   static std::atomic<CudnnLibrary*> library = new CudnnLibrary([] { return load_cudnn(); });
   return library;
 }
 
-[[maybe_unused]] const bool kTold = tell_arithmetic(DeviceType::kCUDA, "cuDNN", [](int) {
+[[maybe_unused]] const bool kCudnnTold = tell_arithmetic(DeviceType::kCUDA, "cuDNN", [](int) {
   const LoadedCudnn& library = cudnn().loaded();
   return library.reason.empty() ? version_text(library.version) : std::string("none");
 });
@@ -117,10 +117,10 @@ std::string last_words(const Cudnn& functions) {
   return words.data();
 }
 
-CudnnLibrary& cudnn() { return *current().load(std::memory_order_acquire); }
+CudnnLibrary& cudnn() { return *current_cudnn().load(std::memory_order_acquire); }
 
 CudnnLibrary& set_cudnn(CudnnLibrary& library) {
-  return *current().exchange(&library, std::memory_order_acq_rel);
+  return *current_cudnn().exchange(&library, std::memory_order_acq_rel);
 }
 
 }  // namespace lockstep::cuda

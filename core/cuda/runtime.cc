@@ -431,7 +431,7 @@ Availability availability() { return runtime().availability(); }
 namespace {
 [[maybe_unused]] const bool kRegistered =
     set_device_runtime(DeviceType::kCUDA, &runtime()) == nullptr;
-[[maybe_unused]] const bool kTold = tell_arithmetic(
+[[maybe_unused]] const bool kGpuTold = tell_arithmetic(
     DeviceType::kCUDA, "GPU", [](int device) { return name_of(runtime().context(device)); });
 }  // namespace
 

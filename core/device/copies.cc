@@ -13,7 +13,7 @@ namespace {
 constinit std::atomic<int64_t> g_copies{0};
 constinit std::atomic<int64_t> g_bytes{0};
 
-bool warns() {
+bool warns_of_copies() {
   static const bool on = environment_flag("LOCKSTEP_WARN_COPIES");
   return on;
 }
@@ -27,7 +27,7 @@ CopyCount hidden_copies() {
 void count_hidden_copy(std::string_view op, const Tensor& tensor, std::string_view why) {
   g_copies.fetch_add(1, std::memory_order_relaxed);
   g_bytes.fetch_add(static_cast<int64_t>(tensor.nbytes()), std::memory_order_relaxed);
-  if (warns()) {
+  if (warns_of_copies()) {
     fmt::print(stderr, "copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor), tensor.nbytes(),
                why);
   }

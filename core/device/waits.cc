@@ -14,7 +14,7 @@ namespace {
 
 constinit std::atomic<int64_t> g_waits{0};
 
-bool warns() {
+bool warns_of_waits() {
   static const bool on = environment_flag("LOCKSTEP_WARN_WAITS");
   return on;
 }
@@ -25,7 +25,7 @@ int64_t hidden_waits() { return g_waits.load(std::memory_order_relaxed); }
 
 void count_hidden_wait(std::string_view op, const Stream& stream, std::string_view why) {
   g_waits.fetch_add(1, std::memory_order_relaxed);
-  if (warns()) fmt::print(stderr, "wait: [{}] {}: {}\n", op, to_string(stream), why);
+  if (warns_of_waits()) fmt::print(stderr, "wait: [{}] {}: {}\n", op, to_string(stream), why);
 }
 
 void wait_hidden(std::string_view op, const Stream& stream, std::string_view why) {

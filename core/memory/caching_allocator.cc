@@ -11,6 +11,7 @@
 #include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
 #include "core/memory/allocator_state.h"
+#include "core/memory/units.h"
 
 namespace lockstep {
 
@@ -30,8 +31,6 @@ void wait_until(const Done& done) noexcept {
 }
 
 constexpr size_t kLargestRequest = size_t{1} << 62;
-
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /// Of the options, the steps between powers of two for a size.
 int divisions_for(size_t bytes, const std::vector<int>& divisions) {

@@ -3,18 +3,15 @@
 #include <algorithm>
 
 #include "core/memory/allocator_state.h"
+#include "core/memory/units.h"
 
 namespace lockstep {
 
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-// Sizes of plain segments, as in PyTorch.
 constexpr size_t kSmallSegment = 2 * kMiB;
 constexpr size_t kMiddleSized = 10 * kMiB;  // from here on, as large as requested
 constexpr size_t kSegmentUnit = 2 * kMiB;
-
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
 

@@ -4,11 +4,11 @@
 #include <bit>
 #include <utility>
 
+#include "core/memory/units.h"
+
 namespace lockstep {
 
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 bool is_free(const Chunk* chunk) { return chunk != nullptr && chunk->state == ChunkState::kFree; }
 

@@ -13,7 +13,7 @@ bool has_no_user(const Chunk* chunk) {
 }
 
 uintptr_t round_down(uintptr_t at, size_t granularity) { return at & ~(granularity - 1); }
-uintptr_t round_up(uintptr_t at, size_t granularity) {
+uintptr_t next_granule(uintptr_t at, size_t granularity) {
   return round_down(at + granularity - 1, granularity);
 }
 
@@ -23,7 +23,7 @@ size_t missing_granules(const Chunk* first, uintptr_t begin, uintptr_t end, size
   for (const Chunk* chunk = first; chunk != nullptr && chunk->address < end; chunk = chunk->next) {
     if (chunk->state != ChunkState::kUnmapped || chunk->end() <= begin) continue;
     const uintptr_t from = round_down(std::max(begin, chunk->address), granularity);
-    const uintptr_t to = round_up(std::min(end, chunk->end()), granularity);
+    const uintptr_t to = next_granule(std::min(end, chunk->end()), granularity);
     missing += (to - from) / granularity;
   }
   return missing;
@@ -115,7 +115,7 @@ std::vector<Chunk*> Heap::hold_granules(size_t count, uintptr_t begin, uintptr_t
       const bool apart = chunk->end() <= begin || end <= chunk->address;
       for (const auto& [from, to] : parts) {
         const uintptr_t last = round_down(to, granularity);
-        uintptr_t first = round_up(from, granularity);
+        uintptr_t first = next_granule(from, granularity);
         if (first >= last || count == 0) continue;
         first = std::max(first, last - std::min(count, (last - first) / granularity) * granularity);
         count -= (last - first) / granularity;

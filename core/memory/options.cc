@@ -12,12 +12,12 @@
 #include "core/base/check.h"
 #include "core/base/nearest.h"
 #include "core/base/parse_number.h"
+#include "core/memory/units.h"
 
 namespace lockstep {
 
 namespace {
 
-constexpr double kMiB = 1 << 20;
 constexpr size_t kLargestInterval = 16;  // 2^16 MiB
 constexpr int kMostDivisions = 1024;
 

@@ -11,15 +11,15 @@ namespace {
 
 enum class Unit { kBytes, kCount };
 
-/// One row of the table.
-struct Quantity {
+/// In the order of the table.
+struct StatRow {
   std::string_view key;
   std::string_view label;
   Unit unit;
   PoolStat DeviceMemoryStats::*stat;
 };
 using S = DeviceMemoryStats;
-constexpr auto kQuantities = std::to_array<Quantity>({
+constexpr auto kStatRows = std::to_array<StatRow>({
     {"allocated_bytes", "Allocated memory", Unit::kBytes, &S::allocated_bytes},
     {"active_bytes", "Active memory", Unit::kBytes, &S::active_bytes},
     {"requested_bytes", "Requested memory", Unit::kBytes, &S::requested_bytes},
@@ -73,7 +73,7 @@ std::string row(std::string_view label, Unit unit, const Stat& stat, const Stat&
 
 std::map<std::string, int64_t> flatten(const DeviceMemoryStats& stats) {
   std::map<std::string, int64_t> flat;
-  for (const Quantity& quantity : kQuantities) {
+  for (const StatRow& quantity : kStatRows) {
     const PoolStat& pools = stats.*quantity.stat;
     for (const auto& [pool, stat] : {std::pair{"all", &pools.all},
                                      {"small_pool", &pools.small_pool},
@@ -102,7 +102,7 @@ std::string memory_summary(const DeviceMemoryStats& stats, Device device) {
   table += fmt::format("| {:<{}} |\n", events, kWidth - 4);
   table += double_line;
   table += "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n";
-  for (const Quantity& quantity : kQuantities) {
+  for (const StatRow& quantity : kStatRows) {
     const PoolStat& pools = stats.*quantity.stat;
     table += line;
     table += row(quantity.label, quantity.unit, pools.all, pools.all);

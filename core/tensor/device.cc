@@ -13,8 +13,8 @@ namespace lockstep {
 
 namespace {
 
-constexpr std::string_view kNames[kDeviceTypes] = {"cpu",      "host",     "cuda",     "meta",
-                                                   "private1", "private2", "private3", "private4"};
+constexpr std::string_view kDeviceTypeNames[kDeviceTypes] = {
+    "cpu", "host", "cuda", "meta", "private1", "private2", "private3", "private4"};
 
 bool has_one_device(DeviceType type) {
   return type == DeviceType::kCPU || type == DeviceType::kMeta;
@@ -40,14 +40,14 @@ std::string name_of(DeviceType type) {
   const size_t i = static_cast<size_t>(type);
   GivenNames& given = given_names();
   const std::lock_guard lock(given.mutex);
-  return given.names[i].empty() ? std::string(kNames[i]) : given.names[i];
+  return given.names[i].empty() ? std::string(kDeviceTypeNames[i]) : given.names[i];
 }
 
 std::optional<DeviceType> type_of(std::string_view name) {
   GivenNames& given = given_names();
   const std::lock_guard lock(given.mutex);
   for (size_t i = 0; i < kDeviceTypes; ++i) {
-    if (name == kNames[i] || (!name.empty() && name == given.names[i])) {
+    if (name == kDeviceTypeNames[i] || (!name.empty() && name == given.names[i])) {
       return static_cast<DeviceType>(i);
     }
   }

@@ -7,17 +7,17 @@ namespace lockstep {
 
 namespace {
 
-constexpr std::array<std::string_view, kDTypeCount> kNames = {
+constexpr std::array<std::string_view, kDTypeCount> kDTypeNames = {
     "bool",  "uint8",   "int8",     "int16",   "int32",
     "int64", "float16", "bfloat16", "float32", "float64"};
 
 }  // namespace
 
-std::string_view name(DType dtype) { return kNames[static_cast<int>(dtype)]; }
+std::string_view name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (int i = 0; i < kDTypeCount; ++i) {
-    if (kNames[i] == name) return static_cast<DType>(i);
+    if (kDTypeNames[i] == name) return static_cast<DType>(i);
   }
   return std::nullopt;
 }
