@@ -12,11 +12,7 @@ using Memory = Slice::Memory;
 
 constexpr int kLane = 0;
 
-uint64_t bytes_of(const Operation& operation) {
-  return static_cast<uint64_t>(operation.count) * size_of(operation.dtype);
-}
-
-/// Returns the byte offsets of the parts of all_to_all, and the end of the last one.
+/// Where the parts of all_to_all begin, in bytes, and where the last ends.
 std::vector<uint64_t> offsets_of(const std::vector<int64_t>& counts, DType dtype, int size) {
   LS_ASSERT(counts.size() == static_cast<size_t>(size));
   std::vector<uint64_t> offsets(1);

@@ -46,7 +46,12 @@ struct Operation {
   void* output = nullptr;
 };
 
-/// Properties of an operation that must be equal on all ranks that take part in it.
+/// What `count` elements take.
+inline uint64_t bytes_of(const Operation& operation) {
+  return static_cast<uint64_t>(operation.count) * size_of(operation.dtype);
+}
+
+/// What must be equal on all ranks that take part in an operation.
 struct Signature {
   uint64_t group = 0;     ///< the group's identity
   uint64_t sequence = 0;  ///< sequence number within the group, from 0

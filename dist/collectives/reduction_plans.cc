@@ -14,12 +14,8 @@ using Memory = Slice::Memory;
 constexpr int kToOwner = 0;
 constexpr int kFromOwner = 1;
 
-uint64_t bytes_of(const Operation& operation) {
-  return static_cast<uint64_t>(operation.count) * size_of(operation.dtype);
-}
-
-/// Sends `slice` of each of this rank's sums. Returns the first send; the others have the following
-/// ids.
+/// Sends this rank's sums of what lies at `slice` in each of them. Names the first message; the
+/// others' names follow.
 StepId send_sums(ScheduleBuilder& builder, int peer, Slice slice) {
   const StepId first = builder.send(peer, kToOwner, slice);
   for (int sum = 1; sum < builder.sums(builder.rank()); ++sum) {

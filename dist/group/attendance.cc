@@ -7,7 +7,7 @@ namespace lockstep::dist {
 
 namespace {
 
-enum Answer : int32_t { kAbsent, kPresent, kPresentInLearntOrder };
+enum Presence : int32_t { kAbsent, kPresent, kPresentInLearntOrder };
 
 }  // namespace
 

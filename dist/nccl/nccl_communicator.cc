@@ -12,8 +12,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr microseconds kFirstPause{20};
-constexpr microseconds kLongestPause{2000};
+constexpr microseconds kFirstPoll{20};
+constexpr microseconds kLongestPoll{2000};
 
 bool is_fine(nccl::Result result) {
   return result == nccl::Result::kSuccess || result == nccl::Result::kInProgress;
@@ -67,7 +67,7 @@ bool NcclCommunicator::is_ready() {
 }
 
 void NcclCommunicator::wait_ready(const NcclWait& wait) {
-  microseconds pause = kFirstPause;
+  microseconds pause = kFirstPoll;
   while (!is_ready()) {
     if (wait.still_wanted) wait.still_wanted();
     LS_CHECK(NcclWait::Clock::now() < wait.deadline, TimeoutError,
@@ -75,7 +75,7 @@ void NcclCommunicator::wait_ready(const NcclWait& wait) {
              "or cannot be reached. NCCL_DEBUG=INFO tells what NCCL tries.",
              wait.op, wait.what);
     std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, kLongestPause);
+    pause = std::min(2 * pause, kLongestPoll);
   }
 }
 
@@ -94,8 +94,8 @@ void NcclCommunicator::launch(const std::function<void(nccl::Comm*)>& calls) {
 }
 
 NcclCommunicator::Pointer NcclCommunicator::take(nccl::Comm*& made, const NcclWait& wait) {
-  for (microseconds pause = kFirstPause; made == nullptr;
-       pause = std::min(2 * pause, kLongestPause)) {
+  for (microseconds pause = kFirstPoll; made == nullptr;
+       pause = std::min(2 * pause, kLongestPoll)) {
     if (wait.still_wanted) wait.still_wanted();
     LS_CHECK(NcclWait::Clock::now() < wait.deadline, TimeoutError,
              "[{}] {}: NCCL gave no communicator within the time limit.", wait.op, wait.what);

@@ -3,11 +3,9 @@
 #include <memory>
 #include <utility>
 
-namespace lockstep::dist {
+#include "dist/rendezvous/store_limits.h"
 
-namespace {
-constexpr size_t kHeldBytes = size_t{1} << 20;
-}  // namespace
+namespace lockstep::dist {
 
 ControlInbox::~ControlInbox() {
   {

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "dist/rendezvous/store_limits.h"
+
 namespace lockstep::dist {
 
 namespace {
-constexpr size_t kHeldBytes = size_t{1} << 20;
 constexpr auto kTimeToBecomeARank = std::chrono::milliseconds(250);
 }  // namespace
 

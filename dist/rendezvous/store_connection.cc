@@ -17,6 +17,7 @@
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/connection.h"
 #include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_limits.h"
 
 namespace lockstep::dist {
 
@@ -26,14 +27,10 @@ using Clock = std::chrono::steady_clock;
 using Kind = StoreMessage::Kind;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLivenessInterval{1'000};
 constexpr milliseconds kFailureConfirmed{1'000};
 constexpr milliseconds kServerAnswers{1'000};
 constexpr milliseconds kLeaveHeard{2'000};
 constexpr milliseconds kFarewell{1'000};
-constexpr milliseconds kLeastSilence{1'000};
-/// Unsent bytes beyond which posts to a server that does not read are dropped.
-constexpr size_t kHeldBytes = size_t{1} << 20;
 constexpr size_t kLongestFailure = size_t{1} << 20;
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }

@@ -16,6 +16,7 @@
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store_admission.h"
 #include "dist/rendezvous/store_clients.h"
+#include "dist/rendezvous/store_limits.h"
 #include "dist/rendezvous/store_message.h"
 #include "dist/rendezvous/store_table.h"
 
@@ -29,12 +30,10 @@ using Standing = StoreTable::Standing;
 
 constexpr auto kTimeForHello = std::chrono::seconds(10);
 constexpr auto kTimeForFarewell = std::chrono::seconds(1);
-constexpr auto kLivenessInterval = std::chrono::seconds(1);
-constexpr auto kLeastSilence = std::chrono::seconds(1);
-/// Limit of unidentified connections; beyond it an old one is closed for a new one.
+/// Connections that have not said who they are; an old one makes way for a new one.
 constexpr size_t kStrangers = 256;
 constexpr auto kPauseOfAccepting = std::chrono::milliseconds(20);
-constexpr size_t kRefusalsKept = 16;
+constexpr size_t kReasonsKept = 16;
 
 }  // namespace
 
@@ -289,7 +288,7 @@ void StoreServer::State::refuse(StoreClient& client, Refusal refusal) {
 void StoreServer::State::remember_refusal(const std::string& text) {
   table.refused(text);
   const std::lock_guard lock(mutex);
-  if (refusals.size() == kRefusalsKept) refusals.erase(refusals.begin());
+  if (refusals.size() == kReasonsKept) refusals.erase(refusals.begin());
   refusals.push_back(text);
 }
 
@@ -368,7 +367,7 @@ StoreServer::StoreServer(StoreServerOptions options) {
            options.world_size);
   LS_CHECK(options.silence >= kLeastSilence, DistError,
            "[store] a rank cannot be lost after {} ms of silence: expected at least {} ms.",
-           options.silence.count(), std::chrono::milliseconds(kLeastSilence).count());
+           options.silence.count(), kLeastSilence.count());
   state_ = std::make_unique<State>(std::move(options));
 }
 

@@ -8,7 +8,7 @@ namespace lockstep::host {
 
 namespace {
 
-[[maybe_unused]] const bool kRegistered = [] {
+[[maybe_unused]] const bool kBackendRegistered = [] {
   dispatcher().set_backend(Key::kHost, {Execution::kQueued, Key::kCPU});
   return true;
 }();

@@ -45,7 +45,7 @@ HostRuntime& runtime() {
       });
 }
 
-[[maybe_unused]] DeviceRuntime* const kRegistered =
+[[maybe_unused]] DeviceRuntime* const kRuntimeRegistered =
     set_device_runtime(DeviceType::kHost, &runtime());
 
 /// Stops the workers when the thread that runs main() ends the process. Thread-local objects are
