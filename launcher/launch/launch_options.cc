@@ -43,7 +43,7 @@ int positive(std::string_view option, const std::string& text, int least = 1) {
   return *value;
 }
 
-double seconds(std::string_view option, const std::string& text) {
+double seconds_of(std::string_view option, const std::string& text) {
   const double value = parse_duration(text);
   LS_CHECK(value >= 0 && !text.empty(), ConfigError,
            "[launch] {} needs a time: expected seconds or H:MM:SS, got {:?}.", with_dashes(option),
@@ -211,7 +211,7 @@ std::vector<Row> make_rows() {
       {{"timeout"},
        {"TIME"},
        "End the job after so long; exit status 110",
-       [](Target t, Values v) { t.options.timeout_seconds = seconds("timeout", v[0]); }},
+       [](Target t, Values v) { t.options.timeout_seconds = seconds_of("timeout", v[0]); }},
       {{"max-restarts"},
        {"N"},
        "Start again after a failure, up to so often without progress",
@@ -219,11 +219,11 @@ std::vector<Row> make_rows() {
       {{"restart-backoff"},
        {"TIME"},
        "Wait before the first restart, doubled each time (default 1)",
-       [](Target t, Values v) { t.options.backoff_seconds = seconds("restart-backoff", v[0]); }},
+       [](Target t, Values v) { t.options.backoff_seconds = seconds_of("restart-backoff", v[0]); }},
       {{"grace"},
        {"TIME"},
        "Time for saving after a signal, then ranks are ended (default 60)",
-       [](Target t, Values v) { t.options.grace_seconds = seconds("grace", v[0]); }},
+       [](Target t, Values v) { t.options.grace_seconds = seconds_of("grace", v[0]); }},
       {{"mca"},
        {"NAME", "VALUE"},
        "A parameter of Open MPI",

@@ -23,15 +23,15 @@ Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
   return x * cosine + turned * sine;
 }
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json rope_scaling_json(const std::monostate&) { return nullptr; }
+OrderedJson rope_scaling_json(const std::monostate&) { return nullptr; }
 
-Json rope_scaling_json(const LinearRopeScaling& by) {
+OrderedJson rope_scaling_json(const LinearRopeScaling& by) {
   return {{"rope_type", "linear"}, {"factor", by.factor}};
 }
 
-Json rope_scaling_json(const Llama3RopeScaling& by) {
+OrderedJson rope_scaling_json(const Llama3RopeScaling& by) {
   return {{"rope_type", "llama3"},
           {"factor", by.factor},
           {"low_freq_factor", by.low_freq_factor},
@@ -39,12 +39,12 @@ Json rope_scaling_json(const Llama3RopeScaling& by) {
           {"original_max_position_embeddings", by.original_context_length}};
 }
 
-Json rope_scaling_json(const YarnRopeScaling& by) {
-  Json json = {{"rope_type", "yarn"},
-               {"factor", by.factor},
-               {"original_max_position_embeddings", by.original_context_length},
-               {"beta_fast", by.beta_fast},
-               {"beta_slow", by.beta_slow}};
+OrderedJson rope_scaling_json(const YarnRopeScaling& by) {
+  OrderedJson json = {{"rope_type", "yarn"},
+                      {"factor", by.factor},
+                      {"original_max_position_embeddings", by.original_context_length},
+                      {"beta_fast", by.beta_fast},
+                      {"beta_slow", by.beta_slow}};
   if (by.attention_factor) json["attention_factor"] = *by.attention_factor;
   return json;
 }
@@ -141,23 +141,23 @@ Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
 }
 
 std::string Llama::hugging_face_config() const {
-  Json config = {{"model_type", "llama"},
-                 {"architectures", {"LlamaForCausalLM"}},
-                 {"vocab_size", options_.vocabulary},
-                 {"max_position_embeddings", options_.context_length},
-                 {"hidden_size", options_.width},
-                 {"intermediate_size", options_.hidden_width},
-                 {"num_hidden_layers", options_.layers},
-                 {"num_attention_heads", options_.heads},
-                 {"num_key_value_heads", options_.kv_heads},
-                 {"head_dim", options_.width / options_.heads},
-                 {"rms_norm_eps", options_.epsilon},
-                 {"rope_theta", options_.rope_theta},
-                 {"hidden_act", "silu"},
-                 {"attention_bias", false},
-                 {"mlp_bias", false},
-                 {"tie_word_embeddings", options_.tie_embeddings}};
-  const Json scaling =
+  OrderedJson config = {{"model_type", "llama"},
+                        {"architectures", {"LlamaForCausalLM"}},
+                        {"vocab_size", options_.vocabulary},
+                        {"max_position_embeddings", options_.context_length},
+                        {"hidden_size", options_.width},
+                        {"intermediate_size", options_.hidden_width},
+                        {"num_hidden_layers", options_.layers},
+                        {"num_attention_heads", options_.heads},
+                        {"num_key_value_heads", options_.kv_heads},
+                        {"head_dim", options_.width / options_.heads},
+                        {"rms_norm_eps", options_.epsilon},
+                        {"rope_theta", options_.rope_theta},
+                        {"hidden_act", "silu"},
+                        {"attention_bias", false},
+                        {"mlp_bias", false},
+                        {"tie_word_embeddings", options_.tie_embeddings}};
+  const OrderedJson scaling =
       std::visit([](const auto& by) { return rope_scaling_json(by); }, options_.rope_scaling);
   if (!scaling.is_null()) config["rope_scaling"] = scaling;
   return config.dump(1) + "\n";

@@ -22,7 +22,7 @@ namespace lockstep::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string first_line(const fs::path& file) {
   std::ifstream stream(file);
@@ -61,7 +61,9 @@ std::string resolve(const fs::path& git, const std::string& reference) {
   return "";
 }
 
-Json or_null(std::string text) { return text.empty() ? Json() : Json(std::move(text)); }
+OrderedJson or_null(std::string text) {
+  return text.empty() ? OrderedJson() : OrderedJson(std::move(text));
+}
 
 std::string local_time() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -93,7 +95,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
   std::map<std::string, std::string> libraries = known_libraries();
   libraries.insert(facts.libraries.begin(), facts.libraries.end());
 
-  Json json;
+  OrderedJson json;
   json["version"] = or_null(facts.version);
   json["commit"] = or_null(git_commit(program.parent_path()).value_or(""));
   json["start_time"] = local_time();
@@ -112,7 +114,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
     json["arithmetic"][fact.name] = fact.value;
   }
   json["libraries"] = libraries;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::optional<std::string> git_commit(const fs::path& folder) {

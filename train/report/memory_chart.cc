@@ -14,10 +14,10 @@
 namespace lockstep::train {
 namespace {
 
-constexpr double kWidth = 980, kHeight = 520, kRight = 290;
-constexpr double kRow = 19;          // height of a legend row
-constexpr size_t kColumns = 600;     // most moments drawn
-constexpr size_t kLongestName = 26;  // characters that fit into the legend
+constexpr double kMemoryWidth = 980, kMemoryHeight = 520, kMemoryRight = 290;
+constexpr double kMemoryRow = 19;    // of the legend
+constexpr size_t kColumns = 600;     // moments that are drawn
+constexpr size_t kLongestName = 26;  // that fits the legend
 
 constexpr const char* kAreaStyle =
     ".area{stroke:none}.peak{stroke:#222;stroke-width:1;stroke-dasharray:4 3}";
@@ -54,12 +54,12 @@ std::string short_name(const std::string& name) {
   return "..." + name.substr(name.size() - kLongestName + 3);
 }
 
-class Drawing {
+class MemoryDrawing {
  public:
-  explicit Drawing(const MemoryTimeline& timeline)
+  explicit MemoryDrawing(const MemoryTimeline& timeline)
       : timeline_(timeline),
         peak_(timeline.moments[timeline.peak]),
-        plot_(kWidth, kHeight, kRight, "Memory over a step", kAreaStyle) {
+        plot_(kMemoryWidth, kMemoryHeight, kMemoryRight, "Memory over a step", kAreaStyle) {
     const double end = timeline.moments.back().ms;
     const double highest = static_cast<double>(peak_.total());
     for (const Unit& unit : kUnits) {
@@ -136,14 +136,14 @@ class Drawing {
   void draw_legend() {
     const double left = plot_.plot_right() + 20;
     add(R"(<text class="label" x="{}" y="{}">at the peak</text>)", left, SvgPlot::kTop - 4);
-    double middle = SvgPlot::kTop + kRow / 2 + 4;
+    double middle = SvgPlot::kTop + kMemoryRow / 2 + 4;
     for (size_t group = timeline_.groups.size(); group-- > 0;) {
       add(R"(<rect x="{}" y="{}" width="12" height="12" {}/>)", left, middle - 6, fill(group));
       add(R"(<text x="{}" y="{}">{}</text>)", left + 18, middle + 4,
           svg_escaped(short_name(timeline_.groups[group])));
       add(R"(<text x="{}" y="{}" text-anchor="end">{}</text>)", plot_.width() - 12, middle + 4,
           format_bytes(static_cast<uint64_t>(peak_.bytes[group])));
-      middle += kRow;
+      middle += kMemoryRow;
     }
   }
 
@@ -156,6 +156,6 @@ class Drawing {
 
 }  // namespace
 
-std::string memory_chart(const MemoryTimeline& timeline) { return Drawing(timeline).draw(); }
+std::string memory_chart(const MemoryTimeline& timeline) { return MemoryDrawing(timeline).draw(); }
 
 }  // namespace lockstep::train

@@ -12,17 +12,17 @@
 namespace lockstep::train {
 namespace {
 
-constexpr double kWidth = 980, kRight = 150;
-constexpr double kRow = 14;     // height of a bucket's row
-constexpr double kBar = 9;      // height of its bar
-constexpr size_t kTopRows = 3;  // rows for the computation
+constexpr double kOverlapWidth = 980, kOverlapRight = 150;
+constexpr double kOverlapRow = 14;  // of a bucket
+constexpr double kOverlapBar = 9;   // its height
+constexpr size_t kTopRows = 3;      // for the computation
 
-class Drawing {
+class OverlapDrawing {
  public:
-  explicit Drawing(const OverlapTimeline& timeline)
+  explicit OverlapDrawing(const OverlapTimeline& timeline)
       : timeline_(timeline),
         rows_(static_cast<double>(timeline.buckets.size() + kTopRows)),
-        plot_(kWidth, SvgPlot::kTop + SvgPlot::kBottom + rows_ * kRow, kRight,
+        plot_(kOverlapWidth, SvgPlot::kTop + SvgPlot::kBottom + rows_ * kOverlapRow, kOverlapRight,
               "Communication behind computation", "") {
     plot_.set_axes(linear_axis(0, std::max(timeline.step_end, 1e-3), 10),
                    {.min = 0, .max = rows_, .logarithmic = false, .ticks = {}});
@@ -55,13 +55,14 @@ class Drawing {
     if (to <= from) return;
     plot_.add(fmt::format(
         R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="{}"><title>{}</title></rect>)",
-        plot_.x(from), SvgPlot::kTop + row * kRow - kBar * height / 2,
-        std::max(plot_.x(to) - plot_.x(from), 0.5), kBar * height, colour, svg_escaped(title)));
+        plot_.x(from), SvgPlot::kTop + row * kOverlapRow - kOverlapBar * height / 2,
+        std::max(plot_.x(to) - plot_.x(from), 0.5), kOverlapBar * height, colour,
+        svg_escaped(title)));
   }
 
   void note(double row, const std::string& text) {
     plot_.add(fmt::format(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", plot_.plot_right() + 8,
-                          SvgPlot::kTop + row * kRow + 4, svg_escaped(text)));
+                          SvgPlot::kTop + row * kOverlapRow + 4, svg_escaped(text)));
   }
 
   const OverlapTimeline& timeline_;
@@ -71,6 +72,8 @@ class Drawing {
 
 }  // namespace
 
-std::string overlap_chart(const OverlapTimeline& timeline) { return Drawing(timeline).draw(); }
+std::string overlap_chart(const OverlapTimeline& timeline) {
+  return OverlapDrawing(timeline).draw();
+}
 
 }  // namespace lockstep::train

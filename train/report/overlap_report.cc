@@ -13,7 +13,7 @@ namespace lockstep::train {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Returns the seconds of each bucket's fastest transfer.
 std::vector<double> fastest_transfers(dist::ProcessGroup& group,
@@ -118,17 +118,17 @@ OverlapTimeline overlap_timeline(const OverlapReport& report) {
 }
 
 std::string overlap_json(const OverlapReport& report) {
-  Json json = {{"config", report.name},
-               {"ranks", report.ranks},
-               {"steps", report.steps},
-               {"gradient_bytes", report.bytes()}};
+  OrderedJson json = {{"config", report.name},
+                      {"ranks", report.ranks},
+                      {"steps", report.steps},
+                      {"gradient_bytes", report.bytes()}};
   for (const auto& [name, value] : report.more) json[name] = value;
   json["step_ms"] = report.latest.seconds * 1e3;
   json["exposed_comm_ms"] = report.latest.exposed * 1e3;
   json["sizes"] = report.sizes;
   json["alone_from"] = report.alone_from;
   const std::vector<dist::Exposure> causes = report.causes();
-  Json& buckets = json["buckets"] = Json::array();
+  OrderedJson& buckets = json["buckets"] = OrderedJson::array();
   for (size_t b = 0; b < report.own.bytes.size(); ++b) {
     buckets.push_back({{"bytes", report.own.bytes[b]},
                        {"ready_ms", report.own.ready[b] * 1e3},

@@ -11,9 +11,9 @@
 namespace lockstep::train {
 namespace {
 
-constexpr double kWidth = 880, kHeight = 500, kRight = 24;
-constexpr double kRow = 19;         // height of a legend row
-constexpr int kColumns = 400;       // buckets of a dense curve
+constexpr double kCurveWidth = 880, kCurveHeight = 500, kCurveRight = 24;
+constexpr double kCurveRow = 19;    // of the legend
+constexpr int kCurveColumns = 400;  // buckets of a dense curve
 constexpr double kCharacter = 6.4;  // mean advance of 12 px sans-serif
 
 constexpr const char* kCurveStyle =
@@ -25,10 +25,11 @@ const char* colour(const Curve& curve) {
   return kSvgColours[static_cast<size_t>(curve.group) % kSvgColours.size()];
 }
 
-class Drawing {
+class CurveDrawing {
  public:
-  Drawing(std::span<const Curve> curves, bool log_x)
-      : curves_(curves), plot_(kWidth, kHeight, kRight, "Loss over steps", kCurveStyle) {
+  CurveDrawing(std::span<const Curve> curves, bool log_x)
+      : curves_(curves),
+        plot_(kCurveWidth, kCurveHeight, kCurveRight, "Loss over steps", kCurveStyle) {
     Axes axes = axes_of(curves, log_x, 8, 6);
     plot_.set_axes(std::move(axes.x), std::move(axes.y));
   }
@@ -51,7 +52,7 @@ class Drawing {
 
   void draw_curve(const Curve& curve) {
     const std::vector<Bucket> points =
-        buckets(curve, plot_.x_axis(), curve.sparse ? 1 << 20 : kColumns);
+        buckets(curve, plot_.x_axis(), curve.sparse ? 1 << 20 : kCurveColumns);
     add(R"svg(<g clip-path="url(#plot)" stroke="{0}" fill="{0}"><title>{1}</title>)svg",
         colour(curve), svg_escaped(curve.name));
     if (std::ranges::any_of(points, [](const Bucket& b) { return b.max > b.min; })) {
@@ -94,8 +95,8 @@ class Drawing {
     const double width = kSwatch + name_width + kValue + 3 * kPad;
     const double left = plot_.plot_right() - width;
     add(R"(<rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="3" fill="#fff" fill-opacity=".88"/>)",
-        left, SvgPlot::kTop + 4, width, kRow * static_cast<double>(curves_.size()) + 8);
-    double middle = SvgPlot::kTop + 4 + 4 + kRow / 2;
+        left, SvgPlot::kTop + 4, width, kCurveRow * static_cast<double>(curves_.size()) + 8);
+    double middle = SvgPlot::kTop + 4 + 4 + kCurveRow / 2;
     for (const Curve& curve : curves_) {
       const double from = left + kPad;
       add(R"(<g stroke="{0}"><line class="line" x1="{1:.1f}" y1="{3}" x2="{2:.1f}" y2="{3}"{4}/></g>)",
@@ -109,7 +110,7 @@ class Drawing {
           svg_escaped(curve.name));
       add(R"(<text x="{:.1f}" y="{}" text-anchor="end">{:.4f}</text>)", left + width - kPad,
           middle + 4, curve.points.back().y);
-      middle += kRow;
+      middle += kCurveRow;
     }
   }
 
@@ -120,7 +121,7 @@ class Drawing {
 }  // namespace
 
 std::string svg_chart(std::span<const Curve> curves, bool log_x) {
-  return Drawing(curves, log_x).draw();
+  return CurveDrawing(curves, log_x).draw();
 }
 
 }  // namespace lockstep::train

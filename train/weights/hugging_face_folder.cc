@@ -22,7 +22,7 @@ namespace lockstep::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// A folder that appears atomically: it is filled under a temporary name beside its destination,
 /// then renamed.
@@ -118,7 +118,7 @@ void write_shards(const AtomicFolder& folder, const std::vector<Shard>& shards, 
       total += bytes_of(parameter, dtype);
     }
   }
-  const Json index = {{"metadata", {{"total_size", total}}}, {"weight_map", files}};
+  const OrderedJson index = {{"metadata", {{"total_size", total}}}, {"weight_map", files}};
   write_text(folder / "model.safetensors.index.json", index.dump(2) + "\n");
 }
 
@@ -136,7 +136,7 @@ void save_hugging_face(const nn::LanguageModel& model, const fs::path& folder,
            "[weights] {} cannot hold weights: expected a floating dtype.", to_string(dtype));
   const NoGradGuard no_grad;
   const std::vector<nn::StoredParameter> parameters = model.stored_parameters();
-  Json config = Json::parse(model.hugging_face_config());
+  OrderedJson config = OrderedJson::parse(model.hugging_face_config());
   config["torch_dtype"] = to_string(dtype);
   try {
     AtomicFolder whole(folder);

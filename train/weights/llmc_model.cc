@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/mapped_file.h"
 #include "core/ops/factory/copy.h"
+#include "train/weights/tensor_bytes.h"
 
 namespace lockstep::train {
 
@@ -103,10 +104,6 @@ Description describe(const Header& header, const std::string& file) {
            "[llmc] {}: heads at byte 20: expected a divisor of the width {}, got {}.", file,
            found.options.width, found.options.heads);
   return found;
-}
-
-std::span<const std::byte> bytes_of(const Tensor& contiguous) {
-  return {static_cast<const std::byte*>(contiguous.data()), contiguous.nbytes()};
 }
 
 std::unique_ptr<nn::Gpt2> read(std::span<const std::byte> bytes, const std::string& file) {

@@ -8,6 +8,7 @@
 #include "core/device/transfer.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
+#include "train/weights/tensor_bytes.h"
 
 namespace lockstep::train {
 
@@ -22,10 +23,6 @@ ViewKey view_key(const nn::StoredParameter& stored) {
           {sizes.begin(), sizes.end()},
           {strides.begin(), strides.end()},
           stored.transposed};
-}
-
-std::span<const std::byte> bytes_of(const Tensor& contiguous) {
-  return {static_cast<const std::byte*>(contiguous.data()), contiguous.nbytes()};
 }
 
 ContentHash hash_of(std::span<const std::byte> bytes) {
