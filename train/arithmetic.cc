@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
+#include "core/base/json_text.h"
 #include "dist/group/agreement.h"
 #include "dist/rendezvous/rank_list.h"
 
@@ -22,6 +23,7 @@ std::string to_text(const std::vector<ArithmeticFact>& facts) {
 }
 
 std::vector<ArithmeticFact> from_text(const std::string& text) {
+  check_json_nesting(text);
   const Json json = Json::parse(text);
   std::vector<ArithmeticFact> facts;
   for (const auto& [name, value] : json.items()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/json_text.h"
 
 namespace lockstep::train {
 
@@ -140,6 +141,7 @@ CheckpointManifest parse_manifest(std::string_view text, std::string_view origin
       ends && text.substr(body + kHashMember.size(), 32) == hash_of(text.substr(0, body)).hex(),
       CheckpointError, "[checkpoint] {}: not what was written. The file is damaged.", origin);
   try {
+    check_json_nesting(text);
     const Json json = Json::parse(text);
     const std::string format = json.at("format").get<std::string>();
     LS_CHECK(format == kFormat, CheckpointError,
@@ -153,6 +155,9 @@ CheckpointManifest parse_manifest(std::string_view text, std::string_view origin
     return manifest_from(json);
   } catch (const std::exception& error) {
     if (dynamic_cast<const CheckpointError*>(&error) != nullptr) throw;
+    if (dynamic_cast<const DataError*>(&error) != nullptr) {
+      throw CheckpointError(fmt::format("[checkpoint] {}: {}", origin, error.what()));
+    }
     throw CheckpointError(fmt::format("[checkpoint] {}: {}.", origin, error.what()));
   }
 }

@@ -125,15 +125,8 @@ std::string read_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace
-
-void save_weights(const nn::Module& model, const std::filesystem::path& path) {
-  save_tensors(path, model.stored_parameters());
-}
-
-void load_weights(nn::Module& model, const std::filesystem::path& path) {
+void load(nn::Module& model, const WeightFiles& files, const std::filesystem::path& path) {
   const NoGradGuard no_grad;
-  const WeightFiles files(path);
   const Stored stored = model.stored_parameters();
   const Matching matching(files, stored);
   LS_CHECK(matching.problems().empty(), CheckpointError, "[weights] {} does not fit the model:{}",
@@ -146,10 +139,31 @@ void load_weights(nn::Module& model, const std::filesystem::path& path) {
   }
 }
 
+nn::WeightsSize size_of_weights(const WeightFiles& files) {
+  nn::WeightsSize size;
+  for (const auto& [name, entry] : files.tensors()) {
+    ++size.tensors;
+    size.elements += static_cast<int64_t>(entry.tensor.bytes.size() / size_of(entry.tensor.dtype));
+  }
+  return size;
+}
+
+}  // namespace
+
+void save_weights(const nn::Module& model, const std::filesystem::path& path) {
+  save_tensors(path, model.stored_parameters());
+}
+
+void load_weights(nn::Module& model, const std::filesystem::path& path) {
+  load(model, WeightFiles(path), path);
+}
+
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder) {
+  const std::string config = read_text(folder / "config.json");
+  const WeightFiles files(folder);
   std::unique_ptr<nn::LanguageModel> model =
-      nn::model_from_hugging_face(read_text(folder / "config.json"));
-  load_weights(*model, folder);
+      nn::model_from_hugging_face(config, size_of_weights(files));
+  load(*model, files, folder);
   model->eval();
   return model;
 }

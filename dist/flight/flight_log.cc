@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/json_text.h"
 #include "core/base/parse_number.h"
 
 namespace lockstep::dist {
@@ -239,10 +240,13 @@ std::string format_flight_log(const FlightLog& log) {
 
 FlightLog parse_flight_log(std::string_view text, std::string_view origin) {
   try {
+    check_json_nesting(text);
     return log_from(Json::parse(text));
   } catch (const Json::parse_error& error) {
     throw DataError(fmt::format("[flight log] {}: not JSON from byte {} on. Is the file whole?",
                                 origin, error.byte));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("[flight log] {}: {}", origin, error.what()));
   } catch (const std::exception& error) {
     throw DataError(fmt::format("[flight log] {}: {}.", origin, error.what()));
   }

@@ -17,6 +17,8 @@ std::span<const Target> targets() {
       Target{"allocator_options", fuzz_allocator_options},
       Target{"allocation_trace", fuzz_allocation_trace},
       Target{"flight_log", fuzz_flight_log},
+      Target{"hugging_face_config", fuzz_hugging_face_config},
+      Target{"weight_index", fuzz_weight_index},
   };
   return kTargets;
 }

@@ -50,6 +50,11 @@ Outcome fuzz_allocator_options(Input input);
 Outcome fuzz_allocation_trace(Input input);
 /// dist/flight/flight_log.h: a written log reads back the same, and can be explained.
 Outcome fuzz_flight_log(Input input);
+/// nn/models/hugging_face_config.h: the sizes of an accepted config are those of a model, and are
+/// bounded, so that none overflows or is taken for memory.
+Outcome fuzz_hugging_face_config(Input input);
+/// train/weights/weight_index.h: every file of an accepted index lies beside it.
+Outcome fuzz_weight_index(Input input);
 
 /// All targets. A target's name is that of its function without "fuzz_".
 std::span<const Target> targets();

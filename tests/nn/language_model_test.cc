@@ -247,6 +247,53 @@ TEST(HuggingFaceConfig, RefusesByNameWhatItWouldComputeDifferently) {
   EXPECT_NE(refusal_of(gpt2).find("\"n_inner\""), std::string::npos);
 }
 
+TEST(HuggingFaceConfig, DeepNestingIsRefused) {
+  for (const char* open : {"[", "{\"a\":"}) {
+    std::string text = R"({"model_type": "gpt2", "extra": )";
+    for (int i = 0; i < 1'000'000; ++i) text += open;
+    EXPECT_NE(refusal_of(text).find("nested deeper than 64"), std::string::npos);
+  }
+}
+
+TEST(HuggingFaceConfig, SizesThatNoModelHasAreRefusedBeforeAnythingIsAllocated) {
+  const struct {
+    const char* more;
+    const char* says;
+  } cases[] = {
+      {R"("num_key_value_heads": 1e300)", "\"num_key_value_heads\" cannot be read"},
+      {R"("num_key_value_heads": 1.5)", "expected a whole number, got 1.5"},
+      {R"("num_key_value_heads": 18446744073709551615)", "expected a whole number"},
+      {R"("vocab_size": 4000000000)", "\"vocab_size\" is 4000000000: expected at most 2147483647"},
+      {R"("max_position_embeddings": 1000000000)", "expected at most 16777216"},
+  };
+  for (const auto& [more, says] : cases) {
+    const std::string message = refusal_of(llama_json(more));
+    EXPECT_NE(message.find(says), std::string::npos) << more << " -> " << message;
+  }
+}
+
+TEST(HuggingFaceConfig, AModelFarLargerThanItsWeightsIsRefused) {
+  const auto refusal = [](const std::string& json, const WeightsSize& weights) -> std::string {
+    try {
+      model_from_hugging_face(json, weights);
+      return "(nothing thrown)";
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+  };
+  const WeightsSize small{.tensors = 12, .elements = 5000};
+  EXPECT_EQ(refusal(llama_json(""), small), "(nothing thrown)");
+  EXPECT_NE(refusal(llama_json(R"("vocab_size": 2000000000)"), small)
+                .find("elements: expected about 5000"),
+            std::string::npos);
+  EXPECT_NE(refusal(llama_json(R"("num_hidden_layers": 5000)"), small)
+                .find("5000 layers, but the weights beside it are 12 tensors"),
+            std::string::npos);
+  const std::string gpt2 = R"({"model_type": "gpt2", "vocab_size": 4, "n_positions": 4,
+                               "n_embd": 1000000, "n_layer": 1, "n_head": 2})";
+  EXPECT_NE(refusal(gpt2, small).find("elements: expected about 5000"), std::string::npos);
+}
+
 TEST(Llama, RopeScalingTurnsEveryPositionButTheFirst) {
   const NoGradGuard no_grad;
   const auto logits = [](const RopeScaling& scaling) {

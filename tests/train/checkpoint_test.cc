@@ -250,6 +250,14 @@ TEST(CheckpointManifest, NoChangedByteGoesUnnoticed) {
   }
 }
 
+TEST(CheckpointManifest, DeepNestingIsRefused) {
+  const std::string body(1'000'000, '[');
+  const std::string hash = ContentHasher().add(std::string_view(body)).result().hex();
+  const std::string text = body + ",\n \"hash\": \"" + hash + "\"\n}\n";
+  const std::string message = message_of<CheckpointError>([&] { parse_manifest(text, "x"); });
+  EXPECT_TRUE(says(message, "nested deeper than 64"));
+}
+
 TEST(CheckpointManifest, ANewerFormatNamesTheVersionThatWroteIt) {
   const std::string text = format_manifest({.format_version = 2, .lockstep_version = "9.9"});
   const std::string message = message_of<CheckpointError>([&] { parse_manifest(text, "x"); });

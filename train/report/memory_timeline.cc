@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/json_text.h"
 #include "train/report/step_line.h"
 
 namespace lockstep::train {
@@ -161,7 +163,14 @@ json read_record(const std::filesystem::path& file) {
            "[plot] cannot read {}: expected a record of memory. Train with memory.snapshot_step "
            "set.",
            file.string());
-  return json::parse(stream);
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  try {
+    check_json_nesting(text);
+  } catch (const DataError& error) {
+    throw DataError(
+        fmt::format("[plot] {} is no record of memory: {}", file.string(), error.what()));
+  }
+  return json::parse(text);
 }
 
 }  // namespace

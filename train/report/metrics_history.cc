@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/json_text.h"
 
 namespace lockstep::train {
 namespace {
@@ -32,6 +33,16 @@ std::string metrics_file_text(const fs::path& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// Returns a discarded value for a line that is not JSON.
+Json parse_line(std::string_view line, const fs::path& file, int64_t number) {
+  try {
+    check_json_nesting(line);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("[metrics] {}:{}: {}", file.string(), number, error.what()));
+  }
+  return Json::parse(line, nullptr, false);
+}
+
 }  // namespace
 
 std::vector<MetricsRecord> read_metrics(const fs::path& path) {
@@ -42,10 +53,11 @@ std::vector<MetricsRecord> read_metrics(const fs::path& path) {
   int64_t line_number = 0;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
     ++line_number;
-    const Json object = Json::parse(text.data() + begin, text.data() + end, nullptr, false);
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const Json object = parse_line(line, file, line_number);
     LS_CHECK(object.is_object(), DataError,
              "[metrics] {}:{}: expected a JSON object on each line, got \"{:.40}\".", file.string(),
-             line_number, std::string_view(text).substr(begin, end - begin));
+             line_number, line);
     if (const auto back = object.find("rollback_to"); back != object.end()) {
       const auto kept = back->is_number_integer() ? back->get<int64_t>() : 0;
       std::erase_if(records, [&](const MetricsRecord& record) { return record.step > kept; });

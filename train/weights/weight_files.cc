@@ -1,54 +1,26 @@
 #include "train/weights/weight_files.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/check.h"
 #include "core/base/mapped_file.h"
+#include "train/weights/weight_index.h"
 
 namespace lockstep::train {
 
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
-
-Json read_json(const fs::path& path) {
-  try {
-    const MappedFile file(path);
-    const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-    return Json::parse(text, text + file.bytes().size());
-  } catch (const DataError& error) {
-    throw CheckpointError(error.what());
-  } catch (const Json::exception& error) {
-    throw CheckpointError(fmt::format("[weights] {}: not valid JSON: {}. The file is damaged.",
-                                      path.string(), error.what()));
-  }
-}
 
 /// Returns the "weight_map" of an index: file by tensor.
 std::map<std::string, std::string> read_index(const fs::path& path) {
-  const Json index = read_json(path);
-  LS_CHECK(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(),
-           CheckpointError,
-           "[weights] {}: expected an object with a \"weight_map\" from tensors to files. Is this "
-           "the index of a sharded model?",
-           path.string());
-  std::map<std::string, std::string> files;
-  for (const auto& [tensor, file] : index["weight_map"].items()) {
-    LS_CHECK(file.is_string(), CheckpointError,
-             "[weights] {}: expected the name of a file for tensor \"{}\", got {}.", path.string(),
-             tensor, file.dump());
-    const std::string name = file.get<std::string>();
-    const bool stays = !name.empty() && name != "." && name != ".." &&
-                       name.find_first_of("/\\") == std::string::npos;
-    LS_CHECK(stays, CheckpointError,
-             "[weights] {}: tensor \"{}\" lies in \"{}\": expected the name of a file beside the "
-             "index.",
-             path.string(), tensor, name);
-    files[tensor] = name;
+  try {
+    const MappedFile file(path);
+    const auto* text = reinterpret_cast<const char*>(file.bytes().data());
+    return parse_weight_index({text, file.bytes().size()}, path.string());
+  } catch (const DataError& error) {
+    throw CheckpointError(error.what());
   }
-  return files;
 }
 
 }  // namespace

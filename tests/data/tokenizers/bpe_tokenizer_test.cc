@@ -105,6 +105,7 @@ TEST(BpeVocabulary, WrongFilesAreRefusedWithThePlace) {
   EXPECT_TRUE(says(problem("", merges), "vocab.json: it is no JSON from byte"));
   EXPECT_TRUE(says(problem("{}", merges), "vocab.json: the vocabulary is empty"));
   EXPECT_TRUE(says(problem("[1]", merges), "expected an object from token to id"));
+  EXPECT_TRUE(says(problem(std::string(1'000'000, '['), merges), "expected an object"));
   EXPECT_TRUE(says(problem("7", merges), "expected an object from token to id"));
   EXPECT_TRUE(says(problem(vocabulary.substr(0, 100), merges), "it is no JSON from byte 101 on"));
   EXPECT_TRUE(says(problem(vocabulary + "x", merges), "it is no JSON from byte"));

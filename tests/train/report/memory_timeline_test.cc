@@ -132,6 +132,8 @@ TEST(MemoryTimeline, WhatIsNoRecordIsRefused) {
   expect_error<DataError>(read("absent.json"), "absent.json", "memory.snapshot_step");
   put_file(folder / "broken.json", "{\"device\": ");
   expect_error<DataError>(read("broken.json"), "broken.json", "no record of memory");
+  put_file(folder / "deep.json", std::string(1'000'000, '['));
+  expect_error<DataError>(read("deep.json"), "deep.json", "nested deeper than 64");
   put_file(folder / "other.json", "{\"device\": \"cpu\"}");
   expect_error<DataError>(read("other.json"), "other.json", "no record of memory");
   put_file(folder / "empty.json", to_json({}));

@@ -170,6 +170,7 @@ TEST(Safetensors, MalformedFilesAreRefusedByCause) {
       {file_with("\xEF\xBB\xBF{}"), "does not start with"},
       {file_with(std::string_view("{}\0\0", 4)), "NUL"},
       {file_with("{} x"), "not valid JSON"},
+      {file_with("{\"w\":" + std::string(1'000'000, '[')), "\"w\" holds an array"},
       {file_with("{\"a"), "not valid JSON"},
       {file_with("{\"\xff\":1}"), "not valid JSON"},
       {file_with(R"({"w":1})"), "\"w\" holds a number"},

@@ -106,6 +106,12 @@ TEST_F(ShardedFolder, BadIndicesAreRefusedNamingFileAndTensor) {
   }
 }
 
+TEST_F(ShardedFolder, ADeeplyNestedIndexIsRefused) {
+  const std::string message = refusal(std::string(1'000'000, '['));
+  EXPECT_TRUE(says(message, "model.safetensors.index.json"));
+  EXPECT_TRUE(says(message, "nested deeper than 64"));
+}
+
 TEST_F(ShardedFolder, ADamagedShardIsNamed) {
   put_file(folder_ / "two", "xx");
   EXPECT_TRUE(says(refusal(R"({"weight_map": {"a": "one", "b": "one", "c": "two"}})"), "/two: "));
