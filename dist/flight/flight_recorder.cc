@@ -146,6 +146,24 @@ std::optional<uint64_t> FlightRecorder::newest(uint64_t group) const {
   return found == state_->newest.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::vector<FlightRecord> FlightRecorder::unfinished(uint64_t group, size_t most) const {
+  const uint64_t end = state_->recorded();
+  std::vector<FlightRecord> found;
+  for (uint64_t number = end - std::min<uint64_t>(end, state_->ring.size());
+       number < end && found.size() < most; ++number) {
+    const std::lock_guard guard(state_->lock);
+    if (!state_->remembers(number)) continue;
+    const FlightRecord& record = state_->at(number);
+    const bool has_ended =
+        record.state == FlightRecord::State::kDone || record.state == FlightRecord::State::kFailed;
+    if (has_ended || record.signature.group != group || !is_collective(record.signature.kind)) {
+      continue;
+    }
+    found.push_back(record);
+  }
+  return found;
+}
+
 std::vector<FlightRecord> FlightRecorder::records() const {
   const uint64_t end = state_->recorded();
   std::vector<FlightRecord> records;

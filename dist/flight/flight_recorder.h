@@ -72,6 +72,9 @@ class FlightRecorder {
   std::optional<FlightRecord> find(uint64_t group, uint64_t sequence) const;
   /// Returns the sequence number of the last collective of a group that this rank called.
   std::optional<uint64_t> newest(uint64_t group) const;
+  /// Returns the first `most` collectives of a group that were called and have not ended, oldest
+  /// first; without overwritten ones.
+  std::vector<FlightRecord> unfinished(uint64_t group, size_t most) const;
   /// The records that have not been overwritten, oldest first.
   std::vector<FlightRecord> records() const;
   /// The groups, in the order added or first used.

@@ -195,6 +195,15 @@ void Communicator::begin(std::shared_ptr<const GroupMembers> group,
   state_->tell();
 }
 
+void Communicator::compare(const Signature& signature, std::span<const int> ranks) noexcept {
+  try {
+    const std::string text = encode(Question{signature});
+    for (const int rank : ranks) state_->control->post(rank, text);
+  } catch (const std::exception&) {
+    // Out of memory: the next comparison may have more.
+  }
+}
+
 void Communicator::abort(const std::string& reason) noexcept {
   state_->control->fail(reason);
   try {

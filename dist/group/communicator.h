@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,13 @@ class Communicator {
   void begin(std::shared_ptr<const GroupMembers> group, std::vector<NumberedOperation> operations,
              std::vector<uint64_t> records, const TimeLimits& limits,
              std::shared_ptr<WorkState> work);
+
+  /// Asks `ranks` (of the job) whether they have called the same operation with that sequence
+  /// number of its group. A rank that called a different one makes the job fail with MismatchError,
+  /// naming both; one that has not called it yet, or does not remember it, does nothing. For
+  /// operations that other libraries run and that are in the recorders of all ranks; returns at
+  /// once.
+  void compare(const Signature& signature, std::span<const int> ranks) noexcept;
 
   /// Makes the job fail, with PeerLostError and `reason` on the other ranks.
   void abort(const std::string& reason) noexcept;

@@ -18,6 +18,7 @@
 #include "dist/group/transport_group.h"
 #include "dist/group/work_state.h"
 #include "dist/nccl/nccl_calls.h"
+#include "dist/nccl/nccl_comparison.h"
 #include "dist/nccl/nccl_job.h"
 #include "dist/nccl/nccl_messages.h"
 #include "dist/nccl/nccl_start.h"
@@ -85,6 +86,7 @@ class Group final : public NcclGroup {
   uint64_t subgroups_ = 0;
   bool ended_ = false;  // by `end` or `shrink`
 
+  NcclComparison comparison_;  // used by the watch's thread
   NcclWatch watch_;
 };
 
@@ -100,9 +102,11 @@ Group::Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
       native_side_(require_runtime(job_.device->device()).native(side_.get())),
       messages_({job_.library, job_.device, job_.options.config, job_.options.chunk_bytes},
                 base_->subgroup(every_rank(size()), name() + " messages")),
+      comparison_(job_.communicator, identity_.id, identity_.ranks, this->rank()),
       watch_(job_.communicator, {.advance =
                                      [this] {
                                        const NcclDevice::Scope scope(*job_.device);
+                                       comparison_.look();
                                        (void)nccl_->is_ready();
                                        return messages_.advance([this](NcclQueued queued) {
                                          watch_.add(std::move(queued));

@@ -36,8 +36,9 @@ struct NcclOptions {
 ///   same machines, NCCL version and settings, but different for others. The accumulation of 16-bit
 ///   types is NCCL's. Only tree_all_reduce has the same order as in all groups
 ///   (dist/nccl/nccl_tree.h).
-/// - Mismatched operations are detected only with NcclOptions::compare_calls; without it they end
-///   with TimeoutError or an NCCL error. Mismatched messages are always detected
+/// - Mismatched operations are a MismatchError on all ranks a few seconds after the later call, if
+///   one of them hangs on a rank (dist/nccl/nccl_comparison.h). If NCCL ends them all, with wrong
+///   data, only NcclOptions::compare_calls detects them. Mismatched messages are always detected
 ///   (dist/nccl/nccl_messages.h).
 /// - A call may block until the other ranks have made theirs, because NCCL connects ranks at their
 ///   first operations. So first uses of several groups must have the same order on all ranks.

@@ -107,6 +107,29 @@ TEST(FlightRecorder, AGroupsNewestOperationIsKnownAfterItIsForgotten) {
   EXPECT_EQ(recorder.newest(8), std::nullopt);
 }
 
+TEST(FlightRecorder, UnfinishedOperationsOfAGroupAreFoundOldestFirst) {
+  FlightRecorder recorder(0, 2, 8);
+  EXPECT_TRUE(recorder.unfinished(kWorld, 5).empty());
+  const uint64_t done = recorder.queued(all_reduce(0), "world");
+  const uint64_t started = recorder.queued(all_reduce(1), "world");
+  recorder.queued(all_reduce(0, 7), "tp");
+  recorder.queued(receive_from(1), "world");
+  const uint64_t failed = recorder.queued(all_reduce(2), "world");
+  recorder.queued(all_reduce(3), "world");
+  recorder.ended(done, false);
+  recorder.started(started);
+  recorder.ended(failed, true);
+  const auto sequences = [&](size_t most) {
+    std::vector<uint64_t> found;
+    for (const FlightRecord& record : recorder.unfinished(kWorld, most)) {
+      found.push_back(record.signature.sequence);
+    }
+    return found;
+  };
+  EXPECT_THAT(sequences(5), ElementsAre(1, 3));
+  EXPECT_THAT(sequences(1), ElementsAre(1));
+}
+
 TEST(FlightRecorder, SendsAndReceivesAreNotInAGroupsOrder) {
   FlightRecorder recorder(0, 2, 4);
   recorder.queued(all_reduce(2), "world");
