@@ -76,7 +76,7 @@ Json as_json(const dist::AbsentRank& absent) {
   return json;
 }
 
-Json as_json(const dist::Standstill::Version& version) {
+Json as_json(const dist::StuckOperation::Version& version) {
   return {{"operation", to_string(version.signature)}, {"ranks", version.ranks}};
 }
 
@@ -84,7 +84,7 @@ Json as_json(const dist::WaitLink& link) {
   return {{"rank", link.rank}, {"waits_for", link.waits_for}, {"operation", as_json(link.record)}};
 }
 
-Json as_json(const dist::Standstill& standstill);
+Json as_json(const dist::StuckOperation& stuck);
 Json as_json(const dist::PendingMessage& message);
 
 template <class T>
@@ -94,15 +94,15 @@ Json list_of(const std::vector<T>& elements) {
   return list;
 }
 
-Json as_json(const dist::Standstill& standstill) {
-  return {{"group", standstill.group.name},
-          {"ranks", standstill.group.ranks},
-          {"sequence", standstill.sequence},
-          {"called", list_of(standstill.versions)},
-          {"waiting", list_of(standstill.waiting)},
-          {"absent", list_of(standstill.absent)},
-          {"done", standstill.done},
-          {"without_log", standstill.without_log}};
+Json as_json(const dist::StuckOperation& stuck) {
+  return {{"group", stuck.group.name},
+          {"ranks", stuck.group.ranks},
+          {"sequence", stuck.sequence},
+          {"called", list_of(stuck.versions)},
+          {"waiting", list_of(stuck.waiting)},
+          {"absent", list_of(stuck.absent)},
+          {"done", stuck.done},
+          {"without_log", stuck.without_log}};
 }
 
 Json as_json(const dist::PendingMessage& message) {
@@ -114,11 +114,13 @@ Json as_json(const dist::PendingMessage& message) {
 }
 
 Json as_json(const dist::FlightAnalysis& analysis) {
-  return {
-      {"world_size", analysis.world_size},        {"without_log", analysis.without_log},
-      {"of_other_worlds", analysis.other_worlds}, {"idle", analysis.idle},
-      {"circle", list_of(analysis.circle)},       {"standstills", list_of(analysis.standstills)},
-      {"messages", list_of(analysis.messages)}};
+  return {{"world_size", analysis.world_size},
+          {"without_log", analysis.without_log},
+          {"of_other_worlds", analysis.other_worlds},
+          {"idle", analysis.idle},
+          {"circle", list_of(analysis.cycle)},
+          {"standstills", list_of(analysis.stuck_operations)},
+          {"messages", list_of(analysis.messages)}};
 }
 
 }  // namespace

@@ -175,42 +175,42 @@ AbsentRank absent_rank(int rank, const GroupView& view, const FlightLog& log,
   return absent;
 }
 
-Standstill standstill_at(uint64_t sequence, const GroupView& view, const Logs& logs,
-                         const std::map<uint64_t, GroupView>& views) {
-  Standstill standstill;
-  standstill.group = view.group;
-  standstill.sequence = sequence;
+StuckOperation stuck_operation_at(uint64_t sequence, const GroupView& view, const Logs& logs,
+                                  const std::map<uint64_t, GroupView>& views) {
+  StuckOperation stuck;
+  stuck.group = view.group;
+  stuck.sequence = sequence;
   for (const int rank : view.group.ranks) {
     const auto log = logs.find(rank);
     if (log == logs.end()) {
-      standstill.without_log.push_back(rank);
+      stuck.without_log.push_back(rank);
       continue;
     }
     const FlightRecord* record = view.at(rank, sequence);
     if (record == nullptr) {
       if (view.has_come_to(rank, sequence)) {
-        standstill.done.push_back(rank);  // its record was overwritten
+        stuck.done.push_back(rank);  // its record was overwritten
       } else {
-        standstill.absent.push_back(absent_rank(rank, view, *log->second, views));
+        stuck.absent.push_back(absent_rank(rank, view, *log->second, views));
       }
       continue;
     }
     const FlightRecord shown = view.with_job_ranks(*record);
     auto version =
-        std::ranges::find(standstill.versions, shown.signature, &Standstill::Version::signature);
-    if (version == standstill.versions.end()) {
-      version = standstill.versions.insert(version, {shown.signature, {}});
+        std::ranges::find(stuck.versions, shown.signature, &StuckOperation::Version::signature);
+    if (version == stuck.versions.end()) {
+      version = stuck.versions.insert(version, {shown.signature, {}});
     }
     version->ranks.push_back(rank);
     if (is_open(*record)) {
       WaitingRank waiting = waiting_rank(rank, shown, *log->second);
       waiting.on = awaited(view, logs, *record);
-      standstill.waiting.push_back(std::move(waiting));
+      stuck.waiting.push_back(std::move(waiting));
     } else {
-      standstill.done.push_back(rank);
+      stuck.done.push_back(rank);
     }
   }
-  return standstill;
+  return stuck;
 }
 
 /// Whether `peer` has called the counterpart of `record`, a message of `rank`. Messages of one tag
@@ -253,9 +253,9 @@ std::vector<PendingMessage> pending_messages(const Logs& logs,
   return pending;
 }
 
-int64_t begin_of(const Standstill& standstill) {
+int64_t begin_of(const StuckOperation& stuck) {
   int64_t begin = std::numeric_limits<int64_t>::max();
-  for (const WaitingRank& waiting : standstill.waiting) {
+  for (const WaitingRank& waiting : stuck.waiting) {
     begin = std::min(begin, begin_of(waiting.record));
   }
   return begin;
@@ -264,9 +264,9 @@ int64_t begin_of(const Standstill& standstill) {
 /// Returns a link for each wait of a rank for one that has not called the operation.
 std::vector<WaitLink> links(const FlightAnalysis& analysis) {
   std::vector<WaitLink> links;
-  for (const Standstill& standstill : analysis.standstills) {
-    for (const WaitingRank& waiting : standstill.waiting) {
-      for (const AbsentRank& absent : standstill.absent) {
+  for (const StuckOperation& stuck : analysis.stuck_operations) {
+    for (const WaitingRank& waiting : stuck.waiting) {
+      for (const AbsentRank& absent : stuck.absent) {
         if (std::ranges::find(waiting.on, absent.rank) == waiting.on.end()) continue;
         links.push_back({waiting.rank, absent.rank, waiting.record});
       }
@@ -280,7 +280,7 @@ std::vector<WaitLink> links(const FlightAnalysis& analysis) {
 }
 
 /// Returns a shortest cycle through `start`, or an empty list.
-std::vector<WaitLink> circle_through(int start, const std::vector<WaitLink>& links) {
+std::vector<WaitLink> cycle_through(int start, const std::vector<WaitLink>& links) {
   std::multimap<int, const WaitLink*> from;
   for (const WaitLink& link : links) from.emplace(link.rank, &link);
   std::map<int, const WaitLink*> reached_by;
@@ -297,18 +297,18 @@ std::vector<WaitLink> circle_through(int start, const std::vector<WaitLink>& lin
     }
     frontier = std::move(next);
   }
-  std::vector<WaitLink> circle;
-  if (!reached_by.contains(start)) return circle;
+  std::vector<WaitLink> cycle;
+  if (!reached_by.contains(start)) return cycle;
   int rank = start;
   do {
-    circle.push_back(*reached_by.at(rank));
-    rank = circle.back().rank;
+    cycle.push_back(*reached_by.at(rank));
+    rank = cycle.back().rank;
   } while (rank != start);
-  std::ranges::reverse(circle);
-  return circle;
+  std::ranges::reverse(cycle);
+  return cycle;
 }
 
-std::vector<WaitLink> find_circle(std::vector<WaitLink> links) {
+std::vector<WaitLink> find_cycle(std::vector<WaitLink> links) {
   // Repeatedly remove links to ranks that do not wait: they are not part of a cycle.
   for (size_t before = links.size() + 1; before != links.size();) {
     before = links.size();
@@ -319,8 +319,8 @@ std::vector<WaitLink> find_circle(std::vector<WaitLink> links) {
   std::set<int> candidates;
   for (const WaitLink& link : links) candidates.insert(link.rank);
   for (const int rank : candidates) {
-    std::vector<WaitLink> circle = circle_through(rank, links);
-    if (!circle.empty()) return circle;
+    std::vector<WaitLink> cycle = cycle_through(rank, links);
+    if (!cycle.empty()) return cycle;
   }
   return {};
 }
@@ -343,14 +343,14 @@ FlightAnalysis analyse(const std::vector<FlightLog>& logs) {
   const std::map<uint64_t, GroupView> views = group_views(current);
   for (const auto& [id, view] : views) {
     if (const std::optional<uint64_t> sequence = first_standing(view)) {
-      analysis.standstills.push_back(standstill_at(*sequence, view, current, views));
+      analysis.stuck_operations.push_back(stuck_operation_at(*sequence, view, current, views));
     }
   }
-  std::ranges::stable_sort(analysis.standstills, {},
-                           [](const Standstill& standstill) { return begin_of(standstill); });
+  std::ranges::stable_sort(analysis.stuck_operations, {},
+                           [](const StuckOperation& stuck) { return begin_of(stuck); });
   analysis.messages = pending_messages(current, views);
   const std::vector<WaitLink> all_links = links(analysis);
-  analysis.circle = find_circle(all_links);
+  analysis.cycle = find_cycle(all_links);
   analysis.idle = idle_ranks(all_links, current);
   return analysis;
 }

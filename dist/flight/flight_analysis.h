@@ -31,7 +31,7 @@ struct AbsentRank {
 };
 
 /// The first collective of a group that has not ended on all ranks, or on which the ranks differ.
-struct Standstill {
+struct StuckOperation {
   FlightGroup group;
   uint64_t sequence = 0;
   struct Version {
@@ -64,12 +64,12 @@ struct WaitLink {
 struct FlightAnalysis {
   int world_size = 0;
   std::vector<int> without_log;
-  std::vector<int> other_worlds;         ///< ranks whose log has another world size and is ignored
-  std::vector<Standstill> standstills;   ///< in the order in which they began
-  std::vector<PendingMessage> messages;  ///< in the order in which they began
+  std::vector<int> other_worlds;  ///< ranks whose log has another world size and is ignored
+  std::vector<StuckOperation> stuck_operations;  ///< in the order in which they began
+  std::vector<PendingMessage> messages;          ///< in the order in which they began
   /// A cycle of ranks that wait for each other: a deadlock if each blocks on the operation it waits
   /// in. Empty if there is none.
-  std::vector<WaitLink> circle;
+  std::vector<WaitLink> cycle;
   /// Ranks that others wait for and that are in no operation themselves.
   std::vector<int> idle;
 };

@@ -68,9 +68,9 @@ std::string with_group(const FlightRecord& record) {
 
 // --- one operation -------------------------------------------------------------------------------
 
-std::string waiting_lines(const Standstill& standstill) {
+std::string waiting_lines(const StuckOperation& stuck) {
   LinesByRank lines;
-  for (const WaitingRank& waiting : standstill.waiting) {
+  for (const WaitingRank& waiting : stuck.waiting) {
     const bool failed = waiting.record.state == State::kFailed;
     std::string line;
     if (waiting.record.started_ns == 0) {
@@ -80,7 +80,7 @@ std::string waiting_lines(const Standstill& standstill) {
     } else if (!waiting.on.empty()) {
       line = fmt::format("{} {} for {}", failed ? "failed after waiting for" : "waiting for",
                          rank_list(waiting.on), kTime);
-    } else if (standstill.versions.size() == 1) {
+    } else if (stuck.versions.size() == 1) {
       line = fmt::format("{} {}", failed ? "failed in it after" : "in it for", kTime);
     } else {
       continue;  // its call is listed above
@@ -90,9 +90,9 @@ std::string waiting_lines(const Standstill& standstill) {
   return lines.text();
 }
 
-std::string absent_lines(const Standstill& standstill) {
+std::string absent_lines(const StuckOperation& stuck) {
   LinesByRank lines;
-  for (const AbsentRank& absent : standstill.absent) {
+  for (const AbsentRank& absent : stuck.absent) {
     std::string line = "never came to it; last of the group: ";
     if (!absent.last) {
       line += "none";
@@ -107,27 +107,27 @@ std::string absent_lines(const Standstill& standstill) {
   return lines.text();
 }
 
-std::string standstill_lines(const Standstill& standstill) {
-  const bool agreed = standstill.versions.size() == 1;
-  std::string text = fmt::format(
-      "Group {} ({}) stands at {}:\n", standstill.group.name, rank_list(standstill.group.ranks),
-      agreed ? to_string(standstill.versions.front().signature)
-             : fmt::format("#{}, which its ranks disagree about", standstill.sequence));
+std::string stuck_operation_lines(const StuckOperation& stuck) {
+  const bool agreed = stuck.versions.size() == 1;
+  std::string text =
+      fmt::format("Group {} ({}) stands at {}:\n", stuck.group.name, rank_list(stuck.group.ranks),
+                  agreed ? to_string(stuck.versions.front().signature)
+                         : fmt::format("#{}, which its ranks disagree about", stuck.sequence));
   if (!agreed) {
     LinesByRank lines;
-    for (const Standstill::Version& version : standstill.versions) {
+    for (const StuckOperation::Version& version : stuck.versions) {
       for (const int rank : version.ranks) {
         lines.add(rank, "called " + to_string(version.signature));
       }
     }
     text += lines.text();
   }
-  text += waiting_lines(standstill) + absent_lines(standstill);
-  if (!standstill.without_log.empty()) {
-    text += fmt::format("  {}: no log\n", rank_list(standstill.without_log));
+  text += waiting_lines(stuck) + absent_lines(stuck);
+  if (!stuck.without_log.empty()) {
+    text += fmt::format("  {}: no log\n", rank_list(stuck.without_log));
   }
-  if (!standstill.done.empty()) {
-    text += fmt::format("  {}: done with it\n", rank_list(standstill.done));
+  if (!stuck.done.empty()) {
+    text += fmt::format("  {}: done with it\n", rank_list(stuck.done));
   }
   return text;
 }
@@ -151,25 +151,25 @@ std::string message_lines(const std::vector<PendingMessage>& messages) {
 
 std::string disagreement_lines(const FlightAnalysis& analysis) {
   std::string text;
-  for (const Standstill& standstill : analysis.standstills) {
-    if (standstill.versions.size() < 2) continue;
+  for (const StuckOperation& stuck : analysis.stuck_operations) {
+    if (stuck.versions.size() < 2) continue;
     text += fmt::format(
         "The ranks of group {} called different operations as number {} of the group. All must "
         "call the same ones in the same order.\n",
-        standstill.group.name, standstill.sequence);
+        stuck.group.name, stuck.sequence);
   }
   return text;
 }
 
-std::string circle_line(const std::vector<WaitLink>& circle) {
-  if (circle.empty()) return "";
+std::string cycle_line(const std::vector<WaitLink>& cycle) {
+  if (cycle.empty()) return "";
   std::string line = "Likely a deadlock: ";
-  for (size_t i = 0; i < circle.size(); ++i) {
-    line += fmt::format("{}rank {} waits for rank {} in {}", i == 0 ? "" : ", ", circle[i].rank,
-                        circle[i].waits_for, with_group(circle[i].record));
+  for (size_t i = 0; i < cycle.size(); ++i) {
+    line += fmt::format("{}rank {} waits for rank {} in {}", i == 0 ? "" : ", ", cycle[i].rank,
+                        cycle[i].waits_for, with_group(cycle[i].record));
   }
   const bool groups = std::ranges::all_of(
-      circle, [](const WaitLink& link) { return is_collective(link.record.signature.kind); });
+      cycle, [](const WaitLink& link) { return is_collective(link.record.signature.kind); });
   return line + (groups ? ". All ranks must use the groups in the same order.\n"
                         : ". One of them must come to another's operation first.\n");
 }
@@ -198,8 +198,8 @@ std::string without_log_line(const FlightAnalysis& analysis) {
       if (std::ranges::binary_search(analysis.without_log, rank)) waited_for.push_back(rank);
     }
   };
-  for (const Standstill& standstill : analysis.standstills) {
-    std::ranges::for_each(standstill.waiting, add);
+  for (const StuckOperation& stuck : analysis.stuck_operations) {
+    std::ranges::for_each(stuck.waiting, add);
   }
   for (const PendingMessage& message : analysis.messages) add(message.waiting);
   if (waited_for.empty()) return "";
@@ -211,13 +211,12 @@ std::string without_log_line(const FlightAnalysis& analysis) {
 /// Describes operations that all ranks called alike: only their data is missing.
 std::string transfer_lines(const FlightAnalysis& analysis) {
   std::string text;
-  for (const Standstill& standstill : analysis.standstills) {
-    if (standstill.versions.size() != 1 || !standstill.absent.empty() ||
-        !standstill.without_log.empty()) {
+  for (const StuckOperation& stuck : analysis.stuck_operations) {
+    if (stuck.versions.size() != 1 || !stuck.absent.empty() || !stuck.without_log.empty()) {
       continue;
     }
     std::vector<int> not_started, awaited;
-    for (const WaitingRank& waiting : standstill.waiting) {
+    for (const WaitingRank& waiting : stuck.waiting) {
       if (waiting.record.started_ns == 0) not_started.push_back(waiting.rank);
       awaited.insert(awaited.end(), waiting.on.begin(), waiting.on.end());
     }
@@ -227,18 +226,17 @@ std::string transfer_lines(const FlightAnalysis& analysis) {
     } else if (!awaited.empty()) {
       why = fmt::format(": data of {} did not arrive.", rank_list(awaited));
     }
-    text +=
-        fmt::format("All ranks of group {} came to {}, which did not end{}\n",
-                    standstill.group.name, to_string(standstill.versions.front().signature), why);
+    text += fmt::format("All ranks of group {} came to {}, which did not end{}\n", stuck.group.name,
+                        to_string(stuck.versions.front().signature), why);
   }
   return text;
 }
 
 std::string conclusion(const FlightAnalysis& analysis, const std::vector<FlightLog>& logs) {
-  if (analysis.standstills.empty() && analysis.messages.empty()) {
+  if (analysis.stuck_operations.empty() && analysis.messages.empty()) {
     return "Every operation that a rank came to has ended.\n";
   }
-  std::string text = disagreement_lines(analysis) + circle_line(analysis.circle) +
+  std::string text = disagreement_lines(analysis) + cycle_line(analysis.cycle) +
                      without_log_line(analysis) + idle_line(analysis, logs);
   if (text.empty()) text = transfer_lines(analysis);
   if (text.empty()) text = "No rank stands out; what each waits for:\n";
@@ -277,10 +275,11 @@ std::string explain(const std::vector<FlightLog>& logs) {
   if (logs.empty()) return "There are no logs.\n";
   const FlightAnalysis analysis = analyse(logs);
   std::string text = which_logs(analysis) + conclusion(analysis, logs);
-  const size_t shown = std::min(analysis.standstills.size(), kMostShown);
-  for (size_t i = 0; i < shown; ++i) text += "\n" + standstill_lines(analysis.standstills[i]);
-  if (shown < analysis.standstills.size()) {
-    text += fmt::format("\nand {} more groups\n", analysis.standstills.size() - shown);
+  const size_t shown = std::min(analysis.stuck_operations.size(), kMostShown);
+  for (size_t i = 0; i < shown; ++i)
+    text += "\n" + stuck_operation_lines(analysis.stuck_operations[i]);
+  if (shown < analysis.stuck_operations.size()) {
+    text += fmt::format("\nand {} more groups\n", analysis.stuck_operations.size() - shown);
   }
   if (!analysis.messages.empty()) text += "\n" + message_lines(analysis.messages);
   return text + "\n" + reason_lines(logs);

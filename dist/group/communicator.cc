@@ -69,7 +69,7 @@ struct Communicator::State {
   std::mutex lock;  ///< guards the members up to `transport`
   std::vector<Submission> submitted;
   std::vector<Note> notes;
-  std::optional<Failure> told;  ///< failure reported by `control` or `abort`
+  std::optional<Failure> reported_failure;  ///< failure reported by `control` or `abort`
   std::exception_ptr failure;
   bool stopping = false;
   std::atomic<bool> news{false};  ///< whether any of these changed
@@ -88,7 +88,7 @@ struct Communicator::State {
     if (transport != nullptr) transport->wake();
   }
 
-  void main(const std::function<Wire()>& connect);
+  void main(const std::function<Connections()>& connect);
   void loop();
   bool is_over();
   bool step();
@@ -110,7 +110,7 @@ struct Communicator::State {
   void fail_all(std::exception_ptr error);
 };
 
-Communicator::Communicator(std::function<Wire()> connect, Options options)
+Communicator::Communicator(std::function<Connections()> connect, Options options)
     : state_(std::make_shared<State>(std::move(options))) {
   State& state = *state_;
   std::future<void> connected = state.connected.get_future();
@@ -147,7 +147,7 @@ Communicator::Communicator(std::function<Wire()> connect, Options options)
       .on_failure =
           [&state](const Failure& failure) {
             const std::lock_guard guard(state.lock);
-            if (!state.told) state.told = failure;
+            if (!state.reported_failure) state.reported_failure = failure;
             state.tell();
           },
   });
@@ -172,8 +172,8 @@ void Communicator::set_next_group_index(uint32_t index) noexcept {
   state_->next_group_index = index;
 }
 
-std::vector<uint64_t> Communicator::note(const GroupMembers& group,
-                                         const std::vector<NumberedOperation>& operations) {
+std::vector<uint64_t> Communicator::record(const GroupMembers& group,
+                                           const std::vector<NumberedOperation>& operations) {
   std::vector<uint64_t> records;
   records.reserve(operations.size());
   for (const NumberedOperation& each : operations) {
@@ -210,7 +210,7 @@ void Communicator::abort(const std::string& reason) noexcept {
     // Do not wait for the failure to come back by `control`: this rank may be about to exit.
     Failure own{rank(), reason};
     const std::lock_guard guard(state_->lock);
-    if (!state_->told) state_->told = std::move(own);
+    if (!state_->reported_failure) state_->reported_failure = std::move(own);
     state_->tell();
   } catch (const std::exception&) {
     // Out of memory: `control` will report the failure.
@@ -224,12 +224,12 @@ std::exception_ptr Communicator::failure() const {
 
 // --- the communication thread ----------------------------------------------------------------
 
-void Communicator::State::main(const std::function<Wire()>& connect) {
+void Communicator::State::main(const std::function<Connections()>& connect) {
   try {
-    Wire wire = connect();
-    transport = std::move(wire.transport);
-    control = std::move(wire.control);
-    base = std::move(wire.base);
+    Connections connections = connect();
+    transport = std::move(connections.transport);
+    control = std::move(connections.control);
+    base = std::move(connections.base);
     recorder.emplace(control->rank(), control->size());
   } catch (...) {
     connected.set_exception(std::current_exception());
@@ -306,7 +306,7 @@ void Communicator::State::take_failure() {
   std::optional<Failure> bad;
   {
     const std::lock_guard guard(lock);
-    if (!failure) bad = told;
+    if (!failure) bad = reported_failure;
   }
   if (bad) fail_all(exception_of(*bad, control->rank()));
 }
@@ -443,7 +443,7 @@ void Communicator::State::notice(OperationRun& run, Clock::time_point now) {
   run.next_notice = std::max(now + kFirstNotice, next_notice);
   const bool is_long = now - run.begun >= run.limits.whole / kNoticeShare;
   if (!options.on_delay || !run.started || now < next_notice) return;
-  if ((!is_long && !awaits_silent(run, now)) || !tells_delay(run, now)) return;
+  if ((!is_long && !awaits_silent(run, now)) || !reports_delay(run, now)) return;
   next_notice = now + kBetweenNotices;
   run.is_noticed = true;
   options.on_delay(describe_delay(run, now));

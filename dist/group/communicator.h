@@ -47,7 +47,7 @@ struct TimeLimits {
 };
 
 /// The connections of a rank to the others.
-struct Wire {
+struct Connections {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<JobControl> control;
   /// Keeps alive what both depend on; destroyed after them.
@@ -79,7 +79,7 @@ class Communicator {
   /// `connect` is called, and the transport used and destroyed, on the communication thread. Throws
   /// the errors of `connect`, and TimeoutError if it does not return in time; the thread is then
   /// detached.
-  Communicator(std::function<Wire()> connect, Options options);
+  Communicator(std::function<Connections()> connect, Options options);
   /// Waits for pending operations, which end at their timeouts at the latest, and leaves the job.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -94,8 +94,8 @@ class Communicator {
 
   /// Records in the flight recorder that this rank called the operations, which run from `begin`
   /// on. Returns their records.
-  std::vector<uint64_t> note(const GroupMembers& group,
-                             const std::vector<NumberedOperation>& operations);
+  std::vector<uint64_t> record(const GroupMembers& group,
+                               const std::vector<NumberedOperation>& operations);
   /// Runs the operations concurrently and finishes `work` with the last of them. Throws the job's
   /// failure if it has failed.
   void begin(std::shared_ptr<const GroupMembers> group, std::vector<NumberedOperation> operations,

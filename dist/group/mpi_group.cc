@@ -72,7 +72,7 @@ std::unique_ptr<StoreControl> join(const Invitation& invitation, StoreOptions op
                                  options.rank, tried));
 }
 
-Wire connect(const MpiOptions& mpi) {
+Connections connect(const MpiOptions& mpi) {
   std::unique_ptr<MpiTransport> transport = connect_mpi(mpi);
   const int rank = transport->rank();
   std::shared_ptr<StoreServer> server;

@@ -140,7 +140,7 @@ bool awaits_silent(const OperationRun& run, OperationRun::Clock::time_point now)
   });
 }
 
-bool tells_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
+bool reports_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
   const uint64_t awaited = run.awaited();
   for (int rank = 0; rank < run.group->rank; ++rank) {
     const auto answer = run.answers.find(rank);

@@ -70,7 +70,7 @@ std::string describe_wait(const OperationRun& run);
 /// Whether an awaited rank has not answered for half a second.
 bool awaits_silent(const OperationRun& run, OperationRun::Clock::time_point now);
 /// Whether this rank reports the delay: the lowest rank that has called the operation does.
-bool tells_delay(const OperationRun& run, OperationRun::Clock::time_point now);
+bool reports_delay(const OperationRun& run, OperationRun::Clock::time_point now);
 /// Returns a line for the log about a slow operation: which ranks have not called it, or that the
 /// transfer is slow.
 std::string describe_delay(const OperationRun& run, OperationRun::Clock::time_point now);

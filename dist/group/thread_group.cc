@@ -17,11 +17,11 @@ std::vector<std::shared_ptr<Communicator>> thread_communicators(
   std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
   std::vector<std::shared_ptr<Communicator>> communicators;
   for (int rank = 0; rank < size; ++rank) {
-    // std::function requires a copyable callable, and Wire cannot be copied.
-    const auto wire = std::make_shared<Wire>(
-        Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
+    // std::function requires a copyable callable, and Connections cannot be copied.
+    const auto connections = std::make_shared<Connections>(
+        Connections{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
     communicators.push_back(
-        std::make_shared<Communicator>([wire] { return std::move(*wire); }, options));
+        std::make_shared<Communicator>([connections] { return std::move(*connections); }, options));
   }
   return communicators;
 }

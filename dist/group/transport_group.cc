@@ -156,7 +156,7 @@ Work TransportGroup::start_staged(Launch launch, std::shared_ptr<WorkState> work
   // Stage first: it may throw, and an operation with a number must run.
   std::shared_ptr<Staging::Staged> staged = staging->stage(launch.operations, work);
   std::vector<NumberedOperation> operations = numbered(std::move(launch.operations));
-  std::vector<uint64_t> records = communicator_->note(*members_, operations);
+  std::vector<uint64_t> records = communicator_->record(*members_, operations);
   const TimeLimits limits{launch.timeout, timeout()};
   staging->start(std::move(staged), [communicator = communicator_, members = members_, operations,
                                      records, limits](const std::shared_ptr<WorkState>& inner) {
@@ -178,7 +178,7 @@ Work TransportGroup::start(Launch launch) {
   // Get the stream first: it may throw, and an operation with a number must run.
   const Stream side = on_cpu ? Stream() : stream_after_current(launch);
   std::vector<NumberedOperation> operations = numbered(std::move(launch.operations));
-  std::vector<uint64_t> records = communicator_->note(*members_, operations);
+  std::vector<uint64_t> records = communicator_->record(*members_, operations);
   const TimeLimits limits{launch.timeout, timeout()};
   if (on_cpu) {
     work->tensors = std::move(launch.tensors);

@@ -252,7 +252,7 @@ Work Group::start(Launch launch) {
 
   try {
     if (job_.options.compare_calls) {
-      job_.together(
+      job_.fail_job_on_error(
           [&] { compare_nccl_calls(*base_, queued.op, queued.what, {.timeout = launch.timeout}); });
     }
     queue_on_side(launch);
@@ -276,7 +276,7 @@ Work Group::start(Launch launch) {
 void Group::queue_on_side(const Launch& launch) {
   const StreamGuard on_side(side_.get());
   const NoGradGuard no_grad;
-  job_.together([&] {
+  job_.fail_job_on_error([&] {
     const Operation& first = launch.operations.front();
     if (first.reduction.leaves > 0) {
       const NcclTree tree(first, launch.tensors.front(), launch.tensors.back(), rank(), size());
@@ -328,7 +328,7 @@ std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::strin
     words.push_back(static_cast<uint64_t>(each));
   }
   identity.id = hash_words(words);
-  NcclCommunicator::Pointer nccl = job_.together([&] {
+  NcclCommunicator::Pointer nccl = job_.fail_job_on_error([&] {
     return nccl_->split(is_member ? 0 : nccl::kNoColor, static_cast<int>(own - ranks.begin()),
                         job_.options.config,
                         job_.wait("subgroup", "group " + name, job_.options.start_timeout));
@@ -372,7 +372,7 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
   const NcclDevice::Scope scope(*job_.device);
   NcclJob job = job_;
   job.communicator = std::move(remaining);
-  return job.together([&] {
+  return job.fail_job_on_error([&] {
     NcclCommunicator::Pointer nccl =
         nccl_->shrink(excluded, job.options.config,
                       job.wait("shrink", "group " + name(), job.options.start_timeout));
@@ -412,7 +412,7 @@ std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator
   const nccl::UniqueId id =
       exchange_nccl_start(*base, *job.library, *job.device, {.timeout = options.start_timeout});
   const NcclDevice::Scope scope(*job.device);
-  NcclCommunicator::Pointer nccl = job.together([&] {
+  NcclCommunicator::Pointer nccl = job.fail_job_on_error([&] {
     NcclCommunicator::Pointer made =
         NcclCommunicator::create(job.library, base->size(), base->rank(), id, job.options.config);
     made->wait_ready(job.wait("nccl", "group " + base->name(), options.start_timeout));

@@ -29,7 +29,7 @@ struct NcclJob {
 
   /// Calls `body`; an error makes the job fail, and the job's failure is thrown as on every rank.
   template <class F>
-  auto together(F body) const {
+  auto fail_job_on_error(F body) const {
     try {
       return body();
     } catch (const DistError& error) {

@@ -15,20 +15,22 @@ namespace lockstep::dist {
 namespace {
 
 /// A number with the variable or option that gave it.
-struct Told {
+struct SourcedNumber {
   int value = 0;
   std::string variable;
 };
-using MaybeTold = std::optional<Told>;
+using MaybeNumber = std::optional<SourcedNumber>;
 
 /// The values given by one launcher.
 struct Set {
   const char* source = "";
-  MaybeTold rank, size, local_rank, local_size, node_rank, node_count;
+  MaybeNumber rank, size, local_rank, local_size, node_rank, node_count;
   bool one_on_each_node = false;  ///< whether each node has one rank, as far as known
 };
 
-std::string assignment(const Told& told) { return fmt::format("{}={}", told.variable, told.value); }
+std::string assignment(const SourcedNumber& told) {
+  return fmt::format("{}={}", told.variable, told.value);
+}
 
 class Variables {
  public:
@@ -47,24 +49,24 @@ class Variables {
     }
     return {"", ""};
   }
-  MaybeTold number(std::initializer_list<const char*> names) const {
+  MaybeNumber number(std::initializer_list<const char*> names) const {
     const auto [name, value] = first(names);
     if (value.empty()) return std::nullopt;
     const std::optional<int> number = parse_number<int>(value);
     LS_CHECK(number && *number >= 0, ConfigError,
              "[launch] {}=\"{:.40}\" is set: expected a number, 0 or more. Unset it or mend it.",
              name, value);
-    return Told{*number, name};
+    return SourcedNumber{*number, name};
   }
 
  private:
   const Lookup& lookup_;
 };
 
-MaybeTold told(const std::optional<int>& value, const char* option) {
+MaybeNumber told(const std::optional<int>& value, const char* option) {
   if (!value) return std::nullopt;
   LS_CHECK(*value >= 0, ConfigError, "[launch] {} {}: expected 0 or more.", option, *value);
-  return Told{*value, option};
+  return SourcedNumber{*value, option};
 }
 
 Set given_set(const GivenRank& given) {
@@ -91,7 +93,7 @@ void read_tasks_per_node(const Variables& variables, Set& set) {
   set.one_on_each_node = std::ranges::max(tasks) == 1;
   const auto node = static_cast<size_t>(set.node_rank ? set.node_rank->value : 0);
   if ((set.node_rank || tasks.size() == 1) && node < tasks.size()) {
-    set.local_size = Told{tasks[node], name};
+    set.local_size = SourcedNumber{tasks[node], name};
   }
 }
 
@@ -148,7 +150,7 @@ std::vector<Set> variable_sets(const Variables& variables) {
   return sets;
 }
 
-void check_less(const char* source, const MaybeTold& number, const MaybeTold& count) {
+void check_less(const char* source, const MaybeNumber& number, const MaybeNumber& count) {
   if (!number || !count) return;
   LS_CHECK(number->value < count->value, ConfigError,
            "[launch] {}: {} is not less than {}. Ranks count from 0.", source, assignment(*number),
@@ -157,8 +159,8 @@ void check_less(const char* source, const MaybeTold& number, const MaybeTold& co
 
 /// Whether the set gives a rank. Throws ConfigError if it is incomplete or inconsistent.
 bool is_complete(const Set& set) {
-  const MaybeTold* any = nullptr;
-  for (const MaybeTold* part : {&set.rank, &set.size, &set.local_rank, &set.local_size}) {
+  const MaybeNumber* any = nullptr;
+  for (const MaybeNumber* part : {&set.rank, &set.size, &set.local_rank, &set.local_size}) {
     if (*part && any == nullptr) any = part;
   }
   if (any == nullptr) return false;
@@ -176,7 +178,7 @@ bool is_launcher_of(const Set& set, const Set& first) {
   return set.size->value < first.size->value && (set.one_on_each_node || set.size->value == 1);
 }
 
-void merge(MaybeTold& into, const MaybeTold& other) {
+void merge(MaybeNumber& into, const MaybeNumber& other) {
   if (!other) return;
   if (!into) into = other;
   LS_CHECK(into->value == other->value, ConfigError,
@@ -225,13 +227,13 @@ Set merged_sets(const Variables& variables, const GivenRank& given, bool& in_slu
   return *told;
 }
 
-std::optional<int> value_of(const MaybeTold& told) {
+std::optional<int> value_of(const MaybeNumber& told) {
   return told ? std::optional(told->value) : std::nullopt;
 }
 
 std::optional<uint16_t> master_port(const Variables& variables, const GivenRank& given) {
   constexpr int kLast = 65535;
-  MaybeTold port = told(given.master_port, "--master-port");
+  MaybeNumber port = told(given.master_port, "--master-port");
   if (!port) port = variables.number({"LOCKSTEP_MASTER_PORT"});
   const bool ours = port.has_value();
   if (!port) port = variables.number({"MASTER_PORT"});
@@ -289,7 +291,7 @@ RankEnvironment rank_environment(const Lookup& lookup, const GivenRank& given) {
   environment.master_address = master_address(variables, given, in_slurm_step);
   environment.master_port = master_port(variables, given);
   environment.job_id = job_id(variables);
-  const MaybeTold restarts = variables.number(
+  const MaybeNumber restarts = variables.number(
       {"LOCKSTEP_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"});
   environment.restart_count = restarts ? restarts->value : 0;
   return environment;

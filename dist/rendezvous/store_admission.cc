@@ -26,8 +26,8 @@ std::string printable(std::string text) {
 
 }  // namespace
 
-std::optional<Refusal> objection_to(const StoreMessage& hello, const StoreServerOptions& options,
-                                    const StoreTable& table) {
+std::optional<Refusal> check_admission(const StoreMessage& hello, const StoreServerOptions& options,
+                                       const StoreTable& table) {
   if (hello.kind != StoreMessage::Kind::kHello || hello.numbers.empty() || hello.texts.empty() ||
       hello.texts[0] != kStoreMagic) {
     return refusal("it sent what is no message of a store");

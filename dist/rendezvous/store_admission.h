@@ -17,7 +17,7 @@ struct Refusal {
 
 /// Checks the first message of a connection. Returns why its sender is not admitted as a rank, or
 /// nullopt. Without the secret, a sender learns no more than the job's name.
-std::optional<Refusal> objection_to(const StoreMessage& hello, const StoreServerOptions& options,
-                                    const StoreTable& table);
+std::optional<Refusal> check_admission(const StoreMessage& hello, const StoreServerOptions& options,
+                                       const StoreTable& table);
 
 }  // namespace lockstep::dist

@@ -19,7 +19,7 @@ StoreClient& StoreClients::add(Descriptor socket, std::string from,
 }
 
 void StoreClients::remove_gone() {
-  clients_.remove_if([](const StoreClient& client) { return client.gone; });
+  clients_.remove_if([](const StoreClient& client) { return client.to_remove; });
 }
 
 size_t StoreClients::strangers() const {
@@ -35,7 +35,7 @@ bool StoreClients::remove_old_stranger(StoreClient::Clock::time_point now) {
   return true;
 }
 
-void StoreClients::seat(StoreClient& client, int rank) {
+void StoreClients::bind_rank(StoreClient& client, int rank) {
   client.rank = rank;
   client.connection.set_largest_message(kLargestStoreMessage);
   Seat& seat = seat_of(rank);
@@ -45,7 +45,7 @@ void StoreClients::seat(StoreClient& client, int rank) {
   seat.held_bytes = 0;
 }
 
-void StoreClients::unseat(StoreClient& client) {
+void StoreClients::unbind_rank(StoreClient& client) {
   seat_of(std::exchange(client.rank, -1)).client = nullptr;
 }
 

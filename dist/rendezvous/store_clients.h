@@ -19,7 +19,7 @@ struct StoreClient {
   Clock::time_point give_up;  ///< when a connection that is not a rank is closed
   int rank = -1;              ///< rank once admitted
   bool refused = false;       ///< was refused, or has left: further messages are ignored
-  bool gone = false;          ///< to be removed
+  bool to_remove = false;
 
   /// Whether it has not identified itself yet.
   bool is_stranger() const { return rank < 0 && !refused; }
@@ -40,9 +40,9 @@ class StoreClients {
   bool remove_old_stranger(StoreClient::Clock::time_point now);
 
   /// Makes the client the connection of `rank`, and sends it the messages kept for that rank.
-  void seat(StoreClient& client, int rank);
-  /// Undoes `seat`.
-  void unseat(StoreClient& client);
+  void bind_rank(StoreClient& client, int rank);
+  /// Undoes `bind_rank`.
+  void unbind_rank(StoreClient& client);
   /// Sends to the rank; does nothing if it is not connected.
   void send(int rank, const StoreMessage& message);
   void send_to_all_ranks(const StoreMessage& message);

@@ -55,7 +55,7 @@ struct StoreServer::State {
   void post(int from, StoreMessage message);
   void leave(StoreClient& client, uint64_t id);
   void ended(StoreClient& client, const std::string& why);
-  void give_up_on_the_mute(Clock::time_point now);
+  void close_unidentified(Clock::time_point now);
   void check_liveness(Clock::time_point now);
   void tell_failure();
   void say_goodbye();
@@ -122,20 +122,20 @@ void StoreServer::State::serve() {
     wait_for_events(last_round ? Clock::time_point() : Clock::time_point::max());
     const auto now = Clock::now();
     table.expire(now);
-    give_up_on_the_mute(now);
+    close_unidentified(now);
     if (now >= next_liveness_check) check_liveness(now);
     tell_failure();
     clients.remove_gone();
   }
 }
 
-void StoreServer::State::give_up_on_the_mute(Clock::time_point now) {
+void StoreServer::State::close_unidentified(Clock::time_point now) {
   for (StoreClient& client : clients.all()) {
-    if (client.rank >= 0 || client.gone || client.give_up > now) continue;
+    if (client.rank >= 0 || client.to_remove || client.give_up > now) continue;
     if (client.is_stranger()) {
       refuse(client, {StoreStatus::kDistError, "it did not say which rank it is within 10 s"});
     }
-    client.gone = true;
+    client.to_remove = true;
   }
 }
 
@@ -223,11 +223,11 @@ void StoreServer::State::refuse_newcomer() {
 }
 
 void StoreServer::State::read(StoreClient& client) {
-  if (client.gone) return;
+  if (client.to_remove) return;
   std::string why;
   const bool open = client.connection.receive(why);
   try {
-    while (!client.gone) {
+    while (!client.to_remove) {
       std::optional<StoreMessage> message = client.connection.next();
       if (!message) break;
       handle(client, std::move(*message));
@@ -237,11 +237,11 @@ void StoreServer::State::read(StoreClient& client) {
       ended(client, "is lost: it sent what is no message of a store");
     } else if (!client.refused) {
       refuse(client, {StoreStatus::kDistError, "it sent what is no message of a store"});
-      client.gone = true;
+      client.to_remove = true;
     }
-    client.gone = true;
+    client.to_remove = true;
   }
-  if (!open && !client.gone) ended(client, why);
+  if (!open && !client.to_remove) ended(client, why);
 }
 
 void StoreServer::State::handle(StoreClient& client, StoreMessage message) {
@@ -262,7 +262,7 @@ void StoreServer::State::handle(StoreClient& client, StoreMessage message) {
 }
 
 void StoreServer::State::greet(StoreClient& client, const StoreMessage& hello) {
-  if (auto refusal = objection_to(hello, options, table)) {
+  if (auto refusal = check_admission(hello, options, table)) {
     return refuse(client, std::move(*refusal));
   }
   const auto rank = static_cast<int>(hello.numbers[1]);
@@ -271,7 +271,7 @@ void StoreServer::State::greet(StoreClient& client, const StoreMessage& hello) {
   if (const auto& failure = table.failure()) {
     client.connection.send({Kind::kFailure, 0, {failure->rank}, {failure->text}});
   }
-  clients.seat(client, rank);
+  clients.bind_rank(client, rank);
   table.came(rank, hello.texts[3], hello.numbers[3]);
 }
 
@@ -302,7 +302,7 @@ void StoreServer::State::post(int from, StoreMessage message) {
 void StoreServer::State::leave(StoreClient& client, uint64_t id) {
   const int rank = client.rank;
   clients.send(rank, {Kind::kAnswer, id, {static_cast<int64_t>(StoreStatus::kOk)}, {""}});
-  clients.unseat(client);
+  clients.unbind_rank(client);
   // Ignore further messages.
   client.refused = true;
   client.give_up = Clock::now() + kTimeForHello;
@@ -310,10 +310,10 @@ void StoreServer::State::leave(StoreClient& client, uint64_t id) {
 }
 
 void StoreServer::State::ended(StoreClient& client, const std::string& why) {
-  client.gone = true;
+  client.to_remove = true;
   const int rank = client.rank;
   if (rank < 0) return;
-  clients.unseat(client);
+  clients.unbind_rank(client);
   table.lost(rank, why);
 }
 

@@ -257,7 +257,7 @@ class MpiTransportImpl final : public MpiTransport {
       // Open MPI first looks for completed requests and makes progress only if there are none: the
       // second call finds those completed by that progress.
       if (test() || test()) {
-        nap_.ended();
+        sleep_policy_.ended();
         ended = true;
       }
     } else if (uses_mpi_) {
@@ -270,18 +270,20 @@ class MpiTransportImpl final : public MpiTransport {
 
   void sleep(microseconds limit) override {
     if (!uses_mpi_ || !broken_.empty()) return shm_->sleep(limit);
-    pace_.adapt();
-    const microseconds rest = pace_.rest(requests_.size());
-    pace_.start(rest.count() > 0);
+    rest_policy_.adapt();
+    const microseconds rest = rest_policy_.rest(requests_.size());
+    rest_policy_.start(rest.count() > 0);
     // Passing a file, only the bell's, avoids the spinning before a sleep without files.
     if (rest.count() > 0) return shm_->sleep(std::min(limit, rest), {files_.data(), 1});
-    const microseconds longest = std::min(limit, nap_.longest(!requests_.empty()));
+    const microseconds longest = std::min(limit, sleep_policy_.longest(!requests_.empty()));
     const Clock::time_point start = Clock::now();
     shm_->sleep(longest, files_);
     const bool event = std::any_of(files_.begin() + 1, files_.end(),
                                    [](const pollfd& file) { return file.revents != 0; });
     const bool in_time = Clock::now() - start < longest;
-    nap_.slept(event ? Nap::End::kEvent : in_time ? Nap::End::kOther : Nap::End::kTime);
+    sleep_policy_.slept(event     ? SleepPolicy::End::kEvent
+                        : in_time ? SleepPolicy::End::kOther
+                                  : SleepPolicy::End::kTime);
   }
 
   void wake() noexcept override { shm_->wake(); }
@@ -369,7 +371,7 @@ class MpiTransportImpl final : public MpiTransport {
     for (const int i : order) {
       const auto at = static_cast<size_t>(i);
       const auto index = static_cast<size_t>(indices_[at]);
-      pace_.ended(entries_[index].bytes);
+      rest_policy_.ended(entries_[index].bytes);
       end(entries_[index], code == MPI_SUCCESS ? MPI_SUCCESS : statuses_[at].MPI_ERROR,
           statuses_[at]);
       forget(index);
@@ -438,8 +440,8 @@ class MpiTransportImpl final : public MpiTransport {
   std::unique_ptr<ShmTransport> shm_;
   bool uses_mpi_ = false;
   std::vector<pollfd> files_;  ///< the first is for the bell, the others are MPI's event queues
-  Nap nap_;
-  Pace pace_;
+  SleepPolicy sleep_policy_;
+  RestPolicy rest_policy_;
   bool ended_ = false;  ///< a message has ended outside of progress()
   std::string broken_;  ///< why MPI is not called any more
 

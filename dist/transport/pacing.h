@@ -11,7 +11,7 @@ namespace lockstep::dist {
 /// Chooses how long to sleep while MPI has messages pending. MPI's events end a sleep if its
 /// network layer has events, which cannot be queried. So sleeps are short until messages have been
 /// seen to end after an event.
-class Nap {
+class SleepPolicy {
  public:
   enum class End : uint8_t { kEvent, kTime, kOther };  ///< what ended a sleep
 
@@ -41,7 +41,7 @@ class Nap {
 
 /// Chooses how long to leave MPI alone while many messages are in flight, so that it is not woken
 /// for every packet but has several segments to move each time.
-class Pace {
+class RestPolicy {
  public:
   // Before each sleep: `adapt`, `rest`, `start`.
 

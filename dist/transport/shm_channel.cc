@@ -103,7 +103,7 @@ bool ShmChannel::cancel(Message& message) {
     give_up_sending(granted, true);
   } else if (sending_ != nullptr && is_it(*sending_)) {
     const bool begun = sending_->moved > 0 || sending_->announced;
-    if (!begun) unasked_ -= sending_->total;
+    if (!begun) eager_bytes_ -= sending_->total;
     give_up_sending(std::exchange(sending_, nullptr), begun);
   } else if (receiving_ != nullptr && is_it(*receiving_)) {
     disregard(receiving_);
@@ -157,7 +157,7 @@ void ShmChannel::close(const std::string& error) {
   fail_all(announced_, error);
   fail_all(granted_, error);
   fail_all(arriving_, error);
-  fail_all(orders_, error);
+  fail_all(control_, error);
   if (sending_ != nullptr) fail_and_drop(std::exchange(sending_, nullptr), error);
   if (receiving_ != nullptr && !receiving_->early) fail_and_drop(receiving_, error);
   receiving_ = nullptr;
@@ -172,7 +172,7 @@ bool ShmChannel::is_ready() noexcept {
   if (is_closed()) return ended_;
   if (ended_ || in_.available() > 0) return true;
   if (needs_ > 0) return out_.room(needs_) >= needs_;
-  return !orders_.empty() || sending_ != nullptr || !granted_.empty() || !waiting_.empty();
+  return !control_.empty() || sending_ != nullptr || !granted_.empty() || !waiting_.empty();
 }
 
 void ShmChannel::before_sleep() noexcept {
@@ -190,10 +190,10 @@ void ShmChannel::push() {
   if (is_closed()) return;
   needs_ = 0;
   for (size_t chunks = 0; chunks < kBurst / kChunk; ++chunks) {
-    while (Transfer* const next = orders_.front()) {
+    while (Transfer* const next = control_.front()) {
       if (!has_room(kUnit)) return publish();
       write({static_cast<Kind>(next->tag), 0, next->id, 0, 0}, nullptr);
-      pool_.drop(orders_.pop());
+      pool_.drop(control_.pop());
     }
     if (sending_ == nullptr && !begin_next()) break;
     if (!push_chunk()) break;
@@ -208,9 +208,9 @@ bool ShmChannel::begin_next() {
   while (sending_ == nullptr) {
     Transfer* const next = waiting_.front();
     if (next == nullptr) return false;
-    const uint64_t early = unasked_ - out_link_.placed.load(std::memory_order_acquire);
+    const uint64_t early = eager_bytes_ - out_link_.placed.load(std::memory_order_acquire);
     if (early + next->total <= 2 * out_.capacity()) {
-      unasked_ += next->total;
+      eager_bytes_ += next->total;
       sending_ = waiting_.pop();
     } else {
       if (!has_room(kUnit)) return false;
@@ -261,7 +261,7 @@ void ShmChannel::order(Kind kind, uint64_t id) {
   Transfer* const transfer = pool_.make();
   transfer->tag = static_cast<uint64_t>(kind);
   transfer->id = id;
-  orders_.push(transfer);
+  control_.push(transfer);
 }
 
 void ShmChannel::take_grant(uint64_t id) {

@@ -99,9 +99,9 @@ class ShmChannel {
   bool ended_ = false;  ///< a message has ended since the last `progress`
 
   uint64_t next_id_ = 0;
-  uint64_t unasked_ = 0;  ///< total bytes of messages sent eagerly
-  size_t needs_ = 0;      ///< ring space that sending waits for; 0 if it does not wait
-  TransferQueue orders_;  ///< control records, sent before anything else; `tag` is the kind
+  uint64_t eager_bytes_ = 0;  ///< total bytes of messages sent eagerly
+  size_t needs_ = 0;          ///< ring space that sending waits for; 0 if it does not wait
+  TransferQueue control_;     ///< control records, sent before anything else; `tag` is the kind
   TransferQueue waiting_;
   TransferQueue announced_;
   TransferQueue granted_;

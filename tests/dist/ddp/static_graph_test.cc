@@ -47,11 +47,11 @@ void recorded_ranks(int size, const std::function<void(ProcessGroup&, FlightReco
   std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
-    const auto wire = std::make_shared<Wire>(
-        Wire{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
-    threads.emplace_back([&body, wire] {
-      const auto communicator = std::make_shared<Communicator>([wire] { return std::move(*wire); },
-                                                               Communicator::Options{});
+    const auto connections = std::make_shared<Connections>(
+        Connections{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
+    threads.emplace_back([&body, connections] {
+      const auto communicator = std::make_shared<Communicator>(
+          [connections] { return std::move(*connections); }, Communicator::Options{});
       const auto group = transport_group(communicator, "thread");
       try {
         body(*group, communicator->recorder());

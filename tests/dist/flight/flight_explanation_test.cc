@@ -97,8 +97,8 @@ TEST(Explain, ACircleOfThreeGroupsIsFound) {
   job.add_group(20, "outer", {3, 0});
   job.start(3, 20);
   const FlightAnalysis analysis = analyse(job.logs());
-  ASSERT_EQ(analysis.circle.size(), 3u);
-  for (const WaitLink& link : analysis.circle) EXPECT_EQ(link.waits_for, (link.rank + 1) % 3);
+  ASSERT_EQ(analysis.cycle.size(), 3u);
+  for (const WaitLink& link : analysis.cycle) EXPECT_EQ(link.waits_for, (link.rank + 1) % 3);
 }
 
 TEST(Explain, RanksThatCalledDifferentOperationsAreShownWithThem) {
@@ -122,9 +122,9 @@ TEST(Explain, ADisagreementCountsThoughBothSidesEnded) {
   job.start(0, kWorld);
   job.start(1, kWorld);
   const FlightAnalysis analysis = analyse(job.logs());
-  ASSERT_EQ(analysis.standstills.size(), 1u);
-  EXPECT_EQ(analysis.standstills[0].sequence, 0u);
-  EXPECT_EQ(analysis.standstills[0].versions.size(), 2u);
+  ASSERT_EQ(analysis.stuck_operations.size(), 1u);
+  EXPECT_EQ(analysis.stuck_operations[0].sequence, 0u);
+  EXPECT_EQ(analysis.stuck_operations[0].versions.size(), 2u);
 }
 
 TEST(Explain, TheFirstOperationThatDidNotEndIsShownOfEachGroup) {
@@ -138,10 +138,10 @@ TEST(Explain, TheFirstOperationThatDidNotEndIsShownOfEachGroup) {
   job.start(0, 5);
   job.start(1, 5);
   const FlightAnalysis analysis = analyse(job.logs());
-  ASSERT_EQ(analysis.standstills.size(), 2u);
-  EXPECT_EQ(analysis.standstills[0].group.name, "world");
-  EXPECT_EQ(analysis.standstills[0].sequence, 1u);
-  EXPECT_EQ(analysis.standstills[1].group.name, "other");
+  ASSERT_EQ(analysis.stuck_operations.size(), 2u);
+  EXPECT_EQ(analysis.stuck_operations[0].group.name, "world");
+  EXPECT_EQ(analysis.stuck_operations[0].sequence, 1u);
+  EXPECT_EQ(analysis.stuck_operations[1].group.name, "other");
 }
 
 TEST(Explain, RanksOfASubgroupAreThoseOfTheJob) {
@@ -177,11 +177,11 @@ TEST(Explain, WithoutTheRecordOfWhoIsAwaitedThoseThatAreAbsentAre) {
   job.done(1, kWorld);
   job.lose(3);
   const FlightAnalysis analysis = analyse(job.logs());
-  ASSERT_EQ(analysis.standstills.size(), 1u);
-  EXPECT_THAT(analysis.standstills[0].waiting.at(0).on, ElementsAre(2, 3));
-  EXPECT_THAT(analysis.standstills[0].done, ElementsAre(1));
-  EXPECT_THAT(ranks_of(analysis.standstills[0].absent), ElementsAre(2));
-  EXPECT_THAT(analysis.standstills[0].without_log, ElementsAre(3));
+  ASSERT_EQ(analysis.stuck_operations.size(), 1u);
+  EXPECT_THAT(analysis.stuck_operations[0].waiting.at(0).on, ElementsAre(2, 3));
+  EXPECT_THAT(analysis.stuck_operations[0].done, ElementsAre(1));
+  EXPECT_THAT(ranks_of(analysis.stuck_operations[0].absent), ElementsAre(2));
+  EXPECT_THAT(analysis.stuck_operations[0].without_log, ElementsAre(3));
 }
 
 TEST(Explain, RanksThatAreThereAreNotBlamedWhileOneIsAbsent) {
@@ -190,10 +190,10 @@ TEST(Explain, RanksThatAreThereAreNotBlamedWhileOneIsAbsent) {
   job.start(1, kWorld).awaited_ranks = 0b1101;
   job.start(3, kWorld).awaited_ranks = 0b0011;  // waits for their results, which need rank 2
   const FlightAnalysis analysis = analyse(job.logs());
-  ASSERT_EQ(analysis.standstills.size(), 1u);
-  EXPECT_THAT(analysis.standstills[0].waiting.at(0).on, ElementsAre(2));
-  EXPECT_THAT(analysis.standstills[0].waiting.at(1).on, ElementsAre(2));
-  EXPECT_THAT(analysis.standstills[0].waiting.at(2).on, ElementsAre(0, 1));
+  ASSERT_EQ(analysis.stuck_operations.size(), 1u);
+  EXPECT_THAT(analysis.stuck_operations[0].waiting.at(0).on, ElementsAre(2));
+  EXPECT_THAT(analysis.stuck_operations[0].waiting.at(1).on, ElementsAre(2));
+  EXPECT_THAT(analysis.stuck_operations[0].waiting.at(2).on, ElementsAre(0, 1));
   EXPECT_THAT(explain(job.logs()), HasSubstr("ranks 0, 1: waiting for rank 2 for up to"));
 }
 
@@ -203,9 +203,9 @@ TEST(Explain, ARankThatHasGoneOnIsDoneThoughItForgotTheOperation) {
   for (int i = 0; i < 5; ++i) job.done(1, kWorld);
   job.log(1).records.erase(job.log(1).records.begin(), job.log(1).records.begin() + 4);
   const FlightAnalysis analysis = analyse(job.logs());
-  ASSERT_EQ(analysis.standstills.size(), 1u);
-  EXPECT_THAT(analysis.standstills[0].done, ElementsAre(1));
-  EXPECT_THAT(analysis.standstills[0].absent, IsEmpty());
+  ASSERT_EQ(analysis.stuck_operations.size(), 1u);
+  EXPECT_THAT(analysis.stuck_operations[0].done, ElementsAre(1));
+  EXPECT_THAT(analysis.stuck_operations[0].absent, IsEmpty());
 }
 
 TEST(Explain, DataThatAllCalledForButDidNotArriveIsNamed) {
@@ -276,7 +276,7 @@ TEST(Explain, OfTwoLogsOfARankTheNewerCounts) {
   before.start(0, kWorld);
   before.log(0).written_ns = 1;
   logs.push_back(before.log(0));
-  EXPECT_THAT(analyse(logs).standstills, IsEmpty());
+  EXPECT_THAT(analyse(logs).stuck_operations, IsEmpty());
 }
 
 TEST(Explain, LogsOfAnotherNumberOfRanksAreLeftOut) {
@@ -327,9 +327,9 @@ RC_GTEST_PROP(ExplainProperty, RanksThatUseGroupsInOneOrderAreNeverADeadlock, ()
     if (reached[static_cast<size_t>(rank)] > slowest) job.start(rank, order[slowest] ? 2 : kWorld);
   }
   const FlightAnalysis analysis = analyse(job.logs());
-  RC_ASSERT(analysis.circle.empty());
+  RC_ASSERT(analysis.cycle.empty());
   const bool stands = std::ranges::max(reached) > slowest;
-  RC_ASSERT(analysis.standstills.size() == (stands ? 1u : 0u));
+  RC_ASSERT(analysis.stuck_operations.size() == (stands ? 1u : 0u));
   RC_ASSERT(analysis.idle.empty() != stands);
 }
 

@@ -122,11 +122,12 @@ std::exception_ptr wait_for_late_rank(std::chrono::milliseconds silence,
     if constexpr (!std::is_same_v<Control, JobControl>) {
       if (rank == 1) control = std::make_unique<Control>(std::move(control));
     }
-    const auto wire =
-        std::make_shared<Wire>(Wire{std::move(transports[rank]), std::move(control), nullptr});
-    groups.push_back(transport_group(
-        std::make_shared<Communicator>([wire] { return std::move(*wire); }, told.options()),
-        "thread"));
+    const auto connections = std::make_shared<Connections>(
+        Connections{std::move(transports[rank]), std::move(control), nullptr});
+    groups.push_back(
+        transport_group(std::make_shared<Communicator>(
+                            [connections] { return std::move(*connections); }, told.options()),
+                        "thread"));
     groups.back()->set_timeout(silence);
   }
   std::exception_ptr error;
@@ -166,7 +167,7 @@ TEST(Delays, AStartThatDoesNotEndIsLeftBehind) {
   expect_error<TimeoutError>(
       [&] {
         const Communicator communicator(
-            [held]() -> Wire {
+            [held]() -> Connections {
               held->wait();
               throw BackendError("too late");
             },
