@@ -1,16 +1,12 @@
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/current_scope.h"
+#include "core/memory/allocator_parts.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/counts.h"
 #include "core/memory/heap.h"
@@ -19,18 +15,22 @@
 
 namespace lockstep {
 
-/// The inside of a CachingAllocator. Its parts: requests and frees (caching_allocator.cc), taking
-/// memory from the driver and giving it back (growth.cc), what is tried when memory is short
-/// (ladder.cc), the report when it is out (out_of_memory.cc), pools (private_pools.cc), what it
-/// tells (observation.cc), planned steps (planned_steps.cc).
+/// The implementation of a CachingAllocator, by source file: requests and frees
+/// (caching_allocator.cc), memory from and to the driver (growth.cc), fallbacks when memory is
+/// short (ladder.cc), the report of an OutOfMemoryError (out_of_memory.cc), pools
+/// (private_pools.cc), statistics and snapshots (observation.cc), planned steps (planned_steps.cc).
 ///
-/// No lock is held while the driver works, a stream is waited for or a callback runs: what is
-/// worked on is kHeld meanwhile. A heap's lock is taken before those of counts, history, events and
-/// callbacks, after that of the list of heaps, and never together with another heap's.
+/// Locks: each heap and each part (allocator_parts.h) has its own; nothing else is locked. Order:
+/// HeapDirectory, then one heap, then one of ChunkTable, DeviceCounts, History, EventPool. Two
+/// heaps are never locked together, except around fork(). OptionsStore, ShortageCallbacks,
+/// RawBlocks and StatsBaseline are locked alone.
+///
+/// No heap's lock is held during driver calls that obtain or return memory, waits for a stream, and
+/// callbacks: the chunks concerned are kHeld meanwhile, which keeps other threads away from them.
 struct CachingAllocator::State {
   using HeapLock = std::unique_lock<SpinLock>;
 
-  /// One request on its way.
+  /// A request that is being served.
   struct Request {
     Heap& heap;
     size_t bytes;  ///< as asked for
@@ -39,11 +39,14 @@ struct CachingAllocator::State {
     const AllocatorOptions& options;
   };
 
-  /// What memory may be taken: by the ratio of the options, moving before it is exceeded; moving
-  /// all that can be, and no more than is needed; only what the ratio allows.
-  enum class Growth : uint8_t { kByRatio, kMoveFirst, kWithinRatio };
+  /// How a heap may grow.
+  enum class Growth : uint8_t {
+    kByRatio,      ///< take new memory up to reserve_ratio, move free granules above it
+    kMoveFirst,    ///< move as many granules as possible and take no more memory than is needed
+    kWithinRatio,  ///< as kByRatio, but fail where that exceeds the ratio
+  };
 
-  /// Why requests and frees take the long way.
+  /// Reasons why requests and frees take the slow path.
   enum Watch : uint32_t {
     kWatchHistory = 1,
     kWatchSizes = 2,    ///< roundup_power2_divisions
@@ -59,24 +62,20 @@ struct CachingAllocator::State {
   Heap& heap_of(const Stream& stream) {
     if (thread_pool.first == &owner) [[unlikely]]
       return make_heap(stream.id, thread_pool.second);
-    const auto id = static_cast<uint32_t>(stream.id);
-    if (id < kDirectHeaps) {
-      Heap* const heap = heaps[id].load(std::memory_order_acquire);
-      if (heap != nullptr) [[likely]]
-        return *heap;
-    }
+    Heap* const heap = directory.find(stream.id);
+    if (heap != nullptr) [[likely]]
+      return *heap;
     return make_heap(stream.id, 0);
   }
+  /// Returns the heap of a stream in a pool and makes it if there is none.
   Heap& make_heap(int32_t stream, PoolId pool);
-  /// All heaps, in the order in which they were made.
-  std::vector<Heap*> all_heaps() const;
 
   bool is_watched() const noexcept { return watches.load(std::memory_order_relaxed) != 0; }
   void watch(Watch what, bool on) {
     on ? watches.fetch_or(what) : watches.fetch_and(~static_cast<uint32_t>(what));
   }
 
-  /// Puts a chunk on loan. Under the heap's lock, as all below that take a heap.
+  /// Marks a chunk as allocated. Call under the heap's lock, as all functions below with a heap.
   Block lend(Heap& heap, Chunk* chunk, size_t bytes, bool small) noexcept {
     chunk->state = ChunkState::kLive;
     chunk->requested = bytes;
@@ -100,7 +99,7 @@ struct CachingAllocator::State {
   }
   void publish_if_due(Heap& heap) noexcept {
     if (!DeviceCounts::is_due(heap.counts)) return;
-    if (has_several_heaps.load(std::memory_order_relaxed)) {
+    if (directory.has_several.load(std::memory_order_relaxed)) {
       counts.publish(heap.counts);
     } else {
       HeapCounts::defer(heap.counts);
@@ -108,17 +107,17 @@ struct CachingAllocator::State {
   }
   Block allocate_slowly(Heap& heap, size_t bytes);
   void free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept;
-  /// Nobody may touch a chunk that was given back, unless a graph may replay on it.
+  /// Poisons a freed chunk, unless it belongs to a pool: a graph may replay on it.
   void close(const Heap& heap, const Chunk* chunk) const noexcept {
     if (kCanPoison && poisons && heap.pool == 0) poison(chunk->address, chunk->size);
   }
-  /// Before memory leaves for the driver: others may get the addresses.
+  /// Unpoisons memory before it is returned to the driver, which may reuse its addresses.
   void open(uintptr_t address, size_t bytes) const noexcept {
     if (kCanPoison && poisons) unpoison(address, bytes);
   }
-  /// The chunk may serve its stream again.
+  /// Frees a chunk that no stream uses any more.
   void complete(Heap& heap, Chunk* chunk) noexcept;
-  /// The record that `block` names, which may be on loan to another by now; null if there is none.
+  /// The record that `block` names, which may describe a later block by now; null if there is none.
   Chunk* record_of(const Block& block) const noexcept {
     Chunk* const chunk =
         table.find(static_cast<uint32_t>(reinterpret_cast<uint64_t>(block.cookie)));
@@ -131,29 +130,32 @@ struct CachingAllocator::State {
   }
   /// The record that `block` is the current handle of, with its heap locked; null if there is none.
   Chunk* find_live(const Block& block, HeapLock& lock) noexcept;
-  /// Calls `note(uses)` for a block on loan that another stream than its own uses.
+  /// Calls `note(uses)` if `block` is allocated and `stream` is not its own stream.
   template <class Note>
   void note_use(const Block& block, const Stream& stream, Note note);
-  /// Bytes that a request of `bytes` takes. Throws OutOfMemoryError for absurd ones.
+  /// Bytes of the chunk for a request of `bytes`. Throws OutOfMemoryError above 2^62 bytes.
   size_t rounded(size_t bytes, const AllocatorOptions& options) const;
 
   // Streams.
-  Event take_event();
+  /// Puts an event of this device back into the pool; destroys others.
   void return_event(Event event) noexcept;
-  /// Waits for what is queued on `stream` now. Counted; a destroyed stream has nothing queued.
+  /// Waits for the work that is queued on `stream` now, and counts the wait. Returns at once for a
+  /// destroyed stream.
   void wait_for(const Stream& stream, const char* why) noexcept;
   bool is_idle(const Stream& stream) const noexcept;
-  /// Makes the heap's stream wait for the users of its oldest pending block, and completes that.
+  /// Makes the heap's stream wait for the users of its oldest pending block, then completes the
+  /// block.
   void reuse_oldest_pending(Heap& heap) noexcept;
-  /// Completes the pending blocks whose users are seen to be done.
+  /// Completes the pending blocks whose events have been reached.
   void reuse_finished(Heap& heap) noexcept;
 
   // Memory, growth.cc.
   size_t budget() const;
+  /// Adds `bytes` to the bytes charged to the budget; false, without a change, if it is exceeded.
   bool charge(size_t bytes) noexcept;
   void discharge(size_t bytes) noexcept { charged.fetch_sub(static_cast<int64_t>(bytes)); }
-  /// A chunk of memory that the heap did not have. May give the lock up meanwhile. Null when there
-  /// is none to be had.
+  /// Returns a chunk of memory new to the heap; null if there is no more. May release the lock
+  /// meanwhile.
   Chunk* grow(const Request& request, HeapLock& lock, Growth how);
   Chunk* grow_range(const Request& request, HeapLock& lock, Growth how, const Heap::Place& place);
   Chunk* grow_plain(const Request& request, HeapLock& lock, Growth how);
@@ -161,17 +163,17 @@ struct CachingAllocator::State {
   size_t granules_to_move(const Request& request, Growth how, size_t missing) const;
   bool map_runs(Segment& range, const std::vector<std::pair<size_t, size_t>>& runs,
                 std::span<const Granule> granules) noexcept;
-  /// Gives free memory back to the driver, granules and plain segments, about `bytes` or all that
-  /// there is. Returns how much. May give the lock up.
+  /// Returns about `bytes` of free memory (plain segments and granules), or all there is, to the
+  /// driver. Returns how many bytes. May release the lock meanwhile.
   size_t release_cached(Heap& heap, HeapLock& lock, size_t bytes);
-  /// Of the range, after granules were mapped or unmapped.
+  /// Updates the reserved bytes and segments of the range after granules were mapped or unmapped.
   void note_reserved(Heap& heap, int64_t bytes);
   size_t release_segments(Heap& heap, HeapLock& lock, const std::vector<Chunk*>& chunks);
   void note_segment(TraceEntry::Action action, uintptr_t address, size_t size,
                     const Stream& stream);
 
   // Shortage, ladder.cc and out_of_memory.cc.
-  /// Tries everything. Returns with the lock held, or throws OutOfMemoryError.
+  /// Finds memory, with every fallback. Returns with the lock held, or throws OutOfMemoryError.
   Chunk* find(const Request& request, HeapLock& lock);
   bool call_free_memory_callbacks(HeapLock& lock);
   void collect_garbage(const Request& request, HeapLock& lock);
@@ -180,72 +182,42 @@ struct CachingAllocator::State {
   [[noreturn]] void throw_out_of_memory(const Request& request, HeapLock& lock);
 
   // Observation, observation.cc.
-  /// All that is counted, with every heap's share up to date.
+  /// All counters, after every heap has published its own.
   DeviceMemoryStats collect_counts() const;
 
   // Pools, private_pools.cc.
-  struct Pool {
-    std::vector<Heap*> heaps;
-    bool released = false;
-  };
-  /// Gives back the memory of released pools that nobody uses.
+  /// Returns the memory of released pools without live blocks to the driver.
   void reap_pools(bool may_wait) noexcept;
 
   // Planned steps, planned_steps.cc.
-  /// The place that the plan has for the request; null where it has none.
+  /// A chunk at the place that the plan has for the request; null if it has none.
   Chunk* take_planned(const Request& request, HeapLock& lock, StepPlanner::Ticket& ticket);
-  /// Makes ordinary chunks of the arena, so that what is free of it serves everybody.
+  /// Turns the arena into ordinary chunks, so that its free parts serve every request.
   void dissolve_arena(Heap& heap);
 
-  static constexpr uint32_t kDirectHeaps = 1024;
   static constexpr size_t kLargestRange = size_t{2} << 40;  // its table of granules is 8 MiB then
 
   CachingAllocator& owner;
   const Device device;
   DeviceMemory& memory;
-  const bool synchronous;  ///< streams are done when a call returns
+  const bool synchronous;  ///< work is done when a call returns: the device has no streams
   const bool addressless;  ///< blocks have no addresses
   bool poisons = false;    ///< forbid_idle_memory was called
-  std::atomic<const AllocatorOptions*> options;
-  std::atomic<uint32_t> watches = 0;
-  std::atomic<bool> has_several_heaps = false;
-  std::array<std::atomic<Heap*>, kDirectHeaps> heaps{};  ///< of pool 0, by stream
-  ChunkTable table;
+  std::atomic<uint32_t> watches = 0;  ///< bits of Watch
+  std::atomic<int64_t> charged = 0;   ///< bytes reserved or about to be, checked against the budget
+
+  ChunkTable table;  ///< outlives the heaps
+  HeapDirectory directory;
   mutable DeviceCounts counts;
-
-  mutable SpinLock heaps_lock;  ///< of the list of heaps, pools and options
-  std::vector<std::unique_ptr<Heap>> heap_list;
-  std::map<std::pair<PoolId, int32_t>, Heap*> heap_map;
-  std::vector<Heap*> unused_heaps;  ///< of pools that are gone
-  std::map<PoolId, Pool> pools;
-  PoolId last_pool = 0;
-  std::vector<std::unique_ptr<const AllocatorOptions>> all_options;  ///< readers may be in any
-  bool planned = false;
-
-  SpinLock events_lock;
-  std::vector<Event> events;
-
-  SpinLock callbacks_lock;
-  int last_callback = 0;
-  std::map<int, std::function<bool()>> free_memory_callbacks;
-  std::map<int, std::function<void(size_t, const std::string&)>> oom_observers;
-
-  SpinLock raw_lock;
-  std::unordered_map<uintptr_t, Block> raw_blocks;
-
+  OptionsStore options;
+  EventPool events;
+  ShortageCallbacks callbacks;
+  RawBlocks raw_blocks;
   History history;
-  DeviceMemoryStats baseline;        ///< of accumulated numbers, at their reset; under heaps_lock
-  std::atomic<int64_t> charged = 0;  ///< bytes reserved or about to be
-  std::atomic<int64_t> wrong_frees = 0;
-  std::atomic<int64_t> retries = 0;
-  std::atomic<int64_t> ooms = 0;
-  std::atomic<int64_t> synchronizations = 0;
-  std::atomic<int64_t> driver_allocations = 0;
-  std::atomic<int64_t> driver_frees = 0;
-  std::atomic<int64_t> other_driver_calls = 0;
-  std::atomic<int64_t> stitched = 0;
-  std::atomic<int64_t> stream_waits = 0;
+  StatsBaseline baseline;
+  RareEvents rare;
 
+  /// The allocator and pool of this thread's innermost PoolGuard.
   static thread_local constinit std::pair<CachingAllocator*, PoolId> thread_pool;
 };
 

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <exception>
-#include <optional>
 #include <thread>
 
 #include "core/base/check.h"
@@ -19,8 +18,8 @@ thread_local constinit std::pair<CachingAllocator*, PoolId> CachingAllocator::St
 
 namespace {
 
-/// Blocks until `done()` says yes, by asking: who waits in the runtime takes the error of a kernel
-/// away from whom it is for. What cannot be asked is gone, and whoever destroyed it has waited.
+/// Polls until `done()`: `synchronize` would consume the error of a kernel, which is meant for the
+/// caller. A failed query means that the stream was destroyed after it was waited for.
 template <class Done>
 void wait_until(const Done& done) noexcept {
   constexpr std::chrono::microseconds kPause(20);
@@ -30,7 +29,13 @@ void wait_until(const Done& done) noexcept {
   }
 }
 
-constexpr size_t kLargestRequest = size_t{1} << 62;
+constexpr size_t kLargestRequest = size_t{1} << 62;  // more than any device has; rounding up cannot
+                                                     // overflow
+
+AllocatorOptions checked(AllocatorOptions options) {
+  check_allocator_options(options, "options");
+  return options;
+}
 
 /// Of the options, the steps between powers of two for a size.
 int divisions_for(size_t bytes, const std::vector<int>& divisions) {
@@ -46,14 +51,11 @@ CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMem
       device(device),
       memory(memory),
       synchronous(device_runtime(device.type) == nullptr),
-      addressless(device.type == DeviceType::kMeta) {
-  check_allocator_options(wanted, "options");
-  all_options.push_back(std::make_unique<const AllocatorOptions>(std::move(wanted)));
-  options = all_options.back().get();
-}
+      addressless(device.type == DeviceType::kMeta),
+      options(checked(std::move(wanted))) {}
 
 CachingAllocator::State::~State() {
-  for (const auto& heap : heap_list) {
+  for (const auto& heap : directory.list) {
     if (!heap->segments().empty()) wait_for(heap->stream, "its allocator goes");
     for (const auto& segment : heap->segments()) {
       void* const address = reinterpret_cast<void*>(segment->address);
@@ -88,61 +90,51 @@ void CachingAllocator::forbid_idle_memory() { state_->poisons = !state_->address
 Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
   LS_CHECK(stream >= 0, DeviceError, "[allocator] {} is no stream: it was moved from.",
            to_string(Stream{device, stream}));
-  const std::lock_guard guard(heaps_lock);
-  Heap*& heap = heap_map[{pool, stream}];
-  // What was queued on a stream that is gone is done, so that its memory may serve a new one.
+  const std::lock_guard guard(directory.lock);
+  Heap*& heap = directory.by_stream[{pool, stream}];
+  // Reuse the heap of a destroyed stream: its work is done, so its memory may serve a new stream.
   if (heap == nullptr && pool == 0) {
     const auto orphan =
-        std::ranges::find_if(heap_list, [](const auto& h) { return h->stream.id < 0; });
-    if (orphan != heap_list.end()) {
+        std::ranges::find_if(directory.list, [](const auto& h) { return h->stream.id < 0; });
+    if (orphan != directory.list.end()) {
       heap = orphan->get();
       const std::lock_guard heap_guard(heap->lock);
       heap->stream = {device, stream};
     }
   }
   if (heap == nullptr) {
-    if (unused_heaps.empty()) {
-      heap_list.push_back(std::make_unique<Heap>(table, Stream{device, stream}, pool));
-      heap = heap_list.back().get();
+    if (directory.unused.empty()) {
+      directory.list.push_back(std::make_unique<Heap>(table, Stream{device, stream}, pool));
+      heap = directory.list.back().get();
     } else {
-      heap = unused_heaps.back();
-      unused_heaps.pop_back();
+      heap = directory.unused.back();
+      directory.unused.pop_back();
       const std::lock_guard heap_guard(heap->lock);
       heap->stream = {device, stream};
       heap->pool = pool;
     }
     if (pool != 0) {
       heap->keeps_layout = true;
-      pools[pool].heaps.push_back(heap);
-    } else if (planned) {
+      directory.pools[pool].heaps.push_back(heap);
+    } else if (directory.planned) {
       heap->planner = std::make_unique<StepPlanner>();
     }
-    if (heap_list.size() > 1) has_several_heaps = true;
+    if (directory.list.size() > 1) directory.has_several = true;
   }
-  if (pool == 0 && static_cast<uint32_t>(stream) < kDirectHeaps) {
-    heaps[static_cast<uint32_t>(stream)].store(heap, std::memory_order_release);
-  }
+  if (pool == 0) directory.set_direct(stream, heap);
   return *heap;
 }
 
 void CachingAllocator::stream_destroyed(const Stream& stream) noexcept {
-  const std::lock_guard guard(state_->heaps_lock);
-  const auto found = state_->heap_map.find({0, stream.id});
-  if (found == state_->heap_map.end()) return;
+  HeapDirectory& directory = state_->directory;
+  const std::lock_guard guard(directory.lock);
+  const auto found = directory.by_stream.find({0, stream.id});
+  if (found == directory.by_stream.end()) return;
   Heap& heap = *found->second;
-  state_->heap_map.erase(found);
-  if (static_cast<uint32_t>(stream.id) < State::kDirectHeaps) {
-    state_->heaps[static_cast<uint32_t>(stream.id)].store(nullptr, std::memory_order_release);
-  }
+  directory.by_stream.erase(found);
+  directory.set_direct(stream.id, nullptr);
   const std::lock_guard heap_guard(heap.lock);
   heap.stream.id = -1;  // a runtime may give the number to another stream
-}
-
-std::vector<Heap*> CachingAllocator::State::all_heaps() const {
-  const std::lock_guard guard(heaps_lock);
-  std::vector<Heap*> all;
-  for (const auto& heap : heap_list) all.push_back(heap.get());
-  return all;
 }
 
 size_t CachingAllocator::State::rounded(size_t bytes, const AllocatorOptions& options) const {
@@ -176,7 +168,7 @@ Block CachingAllocator::allocate(size_t bytes, const Stream& stream) {
 }
 
 Block CachingAllocator::State::allocate_slowly(Heap& heap, size_t bytes) {
-  const AllocatorOptions& options = *this->options.load(std::memory_order_acquire);
+  const AllocatorOptions& options = this->options.current();
   const size_t size = rounded(bytes, options);
   const Request request{heap, bytes, size, size <= Heap::kLargestSmall, options};
   const uint32_t watch = watches.load(std::memory_order_relaxed);
@@ -225,14 +217,14 @@ void CachingAllocator::free(const Block& block) noexcept {
   State& state = *state_;
   Chunk* const chunk = state.record_of(block);
   if (chunk == nullptr) [[unlikely]] {
-    ++state.wrong_frees;
+    ++state.rare.wrong_frees;
     return;
   }
   Heap& heap = *chunk->heap;
   heap.lock.lock();
   if (!state.is_current(block, chunk)) [[unlikely]] {
     heap.lock.unlock();
-    ++state.wrong_frees;
+    ++state.rare.wrong_frees;
     return;
   }
   if (chunk->watched || state.is_watched() || stream_sanitizer::enabled()) [[unlikely]] {
@@ -257,7 +249,7 @@ void CachingAllocator::State::free_slowly(Heap& heap, Chunk* chunk, HeapLock& lo
   if (chunk->uses != nullptr) {
     for (const Stream& stream : chunk->uses->streams) {
       try {
-        Event event = stream.device == device ? take_event() : Event();
+        Event event = stream.device == device ? events.take() : Event();
         event.record(stream);
         chunk->uses->events.push_back(std::move(event));
       } catch (const std::exception&) {
@@ -325,35 +317,25 @@ void CachingAllocator::record_use(const Block& block, const Stream& stream) {
     // A later mark of the same stream includes the earlier one.
     const auto known = std::ranges::find(uses.events, stream, &Event::stream);
     if (known != uses.events.end()) return known->record(stream);
-    Event event = stream.device == state_->device ? state_->take_event() : Event();
+    Event event = stream.device == state_->device ? state_->events.take() : Event();
     event.record(stream);
     uses.events.push_back(std::move(event));
   });
 }
 
-Event CachingAllocator::State::take_event() {
-  const std::lock_guard guard(events_lock);
-  if (events.empty()) return Event();
-  Event event = std::move(events.back());
-  events.pop_back();
-  return event;
-}
-
 void CachingAllocator::State::return_event(Event event) noexcept {
-  if (event.stream().device != device) return;
-  const std::lock_guard guard(events_lock);
-  events.push_back(std::move(event));
+  if (event.stream().device == device) events.put(std::move(event));
 }
 
 void CachingAllocator::State::wait_for(const Stream& stream, const char* why) noexcept {
   if (synchronous) return;
   try {
-    Event event = take_event();
+    Event event = events.take();
     event.record(stream);
     if (!event.query()) {
       const OperatorName* const op = current_operator();
       count_hidden_wait(op != nullptr ? op->name() : "allocate", stream, why);
-      ++synchronizations;
+      ++rare.synchronizations;
       wait_until([&] { return event.query(); });
     }
     return_event(std::move(event));
@@ -377,7 +359,7 @@ void CachingAllocator::State::reuse_oldest_pending(Heap& heap) noexcept {
   for (Event& event : chunk->uses->events) {
     try {
       heap.stream.wait_event(event);
-      ++stream_waits;
+      ++rare.stream_waits;
     } catch (const std::exception&) {
       wait_until([&] { return event.query(); });
     }
@@ -411,22 +393,13 @@ void CachingAllocator::State::reuse_finished(Heap& heap) noexcept {
 void* CachingAllocator::raw_alloc(size_t bytes, const Stream& stream) {
   const Block block = allocate(bytes, stream);
   if (block.data == nullptr) return nullptr;
-  const std::lock_guard guard(state_->raw_lock);
-  state_->raw_blocks.emplace(reinterpret_cast<uintptr_t>(block.data), block);
+  state_->raw_blocks.add(block);
   return block.data;
 }
 
 void CachingAllocator::raw_delete(void* address) {
   if (address == nullptr) return;
-  std::optional<Block> block;
-  {
-    const std::lock_guard guard(state_->raw_lock);
-    const auto found = state_->raw_blocks.find(reinterpret_cast<uintptr_t>(address));
-    if (found != state_->raw_blocks.end()) {
-      block = found->second;
-      state_->raw_blocks.erase(found);
-    }
-  }
+  const std::optional<Block> block = state_->raw_blocks.take(address);
   LS_CHECK(block.has_value(), DeviceError,
            "[raw_delete] {} is not on loan from the allocator of {}: expected "
            "an address that "
@@ -435,41 +408,46 @@ void CachingAllocator::raw_delete(void* address) {
   free(*block);
 }
 
-AllocatorOptions CachingAllocator::options() const { return *state_->options.load(); }
+AllocatorOptions CachingAllocator::options() const { return state_->options.current(); }
 
 void CachingAllocator::set_options(const AllocatorOptions& options) {
   check_allocator_options(options, "options");
-  const std::lock_guard guard(state_->heaps_lock);
-  state_->all_options.push_back(std::make_unique<const AllocatorOptions>(options));
-  state_->options.store(state_->all_options.back().get(), std::memory_order_release);
-  state_->watch(State::kWatchSizes, !options.roundup_power2_divisions.empty());
-  state_->watch(State::kWatchPolling, options.stream_reuse == StreamReuse::kPoll);
+  state_->options.set(options, [&] {
+    state_->watch(State::kWatchSizes, !options.roundup_power2_divisions.empty());
+    state_->watch(State::kWatchPolling, options.stream_reuse == StreamReuse::kPoll);
+  });
 }
 
 size_t CachingAllocator::budget() const { return state_->budget(); }
 
-int64_t CachingAllocator::wrong_frees() const { return state_->wrong_frees; }
+int64_t CachingAllocator::wrong_frees() const { return state_->rare.wrong_frees; }
 
 void CachingAllocator::lock_all() {
-  state_->heaps_lock.lock();
-  for (const auto& heap : state_->heap_list) heap->lock.lock();
-  state_->table.lock();
-  state_->counts.lock();
-  state_->history.lock();
-  state_->events_lock.lock();
-  state_->callbacks_lock.lock();
-  state_->raw_lock.lock();
+  State& state = *state_;
+  state.directory.lock.lock();
+  for (const auto& heap : state.directory.list) heap->lock.lock();
+  state.table.lock();
+  state.counts.lock();
+  state.history.lock();
+  state.events.lock();
+  state.callbacks.lock();
+  state.raw_blocks.lock();
+  state.options.lock();
+  state.baseline.lock();
 }
 
 void CachingAllocator::unlock_all() {
-  state_->raw_lock.unlock();
-  state_->callbacks_lock.unlock();
-  state_->events_lock.unlock();
-  state_->history.unlock();
-  state_->counts.unlock();
-  state_->table.unlock();
-  for (const auto& heap : state_->heap_list) heap->lock.unlock();
-  state_->heaps_lock.unlock();
+  State& state = *state_;
+  state.baseline.unlock();
+  state.options.unlock();
+  state.raw_blocks.unlock();
+  state.callbacks.unlock();
+  state.events.unlock();
+  state.history.unlock();
+  state.counts.unlock();
+  state.table.unlock();
+  for (const auto& heap : state.directory.list) heap->lock.unlock();
+  state.directory.lock.unlock();
 }
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ constexpr size_t kSegmentUnit = 2 * kMiB;
 }  // namespace
 
 size_t CachingAllocator::State::budget() const {
-  const double fraction = options.load()->per_process_memory_fraction;
+  const double fraction = options.current().per_process_memory_fraction;
   const size_t total = memory.total();
   return fraction == 1 ? total : static_cast<size_t>(fraction * static_cast<double>(total));
 }
@@ -52,7 +52,7 @@ bool CachingAllocator::State::ensure_range(Heap& heap, size_t size) {
   const size_t wanted = std::min(2 * std::min(memory.total(), kLargestRange), kLargestRange);
   for (size_t bytes = round_up(wanted + granularity, granularity); bytes >= size;
        bytes = round_up(bytes / 2, granularity)) {
-    ++other_driver_calls;
+    ++rare.other_driver_calls;
     if (void* const address = memory.reserve(bytes)) {
       heap.add_segment({.address = reinterpret_cast<uintptr_t>(address),
                         .size = bytes,
@@ -108,10 +108,10 @@ bool CachingAllocator::State::map_runs(Segment& range,
   size_t used = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto& [first, count] = runs[i];
-    ++driver_allocations;
+    ++rare.driver_allocations;
     if (!memory.map(address(first), granules.subspan(used, count))) {
       while (i-- > 0) {
-        ++driver_frees;
+        ++rare.driver_frees;
         memory.unmap(address(runs[i].first), runs[i].second * range.granularity);
       }
       return false;
@@ -165,7 +165,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   const std::span<Granule> fresh = std::span(granules).subspan(moved);
   bool created = fresh.empty();
   if (!created && charge(fresh.size() * granularity)) {
-    ++driver_allocations;
+    ++rare.driver_allocations;
     created = memory.create(fresh);
     if (!created) discharge(fresh.size() * granularity);
   }
@@ -173,14 +173,14 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   if (created) {
     if (moved > 0) wait_for(heap.stream, "memory that it used is moved");
     for (const Chunk* chunk : emptied) {
-      ++driver_frees;
+      ++rare.driver_frees;
       open(chunk->address, chunk->size);
       memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
       note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap.stream);
     }
     mapped = map_runs(range, runs, granules);
     if (!mapped) {
-      ++driver_frees;
+      ++rare.driver_frees;
       memory.destroy(granules);
       discharge(granules.size() * granularity);
     }
@@ -210,7 +210,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   }
   const auto grown = static_cast<int64_t>(fresh.size() * granularity);
   note_reserved(heap, grown);
-  if (moved > 0) ++stitched;
+  if (moved > 0) ++rare.stitched;
   heap.moved_since_growth = grown > 0 ? 0 : heap.moved_since_growth + static_cast<int64_t>(moved);
 
   // The granules may extend beyond the block on both sides; free these parts.
@@ -234,7 +234,7 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
   lock.unlock();
   const auto take = [&](size_t wanted) -> void* {
     if (!charge(wanted)) return nullptr;
-    ++driver_allocations;
+    ++rare.driver_allocations;
     void* const address = memory.allocate(wanted);
     if (address == nullptr) discharge(wanted);
     return address;
@@ -267,7 +267,7 @@ size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
   wait_for(stream, "memory that it used goes back");
   size_t released = 0;
   for (const Chunk* chunk : chunks) {
-    ++driver_frees;
+    ++rare.driver_frees;
     open(chunk->address, chunk->size);
     memory.release(reinterpret_cast<void*>(chunk->address), chunk->size);
     discharge(chunk->size);
@@ -303,12 +303,12 @@ size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock, size_
   lock.unlock();
   wait_for(stream, "memory that it used goes back");
   for (const Chunk* chunk : emptied) {
-    ++driver_frees;
+    ++rare.driver_frees;
     open(chunk->address, chunk->size);
     memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
     note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, stream);
   }
-  ++driver_frees;
+  ++rare.driver_frees;
   memory.destroy(granules);
   const size_t freed = granules.size() * granularity;
   discharge(freed);

@@ -35,7 +35,7 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   const auto retry = [&]() -> Chunk* {
     Chunk* chunk = search();
     if (chunk == nullptr) chunk = grow(request, lock, Growth::kMoveFirst);
-    if (chunk != nullptr) ++retries;
+    if (chunk != nullptr) ++rare.retries;
     return chunk;
   };
   if (request.size < request.options.max_split_size &&
@@ -63,15 +63,11 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
 }
 
 bool CachingAllocator::State::call_free_memory_callbacks(HeapLock& lock) {
-  std::vector<std::function<bool()>> callbacks;
-  {
-    const std::lock_guard guard(callbacks_lock);
-    if (free_memory_callbacks.empty()) return false;
-    for (const auto& [number, callback] : free_memory_callbacks) callbacks.push_back(callback);
-  }
+  const std::vector<ShortageCallbacks::FreeMemory> called = callbacks.free_memory();
+  if (called.empty()) return false;
   lock.unlock();
   bool freed = false;
-  for (const auto& callback : callbacks) freed |= callback();
+  for (const auto& callback : called) freed |= callback();
   lock.lock();
   return freed;
 }
@@ -112,7 +108,7 @@ size_t CachingAllocator::State::release_elsewhere(const Request& request, HeapLo
   lock.unlock();
   reap_pools(/*may_wait=*/true);
   // The requesting heap comes last, because its free granules can be moved to serve the request.
-  std::vector<Heap*> all = all_heaps();
+  std::vector<Heap*> all = directory.all();
   std::erase(all, &request.heap);
   all.push_back(&request.heap);
   size_t released = 0;
@@ -131,7 +127,7 @@ size_t CachingAllocator::State::release_elsewhere(const Request& request, HeapLo
 
 void CachingAllocator::State::synchronize_everything(HeapLock& lock) {
   lock.unlock();
-  for (Heap* heap : all_heaps()) {
+  for (Heap* heap : directory.all()) {
     Stream stream;
     {
       const std::lock_guard guard(heap->lock);

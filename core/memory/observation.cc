@@ -14,24 +14,24 @@ MemoryStats CachingAllocator::stats() const {
   stats.reserved = all.reserved_bytes.all.current;
   stats.allocations = all.allocation.all.allocated;
   stats.system_calls =
-      state_->driver_allocations + state_->driver_frees + state_->other_driver_calls;
+      state_->rare.driver_allocations + state_->rare.driver_frees + state_->rare.other_driver_calls;
   return stats;
 }
 
 DeviceMemoryStats CachingAllocator::State::collect_counts() const {
-  for (Heap* heap : all_heaps()) {
+  for (Heap* heap : directory.all()) {
     const std::lock_guard guard(heap->lock);
     counts.publish(heap->counts);
   }
   DeviceMemoryStats stats;
   counts.fill(stats);
-  stats.num_alloc_retries = retries;
-  stats.num_ooms = ooms;
-  stats.num_sync_all_streams = synchronizations;
-  stats.num_device_alloc = driver_allocations;
-  stats.num_device_free = driver_frees;
-  stats.num_stitched = stitched;
-  stats.num_stream_waits = stream_waits;
+  stats.num_alloc_retries = rare.retries;
+  stats.num_ooms = rare.ooms;
+  stats.num_sync_all_streams = rare.synchronizations;
+  stats.num_device_alloc = rare.driver_allocations;
+  stats.num_device_free = rare.driver_frees;
+  stats.num_stitched = rare.stitched;
+  stats.num_stream_waits = rare.stream_waits;
   return stats;
 }
 
@@ -56,7 +56,7 @@ DeviceMemoryStats CachingAllocator::memory_stats() const {
   DeviceMemoryStats stats = state_->collect_counts();
   int64_t split_blocks = 0;
   int64_t split_bytes = 0;
-  for (Heap* heap : state_->all_heaps()) {
+  for (Heap* heap : state_->directory.all()) {
     const std::lock_guard guard(heap->lock);
     const Heap::Free free = heap->free();
     split_blocks += free.split_blocks;
@@ -69,12 +69,11 @@ DeviceMemoryStats CachingAllocator::memory_stats() const {
   }
   set_now(stats.inactive_split.all, split_blocks);
   set_now(stats.inactive_split_bytes.all, split_bytes);
-  const size_t max_split = state_->options.load()->max_split_size;
+  const size_t max_split = state_->options.current().max_split_size;
   stats.max_split_size =
       max_split == AllocatorOptions::kUnlimited ? -1 : static_cast<int64_t>(max_split);
 
-  const std::lock_guard guard(state_->heaps_lock);
-  const DeviceMemoryStats& before = state_->baseline;
+  const DeviceMemoryStats before = state_->baseline.get();
   subtract(stats.allocation, before.allocation);
   subtract(stats.segment, before.segment);
   subtract(stats.active, before.active);
@@ -101,15 +100,13 @@ void CachingAllocator::reset_peak_memory_stats() {
 void CachingAllocator::reset_peak() { reset_peak_memory_stats(); }
 
 void CachingAllocator::reset_accumulated_memory_stats() {
-  const DeviceMemoryStats now = state_->collect_counts();
-  const std::lock_guard guard(state_->heaps_lock);
-  state_->baseline = now;
+  state_->baseline.set(state_->collect_counts());
 }
 
 void CachingAllocator::empty_cache() {
   State& state = *state_;
   state.reap_pools(/*may_wait=*/true);
-  for (Heap* heap : state.all_heaps()) {
+  for (Heap* heap : state.directory.all()) {
     State::HeapLock lock(heap->lock);
     if (heap->keeps_layout) continue;
     while (!heap->pending.empty()) state.reuse_oldest_pending(*heap);
@@ -186,7 +183,7 @@ MemorySnapshot CachingAllocator::snapshot() const {
   MemorySnapshot snapshot;
   snapshot.device = device_;
   snapshot.options = options();
-  for (Heap* heap : state_->all_heaps()) {
+  for (Heap* heap : state_->directory.all()) {
     const std::lock_guard guard(heap->lock);
     for (const auto& segment : heap->segments()) {
       add_segment(snapshot.segments, *heap, *segment, device_);
@@ -215,7 +212,7 @@ void CachingAllocator::note(const std::string& label) {
 
 std::vector<BlockInfo> CachingAllocator::blocks_at_peak() const {
   std::vector<BlockInfo> blocks = state_->history.gone_since_peak();
-  for (Heap* heap : state_->all_heaps()) {
+  for (Heap* heap : state_->directory.all()) {
     const std::lock_guard guard(heap->lock);
     const auto add = [&](const Chunk& chunk) {
       if (chunk.state == ChunkState::kLive && state_->history.was_at_peak(chunk)) {

@@ -126,9 +126,9 @@ std::string describe_remedies(const Findings& findings, const AllocatorOptions& 
 
 void CachingAllocator::State::throw_out_of_memory(const Request& request, HeapLock& lock) {
   lock.unlock();
-  ++ooms;
+  ++rare.ooms;
   Findings findings;
-  for (const Heap* heap : all_heaps()) {
+  for (const Heap* heap : directory.all()) {
     const std::lock_guard guard(heap->lock);
     add_heap(findings, *heap, request.heap, request.size);
   }
@@ -161,36 +161,25 @@ void CachingAllocator::State::throw_out_of_memory(const Request& request, HeapLo
   if ((watches.load(std::memory_order_relaxed) & kWatchHistory) != 0) {
     history.add(TraceEntry::Action::kOom, memory.available(), request.size, request.heap.stream);
   }
-  std::vector<std::function<void(size_t, const std::string&)>> observers;
-  {
-    const std::lock_guard guard(callbacks_lock);
-    for (const auto& [number, observer] : oom_observers) observers.push_back(observer);
-  }
-  for (const auto& observer : observers) observer(request.bytes, report);
+  for (const auto& observer : callbacks.observers()) observer(request.bytes, report);
   throw OutOfMemoryError(report);
 }
 
 int CachingAllocator::add_free_memory_callback(std::function<bool()> callback) {
-  const std::lock_guard guard(state_->callbacks_lock);
-  state_->free_memory_callbacks.emplace(++state_->last_callback, std::move(callback));
-  return state_->last_callback;
+  return state_->callbacks.add(std::move(callback));
 }
 
 void CachingAllocator::remove_free_memory_callback(int number) {
-  const std::lock_guard guard(state_->callbacks_lock);
-  state_->free_memory_callbacks.erase(number);
+  state_->callbacks.remove_free_memory(number);
 }
 
 int CachingAllocator::add_oom_observer(
     std::function<void(size_t bytes, const std::string& report)> observer) {
-  const std::lock_guard guard(state_->callbacks_lock);
-  state_->oom_observers.emplace(++state_->last_callback, std::move(observer));
-  return state_->last_callback;
+  return state_->callbacks.add(std::move(observer));
 }
 
 void CachingAllocator::remove_oom_observer(int number) {
-  const std::lock_guard guard(state_->callbacks_lock);
-  state_->oom_observers.erase(number);
+  state_->callbacks.remove_observer(number);
 }
 
 }  // namespace lockstep

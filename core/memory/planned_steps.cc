@@ -51,11 +51,12 @@ void CachingAllocator::State::dissolve_arena(Heap& heap) {
 }
 
 void CachingAllocator::set_planned(bool planned) {
-  const std::lock_guard guard(state_->heaps_lock);
-  if (state_->planned == planned) return;
-  state_->planned = planned;
+  HeapDirectory& directory = state_->directory;
+  const std::lock_guard guard(directory.lock);
+  if (directory.planned == planned) return;
+  directory.planned = planned;
   state_->watch(State::kWatchPlans, planned);
-  for (const auto& heap : state_->heap_list) {
+  for (const auto& heap : directory.list) {
     const std::lock_guard heap_guard(heap->lock);
     if (heap->pool != 0) continue;
     if (planned) {
@@ -85,7 +86,7 @@ void CachingAllocator::mark_step(const Stream& stream) {
 
   // Blocks of the step before that other streams still use may occupy the arena's place.
   while (!heap.pending.empty()) state_->reuse_oldest_pending(heap);
-  const AllocatorOptions& options = *state_->options.load(std::memory_order_acquire);
+  const AllocatorOptions& options = state_->options.current();
   const State::Request request{heap, plan->planned_peak(), plan->planned_peak(),
                                /*small=*/false, options};
   Chunk* arena = heap.take(request.size, request.small, options);

@@ -27,9 +27,9 @@ struct PoolState {
 };
 
 PoolId CachingAllocator::create_pool() {
-  const std::lock_guard guard(state_->heaps_lock);
-  const PoolId pool = ++state_->last_pool;
-  state_->pools[pool];
+  const std::lock_guard guard(state_->directory.lock);
+  const PoolId pool = ++state_->directory.last_pool;
+  state_->directory.pools[pool];
   return pool;
 }
 
@@ -50,17 +50,17 @@ auto& find_pool(Pools& pools, PoolId pool) {
 
 void CachingAllocator::release_pool(PoolId pool) {
   {
-    const std::lock_guard guard(state_->heaps_lock);
-    find_pool(state_->pools, pool).released = true;
+    const std::lock_guard guard(state_->directory.lock);
+    find_pool(state_->directory.pools, pool).released = true;
     state_->watch(State::kWatchPools, true);
   }
   state_->reap_pools(/*may_wait=*/true);
 }
 
 int64_t CachingAllocator::live_blocks(PoolId pool) const {
-  const std::lock_guard guard(state_->heaps_lock);
+  const std::lock_guard guard(state_->directory.lock);
   int64_t blocks = 0;
-  for (const Heap* heap : find_pool(state_->pools, pool).heaps) {
+  for (const Heap* heap : find_pool(state_->directory.pools, pool).heaps) {
     const std::lock_guard heap_guard(heap->lock);
     blocks += heap->counts.blocks();
   }
@@ -70,10 +70,10 @@ int64_t CachingAllocator::live_blocks(PoolId pool) const {
 void CachingAllocator::State::reap_pools(bool may_wait) noexcept {
   std::vector<Heap*> empty;
   {
-    const std::lock_guard guard(heaps_lock);
+    const std::lock_guard guard(directory.lock);
     bool some_left = false;
-    for (auto at = pools.begin(); at != pools.end();) {
-      Pool& pool = at->second;
+    for (auto at = directory.pools.begin(); at != directory.pools.end();) {
+      HeapDirectory::Pool& pool = at->second;
       const bool done = pool.released && std::ranges::all_of(pool.heaps, [&](Heap* heap) {
                           const std::lock_guard heap_guard(heap->lock);
                           if (may_wait || synchronous) {
@@ -87,8 +87,9 @@ void CachingAllocator::State::reap_pools(bool may_wait) noexcept {
         continue;
       }
       empty.insert(empty.end(), pool.heaps.begin(), pool.heaps.end());
-      std::erase_if(heap_map, [&](const auto& each) { return each.first.first == at->first; });
-      at = pools.erase(at);
+      std::erase_if(directory.by_stream,
+                    [&](const auto& each) { return each.first.first == at->first; });
+      at = directory.pools.erase(at);
     }
     watch(kWatchPools, some_left);
   }
@@ -98,20 +99,20 @@ void CachingAllocator::State::reap_pools(bool may_wait) noexcept {
     release_cached(*heap, lock, AllocatorOptions::kUnlimited);
     Segment* const range = heap->range();
     if (range != nullptr) {
-      ++other_driver_calls;
+      ++rare.other_driver_calls;
       memory.unreserve(reinterpret_cast<void*>(range->address), range->size);
       heap->remove_segment(range);
     }
     lock.unlock();
-    const std::lock_guard guard(heaps_lock);
-    unused_heaps.push_back(heap);
+    const std::lock_guard guard(directory.lock);
+    directory.unused.push_back(heap);
   }
 }
 
 std::shared_ptr<const PoolState> CachingAllocator::checkpoint(PoolId pool) const {
   auto state = std::make_shared<PoolState>();
-  const std::lock_guard guard(state_->heaps_lock);
-  for (Heap* heap : find_pool(state_->pools, pool).heaps) {
+  const std::lock_guard guard(state_->directory.lock);
+  for (Heap* heap : find_pool(state_->directory.pools, pool).heaps) {
     const std::lock_guard heap_guard(heap->lock);
     for (const auto& segment : heap->segments()) {
       PoolState::SavedSegment& saved = state->segments.emplace_back();
@@ -128,8 +129,8 @@ std::shared_ptr<const PoolState> CachingAllocator::checkpoint(PoolId pool) const
 }
 
 std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state) {
-  const std::lock_guard guard(state_->heaps_lock);
-  const std::vector<Heap*>& heaps = find_pool(state_->pools, pool).heaps;
+  const std::lock_guard guard(state_->directory.lock);
+  const std::vector<Heap*>& heaps = find_pool(state_->directory.pools, pool).heaps;
   const auto segment_of = [&](const PoolState::SavedSegment& saved) -> Segment* {
     if (std::ranges::find(heaps, saved.heap) == heaps.end()) return nullptr;
     for (const auto& segment : saved.heap->segments()) {
