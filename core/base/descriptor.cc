@@ -3,8 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <utility>
+
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -17,21 +18,22 @@ struct Descriptor::Entry {
 /// List of all open descriptors, which the child of a fork closes.
 struct OpenDescriptors {
   static void add(Descriptor::Entry* entry) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     entry->next = first;
     if (first != nullptr) first->previous = entry;
     first = entry;
   }
   static void remove(Descriptor::Entry* entry) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     (entry->previous != nullptr ? entry->previous->next : first) = entry->next;
     if (entry->next != nullptr) entry->next->previous = entry->previous;
   }
   /// Runs before main(): otherwise a fork could happen while another thread opens the first
   /// descriptor, before the handlers are registered.
   static bool prepare_for_fork() {
-    return pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
-                          [] {
+    return pthread_atfork([]() LS_ACQUIRE(mutex) { mutex.lock(); },
+                          []() LS_RELEASE(mutex) { mutex.unlock(); },
+                          []() LS_RELEASE(mutex) {
                             for (auto* entry = first; entry != nullptr; entry = entry->next) {
                               (void)::close(std::exchange(entry->fd, -1));
                             }
@@ -39,11 +41,11 @@ struct OpenDescriptors {
                           }) == 0;
   }
 
-  static constinit std::mutex mutex;
-  static constinit Descriptor::Entry* first;
+  static constinit Mutex mutex;
+  static constinit Descriptor::Entry* first LS_GUARDED_BY(mutex);
 };
 
-constinit std::mutex OpenDescriptors::mutex;
+constinit Mutex OpenDescriptors::mutex;
 constinit Descriptor::Entry* OpenDescriptors::first = nullptr;
 
 namespace {

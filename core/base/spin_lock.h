@@ -4,16 +4,21 @@
 
 #include <atomic>
 
+#include "core/base/thread_annotations.h"
+
 namespace lockstep {
 
 /// A lock for critical sections of a few instructions; uncontended, it costs half as much as a
-/// mutex. A contended lock() polls briefly and then yields the core. Use it with std::lock_guard.
-class SpinLock {
+/// mutex. A contended lock() polls briefly and then yields the core. Use it with MutexLock
+/// (core/base/mutex.h).
+class LS_CAPABILITY("spin lock") SpinLock {
  public:
-  void lock() noexcept {
+  void lock() noexcept LS_ACQUIRE() {
     while (held_.exchange(true, std::memory_order_acquire)) wait();
   }
-  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+  void unlock() noexcept LS_RELEASE() { held_.store(false, std::memory_order_release); }
+  /// Tells the thread-safety analysis that the lock is held, under another name. Does nothing.
+  void assert_held() const noexcept LS_ASSERT_HELD() {}
 
  private:
   void wait() const noexcept {

@@ -10,13 +10,13 @@
 #include <bit>
 #include <cfenv>
 #include <exception>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <type_traits>
 
 #include "core/base/adaptive_wait.h"
 #include "core/base/blocked_signals.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 
 namespace lockstep::thread_pool {
@@ -151,9 +151,8 @@ class alignas(128) Worker {
 constinit std::array<Worker, kMostParts> g_workers;
 constinit std::atomic<int> g_count = 0;  ///< workers started, from the first on
 constinit std::atomic<int> g_most = kMostParts;
-constinit std::mutex g_mutex;  ///< held to change g_count or g_most
-static_assert(std::is_trivially_destructible_v<Worker> &&
-              std::is_trivially_destructible_v<std::mutex>);
+constinit Mutex g_mutex;  ///< held to change g_count or g_most
+static_assert(std::is_trivially_destructible_v<Worker> && std::is_trivially_destructible_v<Mutex>);
 
 Worker& worker(int index) { return g_workers[static_cast<size_t>(index)]; }
 
@@ -200,8 +199,9 @@ void Worker::work() {
 /// g_mutex across the fork. Runs before main(), so that no fork can happen before the handlers are
 /// registered.
 bool prepare_for_fork() {
-  static const bool prepared = pthread_atfork([] { g_mutex.lock(); }, [] { g_mutex.unlock(); },
-                                              [] {
+  static const bool prepared = pthread_atfork([]() LS_ACQUIRE(g_mutex) { g_mutex.lock(); },
+                                              []() LS_RELEASE(g_mutex) { g_mutex.unlock(); },
+                                              []() LS_RELEASE(g_mutex) {
                                                 for (int i = 0; i < g_count; ++i) {
                                                   worker(i).forget();
                                                 }
@@ -216,7 +216,7 @@ bool prepare_for_fork() {
 bool has_worker(int index, int most) {
   if (index < g_count.load(std::memory_order_acquire)) return true;
   if (index >= std::min(most, g_most.load(std::memory_order_relaxed))) return false;
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   if (index < g_count) return true;
   if (index >= g_most) return false;
   if (!prepare_for_fork() || !worker(index).start(index)) {
@@ -231,7 +231,7 @@ bool has_worker(int index, int most) {
 /// destroyed before static ones, which the workers' thread-local objects may need until then.
 struct JoinAtExit {
   ~JoinAtExit() {
-    const std::lock_guard lock(g_mutex);
+    const MutexLock lock(g_mutex);
     g_most = 0;
     for (int i = 0; i < g_count; ++i) worker(i).stop();
   }

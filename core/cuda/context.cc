@@ -1,6 +1,7 @@
 #include "core/cuda/context.h"
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {
@@ -18,7 +19,7 @@ CUcontext Context::get() {
   CUcontext context = context_.load(std::memory_order_acquire);
   if (context != nullptr) [[likely]]
     return context;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   context = context_.load(std::memory_order_relaxed);
   if (context == nullptr) {
     LS_CUDA(driver_, cuDevicePrimaryCtxRetain, &context, device_);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
+#include "core/base/mutex.h"
 #include "core/cuda/driver.h"
 
 namespace lockstep::cuda {
@@ -30,7 +30,7 @@ class Context {
   const int index_;
   const uint32_t forks_ = fork_count();
   CUdevice device_ = 0;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::atomic<CUcontext> context_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "core/cuda/cublas_lt.h"
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cuda {
@@ -82,7 +83,7 @@ cublasLtHandle_t CublasLtLibrary::handle(int device) {
   cublasLtHandle_t handle = kept.load(std::memory_order_acquire);
   if (handle != nullptr) [[likely]]
     return handle;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   handle = kept.load(std::memory_order_relaxed);
   if (handle != nullptr) return handle;
   const cublasStatus_t status = library.functions.cublasLtCreate(&handle);

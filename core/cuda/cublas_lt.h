@@ -4,10 +4,10 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/cuda/opened_library.h"
 #include "core/tensor/device.h"
 
@@ -62,7 +62,7 @@ class CublasLtLibrary : public LazyLibrary<CublasLt> {
   void check(cublasStatus_t status, const char* function);
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::array<std::atomic<cublasLtHandle_t>, kMaxDevices> handles_{};
 };
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cuda {
@@ -93,7 +94,7 @@ std::string CudnnLibrary::with_handle(int device, const std::function<void(cudnn
   LS_CHECK(device >= 0 && device < kMaxDevices, DeviceError,
            "[cuda] there is no cuda:{}: expected a device below {}.", device, kMaxDevices);
   Handle& handle = handles_[static_cast<size_t>(device)];
-  const std::lock_guard lock(handle.mutex);
+  const MutexLock lock(handle.mutex);
   if (!handle.reason.empty()) return handle.reason;
   if (handle.value == nullptr) {
     const cudnnStatus_t status = library.functions.cudnnCreate(&handle.value);

@@ -13,9 +13,9 @@
 
 #include <array>
 #include <functional>
-#include <mutex>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "core/cuda/opened_library.h"
 #include "core/tensor/device.h"
 
@@ -66,9 +66,9 @@ class CudnnLibrary : public LazyLibrary<Cudnn> {
 
  private:
   struct Handle {
-    std::mutex mutex;
-    cudnnHandle_t value = nullptr;
-    std::string reason;  ///< why there is no handle
+    Mutex mutex;
+    cudnnHandle_t value LS_GUARDED_BY(mutex) = nullptr;
+    std::string reason LS_GUARDED_BY(mutex);  ///< why there is no handle
   };
 
   std::array<Handle, kMaxDevices> handles_;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/base/mutex.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {
@@ -17,7 +18,7 @@ Events::~Events() {
 
 EventHandle* Events::take(bool timing) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Free& free = free_[timing];
     if (!free.empty()) {
       EventHandle* const event = free.back();
@@ -39,7 +40,7 @@ EventHandle* Events::take(bool timing) {
 }
 
 void Events::give_back(EventHandle* event) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_[event->timing].push_back(event);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <array>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/cuda/context.h"
 
 namespace lockstep::cuda {
@@ -36,9 +36,9 @@ class Events {
   using Free = std::vector<EventHandle*>;
 
   Context& context_;
-  std::mutex mutex_;
-  std::array<Free, 2> free_;  ///< without and with timing
-  std::array<size_t, 2> made_{};
+  Mutex mutex_;
+  std::array<Free, 2> free_ LS_GUARDED_BY(mutex_);  ///< without and with timing
+  std::array<size_t, 2> made_ LS_GUARDED_BY(mutex_){};
 };
 
 }  // namespace lockstep::cuda

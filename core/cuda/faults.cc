@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep::cuda {
 
@@ -16,7 +17,7 @@ Faults::~Faults() {
 }
 
 Fault* Faults::make_place(const FaultKind& kind) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::atomic<Fault*>& place = places_[kind.number()];
   if (Fault* const made = place.load(std::memory_order_relaxed)) return made;
   if (faults_ == nullptr) {
@@ -37,7 +38,7 @@ void Faults::check() {
   const size_t used = used_.load(std::memory_order_acquire);
   if (used == 0) [[likely]]
     return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::optional<std::string> text;
   for (size_t i = 0; i < used; ++i) {
     Fault& fault = faults_[i];

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/cuda/fault.h"
 #include "core/cuda/fault_kind.h"
 #include "core/device/device_memory.h"
@@ -42,10 +42,11 @@ class Faults {
   const Device device_;
   DeviceMemory& memory_;
   std::array<std::atomic<Fault*>, FaultKind::kMost> places_{};  ///< by kind
-  std::mutex mutex_;
-  Fault* faults_ = nullptr;  ///< one of each kind, allocated on first use
+  Mutex mutex_;
+  Fault* faults_ LS_GUARDED_BY(mutex_) = nullptr;  ///< one of each kind, allocated on first use
   std::atomic<size_t> used_ = 0;
-  std::vector<std::pair<std::string, std::string>> names_;  ///< op and what, of the used kinds
+  std::vector<std::pair<std::string, std::string>> names_
+      LS_GUARDED_BY(mutex_);  ///< op and what, of the used kinds
 };
 
 }  // namespace lockstep::cuda

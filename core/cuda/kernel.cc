@@ -1,10 +1,10 @@
 #include "core/cuda/kernel.h"
 
 #include <deque>
-#include <mutex>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep::cuda {
 
@@ -16,8 +16,9 @@ struct Named {
 };
 
 struct KernelBook {
-  std::mutex mutex;
-  std::deque<Named> kernels{Named{{}, "none"}};  // by number; addresses stay valid
+  Mutex mutex;
+  std::deque<Named> kernels LS_GUARDED_BY(mutex){
+      Named{{}, "none"}};  // by number; addresses stay valid
 };
 KernelBook& book() {
   // Never destroyed: kernels of static storage duration may be used during static destruction.
@@ -25,14 +26,14 @@ KernelBook& book() {
   return *instance;
 }
 const Named& named(uint32_t number) {
-  const std::lock_guard lock(book().mutex);
+  const MutexLock lock(book().mutex);
   return book().kernels[number];
 }
 
 }  // namespace
 
 Kernel::Kernel(std::span<const void* const> images, std::string name) {
-  const std::lock_guard lock(book().mutex);
+  const MutexLock lock(book().mutex);
   auto& kernels = book().kernels;
   LS_CHECK(kernels.size() < kMost, InternalError, "[{}] more than {} kernels.", name, kMost);
   number_ = static_cast<uint32_t>(kernels.size());
@@ -43,7 +44,7 @@ const std::string& Kernel::name() const { return named(number_).name; }
 std::span<const void* const> Kernel::images() const { return named(number_).images; }
 
 std::vector<Kernel> Kernel::all() {
-  const std::lock_guard lock(book().mutex);
+  const MutexLock lock(book().mutex);
   std::vector<Kernel> all;
   for (uint32_t i = 1; i < book().kernels.size(); ++i) all.push_back(Kernel(i));
   return all;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/cuda/error.h"
 
 /// Calls a function of the driver with the device's context current; returns whether it succeeded.
@@ -40,7 +41,7 @@ Memory::Memory(Context& context) : context_(context), driver_(context.driver()) 
 size_t Memory::available() const {
   const ContextGuard guard(context_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     LS_CHECK(failure_.empty(), DeviceError, "{}", std::exchange(failure_, {}));
   }
   size_t free = 0;
@@ -143,7 +144,7 @@ bool Memory::attempt(const char* name, CUresult (*function)(Parameters...),
 
 void Memory::keep(std::string_view failure) noexcept {
   try {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Keep the first failure: it is the cause of later ones.
     if (failure_.empty()) failure_ = failure;
   } catch (const std::bad_alloc&) {

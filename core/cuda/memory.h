@@ -1,9 +1,9 @@
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "core/base/mutex.h"
 #include "core/cuda/context.h"
 #include "core/device/device_memory.h"
 
@@ -49,8 +49,8 @@ class Memory final : public DeviceMemory {
   size_t total_ = 0;
   size_t granularity_ = 0;
   CUmemAllocationProp properties_{};
-  mutable std::mutex mutex_;
-  mutable std::string failure_;  ///< message for `available`
+  mutable Mutex mutex_;
+  mutable std::string failure_ LS_GUARDED_BY(mutex_);  ///< message for `available`
 };
 
 }  // namespace lockstep::cuda

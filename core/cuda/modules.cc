@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {
@@ -11,14 +12,14 @@ CUfunction Modules::find(Kernel kernel) {
   const std::span<const void* const> images = kernel.images();
   LS_CHECK(!images.empty(), DeviceError,
            "[launch] there is no kernel for this: none was named for the elements' dtype or size.");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const CUfunction found = find(images, kernel.name().c_str());
   numbered_[kernel.number()].store(found, std::memory_order_release);
   return found;
 }
 
 Modules::Found Modules::function(const void* image, const char* name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& known = named_[image];
   if (const auto found = known.find(std::string_view(name)); found != known.end()) {
     return found->second;
@@ -28,7 +29,7 @@ Modules::Found Modules::function(const void* image, const char* name) {
 }
 
 void Modules::unload(const void* image) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = modules_.find(image);
   if (found == modules_.end()) return;
   named_.erase(image);

@@ -4,10 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "core/cuda/context.h"
 #include "core/cuda/kernel.h"
 
@@ -40,15 +40,15 @@ class Modules {
 
  private:
   CUfunction find(Kernel kernel);
-  CUfunction find(std::span<const void* const> images, const char* name);
+  CUfunction find(std::span<const void* const> images, const char* name) LS_REQUIRES(mutex_);
   size_t parameter_bytes(CUfunction kernel);
 
   Context& context_;
-  std::mutex mutex_;
-  std::map<const void*, CUmodule> modules_;
+  Mutex mutex_;
+  std::map<const void*, CUmodule> modules_ LS_GUARDED_BY(mutex_);
   const std::unique_ptr<std::atomic<CUfunction>[]> numbered_ =
       std::make_unique<std::atomic<CUfunction>[]>(Kernel::kMost);
-  std::map<const void*, std::map<std::string, Found, std::less<>>> named_;
+  std::map<const void*, std::map<std::string, Found, std::less<>>> named_ LS_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep::cuda

@@ -1,6 +1,7 @@
 #include "core/cuda/streams.h"
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {
@@ -18,7 +19,7 @@ CUstream Streams::get(int32_t id) {
   CUstream stream = pooled.load(std::memory_order_acquire);
   if (stream != nullptr) [[likely]]
     return stream;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stream = pooled.load(std::memory_order_relaxed);
   if (stream == nullptr) {
     stream = make(id > kPoolStreams ? -1 : 0);
@@ -42,7 +43,7 @@ int Streams::priority(int32_t id) {
 
 int32_t Streams::create(int priority) {
   const CUstream stream = make(priority);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   numbered_[next_] = {stream, false};
   return next_++;
 }
@@ -57,7 +58,7 @@ int32_t Streams::adopt(CUstream native) {
              "[external_stream] expected a stream of cuda:{}, got one of another device.",
              context_.index());
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [id, known] : numbered_) {
     if (known.native == native) return id;
   }
@@ -68,7 +69,7 @@ int32_t Streams::adopt(CUstream native) {
 void Streams::destroy(int32_t id) noexcept {
   Numbered gone;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = numbered_.find(id);
     if (found == numbered_.end()) return;
     gone = found->second;
@@ -98,7 +99,7 @@ CUstream Streams::make(int priority) {
 }
 
 Streams::Numbered Streams::numbered(int32_t id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = numbered_.find(id);
   LS_CHECK(found != numbered_.end(), DeviceError,
            "[stream] there is no cuda:{} stream {}: it was {}.", context_.index(), id,

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 
+#include "core/base/mutex.h"
 #include "core/cuda/context.h"
 #include "core/tensor/stream.h"
 
@@ -51,9 +51,9 @@ class Streams {
 
   Context& context_;
   std::array<std::atomic<CUstream>, kPooled> pooled_{};
-  std::mutex mutex_;
-  std::map<int32_t, Numbered> numbered_;
-  int32_t next_ = kPooled;
+  Mutex mutex_;
+  std::map<int32_t, Numbered> numbered_ LS_GUARDED_BY(mutex_);
+  int32_t next_ LS_GUARDED_BY(mutex_) = kPooled;
 };
 
 }  // namespace lockstep::cuda

@@ -4,17 +4,18 @@
 #include <gnu/libc-version.h>
 
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
 namespace {
 
 struct Told {
-  std::mutex lock;
-  std::map<std::string, std::string (*)()> values;
-  std::map<DeviceType, std::map<std::string, std::string (*)(int)>> of_devices;
+  Mutex lock;
+  std::map<std::string, std::string (*)()> values LS_GUARDED_BY(lock);
+  std::map<DeviceType, std::map<std::string, std::string (*)(int)>> of_devices LS_GUARDED_BY(lock);
 };
 
 Told& told() {
@@ -39,7 +40,7 @@ std::vector<ArithmeticFact> arithmetic_facts(Device device) {
       {"lockstep", LOCKSTEP_VERSION},
       {"compiler", compiler()},
       {"C library", fmt::format("glibc {}", gnu_get_libc_version())}};
-  const std::lock_guard guard(told().lock);
+  const MutexLock guard(told().lock);
   for (const auto& [name, value] : told().values) facts.push_back({name, value()});
   for (const auto& [name, value] : told().of_devices[device.type]) {
     facts.push_back({name, value(device.index)});
@@ -48,13 +49,13 @@ std::vector<ArithmeticFact> arithmetic_facts(Device device) {
 }
 
 bool tell_arithmetic(std::string name, std::string (*value)()) {
-  const std::lock_guard guard(told().lock);
+  const MutexLock guard(told().lock);
   told().values[std::move(name)] = value;
   return true;
 }
 
 bool tell_arithmetic(DeviceType type, std::string name, std::string (*value)(int)) {
-  const std::lock_guard guard(told().lock);
+  const MutexLock guard(told().lock);
   told().of_devices[type][std::move(name)] = value;
   return true;
 }

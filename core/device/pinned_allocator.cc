@@ -9,12 +9,12 @@
 #include <chrono>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/device/device_runtime.h"
 #include "core/tensor/event.h"
 
@@ -52,17 +52,17 @@ struct PinnedAllocator::State {
   explicit State(DeviceMemory& m) : memory(m) {}
 
   /// Takes a kept block of this size that no copy uses; null if there is none.
-  std::unique_ptr<PinnedBlock> take_kept(size_t bytes);
-  std::unique_ptr<PinnedBlock> make(size_t bytes);
-  void release_kept(bool wait);
-  PinnedBlock* find(const void* address) const;
+  std::unique_ptr<PinnedBlock> take_kept(size_t bytes) LS_REQUIRES(mutex);
+  std::unique_ptr<PinnedBlock> make(size_t bytes) LS_REQUIRES(mutex);
+  void release_kept(bool wait) LS_REQUIRES(mutex);
+  PinnedBlock* find(const void* address) const LS_REQUIRES(mutex);
 
   DeviceMemory& memory;
-  mutable std::mutex mutex;
-  // All members below are guarded by mutex.
-  std::map<const std::byte*, std::unique_ptr<PinnedBlock>> on_loan;
-  std::map<size_t, std::deque<std::unique_ptr<PinnedBlock>>> kept;  ///< by size, oldest first
-  MemoryStats stats;
+  mutable Mutex mutex;
+  std::map<const std::byte*, std::unique_ptr<PinnedBlock>> on_loan LS_GUARDED_BY(mutex);
+  std::map<size_t, std::deque<std::unique_ptr<PinnedBlock>>> kept
+      LS_GUARDED_BY(mutex);  ///< by size, oldest first
+  MemoryStats stats LS_GUARDED_BY(mutex);
 };
 
 std::unique_ptr<PinnedBlock> PinnedAllocator::State::take_kept(size_t bytes) {
@@ -88,7 +88,7 @@ std::unique_ptr<PinnedBlock> PinnedAllocator::State::make(size_t bytes) {
 
 void PinnedAllocator::State::release_kept(bool wait) {
   for (auto& [bytes, blocks] : kept) {
-    std::erase_if(blocks, [&](const std::unique_ptr<PinnedBlock>& block) {
+    std::erase_if(blocks, [&](const std::unique_ptr<PinnedBlock>& block) LS_REQUIRES(mutex) {
       // Poll: `synchronize` would consume a kernel's error that is meant for the caller of its
       // stream.
       while (wait && block->is_used()) std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -115,7 +115,7 @@ PinnedAllocator::~PinnedAllocator() { state_->release_kept(/*wait=*/true); }
 
 Block PinnedAllocator::allocate(size_t bytes, const Stream&) {
   if (bytes == 0) return {nullptr, 0, nullptr, this};
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const size_t size = bytes <= kLargest ? rounded(bytes) : 0;
   std::unique_ptr<PinnedBlock> block;
   if (size != 0) {
@@ -139,7 +139,7 @@ Block PinnedAllocator::allocate(size_t bytes, const Stream&) {
 }
 
 void PinnedAllocator::free(const Block& block) noexcept {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto found = state_->on_loan.find(static_cast<const std::byte*>(block.data));
   if (found == state_->on_loan.end()) return;
   std::unique_ptr<PinnedBlock> freed = std::move(found->second);
@@ -156,7 +156,7 @@ void PinnedAllocator::free(const Block& block) noexcept {
 }
 
 void PinnedAllocator::record_stream(const Block& block, const Stream& stream) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   PinnedBlock* const found = state_->find(block.data);
   if (found == nullptr || std::ranges::find(found->streams, stream) != found->streams.end()) return;
   found->streams.push_back(stream);
@@ -167,40 +167,41 @@ void PinnedAllocator::record_use(const Block& block, const Stream& stream) {
 }
 
 void PinnedAllocator::record_use(const void* address, const Stream& stream) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (PinnedBlock* const found = state_->find(address)) add_use(*found, stream);
 }
 
 MemoryStats PinnedAllocator::stats() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->stats;
 }
 
 void PinnedAllocator::reset_peak() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->stats.peak_allocated = state_->stats.allocated;
 }
 
 bool PinnedAllocator::owns(const void* address) const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->find(address) != nullptr;
 }
 
 void PinnedAllocator::empty_cache() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->release_kept(/*wait=*/false);
 }
 
-void PinnedAllocator::lock() { state_->mutex.lock(); }
-void PinnedAllocator::unlock() { state_->mutex.unlock(); }
+// Not analysed: these hold the lock across a fork.
+void PinnedAllocator::lock() LS_NO_THREAD_SAFETY_ANALYSIS { state_->mutex.lock(); }
+void PinnedAllocator::unlock() LS_NO_THREAD_SAFETY_ANALYSIS { state_->mutex.unlock(); }
 
 namespace {
 
 constinit std::atomic<PinnedAllocator*> g_pinned = nullptr;
-constinit std::mutex g_mutex;  ///< held while g_pinned is created
+constinit Mutex g_mutex;  ///< held while g_pinned is created
 
 PinnedAllocator& make_pinned_allocator() {
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   if (PinnedAllocator* const made = g_pinned) return *made;
   const DeviceType type =
       device_count(DeviceType::kCUDA) > 0 ? DeviceType::kCUDA : DeviceType::kHost;
@@ -209,12 +210,12 @@ PinnedAllocator& make_pinned_allocator() {
   return *g_pinned;
 }
 
-void unlock_all() {
+void unlock_all() LS_RELEASE(g_mutex) {
   if (PinnedAllocator* const pinned = g_pinned) pinned->unlock();
   g_mutex.unlock();
 }
 [[maybe_unused]] const bool kPreparedForFork = pthread_atfork(
-                                                   [] {
+                                                   []() LS_ACQUIRE(g_mutex) {
                                                      g_mutex.lock();
                                                      if (PinnedAllocator* const pinned = g_pinned)
                                                        pinned->lock();

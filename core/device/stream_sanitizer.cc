@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -15,6 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
+#include "core/base/mutex.h"
 #include "core/device/access_history.h"
 
 namespace lockstep::stream_sanitizer {
@@ -169,10 +169,10 @@ std::string Books::describe(const Race& race, const MemoryUse& later) const {
 using Handler = std::function<void(const std::string& report)>;
 
 struct Sanitizer {
-  std::mutex mutex;
-  Books books;
-  bool keep_stacks = false;
-  std::shared_ptr<const Handler> handler;
+  Mutex mutex;
+  Books books LS_GUARDED_BY(mutex);
+  bool keep_stacks = false;  ///< set before main()
+  std::shared_ptr<const Handler> handler LS_GUARDED_BY(mutex);
   std::atomic<int64_t> reports = 0;
 };
 Sanitizer& sanitizer() {
@@ -189,14 +189,16 @@ __attribute__((constructor(101))) void start() {
   const std::string_view text = value == nullptr ? "" : value;
   state.keep_stacks = text == "stacks";
   detail::on = text == "1" || text == "stacks";
-  (void)pthread_atfork([] { sanitizer().mutex.lock(); }, [] { sanitizer().mutex.unlock(); },
-                       [] { sanitizer().mutex.unlock(); });
+  // Not analysed: the mutex is held across the fork.
+  (void)pthread_atfork([]() LS_NO_THREAD_SAFETY_ANALYSIS { sanitizer().mutex.lock(); },
+                       []() LS_NO_THREAD_SAFETY_ANALYSIS { sanitizer().mutex.unlock(); },
+                       []() LS_NO_THREAD_SAFETY_ANALYSIS { sanitizer().mutex.unlock(); });
 }
 
 template <class F>
 void with_books(F&& change) {
   Sanitizer& state = sanitizer();
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   change(state.books);
 }
 
@@ -211,7 +213,7 @@ struct Access {
 /// unrecorded, since the kernel is then not queued.
 void use(const Stream& stream, std::string_view op, std::span<const Access> accesses) {
   Sanitizer& state = sanitizer();
-  std::unique_lock lock(state.mutex);
+  UniqueLock lock(state.mutex);
   const size_t index = state.books.index(stream);
   std::shared_ptr<const CallStack> stack;
   if (state.keep_stacks) {
@@ -248,7 +250,7 @@ void use(const Stream& stream, std::string_view op, std::span<const Access> acce
 
 void enable(bool on) {
   Sanitizer& state = sanitizer();
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   state.books = Books();
   state.reports = 0;
   detail::on = on;
@@ -257,7 +259,7 @@ void enable(bool on) {
 void set_report_handler(std::function<void(const std::string& report)> handler) {
   Sanitizer& state = sanitizer();
   auto shared = handler ? std::make_shared<const Handler>(std::move(handler)) : nullptr;
-  const std::lock_guard lock(state.mutex);
+  const MutexLock lock(state.mutex);
   state.handler = std::move(shared);
 }
 

@@ -1,10 +1,10 @@
 #include "core/dispatch/cpu_fallback.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
+#include "core/base/mutex.h"
 #include "core/device/copies.h"
 #include "core/device/device_runtime.h"
 #include "core/device/transfer.h"
@@ -22,8 +22,8 @@ constexpr std::string_view kWhy = "the operator runs on the cpu";
 constexpr int64_t kAlignment = 64;
 
 struct Calls {
-  std::mutex lock;
-  std::map<std::string, int64_t> by_operator;
+  Mutex lock;
+  std::map<std::string, int64_t> by_operator LS_GUARDED_BY(lock);
 };
 Calls& calls() {
   // Never freed: destructors of static objects may call operators.
@@ -32,7 +32,7 @@ Calls& calls() {
 }
 
 void count_call(const Operator& op) {
-  const std::scoped_lock guard(calls().lock);
+  const MutexLock guard(calls().lock);
   ++calls().by_operator[std::string(op.name())];
 }
 
@@ -257,7 +257,7 @@ void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
 }
 
 std::map<std::string, int64_t> cpu_fallback_calls() {
-  const std::scoped_lock guard(calls().lock);
+  const MutexLock guard(calls().lock);
   return calls().by_operator;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/base/nearest.h"
 #include "core/dispatch/dispatch_trace.h"
 
@@ -60,7 +61,7 @@ Operator& Dispatcher::entry(std::string_view name) {
 }
 
 const Operator* Dispatcher::find_or_null(std::string_view name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = operators_.find(std::string(strip_namespace(name)));
   return found != operators_.end() && found->second->defined_ ? found->second.get() : nullptr;
 }
@@ -76,7 +77,7 @@ const Operator& Dispatcher::find(std::string_view name) const {
 }
 
 std::vector<const Operator*> Dispatcher::operators() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<const Operator*> all;
   for (const auto& [name, op] : operators_) {
     if (op->defined_) all.push_back(op.get());
@@ -106,7 +107,7 @@ void Dispatcher::check_kernel_type(const Operator& op, const KernelRecord& recor
 }
 
 Registration Dispatcher::register_kernel(std::string_view name, KernelRecord record) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Operator& op = entry(name);
   for (const KernelRecord& other : op.records_) {
     const bool again = other.key == record.key && other.site.line == record.site.line &&
@@ -122,7 +123,7 @@ Registration Dispatcher::register_kernel(std::string_view name, KernelRecord rec
 }
 
 void Dispatcher::remove_kernel(Operator* op, uint64_t id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto is_it = [id](const KernelRecord& record) { return record.id == id; };
   if (std::erase_if(op->records_, is_it) == 0) {
     op = &entry(op->name());  // its definition went, and the record waits for the next one
@@ -132,7 +133,7 @@ void Dispatcher::remove_kernel(Operator* op, uint64_t id) {
 }
 
 void Dispatcher::undefine(Operator& op) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Operator*> family;
   for (const auto& [name, other] : operators_) {
     if (other->root_ == &op) family.push_back(other.get());
@@ -169,7 +170,7 @@ void Dispatcher::set_backend(Key key, Backend backend) {
   LS_CHECK(KeySet::backends().has(key) && backend.kernels_of <= key, DispatchError,
            "[dispatcher] {} cannot take the kernels of {}: expected a backend, and one before it.",
            lockstep::name(key), lockstep::name(backend.kernels_of));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   backends_[static_cast<int>(key)] = backend;
   for (const bool roots : {true, false}) {  // the other forms look at the cells of their root
     for (auto& [name, op] : operators_) {
@@ -179,7 +180,7 @@ void Dispatcher::set_backend(Key key, Backend backend) {
 }
 
 Registration Dispatcher::register_fallback(Key key, Fallback fallback) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const int slot = static_cast<int>(key);
   LS_CHECK(!has_fallback_[slot], DispatchError,
            "[dispatcher] key {} already has a fallback: registered at {}, again at {}.",
@@ -193,7 +194,7 @@ Registration Dispatcher::register_fallback(Key key, Fallback fallback) {
 }
 
 void Dispatcher::remove_fallback(Key key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   has_fallback_[static_cast<int>(key)] = false;
   for (auto& [name, op] : operators_) {
     if (op->defined_) resolve(*op);

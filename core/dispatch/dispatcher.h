@@ -1,13 +1,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <source_location>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/dispatch/operator.h"
 
 namespace lockstep {
@@ -87,12 +87,12 @@ class Dispatcher {
   friend Dispatcher& dispatcher();
 
   Dispatcher();
-  Operator& entry(std::string_view name);
-  /// Fills in the tables of an operator and of its in-place and out= forms.
-  void resolve_family(Operator& op);
-  void resolve(Operator& op);
+  Operator& entry(std::string_view name) LS_REQUIRES(mutex_);
+  /// Fills in the tables of an operator and of its other forms.
+  void resolve_family(Operator& op) LS_REQUIRES(mutex_);
+  void resolve(Operator& op) LS_REQUIRES(mutex_);
   /// What `op` runs at `key`, and why: the one place where that is decided.
-  Cell decide(const Operator& op, Key key) const;
+  Cell decide(const Operator& op, Key key) const LS_REQUIRES(mutex_);
   void check_kernel_type(const Operator& op, const KernelRecord& record) const;
   void remove_kernel(Operator* op, uint64_t id);
   void remove_fallback(Key key);
@@ -100,15 +100,15 @@ class Dispatcher {
   /// calls through them throw. Kernels registered elsewhere are kept and apply to the next
   /// definition of the name.
   void undefine(Operator& op);
-  void retire(Operator& op);
+  void retire(Operator& op) LS_REQUIRES(mutex_);
 
-  mutable std::recursive_mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<Operator>> operators_;
-  std::vector<std::unique_ptr<Operator>> retired_;
-  Fallback fallbacks_[kKeyCount];
-  Backend backends_[kKeyCount];
-  bool has_fallback_[kKeyCount] = {};
-  uint64_t next_id_ = 1;
+  mutable RecursiveMutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Operator>> operators_ LS_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Operator>> retired_ LS_GUARDED_BY(mutex_);
+  Fallback fallbacks_[kKeyCount] LS_GUARDED_BY(mutex_);
+  Backend backends_[kKeyCount] LS_GUARDED_BY(mutex_);
+  bool has_fallback_[kKeyCount] LS_GUARDED_BY(mutex_) = {};
+  uint64_t next_id_ LS_GUARDED_BY(mutex_) = 1;
 };
 
 Dispatcher& dispatcher();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -47,7 +48,7 @@ Schema out_schema(Schema schema, std::string_view overload) {
 
 OpDefinition::OpDefinition(std::string_view text, Site site) {
   Schema schema = parse_schema(text);
-  const std::lock_guard lock(dispatcher().mutex_);
+  const MutexLock lock(dispatcher().mutex_);
   op_ = &dispatcher().entry(schema.full_name());
   LS_CHECK(!op_->defined_, DispatchError, "[{}] defined twice: at {} and at {}.", op_->name(),
            to_string(op_->site_), to_string(site));
@@ -62,7 +63,7 @@ void OpDefinition::doc(std::string_view text) { op_->doc_ = text; }
 
 void OpDefinition::kind(OpKind kind, AnyFunction definition, OpAdapters adapters) {
   check_signature(op_->schema_, adapters);
-  const std::lock_guard lock(dispatcher().mutex_);
+  const MutexLock lock(dispatcher().mutex_);
   op_->kind_ = kind;
   op_->definition_ = definition;
   op_->adapters_ = std::move(adapters);
@@ -89,7 +90,7 @@ const Operator* OpDefinition::form(OpForm form, std::optional<std::string_view> 
 }
 
 void OpDefinition::autocast(Autocast autocast) {
-  const std::lock_guard lock(dispatcher().mutex_);
+  const MutexLock lock(dispatcher().mutex_);
   op_->autocast_ = autocast;
   if (op_->defined_) dispatcher().resolve(*op_);
 }
@@ -100,7 +101,7 @@ void OpDefinition::batching(BatchingRule rule, void* data) {
   op_->batching_data_ = data;
 }
 void OpDefinition::allocates_only() {
-  const std::lock_guard lock(dispatcher().mutex_);
+  const MutexLock lock(dispatcher().mutex_);
   op_->allocates_only_ = true;
   op_->tags_.emplace_back("allocates_only");
   dispatcher().resolve(*op_);

@@ -5,10 +5,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/mutex.h"
 #include "core/base/spin_lock.h"
 #include "core/device/device_runtime.h"
 #include "core/memory/caching_allocator.h"
@@ -31,14 +31,15 @@ std::atomic<CachingAllocator*>& slot(Device device) {
                    static_cast<size_t>(device.index)];
 }
 
-/// Locks all allocators, so that no other thread holds one of their locks in the child.
-void before_fork() {
+/// Locks all allocators, so that no other thread holds one of their locks in the child. Returns
+/// with the locks held.
+void before_fork() LS_ACQUIRE(g_making) {
   g_making.lock();
   for (const auto& each : g_caching) {
     if (CachingAllocator* const made = each.load()) made->lock_all();
   }
 }
-void after_fork() {
+void after_fork() LS_RELEASE(g_making) {
   for (const auto& each : g_caching) {
     if (CachingAllocator* const made = each.load()) made->unlock_all();
   }
@@ -69,7 +70,7 @@ CachingAllocator& make_caching_allocator(Device device) {
   // Outside the lock: a runtime may ask for other devices' memory while it creates its own.
   DeviceMemory& memory = memory_of(device);
   const AllocatorOptions& options = allocator_options_from_environment();
-  const std::lock_guard guard(g_making);
+  const MutexLock guard(g_making);
   std::atomic<CachingAllocator*>& made = slot(device);
   if (made.load() == nullptr) {
     auto* const fresh = new CachingAllocator(device, memory, options);

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "core/base/current_scope.h"
+#include "core/base/mutex.h"
 #include "core/memory/allocator_parts.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/counts.h"
@@ -28,7 +28,7 @@ namespace lockstep {
 /// No heap's lock is held during driver calls that obtain or return memory, waits for a stream, and
 /// callbacks: the chunks concerned are kHeld meanwhile, which keeps other threads away from them.
 struct CachingAllocator::State {
-  using HeapLock = std::unique_lock<SpinLock>;
+  using HeapLock = UniqueLock<SpinLock>;
 
   /// A request that is being served.
   struct Request {
@@ -75,8 +75,8 @@ struct CachingAllocator::State {
     on ? watches.fetch_or(what) : watches.fetch_and(~static_cast<uint32_t>(what));
   }
 
-  /// Marks a chunk as allocated. Call under the heap's lock, as all functions below with a heap.
-  Block lend(Heap& heap, Chunk* chunk, size_t bytes, bool small) noexcept {
+  /// Marks a chunk as allocated.
+  Block lend(Heap& heap, Chunk* chunk, size_t bytes, bool small) noexcept LS_REQUIRES(heap.lock) {
     chunk->state = ChunkState::kLive;
     chunk->requested = bytes;
     chunk->small = small;
@@ -97,7 +97,7 @@ struct CachingAllocator::State {
             kCanPoison && poisons ? chunk->requested : chunk->size,
             reinterpret_cast<void*>(chunk->handle), &owner};
   }
-  void publish_if_due(Heap& heap) noexcept {
+  void publish_if_due(Heap& heap) noexcept LS_REQUIRES(heap.lock) {
     if (!DeviceCounts::is_due(heap.counts)) return;
     if (directory.has_several.load(std::memory_order_relaxed)) {
       counts.publish(heap.counts);
@@ -106,7 +106,7 @@ struct CachingAllocator::State {
     }
   }
   Block allocate_slowly(Heap& heap, size_t bytes);
-  void free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept;
+  void free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept LS_REQUIRES(heap.lock);
   /// Poisons a freed chunk, unless it belongs to a pool: a graph may replay on it.
   void close(const Heap& heap, const Chunk* chunk) const noexcept {
     if (kCanPoison && poisons && heap.pool == 0) poison(chunk->address, chunk->size);
@@ -116,20 +116,19 @@ struct CachingAllocator::State {
     if (kCanPoison && poisons) unpoison(address, bytes);
   }
   /// Frees a chunk that no stream uses any more.
-  void complete(Heap& heap, Chunk* chunk) noexcept;
+  void complete(Heap& heap, Chunk* chunk) noexcept LS_REQUIRES(heap.lock);
   /// The record that `block` names, which may describe a later block by now; null if there is none.
   Chunk* record_of(const Block& block) const noexcept {
     Chunk* const chunk =
         table.find(static_cast<uint32_t>(reinterpret_cast<uint64_t>(block.cookie)));
     return block.owner == &owner && chunk != nullptr && chunk->heap != nullptr ? chunk : nullptr;
   }
+  /// Whether `block` is the current handle of the record. Call under the lock of its heap.
   bool is_current(const Block& block, const Chunk* chunk) const noexcept {
     return chunk->state == ChunkState::kLive &&
            chunk->handle == reinterpret_cast<uint64_t>(block.cookie) &&
            (addressless || chunk->address == reinterpret_cast<uintptr_t>(block.data));
   }
-  /// The record that `block` is the current handle of, with its heap locked; null if there is none.
-  Chunk* find_live(const Block& block, HeapLock& lock) noexcept;
   /// Calls `note(uses)` if `block` is allocated and `stream` is not its own stream.
   template <class Note>
   void note_use(const Block& block, const Stream& stream, Note note);
@@ -145,9 +144,9 @@ struct CachingAllocator::State {
   bool is_idle(const Stream& stream) const noexcept;
   /// Makes the heap's stream wait for the users of its oldest pending block, then completes the
   /// block.
-  void reuse_oldest_pending(Heap& heap) noexcept;
+  void reuse_oldest_pending(Heap& heap) noexcept LS_REQUIRES(heap.lock);
   /// Completes the pending blocks whose events have been reached.
-  void reuse_finished(Heap& heap) noexcept;
+  void reuse_finished(Heap& heap) noexcept LS_REQUIRES(heap.lock);
 
   // Memory, growth.cc.
   size_t budget() const;
@@ -156,30 +155,36 @@ struct CachingAllocator::State {
   void discharge(size_t bytes) noexcept { charged.fetch_sub(static_cast<int64_t>(bytes)); }
   /// Returns a chunk of memory new to the heap; null if there is no more. May release the lock
   /// meanwhile.
-  Chunk* grow(const Request& request, HeapLock& lock, Growth how);
-  Chunk* grow_range(const Request& request, HeapLock& lock, Growth how, const Heap::Place& place);
-  Chunk* grow_plain(const Request& request, HeapLock& lock, Growth how);
-  bool ensure_range(Heap& heap, size_t size);
-  size_t granules_to_move(const Request& request, Growth how, size_t missing) const;
+  Chunk* grow(const Request& request, HeapLock& lock, Growth how) LS_REQUIRES(request.heap.lock);
+  Chunk* grow_range(const Request& request, HeapLock& lock, Growth how, const Heap::Place& place)
+      LS_REQUIRES(request.heap.lock);
+  Chunk* grow_plain(const Request& request, HeapLock& lock, Growth how)
+      LS_REQUIRES(request.heap.lock);
+  bool ensure_range(Heap& heap, size_t size) LS_REQUIRES(heap.lock);
+  size_t granules_to_move(const Request& request, Growth how, size_t missing) const
+      LS_REQUIRES(request.heap.lock);
   bool map_runs(Segment& range, const std::vector<std::pair<size_t, size_t>>& runs,
                 std::span<const Granule> granules) noexcept;
   /// Returns about `bytes` of free memory (plain segments and granules), or all there is, to the
   /// driver. Returns how many bytes. May release the lock meanwhile.
-  size_t release_cached(Heap& heap, HeapLock& lock, size_t bytes);
+  size_t release_cached(Heap& heap, HeapLock& lock, size_t bytes) LS_REQUIRES(heap.lock);
   /// Updates the reserved bytes and segments of the range after granules were mapped or unmapped.
-  void note_reserved(Heap& heap, int64_t bytes);
-  size_t release_segments(Heap& heap, HeapLock& lock, const std::vector<Chunk*>& chunks);
+  void note_reserved(Heap& heap, int64_t bytes) LS_REQUIRES(heap.lock);
+  size_t release_segments(Heap& heap, HeapLock& lock, const std::vector<Chunk*>& chunks)
+      LS_REQUIRES(heap.lock);
   void note_segment(TraceEntry::Action action, uintptr_t address, size_t size,
                     const Stream& stream);
 
   // Shortage, ladder.cc and out_of_memory.cc.
   /// Finds memory, with every fallback. Returns with the lock held, or throws OutOfMemoryError.
-  Chunk* find(const Request& request, HeapLock& lock);
+  Chunk* find(const Request& request, HeapLock& lock) LS_REQUIRES(request.heap.lock);
   bool call_free_memory_callbacks(HeapLock& lock);
-  void collect_garbage(const Request& request, HeapLock& lock);
-  size_t release_elsewhere(const Request& request, HeapLock& lock, size_t bytes);
+  void collect_garbage(const Request& request, HeapLock& lock) LS_REQUIRES(request.heap.lock);
+  size_t release_elsewhere(const Request& request, HeapLock& lock, size_t bytes)
+      LS_REQUIRES(request.heap.lock);
   void synchronize_everything(HeapLock& lock);
-  [[noreturn]] void throw_out_of_memory(const Request& request, HeapLock& lock);
+  [[noreturn]] void throw_out_of_memory(const Request& request, HeapLock& lock)
+      LS_REQUIRES(request.heap.lock);
 
   // Observation, observation.cc.
   /// All counters, after every heap has published its own.
@@ -191,9 +196,10 @@ struct CachingAllocator::State {
 
   // Planned steps, planned_steps.cc.
   /// A chunk at the place that the plan has for the request; null if it has none.
-  Chunk* take_planned(const Request& request, HeapLock& lock, StepPlanner::Ticket& ticket);
+  Chunk* take_planned(const Request& request, HeapLock& lock, StepPlanner::Ticket& ticket)
+      LS_REQUIRES(request.heap.lock);
   /// Turns the arena into ordinary chunks, so that its free parts serve every request.
-  void dissolve_arena(Heap& heap);
+  void dissolve_arena(Heap& heap) LS_REQUIRES(heap.lock);
 
   static constexpr size_t kLargestRange = size_t{2} << 40;  // its table of granules is 8 MiB then
 

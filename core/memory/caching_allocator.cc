@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
+#include "core/base/mutex.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
@@ -90,7 +91,7 @@ void CachingAllocator::forbid_idle_memory() { state_->poisons = !state_->address
 Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
   LS_CHECK(stream >= 0, DeviceError, "[allocator] {} is no stream: it was moved from.",
            to_string(Stream{device, stream}));
-  const std::lock_guard guard(directory.lock);
+  const MutexLock guard(directory.lock);
   Heap*& heap = directory.by_stream[{pool, stream}];
   // Reuse the heap of a destroyed stream: its work is done, so its memory may serve a new stream.
   if (heap == nullptr && pool == 0) {
@@ -98,7 +99,7 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
         std::ranges::find_if(directory.list, [](const auto& h) { return h->stream.id < 0; });
     if (orphan != directory.list.end()) {
       heap = orphan->get();
-      const std::lock_guard heap_guard(heap->lock);
+      const MutexLock heap_guard(heap->lock);
       heap->stream = {device, stream};
     }
   }
@@ -109,10 +110,10 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
     } else {
       heap = directory.unused.back();
       directory.unused.pop_back();
-      const std::lock_guard heap_guard(heap->lock);
-      heap->stream = {device, stream};
-      heap->pool = pool;
     }
+    const MutexLock heap_guard(heap->lock);
+    heap->stream = {device, stream};
+    heap->pool = pool;
     if (pool != 0) {
       heap->keeps_layout = true;
       directory.pools[pool].heaps.push_back(heap);
@@ -127,13 +128,13 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
 
 void CachingAllocator::stream_destroyed(const Stream& stream) noexcept {
   HeapDirectory& directory = state_->directory;
-  const std::lock_guard guard(directory.lock);
+  const MutexLock guard(directory.lock);
   const auto found = directory.by_stream.find({0, stream.id});
   if (found == directory.by_stream.end()) return;
   Heap& heap = *found->second;
   directory.by_stream.erase(found);
   directory.set_direct(stream.id, nullptr);
-  const std::lock_guard heap_guard(heap.lock);
+  const MutexLock heap_guard(heap.lock);
   heap.stream.id = -1;  // a runtime may give the number to another stream
 }
 
@@ -159,7 +160,7 @@ Block CachingAllocator::allocate(size_t bytes, const Stream& stream) {
   State& state = *state_;
   Heap& heap = state.heap_of(stream);
   if (bytes <= Heap::kLargestWaiting && !state.is_watched() && !stream_sanitizer::enabled()) {
-    const std::lock_guard guard(heap.lock);
+    const MutexLock guard(heap.lock);
     if (Chunk* const chunk = heap.take_waiting(round_up(bytes, kChunkUnit))) [[likely]] {
       return state.lend(heap, chunk, bytes, /*small=*/true);
     }
@@ -181,6 +182,7 @@ Block CachingAllocator::State::allocate_slowly(Heap& heap, size_t bytes) {
   }
 
   HeapLock lock(heap.lock);
+  request.heap.lock.assert_held();  // it is `heap`
   StepPlanner::Ticket ticket;
   Chunk* chunk = heap.planner != nullptr ? take_planned(request, lock, ticket) : nullptr;
   if (chunk == nullptr) {
@@ -203,13 +205,6 @@ Block CachingAllocator::State::allocate_slowly(Heap& heap, size_t bytes) {
     stream_sanitizer::on_allocate(heap.stream, address, block.bytes);
   }
   return block;
-}
-
-Chunk* CachingAllocator::State::find_live(const Block& block, HeapLock& lock) noexcept {
-  Chunk* const chunk = record_of(block);
-  if (chunk == nullptr) return nullptr;
-  lock = HeapLock(chunk->heap->lock);
-  return is_current(block, chunk) ? chunk : nullptr;
 }
 
 void CachingAllocator::free(const Block& block) noexcept {
@@ -238,7 +233,9 @@ void CachingAllocator::free(const Block& block) noexcept {
   heap.lock.unlock();
 }
 
-void CachingAllocator::State::free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+void CachingAllocator::State::free_slowly(Heap& heap, Chunk* chunk,
+                                          HeapLock& lock) noexcept LS_NO_THREAD_SAFETY_ANALYSIS {
   const bool recorded = (watches.load(std::memory_order_relaxed) & kWatchHistory) != 0;
   const uintptr_t address = chunk->address;
   const size_t size = chunk->size;
@@ -295,9 +292,10 @@ void CachingAllocator::State::complete(Heap& heap, Chunk* chunk) noexcept {
 template <class Note>
 void CachingAllocator::State::note_use(const Block& block, const Stream& stream, Note note) {
   if (synchronous || block.cookie == nullptr) return;
-  HeapLock lock;
-  Chunk* const chunk = find_live(block, lock);
-  if (chunk == nullptr || chunk->heap->stream == stream) return;
+  Chunk* const chunk = record_of(block);
+  if (chunk == nullptr) return;
+  HeapLock lock(chunk->heap->lock);
+  if (!is_current(block, chunk) || chunk->heap->stream == stream) return;
   if (chunk->uses == nullptr) chunk->uses = std::make_unique<ChunkUses>();
   note(*chunk->uses);
   chunk->watched = true;
@@ -422,7 +420,8 @@ size_t CachingAllocator::budget() const { return state_->budget(); }
 
 int64_t CachingAllocator::wrong_frees() const { return state_->rare.wrong_frees; }
 
-void CachingAllocator::lock_all() {
+// Not analysed: the locks stay held when the function returns.
+void CachingAllocator::lock_all() LS_NO_THREAD_SAFETY_ANALYSIS {
   State& state = *state_;
   state.directory.lock.lock();
   for (const auto& heap : state.directory.list) heap->lock.lock();
@@ -436,7 +435,8 @@ void CachingAllocator::lock_all() {
   state.baseline.lock();
 }
 
-void CachingAllocator::unlock_all() {
+// Not analysed: lock_all took the locks.
+void CachingAllocator::unlock_all() LS_NO_THREAD_SAFETY_ANALYSIS {
   State& state = *state_;
   state.baseline.unlock();
   state.options.unlock();

@@ -1,6 +1,6 @@
 #include "core/memory/chunk.h"
 
-#include <mutex>
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -9,7 +9,7 @@ ChunkTable::~ChunkTable() {
 }
 
 Chunk* ChunkTable::make(Heap* heap) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   const uint32_t begin = made_.load(std::memory_order_relaxed);
   const int page = std::bit_width((begin >> kFirstPage) + 1) - 1;
   if (pages_[static_cast<size_t>(page)].load(std::memory_order_relaxed) == nullptr) {

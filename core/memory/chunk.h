@@ -114,8 +114,8 @@ class ChunkTable {
   }
   /// Makes `kBatch` spare records of `heap`, linked by bin_next.
   Chunk* make(Heap* heap);
-  void lock() { lock_.lock(); }
-  void unlock() { lock_.unlock(); }
+  void lock() LS_ACQUIRE(lock_) { lock_.lock(); }
+  void unlock() LS_RELEASE(lock_) { lock_.unlock(); }
 
  private:
   static constexpr int kFirstPage = 8;  // log2 of its records; each page has twice as many as the

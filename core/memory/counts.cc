@@ -1,6 +1,6 @@
 #include "core/memory/counts.h"
 
-#include <mutex>
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -72,7 +72,7 @@ void HeapCounts::change_pending(int64_t sign, size_t bytes, bool small) noexcept
 void DeviceCounts::publish(HeapCounts& heap) {
   const QuantityTable current = heap.current();
   const QuantityTable freed = heap.freed();
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   for (size_t pool = 0; pool < kPoolKinds; ++pool) {
     for (size_t q = 0; q < kQuantities; ++q) {
       const int64_t others = current_[pool][q] - heap.published_[pool][q];
@@ -93,17 +93,17 @@ void DeviceCounts::Tally::add(int64_t change, bool small) {
 }
 
 void DeviceCounts::add_reserved(int64_t bytes, bool small) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   reserved_.add(bytes, small);
 }
 
 void DeviceCounts::add_segments(int64_t count, bool small) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   segments_.add(count, small);
 }
 
 void DeviceCounts::fill(DeviceMemoryStats& stats) const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   const std::array<PoolStat*, kQuantities> blocks = {&stats.allocation, &stats.allocated_bytes,
                                                      &stats.requested_bytes, &stats.active,
                                                      &stats.active_bytes};
@@ -120,22 +120,22 @@ void DeviceCounts::fill(DeviceMemoryStats& stats) const {
 }
 
 int64_t DeviceCounts::current(Quantity quantity) const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   return current_[2][static_cast<size_t>(quantity)];
 }
 
 int64_t DeviceCounts::peak(Quantity quantity) const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   return peak_[2][static_cast<size_t>(quantity)];
 }
 
 int64_t DeviceCounts::reserved() const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   return reserved_.all.current;
 }
 
 void DeviceCounts::reset_peaks() {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   peak_ = current_;
   for (Tally* tally : {&reserved_, &segments_}) {
     for (Stat* stat : {&tally->all, &tally->small_pool, &tally->large_pool}) {

@@ -114,8 +114,8 @@ class DeviceCounts {
   int64_t peak(Quantity quantity) const;
   int64_t reserved() const;
   void reset_peaks();
-  void lock() { lock_.lock(); }
-  void unlock() { lock_.unlock(); }
+  void lock() LS_ACQUIRE(lock_) { lock_.lock(); }
+  void unlock() LS_RELEASE(lock_) { lock_.unlock(); }
 
  private:
   struct Tally {
@@ -124,11 +124,11 @@ class DeviceCounts {
   };
 
   mutable SpinLock lock_;
-  QuantityTable current_{};
-  QuantityTable peak_{};
-  QuantityTable freed_{};
-  Tally reserved_;
-  Tally segments_;
+  QuantityTable current_ LS_GUARDED_BY(lock_){};
+  QuantityTable peak_ LS_GUARDED_BY(lock_){};
+  QuantityTable freed_ LS_GUARDED_BY(lock_){};
+  Tally reserved_ LS_GUARDED_BY(lock_);
+  Tally segments_ LS_GUARDED_BY(lock_);
 };
 
 }  // namespace lockstep

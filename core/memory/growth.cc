@@ -79,6 +79,7 @@ Chunk* CachingAllocator::State::grow(const Request& request, HeapLock& lock, Gro
 size_t CachingAllocator::State::granules_to_move(const Request& request, Growth how,
                                                  size_t missing) const {
   const Heap& heap = request.heap;
+  heap.lock.assert_held();
   if (heap.keeps_layout) return 0;
   if (how == Growth::kMoveFirst) return missing;
   const auto granularity = static_cast<double>(memory.granularity());
@@ -121,8 +122,9 @@ bool CachingAllocator::State::map_runs(Segment& range,
   return true;
 }
 
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
 Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& lock, Growth how,
-                                           const Heap::Place& place) {
+                                           const Heap::Place& place) LS_NO_THREAD_SAFETY_ANALYSIS {
   Heap& heap = request.heap;
   Segment& range = *heap.range();
   const size_t granularity = range.granularity;
@@ -224,7 +226,9 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   return chunk;
 }
 
-Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& lock, Growth how) {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& lock,
+                                           Growth how) LS_NO_THREAD_SAFETY_ANALYSIS {
   Heap& heap = request.heap;
   const size_t least = request.small ? kSmallSegment : round_up(request.size, kSegmentUnit);
   size_t bytes = least;
@@ -259,8 +263,9 @@ Chunk* CachingAllocator::State::grow_plain(const Request& request, HeapLock& loc
   return chunk;
 }
 
-size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
-                                                 const std::vector<Chunk*>& chunks) {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+size_t CachingAllocator::State::release_segments(
+    Heap& heap, HeapLock& lock, const std::vector<Chunk*>& chunks) LS_NO_THREAD_SAFETY_ANALYSIS {
   if (chunks.empty()) return 0;
   const Stream stream = heap.stream;  // the heap's stream may be destroyed meanwhile
   lock.unlock();
@@ -283,7 +288,9 @@ size_t CachingAllocator::State::release_segments(Heap& heap, HeapLock& lock,
   return released;
 }
 
-size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock, size_t bytes) {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock,
+                                               size_t bytes) LS_NO_THREAD_SAFETY_ANALYSIS {
   size_t released = release_segments(heap, lock, heap.hold_free_segments(bytes));
   if (heap.range() == nullptr || released >= bytes) return released;
   Segment& range = *heap.range();

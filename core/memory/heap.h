@@ -44,13 +44,13 @@ class alignas(64) Heap {
 
   /// Takes a waiting chunk of exactly `size` (a multiple of 512, at most kLargestWaiting); null if
   /// there is none.
-  Chunk* take_waiting(size_t size) noexcept {
+  Chunk* take_waiting(size_t size) noexcept LS_REQUIRES(lock) {
     Chunk* const chunk = waiting_[size / kChunkUnit];
     if (chunk != nullptr) waiting_[size / kChunkUnit] = chunk->bin_next;
     return chunk;
   }
   /// Frees a chunk that no stream uses any more. Joining may drop its record.
-  void put(Chunk* chunk) noexcept {
+  void put(Chunk* chunk) noexcept LS_REQUIRES(lock) {
     if (chunk->size <= kLargestWaiting) {
       const size_t units = chunk->size / kChunkUnit;
       chunk->state = ChunkState::kWaiting;
@@ -64,31 +64,33 @@ class alignas(64) Heap {
 
   /// Takes the best free chunk for a request of `size`, cut to size; null if there is none. The
   /// caller sets its state.
-  Chunk* take(size_t size, bool small, const AllocatorOptions& options);
+  Chunk* take(size_t size, bool small, const AllocatorOptions& options) LS_REQUIRES(lock);
   /// Joins all waiting chunks.
-  void join_waiting() noexcept;
+  void join_waiting() noexcept LS_REQUIRES(lock);
   /// Frees a chunk and joins it with its free neighbours.
-  void join(Chunk* chunk) noexcept;
+  void join(Chunk* chunk) noexcept LS_REQUIRES(lock);
   /// Cuts a chunk that is in no bin to `size`. Returns the rest, a chunk of the same state.
-  Chunk* split(Chunk* chunk, size_t size);
+  Chunk* split(Chunk* chunk, size_t size) LS_REQUIRES(lock);
 
   /// Takes the part [address, address + size) of a free chunk; null if not all of it is free.
-  Chunk* take_at(const Segment& segment, uintptr_t address, size_t size);
+  Chunk* take_at(const Segment& segment, uintptr_t address, size_t size) LS_REQUIRES(lock);
   /// Inserts the new record `front` before `chunk` and moves the first front->size bytes of `chunk`
   /// to it. If no byte is left, `chunk` is removed from the segment.
-  void replace_front(Chunk* chunk, Chunk* front);
+  void replace_front(Chunk* chunk, Chunk* front) LS_REQUIRES(lock);
   /// Whether the rest of a chunk after a request is split off as a chunk of its own.
   static bool splits(size_t rest, size_t size, bool small, const AllocatorOptions& options);
 
   // Segments.
-  Segment& add_segment(Segment segment, ChunkState state);
+  Segment& add_segment(Segment segment, ChunkState state) LS_REQUIRES(lock);
   /// Removes a segment that consists of one chunk in no bin.
-  void remove_segment(Segment* segment);
-  std::span<const std::unique_ptr<Segment>> segments() const noexcept { return segments_; }
-  Segment* range() const noexcept { return range_; }
+  void remove_segment(Segment* segment) LS_REQUIRES(lock);
+  std::span<const std::unique_ptr<Segment>> segments() const noexcept LS_REQUIRES(lock) {
+    return segments_;
+  }
+  Segment* range() const noexcept LS_REQUIRES(lock) { return range_; }
   /// Holds plain segments that are entirely free and at least `at_least` large, largest first,
   /// until they sum up to `bytes`. Their chunks become kHeld.
-  std::vector<Chunk*> hold_free_segments(size_t bytes, size_t at_least = 0);
+  std::vector<Chunk*> hold_free_segments(size_t bytes, size_t at_least = 0) LS_REQUIRES(lock);
 
   // The expandable range.
   /// The best place for a request if memory is mapped for it: the one that lacks the fewest
@@ -97,22 +99,22 @@ class alignas(64) Heap {
     uintptr_t address = 0;
     size_t missing = 0;  ///< number of granules; 0: there is no such place
   };
-  Place find_place(size_t size) const;
+  Place find_place(size_t size) const LS_REQUIRES(lock);
   /// Joins the free and unmapped chunks of [begin, end), which must be one run, into one kHeld
   /// chunk.
-  Chunk* hold(uintptr_t begin, uintptr_t end);
+  Chunk* hold(uintptr_t begin, uintptr_t end) LS_REQUIRES(lock);
   /// Holds up to `count` free granules outside [begin, end), highest first. Their chunks become
   /// kHeld.
-  std::vector<Chunk*> hold_granules(size_t count, uintptr_t begin, uintptr_t end);
+  std::vector<Chunk*> hold_granules(size_t count, uintptr_t begin, uintptr_t end) LS_REQUIRES(lock);
   /// Releases a held chunk of the range: free where granules are mapped, unmapped elsewhere.
-  void settle(Chunk* chunk) noexcept;
+  void settle(Chunk* chunk) noexcept LS_REQUIRES(lock);
   /// Number of contiguous mapped runs of the range.
-  int64_t count_mapped_runs() const;
+  int64_t count_mapped_runs() const LS_REQUIRES(lock);
   /// The chunk of the segment that contains this address.
   static Chunk* chunk_at(const Segment& segment, uintptr_t address);
 
-  Chunk* new_record();
-  void drop_record(Chunk* chunk) noexcept;
+  Chunk* new_record() LS_REQUIRES(lock);
+  void drop_record(Chunk* chunk) noexcept LS_REQUIRES(lock);
   /// Totals of free chunks.
   struct Free {
     size_t bytes = 0;
@@ -120,40 +122,45 @@ class alignas(64) Heap {
     int64_t split_blocks = 0;  ///< free chunks of segments that are not entirely free
     int64_t split_bytes = 0;
   };
-  Free free() const;
-  bool is_empty() const noexcept { return counts.blocks() == 0 && pending.empty(); }
+  Free free() const LS_REQUIRES(lock);
+  bool is_empty() const noexcept LS_REQUIRES(lock) {
+    return counts.blocks() == 0 && pending.empty();
+  }
 
-  HeapCounts counts;
-  std::deque<Chunk*> pending;      ///< freed, but used by other streams: oldest first
-  int64_t reserved = 0;            ///< mapped bytes of the range
-  int64_t mapped_runs = 0;         ///< runs of the range, as of the last count
-  int64_t moved_since_growth = 0;  ///< granules moved since the range last grew
-  uint64_t searches = 0;
-  std::unique_ptr<StepPlanner> planner;
-  Chunk* arena = nullptr;       ///< arena of the plan; null if there is none
-  std::vector<Chunk*> planned;  ///< live blocks in the arena
+  HeapCounts counts LS_GUARDED_BY(lock);
+  std::deque<Chunk*> pending
+      LS_GUARDED_BY(lock);                      ///< freed, but used by other streams: oldest first
+  int64_t reserved LS_GUARDED_BY(lock) = 0;     ///< mapped bytes of the range
+  int64_t mapped_runs LS_GUARDED_BY(lock) = 0;  ///< runs of the range, as of the last count
+  int64_t moved_since_growth LS_GUARDED_BY(lock) = 0;  ///< granules moved since the range last grew
+  uint64_t searches LS_GUARDED_BY(lock) = 0;
+  std::unique_ptr<StepPlanner> planner LS_GUARDED_BY(lock);
+  Chunk* arena LS_GUARDED_BY(lock) = nullptr;       ///< arena of the plan; null if there is none
+  std::vector<Chunk*> planned LS_GUARDED_BY(lock);  ///< live blocks in the arena
 
  private:
-  void bin(Chunk* chunk) noexcept;
-  void unbin(Chunk* chunk) noexcept;
-  Chunk* take_from_range(size_t size, bool small);
-  Chunk* find_in_range(size_t size, bool sparing) const;
+  void bin(Chunk* chunk) noexcept LS_REQUIRES(lock);
+  void unbin(Chunk* chunk) noexcept LS_REQUIRES(lock);
+  Chunk* take_from_range(size_t size, bool small) LS_REQUIRES(lock);
+  Chunk* find_in_range(size_t size, bool sparing) const LS_REQUIRES(lock);
   /// Whether only unmapped memory follows a free chunk.
   static bool is_at_end(const Chunk* chunk);
-  Chunk* take_from_plain(size_t size, bool small, const AllocatorOptions& options);
+  Chunk* take_from_plain(size_t size, bool small, const AllocatorOptions& options)
+      LS_REQUIRES(lock);
   /// Merges `right` into its neighbour `left`.
-  void merge(Chunk* left, Chunk* right) noexcept;
-  void set_unmapped(Chunk* chunk) noexcept;
+  void merge(Chunk* left, Chunk* right) noexcept LS_REQUIRES(lock);
+  void set_unmapped(Chunk* chunk) noexcept LS_REQUIRES(lock);
 
-  std::array<Chunk*, kLargestWaiting / kChunkUnit + 1> waiting_{};
-  std::array<uint64_t, kLargestWaiting / kChunkUnit / 64 + 1> has_waiting_{};
-  PlaceBins places_;
-  Chunk* loose_ = nullptr;  ///< the chunk of the range that was freed last; not yet in a bin,
-                            ///< because it is often taken next
-  std::array<std::unique_ptr<SizeBins>, 2> plain_;  ///< small, large; null if there is none
-  std::vector<std::unique_ptr<Segment>> segments_;
-  Segment* range_ = nullptr;
-  Chunk* spare_ = nullptr;
+  std::array<Chunk*, kLargestWaiting / kChunkUnit + 1> waiting_ LS_GUARDED_BY(lock){};
+  std::array<uint64_t, kLargestWaiting / kChunkUnit / 64 + 1> has_waiting_ LS_GUARDED_BY(lock){};
+  PlaceBins places_ LS_GUARDED_BY(lock);
+  Chunk* loose_ LS_GUARDED_BY(lock) = nullptr;  ///< the chunk of the range that was freed last; not
+                                                ///< yet in a bin, because it is often taken next
+  std::array<std::unique_ptr<SizeBins>, 2> plain_
+      LS_GUARDED_BY(lock);  ///< small, large; null if there is none
+  std::vector<std::unique_ptr<Segment>> segments_ LS_GUARDED_BY(lock);
+  Segment* range_ LS_GUARDED_BY(lock) = nullptr;
+  Chunk* spare_ LS_GUARDED_BY(lock) = nullptr;
   ChunkTable& table_;
 };
 

@@ -33,7 +33,7 @@ size_t missing_granules(const Chunk* first, uintptr_t begin, uintptr_t end, size
 
 Heap::Place Heap::find_place(size_t size) const {
   Place best;
-  const auto consider = [&](const Chunk* run, uintptr_t begin) {
+  const auto consider = [&](const Chunk* run, uintptr_t begin) LS_REQUIRES(lock) {
     const size_t missing = missing_granules(run, begin, begin + size, range_->granularity);
     if (missing != 0 && (best.missing == 0 || missing < best.missing)) best = {begin, missing};
   };

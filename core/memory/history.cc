@@ -1,11 +1,11 @@
 #include "core/memory/history.h"
 
 #include <chrono>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/base/current_scope.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -20,7 +20,7 @@ const std::string* intern(std::string_view module) {
   static SpinLock lock;
   static auto* const modules = new std::set<std::string, std::less<>>;  // leaked: blocks may
                                                                         // outlive static objects
-  const std::lock_guard guard(lock);
+  const MutexLock guard(lock);
   const auto found = modules->find(module);
   return found != modules->end() ? &*found : &*modules->emplace(module).first;
 }
@@ -53,7 +53,7 @@ BlockInfo info_of(const Chunk& chunk, BlockInfo::State state) {
 }
 
 void History::start(size_t entries, bool stacks) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   stacks_ = entries != 0 && stacks;
   capacity_ = entries;
   entries_.clear();
@@ -70,7 +70,7 @@ void History::push(TraceEntry entry) {
 }
 
 void History::add(TraceEntry entry) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   push(std::move(entry));
 }
 
@@ -99,7 +99,7 @@ TraceEntry entry_of(TraceEntry::Action action, const Chunk& chunk, const Stream&
 
 void History::lend(Chunk& chunk, const Stream& stream) {
   TraceEntry entry = entry_of(TraceEntry::Action::kAlloc, chunk, stream);
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   chunk.sequence = ++sequence_;
   bytes_ += static_cast<int64_t>(chunk.size);
   if (bytes_ > peak_bytes_) {
@@ -112,7 +112,7 @@ void History::lend(Chunk& chunk, const Stream& stream) {
 
 void History::give_back(const Chunk& chunk, const Stream& stream) {
   TraceEntry entry = entry_of(TraceEntry::Action::kFreeRequested, chunk, stream);
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   if (chunk.sequence > started_) {
     bytes_ -= static_cast<int64_t>(chunk.size);
     if (chunk.sequence <= peak_sequence_) {
@@ -127,22 +127,22 @@ void History::free_completed(const Chunk& chunk, const Stream& stream) {
 }
 
 std::vector<TraceEntry> History::entries() const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   return {entries_.begin(), entries_.end()};
 }
 
 std::vector<BlockInfo> History::gone_since_peak() const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   return gone_since_peak_;
 }
 
 bool History::was_at_peak(const Chunk& chunk) const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   return chunk.sequence > started_ && chunk.sequence <= peak_sequence_;
 }
 
 void History::reset_peak() {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   peak_bytes_ = bytes_;
   peak_sequence_ = sequence_;
   gone_since_peak_.clear();

@@ -39,22 +39,22 @@ class History {
   /// Whether a live block was already live at the peak.
   bool was_at_peak(const Chunk& chunk) const;
   void reset_peak();
-  void lock() { lock_.lock(); }
-  void unlock() { lock_.unlock(); }
+  void lock() LS_ACQUIRE(lock_) { lock_.lock(); }
+  void unlock() LS_RELEASE(lock_) { lock_.unlock(); }
 
  private:
-  void push(TraceEntry entry);
+  void push(TraceEntry entry) LS_REQUIRES(lock_);
 
   mutable SpinLock lock_;
   std::atomic<bool> stacks_ = false;
-  size_t capacity_ = 0;
-  std::deque<TraceEntry> entries_;
-  uint64_t sequence_ = 0;
-  uint64_t started_ = 0;  ///< sequence number at `start`
-  uint64_t peak_sequence_ = 0;
-  int64_t bytes_ = 0;  ///< bytes allocated since `start` and still live
-  int64_t peak_bytes_ = 0;
-  std::vector<BlockInfo> gone_since_peak_;
+  size_t capacity_ LS_GUARDED_BY(lock_) = 0;
+  std::deque<TraceEntry> entries_ LS_GUARDED_BY(lock_);
+  uint64_t sequence_ LS_GUARDED_BY(lock_) = 0;
+  uint64_t started_ LS_GUARDED_BY(lock_) = 0;  ///< sequence number at `start`
+  uint64_t peak_sequence_ LS_GUARDED_BY(lock_) = 0;
+  int64_t bytes_ LS_GUARDED_BY(lock_) = 0;  ///< bytes allocated since `start` and still live
+  int64_t peak_bytes_ LS_GUARDED_BY(lock_) = 0;
+  std::vector<BlockInfo> gone_since_peak_ LS_GUARDED_BY(lock_);
 };
 
 }  // namespace lockstep

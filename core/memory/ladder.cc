@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
+#include "core/base/mutex.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
 
 Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
-  Heap& heap = request.heap;
   const bool polls = request.options.stream_reuse == StreamReuse::kPoll;
-  const auto search = [&] { return heap.take(request.size, request.small, request.options); };
-  if (polls) reuse_finished(heap);
+  const auto search = [&]() LS_REQUIRES(request.heap.lock) {
+    return request.heap.take(request.size, request.small, request.options);
+  };
+  if (polls) reuse_finished(request.heap);
   if (Chunk* const chunk = search()) return chunk;
 
   // Callbacks may free memory that the program can do without.
@@ -20,8 +22,8 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
 
   // Take freed blocks that other streams still use: this stream waits for them on the device, the
   // cpu does not wait.
-  while (!polls && !heap.pending.empty()) {
-    reuse_oldest_pending(heap);
+  while (!polls && !request.heap.pending.empty()) {
+    reuse_oldest_pending(request.heap);
     if (Chunk* const chunk = search()) return chunk;
   }
 
@@ -32,7 +34,7 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   }
 
   // Release memory that other streams cache and do not use.
-  const auto retry = [&]() -> Chunk* {
+  const auto retry = [&]() LS_REQUIRES(request.heap.lock) -> Chunk* {
     Chunk* chunk = search();
     if (chunk == nullptr) chunk = grow(request, lock, Growth::kMoveFirst);
     if (chunk != nullptr) ++rare.retries;
@@ -41,8 +43,9 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   if (request.size < request.options.max_split_size &&
       request.options.max_split_size != AllocatorOptions::kUnlimited) {
     // Release oversize blocks first: they are never split and so serve few requests.
-    if (release_segments(heap, lock,
-                         heap.hold_free_segments(request.size, request.options.max_split_size))) {
+    if (release_segments(
+            request.heap, lock,
+            request.heap.hold_free_segments(request.size, request.options.max_split_size))) {
       if (Chunk* const chunk = retry()) return chunk;
     }
   }
@@ -50,8 +53,8 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
     if (Chunk* const chunk = retry()) return chunk;
   }
 
-  while (!heap.pending.empty()) {
-    reuse_oldest_pending(heap);
+  while (!request.heap.pending.empty()) {
+    reuse_oldest_pending(request.heap);
     if (Chunk* const chunk = retry()) return chunk;
   }
 
@@ -62,7 +65,9 @@ Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
   throw_out_of_memory(request, lock);
 }
 
-bool CachingAllocator::State::call_free_memory_callbacks(HeapLock& lock) {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+bool CachingAllocator::State::call_free_memory_callbacks(HeapLock& lock)
+    LS_NO_THREAD_SAFETY_ANALYSIS {
   const std::vector<ShortageCallbacks::FreeMemory> called = callbacks.free_memory();
   if (called.empty()) return false;
   lock.unlock();
@@ -103,8 +108,9 @@ void CachingAllocator::State::collect_garbage(const Request& request, HeapLock& 
   }
 }
 
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
 size_t CachingAllocator::State::release_elsewhere(const Request& request, HeapLock& lock,
-                                                  size_t bytes) {
+                                                  size_t bytes) LS_NO_THREAD_SAFETY_ANALYSIS {
   lock.unlock();
   reap_pools(/*may_wait=*/true);
   // The requesting heap comes last, because its free granules can be moved to serve the request.
@@ -125,12 +131,13 @@ size_t CachingAllocator::State::release_elsewhere(const Request& request, HeapLo
   return released;
 }
 
-void CachingAllocator::State::synchronize_everything(HeapLock& lock) {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+void CachingAllocator::State::synchronize_everything(HeapLock& lock) LS_NO_THREAD_SAFETY_ANALYSIS {
   lock.unlock();
   for (Heap* heap : directory.all()) {
     Stream stream;
     {
-      const std::lock_guard guard(heap->lock);
+      const MutexLock guard(heap->lock);
       while (!heap->pending.empty()) reuse_oldest_pending(*heap);
       stream = heap->stream;
     }

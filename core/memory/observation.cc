@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/mutex.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -20,7 +21,7 @@ MemoryStats CachingAllocator::stats() const {
 
 DeviceMemoryStats CachingAllocator::State::collect_counts() const {
   for (Heap* heap : directory.all()) {
-    const std::lock_guard guard(heap->lock);
+    const MutexLock guard(heap->lock);
     counts.publish(heap->counts);
   }
   DeviceMemoryStats stats;
@@ -57,7 +58,7 @@ DeviceMemoryStats CachingAllocator::memory_stats() const {
   int64_t split_blocks = 0;
   int64_t split_bytes = 0;
   for (Heap* heap : state_->directory.all()) {
-    const std::lock_guard guard(heap->lock);
+    const MutexLock guard(heap->lock);
     const Heap::Free free = heap->free();
     split_blocks += free.split_blocks;
     split_bytes += free.split_bytes;
@@ -136,7 +137,7 @@ void add_block(SegmentInfo& info, BlockInfo block) {
 }
 
 /// Adds the blocks in the arena, and the gaps between them.
-void add_arena(SegmentInfo& info, const Heap& heap) {
+void add_arena(SegmentInfo& info, const Heap& heap) LS_REQUIRES(heap.lock) {
   std::vector<const Chunk*> planned(heap.planned.begin(), heap.planned.end());
   std::ranges::sort(planned, {}, &Chunk::address);
   uintptr_t at = heap.arena->address;
@@ -152,7 +153,7 @@ void add_arena(SegmentInfo& info, const Heap& heap) {
 }
 
 void add_segment(std::vector<SegmentInfo>& segments, const Heap& heap, const Segment& segment,
-                 Device device) {
+                 Device device) LS_REQUIRES(heap.lock) {
   bool in_run = false;
   for (const Chunk* chunk = segment.first; chunk != nullptr; chunk = chunk->next) {
     if (chunk->state == ChunkState::kUnmapped) {
@@ -184,7 +185,7 @@ MemorySnapshot CachingAllocator::snapshot() const {
   snapshot.device = device_;
   snapshot.options = options();
   for (Heap* heap : state_->directory.all()) {
-    const std::lock_guard guard(heap->lock);
+    const MutexLock guard(heap->lock);
     for (const auto& segment : heap->segments()) {
       add_segment(snapshot.segments, *heap, *segment, device_);
     }
@@ -213,7 +214,7 @@ void CachingAllocator::note(const std::string& label) {
 std::vector<BlockInfo> CachingAllocator::blocks_at_peak() const {
   std::vector<BlockInfo> blocks = state_->history.gone_since_peak();
   for (Heap* heap : state_->directory.all()) {
-    const std::lock_guard guard(heap->lock);
+    const MutexLock guard(heap->lock);
     const auto add = [&](const Chunk& chunk) {
       if (chunk.state == ChunkState::kLive && state_->history.was_at_peak(chunk)) {
         blocks.push_back(info_of(chunk, BlockInfo::State::kActiveAllocated));

@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
+#include "core/base/mutex.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -41,7 +42,8 @@ struct Findings {
   std::map<Origin, Holder> holders;
 };
 
-void add_heap(Findings& findings, const Heap& heap, const Heap& asking, size_t size) {
+void add_heap(Findings& findings, const Heap& heap, const Heap& asking, size_t size)
+    LS_REQUIRES(heap.lock) {
   int64_t reserved = 0;
   for (const auto& segment : heap.segments()) {
     for (const Chunk* chunk = segment->first; chunk != nullptr; chunk = chunk->next) {
@@ -124,12 +126,14 @@ std::string describe_remedies(const Findings& findings, const AllocatorOptions& 
 
 }  // namespace
 
-void CachingAllocator::State::throw_out_of_memory(const Request& request, HeapLock& lock) {
+// Not analysed: `lock` is the lock of the heap, which the analysis does not know.
+void CachingAllocator::State::throw_out_of_memory(const Request& request,
+                                                  HeapLock& lock) LS_NO_THREAD_SAFETY_ANALYSIS {
   lock.unlock();
   ++rare.ooms;
   Findings findings;
   for (const Heap* heap : directory.all()) {
-    const std::lock_guard guard(heap->lock);
+    const MutexLock guard(heap->lock);
     add_heap(findings, *heap, request.heap, request.size);
   }
   const size_t limit = budget();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/mutex.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -9,6 +10,7 @@ namespace lockstep {
 Chunk* CachingAllocator::State::take_planned(const Request& request, HeapLock&,
                                              StepPlanner::Ticket& ticket) {
   Heap& heap = request.heap;
+  heap.lock.assert_held();
   StepPlanner& planner = *heap.planner;
   // The planner reuses a place once its last owner is freed, so no planned block may stay pending.
   while (std::ranges::any_of(heap.pending, &Chunk::planned)) reuse_oldest_pending(heap);
@@ -52,12 +54,12 @@ void CachingAllocator::State::dissolve_arena(Heap& heap) {
 
 void CachingAllocator::set_planned(bool planned) {
   HeapDirectory& directory = state_->directory;
-  const std::lock_guard guard(directory.lock);
+  const MutexLock guard(directory.lock);
   if (directory.planned == planned) return;
   directory.planned = planned;
   state_->watch(State::kWatchPlans, planned);
   for (const auto& heap : directory.list) {
-    const std::lock_guard heap_guard(heap->lock);
+    const MutexLock heap_guard(heap->lock);
     if (heap->pool != 0) continue;
     if (planned) {
       heap->planner = std::make_unique<StepPlanner>();
@@ -90,6 +92,7 @@ void CachingAllocator::mark_step(const Stream& stream) {
   const State::Request request{heap, plan->planned_peak(), plan->planned_peak(),
                                /*small=*/false, options};
   Chunk* arena = heap.take(request.size, request.small, options);
+  request.heap.lock.assert_held();  // it is `heap`
   // If the arena would need much more memory, the step is served without it.
   if (arena == nullptr) arena = state_->grow(request, lock, State::Growth::kWithinRatio);
   if (arena == nullptr) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -27,7 +28,7 @@ struct PoolState {
 };
 
 PoolId CachingAllocator::create_pool() {
-  const std::lock_guard guard(state_->directory.lock);
+  const MutexLock guard(state_->directory.lock);
   const PoolId pool = ++state_->directory.last_pool;
   state_->directory.pools[pool];
   return pool;
@@ -50,7 +51,7 @@ auto& find_pool(Pools& pools, PoolId pool) {
 
 void CachingAllocator::release_pool(PoolId pool) {
   {
-    const std::lock_guard guard(state_->directory.lock);
+    const MutexLock guard(state_->directory.lock);
     find_pool(state_->directory.pools, pool).released = true;
     state_->watch(State::kWatchPools, true);
   }
@@ -58,10 +59,10 @@ void CachingAllocator::release_pool(PoolId pool) {
 }
 
 int64_t CachingAllocator::live_blocks(PoolId pool) const {
-  const std::lock_guard guard(state_->directory.lock);
+  const MutexLock guard(state_->directory.lock);
   int64_t blocks = 0;
   for (const Heap* heap : find_pool(state_->directory.pools, pool).heaps) {
-    const std::lock_guard heap_guard(heap->lock);
+    const MutexLock heap_guard(heap->lock);
     blocks += heap->counts.blocks();
   }
   return blocks;
@@ -70,12 +71,12 @@ int64_t CachingAllocator::live_blocks(PoolId pool) const {
 void CachingAllocator::State::reap_pools(bool may_wait) noexcept {
   std::vector<Heap*> empty;
   {
-    const std::lock_guard guard(directory.lock);
+    const MutexLock guard(directory.lock);
     bool some_left = false;
     for (auto at = directory.pools.begin(); at != directory.pools.end();) {
       HeapDirectory::Pool& pool = at->second;
       const bool done = pool.released && std::ranges::all_of(pool.heaps, [&](Heap* heap) {
-                          const std::lock_guard heap_guard(heap->lock);
+                          const MutexLock heap_guard(heap->lock);
                           if (may_wait || synchronous) {
                             while (!heap->pending.empty()) reuse_oldest_pending(*heap);
                           }
@@ -104,16 +105,16 @@ void CachingAllocator::State::reap_pools(bool may_wait) noexcept {
       heap->remove_segment(range);
     }
     lock.unlock();
-    const std::lock_guard guard(directory.lock);
+    const MutexLock guard(directory.lock);
     directory.unused.push_back(heap);
   }
 }
 
 std::shared_ptr<const PoolState> CachingAllocator::checkpoint(PoolId pool) const {
   auto state = std::make_shared<PoolState>();
-  const std::lock_guard guard(state_->directory.lock);
+  const MutexLock guard(state_->directory.lock);
   for (Heap* heap : find_pool(state_->directory.pools, pool).heaps) {
-    const std::lock_guard heap_guard(heap->lock);
+    const MutexLock heap_guard(heap->lock);
     for (const auto& segment : heap->segments()) {
       PoolState::SavedSegment& saved = state->segments.emplace_back();
       saved.heap = heap;
@@ -129,9 +130,10 @@ std::shared_ptr<const PoolState> CachingAllocator::checkpoint(PoolId pool) const
 }
 
 std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state) {
-  const std::lock_guard guard(state_->directory.lock);
+  const MutexLock guard(state_->directory.lock);
   const std::vector<Heap*>& heaps = find_pool(state_->directory.pools, pool).heaps;
   const auto segment_of = [&](const PoolState::SavedSegment& saved) -> Segment* {
+    saved.heap->lock.assert_held();
     if (std::ranges::find(heaps, saved.heap) == heaps.end()) return nullptr;
     for (const auto& segment : saved.heap->segments()) {
       if (segment->address == saved.address) return segment.get();
@@ -139,6 +141,7 @@ std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state
     return nullptr;
   };
   for (const PoolState::SavedSegment& saved : state.segments) {
+    const MutexLock heap_guard(saved.heap->lock);
     LS_CHECK(segment_of(saved) != nullptr, DeviceError,
              "[allocator] pool {} cannot be restored: it has lost the segment "
              "at {:#x} since the "
@@ -152,13 +155,13 @@ std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state
   };
   std::vector<uint64_t> kept;
   for (const PoolState::SavedSegment& saved : state.segments) {
-    const std::lock_guard heap_guard(saved.heap->lock);
+    const MutexLock heap_guard(saved.heap->lock);
     for (const PoolState::SavedBlock& block : saved.live) {
       if (is_same_loan(block)) kept.push_back(block.handle);
     }
   }
   for (Heap* heap : heaps) {
-    const std::lock_guard heap_guard(heap->lock);
+    const MutexLock heap_guard(heap->lock);
     while (!heap->pending.empty()) state_->reuse_oldest_pending(*heap);
     std::vector<Chunk*> gone;
     for (const auto& segment : heap->segments()) {
@@ -176,19 +179,18 @@ std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state
 
   std::vector<Block> blocks;
   for (const PoolState::SavedSegment& saved : state.segments) {
-    Heap& heap = *saved.heap;
-    const std::lock_guard heap_guard(heap.lock);
+    const MutexLock heap_guard(saved.heap->lock);
     for (const PoolState::SavedBlock& block : saved.live) {
       if (is_same_loan(block)) {
         blocks.push_back(state_->block_of(state_->table.find(static_cast<uint32_t>(block.handle))));
         continue;
       }
-      Chunk* const chunk = heap.take_at(*segment_of(saved), block.address, block.size);
+      Chunk* const chunk = saved.heap->take_at(*segment_of(saved), block.address, block.size);
       LS_CHECK(chunk != nullptr, DeviceError,
                "[allocator] pool {} cannot be restored: the memory at {:#x} is "
                "gone.",
                pool, block.address);
-      blocks.push_back(state_->lend(heap, chunk, block.requested, block.small));
+      blocks.push_back(state_->lend(*saved.heap, chunk, block.requested, block.small));
       chunk->op = block.op;
       chunk->module = block.module;
     }

@@ -2,10 +2,10 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
 #include <set>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/dispatch/op.h"
 #include "core/plugin/plugin_call.h"
 
@@ -17,9 +17,9 @@ constexpr uint32_t kOldestVersion = 1;
 
 /// A copy of the path that is never freed: records of unloaded operators still refer to it.
 const char* interned(const std::string& path) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static auto* const paths = new std::set<std::string>();
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return paths->insert(path).first->c_str();
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/cuda/launch.h"
 #include "core/device/device_runtime.h"
 #include "core/device/kernel_scope.h"
@@ -106,7 +107,7 @@ PluginImages::~PluginImages() {
 }
 
 void PluginImages::note(const void* image) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   seen_.insert(image);
 }
 

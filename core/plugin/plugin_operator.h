@@ -2,12 +2,12 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/dispatch/boxed_operator.h"
 #include "core/dispatch/dispatcher.h"
 #include "core/plugin/plugin_abi.h"
@@ -26,8 +26,8 @@ class PluginImages {
   void note(const void* image);
 
  private:
-  std::mutex mutex_;
-  std::set<const void*> seen_;
+  Mutex mutex_;
+  std::set<const void*> seen_ LS_GUARDED_BY(mutex_);
 };
 
 /// A function of a plug-in, and its registered data.

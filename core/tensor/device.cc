@@ -4,10 +4,10 @@
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <mutex>
 #include <optional>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -22,8 +22,8 @@ bool has_one_device(DeviceType type) {
 
 /// Names that backends gave to their slots.
 struct GivenNames {
-  std::mutex mutex;
-  std::array<std::string, kDeviceTypes> names;
+  Mutex mutex;
+  std::array<std::string, kDeviceTypes> names LS_GUARDED_BY(mutex);
 };
 GivenNames& given_names() {
   static GivenNames* const instance = new GivenNames();  // leaked: used by static destructors
@@ -39,13 +39,13 @@ constinit std::array<std::atomic<int8_t>, kDeviceTypes> g_own_index{};
 std::string name_of(DeviceType type) {
   const size_t i = static_cast<size_t>(type);
   GivenNames& given = given_names();
-  const std::lock_guard lock(given.mutex);
+  const MutexLock lock(given.mutex);
   return given.names[i].empty() ? std::string(kDeviceTypeNames[i]) : given.names[i];
 }
 
 std::optional<DeviceType> type_of(std::string_view name) {
   GivenNames& given = given_names();
-  const std::lock_guard lock(given.mutex);
+  const MutexLock lock(given.mutex);
   for (size_t i = 0; i < kDeviceTypes; ++i) {
     if (name == kDeviceTypeNames[i] || (!name.empty() && name == given.names[i])) {
       return static_cast<DeviceType>(i);
@@ -96,7 +96,7 @@ void name_device_type(DeviceType slot, std::string_view name) {
            "not taken.",
            name);
   GivenNames& given = given_names();
-  const std::lock_guard lock(given.mutex);
+  const MutexLock lock(given.mutex);
   given.names[static_cast<size_t>(slot)] = name;
 }
 

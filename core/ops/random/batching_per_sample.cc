@@ -1,9 +1,9 @@
 #include <cstdio>
-#include <mutex>
 #include <set>
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/mutex.h"
 #include "core/ops/batching.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
@@ -12,8 +12,8 @@ namespace lockstep {
 
 namespace {
 
-std::mutex g_mutex;
-std::set<std::string>& noted() {
+Mutex g_mutex;
+std::set<std::string>& noted() LS_REQUIRES(g_mutex) {
   static std::set<std::string>* const names = new std::set<std::string>();
   return *names;
 }
@@ -24,7 +24,7 @@ bool warns() {
 }
 
 void note(const Operator& op) {
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   if (!noted().insert(op.name()).second || !warns()) return;
   fmt::print(stderr, "vmap: [{}] has no batching rule for this call, and ran once per sample\n",
              op.name());
@@ -102,12 +102,12 @@ void batching::each_sample(const Operator& op, uint64_t batched, Stack& stack,
 }
 
 std::vector<std::string> operators_run_per_sample() {
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   return {noted().begin(), noted().end()};
 }
 
 void forget_operators_run_per_sample() {
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   noted().clear();
 }
 
