@@ -56,7 +56,9 @@ Gradients AccumulateGrad::apply(std::span<Tensor> grads, const BackwardCall&) {
     if (leaf_ == nullptr) return {};
     replaced = accumulate(meta_of(*leaf_), std::move(grads[0]));
     if (hooks() != nullptr && !hooks()->accumulated.empty()) {
-      leaf = Tensor(Ref<TensorImpl>::share(leaf_));
+      // Another thread may have released the last reference to the leaf and be on its way to
+      // forget_leaf(), which waits for mutex_: the memory is valid, but the count may be zero.
+      leaf = Tensor(Ref<TensorImpl>::share_if_alive(leaf_));
     }
   }
   if (leaf.defined()) {

@@ -112,6 +112,7 @@ HookHandle register_post_accumulate_grad_hook(const Tensor& leaf,
            "[register_post_accumulate_grad_hook] expected a leaf, got {}, which was computed by "
            "{}. Use register_hook() for its gradient.",
            to_string(leaf), leaf.grad_fn()->name());
+  leaf.impl()->make_findable();  // AccumulateGrad::apply makes a Tensor of it for the hook
   return added(gradient_edge(leaf).node->make_hooks(), &NodeHooks::accumulated, std::move(hook));
 }
 

@@ -16,9 +16,24 @@ class RefCounted {
   bool release() const noexcept {
     // The only owner needs no read-modify-write: no other thread has a reference to copy.
     if (count_.load(std::memory_order_acquire) == 1) return true;
-    return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    return (count_.fetch_sub(1, std::memory_order_acq_rel) & ~kFindable) == 1;
   }
-  uint32_t use_count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  uint32_t use_count() const noexcept {
+    return count_.load(std::memory_order_relaxed) & ~kFindable;
+  }
+
+  /// Makes `retain_if_alive` work from now on. The caller has a reference.
+  void make_findable() const noexcept { count_.fetch_or(kFindable, std::memory_order_relaxed); }
+  /// Adds a reference through a plain pointer, beside the release of the last one on another
+  /// thread. Returns false if that has happened. The object must be findable, and the caller must
+  /// keep its memory valid: its destructor waits for the caller, say.
+  bool retain_if_alive() const noexcept {
+    uint32_t count = count_.load(std::memory_order_relaxed);
+    do {
+      if ((count & ~kFindable) == 0) return false;
+    } while (!count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed));
+    return true;
+  }
 
  protected:
   RefCounted() = default;
@@ -27,6 +42,10 @@ class RefCounted {
   ~RefCounted() = default;
 
  private:
+  /// Set in the count of a findable object. Its count is then never 1, so that the last release
+  /// decrements it to zero, where `retain_if_alive` sees it.
+  static constexpr uint32_t kFindable = uint32_t{1} << 31;
+
   mutable std::atomic<uint32_t> count_{1};
 };
 
@@ -46,6 +65,10 @@ class Ref {
   static Ref share(T* alive) noexcept {
     if (alive != nullptr) alive->retain();
     return adopt(alive);
+  }
+  /// Adds a reference unless the last one was released; see RefCounted::retain_if_alive.
+  static Ref share_if_alive(T* findable) noexcept {
+    return findable->retain_if_alive() ? adopt(findable) : Ref();
   }
   Ref(const Ref& other) noexcept : pointer_(other.pointer_) {
     if (pointer_ != nullptr) pointer_->retain();

@@ -253,6 +253,29 @@ TEST(PostAccumulateGradHook, DoesNotRunForGrad) {
   EXPECT_EQ(calls, 0);
 }
 
+/// Calls a function while the tensor that owns it is destroyed: after the release of its last
+/// reference, before its autograd metadata goes.
+struct CallWhenDestroyed final : BatchMeta {
+  explicit CallWhenDestroyed(std::function<void()> f) : function(std::move(f)) {}
+  ~CallWhenDestroyed() override { function(); }
+  std::function<void()> function;
+};
+
+TEST(PostAccumulateGradHook, IsNotCalledForALeafThatIsBeingDestroyed) {
+  Tensor x = leaf({1, 2});
+  int calls = 0;
+  bool destroyed = false;
+  register_post_accumulate_grad_hook(x, [&](const Tensor&) { ++calls; });
+  const Tensor y = sum(x + 1);
+  x.impl()->batch = std::make_unique<CallWhenDestroyed>([&] {
+    y.backward();
+    destroyed = true;
+  });
+  x = Tensor();
+  EXPECT_TRUE(destroyed);
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(NodeHooks, PreAndPostHooksSeeWhatGoesInAndComesOut) {
   const Tensor x = leaf({2});
   const Tensor y = x * 3;

@@ -97,5 +97,29 @@ TEST(Ref, ThreadsMayCopyAndDropAtOnce) {
   EXPECT_EQ(destroyed, 1);
 }
 
+struct Findable : RefCounted {
+  explicit Findable(bool* found) : found(found) { make_findable(); }
+  ~Findable() { *found = static_cast<bool>(Ref<Findable>::share_if_alive(this)); }
+  bool* found;
+};
+
+TEST(Ref, FindableObjectIsSharedWhileAlive) {
+  bool found = true;
+  const Ref<Findable> a = make_ref<Findable>(&found);
+  EXPECT_EQ(a->use_count(), 1u);
+  {
+    const Ref<Findable> b = Ref<Findable>::share_if_alive(a.get());
+    EXPECT_EQ(a, b);
+    EXPECT_EQ(a->use_count(), 2u);
+  }
+  EXPECT_EQ(a->use_count(), 1u);
+}
+
+TEST(Ref, FindableObjectIsNotSharedOnceItsLastReferenceWasReleased) {
+  bool found = true;
+  make_ref<Findable>(&found).reset();
+  EXPECT_FALSE(found);
+}
+
 }  // namespace
 }  // namespace lockstep
