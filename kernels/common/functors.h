@@ -5,11 +5,13 @@
 #include <type_traits>
 
 #include "kernels/common/elementary.h"
+#include "kernels/common/functor_name.h"
 
 namespace lockstep::functors {
 
 // Element-wise functions of the pointwise operators, shared by all backends. T is float, double or
 // int64_t, whatever the tensor's dtype. Truth values are bytes, 0 or 1, as bool tensors store them.
+// kName is the functor's name in the names of its GPU kernels.
 
 /// Integer arithmetic wraps around, as in ATen.
 template <class T>
@@ -18,6 +20,7 @@ LS_HOST_DEVICE constexpr T wrapping(std::make_unsigned_t<T> value) {
 }
 
 struct Same {
+  static constexpr FunctorName kName = "Same";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return x;
@@ -26,11 +29,13 @@ struct Same {
 /// Returns `value` for every element.
 template <class T>
 struct Constant {
+  static constexpr FunctorName kName = "Constant";
   T value;
   LS_HOST_DEVICE T operator()() const { return value; }
 };
 
 struct Add {
+  static constexpr FunctorName kName = "Add";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -41,6 +46,7 @@ struct Add {
   }
 };
 struct Subtract {
+  static constexpr FunctorName kName = "Subtract";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -51,6 +57,7 @@ struct Subtract {
   }
 };
 struct Multiply {
+  static constexpr FunctorName kName = "Multiply";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -63,6 +70,7 @@ struct Multiply {
 /// a + factor * b, with a single rounding.
 template <class T>
 struct AddScaled {
+  static constexpr FunctorName kName = "AddScaled";
   T factor;
   LS_HOST_DEVICE T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
@@ -73,6 +81,7 @@ struct AddScaled {
   }
 };
 struct Divide {
+  static constexpr FunctorName kName = "Divide";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return a / b;
@@ -80,12 +89,14 @@ struct Divide {
 };
 /// The larger value; NaN if either is NaN.
 struct Maximum {
+  static constexpr FunctorName kName = "Maximum";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return a > b || a != a ? a : b;
   }
 };
 struct Minimum {
+  static constexpr FunctorName kName = "Minimum";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return a < b || a != a ? a : b;
@@ -95,65 +106,69 @@ struct Minimum {
 /// A binary functor with `number` as its second operand.
 template <class F, class T>
 struct WithNumber {
+  static constexpr FunctorName kName{"WithNumber", F::kName};
   T number;
   LS_HOST_DEVICE auto operator()(T a) const { return F()(a, number); }
 };
-/// A binary functor with `number` as its first operand.
-template <class F, class T>
-struct OfNumber {
-  T number;
-  LS_HOST_DEVICE auto operator()(T b) const { return F()(number, b); }
-};
 
 struct Equal {
+  static constexpr FunctorName kName = "Equal";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return a == b ? 1 : 0;
   }
 };
 struct NotEqual {
+  static constexpr FunctorName kName = "NotEqual";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return a != b ? 1 : 0;
   }
 };
 struct Less {
+  static constexpr FunctorName kName = "Less";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return a < b ? 1 : 0;
   }
 };
 struct LessEqual {
+  static constexpr FunctorName kName = "LessEqual";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return a <= b ? 1 : 0;
   }
 };
 struct Greater {
+  static constexpr FunctorName kName = "Greater";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return a > b ? 1 : 0;
   }
 };
 struct GreaterEqual {
+  static constexpr FunctorName kName = "GreaterEqual";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return a >= b ? 1 : 0;
   }
 };
 struct LogicalNot {
+  static constexpr FunctorName kName = "LogicalNot";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T x) const {
     return x == T(0) ? 1 : 0;
   }
 };
 struct IsNan {
+  static constexpr FunctorName kName = "IsNan";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T x) const {
     return x != x ? 1 : 0;
   }
 };
 struct IsFinite {
+  static constexpr FunctorName kName = "IsFinite";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T x) const {
     return Subtract()(x, x) == T(0) ? 1 : 0;  // infinity - infinity is NaN
@@ -162,6 +177,7 @@ struct IsFinite {
 
 /// condition ? a : b.
 struct Where {
+  static constexpr FunctorName kName = "Where";
   template <class T>
   LS_HOST_DEVICE T operator()(uint8_t condition, T a, T b) const {
     return condition != 0 ? a : b;
@@ -169,17 +185,20 @@ struct Where {
 };
 template <class T>
 struct MaskedFill {
+  static constexpr FunctorName kName = "MaskedFill";
   T value;
   LS_HOST_DEVICE T operator()(T x, uint8_t mask) const { return mask != 0 ? value : x; }
 };
 /// x * scale where the mask is set, else 0.
 template <class T>
 struct MaskedScale {
+  static constexpr FunctorName kName = "MaskedScale";
   T scale;
   LS_HOST_DEVICE T operator()(T x, uint8_t mask) const { return mask != 0 ? x * scale : T(0); }
 };
 
 struct Negate {
+  static constexpr FunctorName kName = "Negate";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
@@ -190,6 +209,7 @@ struct Negate {
   }
 };
 struct Absolute {
+  static constexpr FunctorName kName = "Absolute";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
@@ -200,24 +220,28 @@ struct Absolute {
   }
 };
 struct Square {
+  static constexpr FunctorName kName = "Square";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return Multiply()(x, x);
   }
 };
 struct Cube {
+  static constexpr FunctorName kName = "Cube";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return x * x * x;
   }
 };
 struct Sign {
+  static constexpr FunctorName kName = "Sign";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return static_cast<T>((x > T(0) ? 1 : 0) - (x < T(0) ? 1 : 0));
   }
 };
 struct Relu {
+  static constexpr FunctorName kName = "Relu";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return x < T(0) ? T(0) : x;  // NaN compares false and is kept
@@ -228,24 +252,28 @@ struct Relu {
 // into smaller parts.
 
 struct Sqrt {
+  static constexpr FunctorName kName = "Sqrt";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return std::sqrt(x);
   }
 };
 struct ReciprocalSqrt {
+  static constexpr FunctorName kName = "ReciprocalSqrt";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return T(1) / std::sqrt(x);
   }
 };
 struct Reciprocal {
+  static constexpr FunctorName kName = "Reciprocal";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return T(1) / x;
   }
 };
 struct Exp {
+  static constexpr FunctorName kName = "Exp";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -253,6 +281,7 @@ struct Exp {
   }
 };
 struct Log {
+  static constexpr FunctorName kName = "Log";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -260,6 +289,7 @@ struct Log {
   }
 };
 struct Tanh {
+  static constexpr FunctorName kName = "Tanh";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -267,6 +297,7 @@ struct Tanh {
   }
 };
 struct Sigmoid {
+  static constexpr FunctorName kName = "Sigmoid";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -275,6 +306,7 @@ struct Sigmoid {
 };
 /// The vectorised body does not handle arguments for which `rare` is true: `exact` computes those.
 struct Sin {
+  static constexpr FunctorName kName = "Sin";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE float operator()(float x) const { return sincos_f32(x).sine; }
   LS_HOST_DEVICE double operator()(double x) const { return std::sin(x); }
@@ -284,6 +316,7 @@ struct Sin {
   }
 };
 struct Cos {
+  static constexpr FunctorName kName = "Cos";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE float operator()(float x) const { return sincos_f32(x).cosine; }
   LS_HOST_DEVICE double operator()(double x) const { return std::cos(x); }
@@ -295,6 +328,7 @@ struct Cos {
 /// x^exponent in f64, for exponents that have no functor of their own.
 template <class T>
 struct Power {
+  static constexpr FunctorName kName = "Power";
   static constexpr bool kHeavy = true;
   double exponent;
   LS_HOST_DEVICE T operator()(T x) const {
@@ -303,6 +337,7 @@ struct Power {
 };
 /// x^exponent for an exponent >= 0, wrapping around.
 struct IntegerPower {
+  static constexpr FunctorName kName = "IntegerPower";
   static constexpr bool kHeavy = true;
   int64_t exponent;
   LS_HOST_DEVICE int64_t operator()(int64_t x) const {
@@ -317,6 +352,7 @@ struct IntegerPower {
 
 /// x Phi(x), where Phi is the normal distribution function.
 struct Gelu {
+  static constexpr FunctorName kName = "Gelu";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -324,6 +360,7 @@ struct Gelu {
   }
 };
 struct GeluBackward {
+  static constexpr FunctorName kName = "GeluBackward";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T grad, T x) const {
@@ -335,6 +372,7 @@ struct GeluBackward {
 /// 0.5 x (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), computed as x sigmoid(2 u), which
 /// loses no digits when tanh is close to -1. Hendrycks & Gimpel 2016.
 struct GeluTanh {
+  static constexpr FunctorName kName = "GeluTanh";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE static T twice_u(T x) {
@@ -347,6 +385,7 @@ struct GeluTanh {
   }
 };
 struct GeluTanhBackward {
+  static constexpr FunctorName kName = "GeluTanhBackward";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T grad, T x) const {
@@ -357,6 +396,7 @@ struct GeluTanhBackward {
   }
 };
 struct Silu {
+  static constexpr FunctorName kName = "Silu";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -364,6 +404,7 @@ struct Silu {
   }
 };
 struct SiluBackward {
+  static constexpr FunctorName kName = "SiluBackward";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T grad, T x) const {
@@ -373,16 +414,19 @@ struct SiluBackward {
 };
 template <class T>
 struct ThresholdBackward {
+  static constexpr FunctorName kName = "ThresholdBackward";
   T threshold;
   LS_HOST_DEVICE T operator()(T grad, T x) const { return x <= threshold ? T(0) : grad; }
 };
 struct TanhBackward {
+  static constexpr FunctorName kName = "TanhBackward";
   template <class T>
   LS_HOST_DEVICE T operator()(T grad, T output) const {
     return grad * std::fma(-output, output, T(1));
   }
 };
 struct SigmoidBackward {
+  static constexpr FunctorName kName = "SigmoidBackward";
   template <class T>
   LS_HOST_DEVICE T operator()(T grad, T output) const {
     return grad * ((T(1) - output) * output);

@@ -24,11 +24,13 @@ struct Note {
 };
 
 struct Quotient {
+  static constexpr FunctorName kName = "Quotient";
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const {
     return b == -1 ? Negate()(a) : a / b;
   }
 };
 struct FlooredQuotient {
+  static constexpr FunctorName kName = "FlooredQuotient";
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const {
     if (b == -1) return Negate()(a);
     const int64_t quotient = a / b;
@@ -36,9 +38,11 @@ struct FlooredQuotient {
   }
 };
 struct Rest {
+  static constexpr FunctorName kName = "Rest";
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? 0 : a % b; }
 };
 struct FlooredRest {
+  static constexpr FunctorName kName = "FlooredRest";
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const {
     const int64_t rest = Rest()(a, b);
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -47,6 +51,7 @@ struct FlooredRest {
 /// F(a, b), or 0 and a note if b is 0.
 template <class F>
 struct Guarded {
+  static constexpr FunctorName kName{"Guarded", F::kName};
   static constexpr bool kHeavy = true;
   Note zero;
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const {

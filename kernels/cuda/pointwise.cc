@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include "core/base/check.h"
 #include "kernels/common/strided_plan.h"
@@ -14,10 +15,9 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int64_t kMostElements = int64_t{1} << 31;  ///< that a kernel counts in 32 bits
+constexpr int64_t kMostElements = int64_t{1} << 31;  ///< kernels count elements in 32 bits
 
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
+/// Letter of a lane in kernel names.
 char letter(Lane lane) {
   switch (lane) {
     case Lane::kF32:
@@ -47,14 +47,14 @@ PointwiseOperands operands_of(const StridedPlan& plan, const Out& out,
   return operands;
 }
 
-/// The one floating dtype of those operands that are in a floating lane and not single; nothing
-/// where they differ, or where bytes are stored as something else.
+/// Returns the dtype that all operands in a floating lane share, not counting single elements.
+/// Returns nothing if their dtypes differ, or if an operand in a byte lane is not stored as bytes.
 std::optional<DType> dense_dtype(const PointwiseKernel& kernel, const PointwiseOperands& operands,
                                  const bool* is_single, int count) {
   std::optional<DType> element;
   for (int o = 0; o < count; ++o) {
     const DType dtype = operands.dtype[o];
-    if (is_single[o]) continue;  // converted once
+    if (is_single[o]) continue;  // each thread converts it once
     if (kernel.lanes[static_cast<size_t>(o)] == Lane::kByte) {
       if (!is_stored_as(dtype, Lane::kByte)) return std::nullopt;
     } else if (element.value_or(dtype) != dtype) {
@@ -66,8 +66,8 @@ std::optional<DType> dense_dtype(const PointwiseKernel& kernel, const PointwiseO
   return element;
 }
 
-/// Whether operand `o` can be read in packs of `bytes`, a power of two, along dimension 0: its
-/// rows, or its only one, begin where a pack may.
+/// Returns true if operand `o` can be read along dimension 0 in packs of `bytes`, a power of two:
+/// its elements are contiguous there, and every row begins at a multiple of `bytes`.
 bool lies_in_packs(const StridedPlan& plan, int o, int64_t element, int64_t bytes) {
   if (plan.strides[o][0] != element) return false;
   auto bits = static_cast<int64_t>(reinterpret_cast<uintptr_t>(plan.address[o]));
@@ -75,8 +75,8 @@ bool lies_in_packs(const StridedPlan& plan, int o, int64_t element, int64_t byte
   return (bits & (bytes - 1)) == 0;
 }
 
-/// Fills in how the dense kernels take the plan, and says which of them; none where they do not.
-/// Sets the elements that a block makes at a time.
+/// Fills `params` for a dense kernel and returns that kernel, or no kernel if the dense kernels do
+/// not support the plan. Sets `per_block` to the elements that a block computes at a time.
 Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DensePointwise& params,
                   int64_t& per_block) {
   if (!kernel.has_dense) return {};
@@ -94,7 +94,7 @@ Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DenseP
                         : dtype == DType::kF16  ? kernel.dense_f16
                                                 : Kernel();
   if (chosen.number() == 0) return {};
-  const int64_t count = *dtype == DType::kF32 ? 4 : 8;  // 16 bytes
+  const int64_t count = *dtype == DType::kF32 ? 4 : 8;  // elements in a pack of 16 bytes
   for (int o = 0; o < plan.operands; ++o) {
     const auto element = static_cast<int64_t>(size_of(operands.dtype[o]));
     const bool packs = !params.is_single[o] && !params.repeats[o];
@@ -134,7 +134,8 @@ void launch_strided(Kernel kernel, const StridedPlan& plan, const PointwiseOpera
          params);
 }
 
-/// Halves the outermost dimension until all elements can be counted.
+/// Launches the strided kernel, several times if needed: the outermost dimension is halved until a
+/// kernel can count the elements of each part.
 void launch_parts(Kernel kernel, StridedPlan plan, const PointwiseOperands& operands) {
   if (plan.numel < kMostElements) return launch_strided(kernel, plan, operands);
   const int last = plan.rank - 1;
@@ -153,27 +154,9 @@ void launch_parts(Kernel kernel, StridedPlan plan, const PointwiseOperands& oper
 
 }  // namespace
 
-std::string functor_name(std::string_view type) {
-  std::string name;
-  for (size_t i = 0; i < type.size();) {
-    size_t end = i;
-    while (end < type.size() && is_name(type[end])) ++end;
-    const std::string_view word = type.substr(i, end - i);
-    const bool names_space = type.substr(end, 2) == "::";
-    const bool is_lane = word == "float" || word == "double" || word == "long" || word == "int" ||
-                         word == "unsigned" || word == "char";
-    if (!word.empty() && !names_space && !is_lane) {
-      name += name.empty() ? "" : "_";
-      name += word;
-    }
-    i = std::max(end, i + 1);
-  }
-  return name;
-}
-
-PointwiseKernel pointwise_kernel(const std::string& functor, std::span<const Lane> lanes) {
+PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Lane> lanes) {
   PointwiseKernel kernel{};
-  std::string name = "pointwise_" + functor + "_";
+  std::string name = std::string("pointwise_").append(functor).append("_");
   kernel.has_dense = true;
   bool any_f32 = false;
   for (size_t i = 0; i < lanes.size(); ++i) {

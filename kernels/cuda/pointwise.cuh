@@ -9,7 +9,7 @@
 
 namespace lockstep::cuda {
 
-/// The types that a functor is called with and returns.
+/// The types of a functor's result, R, and of its arguments, A....
 template <class R, class... A>
 struct Lanes {
   using Result = R;
@@ -18,7 +18,7 @@ struct Lanes {
   using Input = std::tuple_element_t<i, std::tuple<A...>>;
 };
 
-/// The functor, as the host made it.
+/// Returns the functor with the state that the host passed.
 template <class F>
 __device__ inline F functor_of(const PointwiseOperands& operands) {
   if constexpr (std::is_empty_v<F>) {
@@ -28,7 +28,7 @@ __device__ inline F functor_of(const PointwiseOperands& operands) {
   }
 }
 
-/// Functors that leave some arguments in f32 to another function.
+/// Functors that compute some float arguments, those for which rare() is true, with exact().
 template <class F, class... A>
 concept HasRare = (std::is_same_v<A, float> && ...) && requires(A... a) {
   F::rare(a...);
@@ -73,14 +73,14 @@ __device__ inline void strided_pointwise(const StridedPointwise& p) {
   strided_elements<L, F>(p, std::make_integer_sequence<int, L::kInputs>());
 }
 
-/// How an operand of lane T is stored when floats are stored as E.
+/// Type that an operand of lane T has in memory when floating operands are stored as E.
 template <class T, class E>
 using Stored = std::conditional_t<std::is_same_v<T, uint8_t>, uint8_t, E>;
 
-/// Where a pack of a dense operand begins, in bytes, when there are rows.
+/// Position of a pack in dense operands that consist of rows.
 struct PackPlace {
-  uint32_t column;  ///< packs into the row
-  int64_t rows[PointwiseOperands::kMost];
+  uint32_t column;                         ///< index of the pack in its row
+  int64_t rows[PointwiseOperands::kMost];  ///< byte offset of the row, by operand
 
   __device__ PackPlace(const DensePointwise& p, int operands, uint32_t pack) {
     uint32_t rest = p.row.quotient(pack);
@@ -100,13 +100,14 @@ struct PackPlace {
   }
 };
 
-/// A dense operand's elements: from memory, kCount at a time for kRun packs, or one for many.
+/// The elements of a dense operand that a thread works on: kRun packs of kCount elements each, or
+/// one element that stands for all elements of a pack.
 template <class T, class E, int kCount, int kRun>
 struct DenseInput {
   using Elements = Pack<Stored<T, E>, kCount>;
 
   const char* data;
-  bool is_one;  ///< for a pack
+  bool is_one;  ///< one element stands for a whole pack
   T one[kRun];
   Elements packs[kRun];
 
@@ -158,7 +159,7 @@ __device__ inline void dense_elements(const DensePointwise& p, std::integer_sequ
   };
   const int64_t packs = p.numel / kCount;
   const int64_t step = grid_threads() * kRun;
-  // All that a thread reads is under way before it needs any.
+  // Each thread issues all its reads before it uses the first, so that their latencies overlap.
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * blockDim.x * kRun + threadIdx.x;
   for (int64_t first = begin; first < packs; first += step) {
     if (p.rank == 0) {
@@ -201,7 +202,7 @@ __device__ inline void dense_pointwise(const DensePointwise& p) {
   dense_pointwise_of<E, L, F>(p, std::make_integer_sequence<int, L::kInputs>());
 }
 
-/// The lanes' names: the result's letter first; f, d, i, b for f32, f64, i64, bytes.
+/// Lanes by the letters that kernel names have for them (kernels/cuda/pointwise.h).
 namespace lanes {
 using f = Lanes<float>;
 using d = Lanes<double>;
@@ -233,10 +234,11 @@ using ibii = Lanes<int64_t, uint8_t, int64_t, int64_t>;
 
 }  // namespace lockstep::cuda
 
-// The entries: LS_POINTWISE(Add, fff, functors::Add) is pointwise_Add_fff, for any strides and
-// dtypes; LS_POINTWISE_DENSE is that and pointwise_Add_fff_f32, _bf16 and _f16. The host finds them
-// by the functor's name and lanes (kernels/cuda/pointwise.h).
+// Definitions of kernels. LS_POINTWISE(Add, fff, Add) defines pointwise_Add_fff, of functors::Add,
+// for any strides and dtypes. LS_POINTWISE_DENSE also defines pointwise_Add_fff_f32, _bf16 and
+// _f16. The first argument must be the functor's kName, by which the host finds the kernel.
 #define LS_POINTWISE(Name, L, ...)                                                  \
+  static_assert(::lockstep::functors::__VA_ARGS__::kName.view() == #Name);          \
   LS_CUDA_KERNEL(pointwise_##Name##_##L, ::lockstep::cuda::StridedPointwise, 256) { \
     ::lockstep::cuda::strided_pointwise<::lockstep::cuda::lanes::L,                 \
                                         ::lockstep::functors::__VA_ARGS__>(p);      \
@@ -252,28 +254,28 @@ using ibii = Lanes<int64_t, uint8_t, int64_t, int64_t>;
   LS_POINTWISE_DENSE_OF(Name, L, ::lockstep::BFloat16, bf16, __VA_ARGS__) \
   LS_POINTWISE_DENSE_OF(Name, L, ::lockstep::Half, f16, __VA_ARGS__)
 
-// Functors that are no templates, with one, two or three inputs: in the floating lanes, or in all.
+// Functors that are not templates, with one, two or three inputs, in the floating lanes or in all.
 #define LS_FLOATING_1(F) LS_POINTWISE_DENSE(F, ff, F) LS_POINTWISE(F, dd, F)
 #define LS_FLOATING_2(F) LS_POINTWISE_DENSE(F, fff, F) LS_POINTWISE(F, ddd, F)
 #define LS_FLOATING_3(F) LS_POINTWISE_DENSE(F, ffff, F) LS_POINTWISE(F, dddd, F)
 #define LS_ALL_1(F) LS_FLOATING_1(F) LS_POINTWISE(F, ii, F)
 #define LS_ALL_2(F) LS_FLOATING_2(F) LS_POINTWISE(F, iii, F)
 #define LS_ALL_3(F) LS_FLOATING_3(F) LS_POINTWISE(F, iiii, F)
-// Templates over the lane: F<float>, F<double>, F<int64_t>.
+// Functors that are templates over the lane: F<float>, F<double>, F<int64_t>.
 #define LS_FLOATING_OF_1(F) LS_POINTWISE_DENSE(F, ff, F<float>) LS_POINTWISE(F, dd, F<double>)
 #define LS_FLOATING_OF_2(F) LS_POINTWISE_DENSE(F, fff, F<float>) LS_POINTWISE(F, ddd, F<double>)
 #define LS_FLOATING_OF_3(F) LS_POINTWISE_DENSE(F, ffff, F<float>) LS_POINTWISE(F, dddd, F<double>)
 #define LS_ALL_OF_1(F) LS_FLOATING_OF_1(F) LS_POINTWISE(F, ii, F<int64_t>)
 #define LS_ALL_OF_2(F) LS_FLOATING_OF_2(F) LS_POINTWISE(F, iii, F<int64_t>)
 #define LS_ALL_OF_3(F) LS_FLOATING_OF_3(F) LS_POINTWISE(F, iiii, F<int64_t>)
-// A number as the second operand: WithNumber<F, T>.
+// Binary functors with a number as the second operand: WithNumber<F, T>.
 #define LS_FLOATING_NUMBER(F)                                                        \
   LS_POINTWISE_DENSE(WithNumber_##F, ff, WithNumber<::lockstep::functors::F, float>) \
   LS_POINTWISE(WithNumber_##F, dd, WithNumber<::lockstep::functors::F, double>)
 #define LS_ALL_NUMBER(F) \
   LS_FLOATING_NUMBER(F)  \
   LS_POINTWISE(WithNumber_##F, ii, WithNumber<::lockstep::functors::F, int64_t>)
-// Truth values of one or two operands.
+// Functors that return truth values, with one or two inputs.
 #define LS_PREDICATE_1(F) LS_POINTWISE_DENSE(F, bf, F) LS_POINTWISE(F, bd, F) LS_POINTWISE(F, bi, F)
 #define LS_PREDICATE_2(F) \
   LS_POINTWISE_DENSE(F, bff, F) LS_POINTWISE(F, bdd, F) LS_POINTWISE(F, bii, F)

@@ -2,12 +2,12 @@
 
 #include <array>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "core/cuda/kernel.h"
 #include "core/tensor/kernel_arguments.h"
+#include "kernels/common/functor_name.h"
 #include "kernels/common/integer_division.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/number_operand.h"
@@ -15,25 +15,22 @@
 
 namespace lockstep::cuda {
 
-/// Kernels of one functor in one choice of lanes. There is one for operands of any strides and
-/// dtypes, and where `has_dense` one each for operands that are all dense in f32, bf16 or f16.
+/// The kernels of one functor for one choice of lanes. `strided` takes operands of any strides and
+/// dtypes. If `has_dense`, the others take operands that are all dense in f32, bf16 or f16.
 struct PointwiseKernel {
   Kernel strided;
   Kernel dense_f32;
   Kernel dense_bf16;
   Kernel dense_f16;
   bool has_dense;
-  std::array<Lane, 4> lanes;
+  std::array<Lane, 4> lanes;  ///< of the result, then of the inputs
 };
 
-/// "WithNumber_Add" of "lockstep::functors::WithNumber<lockstep::functors::Add, float>": the names
-/// of a functor's templates without those of namespaces and lanes, as the .cu files have them.
-std::string functor_name(std::string_view type);
-/// The kernels' names: "pointwise_Add_fff", with f32, f64, i64 and byte lanes as f, d, i and b, the
-/// result's first.
-PointwiseKernel pointwise_kernel(const std::string& functor, std::span<const Lane> lanes);
+/// Returns the kernels named "pointwise_FUNCTOR_LANES", such as "pointwise_Add_fff". LANES has one
+/// letter per lane, the result's first: f, d, i and b for f32, f64, i64 and bytes.
+PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Lane> lanes);
 
-/// An operand: a tensor of the device, or a number in the cpu's memory.
+/// An input of a pointwise kernel: a tensor in device memory, or a number in the cpu's memory.
 struct PointwiseInput {
   const In* tensor;
   bool is_number;
@@ -41,41 +38,39 @@ struct PointwiseInput {
   PointwiseInput(const NumberOperand& number) : tensor(&number.in()), is_number(true) {}
 };
 
-/// out = functor(inputs...); the inputs broadcast to out's shape.
+/// Queues out = functor(inputs...); the inputs broadcast to out's shape. `functor` are the
+/// functor's bytes, none if it has no state.
 void pointwise(const PointwiseKernel& kernel, const Out& out,
                std::span<const PointwiseInput> inputs, std::span<const unsigned char> functor);
 
 namespace detail {
-template <class F>
-constexpr std::string_view type_text() {
-  const std::string_view text = __PRETTY_FUNCTION__;  // "... [with F = lockstep::X; std::..."
-  const size_t first = text.find("F = ") + 4;
-  return text.substr(first, text.find_first_of(";]", first) - first);
-}
-/// Made when the program starts.
-template <class F, class R, class... A>
-struct NamedKernel {
+/// The kernels of F in lanes R for the result and A... for the inputs, constructed at program
+/// start.
+template <functors::Named F, class R, class... A>
+struct KernelOfFunctor {
   static inline const PointwiseKernel kernel =
-      pointwise_kernel(functor_name(type_text<F>()), std::array{lane_of<R>, lane_of<A>...});
+      pointwise_kernel(F::kName.view(), std::array{lane_of<R>, lane_of<A>...});
 };
 }  // namespace detail
 
-/// The same for a functor that has kernels in lanes R for the output and A... for the inputs.
-template <class R, class... A, class F, class... I>
+/// Queues out = functor(inputs...), computed in lane R for the result and A... for the inputs. A
+/// file kernels/pointwise/*.cu must instantiate the functor's kernel for these lanes.
+template <class R, class... A, functors::Named F, class... I>
 void elementwise(const Out& out, const F& functor, const I&... inputs) {
   static_assert(sizeof...(A) == sizeof...(I) && std::is_trivially_copyable_v<F>);
   const std::array<PointwiseInput, sizeof...(I)> list{PointwiseInput(inputs)...};
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&functor);
-  pointwise(detail::NamedKernel<F, R, A...>::kernel, out, list,
+  pointwise(detail::KernelOfFunctor<F, R, A...>::kernel, out, list,
             {bytes, std::is_empty_v<F> ? 0 : sizeof(F)});
 }
 
-/// The fault of dividing integers by zero.
+/// Kind of the fault that a kernel reports when it divides an integer by zero.
 struct ZeroDivision : FaultKind {
   explicit ZeroDivision(const char* op)
       : FaultKind(op, "integer division by zero. Cast to a floating dtype for inf or NaN") {}
 };
-/// Where kernels of one call note an integer division by zero; the next synchronisation throws.
+/// Fault word in which the kernels of one call flag an integer division by zero. The next
+/// synchronisation with the device throws the error. Has the interface of cpu::ZeroDivisor.
 class ZeroDivisor {
  public:
   ZeroDivisor(const ZeroDivision& kind, const Out&, const In&, const In&)

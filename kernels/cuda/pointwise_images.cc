@@ -2,7 +2,7 @@
 
 #include <array>
 
-// Each header defines a kImage, so each is included in a namespace of its own.
+// Every header defines a `kImage`, so each is included in its own namespace.
 namespace lockstep::cuda::activation {
 #include "kernels/pointwise/activation.fatbin.h"
 }

@@ -11,6 +11,7 @@ namespace lockstep::functors {
 /// scale x where x > 0, else factor (e^(rate x) - 1).
 template <class T>
 struct Elu {
+  static constexpr FunctorName kName = "Elu";
   static constexpr bool kHeavy = true;
   T factor;
   T scale;
@@ -23,6 +24,7 @@ struct Elu {
 /// Gradient of elu from its argument or from its result, which has the argument's sign.
 template <class T>
 struct EluBackward {
+  static constexpr FunctorName kName = "EluBackward";
   static constexpr bool kHeavy = true;
   T factor;
   T scale;
@@ -35,10 +37,12 @@ struct EluBackward {
 };
 template <class T>
 struct LeakyRelu {
+  static constexpr FunctorName kName = "LeakyRelu";
   T slope;
   LS_HOST_DEVICE T operator()(T x) const { return x > T(0) ? x : x * slope; }
 };
 struct PRelu {
+  static constexpr FunctorName kName = "PRelu";
   template <class T>
   LS_HOST_DEVICE T operator()(T x, T weight) const {
     return x > T(0) ? x : x * weight;
@@ -47,17 +51,20 @@ struct PRelu {
 /// x if x > threshold, else value; T may be int64_t.
 template <class T>
 struct Threshold {
+  static constexpr FunctorName kName = "Threshold";
   T threshold;
   T value;
   LS_HOST_DEVICE T operator()(T x) const { return x <= threshold ? value : x; }
 };
 template <class T>
 struct HardShrink {
+  static constexpr FunctorName kName = "HardShrink";
   T bound;
   LS_HOST_DEVICE T operator()(T x) const { return x >= -bound && x <= bound ? T(0) : x; }
 };
 template <class T>
 struct SoftShrink {
+  static constexpr FunctorName kName = "SoftShrink";
   T bound;
   LS_HOST_DEVICE T operator()(T x) const {
     const T inside = x * T(0);  // 0, or NaN if x is NaN
@@ -66,12 +73,14 @@ struct SoftShrink {
 };
 /// clamp(x + 3, 0, 6) / 6.
 struct HardSigmoid {
+  static constexpr FunctorName kName = "HardSigmoid";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return Minimum()(Maximum()(x + T(3), T(0)), T(6)) / T(6);
   }
 };
 struct HardSwish {
+  static constexpr FunctorName kName = "HardSwish";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return x * Minimum()(Maximum()(x + T(3), T(0)), T(6)) / T(6);
@@ -80,6 +89,7 @@ struct HardSwish {
 /// log(1 + e^(beta x)) / beta, or x if beta x is above the threshold.
 template <class T>
 struct Softplus {
+  static constexpr FunctorName kName = "Softplus";
   static constexpr bool kHeavy = true;
   T beta;
   T threshold;
@@ -91,6 +101,7 @@ struct Softplus {
 };
 /// -log(1 + e^-x).
 struct LogSigmoid {
+  static constexpr FunctorName kName = "LogSigmoid";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -99,6 +110,7 @@ struct LogSigmoid {
 };
 /// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2). Misra 2019.
 struct Mish {
+  static constexpr FunctorName kName = "Mish";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -110,6 +122,7 @@ struct Mish {
 /// log(x / (1 - x)) of x clamped to [low, high]; NaN propagates.
 template <class T>
 struct Logit {
+  static constexpr FunctorName kName = "Logit";
   static constexpr bool kHeavy = true;
   T low;
   T high;
@@ -123,6 +136,7 @@ struct Logit {
 /// also in the small tail: 1/30 of the error of rounding to bf16. P(X < -a) is 2^p(a), where p is
 /// our minimax polynomial for its log2; beyond 14.5 the result is 0 in bf16.
 struct GeluBF16 {
+  static constexpr FunctorName kName = "GeluBF16";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE float operator()(float x) const {
     const float size = std::fabs(x);

@@ -11,18 +11,21 @@ namespace lockstep::functors {
 // Rounding.
 
 struct Floor {
+  static constexpr FunctorName kName = "Floor";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return std::floor(x);
   }
 };
 struct Ceil {
+  static constexpr FunctorName kName = "Ceil";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return std::ceil(x);
   }
 };
 struct Truncate {
+  static constexpr FunctorName kName = "Truncate";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return std::trunc(x);
@@ -30,6 +33,7 @@ struct Truncate {
 };
 /// Rounds to the nearest integer, ties to even.
 struct RoundToEven {
+  static constexpr FunctorName kName = "RoundToEven";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return std::nearbyint(x);
@@ -38,6 +42,7 @@ struct RoundToEven {
 /// Rounds to multiples of 1 / scale, or of scale itself.
 template <class T>
 struct RoundDecimals {
+  static constexpr FunctorName kName = "RoundDecimals";
   T scale;
   bool multiples_of_scale;
   LS_HOST_DEVICE T operator()(T x) const {
@@ -46,6 +51,7 @@ struct RoundDecimals {
   }
 };
 struct Fraction {
+  static constexpr FunctorName kName = "Fraction";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return x - std::trunc(x);
@@ -53,6 +59,7 @@ struct Fraction {
 };
 template <class T>
 struct ReplaceNonFinite {
+  static constexpr FunctorName kName = "ReplaceNonFinite";
   T nan;
   T above;
   T below;
@@ -64,6 +71,7 @@ struct ReplaceNonFinite {
 };
 /// Clamps x to [low, high]; NaN if any of the three is NaN. T may be int64_t.
 struct Clamp {
+  static constexpr FunctorName kName = "Clamp";
   template <class T>
   LS_HOST_DEVICE T operator()(T x, T low, T high) const {
     // In this order a NaN bound beats a number, and a NaN in x beats everything.
@@ -72,6 +80,7 @@ struct Clamp {
 };
 template <class T>
 struct ClampBetween {
+  static constexpr FunctorName kName = "ClampBetween";
   T low;
   T high;
   LS_HOST_DEVICE T operator()(T x) const { return Clamp()(x, low, high); }
@@ -80,24 +89,28 @@ struct ClampBetween {
 // Logical and bitwise functors; T may be int64_t, and uint8_t for operands stored as bytes.
 
 struct LogicalAnd {
+  static constexpr FunctorName kName = "LogicalAnd";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return static_cast<uint8_t>((a != T(0)) & (b != T(0)));
   }
 };
 struct LogicalOr {
+  static constexpr FunctorName kName = "LogicalOr";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return static_cast<uint8_t>((a != T(0)) | (b != T(0)));
   }
 };
 struct LogicalXor {
+  static constexpr FunctorName kName = "LogicalXor";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T a, T b) const {
     return static_cast<uint8_t>((a != T(0)) ^ (b != T(0)));
   }
 };
 struct IsInfinite {
+  static constexpr FunctorName kName = "IsInfinite";
   template <class T>
   LS_HOST_DEVICE uint8_t operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
@@ -109,6 +122,7 @@ struct IsInfinite {
 };
 /// |a - b| <= absolute + relative |b|, or a == b. Unequal integers are compared in float32.
 struct IsClose {
+  static constexpr FunctorName kName = "IsClose";
   double relative;
   double absolute;
   bool equal_nan;
@@ -126,24 +140,28 @@ struct IsClose {
   }
 };
 struct BitwiseAnd {
+  static constexpr FunctorName kName = "BitwiseAnd";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return static_cast<T>(a & b);
   }
 };
 struct BitwiseOr {
+  static constexpr FunctorName kName = "BitwiseOr";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return static_cast<T>(a | b);
   }
 };
 struct BitwiseXor {
+  static constexpr FunctorName kName = "BitwiseXor";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return static_cast<T>(a ^ b);
   }
 };
 struct BitwiseNot {
+  static constexpr FunctorName kName = "BitwiseNot";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return static_cast<T>(~x);
@@ -151,6 +169,7 @@ struct BitwiseNot {
 };
 /// x << by for integers of `bits` bits held in int64_t; 0 if by < 0 or by >= bits.
 struct ShiftLeft {
+  static constexpr FunctorName kName = "ShiftLeft";
   int64_t bits;
   LS_HOST_DEVICE int64_t operator()(int64_t x, int64_t by) const {
     const bool inside = by >= 0 && by < bits;
@@ -159,6 +178,7 @@ struct ShiftLeft {
 };
 /// Arithmetic shift x >> by; shifts out of range leave only copies of the sign.
 struct ShiftRight {
+  static constexpr FunctorName kName = "ShiftRight";
   int64_t bits;
   LS_HOST_DEVICE int64_t operator()(int64_t x, int64_t by) const {
     return x >> (by >= 0 && by < bits ? by : bits - 1);
@@ -170,6 +190,7 @@ struct ShiftRight {
 
 /// a - b trunc(a / b).
 struct FMod {
+  static constexpr FunctorName kName = "FMod";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE double operator()(double a, double b) const { return std::fmod(a, b); }
   /// Exact in f64: below 2^28, the quotient of two floats is either an integer or farther from one
@@ -188,6 +209,7 @@ struct FMod {
 };
 /// fmod with the sign of the divisor b.
 struct Remainder {
+  static constexpr FunctorName kName = "Remainder";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE static T signed_as(T rest, T b) {
@@ -201,6 +223,7 @@ struct Remainder {
   LS_HOST_DEVICE static float exact(float a, float b) { return signed_as(FMod::exact(a, b), b); }
 };
 struct DivideTruncate {
+  static constexpr FunctorName kName = "DivideTruncate";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
     return std::trunc(a / b);
@@ -208,6 +231,7 @@ struct DivideTruncate {
 };
 /// floor of the exact quotient a / b.
 struct DivideFloor {
+  static constexpr FunctorName kName = "DivideFloor";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE double operator()(double a, double b) const {
     if (b == 0) return a / b;
@@ -235,6 +259,7 @@ struct DivideFloor {
 /// number - a * factor.
 template <class T>
 struct SubtractFrom {
+  static constexpr FunctorName kName = "SubtractFrom";
   T number;
   T factor;
   LS_HOST_DEVICE T operator()(T a) const {
@@ -248,6 +273,7 @@ struct SubtractFrom {
 /// a + factor * b * c.
 template <class T>
 struct AddProduct {
+  static constexpr FunctorName kName = "AddProduct";
   T factor;
   LS_HOST_DEVICE T operator()(T a, T b, T c) const {
     if constexpr (std::is_integral_v<T>) {
@@ -260,11 +286,13 @@ struct AddProduct {
 /// a + factor * b / c.
 template <class T>
 struct AddQuotient {
+  static constexpr FunctorName kName = "AddQuotient";
   T factor;
   LS_HOST_DEVICE T operator()(T a, T b, T c) const { return a + factor * b / c; }
 };
 /// Linear interpolation from a (weight 0) to b (weight 1), exact at both ends.
 struct Interpolate {
+  static constexpr FunctorName kName = "Interpolate";
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b, T weight) const {
     const T near_a = std::fma(weight, b - a, a);
@@ -274,11 +302,13 @@ struct Interpolate {
 };
 template <class T>
 struct InterpolateAt {
+  static constexpr FunctorName kName = "InterpolateAt";
   T weight;
   LS_HOST_DEVICE T operator()(T a, T b) const { return Interpolate()(a, b, weight); }
 };
 /// sqrt(a^2 + b^2) without intermediate overflow; infinite if either is, even if the other is NaN.
 struct Hypotenuse {
+  static constexpr FunctorName kName = "Hypotenuse";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE double operator()(double a, double b) const { return std::hypot(a, b); }
   LS_HOST_DEVICE float operator()(float a, float b) const {
@@ -290,6 +320,7 @@ struct Hypotenuse {
   }
 };
 struct ArcTangent2 {
+  static constexpr FunctorName kName = "ArcTangent2";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T y, T x) const {
@@ -298,6 +329,7 @@ struct ArcTangent2 {
 };
 /// log(e^a + e^b).
 struct LogAddExp {
+  static constexpr FunctorName kName = "LogAddExp";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
@@ -308,6 +340,7 @@ struct LogAddExp {
 };
 /// a log b, but 0 if a is 0 and b is not NaN.
 struct XLogY {
+  static constexpr FunctorName kName = "XLogY";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T a, T b) const {
@@ -317,6 +350,7 @@ struct XLogY {
   }
 };
 struct PowerOf {
+  static constexpr FunctorName kName = "PowerOf";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T base, T exponent) const {
@@ -333,6 +367,7 @@ struct PowerOf {
 /// number^x for each element x.
 template <class T>
 struct PowerOfNumber {
+  static constexpr FunctorName kName = "PowerOfNumber";
   static constexpr bool kHeavy = true;
   T base;
   LS_HOST_DEVICE T operator()(T exponent) const { return PowerOf()(base, exponent); }

@@ -7,13 +7,14 @@
 namespace lockstep::functors {
 
 // One functor for each function of kernels/common/special.h.
-#define LS_FUNCTOR(Name, function)           \
-  struct Name {                              \
-    static constexpr bool kHeavy = true;     \
-    template <class T>                       \
-    LS_HOST_DEVICE T operator()(T x) const { \
-      return elementary::function(x);        \
-    }                                        \
+#define LS_FUNCTOR(Name, function)              \
+  struct Name {                                 \
+    static constexpr FunctorName kName = #Name; \
+    static constexpr bool kHeavy = true;        \
+    template <class T>                          \
+    LS_HOST_DEVICE T operator()(T x) const {    \
+      return elementary::function(x);           \
+    }                                           \
   };
 LS_FUNCTOR(ExpTwo, exp2)
 LS_FUNCTOR(ExpMinusOne, expm1)
@@ -33,6 +34,7 @@ LS_FUNCTOR(ComplementaryError, erfc)
 #undef LS_FUNCTOR
 
 struct Tangent {
+  static constexpr FunctorName kName = "Tangent";
   static constexpr bool kHeavy = true;
   LS_HOST_DEVICE float operator()(float x) const { return tan_f32(x); }
   LS_HOST_DEVICE double operator()(double x) const { return std::tan(x); }
@@ -42,6 +44,7 @@ struct Tangent {
   }
 };
 struct LogGamma {
+  static constexpr FunctorName kName = "LogGamma";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -49,6 +52,7 @@ struct LogGamma {
   }
 };
 struct Digamma {
+  static constexpr FunctorName kName = "Digamma";
   static constexpr bool kHeavy = true;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
@@ -56,6 +60,7 @@ struct Digamma {
   }
 };
 struct Polygamma {
+  static constexpr FunctorName kName = "Polygamma";
   static constexpr bool kHeavy = true;
   int64_t order;
   template <class T>

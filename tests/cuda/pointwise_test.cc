@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
@@ -12,11 +16,15 @@
 #include "core/ops/random/random.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
+#include "kernels/common/functors.h"
 #include "kernels/cuda/divider.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::cuda {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr Device kGpu{DeviceType::kCUDA, 0};
 
@@ -33,11 +41,42 @@ Tensor some(IntList sizes, DType dtype = DType::kF32) {
   return randn(sizes, {DType::kF32, kCPU}).to(dtype);
 }
 
-TEST(CudaPointwise, FunctorsAreNamedByTheirTemplates) {
-  EXPECT_EQ(functor_name("lockstep::functors::Add"), "Add");
-  EXPECT_EQ(functor_name("lockstep::functors::AddScaled<float>"), "AddScaled");
-  EXPECT_EQ(functor_name("lockstep::functors::WithNumber<lockstep::functors::Add, long int>"),
-            "WithNumber_Add");
+struct Nameless {
+  float operator()(float x) const { return x; }
+};
+
+TEST(CudaPointwise, FunctorsWithoutANameAreNotAccepted) {
+  EXPECT_TRUE(functors::Named<functors::Add>);
+  EXPECT_TRUE((functors::Named<functors::WithNumber<functors::Add, float>>));
+  EXPECT_FALSE(functors::Named<Nameless>);
+}
+
+TEST(CudaPointwise, AFunctorsNameHasNoLane) {
+  EXPECT_EQ(functors::AddScaled<float>::kName.view(), "AddScaled");
+  EXPECT_EQ((functors::WithNumber<functors::Add, int64_t>::kName.view()), "WithNumber_Add");
+}
+
+std::vector<std::string> repeated(std::span<const std::string> names) {
+  std::map<std::string, int> counts;
+  for (const std::string& name : names) ++counts[name];
+  std::vector<std::string> found;
+  for (const auto& [name, count] : counts) {
+    if (count > 1) found.push_back(name);
+  }
+  return found;
+}
+
+// The kernels of a functor are constructed once, so a name that is repeated is that of two
+// functors.
+TEST(CudaPointwise, NoTwoFunctorsHaveTheSameName) {
+  std::vector<std::string> names;
+  for (const Kernel kernel : Kernel::all()) {
+    if (kernel.name().starts_with("pointwise_")) names.push_back(kernel.name());
+  }
+  EXPECT_GT(names.size(), 200U);
+  EXPECT_THAT(repeated(names), IsEmpty());
+  names.push_back("pointwise_Add_fff");
+  EXPECT_THAT(repeated(names), ElementsAre("pointwise_Add_fff"));
 }
 
 TEST(CudaPointwise, DenseOperandsGiveTheCpusBits) {
