@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/tensor/kernel_arguments.h"
-#include "kernels/common/integer_division.h"
+#include "kernels/common/error_flag.h"
 
 namespace lockstep::cpu {
 
@@ -13,7 +13,7 @@ class ZeroDivisor {
   ZeroDivisor(ZeroDivision op, const Out& out, const In& self, const In& other)
       : op_(op), out_(out), self_(self), other_(other) {}
 
-  functors::Note note() { return {&found_}; }
+  functors::ErrorFlag flag() { return {&found_}; }
   /// Throws Error if the loop divided by zero. Call it after the loop.
   void check() const {
     if (found_ != 0) fail();

@@ -8,7 +8,7 @@
 #include "core/cuda/kernel.h"
 #include "core/tensor/kernel_arguments.h"
 #include "kernels/common/functor_name.h"
-#include "kernels/common/integer_division.h"
+#include "kernels/common/error_flag.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/number_operand.h"
 #include "kernels/cuda/launch.h"
@@ -75,7 +75,7 @@ class ZeroDivisor {
  public:
   ZeroDivisor(const ZeroDivision& kind, const Out&, const In&, const In&)
       : fault_(fault_place(kind)) {}
-  functors::Note note() const { return {&fault_->hit}; }
+  functors::ErrorFlag flag() const { return {&fault_->hit}; }
   void check() const {}
 
  private:

@@ -1,5 +1,6 @@
+#include "kernels/pointwise/activation.h"
+
 #include "kernels/common/functors.h"
-#include "kernels/pointwise/activation_functors.h"
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {

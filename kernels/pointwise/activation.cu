@@ -1,5 +1,6 @@
+#include "kernels/common/functors.h"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/activation_functors.h"
+#include "kernels/pointwise/activation.h"
 
 LS_FLOATING_1(Tanh)
 LS_FLOATING_1(Sigmoid)

@@ -1,5 +1,8 @@
+#include "kernels/pointwise/arithmetic.h"
+
 #include "kernels/common/functors.h"
 #include "kernels/pointwise/backend.h"
+#include "kernels/pointwise/unary.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

@@ -1,5 +1,6 @@
 #include "kernels/common/functors.h"
 #include "kernels/cuda/pointwise.cuh"
+#include "kernels/pointwise/arithmetic.h"
 
 LS_ALL_2(Add)
 LS_ALL_2(Subtract)

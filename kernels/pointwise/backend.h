@@ -1,8 +1,10 @@
 #pragma once
 
-// The files of this folder are compiled once per backend: they define what each pointwise operator
-// computes (kernels/common/functors.h and its neighbours) and in which lanes. The backend's
-// `elementwise`, `copy_elements` and `fill_elements` define how tensors are traversed.
+// Each family of pointwise operators is FAMILY.{h,cc,cu}: the header has its functors, what the
+// operators compute; the .cc file, compiled once per backend, has the operators' kernels, and in
+// which lanes they compute; the .cu file instantiates the functors for the GPU. The backend's
+// `elementwise`, `copy_elements` and `fill_elements` define how tensors are traversed. Functors
+// that other rooms use too are in kernels/common/functors.h.
 
 #include "core/dispatch/kernel.h"
 #include "kernels/common/lanes.h"

@@ -1,4 +1,5 @@
-#include "kernels/common/functors.h"
+#include "kernels/pointwise/compare.h"
+
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {

@@ -1,5 +1,5 @@
-#include "kernels/common/functors.h"
 #include "kernels/cuda/pointwise.cuh"
+#include "kernels/pointwise/compare.h"
 
 LS_PREDICATE_2(Equal)
 LS_PREDICATE_2(NotEqual)

@@ -1,6 +1,7 @@
-#include "kernels/common/integer_division.h"
+#include "kernels/pointwise/division.h"
+
+#include "kernels/pointwise/arithmetic.h"
 #include "kernels/pointwise/backend.h"
-#include "kernels/pointwise/pointwise_functors.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 
@@ -19,7 +20,7 @@ template <class Real, class Integer, class A, class B>
 void divide(const ZeroDivision& op, const Out& out, const A& self, const B& other) {
   if (is_floating(out.dtype)) return floating<Real>(out, self, other);
   ZeroDivisor found(op, out, tensor_of(self), tensor_of(other));
-  elementwise<int64_t, int64_t, int64_t>(out, Guarded<Integer>{found.note()}, self, other);
+  elementwise<int64_t, int64_t, int64_t>(out, Guarded<Integer>{found.flag()}, self, other);
   found.check();
 }
 

@@ -1,6 +1,5 @@
-#include "kernels/common/integer_division.h"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/pointwise_functors.h"
+#include "kernels/pointwise/division.h"
 
 LS_FLOATING_2(FMod)
 LS_FLOATING_2(Remainder)

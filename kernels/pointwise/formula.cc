@@ -1,5 +1,6 @@
+#include "kernels/pointwise/formula.h"
+
 #include "kernels/pointwise/backend.h"
-#include "kernels/pointwise/pointwise_functors.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

@@ -1,5 +1,5 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/pointwise_functors.h"
+#include "kernels/pointwise/formula.h"
 
 LS_ALL_OF_1(SubtractFrom)
 LS_ALL_OF_3(AddProduct)

@@ -1,5 +1,7 @@
+#include "kernels/pointwise/logic.h"
+
 #include "kernels/pointwise/backend.h"
-#include "kernels/pointwise/pointwise_functors.h"
+#include "kernels/pointwise/compare.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

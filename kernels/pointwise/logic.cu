@@ -1,5 +1,6 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/pointwise_functors.h"
+#include "kernels/pointwise/compare.h"
+#include "kernels/pointwise/logic.h"
 
 LS_PREDICATE_2(LogicalAnd)
 LS_PREDICATE_2(LogicalOr)

@@ -1,4 +1,5 @@
-#include "kernels/pointwise/activation_functors.h"
+#include "kernels/pointwise/piecewise.h"
+
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {

@@ -1,5 +1,5 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/activation_functors.h"
+#include "kernels/pointwise/piecewise.h"
 
 LS_FLOATING_OF_1(Elu)
 LS_FLOATING_OF_2(EluBackward)

@@ -1,5 +1,7 @@
+#include "kernels/common/functors.h"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/pointwise_functors.h"
+#include "kernels/pointwise/arithmetic.h"
+#include "kernels/pointwise/round.h"
 
 LS_FLOATING_1(Floor)
 LS_FLOATING_1(Ceil)

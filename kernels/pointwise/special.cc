@@ -1,5 +1,6 @@
+#include "kernels/pointwise/special.h"
+
 #include "kernels/pointwise/backend.h"
-#include "kernels/pointwise/special_functors.h"
 
 namespace LS_POINTWISE_NAMESPACE {
 

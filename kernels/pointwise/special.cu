@@ -1,5 +1,5 @@
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/pointwise/special_functors.h"
+#include "kernels/pointwise/special.h"
 
 LS_FLOATING_1(ExpTwo)
 LS_FLOATING_1(ExpMinusOne)

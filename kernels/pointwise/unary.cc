@@ -1,4 +1,7 @@
+#include "kernels/pointwise/unary.h"
+
 #include "kernels/common/functors.h"
+#include "kernels/pointwise/arithmetic.h"
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {

@@ -1,5 +1,5 @@
-#include "kernels/common/functors.h"
 #include "kernels/cuda/pointwise.cuh"
+#include "kernels/pointwise/unary.h"
 
 LS_ALL_1(Negate)
 LS_ALL_1(Absolute)

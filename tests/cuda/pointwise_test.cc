@@ -18,6 +18,7 @@
 #include "core/tensor/generator.h"
 #include "kernels/common/functors.h"
 #include "kernels/cuda/divider.h"
+#include "kernels/pointwise/arithmetic.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::cuda {

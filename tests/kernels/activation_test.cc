@@ -1,10 +1,11 @@
+#include "kernels/pointwise/activation.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/tensor.h"
-#include "kernels/pointwise/activation_functors.h"
 
 namespace lockstep {
 namespace {

@@ -13,7 +13,8 @@
 #include "kernels/common/functors.h"
 #include "kernels/cpu/row_lanes.h"
 #include "kernels/cpu/strided_loop.h"
-#include "kernels/pointwise/activation_functors.h"
+#include "kernels/pointwise/activation.h"
+#include "kernels/pointwise/unary.h"
 
 namespace lockstep::cpu {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
+#include "kernels/common/functors.h"
 #include "kernels/common/strided_plan.h"
 #include "kernels/cuda/factory/copy_tiles.h"
 #include "kernels/cuda/factory/copy_units.h"

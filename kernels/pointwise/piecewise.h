@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cmath>
+#include <cstdint>
+
 #include "kernels/common/functors.h"
 #include "kernels/common/special.h"
+#include "kernels/pointwise/activation.h"
 
 namespace lockstep::functors {
 
@@ -129,40 +133,6 @@ struct Logit {
   LS_HOST_DEVICE T operator()(T x) const {
     const T inside = x < low ? low : x > high ? high : x;
     return elementary::log(inside / (T(1) - inside));
-  }
-};
-
-/// GELU x P(X < x) for bf16 results, in f32 and without a division. The relative error is 1e-4,
-/// also in the small tail: 1/30 of the error of rounding to bf16. P(X < -a) is 2^p(a), where p is
-/// our minimax polynomial for its log2; beyond 14.5 the result is 0 in bf16.
-struct GeluBF16 {
-  static constexpr FunctorName kName = "GeluBF16";
-  static constexpr bool kHeavy = true;
-  LS_HOST_DEVICE float operator()(float x) const {
-    const float size = std::fabs(x);
-    const float a = size < 14.5F ? size : 14.5F;
-    float p = -1.41803293e-09F;
-    p = std::fma(p, a, 1.10793626e-07F);
-    p = std::fma(p, a, -3.78534541e-06F);
-    p = std::fma(p, a, 7.47392022e-05F);
-    p = std::fma(p, a, -9.53071816e-04F);
-    p = std::fma(p, a, 8.36435064e-03F);
-    p = std::fma(p, a, -5.32011653e-02F);
-    p = std::fma(p, a, -4.59734337e-01F);
-    p = std::fma(p, a, -1.15052859e+00F);
-    p = std::fma(p, a, 30.9999355F);  // larger by 32, so that 2^p is not subnormal
-    const float shifted = p + detail::kRound;
-    const float f = p - (shifted - detail::kRound);
-    float e = 9.68571083e-03F;
-    e = std::fma(e, f, 5.59220252e-02F);
-    e = std::fma(e, f, 2.40218655e-01F);
-    e = std::fma(e, f, 6.93121036e-01F);
-    e = std::fma(e, f, 1.0F);
-    const float tail =
-        std::bit_cast<float>(std::bit_cast<uint32_t>(e) + (std::bit_cast<uint32_t>(shifted) << 23));
-    const float above = x < 0.0F ? x * 0.0F : x;  // GELU(x) = above - a tail; x * 0 gives NaN for
-                                                  // -infinity
-    return std::fma(a * tail, -0x1p-32F, above);
   }
 };
 

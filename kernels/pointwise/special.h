@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/common/functors.h"
+#include "kernels/common/functor_name.h"
 #include "kernels/common/gamma.h"
 #include "kernels/common/special.h"
 
