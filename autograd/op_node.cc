@@ -49,7 +49,7 @@ Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardC
       name());
   const Derivative& derivative = op_.derivative();
   LS_CHECK(derivative.exists(), AutogradError, "[{}] has no derivative any more: {}.", name(),
-           derivative.reason_for_none);
+           derivative.not_differentiable_reason);
   SmallVector<Tensor, 4> saved;
   for (const SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(op_.name(), owner));
   VjpContext context(saved, arguments_, inputs_, needs_ & call.needs, call.destinations,

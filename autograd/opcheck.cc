@@ -265,7 +265,7 @@ class SampleCheck {
   void check_derivative() {
     if (op_.form() == OpForm::kOut) return;
     const bool composite = op_.kind() == OpKind::kComposite;
-    const std::string& reason = op_.derivative().reason_for_none;
+    const std::string& reason = op_.derivative().not_differentiable_reason;
     std::vector<Tensor> inputs;
     for (const Value& value : arguments_) {
       each_tensor(value, [&](const Tensor& tensor) {

@@ -18,7 +18,7 @@ class MissingDerivative final : public Node {
   explicit MissingDerivative(const Operator& op) : op_(op.root()) {}
   Gradients apply(std::span<Tensor>, const BackwardCall&) override {
     throw AutogradError(fmt::format("[{}] has no derivative: {}. Do not differentiate through it.",
-                                    op_.name(), op_.derivative().reason_for_none));
+                                    op_.name(), op_.derivative().not_differentiable_reason));
   }
   std::string name() const override { return backward_name(op_); }
 
@@ -150,7 +150,7 @@ void record(const Operator& op, KeySet below, Stack& stack) {
 void refuse_written(const Operator& op, std::span<const Value> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!op.schema().arguments[i].written) continue;
-    const std::string& reason = op.derivative().reason_for_none;
+    const std::string& reason = op.derivative().not_differentiable_reason;
     each_tensor(values[i], [&](const Tensor& tensor) {
       LS_CHECK(
           !tensor.requires_grad(), AutogradError,
@@ -162,7 +162,7 @@ void refuse_written(const Operator& op, std::span<const Value> values) {
 }
 
 void run_without_derivative(const Operator& op, KeySet below, Stack& stack) {
-  const std::string& reason = op.derivative().reason_for_none;
+  const std::string& reason = op.derivative().not_differentiable_reason;
   refuse_written(op, stack.arguments());
   op.redispatch_boxed(below, stack);
   if (op.alias_argument() >= 0) return;

@@ -16,7 +16,7 @@ namespace {
 std::string derivative_text(const Operator& op) {
   if (op.kind() == OpKind::kComposite) return "through its body";
   const Derivative& derivative = op.derivative();
-  return derivative.exists() ? "yes" : "none: " + derivative.reason_for_none;
+  return derivative.exists() ? "yes" : "none: " + derivative.not_differentiable_reason;
 }
 
 /// Whether autograd records calls. A composite operator is differentiated through its body unless
@@ -25,7 +25,7 @@ bool is_differentiable(const Operator& op) {
   if (op.form() == OpForm::kOut) return false;
   const Derivative& derivative = op.derivative();
   return derivative.exists() ||
-         (op.kind() == OpKind::kComposite && derivative.reason_for_none.empty());
+         (op.kind() == OpKind::kComposite && derivative.not_differentiable_reason.empty());
 }
 
 /// Whether a call synchronizes with an asynchronous device, because its result or the result's size

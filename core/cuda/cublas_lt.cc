@@ -19,10 +19,11 @@ std::atomic<CublasLtLibrary*>& current_cublas_lt() {
   return library;
 }
 
-[[maybe_unused]] const bool kCublasLtTold = tell_arithmetic(DeviceType::kCUDA, "cuBLASLt", [](int) {
-  const LoadedCublasLt& library = cublas_lt().loaded();
-  return library.reason.empty() ? version_text(library.version) : std::string("none");
-});
+[[maybe_unused]] const bool kCublasLtTold =
+    register_arithmetic_fact(DeviceType::kCUDA, "cuBLASLt", [](int) {
+      const LoadedCublasLt& library = cublas_lt().loaded();
+      return library.reason.empty() ? version_text(library.version) : std::string("none");
+    });
 
 }  // namespace
 

@@ -43,10 +43,11 @@ std::atomic<CudnnLibrary*>& current_cudnn() {
   return library;
 }
 
-[[maybe_unused]] const bool kCudnnTold = tell_arithmetic(DeviceType::kCUDA, "cuDNN", [](int) {
-  const LoadedCudnn& library = cudnn().loaded();
-  return library.reason.empty() ? version_text(library.version) : std::string("none");
-});
+[[maybe_unused]] const bool kCudnnTold =
+    register_arithmetic_fact(DeviceType::kCUDA, "cuDNN", [](int) {
+      const LoadedCudnn& library = cudnn().loaded();
+      return library.reason.empty() ? version_text(library.version) : std::string("none");
+    });
 
 }  // namespace
 
@@ -81,11 +82,11 @@ void CudnnLibrary::check(cudnnStatus_t status, const char* function) {
   if (status == CUDNN_STATUS_SUCCESS) [[likely]]
     return;
   const LoadedCudnn& library = loaded();
-  throw DeviceError(
-      fmt::format("[cuda] {} failed: {} ({}). {} is cuDNN {}; CUDNN_LOGLEVEL_DBG=2 and "
-                  "CUDNN_LOGDEST_DBG=stderr make it say more, LOCKSTEP_CUDNN=0 does without it.",
-                  function, library.functions.cudnnGetErrorString(status),
-                  last_words(library.functions), library.file, version_text(library.version)));
+  throw DeviceError(fmt::format(
+      "[cuda] {} failed: {} ({}). {} is cuDNN {}; CUDNN_LOGLEVEL_DBG=2 and "
+      "CUDNN_LOGDEST_DBG=stderr make it say more, LOCKSTEP_CUDNN=0 does without it.",
+      function, library.functions.cudnnGetErrorString(status),
+      last_error_message(library.functions), library.file, version_text(library.version)));
 }
 
 std::string CudnnLibrary::with_handle(int device, const std::function<void(cudnnHandle_t)>& use) {
@@ -100,10 +101,10 @@ std::string CudnnLibrary::with_handle(int device, const std::function<void(cudnn
     const cudnnStatus_t status = library.functions.cudnnCreate(&handle.value);
     if (status != CUDNN_STATUS_SUCCESS) {
       handle.value = nullptr;
-      handle.reason =
-          fmt::format("cudnnCreate failed on cuda:{}: {} ({}). {} is cuDNN {}", device,
-                      library.functions.cudnnGetErrorString(status), last_words(library.functions),
-                      library.file, version_text(library.version));
+      handle.reason = fmt::format("cudnnCreate failed on cuda:{}: {} ({}). {} is cuDNN {}", device,
+                                  library.functions.cudnnGetErrorString(status),
+                                  last_error_message(library.functions), library.file,
+                                  version_text(library.version));
       return handle.reason;
     }
   }
@@ -111,7 +112,7 @@ std::string CudnnLibrary::with_handle(int device, const std::function<void(cudnn
   return {};
 }
 
-std::string last_words(const Cudnn& functions) {
+std::string last_error_message(const Cudnn& functions) {
   std::array<char, 1024> words{};
   functions.cudnnGetLastErrorString(words.data(), words.size());
   words.back() = '\0';

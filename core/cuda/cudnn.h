@@ -75,7 +75,7 @@ class CudnnLibrary : public LazyLibrary<Cudnn> {
 };
 
 /// The library's message about the thread's last failed call, or "".
-std::string last_words(const Cudnn& functions);
+std::string last_error_message(const Cudnn& functions);
 
 /// The process's cuDNN library.
 CudnnLibrary& cudnn();

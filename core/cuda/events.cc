@@ -16,7 +16,7 @@ Events::~Events() {
   }
 }
 
-EventHandle* Events::take(bool timing) {
+EventHandle* Events::acquire(bool timing) {
   {
     const MutexLock lock(mutex_);
     Free& free = free_[timing];
@@ -26,7 +26,7 @@ EventHandle* Events::take(bool timing) {
       event->recorded = event->captured = false;
       return event;
     }
-    // Reserve room for all events, so that give_back() never allocates.
+    // Reserve room for all events, so that release() never allocates.
     if (free.capacity() <= made_[timing]) free.reserve(2 * made_[timing] + 16);
     ++made_[timing];
   }
@@ -39,7 +39,7 @@ EventHandle* Events::take(bool timing) {
   return event.release();
 }
 
-void Events::give_back(EventHandle* event) noexcept {
+void Events::release(EventHandle* event) noexcept {
   const MutexLock lock(mutex_);
   free_[event->timing].push_back(event);
 }

@@ -13,7 +13,7 @@ struct EventHandle {
   CUevent native = nullptr;
   int device = 0;
   bool timing = false;
-  bool recorded = false;  ///< recorded since it was taken
+  bool recorded = false;  ///< recorded since it was acquired
   bool captured = false;  ///< last recorded in a graph, so that nothing can wait for it
 };
 
@@ -29,8 +29,8 @@ class Events {
   Events& operator=(const Events&) = delete;
 
   /// Takes an event from the pool, or creates one. Throws DeviceError.
-  EventHandle* take(bool timing);
-  void give_back(EventHandle* event) noexcept;
+  EventHandle* acquire(bool timing);
+  void release(EventHandle* event) noexcept;
 
  private:
   using Free = std::vector<EventHandle*>;

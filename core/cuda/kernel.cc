@@ -15,26 +15,26 @@ struct Named {
   std::string name;
 };
 
-struct KernelBook {
+struct KernelRegistry {
   Mutex mutex;
   std::deque<Named> kernels LS_GUARDED_BY(mutex){
       Named{{}, "none"}};  // by number; addresses stay valid
 };
-KernelBook& book() {
+KernelRegistry& registry() {
   // Never destroyed: kernels of static storage duration may be used during static destruction.
-  static auto* const instance = new KernelBook();
+  static auto* const instance = new KernelRegistry();
   return *instance;
 }
 const Named& named(uint32_t number) {
-  const MutexLock lock(book().mutex);
-  return book().kernels[number];
+  const MutexLock lock(registry().mutex);
+  return registry().kernels[number];
 }
 
 }  // namespace
 
 Kernel::Kernel(std::span<const void* const> images, std::string name) {
-  const MutexLock lock(book().mutex);
-  auto& kernels = book().kernels;
+  const MutexLock lock(registry().mutex);
+  auto& kernels = registry().kernels;
   LS_CHECK(kernels.size() < kMost, InternalError, "[{}] more than {} kernels.", name, kMost);
   number_ = static_cast<uint32_t>(kernels.size());
   kernels.push_back({{images.begin(), images.end()}, std::move(name)});
@@ -44,9 +44,9 @@ const std::string& Kernel::name() const { return named(number_).name; }
 std::span<const void* const> Kernel::images() const { return named(number_).images; }
 
 std::vector<Kernel> Kernel::all() {
-  const MutexLock lock(book().mutex);
+  const MutexLock lock(registry().mutex);
   std::vector<Kernel> all;
-  for (uint32_t i = 1; i < book().kernels.size(); ++i) all.push_back(Kernel(i));
+  for (uint32_t i = 1; i < registry().kernels.size(); ++i) all.push_back(Kernel(i));
   return all;
 }
 

@@ -317,11 +317,13 @@ void Runtime::synchronize(int device) {
   parts(device).faults.check();
 }
 
-void* Runtime::create_event(int device, bool timing) { return parts(device).events.take(timing); }
+void* Runtime::create_event(int device, bool timing) {
+  return parts(device).events.acquire(timing);
+}
 
 void Runtime::destroy_event(void* event) noexcept {
   try {
-    parts(handle(event).device).events.give_back(&handle(event));
+    parts(handle(event).device).events.release(&handle(event));
   } catch (const std::exception&) {
     delete &handle(event);  // from before a fork: the driver is unusable
   }
@@ -431,7 +433,7 @@ Availability availability() { return runtime().availability(); }
 namespace {
 [[maybe_unused]] const bool kRegistered =
     set_device_runtime(DeviceType::kCUDA, &runtime()) == nullptr;
-[[maybe_unused]] const bool kGpuTold = tell_arithmetic(
+[[maybe_unused]] const bool kGpuTold = register_arithmetic_fact(
     DeviceType::kCUDA, "GPU", [](int device) { return name_of(runtime().context(device)); });
 }  // namespace
 

@@ -28,7 +28,7 @@ class VectorClock {
 };
 
 /// A block of memory from its allocation to its free.
-struct Tenant {
+struct Allocation {
   uintptr_t begin = 0;
   uintptr_t end = 0;
   size_t owner = 0;           ///< index of the stream it was allocated for
@@ -44,8 +44,8 @@ struct MemoryUse {
   bool written = false;
   bool after_free = false;
   Footprint footprint;
-  std::shared_ptr<const Tenant> tenant;    ///< null if no allocation covers it
-  std::shared_ptr<const CallStack> stack;  ///< null unless stacks are recorded
+  std::shared_ptr<const Allocation> allocation;  ///< null if no allocation covers it
+  std::shared_ptr<const CallStack> stack;        ///< null unless stacks are recorded
 
   bool happened_before(const VectorClock& clock) const { return tick <= clock[stream]; }
 };

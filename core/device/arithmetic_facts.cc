@@ -48,13 +48,13 @@ std::vector<ArithmeticFact> arithmetic_facts(Device device) {
   return facts;
 }
 
-bool tell_arithmetic(std::string name, std::string (*value)()) {
+bool register_arithmetic_fact(std::string name, std::string (*value)()) {
   const MutexLock guard(told().lock);
   told().values[std::move(name)] = value;
   return true;
 }
 
-bool tell_arithmetic(DeviceType type, std::string name, std::string (*value)(int)) {
+bool register_arithmetic_fact(DeviceType type, std::string name, std::string (*value)(int)) {
   const MutexLock guard(told().lock);
   told().of_devices[type][std::move(name)] = value;
   return true;

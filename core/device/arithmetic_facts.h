@@ -22,8 +22,8 @@ std::vector<ArithmeticFact> arithmetic_facts(Device device = kCPU);
 
 /// Registers one more fact. `value` is called on any thread that asks for facts, so its library
 /// must stay loaded. Returns true, so that it can initialize a namespace-scope variable.
-bool tell_arithmetic(std::string name, std::string (*value)());
+bool register_arithmetic_fact(std::string name, std::string (*value)());
 /// Registers a fact about devices of one type only; `value` gets the device's number.
-bool tell_arithmetic(DeviceType type, std::string name, std::string (*value)(int index));
+bool register_arithmetic_fact(DeviceType type, std::string name, std::string (*value)(int index));
 
 }  // namespace lockstep

@@ -28,7 +28,7 @@ struct EventDone {
 
 Event::~Event() {
   if (native_ == nullptr) return;
-  if (stream_sanitizer::enabled()) stream_sanitizer::on_event_gone(native_);
+  if (stream_sanitizer::enabled()) stream_sanitizer::on_event_destroyed(native_);
   device_runtime(stream_.device.type)->destroy_event(native_);
 }
 

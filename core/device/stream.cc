@@ -132,7 +132,7 @@ OwnedStream::~OwnedStream() {
   if (stream_.id < 0 || runtime == nullptr) return;
   const StreamDone done{stream_};
   runtime->destroy_stream(stream_);
-  announce_destroyed(stream_);
+  notify_stream_destroyed(stream_);
 }
 
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept

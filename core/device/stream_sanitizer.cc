@@ -33,7 +33,7 @@ struct Race {
 };
 
 /// The checker's state: clocks of streams and events, live blocks, uses of memory.
-class Books {
+class CheckerState {
  public:
   size_t index(const Stream& stream) {
     const auto key = std::make_tuple(stream.device.type, stream.device.index, stream.id);
@@ -79,7 +79,7 @@ class Books {
     const auto place = events_.find(event);
     if (place != events_.end()) program_.join(place->second);
   }
-  void event_gone(const void* event) { events_.erase(event); }
+  void event_destroyed(const void* event) { events_.erase(event); }
   void stream_done(const Stream& stream) { program_.join(next(index(stream))); }
   void device_done(Device device) {
     for (size_t i = 0; i < streams_.size(); ++i) {
@@ -89,18 +89,19 @@ class Books {
 
   void allocate(const Stream& stream, uintptr_t begin, size_t bytes) {
     const uintptr_t end = begin + bytes;
-    auto tenant = tenants_.upper_bound(begin);
-    if (tenant != tenants_.begin() && std::prev(tenant)->second->end > begin) --tenant;
-    while (tenant != tenants_.end() && tenant->first < end) tenant = tenants_.erase(tenant);
+    auto at = allocations_.upper_bound(begin);
+    if (at != allocations_.begin() && std::prev(at)->second->end > begin) --at;
+    while (at != allocations_.end() && at->first < end) at = allocations_.erase(at);
     const size_t owner = index(stream);
-    tenants_[begin] = std::make_shared<Tenant>(Tenant{begin, end, owner, next(owner), false});
+    allocations_[begin] =
+        std::make_shared<Allocation>(Allocation{begin, end, owner, next(owner), false});
   }
   void free(uintptr_t address) {
-    if (const auto tenant = find_tenant(address)) tenant->freed = true;
+    if (const auto allocation = find_allocation(address)) allocation->freed = true;
   }
-  std::shared_ptr<Tenant> find_tenant(uintptr_t address) const {
-    auto place = tenants_.upper_bound(address);
-    if (place == tenants_.begin()) return nullptr;
+  std::shared_ptr<Allocation> find_allocation(uintptr_t address) const {
+    auto place = allocations_.upper_bound(address);
+    if (place == allocations_.begin()) return nullptr;
     --place;
     return place->second->end > address ? place->second : nullptr;
   }
@@ -115,24 +116,25 @@ class Books {
   std::vector<VectorClock> clocks_;  ///< clock of each stream's last queued work
   VectorClock program_;              ///< clock of the work that the program knows to be done
   std::unordered_map<const void*, VectorClock> events_;
-  std::map<uintptr_t, std::shared_ptr<Tenant>> tenants_;  ///< by begin address
+  std::map<uintptr_t, std::shared_ptr<Allocation>> allocations_;  ///< by begin address
   AccessHistory history_;
   size_t forget_at_ = 1024;
 };
 
-std::string Books::what_is_missing(const MemoryUse& earlier, const MemoryUse& later) const {
+std::string CheckerState::what_is_missing(const MemoryUse& earlier, const MemoryUse& later) const {
   const auto event = [&](const std::string& first, std::string_view after) {
     return fmt::format("No event orders them: record one on {}{} and let {} wait for it.", first,
                        after, to_string(streams_[later.stream]));
   };
   const std::string stream = to_string(streams_[earlier.stream]);
   // The allocator made the new block's own stream wait for all uses that it knew of.
-  if (later.tenant && earlier.tenant != later.tenant &&
-      earlier.happened_before(later.tenant->at_allocation)) {
-    return event(to_string(streams_[later.tenant->owner]), ", whose block it now is,");
+  if (later.allocation && earlier.allocation != later.allocation &&
+      earlier.happened_before(later.allocation->at_allocation)) {
+    return event(to_string(streams_[later.allocation->owner]), ", whose block it now is,");
   }
-  const bool changed_hands = earlier.tenant && later.tenant && earlier.tenant != later.tenant;
-  if (!changed_hands || earlier.stream == earlier.tenant->owner) {
+  const bool changed_hands =
+      earlier.allocation && later.allocation && earlier.allocation != later.allocation;
+  if (!changed_hands || earlier.stream == earlier.allocation->owner) {
     return event(stream, fmt::format(" after `{}`", earlier.op));
   }
   if (earlier.after_free) {
@@ -145,12 +147,13 @@ std::string Books::what_is_missing(const MemoryUse& earlier, const MemoryUse& la
       stream, stream);
 }
 
-std::string Books::describe(const Race& race, const MemoryUse& later) const {
+std::string CheckerState::describe(const Race& race, const MemoryUse& later) const {
   const MemoryUse& earlier = *race.earlier;
   std::string place = fmt::format("{} bytes at {:#x}", race.end - race.begin, race.begin);
-  if (const auto& tenant = later.tenant) {
-    place += fmt::format(", {} bytes into a block of {} of {}", race.begin - tenant->begin,
-                         tenant->end - tenant->begin, to_string(streams_[tenant->owner]));
+  if (const auto& allocation = later.allocation) {
+    place +=
+        fmt::format(", {} bytes into a block of {} of {}", race.begin - allocation->begin,
+                    allocation->end - allocation->begin, to_string(streams_[allocation->owner]));
   }
   std::string text =
       fmt::format("[{}] on {} {} memory that `{}` on {} may not have {} yet ({}). {}", later.op,
@@ -170,7 +173,7 @@ using Handler = std::function<void(const std::string& report)>;
 
 struct Sanitizer {
   Mutex mutex;
-  Books books LS_GUARDED_BY(mutex);
+  CheckerState checker LS_GUARDED_BY(mutex);
   bool keep_stacks = false;  ///< set before main()
   std::shared_ptr<const Handler> handler LS_GUARDED_BY(mutex);
   std::atomic<int64_t> reports = 0;
@@ -196,10 +199,10 @@ __attribute__((constructor(101))) void start() {
 }
 
 template <class F>
-void with_books(F&& change) {
+void with_checker(F&& change) {
   Sanitizer& state = sanitizer();
   const MutexLock lock(state.mutex);
-  change(state.books);
+  change(state.checker);
 }
 
 uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
@@ -214,24 +217,24 @@ struct Access {
 void use(const Stream& stream, std::string_view op, std::span<const Access> accesses) {
   Sanitizer& state = sanitizer();
   UniqueLock lock(state.mutex);
-  const size_t index = state.books.index(stream);
+  const size_t index = state.checker.index(stream);
   std::shared_ptr<const CallStack> stack;
   if (state.keep_stacks) {
     stack = std::make_shared<const CallStack>(CallStack::capture(1).outside_library());
   }
-  VectorClock now = state.books.next(index);
+  VectorClock now = state.checker.next(index);
   const uint64_t tick = now.tick(index);
   std::vector<MemoryUseRef> uses;
   std::string report;
   for (const Access& access : accesses) {
     if (access.footprint.empty()) continue;
-    const auto tenant = state.books.find_tenant(access.footprint.begin());
-    uses.push_back(std::make_shared<const MemoryUse>(MemoryUse{index, tick, op, access.written,
-                                                               tenant && tenant->freed,
-                                                               access.footprint, tenant, stack}));
+    const auto allocation = state.checker.find_allocation(access.footprint.begin());
+    uses.push_back(std::make_shared<const MemoryUse>(
+        MemoryUse{index, tick, op, access.written, allocation && allocation->freed,
+                  access.footprint, allocation, stack}));
     if (!report.empty()) continue;
-    if (const auto race = state.books.find_race(*uses.back(), now)) {
-      report = state.books.describe(*race, *uses.back());
+    if (const auto race = state.checker.find_race(*uses.back(), now)) {
+      report = state.checker.describe(*race, *uses.back());
     }
   }
   if (!report.empty()) {
@@ -242,8 +245,8 @@ void use(const Stream& stream, std::string_view op, std::span<const Access> acce
     (*handler)(report);
     lock.lock();
   }
-  state.books.next(index).join(now);
-  for (const MemoryUseRef& each : uses) state.books.add(each, now);
+  state.checker.next(index).join(now);
+  for (const MemoryUseRef& each : uses) state.checker.add(each, now);
 }
 
 }  // namespace
@@ -251,7 +254,7 @@ void use(const Stream& stream, std::string_view op, std::span<const Access> acce
 void enable(bool on) {
   Sanitizer& state = sanitizer();
   const MutexLock lock(state.mutex);
-  state.books = Books();
+  state.checker = CheckerState();
   state.reports = 0;
   detail::on = on;
 }
@@ -288,30 +291,30 @@ void on_use(const Stream& stream, const char* op, const void* address, size_t by
 }
 
 void on_record(const void* event, const Stream& stream) {
-  with_books([&](Books& books) { books.record(event, stream); });
+  with_checker([&](CheckerState& checker) { checker.record(event, stream); });
 }
 void on_wait(const Stream& stream, const void* event) {
-  with_books([&](Books& books) { books.wait(stream, event); });
+  with_checker([&](CheckerState& checker) { checker.wait(stream, event); });
 }
 void on_event_done(const void* event) {
-  with_books([&](Books& books) { books.event_done(event); });
+  with_checker([&](CheckerState& checker) { checker.event_done(event); });
 }
-void on_event_gone(const void* event) {
-  with_books([&](Books& books) { books.event_gone(event); });
+void on_event_destroyed(const void* event) {
+  with_checker([&](CheckerState& checker) { checker.event_destroyed(event); });
 }
 void on_stream_done(const Stream& stream) {
-  with_books([&](Books& books) { books.stream_done(stream); });
+  with_checker([&](CheckerState& checker) { checker.stream_done(stream); });
 }
 void on_device_done(Device device) {
-  with_books([&](Books& books) { books.device_done(device); });
+  with_checker([&](CheckerState& checker) { checker.device_done(device); });
 }
 
 void on_allocate(const Stream& stream, const void* address, size_t bytes) {
   if (bytes == 0) return;
-  with_books([&](Books& books) { books.allocate(stream, number(address), bytes); });
+  with_checker([&](CheckerState& checker) { checker.allocate(stream, number(address), bytes); });
 }
 void on_free(const Stream&, const void* address, size_t) {
-  with_books([&](Books& books) { books.free(number(address)); });
+  with_checker([&](CheckerState& checker) { checker.free(number(address)); });
 }
 void on_record_stream(const void*, const Stream&) {
   // Nothing to do: the allocator will record events and wait for them, which the checker sees.

@@ -46,10 +46,10 @@ void on_use(const Stream& stream, const char* op, const void* address, size_t by
 void on_record(const void* event, const Stream& stream);
 void on_wait(const Stream& stream, const void* event);
 void on_event_done(const void* event);  ///< the program waited for it, or saw it done
-void on_event_gone(const void* event);
+void on_event_destroyed(const void* event);
 void on_stream_done(const Stream& stream);
 void on_device_done(Device device);
-/// The block gets a new tenant. Uses of the earlier tenant are kept, for later uses must be ordered
+/// The block is a new allocation. Uses of the earlier one are kept, for later uses must be ordered
 /// after them.
 void on_allocate(const Stream& stream, const void* address, size_t bytes);
 void on_free(const Stream& stream, const void* address, size_t bytes);

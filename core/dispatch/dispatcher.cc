@@ -149,7 +149,7 @@ void Dispatcher::retire(Operator& op) {
   op.defined_ = false;
   op.definition_ = nullptr;
   op.derivative_ = {};
-  op.derivative_.reason_for_none = "it is defined no longer";
+  op.derivative_.not_differentiable_reason = "it is defined no longer";
   op.batching_ = nullptr;
   resolve(op);
 }

@@ -117,7 +117,7 @@ void OpDefinition::differentiable_outputs(uint64_t mask) {
   op_->derivative_.differentiable_outputs = mask;
 }
 void OpDefinition::not_differentiable(std::string_view reason) {
-  op_->derivative_.reason_for_none = reason;
+  op_->derivative_.not_differentiable_reason = reason;
 }
 void OpDefinition::saves(std::initializer_list<std::string_view> texts) {
   for (std::string_view text : texts) {

@@ -102,8 +102,8 @@ struct Derivative {
   VjpOfMany of_many = nullptr;
   SmallVector<Save, 4> saves;
   uint64_t differentiable_outputs = ~uint64_t{0};
-  void* data = nullptr;         ///< returned by `VjpContext::data`
-  std::string reason_for_none;  ///< why there is no derivative, for error messages
+  void* data = nullptr;                   ///< what it finds at `VjpContext::data`
+  std::string not_differentiable_reason;  ///< why there is no derivative
 
   bool exists() const { return of_one != nullptr || of_many != nullptr; }
 };

@@ -113,7 +113,7 @@ CachingAllocator& caching_allocator(Device device) {
   return *caching;
 }
 
-void announce_destroyed(const Stream& stream) noexcept {
+void notify_stream_destroyed(const Stream& stream) noexcept {
   const Device device = stream.device;
   if (Allocator* const chosen = g_allocators[static_cast<size_t>(device.type)].load()) {
     chosen->stream_destroyed(stream);

@@ -180,7 +180,7 @@ std::vector<BlockLifetime> blocks_within(const StepRecording& step) {
 }
 
 /// The last owner of each byte of the arena, as block numbers over ranges.
-class Tenants {
+class ByteOwners {
  public:
   /// Assigns a range to `number` and appends its previous owners to `before`, each once.
   void move_in(size_t offset, size_t limit, int32_t number, std::vector<int32_t>& before) {
@@ -227,14 +227,14 @@ MemoryPlan::MemoryPlan(StepRecording recording) : recording_(std::move(recording
 
   offsets_.assign(requests.size(), kUnplanned);
   first_predecessor_.assign(requests.size() + 1, 0);
-  Tenants tenants;
+  ByteOwners owners;
   size_t next = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     first_predecessor_[i] = predecessors_.size();
     if (requests[i].end == StepRecording::kSurvived) continue;
     offsets_[i] = packing.offsets[next++];
-    tenants.move_in(offsets_[i], offsets_[i] + requests[i].bytes, static_cast<int32_t>(i),
-                    predecessors_);
+    owners.move_in(offsets_[i], offsets_[i] + requests[i].bytes, static_cast<int32_t>(i),
+                   predecessors_);
   }
   first_predecessor_.back() = predecessors_.size();
 }

@@ -199,9 +199,9 @@ struct Plugin::Library {
     if (op.derivative) definition.derivative(&plugin_entry::derivative);
     definition.derivative_data(&op);
     const bool numbers = op.dynamic && returns_numbers(op.schema);
-    definition.not_differentiable(numbers && op.reason_for_none.empty()
+    definition.not_differentiable(numbers && op.not_differentiable_reason.empty()
                                       ? "its results are numbers, which carry no gradient"
-                                      : op.reason_for_none);
+                                      : op.not_differentiable_reason);
     if (op.batching) definition.batching(&plugin_entry::batching, &op);
     for (const PluginKernel& kernel : op.kernels) {
       registrations.push_back(

@@ -122,7 +122,8 @@ int set_derivative(ls_op* op, const char* const* saves, uint32_t save_count, ls_
 }
 
 int set_not_differentiable(ls_op* op, const char* reason) {
-  return guarded([&] { checked_op(op).reason_for_none = reason != nullptr ? reason : ""; });
+  return guarded(
+      [&] { checked_op(op).not_differentiable_reason = reason != nullptr ? reason : ""; });
 }
 
 int set_autocast(ls_op* op, int32_t autocast) {

@@ -80,7 +80,7 @@ struct ls_op {
   lockstep::PluginFunction derivative;
   lockstep::PluginFunction batching;
   std::vector<std::string> saves;
-  std::string reason_for_none;
+  std::string not_differentiable_reason;
   lockstep::Autocast autocast = lockstep::Autocast::kNone;
   std::deque<lockstep::PluginKernel> kernels;
   bool in_place = false;

@@ -63,7 +63,7 @@ class Allocator {
 /// (core/device/device_runtime.h), created on first use. Throws DeviceError if there is neither.
 Allocator& allocator(Device device);
 /// Tells the allocator of the stream's device, if it exists already, that the stream was destroyed.
-void announce_destroyed(const Stream& stream) noexcept;
+void notify_stream_destroyed(const Stream& stream) noexcept;
 /// Makes `allocator` serve every device of `type`; it must live as long as the process. Returns the
 /// previous one, or null. Call before any tensor of that type exists.
 Allocator* set_allocator(DeviceType type, Allocator* allocator);

@@ -158,7 +158,7 @@ LS_HOST_DEVICE inline SineCosine sincos_near_zero_f32(float r) {
   return {std::fma(s * square, r, r), std::fma(c, square, 1.0F)};
 }
 /// Rotates by `quarters` quarter turns.
-LS_HOST_DEVICE inline SineCosine turned(SineCosine v, uint32_t quarters) {
+LS_HOST_DEVICE inline SineCosine rotated(SineCosine v, uint32_t quarters) {
   const bool swap = (quarters & 1U) != 0;
   const float sine = swap ? v.cosine : v.sine;
   const float cosine = swap ? v.sine : v.cosine;
@@ -176,13 +176,13 @@ LS_HOST_DEVICE inline SineCosine sincos_f32(float x) {
   const double k = shifted - kRound;
   const double r = std::fma(k, -0x1.1a62633145c07p-54, std::fma(k, -0x1.921fb54442d18p0, wide));
   const uint32_t quarters = static_cast<uint32_t>(std::bit_cast<uint64_t>(shifted));
-  return turned(sincos_near_zero_f32(static_cast<float>(r)), quarters);
+  return rotated(sincos_near_zero_f32(static_cast<float>(r)), quarters);
 }
 /// Sine and cosine of `turns` full turns, for turns in [0, 1].
 LS_HOST_DEVICE inline SineCosine sincos_turns_f32(float turns) {
   const float shifted = std::fma(turns, 4.0F, detail::kRound);
   const float r = std::fma(turns, 4.0F, -(shifted - detail::kRound));  // exact
-  return turned(sincos_near_zero_f32(r * 1.57079637F), std::bit_cast<uint32_t>(shifted));
+  return rotated(sincos_near_zero_f32(r * 1.57079637F), std::bit_cast<uint32_t>(shifted));
 }
 
 namespace detail {

@@ -21,8 +21,8 @@ LS_HOST_DEVICE constexpr T wrapping(std::make_unsigned_t<T> value) {
   return static_cast<T>(value);
 }
 
-struct Same {
-  static constexpr FunctorName kName = "Same";
+struct Identity {
+  static constexpr FunctorName kName = "Identity";
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
     return x;

@@ -14,7 +14,7 @@ struct SumOf {
   using Element = T;
   LS_HOST_DEVICE static constexpr T identity() { return 0; }
   template <class V>
-  LS_HOST_DEVICE static V join(V a, V b) {
+  LS_HOST_DEVICE static V combine(V a, V b) {
     return a + b;
   }
 };
@@ -23,7 +23,7 @@ struct ProductOf {
   using Element = T;
   LS_HOST_DEVICE static constexpr T identity() { return 1; }
   template <class V>
-  LS_HOST_DEVICE static V join(V a, V b) {
+  LS_HOST_DEVICE static V combine(V a, V b) {
     return a * b;
   }
 };
@@ -36,7 +36,7 @@ struct LargestOf {
     return std::numeric_limits<T>::lowest();
   }
   template <class V>
-  LS_HOST_DEVICE static V join(V a, V b) {
+  LS_HOST_DEVICE static V combine(V a, V b) {
     return ((b > a) | (b != b)) ? b : a;
   }
 };
@@ -48,7 +48,7 @@ struct SmallestOf {
     return std::numeric_limits<T>::max();
   }
   template <class V>
-  LS_HOST_DEVICE static V join(V a, V b) {
+  LS_HOST_DEVICE static V combine(V a, V b) {
     return ((b < a) | (b != b)) ? b : a;
   }
 };

@@ -20,8 +20,8 @@ PoolAxes strided_pool_axes(const TensorArg& input, const TensorArg& output, int 
     axis.kernel = number_of(kernel_size, at);
     axis.stride = stride.empty() ? axis.kernel : number_of(stride, at);
     axis.padding = number_of(padding, at);
-    axis.step = number_of(dilation, at);
-    axis.even = false;
+    axis.dilation = number_of(dilation, at);
+    axis.adaptive = false;
     axis.counts_padding = counts_padding;
   }
   return axes;

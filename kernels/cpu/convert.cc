@@ -129,34 +129,34 @@ LoadFunction load_byte() {
 }
 
 template <class From>
-LoadFunction load_from(Lane to) {
+LoadFunction load_from(ComputeLane to) {
   switch (to) {
-    case Lane::kF32:
+    case ComputeLane::kF32:
       return for_this_cpu(&wide_load<float, From>, &load<float, From>);
-    case Lane::kF64:
+    case ComputeLane::kF64:
       return &load<double, From>;
-    case Lane::kI64:
+    case ComputeLane::kI64:
       return &load<int64_t, From>;
-    case Lane::kByte:
+    case ComputeLane::kByte:
       return load_byte<From>();
-    case Lane::kBF16:
+    case ComputeLane::kBF16:
       if constexpr (std::is_same_v<From, BFloat16>) return &load<BFloat16, BFloat16>;
   }
   return nullptr;
 }
 
 template <class To>
-StoreFunction store_to(Lane from) {
+StoreFunction store_to(ComputeLane from) {
   switch (from) {
-    case Lane::kF32:
+    case ComputeLane::kF32:
       return for_this_cpu(&wide_store<To, float>, &store<To, float>);
-    case Lane::kF64:
+    case ComputeLane::kF64:
       return &store<To, double>;
-    case Lane::kI64:
+    case ComputeLane::kI64:
       return &store<To, int64_t>;
-    case Lane::kByte:
+    case ComputeLane::kByte:
       return &store<To, uint8_t>;
-    case Lane::kBF16:
+    case ComputeLane::kBF16:
       if constexpr (std::is_same_v<To, BFloat16>) return &store<BFloat16, BFloat16>;
   }
   return nullptr;
@@ -164,7 +164,7 @@ StoreFunction store_to(Lane from) {
 
 }  // namespace
 
-LoadFunction load_function(Lane to, DType from) {
+LoadFunction load_function(ComputeLane to, DType from) {
   switch (from) {
     case DType::kBool:
       return load_from<Truth>(to);
@@ -190,7 +190,7 @@ LoadFunction load_function(Lane to, DType from) {
   return nullptr;
 }
 
-StoreFunction store_function(DType to, Lane from) {
+StoreFunction store_function(DType to, ComputeLane from) {
   switch (to) {
     case DType::kBool:
       return store_to<Truth>(from);

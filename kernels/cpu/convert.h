@@ -12,8 +12,8 @@ using LoadFunction = void (*)(int64_t n, void* to, const void* from, int64_t str
 using StoreFunction = void (*)(int64_t n, void* to, int64_t stride, const void* from);
 
 /// Only bf16 can be loaded into kBF16 lanes, and only bf16 can be stored from them.
-LoadFunction load_function(Lane to, DType from);
+LoadFunction load_function(ComputeLane to, DType from);
 /// Floats become integers by truncation, booleans by comparison with 0.
-StoreFunction store_function(DType to, Lane from);
+StoreFunction store_function(DType to, ComputeLane from);
 
 }  // namespace lockstep::cpu

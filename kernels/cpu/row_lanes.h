@@ -62,11 +62,11 @@ inline Vector<float> load_widened(const BFloat16* x) {
 /// as a tree. The independent lanes hide the latency of additions, the rounding error is like that
 /// of a pairwise sum, and every thread gives the same bits.
 template <class Op>
-class Lanes {
+class LaneAccumulator {
  public:
   using T = typename Op::Element;
 
-  Lanes() {
+  LaneAccumulator() {
     for (Vector<T>& vector : vectors_) vector = Vector<T>{} + Op::identity();
   }
   /// `kPairs` processes two vectors per instruction on processors with wide vectors; the bits are
@@ -95,33 +95,34 @@ class Lanes {
     Vector<T> a = vectors_[0], b = vectors_[1], c = vectors_[2], d = vectors_[3];
     int64_t i = done;
     for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
-      a = Op::join(a, vector(i));
-      b = Op::join(b, vector(i + kWidth));
-      c = Op::join(c, vector(i + 2 * kWidth));
-      d = Op::join(d, vector(i + 3 * kWidth));
+      a = Op::combine(a, vector(i));
+      b = Op::combine(b, vector(i + kWidth));
+      c = Op::combine(c, vector(i + 2 * kWidth));
+      d = Op::combine(d, vector(i + 3 * kWidth));
     }
     if (i + 2 * kWidth <= n) {
-      a = Op::join(a, vector(i));
-      b = Op::join(b, vector(i + kWidth));
+      a = Op::combine(a, vector(i));
+      b = Op::combine(b, vector(i + kWidth));
       i += 2 * kWidth;
     }
     if (i + kWidth <= n) {
-      c = Op::join(c, vector(i));
+      c = Op::combine(c, vector(i));
       i += kWidth;
     }
     if (i < n && n >= kWidth) {  // reload the last full vector and mask the elements already added
       const Vector<T> none = Vector<T>{} + Op::identity();
-      d = Op::join(
+      d = Op::combine(
           d, numbered() >= static_cast<Integer>(kWidth - (n - i)) ? vector(n - kWidth) : none);
     } else if (i < n) {
-      d = Op::join(d, few(n, scalar, std::make_index_sequence<kWidth>()));
+      d = Op::combine(d, few(n, scalar, std::make_index_sequence<kWidth>()));
     }
     vectors_[0] = a, vectors_[1] = b, vectors_[2] = c, vectors_[3] = d;
   }
   T total() const {
-    Vector<T> v = Op::join(Op::join(vectors_[0], vectors_[1]), Op::join(vectors_[2], vectors_[3]));
+    Vector<T> v =
+        Op::combine(Op::combine(vectors_[0], vectors_[1]), Op::combine(vectors_[2], vectors_[3]));
     for (Integer half = kWidth / 2; half > 0; half /= 2) {
-      v = Op::join(v, __builtin_shuffle(v, numbered() ^ half));
+      v = Op::combine(v, __builtin_shuffle(v, numbered() ^ half));
     }
     return v[0];
   }
@@ -142,7 +143,7 @@ class Lanes {
     for (int k = 0; k < 16; ++k) to[k] = static_cast<float>(x[k]);
 #endif
   }
-  /// Op::join compiled for wide vectors; Op::join itself is compiled for the baseline.
+  /// Op::combine compiled for wide vectors; Op::combine itself is compiled for the baseline.
   LS_WIDE_VECTORS_PART static void join_pair(VectorPair<T>& a, const VectorPair<T>& b) {
     if constexpr (std::is_same_v<Op, SumOf<T>>) {
       a += b;
@@ -202,16 +203,16 @@ class Lanes {
 inline constexpr int64_t kLaneBlock = 2048;
 
 /// Combines x[0, n) in blocks of kLaneBlock; sums add the blocks' totals in f64. `kPairs` as in
-/// Lanes.
+/// LaneAccumulator.
 template <class Op, bool kPairs = false>
 typename Op::Element join_row(const typename Op::Element* x, int64_t n) {
   using T = typename Op::Element;
   using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
   Total total = Op::identity();
   for (int64_t i = 0; i < n; i += kLaneBlock) {
-    Lanes<Op> lanes;
+    LaneAccumulator<Op> lanes;
     lanes.template add<kPairs>(x + i, n - i < kLaneBlock ? n - i : kLaneBlock);
-    total = Op::join(total, static_cast<Total>(lanes.total()));
+    total = Op::combine(total, static_cast<Total>(lanes.total()));
   }
   return static_cast<T>(total);
 }

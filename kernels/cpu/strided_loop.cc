@@ -268,7 +268,7 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   if (spec.bf16_loop != nullptr && all_bf16(out, inputs)) {
     LoopSpec narrow = spec;
     narrow.loop = std::exchange(narrow.bf16_loop, nullptr);
-    std::fill(std::begin(narrow.lanes), std::end(narrow.lanes), Lane::kBF16);
+    std::fill(std::begin(narrow.lanes), std::end(narrow.lanes), ComputeLane::kBF16);
     return strided_loop(out, inputs, narrow);
   }
   StridedPlan plan;
@@ -279,7 +279,7 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   bool all_direct = true;
   for (int o = 0; o < plan.operands; ++o) {
     const DType dtype = o == 0 ? out.dtype : inputs[o - 1]->dtype;
-    const Lane lane = spec.lanes[o];
+    const ComputeLane lane = spec.lanes[o];
     access[o].stride = plan.strides[o][0];
     access[o].element = static_cast<int64_t>(lockstep::size_of(dtype));
     access[o].in_lane = is_stored_as(dtype, lane);

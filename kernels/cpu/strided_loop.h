@@ -19,8 +19,8 @@ using InnerLoop = void (*)(int64_t n, void* out, const void* const* in, const vo
 struct LoopSpec {
   InnerLoop loop;
   const void* functor;
-  bool heavy;     ///< much arithmetic per element
-  Lane lanes[4];  ///< of the output, then of each input
+  bool heavy;            ///< much arithmetic per element
+  ComputeLane lanes[4];  ///< of the output, then of each input
   /// The loop on bf16 elements, for f32 lanes; null if converting through buffers is as fast.
   InnerLoop bf16_loop = nullptr;
 

@@ -21,8 +21,8 @@ bool detect() {
 #endif
 }
 
-[[maybe_unused]] const bool kTold =
-    tell_arithmetic("kernels", [] { return std::string(has_wide_vectors() ? "avx512" : "avx2"); });
+[[maybe_unused]] const bool kTold = register_arithmetic_fact(
+    "kernels", [] { return std::string(has_wide_vectors() ? "avx512" : "avx2"); });
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 namespace lockstep::cuda {
 
 // Reductions over the threads of a warp or block, in a fixed order. `Op` has `Element`, trivially
-// copyable and a multiple of 4 bytes, and a commutative `join`, like the structs of
+// copyable and a multiple of 4 bytes, and a commutative `combine`, like the structs of
 // kernels/common/joins.h.
 
 inline constexpr int kWarpThreads = 32;
@@ -42,7 +42,7 @@ template <class Op, int kLanes = kWarpThreads>
 __device__ inline typename Op::Element warp_join(typename Op::Element value) {
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0);
   for (int bits = kLanes / 2; bits > 0; bits /= 2) {
-    value = Op::join(value, other_lane(value, bits));
+    value = Op::combine(value, other_lane(value, bits));
   }
   return value;
 }
@@ -55,7 +55,7 @@ __device__ inline typename Op::Element block_join(typename Op::Element value) {
   if (lane_index() == 0) of_warps[warp_index()] = value;
   __syncthreads();
   value = of_warps[0];
-  for (int i = 1; i < warp_count(); ++i) value = Op::join(value, of_warps[i]);
+  for (int i = 1; i < warp_count(); ++i) value = Op::combine(value, of_warps[i]);
   __syncthreads();  // the next call overwrites of_warps
   return value;
 }

@@ -19,7 +19,8 @@ void accept(const Cudnn& functions, cudnnStatus_t status, const char* what, int 
   if (status == CUDNN_STATUS_SUCCESS) [[likely]]
     return;
   throw CudnnRefusal(fmt::format("{} {}: {} ({})", what, number,
-                                 functions.cudnnGetErrorString(status), last_words(functions)));
+                                 functions.cudnnGetErrorString(status),
+                                 last_error_message(functions)));
 }
 
 }  // namespace

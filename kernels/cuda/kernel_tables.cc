@@ -65,8 +65,10 @@ DTypeKernels kernels_of_numbers(const void* image, std::string_view stem) {
 DTypeKernels kernels_of_lanes(const void* image, std::string_view stem) {
   const DTypeKernels lanes(image, stem, {DType::kF32, DType::kF64, DType::kI64});
   return by_dtype([&](DType dtype) {
-    const Lane lane = natural_lane(dtype);
-    return lanes[lane == Lane::kF32 ? DType::kF32 : lane == Lane::kF64 ? DType::kF64 : DType::kI64];
+    const ComputeLane lane = natural_lane(dtype);
+    return lanes[lane == ComputeLane::kF32   ? DType::kF32
+                 : lane == ComputeLane::kF64 ? DType::kF64
+                                             : DType::kI64];
   });
 }
 

@@ -18,13 +18,13 @@ constexpr unsigned kThreads = 256;
 constexpr int64_t kMostElements = int64_t{1} << 31;  ///< kernels count elements in 32 bits
 
 /// Letter of a lane in kernel names.
-char letter(Lane lane) {
+char letter(ComputeLane lane) {
   switch (lane) {
-    case Lane::kF32:
+    case ComputeLane::kF32:
       return 'f';
-    case Lane::kF64:
+    case ComputeLane::kF64:
       return 'd';
-    case Lane::kI64:
+    case ComputeLane::kI64:
       return 'i';
     default:
       return 'b';
@@ -55,8 +55,8 @@ std::optional<DType> dense_dtype(const PointwiseKernel& kernel, const PointwiseO
   for (int o = 0; o < count; ++o) {
     const DType dtype = operands.dtype[o];
     if (is_single[o]) continue;  // each thread converts it once
-    if (kernel.lanes[static_cast<size_t>(o)] == Lane::kByte) {
-      if (!is_stored_as(dtype, Lane::kByte)) return std::nullopt;
+    if (kernel.lanes[static_cast<size_t>(o)] == ComputeLane::kByte) {
+      if (!is_stored_as(dtype, ComputeLane::kByte)) return std::nullopt;
     } else if (element.value_or(dtype) != dtype) {
       return std::nullopt;
     } else {
@@ -154,7 +154,7 @@ void launch_parts(Kernel kernel, StridedPlan plan, const PointwiseOperands& oper
 
 }  // namespace
 
-PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Lane> lanes) {
+PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes) {
   PointwiseKernel kernel{};
   std::string name = std::string("pointwise_").append(functor).append("_");
   kernel.has_dense = true;
@@ -162,8 +162,9 @@ PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Lane>
   for (size_t i = 0; i < lanes.size(); ++i) {
     name += letter(lanes[i]);
     kernel.lanes[i] = lanes[i];
-    any_f32 = any_f32 || lanes[i] == Lane::kF32;
-    kernel.has_dense = kernel.has_dense && (lanes[i] == Lane::kF32 || lanes[i] == Lane::kByte);
+    any_f32 = any_f32 || lanes[i] == ComputeLane::kF32;
+    kernel.has_dense =
+        kernel.has_dense && (lanes[i] == ComputeLane::kF32 || lanes[i] == ComputeLane::kByte);
   }
   kernel.strided = Kernel(pointwise_images(), name);
   kernel.has_dense = kernel.has_dense && any_f32;

@@ -7,8 +7,8 @@
 
 #include "core/cuda/kernel.h"
 #include "core/tensor/kernel_arguments.h"
-#include "kernels/common/functor_name.h"
 #include "kernels/common/error_flag.h"
+#include "kernels/common/functor_name.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/number_operand.h"
 #include "kernels/cuda/launch.h"
@@ -23,12 +23,12 @@ struct PointwiseKernel {
   Kernel dense_bf16;
   Kernel dense_f16;
   bool has_dense;
-  std::array<Lane, 4> lanes;  ///< of the result, then of the inputs
+  std::array<ComputeLane, 4> lanes;  ///< of the result, then of the inputs
 };
 
 /// Returns the kernels named "pointwise_FUNCTOR_LANES", such as "pointwise_Add_fff". LANES has one
 /// letter per lane, the result's first: f, d, i and b for f32, f64, i64 and bytes.
-PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Lane> lanes);
+PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes);
 
 /// An input of a pointwise kernel: a tensor in device memory, or a number in the cpu's memory.
 struct PointwiseInput {

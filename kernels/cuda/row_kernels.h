@@ -13,12 +13,12 @@ class RowKernels {
  public:
   RowKernels(const void* image, std::string_view family);
 
-  Kernel operator()(DType dtype, RowWay way) const {
-    return kernels_[static_cast<size_t>(way)][dtype];
+  Kernel operator()(DType dtype, RowStrategy strategy) const {
+    return kernels_[static_cast<size_t>(strategy)][dtype];
   }
 
  private:
-  std::array<DTypeKernels, kRowWays> kernels_;
+  std::array<DTypeKernels, kRowStrategies> kernels_;
 };
 
 }  // namespace lockstep::cuda

@@ -14,7 +14,7 @@ struct WarpRows {
   __device__ static int64_t first() { return int64_t{blockIdx.x} * warp_count() + warp_index(); }
   __device__ static int64_t step() { return int64_t{gridDim.x} * warp_count(); }
   template <class Op>
-  __device__ static typename Op::Element join(typename Op::Element value) {
+  __device__ static typename Op::Element combine(typename Op::Element value) {
     return warp_join<Op>(value);
   }
 };
@@ -24,7 +24,7 @@ struct BlockRows {
   __device__ static int64_t first() { return blockIdx.x; }
   __device__ static int64_t step() { return gridDim.x; }
   template <class Op>
-  __device__ static typename Op::Element join(typename Op::Element value) {
+  __device__ static typename Op::Element combine(typename Op::Element value) {
     return block_join<Op>(value);
   }
 };
@@ -88,11 +88,11 @@ struct HeldRow {
     }
   }
   template <class Op>
-  __device__ C join() const {
+  __device__ C combine() const {
     C joined = at[0];
 #pragma unroll
-    for (int i = 1; i < kEach; ++i) joined = Op::join(joined, at[i]);
-    return Group::template join<Op>(joined);
+    for (int i = 1; i < kEach; ++i) joined = Op::combine(joined, at[i]);
+    return Group::template combine<Op>(joined);
   }
 };
 
@@ -120,8 +120,8 @@ __device__ inline bool alike(const void* a, const void* b) {
 
 }  // namespace lockstep::cuda
 
-// The kernels of one family, for each RowWay and floating dtype. Held<T, Group, kPack, kEach> and
-// Stream<T> are functions that take the arguments.
+// The kernels of one family, for each RowStrategy and floating dtype. Held<T, Group, kPack, kEach>
+// and Stream<T> are functions that take the arguments.
 #define LS_ROW_KERNEL(Name, Params, ...) \
   LS_CUDA_KERNEL(Name, Params, ::lockstep::cuda::kRowThreads) { __VA_ARGS__(p); }
 // Three resident blocks of 256 threads with 32 elements each are needed to saturate memory.

@@ -7,7 +7,7 @@
 namespace lockstep::cuda {
 
 /// How rows are assigned to threads by kernels that need a whole contiguous row before writing it.
-enum class RowWay : uint8_t {
+enum class RowStrategy : uint8_t {
   kWarp8,        ///< a warp per row, held in registers: 8 elements per thread
   kWarp32,       ///< a warp per row, 32 elements per thread
   kBlock8,       ///< a block per row, 8 elements per thread
@@ -16,31 +16,32 @@ enum class RowWay : uint8_t {
   kBlockScalar,  ///< kBlock32 for such rows
   kStream,       ///< a block per row, reading it from memory in each pass
 };
-inline constexpr int kRowWays = 7;
+inline constexpr int kRowStrategies = 7;
 inline constexpr int kRowThreads = 256;
 
 /// `aligned`: all rows start and end at multiples of 16 bytes.
-constexpr RowWay row_way(DType dtype, int64_t n, bool aligned) {
+constexpr RowStrategy row_strategy(DType dtype, int64_t n, bool aligned) {
   const bool scalar = !aligned || dtype == DType::kF64;
-  if (n > kRowThreads * 32) return RowWay::kStream;
+  if (n > kRowThreads * 32) return RowStrategy::kStream;
   if (n > 32 * 32) {
-    if (scalar) return RowWay::kBlockScalar;
-    return n <= kRowThreads * 8 ? RowWay::kBlock8 : RowWay::kBlock32;
+    if (scalar) return RowStrategy::kBlockScalar;
+    return n <= kRowThreads * 8 ? RowStrategy::kBlock8 : RowStrategy::kBlock32;
   }
-  if (scalar) return RowWay::kWarpScalar;
-  return n <= 32 * 8 ? RowWay::kWarp8 : RowWay::kWarp32;
+  if (scalar) return RowStrategy::kWarpScalar;
+  return n <= 32 * 8 ? RowStrategy::kWarp8 : RowStrategy::kWarp32;
 }
 
 /// Rows that a block processes at a time.
-constexpr int64_t rows_of_block(RowWay way) {
-  const bool warps = way == RowWay::kWarp8 || way == RowWay::kWarp32 || way == RowWay::kWarpScalar;
+constexpr int64_t rows_of_block(RowStrategy strategy) {
+  const bool warps = strategy == RowStrategy::kWarp8 || strategy == RowStrategy::kWarp32 ||
+                     strategy == RowStrategy::kWarpScalar;
   return warps ? kRowThreads / 32 : 1;
 }
 
-constexpr const char* name(RowWay way) {
+constexpr const char* name(RowStrategy strategy) {
   constexpr const char* kNames[] = {"warp8",       "warp32",       "block8", "block32",
                                     "warp_scalar", "block_scalar", "stream"};
-  return kNames[static_cast<int>(way)];
+  return kNames[static_cast<int>(strategy)];
 }
 
 /// True if rows of n elements from `address` on start and end at multiples of 16 bytes, or

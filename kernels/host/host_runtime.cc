@@ -41,7 +41,7 @@ HostRuntime& runtime() {
         if (HostRuntime* const host = g_runtime) host->unlock();
       },
       [] {
-        if (HostRuntime* const host = g_runtime) host->forget();
+        if (HostRuntime* const host = g_runtime) host->reset_after_fork();
       });
 }
 
@@ -191,15 +191,15 @@ void HostDevice::unlock() {
   mutex_.unlock();
 }
 
-void HostDevice::forget() {
+void HostDevice::reset_after_fork() {
   // Leaked, not destroyed: another thread may have been changing them at the fork.
   for (auto& place : fixed_) {
-    if (HostStream* const stream = place.exchange(nullptr)) stream->forget();
+    if (HostStream* const stream = place.exchange(nullptr)) stream->reset_after_fork();
   }
   for (auto& [id, owned] : owned_) {
-    if (HostStream* const stream = owned.stream.detach()) stream->forget();
+    if (HostStream* const stream = owned.stream.detach()) stream->reset_after_fork();
   }
-  gate_.forget();
+  gate_.reset_after_fork();
   if (HostMemory* const made = memory()) made->leave_parent();
 }
 
@@ -401,8 +401,8 @@ void HostRuntime::unlock() {
   mutex_.unlock();
 }
 
-void HostRuntime::forget() {
-  for (const auto& device : devices_) device->forget();
+void HostRuntime::reset_after_fork() {
+  for (const auto& device : devices_) device->reset_after_fork();
   unlock();
 }
 

@@ -41,7 +41,7 @@ class HostDevice {
   // For fork handlers. The child has no workers: queued work is dropped, and streams start anew.
   void lock();
   void unlock();
-  void forget();
+  void reset_after_fork();
   /// Whether a worker is inside a task.
   bool is_running();
 
@@ -110,7 +110,7 @@ class HostRuntime final : public DeviceRuntime {
 
   void lock();
   void unlock();
-  void forget();
+  void reset_after_fork();
   bool is_running();
 
  private:

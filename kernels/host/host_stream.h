@@ -88,7 +88,7 @@ class HostStream : public RefCounted {
   std::exception_ptr take_error(uint64_t sequence = ~uint64_t{0});
 
   /// In a child made by fork(), which has no worker: counts all tasks as done.
-  void forget() { done_.store(~uint64_t{0}); }
+  void reset_after_fork() { done_.store(~uint64_t{0}); }
   /// Whether the worker is running a task (waiting for a mark does not count); see `end_all`.
   bool is_running() const { return running_.load(); }
   /// Call when the process ends: workers start no more tasks, and all waits return.

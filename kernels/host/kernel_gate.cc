@@ -38,7 +38,7 @@ void KernelGate::leave() {
   changed_.notify_all();
 }
 
-void KernelGate::forget() {
+void KernelGate::reset_after_fork() {
   running_ = 0;
   waiting_.clear();
   ::new (&changed_) std::condition_variable;  // its count of waiters is the parent's

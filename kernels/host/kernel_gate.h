@@ -34,7 +34,7 @@ class KernelGate {
   /// For a child made by fork(), where nothing runs. `lock` and `unlock` surround the fork.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
-  void forget();
+  void reset_after_fork();
 
  private:
   bool enter(int priority);

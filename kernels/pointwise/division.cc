@@ -26,11 +26,11 @@ void divide(const ZeroDivision& op, const Out& out, const A& self, const B& othe
 
 template <class A, class B>
 void fmod_of(const Out& out, const A& self, const B& other) {
-  divide<FMod, Rest>(kOfFmod, out, self, other);
+  divide<FMod, IntegerRemainder>(kOfFmod, out, self, other);
 }
 template <class A, class B>
 void remainder_of(const Out& out, const A& self, const B& other) {
-  divide<Remainder, FlooredRest>(kOfRemainder, out, self, other);
+  divide<Remainder, FlooredIntegerRemainder>(kOfRemainder, out, self, other);
 }
 template <class B>
 void quotient_of(const Out& out, const In& self, const B& other,

@@ -92,14 +92,14 @@ struct FlooredQuotient {
     return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
   }
 };
-struct Rest {
-  static constexpr FunctorName kName = "Rest";
+struct IntegerRemainder {
+  static constexpr FunctorName kName = "IntegerRemainder";
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? 0 : a % b; }
 };
-struct FlooredRest {
-  static constexpr FunctorName kName = "FlooredRest";
+struct FlooredIntegerRemainder {
+  static constexpr FunctorName kName = "FlooredIntegerRemainder";
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const {
-    const int64_t rest = Rest()(a, b);
+    const int64_t rest = IntegerRemainder()(a, b);
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 };

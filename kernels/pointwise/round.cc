@@ -13,7 +13,7 @@ using namespace functors;
 /// Integers are copied unchanged.
 template <class F>
 void rounded(const Out& out, const In& self) {
-  if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Same(), self);
+  if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Identity(), self);
   with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T>(out, F(), self); });
 }
 void round_decimals(const Out& out, const In& self, int64_t decimals) {
@@ -42,7 +42,7 @@ double largest(DType dtype) {
 }
 void nan_to_num(const Out& out, const In& self, std::optional<double> nan,
                 std::optional<double> posinf, std::optional<double> neginf) {
-  if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Same(), self);
+  if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Identity(), self);
   with_floating_lane(out.dtype, [&]<class T>() {
     const ReplaceNonFinite<T> functor{static_cast<T>(nan.value_or(0)),
                                       static_cast<T>(posinf.value_or(largest(out.dtype))),

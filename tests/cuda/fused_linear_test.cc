@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-using cuda::AddendWay;
+using cuda::AddendStrategy;
 using cuda::CublasLtScope;
 using cuda::fake_cublas_lt_books;
 using cuda::FakeCublasLtBooks;
@@ -172,21 +172,21 @@ Product product_of_rows(int64_t n, DType dtype) {
 TEST(CudaLtEpilogue, AnActivationNeedsRowsOfEightsAndHasNoDouble) {
   double memory[64] = {};
   const LtEpilogue gelu{.activation = LtActivation::kGelu, .aux = memory};
-  const auto exists = [&](int64_t n, DType dtype, AddendWay way = AddendWay::kNone) {
-    return cuda::lt_problem(product_of_rows(n, dtype), way, false, gelu).has_value();
+  const auto exists = [&](int64_t n, DType dtype, AddendStrategy strategy = AddendStrategy::kNone) {
+    return cuda::lt_problem(product_of_rows(n, dtype), strategy, false, gelu).has_value();
   };
   EXPECT_TRUE(exists(8, DType::kF32));
-  EXPECT_TRUE(exists(16, DType::kBF16, AddendWay::kBias));
+  EXPECT_TRUE(exists(16, DType::kBF16, AddendStrategy::kBias));
   EXPECT_FALSE(exists(12, DType::kF32));
   EXPECT_FALSE(exists(8, DType::kF64));
-  EXPECT_FALSE(exists(8, DType::kF32, AddendWay::kMatrix)) << "no place for a second matrix";
+  EXPECT_FALSE(exists(8, DType::kF32, AddendStrategy::kMatrix)) << "no place for a second matrix";
 }
 
 TEST(CudaLtEpilogue, AResidualOfF32MakesAResultOfF32BesideFactorsOfHalves) {
   alignas(16) float memory[64] = {};
   const LtEpilogue onto{.residual = memory + 1, .result_dtype = DType::kF32};
   const auto problem =
-      cuda::lt_problem(product_of_rows(12, DType::kBF16), AddendWay::kBias, true, onto);
+      cuda::lt_problem(product_of_rows(12, DType::kBF16), AddendStrategy::kBias, true, onto);
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->dtype, DType::kBF16);
   EXPECT_EQ(problem->result_dtype, DType::kF32);

@@ -47,12 +47,12 @@ TEST(CudaKernels, EveryWayOfRowsOfEveryDtypeHasAKernel) {
   for (const DType dtype : kFloatingDTypes) {
     for (const int64_t n : {1, 8, 256, 1024, 1025, 2048, 8192, 9000}) {
       for (const bool aligned : {false, true}) {
-        EXPECT_NE(rows(dtype, row_way(dtype, n, aligned)).number(), 0u)
+        EXPECT_NE(rows(dtype, row_strategy(dtype, n, aligned)).number(), 0u)
             << to_string(dtype) << ", " << n;
       }
     }
   }
-  EXPECT_EQ(rows(DType::kBF16, RowWay::kWarp8).name(), "rows_bf16_warp8");
+  EXPECT_EQ(rows(DType::kBF16, RowStrategy::kWarp8).name(), "rows_bf16_warp8");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-using cuda::AddendWay;
+using cuda::AddendStrategy;
 using cuda::CublasLtScope;
 using cuda::fake_cublas_lt_books;
 using ::testing::IsEmpty;
@@ -269,27 +269,30 @@ Product product_4_by_6() {
   return p;
 }
 
-TEST(CudaAddendWays, DependOnStridesAndBeta) {
+TEST(CudaAddendStrategies, DependOnStridesAndBeta) {
   const auto first = [](const auto& change) {
     Product p = product_4_by_6();
     change(p);
-    return cuda::addend_ways(p).first;
+    return cuda::addend_strategies(p).first;
   };
-  EXPECT_EQ(first([](Product&) {}), AddendWay::kMatrix);
-  EXPECT_EQ(first([](Product& p) { p.beta = 0; }), AddendWay::kNone);
-  EXPECT_EQ(first([](Product& p) { p.addend.row = 0; }), AddendWay::kBias);
-  EXPECT_EQ(first([](Product& p) { p.addend.row = 0, p.beta = 2; }), AddendWay::kSpread);
-  EXPECT_EQ(first([](Product& p) { p.addend.row = 0, p.dtype = DType::kF64; }), AddendWay::kSpread);
-  EXPECT_EQ(first([](Product& p) { p.addend.row = 1, p.addend.column = 4; }), AddendWay::kSpread);
-  EXPECT_EQ(first([](Product& p) { p.addend.row = 1, p.addend.column = 0; }), AddendWay::kSpread);
-  EXPECT_EQ(first([](Product& p) { p.batch = 2; }), AddendWay::kSpread) << "one for all";
+  EXPECT_EQ(first([](Product&) {}), AddendStrategy::kMatrix);
+  EXPECT_EQ(first([](Product& p) { p.beta = 0; }), AddendStrategy::kNone);
+  EXPECT_EQ(first([](Product& p) { p.addend.row = 0; }), AddendStrategy::kBias);
+  EXPECT_EQ(first([](Product& p) { p.addend.row = 0, p.beta = 2; }), AddendStrategy::kSpread);
+  EXPECT_EQ(first([](Product& p) { p.addend.row = 0, p.dtype = DType::kF64; }),
+            AddendStrategy::kSpread);
+  EXPECT_EQ(first([](Product& p) { p.addend.row = 1, p.addend.column = 4; }),
+            AddendStrategy::kSpread);
+  EXPECT_EQ(first([](Product& p) { p.addend.row = 1, p.addend.column = 0; }),
+            AddendStrategy::kSpread);
+  EXPECT_EQ(first([](Product& p) { p.batch = 2; }), AddendStrategy::kSpread) << "one for all";
 }
 
 TEST(CudaLtProblem, IsTheTransposedProductInColumns) {
   Product p = product_4_by_6();
   p.a.transposed = true;
   p.a.ld = 4;
-  const auto problem = cuda::lt_problem(p, AddendWay::kMatrix, true);
+  const auto problem = cuda::lt_problem(p, AddendStrategy::kMatrix, true);
   ASSERT_TRUE(problem);
   EXPECT_TRUE(problem->tf32);
   EXPECT_FALSE(problem->transpose_a);
@@ -302,14 +305,14 @@ TEST(CudaLtProblem, IsTheTransposedProductInColumns) {
   EXPECT_EQ(problem->d.columns, 4);
   EXPECT_TRUE(problem->adds_c);
   p.dtype = DType::kBF16;
-  EXPECT_FALSE(cuda::lt_problem(p, AddendWay::kMatrix, true)->tf32) << "an option of f32";
+  EXPECT_FALSE(cuda::lt_problem(p, AddendStrategy::kMatrix, true)->tf32) << "an option of f32";
 }
 
 TEST(CudaLtProblem, ThereIsNoneWhereTheLibraryHasNoNumbersOrSizesForIt) {
   const auto exists = [](const auto& change) {
     Product p = product_4_by_6();
     change(p);
-    return cuda::lt_problem(p, AddendWay::kNone, false).has_value();
+    return cuda::lt_problem(p, AddendStrategy::kNone, false).has_value();
   };
   EXPECT_TRUE(exists([](Product&) {}));
   EXPECT_FALSE(exists([](Product& p) { p.k = 0; }));
@@ -322,7 +325,7 @@ TEST(CudaLtProblem, NoMoreAlignmentIsSaidThanKernelsUse) {
   Product p = product_4_by_6();
   p.a.data = memory;
   p.b.data = memory + 1;
-  const auto problem = cuda::lt_problem(p, AddendWay::kNone, false);
+  const auto problem = cuda::lt_problem(p, AddendStrategy::kNone, false);
   EXPECT_EQ(problem->b.alignment, 16);
   EXPECT_EQ(problem->a.alignment, 4);
 }

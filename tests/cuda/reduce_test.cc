@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-using cuda::ReduceWay;
+using cuda::ReduceStrategy;
 
 constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 constexpr DType kInteger[] = {DType::kI64, DType::kI32, DType::kI16,
@@ -41,12 +41,12 @@ void expect_reductions_of_the_cpu(const Tensor& x, IntList dims, double toleranc
 }
 
 TEST(CudaReduce, WaysDependOnTheShape) {
-  EXPECT_EQ(cuda::reduce_way(1, 8, false), ReduceWay::kThread);
-  EXPECT_EQ(cuda::reduce_way(1, 9, false), ReduceWay::kWarp);
-  EXPECT_EQ(cuda::reduce_way(1, 1025, false), ReduceWay::kBlock);
-  EXPECT_EQ(cuda::reduce_way(64, 1025, true), ReduceWay::kColumns);
-  EXPECT_EQ(cuda::reduce_way(4096, 63, true), ReduceWay::kThread);
-  EXPECT_EQ(cuda::reduce_way(4096, 64, true), ReduceWay::kColumns);
+  EXPECT_EQ(cuda::reduce_strategy(1, 8, false), ReduceStrategy::kThread);
+  EXPECT_EQ(cuda::reduce_strategy(1, 9, false), ReduceStrategy::kWarp);
+  EXPECT_EQ(cuda::reduce_strategy(1, 1025, false), ReduceStrategy::kBlock);
+  EXPECT_EQ(cuda::reduce_strategy(64, 1025, true), ReduceStrategy::kColumns);
+  EXPECT_EQ(cuda::reduce_strategy(4096, 63, true), ReduceStrategy::kThread);
+  EXPECT_EQ(cuda::reduce_strategy(4096, 64, true), ReduceStrategy::kColumns);
 }
 
 TEST(CudaReduce, PartsAreNeitherTinyNorLong) {

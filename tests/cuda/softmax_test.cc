@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-using cuda::RowWay;
+using cuda::RowStrategy;
 
 constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 
@@ -26,14 +26,14 @@ void expect_softmax_of_the_cpu(const Tensor& x, int64_t dim, double tolerance) {
 }
 
 TEST(CudaRows, GoToTheSmallestGroupThatHoldsThem) {
-  EXPECT_EQ(cuda::row_way(DType::kF32, 256, true), RowWay::kWarp8);
-  EXPECT_EQ(cuda::row_way(DType::kF32, 260, true), RowWay::kWarp32);
-  EXPECT_EQ(cuda::row_way(DType::kBF16, 1024, true), RowWay::kWarp32);
-  EXPECT_EQ(cuda::row_way(DType::kBF16, 1032, true), RowWay::kBlock8);
-  EXPECT_EQ(cuda::row_way(DType::kF32, 2052, true), RowWay::kBlock32);
-  EXPECT_EQ(cuda::row_way(DType::kF32, 8193, false), RowWay::kStream);
-  EXPECT_EQ(cuda::row_way(DType::kF32, 7, false), RowWay::kWarpScalar);
-  EXPECT_EQ(cuda::row_way(DType::kF64, 1026, true), RowWay::kBlockScalar);
+  EXPECT_EQ(cuda::row_strategy(DType::kF32, 256, true), RowStrategy::kWarp8);
+  EXPECT_EQ(cuda::row_strategy(DType::kF32, 260, true), RowStrategy::kWarp32);
+  EXPECT_EQ(cuda::row_strategy(DType::kBF16, 1024, true), RowStrategy::kWarp32);
+  EXPECT_EQ(cuda::row_strategy(DType::kBF16, 1032, true), RowStrategy::kBlock8);
+  EXPECT_EQ(cuda::row_strategy(DType::kF32, 2052, true), RowStrategy::kBlock32);
+  EXPECT_EQ(cuda::row_strategy(DType::kF32, 8193, false), RowStrategy::kStream);
+  EXPECT_EQ(cuda::row_strategy(DType::kF32, 7, false), RowStrategy::kWarpScalar);
+  EXPECT_EQ(cuda::row_strategy(DType::kF64, 1026, true), RowStrategy::kBlockScalar);
 }
 
 TEST(CudaSoftmax, AgreesWithTheCpuForRowsOfAnyLength) {

@@ -107,7 +107,7 @@ TEST_F(WideVectors, ChangeNoBitOfASum) {
     EXPECT_EQ(row_sum(x, true), row_sum(x, false)) << n;
     EXPECT_EQ(row_sum(doubles, true), row_sum(doubles, false)) << n;
     EXPECT_EQ(row_sum(integers, true), row_sum(integers, false)) << n;
-    Lanes<SumOf<float>> narrow, wide, of_floats;
+    LaneAccumulator<SumOf<float>> narrow, wide, of_floats;
     narrow.add(halves.data(), static_cast<int64_t>(n));
     wide.add<true>(halves.data(), static_cast<int64_t>(n));
     const std::vector<float> converted(halves.begin(), halves.end());

@@ -38,7 +38,7 @@ TEST(EveryOperator, HasADerivativeOrAReasonForNone) {
   EXPECT_THAT(operators_without([](const Operator& op) {
                 const Derivative& derivative = op.derivative();
                 return op.kind() == OpKind::kComposite || derivative.exists() ||
-                       !derivative.reason_for_none.empty();
+                       !derivative.not_differentiable_reason.empty();
               }),
               IsEmpty());
 }

@@ -28,7 +28,7 @@ class HeadReader {
     const bool rows_apart = in.size(2) <= 1 || in.stride(2) >= width_;
     const bool in_place =
         in.dtype == DType::kF32 && rows_apart && (in.stride(3) == 1 || width_ == 1);
-    if (!in_place) load_ = load_function(Lane::kF32, in.dtype);
+    if (!in_place) load_ = load_function(ComputeLane::kF32, in.dtype);
   }
 
   /// Number of scratch elements that `rows` needs for `count` rows.
@@ -73,7 +73,7 @@ class HeadWriter {
         batch_stride_(out.stride(0) * element_),
         head_stride_(out.stride(1) * element_),
         row_stride_(std::max(out.stride(2), width_) * element_),
-        store_(out.dtype == DType::kF32 ? nullptr : store_function(out.dtype, Lane::kF32)) {}
+        store_(out.dtype == DType::kF32 ? nullptr : store_function(out.dtype, ComputeLane::kF32)) {}
 
   /// Number of scratch elements that `place` needs for `count` rows.
   int64_t scratch(int64_t count) const { return store_ == nullptr ? 0 : count * width_; }

@@ -55,9 +55,9 @@ RowFunction row_function(DType dtype) {
 class Converter {
  public:
   Converter(DType to, DType from) {
-    const Lane to_lane = natural_lane(to);
+    const ComputeLane to_lane = natural_lane(to);
     loads_directly_ = is_stored_as(to, to_lane);
-    const Lane lane = loads_directly_ ? to_lane : natural_lane(from);
+    const ComputeLane lane = loads_directly_ ? to_lane : natural_lane(from);
     stores_directly_ = is_stored_as(from, lane);
     to_size_ = static_cast<int64_t>(lockstep::size_of(to));
     from_size_ = static_cast<int64_t>(lockstep::size_of(from));
@@ -147,7 +147,7 @@ void fill_elements(const Out& out, const Scalar& value) {
   const double real = value.to_double();
   const int64_t integer = value.is_floating() ? 0 : value.to_int();
   alignas(8) char element[8] = {};
-  const Lane lane = value.is_floating() ? Lane::kF64 : Lane::kI64;
+  const ComputeLane lane = value.is_floating() ? ComputeLane::kF64 : ComputeLane::kI64;
   store_function(out.dtype, lane)(
       1, element, static_cast<int64_t>(lockstep::size_of(out.dtype)),
       value.is_floating() ? static_cast<const void*>(&real) : static_cast<const void*>(&integer));

@@ -26,7 +26,7 @@ using Span = PoolSpan;
 /// All windows along one dimension, computed once per call.
 struct Axis {
   int64_t size = 1;
-  int64_t step = 1;  ///< distance between the positions of one window (dilation)
+  int64_t dilation = 1;  ///< distance between the positions of one window
   std::vector<Span> windows{{0, 1, 1}};
 };
 
@@ -36,7 +36,7 @@ using Axes = std::array<Axis, 3>;
 Axes found(const PoolAxes& axes) {
   Axes result;
   for (size_t i = 0; i < 3; ++i) {
-    result[i] = {axes[i].size, axes[i].step, {}};
+    result[i] = {axes[i].size, axes[i].dilation, {}};
     for (int64_t o = 0; o < axes[i].windows; ++o) result[i].windows.push_back(axes[i].window(o));
   }
   return result;
@@ -116,10 +116,10 @@ void for_each_window(const Axes& axes, Visit visit) {
 /// Calls visit(offset) for each position of a window that lies inside the input.
 template <class Visit>
 void for_each_place(const Axes& axes, const std::array<Span, 3>& window, Visit visit) {
-  for (int64_t a = window[0].first; a < window[0].last; a += axes[0].step) {
-    for (int64_t b = window[1].first; b < window[1].last; b += axes[1].step) {
+  for (int64_t a = window[0].first; a < window[0].last; a += axes[0].dilation) {
+    for (int64_t b = window[1].first; b < window[1].last; b += axes[1].dilation) {
       const int64_t row = (a * axes[1].size + b) * axes[2].size;
-      for (int64_t c = window[2].first; c < window[2].last; c += axes[2].step) visit(row + c);
+      for (int64_t c = window[2].first; c < window[2].last; c += axes[2].dilation) visit(row + c);
     }
   }
 }

@@ -49,7 +49,7 @@ inline float largest_of_row(const BFloat16* x, int64_t n) {
 template <class C>
 class LogSumExp {
  public:
-  /// `kPairs` as in Lanes.
+  /// `kPairs` as in LaneAccumulator.
   template <bool kPairs = false>
   void add(const C* x, int64_t n) {
     constexpr int64_t kBlock = 1024;
@@ -57,7 +57,7 @@ class LogSumExp {
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t length = std::min(kBlock, n - i);
       const C before = shift();
-      largest_ = LargestOf<C>::join(largest_, join_row<LargestOf<C>, kPairs>(x + i, length));
+      largest_ = LargestOf<C>::combine(largest_, join_row<LargestOf<C>, kPairs>(x + i, length));
       if (sum_ != 0) sum_ *= static_cast<double>(elementary::exp(before - shift()));
       exp_row(buffer, x + i, length, shift());
       sum_ += static_cast<double>(join_row<SumOf<C>, kPairs>(buffer, length));
@@ -66,8 +66,8 @@ class LogSumExp {
   /// The largest element, or 0 if all are -inf: any shift is correct then, and 0 gives no NaN.
   C shift() const { return largest_ == -std::numeric_limits<C>::infinity() ? C(0) : largest_; }
   /// log(sum of exp(x[i] - shift())).
-  C log_rest() const { return elementary::log(static_cast<C>(sum_)); }
-  C value() const { return shift() + log_rest(); }
+  C log_sum() const { return elementary::log(static_cast<C>(sum_)); }
+  C value() const { return shift() + log_sum(); }
 
  private:
   C largest_ = -std::numeric_limits<C>::infinity();

@@ -63,7 +63,7 @@ void largest_of_columns(C* largest, const Columns<C>& c) {
   std::fill_n(largest, c.width, LargestOf<C>::identity());
   for (int64_t i = 0; i < c.n; ++i) {
     for (int64_t k = 0; k < c.width; ++k) {
-      largest[k] = LargestOf<C>::join(largest[k], c.a[i * c.stride + k]);
+      largest[k] = LargestOf<C>::combine(largest[k], c.a[i * c.stride + k]);
     }
   }
 }
@@ -148,7 +148,7 @@ struct LogSoftmax {
     total.template add<kPairs>(x, n);
     // Subtracted one after the other: shift + rest would lose digits when the shift is large
     // compared with the spread of x.
-    const C shift = total.shift(), rest = total.log_rest();
+    const C shift = total.shift(), rest = total.log_sum();
     fetching_next_row(x, n, [&](int64_t first, int64_t count) {
 #pragma GCC ivdep
       for (int64_t i = first; i < first + count; ++i) y[i] = (x[i] - shift) - rest;
@@ -176,7 +176,7 @@ struct SoftmaxBackward {
   static void row(C* dx, const C* g, const C* y, int64_t n) {
     double along = 0;
     for (int64_t i = 0; i < n; i += kLaneBlock) {
-      Lanes<SumOf<C>> lanes;
+      LaneAccumulator<SumOf<C>> lanes;
       lanes.add_each(
           std::min(kLaneBlock, n - i),
           [&](int64_t k) -> Vector<C> { return load_vector(g + i + k) * load_vector(y + i + k); },
@@ -307,7 +307,7 @@ void some_tiles(const LineRange<To, From>& all, int64_t first, int64_t last) {
   }
 }
 
-/// `kPairs`: the variant compiled for wide vectors, see Lanes.
+/// `kPairs`: the variant compiled for wide vectors, see LaneAccumulator.
 template <class Work, class To, class From, bool kPairs>
 void some_lines(const LineRange<To, From>& all, int64_t first, int64_t last) {
   if (all.lines.inner == 1) {

@@ -138,7 +138,7 @@ void compute_bf16(const Product& p, const Tile& tile) {
 
 /// Converts a tile's part of a factor to f32: `lines` lines of `length` elements.
 std::vector<float> widened(const Half* from, int64_t ld, int64_t lines, int64_t length) {
-  static const LoadFunction load = load_function(Lane::kF32, DType::kF16);
+  static const LoadFunction load = load_function(ComputeLane::kF32, DType::kF16);
   std::vector<float> wide(static_cast<size_t>(lines * length));
   for (int64_t i = 0; i < lines; ++i) {
     load(length, wide.data() + i * length, from + i * ld, sizeof(Half));

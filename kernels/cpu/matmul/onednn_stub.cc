@@ -11,7 +11,7 @@ namespace lockstep::cpu::onednn {
 namespace {
 
 [[maybe_unused]] const bool kTold =
-    tell_arithmetic("oneDNN", [] { return std::string("not built in"); });
+    register_arithmetic_fact("oneDNN", [] { return std::string("not built in"); });
 
 }  // namespace
 

@@ -25,13 +25,13 @@ struct Statistics {
   C rstd;
 };
 
-/// kCentre: layer norm, else RMS norm. kPairs as in Lanes.
+/// kCentre: layer norm, else RMS norm. kPairs as in LaneAccumulator.
 template <bool kCentre, bool kPairs = false, class C>
 Statistics<C> statistics_of(const C* x, int64_t n, double eps) {
   const C mean = kCentre && n > 0 ? join_row<SumOf<C>, kPairs>(x, n) / static_cast<C>(n) : C(0);
   double squares = 0;
   for (int64_t i = 0; i < n; i += kLaneBlock) {
-    Lanes<SumOf<C>> lanes;
+    LaneAccumulator<SumOf<C>> lanes;
     const C* block = x + i;
     lanes.add_each(
         std::min(kLaneBlock, n - i),
@@ -176,7 +176,7 @@ void row_gradients(C* __restrict dx, C* __restrict dw, C* __restrict db, const C
   double along_one = 0, along_x = 0;
   for (int64_t i = 0; i < n; i += kLaneBlock) {
     const int64_t length = std::min(kLaneBlock, n - i);
-    Lanes<SumOf<C>> ones, xs;
+    LaneAccumulator<SumOf<C>> ones, xs;
     if (kCentre) {
       ones.add_each(
           length, [&](int64_t k) { return scaled(i + k); },

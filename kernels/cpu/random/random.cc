@@ -104,7 +104,7 @@ void draw_mask(const RandomBlock& words, double p, uint8_t* keep) {
 
 void bernoulli(const Out& out, const In&, double p, Generator* generator) {
   const RandomKey key = next_call(generator);
-  const StoreFunction store = store_function(out.dtype, Lane::kByte);
+  const StoreFunction store = store_function(out.dtype, ComputeLane::kByte);
   const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
   for_random_blocks(key, out.numel, 4 * kGroups,
                     [&](const RandomBlock& words, int64_t first, int64_t count) {
@@ -121,7 +121,7 @@ void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t>
   const uint64_t first = static_cast<uint64_t>(from);
   // Without `to`, the range goes up to and including the largest int64.
   const uint64_t range = to ? static_cast<uint64_t>(*to) - first : (uint64_t{1} << 63) - first;
-  const StoreFunction store = store_function(out.dtype, Lane::kI64);
+  const StoreFunction store = store_function(out.dtype, ComputeLane::kI64);
   const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
   for_random_blocks(
       key, out.numel, 2 * kGroups, [&](const RandomBlock& words, int64_t begin, int64_t count) {
@@ -184,7 +184,7 @@ void randperm(const Out& out, int64_t n, Generator* generator, std::optional<DTy
     std::swap(order[static_cast<size_t>(i)], order[other]);
   }
   const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
-  store_function(out.dtype, Lane::kI64)(n, out.data<char>(), element, order.data());
+  store_function(out.dtype, ComputeLane::kI64)(n, out.data<char>(), element, order.data());
 }
 
 LS_KERNEL(CPU, "uniform", uniform, Strides::kContiguous);

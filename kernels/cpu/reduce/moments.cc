@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/dispatch/kernel.h"
-#include "kernels/cpu/conv/block_fold.h"
+#include "kernels/cpu/reduce/block_fold.h"
 
 namespace lockstep::cpu {
 
@@ -41,7 +41,7 @@ struct Moments {
     mean = sum / count;
     for (int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
   }
-  void join(const Moments& later) {
+  void combine(const Moments& later) {
     if (count == 0) {
       *this = later;
       return;
@@ -92,7 +92,7 @@ struct LogSumExpFold {
     const double shift = shift_of(largest);
     for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - shift);
   }
-  void join(const LogSumExpFold& later) {
+  void combine(const LogSumExpFold& later) {
     if (later.largest == -kInfinity) return;
     if (largest == -kInfinity) {
       *this = later;
@@ -121,7 +121,7 @@ struct PowerSum {
   void add(const double* x, int64_t n) {
     for (int64_t i = 0; i < n; ++i) sum += power.of(std::fabs(x[i]));
   }
-  void join(const PowerSum& later) { sum += later.sum; }
+  void combine(const PowerSum& later) { sum += later.sum; }
 };
 struct CountPower {
   static double of(double size) { return size == 0 ? 0.0 : 1.0; }
@@ -148,7 +148,7 @@ struct ExtremeSize {
   void add(const double* x, int64_t n) {
     for (int64_t i = 0; i < n; ++i) take(std::fabs(x[i]));
   }
-  void join(const ExtremeSize& later) { take(later.value); }
+  void combine(const ExtremeSize& later) { take(later.value); }
 };
 
 void vector_norm(const Out& out, const In& self, Scalar ord, MaybeDims dims, bool,

@@ -79,14 +79,14 @@ class ReduceEngine {
     int64_t parts;  ///< blocks that one run is cut into
     int64_t group;  ///< runs in one block
     int64_t count;  ///< number of blocks
-    int64_t ahead;  ///< prefetch distance in bytes, see Lanes::add
+    int64_t ahead;  ///< prefetch distance in bytes, see LaneAccumulator::add
   };
 
-  // `kPairs`: the variant compiled for wide vectors, see Lanes.
+  // `kPairs`: the variant compiled for wide vectors, see LaneAccumulator.
 
   template <bool kPairs>
-  static void add_run(Lanes<Op>& lanes, const Source& source, int64_t offset, int64_t stride,
-                      int64_t n, int64_t ahead) {
+  static void add_run(LaneAccumulator<Op>& lanes, const Source& source, int64_t offset,
+                      int64_t stride, int64_t n, int64_t ahead) {
     const std::byte* at = source.data + offset * static_cast<int64_t>(source.element);
     if (source.direct && stride == 1) {
       lanes.template add<kPairs>(reinterpret_cast<const C*>(at), n, ahead);
@@ -109,7 +109,7 @@ class ReduceEngine {
   template <bool kPairs>
   static Total block_total(const RowBlocks& blocks, const Source& source, int64_t base,
                            int64_t block) {
-    Lanes<Op> lanes;
+    LaneAccumulator<Op> lanes;
     const auto [size, stride] = blocks.axis;
     if (blocks.parts > 1) {
       const int64_t first = block % blocks.parts * kLaneBlock;
@@ -150,7 +150,7 @@ class ReduceEngine {
     const auto some = for_this_cpu(&wide_some_blocks, &some_blocks<false>);
     const auto joined = [](const Total* totals, int64_t n) {
       Total total = Op::identity();
-      for (int64_t i = 0; i < n; ++i) total = Op::join(total, totals[i]);
+      for (int64_t i = 0; i < n; ++i) total = Op::combine(total, totals[i]);
       return total;
     };
     if (blocks.count == 1 || plan.outputs >= 64) {
@@ -209,16 +209,17 @@ class ReduceEngine {
   }
   template <class T>
   static void join_row(C* joined, const T* a, int64_t n) {
-    join_each(joined, n, [a](auto sum, auto at) -> decltype(sum) { return Op::join(sum, at(a)); });
+    join_each(joined, n,
+              [a](auto sum, auto at) -> decltype(sum) { return Op::combine(sum, at(a)); });
   }
   /// Combines four rows: those of C pairwise first, those of other types one after the other.
   template <class T>
   static void join_rows(C* joined, const T* a, const T* b, const T* c, const T* d, int64_t n) {
     join_each(joined, n, [a, b, c, d](auto sum, auto at) -> decltype(sum) {
       if constexpr (std::is_same_v<T, C>) {
-        return Op::join(sum, Op::join(Op::join(at(a), at(b)), Op::join(at(c), at(d))));
+        return Op::combine(sum, Op::combine(Op::combine(at(a), at(b)), Op::combine(at(c), at(d))));
       } else {
-        return Op::join(Op::join(Op::join(Op::join(sum, at(a)), at(b)), at(c)), at(d));
+        return Op::combine(Op::combine(Op::combine(Op::combine(sum, at(a)), at(b)), at(c)), at(d));
       }
     });
   }
@@ -295,7 +296,7 @@ class ReduceEngine {
                      for (int64_t block = 0; block < blocks; ++block) {
                        const C* from = partial.get() + (group * blocks + block) * width + column;
                        for (int64_t k = 0; k < n; ++k)
-                         totals[k] = Op::join(totals[k], static_cast<Total>(from[k]));
+                         totals[k] = Op::combine(totals[k], static_cast<Total>(from[k]));
                      }
                      store(group * width + column, totals, n);
                    }

@@ -36,14 +36,14 @@ void for_each_line(const TensorArg& tensor, int64_t dim, const Visit& visit) {
 struct Sum {
   static constexpr int kStart = 0;
   template <class C>
-  static C join(C a, C b) {
+  static C combine(C a, C b) {
     return a + b;
   }
 };
 struct Product {
   static constexpr int kStart = 1;
   template <class C>
-  static C join(C a, C b) {
+  static C combine(C a, C b) {
     return a * b;
   }
 };
@@ -58,7 +58,7 @@ void running(const Out& out, const In& self, int64_t dim) {
     for_each_line(self, dim, [=](int64_t base, int64_t n, int64_t step) {
       C total = Join::kStart;
       for (int64_t i = base; i < base + n * step; i += step) {
-        total = Join::join(total, convert<C>(x[i]));
+        total = Join::combine(total, convert<C>(x[i]));
         y[i] = convert<T>(total);
       }
     });

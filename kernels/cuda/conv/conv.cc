@@ -39,9 +39,9 @@ const DTypeKernels kAddBias(kImage, "conv_add_bias", {DType::kF32, DType::kBF16,
 int64_t pieces(int64_t all, int64_t each) { return (all + each - 1) / each; }
 
 /// One number for each of three dimensions; missing leading dimensions get `otherwise`.
-struct Three {
+struct Triple {
   int64_t at[3];
-  Three(const Dims& numbers, int64_t otherwise) {
+  Triple(const Dims& numbers, int64_t otherwise) {
     for (size_t d = 0; d < 3; ++d) {
       const size_t from_end = 3 - d;
       at[d] = from_end <= numbers.size() ? numbers[numbers.size() - from_end] : otherwise;
@@ -50,17 +50,17 @@ struct Three {
 };
 
 /// Index decomposition of a tensor [outer, sizes...], for indices below `end`.
-ConvPlaces places_of(const Three& sizes, int64_t end, int64_t outer_stride) {
+ConvPlaces places_of(const Triple& sizes, int64_t end, int64_t outer_stride) {
   ConvPlaces places{};
   const int64_t line = sizes.at[2], plane = sizes.at[1] * line, all = sizes.at[0] * plane;
-  places.outer = Cutter(all, end);
-  places.plane = Cutter(plane, all);
-  places.line = Cutter(line, plane);
+  places.outer = IndexSplitter(all, end);
+  places.plane = IndexSplitter(plane, all);
+  places.line = IndexSplitter(line, plane);
   places.outer_stride = outer_stride;
   return places;
 }
 
-void set(ConvPlaces& places, const Three& scale, const Three& shift, int sign) {
+void set(ConvPlaces& places, const Triple& scale, const Triple& shift, int sign) {
   for (int d = 0; d < 3; ++d) {
     places.scale[d] = static_cast<int32_t>(scale.at[d]);
     places.shift[d] = static_cast<int32_t>(sign * shift.at[d]);
@@ -72,9 +72,9 @@ Conv product_of(ConvResult result, const ConvProblem& problem, const ConvTensors
   const int64_t channels = problem.channels / groups, features = problem.features / groups;
   const int64_t kernel_size = problem.kernel_size(), map_size = problem.map_size(),
                 image_size = problem.image_size();
-  const Three image(problem.image, 1), kernel(problem.kernel, 1), map(problem.map, 1);
-  const Three stride(problem.stride, 1), padding(problem.padding, 0), none({}, 0), one({}, 1);
-  const Three dilation(problem.dilation, 1);
+  const Triple image(problem.image, 1), kernel(problem.kernel, 1), map(problem.map, 1);
+  const Triple stride(problem.stride, 1), padding(problem.padding, 0), none({}, 0), one({}, 1);
+  const Triple dilation(problem.dilation, 1);
   const int64_t weight_group = features * channels * kernel_size;
   const int64_t image_group = channels * image_size, map_group = features * map_size;
 
@@ -82,7 +82,7 @@ Conv product_of(ConvResult result, const ConvProblem& problem, const ConvTensors
   p.dtype = problem.dtype;
   p.groups = groups;
   std::ranges::fill(p.divisor, 1);
-  const auto set_images = [&](const void* data, const Three& size, int64_t group) {
+  const auto set_images = [&](const void* data, const Triple& size, int64_t group) {
     p.right = data;
     p.right_group = group;
     for (int d = 0; d < 3; ++d) p.size[d] = static_cast<int32_t>(size.at[d]);
@@ -146,7 +146,7 @@ Conv product_of(ConvResult result, const ConvProblem& problem, const ConvTensors
       set(p.columns_at, dilation, none, 1);
       p.depths_at = places_of(map, p.depth, problem.image_count());
       set(p.depths_at, stride, padding, -1);
-      p.out_outers = Cutter(p.columns, p.columns);
+      p.out_outers = IndexSplitter(p.columns, p.columns);
       break;
   }
   p.out_count =
@@ -315,7 +315,7 @@ void ConvCall::gradient_of_bias(const Out& given_db, const In& given_grad) {
   const int64_t all_places = count_elements(grad.sizes().subspan(2));
   const int64_t places = is_last ? 1 : all_places;  // contiguous places per channel
   p.per_feature = grad.size(0) * all_places;
-  p.places = Cutter(places, grad.numel);
+  p.places = IndexSplitter(places, grad.numel);
   constexpr int64_t kShortest = 4096, kMost = 64;
   p.part = std::max(kShortest, pieces(p.per_feature, kMost));
   p.parts = pieces(p.per_feature, p.part);
@@ -358,8 +358,8 @@ void add_bias(void* out, const void* bias, DType dtype, int64_t batch, int64_t c
   p.out = out;
   p.bias = bias;
   p.count = batch * channels * places;
-  p.places = Cutter(places, p.count);
-  p.channels = Cutter(channels, batch * channels);
+  p.places = IndexSplitter(places, p.count);
+  p.channels = IndexSplitter(channels, batch * channels);
   if (p.count == 0) return;
   launch(kAddBias[dtype],
          {.blocks = {blocks_for(p.count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);

@@ -21,10 +21,10 @@ struct Place {
 
 /// Place of index `i`; also returns its outer and inner part.
 __device__ Place place_of(const ConvPlaces& places, int64_t i, int64_t& outer, int64_t& inner) {
-  outer = places.outer.cut(i, inner);
+  outer = places.outer.split(i, inner);
   int64_t rest, last;
-  const int64_t first = places.plane.cut(inner, rest);
-  const int64_t second = places.line.cut(rest, last);
+  const int64_t first = places.plane.split(inner, rest);
+  const int64_t second = places.line.split(rest, last);
   return {outer * places.outer_stride,
           {static_cast<int32_t>(first) * places.scale[0] + places.shift[0],
            static_cast<int32_t>(second) * places.scale[1] + places.shift[1],
@@ -113,7 +113,7 @@ __device__ Place column_of(const Conv& p, int64_t group, int64_t column) {
 /// Offset of a column's results in the first row of the first group.
 __device__ int64_t out_offset(const Conv& p, int64_t column) {
   int64_t rest;
-  const int64_t sample = p.out_outers.cut(column, rest);
+  const int64_t sample = p.out_outers.split(column, rest);
   return sample * p.out_outer + rest;
 }
 __device__ int64_t row_offset(const Conv& p, int64_t group, int64_t row) {
@@ -270,7 +270,7 @@ __device__ void conv_bias(const ConvBias& p) {
   double sum = 0;
   for (int64_t i = first + threadIdx.x; i < end; i += blockDim.x) {
     int64_t place;
-    const int64_t sample = p.places.cut(i, place);
+    const int64_t sample = p.places.split(i, place);
     sum += convert<double>(
         static_cast<const T*>(p.grad)[(sample * p.features + feature) * p.places.size + place]);
   }

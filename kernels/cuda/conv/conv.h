@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 #include "kernels/cuda/numbers.h"
 
 namespace lockstep::cuda {
@@ -9,9 +9,9 @@ namespace lockstep::cuda {
 /// gives their contribution to the coordinates in another tensor: inner index * scale + shift along
 /// each dimension.
 struct ConvPlaces {
-  Cutter outer;          ///< splits an index into outer and inner
-  Cutter plane, line;    ///< split the inner index into three coordinates
-  int64_t outer_stride;  ///< stride of `outer` in the other tensor
+  IndexSplitter outer;        ///< splits an index into outer and inner
+  IndexSplitter plane, line;  ///< split the inner index into three coordinates
+  int64_t outer_stride;       ///< stride of `outer` in the other tensor
   int32_t scale[3], shift[3];
 };
 
@@ -44,9 +44,9 @@ struct Conv {
   int64_t left_group, right_group, out_group;  ///< strides from one group to the next
   int64_t groups;
   ConvPlaces columns_at, depths_at;
-  int32_t size[3];     ///< sizes of an image
-  int32_t divisor[3];  ///< the stride for image results, else 1
-  Cutter out_outers;   ///< splits result columns into outer and inner
+  int32_t size[3];           ///< sizes of an image
+  int32_t divisor[3];        ///< the stride for image results, else 1
+  IndexSplitter out_outers;  ///< splits result columns into outer and inner
   /// The depth is split into `parts` parts of length `part`, whose sums conv_join adds. A single
   /// part is written to `out` directly.
   int64_t part, parts;
@@ -66,7 +66,7 @@ constexpr int conv_tile(int64_t rows, int64_t columns, int64_t groups) {
 struct ConvAddBias {
   void* out;
   const void* bias;
-  Cutter places, channels;
+  IndexSplitter places, channels;
   int64_t count;
 };
 
@@ -79,7 +79,7 @@ struct ConvBias {
   const void* grad;
   Numbers out;
   int64_t features, per_feature;
-  Cutter places;
+  IndexSplitter places;
   int64_t part, parts;
   double* part_sums;
 };

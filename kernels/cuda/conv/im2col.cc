@@ -42,10 +42,10 @@ void im2col(const Out& out, const In& self, IntList kernel_size, IntList dilatio
   if (out.numel == 0 || self.numel == 0) return;
   Im2col p = params_of(out, self, self, kernel_size, dilation, padding, stride);
   const int64_t taps = p.kernel[0] * p.kernel[1], rows = taps * p.counts[0];
-  p.plane = Cutter(rows * p.counts[1], p.numel);
-  p.row = Cutter(p.counts[1], rows * p.counts[1]);
-  p.tap = Cutter(p.counts[0], rows);
-  p.tap_row = Cutter(p.kernel[1], taps);
+  p.plane = IndexSplitter(rows * p.counts[1], p.numel);
+  p.row = IndexSplitter(p.counts[1], rows * p.counts[1]);
+  p.tap = IndexSplitter(p.counts[0], rows);
+  p.tap_row = IndexSplitter(p.kernel[1], taps);
   run(kIm2col[size_of(out.dtype)], p);
 }
 
@@ -53,8 +53,8 @@ void col2im(const Out& out, const In& self, IntList, IntList kernel_size, IntLis
             IntList padding, IntList stride) {
   if (out.numel == 0) return;
   Im2col p = params_of(out, self, out, kernel_size, dilation, padding, stride);
-  p.plane = Cutter(p.image[0] * p.image[1], p.numel);
-  p.row = Cutter(p.image[1], p.image[0] * p.image[1]);
+  p.plane = IndexSplitter(p.image[0] * p.image[1], p.numel);
+  p.row = IndexSplitter(p.image[1], p.image[0] * p.image[1]);
   run(kCol2im[out.dtype], p);
 }
 

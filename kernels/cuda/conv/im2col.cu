@@ -11,9 +11,9 @@ template <class T>
 __device__ void im2col(const Im2col& p) {
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
     int64_t rest, column, window_row, tap_column;
-    const int64_t plane = p.plane.cut(i, rest);
-    const int64_t tap = p.tap.cut(p.row.cut(rest, column), window_row);
-    const int64_t tap_row = p.tap_row.cut(tap, tap_column);
+    const int64_t plane = p.plane.split(i, rest);
+    const int64_t tap = p.tap.split(p.row.split(rest, column), window_row);
+    const int64_t tap_row = p.tap_row.split(tap, tap_column);
     const int64_t y = window_row * p.stride[0] - p.padding[0] + tap_row * p.dilation[0];
     const int64_t x = column * p.stride[1] - p.padding[1] + tap_column * p.dilation[1];
     const bool inside = y >= 0 && y < p.image[0] && x >= 0 && x < p.image[1];
@@ -36,7 +36,7 @@ __device__ void col2im(const Im2col& p) {
   using C = ComputeType<T>;
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
     int64_t rest, x;
-    const int64_t plane = p.plane.cut(i, rest), y = p.row.cut(rest, x);
+    const int64_t plane = p.plane.split(i, rest), y = p.row.split(rest, x);
     const T* from = static_cast<const T*>(p.from) +
                     plane * p.kernel[0] * p.kernel[1] * p.counts[0] * p.counts[1];
     C sum = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 
 namespace lockstep::cuda {
 
@@ -11,8 +11,9 @@ struct Im2col {
   void* to;
   int64_t numel;  ///< elements of `to`
   int64_t image[2], kernel[2], dilation[2], padding[2], stride[2], counts[2];
-  Cutter plane, row;    ///< split indices of `to` into planes, and these into rows
-  Cutter tap, tap_row;  ///< im2col: split a plane's rows into kernel positions and their rows
+  IndexSplitter plane, row;  ///< split indices of `to` into planes, and these into rows
+  IndexSplitter tap,
+      tap_row;  ///< im2col: split a plane's rows into kernel positions and their rows
 };
 
 }  // namespace lockstep::cuda

@@ -136,7 +136,7 @@ void copy_elements(const Out& out, const In& src) {
   } else if (out.dtype == src.dtype) {
     move_elements(out, src);
   } else if (!convert_dense(out, src)) {
-    with_lane(src.dtype, [&]<class T>() { elementwise<T, T>(out, Same(), src); });
+    with_lane(src.dtype, [&]<class T>() { elementwise<T, T>(out, Identity(), src); });
   }
 }
 

@@ -31,7 +31,7 @@ GridSampler params_of(const In& input, const In& grid, int64_t interpolation_mod
   p.mode = static_cast<GridInterpolation>(interpolation_mode);
   p.outside = static_cast<GridOutside>(padding_mode);
   p.align_corners = align_corners;
-  p.point = Cutter(p.points, p.images * p.points);
+  p.point = IndexSplitter(p.points, p.images * p.points);
   return p;
 }
 
@@ -63,8 +63,8 @@ void input_gradient(const Out& out, GridSampler p) {
   p.pixels = grouping.places();
   p.weights = weights.data();
   p.first_of = first_of.data<int64_t>();
-  p.plane = Cutter(p.height * p.width, out.numel);
-  p.read = Cutter(p.reads, grouping.count());
+  p.plane = IndexSplitter(p.height * p.width, out.numel);
+  p.read = IndexSplitter(p.reads, grouping.count());
   run(kReads[out.dtype], points, p);
   grouping.sort();
   p.sorted_pixels = grouping.sorted_places();

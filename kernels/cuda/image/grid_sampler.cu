@@ -36,7 +36,7 @@ __device__ void sample(const GridSampler& p) {
   const int64_t plane = p.height * p.width;
   for (int64_t point = grid_thread(); point < p.images * p.points; point += grid_threads()) {
     int64_t at;
-    const int64_t first = p.point.cut(point, at) * p.channels;
+    const int64_t first = p.point.split(point, at) * p.channels;
     const Taps<T> taps(p, point);
     for (int64_t c = first; c < first + p.channels; ++c) {
       const T* from = static_cast<const T*>(p.input) + c * plane;
@@ -55,7 +55,7 @@ __device__ void grid_gradient(const GridSampler& p) {
   const int64_t plane = p.height * p.width;
   for (int64_t point = grid_thread(); point < p.images * p.points; point += grid_threads()) {
     int64_t at;
-    const int64_t first = p.point.cut(point, at) * p.channels;
+    const int64_t first = p.point.split(point, at) * p.channels;
     const Taps<T> taps(p, point);
     C along_x = 0, along_y = 0;
     for (int64_t c = first; c < first + p.channels; ++c) {
@@ -97,7 +97,7 @@ __device__ void input_gradient(const GridSampler& p) {
   const int64_t plane = p.height * p.width;
   for (int64_t i = grid_thread(); i < p.images * p.channels * plane; i += grid_threads()) {
     int64_t pixel;
-    const int64_t channel = p.plane.cut(i, pixel), image = channel / p.channels;
+    const int64_t channel = p.plane.split(i, pixel), image = channel / p.channels;
     const int64_t* range = p.first_of + image * plane + pixel;
     const T* from = static_cast<const T*>(p.grad_out) + channel * p.points - image * p.points;
     C sum = 0;

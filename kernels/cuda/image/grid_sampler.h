@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/common/grid_taps.h"
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 
 namespace lockstep::cuda {
 
@@ -16,7 +16,7 @@ struct GridSampler {
   GridInterpolation mode;
   GridOutside outside;
   bool align_corners;
-  Cutter point;  ///< splits point indices into image and point
+  IndexSplitter point;  ///< splits point indices into image and point
 
   // grad_input only: each point reads taps * taps pixels. The reads are sorted by pixel, which is
   // numbered across all images.
@@ -26,9 +26,9 @@ struct GridSampler {
   void* weights;     ///< weight of each read
   const uint32_t* sorted_pixels;
   const uint32_t* sorted_reads;
-  int64_t* first_of;  ///< first sorted read of each pixel, and the end
-  Cutter plane;       ///< splits indices of grad_input into planes
-  Cutter read;        ///< splits read indices into points
+  int64_t* first_of;    ///< first sorted read of each pixel, and the end
+  IndexSplitter plane;  ///< splits indices of grad_input into planes
+  IndexSplitter read;   ///< splits read indices into points
 };
 
 }  // namespace lockstep::cuda

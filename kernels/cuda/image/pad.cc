@@ -56,9 +56,9 @@ Pad params_of(const TensorArg& plain, const TensorArg& padded, IntList padding, 
   const auto& sizes = backward ? p.size : p.padded;
   const auto& others = backward ? p.padded : p.size;
   const int64_t slice = sizes[1] * sizes[2], plane = sizes[0] * slice;
-  p.plane = Cutter(plane, to.numel);
-  p.slice = Cutter(slice, plane);
-  p.line = Cutter(sizes[2], slice);
+  p.plane = IndexSplitter(plane, to.numel);
+  p.slice = IndexSplitter(slice, plane);
+  p.line = IndexSplitter(sizes[2], slice);
   p.from_plane = others[0] * others[1] * others[2];
   return p;
 }

@@ -8,9 +8,9 @@ namespace {
 
 __device__ int64_t place_of(const Pad& p, int64_t i, int64_t (&at)[3]) {
   int64_t place, rest;
-  const int64_t plane = p.plane.cut(i, place);
-  at[0] = p.slice.cut(place, rest);
-  at[1] = p.line.cut(rest, at[2]);
+  const int64_t plane = p.plane.split(i, place);
+  at[0] = p.slice.split(place, rest);
+  at[1] = p.line.split(rest, at[2]);
   return plane;
 }
 

@@ -64,10 +64,10 @@ Pool params_of(const Images& images, const Out& to, const In& from, const PoolAx
   const auto size_of_axis = [&](size_t d) { return backward ? axes[d].size : axes[d].windows; };
   const int64_t line = size_of_axis(2), slice = size_of_axis(1) * line;
   const int64_t plane = size_of_axis(0) * slice;
-  p.sample = Cutter(plane * p.channels, to.numel);
-  p.lane = Cutter(p.channels, plane * p.channels);
-  p.slice = Cutter(slice, plane);
-  p.line = Cutter(line, slice);
+  p.sample = IndexSplitter(plane * p.channels, to.numel);
+  p.lane = IndexSplitter(p.channels, plane * p.channels);
+  p.slice = IndexSplitter(slice, plane);
+  p.line = IndexSplitter(line, slice);
   p.from_plane = backward ? windows_of(axes) : inputs_of(axes);
   p.planes = plane == 0 ? 0 : to.numel / plane;
   p.dtype = to.dtype;
@@ -158,8 +158,8 @@ void max_pool_backward(const Out& given_out, const In& given_grad, const In& sel
       strided_pool_axes(self, grad, kSpatial, kernel_size, stride, padding, dilation, false), true);
   p.indices = const_cast<int64_t*>(indices.data<int64_t>());
   p.fault = fault_place(kOutOfRange[kSpatial - 2]);
-  const Workspace strays(static_cast<size_t>(p.planes) * sizeof(int32_t));
-  p.strays = strays.data<int32_t>();
+  const Workspace flags(static_cast<size_t>(p.planes) * sizeof(int32_t));
+  p.has_stray_index = flags.data<int32_t>();
   launch(kStrays,
          {.blocks = {static_cast<unsigned>(p.planes), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
   run(kMaxBackward, p);

@@ -25,10 +25,10 @@ struct Element {
 
   __device__ Element(const Pool& p, int64_t i) {
     int64_t place, rest;
-    plane = {p.sample.cut(i, place), 0};
-    if (p.channels > 1) place = p.lane.cut(place, plane.lane);
-    at[0] = p.slice.cut(place, rest);
-    at[1] = p.line.cut(rest, at[2]);
+    plane = {p.sample.split(i, place), 0};
+    if (p.channels > 1) place = p.lane.split(place, plane.lane);
+    at[0] = p.slice.split(place, rest);
+    at[1] = p.line.split(rest, at[2]);
   }
 };
 
@@ -45,10 +45,10 @@ struct Window {
 /// Calls visit(place) for each position of a window inside the input, in order.
 template <class Visit>
 __device__ void for_each_place(const Pool& p, const Window& window, Visit visit) {
-  for (int64_t a = window.along[0].first; a < window.along[0].last; a += p.axes[0].step) {
-    for (int64_t b = window.along[1].first; b < window.along[1].last; b += p.axes[1].step) {
+  for (int64_t a = window.along[0].first; a < window.along[0].last; a += p.axes[0].dilation) {
+    for (int64_t b = window.along[1].first; b < window.along[1].last; b += p.axes[1].dilation) {
       const int64_t row = (a * p.axes[1].size + b) * p.axes[2].size;
-      for (int64_t c = window.along[2].first; c < window.along[2].last; c += p.axes[2].step) {
+      for (int64_t c = window.along[2].first; c < window.along[2].last; c += p.axes[2].dilation) {
         visit(row + c);
       }
     }
@@ -168,7 +168,7 @@ __device__ void pool_max_backward(const Pool& p) {
       const int64_t at = element.plane.offset(p, o);
       if (p.indices[at] == own) sum += convert<C>(static_cast<const T*>(p.from)[at]);
     };
-    if (p.strays[element.plane.number(p)] != 0) {
+    if (p.has_stray_index[element.plane.number(p)] != 0) {
       for (int64_t o = 0; o < p.from_plane; ++o) add(o);
     } else {
       for_each_window(p, element.at, [&](int64_t o, const Window&) { add(o); });
@@ -198,7 +198,7 @@ __device__ void find_strays(const Pool& p) {
     }
   }
   stray = __syncthreads_or(stray);
-  if (threadIdx.x == 0) p.strays[blockIdx.x] = stray;
+  if (threadIdx.x == 0) p.has_stray_index[blockIdx.x] = stray;
 }
 
 }  // namespace

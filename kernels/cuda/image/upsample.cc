@@ -48,8 +48,8 @@ class Call {
     p.numel = to.numel;
     if (p.numel == 0) return;
     const int64_t plane = to.size(2) * to.size(3);
-    p.plane = Cutter(plane, p.numel);
-    p.line = Cutter(to.size(3), plane);
+    p.plane = IndexSplitter(plane, p.numel);
+    p.line = IndexSplitter(to.size(3), plane);
     launch_over(kTaps, p.axes[0].to + p.axes[1].to);
     if (backward) launch_over(kReaders, p.axes[0].from + p.axes[1].from);
     launch(kernel, {.blocks = {blocks_for(p.numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0},
@@ -71,8 +71,8 @@ class Call {
 void run_bytes(UpsampleBytes p, const ResampleAxis& axis, int64_t numel, int64_t inner) {
   p.numel = numel;
   p.from_size = axis.from;
-  p.outer = Cutter(axis.to * inner, numel);
-  p.inner = Cutter(inner, axis.to * inner);
+  p.outer = IndexSplitter(axis.to * inner, numel);
+  p.inner = IndexSplitter(inner, axis.to * inner);
   launch(kBytes, {.blocks = {blocks_for(numel, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 

@@ -28,8 +28,8 @@ __device__ PlaceRange readers_of(const ResampleTaps* taps, int64_t count, int64_
 
 __device__ int64_t place_of(const Upsample& p, int64_t i, int64_t& row, int64_t& column) {
   int64_t place;
-  const int64_t plane = p.plane.cut(i, place);
-  row = p.line.cut(place, column);
+  const int64_t plane = p.plane.split(i, place);
+  row = p.line.split(place, column);
   return plane;
 }
 
@@ -157,7 +157,7 @@ LS_CUDA_KERNEL(upsample_bytes, lockstep::cuda::UpsampleBytes, 256) {
   const int32_t shift = *p.shift;
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
     int64_t rest, inner;
-    const int64_t outer = p.outer.cut(i, rest), place = p.inner.cut(rest, inner);
+    const int64_t outer = p.outer.split(i, rest), place = p.inner.split(rest, inner);
     const ResampleTaps& taps = p.taps[place];
     int32_t sum = 1 << (shift - 1);
     for (int k = 0; k < taps.count; ++k) {

@@ -2,7 +2,7 @@
 
 #include "kernels/common/pad_border.h"
 #include "kernels/common/resample_taps.h"
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 
 namespace lockstep::cuda {
 
@@ -15,8 +15,8 @@ struct Upsample {
   PlaceRange* readers[2];  ///< backward: results that may read each input row and column
   const void* from;
   void* to;
-  int64_t numel;       ///< elements of `to`
-  Cutter plane, line;  ///< split indices of `to` into planes, and positions into rows
+  int64_t numel;              ///< elements of `to`
+  IndexSplitter plane, line;  ///< split indices of `to` into planes, and positions into rows
 };
 
 /// Resamples one dimension of a uint8 tensor [outer, size, inner] with fixed-point weights that
@@ -27,7 +27,7 @@ struct UpsampleBytes {
   const uint8_t* from;
   uint8_t* to;
   int64_t numel, from_size;
-  Cutter outer, inner;
+  IndexSplitter outer, inner;
 };
 
 /// Computes the fixed-point taps of both axes.

@@ -39,7 +39,7 @@ struct MaxSum {
   template <int kCount, class T = C>
   __device__ void add(const C* x) {
     MaxSum both = *this;
-    for (int k = 0; k < kCount; ++k) both.largest = LargestOf<C>::join(both.largest, x[k]);
+    for (int k = 0; k < kCount; ++k) both.largest = LargestOf<C>::combine(both.largest, x[k]);
     const C shift = both.shift();
     C more = 0;
     for (int k = 0; k < kCount; ++k) more += exp_for<T>(x[k] - shift);
@@ -50,8 +50,8 @@ struct MaxSum {
 template <class C>
 struct JoinMaxSum {
   using Element = MaxSum<C>;
-  LS_HOST_DEVICE static Element join(const Element& a, const Element& b) {
-    Element both{LargestOf<C>::join(a.largest, b.largest), C(0)};
+  LS_HOST_DEVICE static Element combine(const Element& a, const Element& b) {
+    Element both{LargestOf<C>::combine(a.largest, b.largest), C(0)};
     both.sum = a.sum_relative_to(both.shift()) + b.sum_relative_to(both.shift());
     return both;
   }

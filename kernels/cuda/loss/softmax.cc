@@ -57,10 +57,11 @@ void normalise(const Out& out, const In& a, const In* b, int64_t dim, bool log) 
   const bool aligned = rows_aligned(a.address, a.dtype, lines.n) &&
                        (b == nullptr || rows_aligned(b->address, b->dtype, lines.n)) &&
                        rows_aligned(out.address, out.dtype, lines.n);
-  const RowWay way = row_way(a.dtype, lines.n, aligned);
-  launch(kernels.rows(a.dtype, way),
-         {.blocks = {blocks_for(lines.outer, rows_of_block(way)), 1, 1}, .threads = kRowThreads},
-         lines);
+  const RowStrategy strategy = row_strategy(a.dtype, lines.n, aligned);
+  launch(
+      kernels.rows(a.dtype, strategy),
+      {.blocks = {blocks_for(lines.outer, rows_of_block(strategy)), 1, 1}, .threads = kRowThreads},
+      lines);
 }
 
 void softmax(const Out& out, const In& self, int64_t dim, bool) {

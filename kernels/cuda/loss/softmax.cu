@@ -29,12 +29,12 @@ __device__ void softmax_held(const SoftmaxLines& p) {
   for (int64_t row = Group::first(); row < p.outer; row += Group::step()) {
     HeldRow<T, Group, kPack, kEach> x;
     x.load(static_cast<const T*>(p.a) + row * n, n, LargestOf<C>::identity());
-    const C largest = x.template join<LargestOf<C>>();
+    const C largest = x.template combine<LargestOf<C>>();
     C sum = 0;
     if (p.log) {
 #pragma unroll
       for (int i = 0; i < kEach; ++i) sum += exp_for<T>(x.at[i] - largest);
-      sum = Group::template join<SumOf<C>>(sum);
+      sum = Group::template combine<SumOf<C>>(sum);
       const C rest = elementary::log(sum);
 #pragma unroll
       for (int i = 0; i < kEach; ++i) x.at[i] = (x.at[i] - largest) - rest;
@@ -44,7 +44,7 @@ __device__ void softmax_held(const SoftmaxLines& p) {
         x.at[i] = exp_for<T>(x.at[i] - largest);
         sum += x.at[i];
       }
-      const C scale = C(1) / Group::template join<SumOf<C>>(sum);
+      const C scale = C(1) / Group::template combine<SumOf<C>>(sum);
 #pragma unroll
       for (int i = 0; i < kEach; ++i) x.at[i] *= scale;
     }
@@ -64,7 +64,7 @@ __device__ void softmax_stream(const SoftmaxLines& p) {
       load_pack<width.kPack>(x + i, values);
       part.template add<width.kPack, T>(values);
     });
-    const MaxSum<C> whole = BlockRows::join<JoinMaxSum<C>>(part);
+    const MaxSum<C> whole = BlockRows::combine<JoinMaxSum<C>>(part);
     const Normalise<T> normalise(whole.largest, whole.sum, p.log);
     const bool together = alike(x, y);
     each_pack<T, BlockRows>(x, p.n, [&](int64_t i, auto width) {

@@ -27,7 +27,7 @@ __device__ void softmax_backward_held(const SoftmaxLines& p) {
     C total = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) total += gradient_term(p.log, g.at[i], y.at[i]);
-    total = Group::template join<SumOf<C>>(total);
+    total = Group::template combine<SumOf<C>>(total);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) g.at[i] = gradient(p.log, g.at[i], y.at[i], total);
     g.store(p.out_dtype, p.y, row, n);
@@ -57,7 +57,7 @@ __device__ void softmax_backward_stream(const SoftmaxLines& p) {
       for (int k = 0; k < width.kPack; ++k) more += gradient_term(p.log, gs[k], ys[k]);
       total += more;
     });
-    total = BlockRows::join<SumOf<C>>(total);
+    total = BlockRows::combine<SumOf<C>>(total);
     each([&](int64_t i, auto width) {
       C gs[width.kPack], ys[width.kPack];
       load_pack<width.kPack>(g + i, gs);

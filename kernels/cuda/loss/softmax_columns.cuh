@@ -28,7 +28,7 @@ __device__ inline typename Op::Element join_column(typename Op::Element value) {
   parts[SoftmaxColumns::part()][column] = value;
   __syncthreads();
   value = parts[0][column];
-  for (int i = 1; i < kSoftmaxColumnThreads; ++i) value = Op::join(value, parts[i][column]);
+  for (int i = 1; i < kSoftmaxColumnThreads; ++i) value = Op::combine(value, parts[i][column]);
   __syncthreads();
   return value;
 }

@@ -33,8 +33,8 @@ void cdist_forward(const Out& out, const In& x1, const In& x2, double norm,
   p.columns = x2.size(-2);
   p.width = x1.size(-1);
   p.p = norm;
-  p.matrix = Cutter(p.rows * p.columns, out.numel);
-  p.row = Cutter(p.columns, p.rows * p.columns);
+  p.matrix = IndexSplitter(p.rows * p.columns, out.numel);
+  p.row = IndexSplitter(p.columns, p.rows * p.columns);
   p.rank = out.rank - 2;
   LS_CHECK(p.rank <= Distance::kMostAxes, ShapeError,
            "[_cdist_forward] expected at most {} leading dimensions, got {}. Flatten them.",

@@ -21,14 +21,14 @@ template <class T>
 __device__ void distance_pairs(const Distance& p) {
   for (int64_t i = grid_thread(); i < p.numel; i += grid_threads()) {
     int64_t place, column, first = 0, second = 0;
-    int64_t matrix = p.matrix.cut(i, place);
+    int64_t matrix = p.matrix.split(i, place);
     for (int d = p.rank - 1; d >= 0; --d) {
       const int64_t index = matrix % p.sizes[d];
       matrix /= p.sizes[d];
       first += index * p.first_strides[d];
       second += index * p.second_strides[d];
     }
-    const int64_t row = p.row.cut(place, column);
+    const int64_t row = p.row.split(place, column);
     static_cast<T*>(p.out)[i] = distance<T>(p, first * p.rows + row, second * p.columns + column);
   }
 }

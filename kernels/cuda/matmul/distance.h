@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 
 namespace lockstep::cuda {
 
@@ -16,7 +16,7 @@ struct Distance {
   int64_t numel;  ///< elements of `out`
   int64_t rows, columns, width;
   double p;
-  Cutter matrix, row;  ///< split result indices into matrices, and these into rows
+  IndexSplitter matrix, row;  ///< split result indices into matrices, and these into rows
   /// Batch dimensions: sizes of the result, strides of the arguments in matrices.
   int rank;
   int64_t sizes[kMostAxes], first_strides[kMostAxes], second_strides[kMostAxes];

@@ -50,24 +50,26 @@ bool allows_tf32() {
   return on;
 }
 
-/// The way of adding the addend for which the library has an algorithm.
+/// The strategy for the addend for which the library has an algorithm.
 struct Choice {
-  AddendWay way = AddendWay::kNone;
+  AddendStrategy strategy = AddendStrategy::kNone;
   LtProblem problem;
   std::shared_ptr<const LtPlan> plan;  ///< null if there is none
 };
 
 Choice choose(CublasLtLibrary& library, int device, const Product& product,
               const LtEpilogue& epilogue) {
-  const AddendWays ways = addend_ways(product);
-  const auto attempt = [&](AddendWay way) -> Choice {
-    const std::optional<LtProblem> problem = lt_problem(product, way, allows_tf32(), epilogue);
+  const AddendStrategies strategies = addend_strategies(product);
+  const auto attempt = [&](AddendStrategy strategy) -> Choice {
+    const std::optional<LtProblem> problem = lt_problem(product, strategy, allows_tf32(), epilogue);
     if (!problem) return {};
     auto plan = lt_plan(library, device, *problem, product.addend.data, epilogue.aux);
-    return plan->found ? Choice{way, *problem, std::move(plan)} : Choice{};
+    return plan->found ? Choice{strategy, *problem, std::move(plan)} : Choice{};
   };
-  Choice choice = attempt(ways.first);
-  if (choice.plan == nullptr && ways.second != AddendWay::kNone) choice = attempt(ways.second);
+  Choice choice = attempt(strategies.first);
+  if (choice.plan == nullptr && strategies.second != AddendStrategy::kNone) {
+    choice = attempt(strategies.second);
+  }
   return choice;
 }
 
@@ -96,27 +98,28 @@ void note_missing_algorithm(const Product& p) {
 
 }  // namespace
 
-AddendWays addend_ways(const Product& p) {
+AddendStrategies addend_strategies(const Product& p) {
   if (p.addend.data == nullptr || p.beta.to_double() == 0) return {};
   const bool in_lines = p.addend.column == 1 || p.n == 1;
   const bool batches = p.batch == 1 || p.addend.batch != 0;
   const bool rows_repeat = p.addend.row == 0 || p.m == 1;
   // cuBLASLt has no epilogues in f64.
   if (rows_repeat && in_lines && p.beta.to_double() == 1 && p.dtype != DType::kF64) {
-    return {AddendWay::kBias, AddendWay::kSpread};
+    return {AddendStrategy::kBias, AddendStrategy::kSpread};
   }
-  if (in_lines && batches && (p.addend.row >= p.n || p.m == 1)) return {AddendWay::kMatrix};
-  return {AddendWay::kSpread};
+  if (in_lines && batches && (p.addend.row >= p.n || p.m == 1)) return {AddendStrategy::kMatrix};
+  return {AddendStrategy::kSpread};
 }
 
-std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32,
+std::optional<LtProblem> lt_problem(const Product& p, AddendStrategy strategy, bool tf32,
                                     const LtEpilogue& epilogue) {
   if (!is_floating(p.dtype) || !fits(p.m) || !fits(p.n) || !fits(p.k) || !fits(p.batch)) {
     return std::nullopt;
   }
   const bool activates = epilogue.activation != LtActivation::kNone;
   // With an epilogue there is no operand left for another addend matrix.
-  if (!epilogue.is_plain() && way != AddendWay::kNone && way != AddendWay::kBias) {
+  if (!epilogue.is_plain() && strategy != AddendStrategy::kNone &&
+      strategy != AddendStrategy::kBias) {
     return std::nullopt;
   }
   if (activates && (p.dtype == DType::kF64 || p.n % kAuxUnit != 0)) return std::nullopt;
@@ -137,13 +140,13 @@ std::optional<LtProblem> lt_problem(const Product& p, AddendWay way, bool tf32,
                .batch_stride = p.batch > 1 ? p.batch_stride : 0,
                .alignment = alignment_of(p.result)};
   problem.c = problem.d;
-  problem.adds_c = way == AddendWay::kMatrix || way == AddendWay::kSpread;
-  problem.bias = way == AddendWay::kBias;
-  if (way == AddendWay::kMatrix) {
+  problem.adds_c = strategy == AddendStrategy::kMatrix || strategy == AddendStrategy::kSpread;
+  problem.bias = strategy == AddendStrategy::kBias;
+  if (strategy == AddendStrategy::kMatrix) {
     problem.c.ld = p.m == 1 ? problem.d.ld : p.addend.row;
     problem.c.batch_stride = p.batch > 1 ? p.addend.batch : 0;
     problem.c.alignment = alignment_of(p.addend.data);
-  } else if (way == AddendWay::kBias) {
+  } else if (strategy == AddendStrategy::kBias) {
     problem.bias_stride = p.batch > 1 ? p.addend.batch : 0;
     problem.bias_alignment = alignment_of(p.addend.data);
   }
@@ -172,7 +175,7 @@ bool multiply_by_cublas_lt(const Product& p, const LtEpilogue& epilogue) {
     if (epilogue.is_plain()) note_missing_algorithm(p);
     return false;
   }
-  if (choice.way == AddendWay::kSpread) {
+  if (choice.strategy == AddendStrategy::kSpread) {
     Product spread = p;
     spread.k = 0;
     spread.alpha = 0;
@@ -196,9 +199,9 @@ bool multiply_by_cublas_lt(const Product& p, const LtEpilogue& epilogue) {
   const auto factor_at = [&](int i) -> const void* {
     return is_wide ? static_cast<const void*>(wide + i) : narrow + i;
   };
-  const void* const c = has_residual                       ? epilogue.residual
-                        : choice.way == AddendWay::kMatrix ? p.addend.data
-                                                           : p.result;
+  const void* const c = has_residual                                 ? epilogue.residual
+                        : choice.strategy == AddendStrategy::kMatrix ? p.addend.data
+                                                                     : p.result;
   const Workspace workspace(plan.workspace);
   library.check(loaded.functions.cublasLtMatmul(library.handle(stream.device.index), operation,
                                                 factor_at(0), p.b.data, &plan.a, p.a.data, &plan.b,

@@ -63,24 +63,24 @@ struct LtProblem {
 };
 
 /// How a product's addend is passed to cuBLASLt.
-enum class AddendWay : uint8_t {
+enum class AddendStrategy : uint8_t {
   kNone,    ///< no addend
   kBias,    ///< a bias, equal for all rows, added in the epilogue
   kMatrix,  ///< a matrix c, possibly the result itself
   kSpread,  ///< copied into the result first, which is then c; supports any strides
 };
 
-/// The ways of passing a product's addend, best first: the second is tried if the library has no
-/// algorithm for the first.
-struct AddendWays {
-  AddendWay first = AddendWay::kNone;
-  AddendWay second = AddendWay::kNone;  ///< kNone: there is no other way
+/// The strategies for passing a product's addend, best first: the second is tried if the library
+/// has no algorithm for the first.
+struct AddendStrategies {
+  AddendStrategy first = AddendStrategy::kNone;
+  AddendStrategy second = AddendStrategy::kNone;  ///< kNone: there is no other
 };
-AddendWays addend_ways(const Product& product);
+AddendStrategies addend_strategies(const Product& product);
 
 /// Returns the problem of a product, or nullopt if cuBLASLt does not support it: integers, k = 0,
 /// sizes beyond int32, an epilogue in f64, an activation of rows that are not a multiple of 8.
-std::optional<LtProblem> lt_problem(const Product& product, AddendWay way, bool tf32,
+std::optional<LtProblem> lt_problem(const Product& product, AddendStrategy strategy, bool tf32,
                                     const LtEpilogue& epilogue = {});
 
 /// Queues a product on the stream of the running kernel. Returns false, with nothing queued, if

@@ -50,8 +50,8 @@ class Call {
     p.channels = input.size(1);
     p.per_channel = p.channels == 0 ? 0 : input.numel / p.channels;
     p.numel = input.numel;
-    p.places = Cutter(places, input.numel);
-    p.channel_cut = Cutter(p.channels, input.numel);
+    p.places = IndexSplitter(places, input.numel);
+    p.channel_split = IndexSplitter(p.channels, input.numel);
     p.part = part_of(input);
     p.parts = parts_of(input);
     p.part_sums = part_sums_.data<double>();

@@ -41,7 +41,7 @@ struct Part {
   __device__ void for_each(const BatchNorm& p, Visit visit) const {
     for (int64_t i = begin; i < end; i += step) {
       int64_t place;
-      const int64_t sample = p.places.cut(i, place);
+      const int64_t sample = p.places.split(i, place);
       visit((sample * p.channels + channel) * p.places.size + place);
     }
   }
@@ -123,7 +123,7 @@ __device__ void for_each_element(const BatchNorm& p, Element element) {
   const T* g = static_cast<const T*>(p.grad_out);
   T* y = static_cast<T*>(p.result);
   const auto factors_of = [&](int64_t i) {
-    const int64_t channel = p.channel_cut.remainder(p.places.quotient(i));
+    const int64_t channel = p.channel_split.remainder(p.places.quotient(i));
     Pack<C, BatchNorm::kFactors> factors;
     for (int k = 0; k < BatchNorm::kFactors; ++k) {
       factors.at[k] = static_cast<C>(p.factors[channel * BatchNorm::kFactors + k]);

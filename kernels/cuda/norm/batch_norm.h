@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 #include "kernels/cuda/numbers.h"
 
 namespace lockstep::cuda {
@@ -22,12 +22,12 @@ struct BatchNorm {
   void* result;          ///< out, or grad_input
   int64_t channels, per_channel, numel;
   bool channels_last;
-  Cutter places;       ///< places per sample of a channel; 1 for channels-last
-  Cutter channel_cut;  ///< splits rows of places into samples
-  int64_t part;        ///< elements per part of a channel
-  int64_t parts;       ///< parts per channel
-  double* part_sums;   ///< two per part and channel
-  double* factors;     ///< kFactors per channel
+  IndexSplitter places;         ///< places per sample of a channel; 1 for channels-last
+  IndexSplitter channel_split;  ///< splits rows of places into samples
+  int64_t part;                 ///< elements per part of a channel
+  int64_t parts;                ///< parts per channel
+  double* part_sums;            ///< two per part and channel
+  double* factors;              ///< kFactors per channel
   Numbers weight, bias;
   Numbers old_mean, old_var;     ///< running statistics
   Numbers new_mean, new_var;     ///< updated running statistics

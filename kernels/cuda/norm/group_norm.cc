@@ -26,7 +26,7 @@ GroupNorm params_of(const In& input, const In& weight, int64_t n, int64_t channe
   p.positions = positions;
   p.groups = groups;
   p.width = channels / groups;
-  p.place = Cutter(positions, p.width * positions);
+  p.place = IndexSplitter(positions, p.width * positions);
   p.weight = numbers_of(weight);
   return p;
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 #include "kernels/cuda/numbers.h"
 
 namespace lockstep::cuda {
@@ -14,7 +14,7 @@ struct GroupNorm {
   void* result;          ///< out, or grad_input
   int64_t samples, channels, positions;
   int64_t groups, width;  ///< width: channels per group
-  Cutter place;           ///< splits indices within a group into channels
+  IndexSplitter place;    ///< splits indices within a group into channels
   Numbers mean, root;     ///< [samples, groups]
   Numbers weight, bias;   ///< [channels]
   Numbers grad_weight, grad_bias;

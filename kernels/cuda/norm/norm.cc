@@ -40,11 +40,12 @@ const void* address_of(const In& parameter) {
 void launch_rows(const RowKernels& kernels, DType dtype, const void* y, const NormRows& rows) {
   if (rows.rows == 0) return;
   const auto aligned = [&](const void* at) { return rows_aligned(at, dtype, rows.n); };
-  const RowWay way = row_way(dtype, rows.n,
-                             aligned(rows.x) && aligned(rows.grad) && aligned(rows.weight) &&
-                                 aligned(rows.bias) && aligned(y));
-  launch(kernels(dtype, way),
-         {.blocks = {blocks_for(rows.rows, rows_of_block(way)), 1, 1}, .threads = kRowThreads},
+  const RowStrategy strategy =
+      row_strategy(dtype, rows.n,
+                   aligned(rows.x) && aligned(rows.grad) && aligned(rows.weight) &&
+                       aligned(rows.bias) && aligned(y));
+  launch(kernels(dtype, strategy),
+         {.blocks = {blocks_for(rows.rows, rows_of_block(strategy)), 1, 1}, .threads = kRowThreads},
          rows);
 }
 

@@ -40,14 +40,14 @@ __device__ void norm_held(const NormRows& p) {
     HeldRow<T, Group, kPack, kEach> x;
     x.load(static_cast<const T*>(p.x) + row * n, n, C(0));
     NormStatistics<C> s{C(0), C(1)};
-    if (p.centre && n > 0) s.mean = x.template join<SumOf<C>>() / static_cast<C>(n);
+    if (p.centre && n > 0) s.mean = x.template combine<SumOf<C>>() / static_cast<C>(n);
     C squares = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const C distance = x.index(i) < n ? x.at[i] - s.mean : C(0);
       squares = std::fma(distance, distance, squares);
     }
-    s.rstd = rstd_of(p, Group::template join<SumOf<C>>(squares));
+    s.rstd = rstd_of(p, Group::template combine<SumOf<C>>(squares));
     write_statistics<T, Group>(p, row, s);
 #pragma unroll
     for (int i = 0; i < kEach; i += kPack) {
@@ -74,7 +74,7 @@ __device__ void norm_stream(const NormRows& p) {
         for (int k = 0; k < width.kPack; ++k) more += term(values[k]);
         total += more;
       });
-      return BlockRows::join<SumOf<C>>(total);
+      return BlockRows::combine<SumOf<C>>(total);
     };
     if (p.centre) s.mean = sum([](C value) { return value; }) / static_cast<C>(p.n);
     s.rstd = rstd_of(p, sum([&](C value) { return (value - s.mean) * (value - s.mean); }));

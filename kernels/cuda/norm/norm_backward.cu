@@ -41,8 +41,8 @@ __device__ void norm_backward_held(const NormRows& p) {
         along_x = std::fma(g.at[k], x.at[k], along_x);
       }
     }
-    const C a = p.centre ? Group::template join<SumOf<C>>(along_one) / static_cast<C>(n) : C(0);
-    const C b = Group::template join<SumOf<C>>(along_x) / static_cast<C>(n);
+    const C a = p.centre ? Group::template combine<SumOf<C>>(along_one) / static_cast<C>(n) : C(0);
+    const C b = Group::template combine<SumOf<C>>(along_x) / static_cast<C>(n);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) g.at[i] = s.rstd * ((g.at[i] - a) - x.at[i] * b);
     g.store(dtype_of<T>, p.dx, row, n);
@@ -82,8 +82,8 @@ __device__ void norm_backward_stream(const NormRows& p) {
       along_one += ones;
       along_x += xs;
     });
-    const C a = p.centre ? BlockRows::join<SumOf<C>>(along_one) / static_cast<C>(p.n) : C(0);
-    const C b = BlockRows::join<SumOf<C>>(along_x) / static_cast<C>(p.n);
+    const C a = p.centre ? BlockRows::combine<SumOf<C>>(along_one) / static_cast<C>(p.n) : C(0);
+    const C b = BlockRows::combine<SumOf<C>>(along_x) / static_cast<C>(p.n);
     each([&](int64_t i, auto width, C* g, const C* xhat) {
       for (int k = 0; k < width.kPack; ++k) g[k] = s.rstd * ((g[k] - a) - xhat[k] * b);
       store_pack<width.kPack>(dx + i, g);

@@ -27,9 +27,9 @@ struct MomentsFold {
     for (int k = 1; k < kCount; ++k) sum += x[k];
     State more{kCount, sum / kCount, 0};
     for (int k = 0; k < kCount; ++k) more.squares += (x[k] - more.mean) * (x[k] - more.mean);
-    state = join(state, more);
+    state = combine(state, more);
   }
-  __device__ static State join(const State& a, const State& b) {
+  __device__ static State combine(const State& a, const State& b) {
     if (a.count == 0) return b;
     if (b.count == 0) return a;
     const double total = a.count + b.count;
@@ -68,14 +68,14 @@ struct LogSumExpFold {
   template <int kCount>
   __device__ void add(State& state, const double* x, int64_t, int64_t) const {
     double largest = state.largest;
-    for (int k = 0; k < kCount; ++k) largest = LargestOf<double>::join(largest, x[k]);
+    for (int k = 0; k < kCount; ++k) largest = LargestOf<double>::combine(largest, x[k]);
     const double shift = shift_of(largest);
     double sum = shifted(state, shift);
     for (int k = 0; k < kCount; ++k) sum += std::exp(x[k] - shift);
     state = {largest, sum};
   }
-  __device__ static State join(const State& a, const State& b) {
-    const double largest = LargestOf<double>::join(a.largest, b.largest);
+  __device__ static State combine(const State& a, const State& b) {
+    const double largest = LargestOf<double>::combine(a.largest, b.largest);
     const double shift = shift_of(largest);
     return {largest, shifted(a, shift) + shifted(b, shift)};
   }
@@ -106,7 +106,7 @@ struct PowerFold {
     for (int k = 1; k < kCount; ++k) sum += of(x[k]);
     state += sum;
   }
-  __device__ static State join(State a, State b) { return a + b; }
+  __device__ static State combine(State a, State b) { return a + b; }
   __device__ void store(const Reduction& p, int64_t i, State state) const {
     double root = state;
     if constexpr (kSquare) {
@@ -131,9 +131,9 @@ struct ExtremeSizeFold {
   }
   template <int kCount>
   __device__ void add(State& state, const double* x, int64_t, int64_t) const {
-    for (int k = 0; k < kCount; ++k) state = Op::join(state, std::fabs(x[k]));
+    for (int k = 0; k < kCount; ++k) state = Op::combine(state, std::fabs(x[k]));
   }
-  __device__ static State join(State a, State b) { return Op::join(a, b); }
+  __device__ static State combine(State a, State b) { return Op::combine(a, b); }
   __device__ void store(const Reduction& p, int64_t i, State state) const {
     store_result(p.result, i, state);
   }

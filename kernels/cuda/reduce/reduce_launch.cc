@@ -73,9 +73,9 @@ void set_parts(Reduction& params, int64_t chunk) {
 ReductionKernels::ReductionKernels(const void* image, const std::string& name, size_t bytes,
                                    int64_t columns)
     : parts(image, name + "_parts"), state_bytes(bytes), pack(columns) {
-  for (int i = 0; i < kReduceWays; ++i) {
-    ways[static_cast<size_t>(i)] =
-        Kernel(image, name + "_" + cuda::name(static_cast<ReduceWay>(i)));
+  for (int i = 0; i < kReduceStrategies; ++i) {
+    strategies[static_cast<size_t>(i)] =
+        Kernel(image, name + "_" + cuda::name(static_cast<ReduceStrategy>(i)));
   }
   if (pack > 1) packed_columns = Kernel(image, name + "_columns_packed");
 }
@@ -106,23 +106,23 @@ void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& p
   params.reduced = walk_of(plan.reduced);
   params.chunks = 1;
   const bool columns = has_columns(plan);
-  const ReduceWay way = reduce_way(plan.outputs, plan.count, columns);
-  Kernel kernel = kernels.ways[static_cast<size_t>(way)];
+  const ReduceStrategy strategy = reduce_strategy(plan.outputs, plan.count, columns);
+  Kernel kernel = kernels.strategies[static_cast<size_t>(strategy)];
   Axes kept = plan.kept;
   int64_t tasks = plan.outputs;
   int64_t per_block = 1;
-  switch (way) {
-    case ReduceWay::kThread:
+  switch (strategy) {
+    case ReduceStrategy::kThread:
       per_block = kReduceThreads;
       break;
-    case ReduceWay::kWarp:
+    case ReduceStrategy::kWarp:
       per_block = kReduceThreads / 32;
       break;
-    case ReduceWay::kBlock:
+    case ReduceStrategy::kBlock:
       set_parts(params, reduce_chunk(plan.outputs, plan.count, 8192));
       tasks = plan.outputs * params.chunks;
       break;
-    case ReduceWay::kColumns: {
+    case ReduceStrategy::kColumns: {
       const int64_t pack = packs(self, plan, kernels.pack) ? kernels.pack : 1;
       if (pack > 1) kernel = kernels.packed_columns;
       params.width = kept.back().size;

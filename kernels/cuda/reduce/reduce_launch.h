@@ -11,7 +11,7 @@ namespace lockstep::cuda {
 
 /// The kernels of one fold for one element type, as LS_REDUCTION (reduction.cuh) defines them.
 struct ReductionKernels {
-  std::array<Kernel, kReduceWays> ways;
+  std::array<Kernel, kReduceStrategies> strategies;
   Kernel packed_columns;
   Kernel parts;
   size_t state_bytes = 0;  ///< size of the fold's state

@@ -7,12 +7,12 @@ namespace {
 struct Any {
   using Element = int32_t;
   __device__ static Element identity() { return 0; }
-  __device__ static Element join(Element a, Element b) { return a | b; }
+  __device__ static Element combine(Element a, Element b) { return a | b; }
 };
 struct All {
   using Element = int32_t;
   __device__ static Element identity() { return 1; }
-  __device__ static Element join(Element a, Element b) { return a & b; }
+  __device__ static Element combine(Element a, Element b) { return a & b; }
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace lockstep::cuda {
 //   State   the accumulated state, trivially copyable and a multiple of 4 bytes,
 //   none()  the state of no elements,
 //   add<k>(state, x, first, step)   adds k elements with indices first, first + step, ...,
-//   join(a, b)   (static) merges two states, in either order,
+//   combine(a, b)   (static) merges two states, in either order,
 //   store(p, i, state)   writes result i.
 
 /// Element sources: T for elements of type T, or one of
@@ -61,7 +61,7 @@ struct ThreadRows {
   __device__ static int64_t first() { return grid_thread(); }
   __device__ static int64_t step() { return grid_threads(); }
   template <class Op>
-  __device__ static typename Op::Element join(typename Op::Element value) {
+  __device__ static typename Op::Element combine(typename Op::Element value) {
     return value;
   }
 };
@@ -69,7 +69,9 @@ struct ThreadRows {
 template <class Fold>
 struct JoinStates {
   using Element = typename Fold::State;
-  __device__ static Element join(const Element& a, const Element& b) { return Fold::join(a, b); }
+  __device__ static Element combine(const Element& a, const Element& b) {
+    return Fold::combine(a, b);
+  }
 };
 
 /// Folds elements [begin, end) of the result whose first element is at `base`.
@@ -127,7 +129,7 @@ __device__ inline void reduce_rows(const Reduction& p) {
     const int64_t part = task - output * p.chunks;
     const int64_t begin = part * p.chunk;
     const int64_t end = p.chunks == 1 || begin + p.chunk > p.count ? p.count : begin + p.chunk;
-    const auto state = Group::template join<JoinStates<Fold>>(
+    const auto state = Group::template combine<JoinStates<Fold>>(
         fold_elements<Fold, S, Group>(fold, p, walk_offset(p.kept, output), begin, end));
     if (Group::thread() == 0) finish_part(fold, p, output, part, state);
   }
@@ -191,7 +193,8 @@ __device__ inline void reduce_columns(const Reduction& p) {
     for (int c = static_cast<int>(threadIdx.x); c < kTile && first + c < p.width;
          c += kReduceThreads) {
       State state = shared[0][c];
-      for (int row = 1; row < kReduceRowThreads; ++row) state = Fold::join(state, shared[row][c]);
+      for (int row = 1; row < kReduceRowThreads; ++row)
+        state = Fold::combine(state, shared[row][c]);
       finish_part(fold, p, group * p.width + first + c, part, state);
     }
     __syncthreads();
@@ -207,7 +210,7 @@ __device__ inline void reduce_parts(const Reduction& p) {
         static_cast<const typename Fold::State*>(p.states) + output * p.chunks;
     typename Fold::State state = fold.none();
     for (int64_t i = lane_index(); i < p.chunks; i += kWarpThreads) {
-      state = Fold::join(state, parts[i]);
+      state = Fold::combine(state, parts[i]);
     }
     state = warp_join<JoinStates<Fold>>(state);
     if (lane_index() == 0) fold.store(p, output, state);

@@ -49,22 +49,22 @@ inline constexpr int kReduceRowThreads = 8;  ///< threads per column in the colu
 
 /// How a reduction is parallelised. It determines the order in which elements are combined, so it
 /// depends on the shape alone.
-enum class ReduceWay : uint8_t {
+enum class ReduceStrategy : uint8_t {
   kThread,  ///< one thread per result
   kWarp,
   kBlock,
   kColumns,  ///< one block per 32 adjacent results
 };
-constexpr const char* name(ReduceWay way) {
+constexpr const char* name(ReduceStrategy strategy) {
   constexpr const char* kNames[] = {"thread", "warp", "block", "columns"};
-  return kNames[static_cast<int>(way)];
+  return kNames[static_cast<int>(strategy)];
 }
-inline constexpr int kReduceWays = 4;
+inline constexpr int kReduceStrategies = 4;
 /// `columns`: elements adjacent in memory belong to adjacent results.
-constexpr ReduceWay reduce_way(int64_t outputs, int64_t count, bool columns) {
-  if (count <= 8 || (columns && count < 64 && outputs >= 4096)) return ReduceWay::kThread;
-  if (columns) return ReduceWay::kColumns;
-  return count <= 1024 ? ReduceWay::kWarp : ReduceWay::kBlock;
+constexpr ReduceStrategy reduce_strategy(int64_t outputs, int64_t count, bool columns) {
+  if (count <= 8 || (columns && count < 64 && outputs >= 4096)) return ReduceStrategy::kThread;
+  if (columns) return ReduceStrategy::kColumns;
+  return count <= 1024 ? ReduceStrategy::kWarp : ReduceStrategy::kBlock;
 }
 
 /// Elements per part when there are `blocks` blocks, one per result or tile of results, each of

@@ -14,7 +14,7 @@ namespace {
 // Floats are accumulated in f64, integers in uint64, which wraps around. A scan has
 //   Element      the state of a run of elements, and
 //   identity()   the state of an empty run,
-//   join(a, b)   the state of run a followed by run b,
+//   combine(a, b)   the state of run a followed by run b,
 //   Bits, load(p, at)   the stored form of one element,
 //   element(p, bits, is_first)   the run of one element, is_first if it starts its line,
 //   result(e)    the output for a run that starts at the line's beginning.
@@ -66,7 +66,7 @@ struct Recurrence {
     double state;
   };
   __device__ static Element identity() { return {1, 0}; }
-  __device__ static Element join(const Element& a, const Element& b) {
+  __device__ static Element combine(const Element& a, const Element& b) {
     double decay = a.decay * b.decay;
     // An overflowing product must keep a state of 0 at 0, as its factors applied one by one would.
     if (std::isinf(decay) && !std::isinf(a.decay) && !std::isinf(b.decay)) {
@@ -92,7 +92,7 @@ struct Recurrence {
 struct LogSum {
   using Element = double;
   __device__ static double identity() { return -std::numeric_limits<double>::infinity(); }
-  __device__ static double join(double a, double b) {
+  __device__ static double combine(double a, double b) {
     if (std::isnan(a) || std::isnan(b)) return a + b;
     const double larger = a > b ? a : b;
     if (std::isinf(larger)) return larger;
@@ -132,7 +132,7 @@ struct WarpScan {
 #pragma unroll
     for (int distance = 1; distance < kWarpThreads; distance *= 2) {
       const C lower = lower_lane(through, distance);
-      if (lane_index() >= distance) through = Op::join(lower, through);
+      if (lane_index() >= distance) through = Op::combine(lower, through);
     }
     const C lower = lower_lane(through, 1);
     before = lane_index() == 0 ? Op::identity() : lower;
@@ -155,9 +155,9 @@ struct BlockScan {
     all = Op::identity();
     for (int i = 0; i < warp_count(); ++i) {
       if (i == warp_index()) warps = all;
-      all = Op::join(all, of_warps[i]);
+      all = Op::combine(all, of_warps[i]);
     }
-    before = Op::join(warps, warp.before);
+    before = Op::combine(warps, warp.before);
     __syncthreads();  // the next scan overwrites shared memory
   }
 };
@@ -212,7 +212,7 @@ __device__ void scan_lines(const ScanLines& p) {
   each_line_part(p, [&](const LinePart& at, int64_t task) {
     C total = at.part == 0 ? Op::identity() : static_cast<const C*>(p.joined)[task - p.inner];
     each_element<Op>(p, at, [&](int64_t i, const C& element) {
-      total = Op::join(total, element);
+      total = Op::combine(total, element);
       write(p, at.base + i * p.inner, Op::result(total));
     });
   });
@@ -224,7 +224,8 @@ __device__ void join_line_parts(const ScanLines& p) {
   using C = typename Op::Element;
   each_line_part(p, [&](const LinePart& at, int64_t task) {
     C total = Op::identity();
-    each_element<Op>(p, at, [&](int64_t, const C& element) { total = Op::join(total, element); });
+    each_element<Op>(p, at,
+                     [&](int64_t, const C& element) { total = Op::combine(total, element); });
     static_cast<C*>(p.joined)[task] = total;
   });
 }
@@ -241,7 +242,7 @@ __device__ void carry_joins(const ScanLines& p) {
       const int64_t part = first + lane_index();
       const C own = part < p.parts ? joined[part * p.inner] : Op::identity();
       const WarpScan<Op> scan(own);
-      const C through = Op::join(carried, scan.through);
+      const C through = Op::combine(carried, scan.through);
       if (part < p.parts) joined[part * p.inner] = through;
       carried = last_lane(through);
     }
@@ -269,13 +270,13 @@ __device__ typename Op::Element scan_part_of_row(const ScanLines& p, const LineP
 #pragma unroll
     for (int k = 0; k < kScanEach; ++k) {
       if (first + k < at.last) {
-        total = Op::join(total, Op::element(p, run[k], first + k == 0));
+        total = Op::combine(total, Op::element(p, run[k], first + k == 0));
       }
       values[k] = total;
     }
     const BlockScan<Op> scan(total);
-    visit(first, values, Op::join(carried, scan.before));
-    carried = Op::join(carried, scan.all);
+    visit(first, values, Op::combine(carried, scan.before));
+    carried = Op::combine(carried, scan.all);
   }
   return carried;
 }
@@ -304,11 +305,11 @@ __device__ void scan_rows(const ScanLines& p) {
     const LinePart at = part_of_row(p, task);
     const C begun = at.part == 0 ? Op::identity() : static_cast<const C*>(p.joined)[task - 1];
     scan_part_of_row<Op>(p, at, [&](int64_t first, const C* values, const C& in_part) {
-      const C before = Op::join(begun, in_part);
+      const C before = Op::combine(begun, in_part);
 #pragma unroll
       for (int k = 0; k < kScanEach; ++k) {
         if (first + k < at.last) {
-          write(p, at.base + first + k, Op::result(Op::join(before, values[k])));
+          write(p, at.base + first + k, Op::result(Op::combine(before, values[k])));
         }
       }
     });

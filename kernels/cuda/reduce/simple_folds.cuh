@@ -18,10 +18,10 @@ struct SimpleFold {
   __device__ void add(State& state, const C* x, int64_t, int64_t) const {
     C joined = x[0];
 #pragma unroll
-    for (int k = 1; k < kCount; ++k) joined = Op::join(joined, x[k]);
-    state = Op::join(state, joined);
+    for (int k = 1; k < kCount; ++k) joined = Op::combine(joined, x[k]);
+    state = Op::combine(state, joined);
   }
-  __device__ static State join(State a, State b) { return Op::join(a, b); }
+  __device__ static State combine(State a, State b) { return Op::combine(a, b); }
   __device__ void store(const Reduction& p, int64_t i, State state) const {
     if (mean) {
       store_result(p.result, i, static_cast<double>(state) / divisor);

@@ -31,9 +31,9 @@ struct TakeFold {
   __device__ State none() const { return {C(0), -1}; }
   template <int kCount>
   __device__ void add(State& state, const C* x, int64_t first, int64_t step) const {
-    for (int k = 0; k < kCount; ++k) state = join(state, {x[k], first + k * step});
+    for (int k = 0; k < kCount; ++k) state = combine(state, {x[k], first + k * step});
   }
-  __device__ static State join(const State& a, const State& b) {
+  __device__ static State combine(const State& a, const State& b) {
     if (a.index < 0) return b;
     if (b.index < 0 || Order::better(a.value, b.value)) return a;
     if (Order::better(b.value, a.value)) return b;

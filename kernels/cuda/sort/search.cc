@@ -26,7 +26,7 @@ void searchsorted(const Out& out, const In& sequence, const In& self, bool out_i
   p.dtype = sequence.dtype;
   p.numel = self.numel;
   p.n = sequence.size(-1);
-  p.line = Cutter(sequence.rank == 1 ? self.numel : self.size(-1), self.numel);
+  p.line = IndexSplitter(sequence.rank == 1 ? self.numel : self.size(-1), self.numel);
   p.right = right || side == "right";
   p.fault = fault_place(kOfSorter);
   launch(is_floating(p.dtype) ? kSortedF64 : kSortedI64,

@@ -2,7 +2,7 @@
 
 #include "core/cuda/fault.h"
 #include "core/tensor/dtype.h"
-#include "kernels/cuda/cutter.h"
+#include "kernels/cuda/index_splitter.h"
 
 namespace lockstep::cuda {
 
@@ -15,7 +15,7 @@ struct Search {
   bool out_int32;
   DType dtype;
   int64_t numel, n;
-  Cutter line;  ///< splits values into lines
+  IndexSplitter line;  ///< splits values into lines
   bool right;
   Fault* fault;
 };

@@ -29,15 +29,15 @@ TEST(ArithmeticFacts, AreThoseOfTheBuildAndOfWhatComputes) {
 
 TEST(ArithmeticFacts, AnyoneWhoComputesTellsItsOwn) {
   static std::string version = "1";
-  tell_arithmetic("test library", [] { return version; });
+  register_arithmetic_fact("test library", [] { return version; });
   EXPECT_EQ(facts().at("test library"), "1");
   version = "2";
   EXPECT_EQ(facts().at("test library"), "2");
 }
 
 TEST(ArithmeticFacts, WhatADeviceComputesByIsAFactOfRunsOnItAlone) {
-  tell_arithmetic(DeviceType::kHost, "test device",
-                  [](int index) { return std::to_string(index); });
+  register_arithmetic_fact(DeviceType::kHost, "test device",
+                           [](int index) { return std::to_string(index); });
   EXPECT_FALSE(facts().contains("test device"));
   const auto found = arithmetic_facts({DeviceType::kHost, 3});
   EXPECT_EQ(found.back(), (ArithmeticFact{"test device", "3"}));

@@ -19,8 +19,8 @@ inline void read_doubles(DType dtype, const void* at, int64_t stride, double* to
 
 /// A reduction in f64 whose state is more than one number. The elements of each result are split
 /// into blocks of fixed size: `Fold::add(x, n)` accumulates the elements of a block into a copy of
-/// `empty`, and `Fold::join(later)` combines blocks in order, so that the bits do not depend on the
-/// number of threads. `store(i, fold)` receives result i, on any thread.
+/// `empty`, and `Fold::combine(later)` combines blocks in order, so that the bits do not depend on
+/// the number of threads. `store(i, fold)` receives result i, on any thread.
 template <class Fold, class Store>
 void fold_each(const ReducePlan& plan, const In& self, const Fold& empty, const Store& store) {
   constexpr int64_t kBlock = 1024;  // elements of a block
@@ -56,7 +56,7 @@ void fold_each(const ReducePlan& plan, const In& self, const Fold& empty, const 
                      const int64_t base = offset_at(i, plan.kept);
                      Fold total = empty;
                      for (int64_t block = 0; block < blocks; ++block) {
-                       total.join(fold_block(base, block));
+                       total.combine(fold_block(base, block));
                      }
                      store(i, total);
                    }
@@ -73,7 +73,7 @@ void fold_each(const ReducePlan& plan, const In& self, const Fold& empty, const 
   for (int64_t i = 0; i < plan.outputs; ++i) {
     Fold total = empty;
     for (int64_t block = 0; block < blocks; ++block) {
-      total.join(parts[static_cast<size_t>(i * blocks + block)]);
+      total.combine(parts[static_cast<size_t>(i * blocks + block)]);
     }
     store(i, total);
   }

@@ -5,14 +5,14 @@
 namespace lockstep::cuda {
 
 /// Divides element indices by `size`, giving quotient and remainder; fast if all are below 2^31.
-struct Cutter {
+struct IndexSplitter {
   int64_t size;
   bool fast;
   Divider divider;
 
-  Cutter() = default;
+  IndexSplitter() = default;
   /// For indices below `end`.
-  Cutter(int64_t piece, int64_t end) : size(piece), fast(false), divider(1) {
+  IndexSplitter(int64_t piece, int64_t end) : size(piece), fast(false), divider(1) {
     constexpr int64_t kFast = int64_t{1} << 31;
     if (end > kFast || piece >= kFast || piece <= 0) return;
     fast = true;
@@ -20,7 +20,7 @@ struct Cutter {
   }
 
   /// Returns the quotient of index `i` and stores the remainder in `rest`.
-  LS_HOST_DEVICE int64_t cut(int64_t i, int64_t& rest) const {
+  LS_HOST_DEVICE int64_t split(int64_t i, int64_t& rest) const {
     if (!fast) {
       rest = i % size;
       return i / size;
@@ -32,11 +32,11 @@ struct Cutter {
   }
   LS_HOST_DEVICE int64_t quotient(int64_t i) const {
     int64_t rest;
-    return cut(i, rest);
+    return split(i, rest);
   }
   LS_HOST_DEVICE int64_t remainder(int64_t i) const {
     int64_t rest;
-    cut(i, rest);
+    split(i, rest);
     return rest;
   }
 };
