@@ -77,7 +77,9 @@ void print_summary(const train::RunSummary& summary, const train::RunDirectory& 
                grouped(summary.steps));
     return;
   }
-  const auto percentile = [&](double percent) { return summary.step_times.percentile(percent); };
+  const auto percentile = [&](double percent) {
+    return summary.step_durations.percentile(percent);
+  };
   const char* end = summary.end == train::RunEnd::kTimeBudget ? " (stopped by the time limit)" : "";
   fmt::print("trained    {} steps{}, {} {} in {}, {} {}/s, final loss {:.4f}{}\n", grouped(trained),
              summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",

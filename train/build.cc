@@ -198,11 +198,12 @@ std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                from.weight_decay()});
 }
 
-Schedule build_schedule(const config::RunConfig& config) {
+LearningRateSchedule build_schedule(const config::RunConfig& config) {
   const config::ScheduleConfig& from = config.schedule();
-  Schedule schedule;
-  schedule.kind = from.kind() == config::ScheduleConfig::CONSTANT ? Schedule::Kind::kConstant
-                                                                  : Schedule::Kind::kCosine;
+  LearningRateSchedule schedule;
+  schedule.kind = from.kind() == config::ScheduleConfig::CONSTANT
+                      ? LearningRateSchedule::Kind::kConstant
+                      : LearningRateSchedule::Kind::kCosine;
   schedule.peak = config.optimizer().learning_rate();
   schedule.warmup_steps = from.warmup_steps();
   schedule.decay_steps = from.decay_steps();

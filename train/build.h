@@ -5,8 +5,8 @@
 #include "data/token_source.h"
 #include "nn/classifier.h"
 #include "nn/language_model.h"
+#include "train/learning_rate.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
 #include "train/step_share.h"
 #include "train/task.h"
 
@@ -36,8 +36,8 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config);
 std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShare& share);
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters);
-Schedule build_schedule(const config::RunConfig& config);
-/// Length of a training sequence, in tokens.
+LearningRateSchedule build_schedule(const config::RunConfig& config);
+/// Positions of a training sequence.
 int64_t sequence_length(const config::RunConfig& config);
 
 }  // namespace lockstep::train

@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "dist/ddp/power_sgd.h"
 #include "nn/module.h"
+#include "train/early_update.h"
 
 namespace lockstep::train {
 
@@ -29,19 +30,6 @@ dist::CommunicationHook communication_hook(const config::ParallelConfig& paralle
 
 int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
 
-}  // namespace
-
-std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model) {
-  std::vector<dist::NamedTensor> parameters;
-  for (const nn::NamedParameter& each : model.named_parameters()) {
-    LS_CHECK(each.tensor.dtype() == DType::kF32, DTypeError,
-             "[train] parameter {} has another dtype: expected float32, got {}.", each.name,
-             to_string(each.tensor.dtype()));
-    parameters.push_back({each.name, each.tensor});
-  }
-  return parameters;
-}
-
 dist::ReducerOptions reducer_options(const config::RunConfig& config, const StepShare& share,
                                      const dist::ProcessGroup* group) {
   dist::ReducerOptions options;
@@ -59,6 +47,32 @@ dist::ReducerOptions reducer_options(const config::RunConfig& config, const Step
     options.tree_leaves = leaves;
   }
   return options;
+}
+
+}  // namespace
+
+std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model) {
+  std::vector<dist::NamedTensor> parameters;
+  for (const nn::NamedParameter& each : model.named_parameters()) {
+    LS_CHECK(each.tensor.dtype() == DType::kF32, DTypeError,
+             "[train] parameter {} has another dtype: expected float32, got {}.", each.name,
+             to_string(each.tensor.dtype()));
+    parameters.push_back({each.name, each.tensor});
+  }
+  return parameters;
+}
+
+std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, const StepShare& share,
+                                            const nn::Module& model, dist::ProcessGroup* group,
+                                            EarlyUpdate* early_update) {
+  dist::ReducerOptions options = reducer_options(config, share, group);
+  if (early_update != nullptr) {
+    options.on_reduced = [early_update](std::span<const uint32_t> parameters,
+                                        const std::vector<Tensor>& gradients) {
+      early_update->update(parameters, gradients);
+    };
+  }
+  return std::make_unique<dist::Reducer>(trained_parameters(model), group, options);
 }
 
 }  // namespace lockstep::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "dist/ddp/reducer.h"
@@ -14,12 +15,17 @@ class Module;
 
 namespace lockstep::train {
 
-/// Returns the parameters whose gradients are reduced. Throws DTypeError if one is not f32.
+class EarlyUpdate;
+
+/// What a run sums gradients of. Throws DTypeError for parameters that are not f32.
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model);
 
-/// Returns the reducer's options for a run. `group` may be null. Throws ConfigError if
-/// reproducibility is BITWISE and there are more ranks than leaves.
-dist::ReducerOptions reducer_options(const config::RunConfig& config, const StepShare& share,
-                                     const dist::ProcessGroup* group);
+/// The reducer of a run's model. `group` may be null. With `early_update`, which may be null, the
+/// parameters of each bucket are updated when its sums are there. Group and early update must
+/// outlive the reducer. Throws ConfigError where reproducibility BITWISE is asked for with more
+/// ranks than leaves, and what `trained_parameters` and Reducer throw.
+std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, const StepShare& share,
+                                            const nn::Module& model, dist::ProcessGroup* group,
+                                            EarlyUpdate* early_update = nullptr);
 
 }  // namespace lockstep::train

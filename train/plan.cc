@@ -153,12 +153,11 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const std::vector<Tensor> inputs = planned.make_inputs();
   const std::unique_ptr<Optimizer> optimizer = build_optimizer(config, model.named_parameters());
   const StepShare share = share_of_step(config.train(), ranks - 1, ranks);
-  const dist::ReducerOptions options = reducer_options(config, share, nullptr);
-  dist::Reducer reducer(trained_parameters(model), nullptr, options);
+  const std::unique_ptr<dist::Reducer> reducer = make_reducer(config, share, model, nullptr);
   const Precision precision = precision_of(config);
-  run_step(planned, inputs, plan, precision, reducer, *optimizer);
-  // Twice, since the allocator reuses blocks of the first step in the second: its peak may differ.
-  run_step(planned, inputs, plan, precision, reducer, *optimizer);
+  run_step(planned, inputs, plan, precision, *reducer, *optimizer);
+  // From the second step on blocks are found otherwise than in the first.
+  run_step(planned, inputs, plan, precision, *reducer, *optimizer);
   run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
   run_checkpoint(model);
 
@@ -168,8 +167,8 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   for (const Tensor& parameter : model.parameters()) {
     plan.parameter_bytes += static_cast<int64_t>(parameter.nbytes());
   }
-  plan.gradient_arenas = dist::stack_depth(options.leaves);
-  plan.gradient_bytes = reducer.bytes();
+  plan.gradient_arenas = dist::stack_depth({share.first_leaf, share.first_leaf + share.leaves});
+  plan.gradient_bytes = reducer->bytes();
   plan.optimizer_bytes = bytes_of(optimizer->state());
   plan.peak_bytes = memory.stats().peak_allocated - before;
   plan.activation_bytes =

@@ -10,12 +10,13 @@
 #include "dist/ddp/reducer.h"
 #include "train/early_update.h"
 #include "train/grad_scaler.h"
+#include "train/learning_rate.h"
 #include "train/optimizer.h"
 #include "train/precision.h"
 #include "train/rank_statistics.h"
 #include "train/read_back.h"
 #include "train/report/step_overlap.h"
-#include "train/schedule.h"
+#include "train/step_outcome.h"
 #include "train/step_share.h"
 #include "train/task.h"
 
@@ -43,16 +44,10 @@ struct StepResult {
   /// group cannot tell.
   int64_t sent_bytes = -1;
   double loss_scale = 1;  ///< what the losses were multiplied by before backward
-  bool finite = true;     ///< false: loss or norm is not finite, and nothing was updated
-  /// Where it is not: the rank and the loss or parameter that is to blame, the same text on all
-  /// ranks (train/non_finite_search.h).
+  StepOutcome outcome;
+  /// Where it is not finite: the rank and the loss or parameter that is to blame, the same text on
+  /// all ranks (train/non_finite_search.h).
   std::string non_finite;
-  /// Where it is not: weights were updated all the same (optimizer.optimizer_in_backward), and
-  /// nothing can go on from them.
-  bool spoiled = false;
-  /// Gradients overflowed under the loss scale, which backed off: nothing was updated, and the norm
-  /// is not finite. Part of f16 training, so `finite` stays true.
-  bool overflowed = false;
   bool stop = false;  ///< some rank was asked to stop
 };
 
@@ -85,11 +80,11 @@ class Trainer {
  public:
   /// `config` must be resolved. Throws DataError when the data cannot be read, and ConfigError
   /// where BITWISE is asked for with more ranks than leaves.
-  explicit Trainer(const config::RunConfig& config);
+  static Trainer create(const config::RunConfig& config);
   /// Trains `task` as `config` says, whatever model and data it names. `group` may be null for a
   /// single rank, and must outlive the trainer.
-  Trainer(const config::RunConfig& config, std::unique_ptr<Task> task,
-          dist::ProcessGroup* group = nullptr);
+  static Trainer create(const config::RunConfig& config, std::unique_ptr<Task> task,
+                        dist::ProcessGroup* group = nullptr);
 
   /// Runs the next step; on all ranks together. When loss or norm is not finite the batch is spent,
   /// weights and optimizer stay as they were, and the result says so and why: for that each rank
@@ -106,22 +101,22 @@ class Trainer {
   void give_up_next();
   int64_t steps_done() const { return position_.step; }
   /// Of all ranks.
-  int64_t samples_per_batch() const { return batch_size_; }
+  int64_t samples_per_batch() const { return settings_.batch_size; }
   /// Asked in every step and evaluation; the results of all ranks say whether one of them was asked
   /// to stop.
   void set_stop_request(StopRequest stop) { stop_ = std::move(stop); }
 
   /// Of the last step, until the next: for each parameter the sum over all ranks' targets, without
   /// the loss scale and before clipping.
-  const std::vector<Tensor>& gradients() const { return reducer_.gradients(); }
+  const std::vector<Tensor>& gradients() const { return reducer_->gradients(); }
   /// Sums the gradients; for its reports.
-  dist::Reducer& reducer() { return reducer_; }
-  const dist::Reducer& reducer() const { return reducer_; }
+  dist::Reducer& reducer() { return *reducer_; }
+  const dist::Reducer& reducer() const { return *reducer_; }
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
   const RecentOverlap& overlap() const { return overlap_; }
   /// Where the model is.
-  Device device() const { return device_; }
+  Device device() const { return settings_.device; }
   Position position() const { return position_; }
   /// Goes on from here; weights and optimizer state are the caller's to restore.
   void set_position(Position position) {
@@ -142,51 +137,81 @@ class Trainer {
   const GradScaler& scaler() const { return scaler_; }
 
  private:
-  dist::ReducerOptions options_of_reducer(const config::RunConfig& config);
-  /// The losses of one of this rank's micro-batches; its random numbers begin anew.
-  SummedLoss forward(int64_t batch, int64_t micro_batch);
+  /// What steps read of the config.
+  struct Settings {
+    int64_t batch_size = 0;  ///< samples, of all ranks
+    StepShare share;
+    Device device;
+    Precision precision = Precision::kF32;
+    bool overfit_one_batch = false;
+    double clip_grad_norm = 0;
+    LearningRateSchedule schedule;
+    OutcomeRule outcome;
+  };
+  static Settings settings_of(const config::RunConfig& config, const dist::ProcessGroup* group,
+                              Task& task);
 
   /// A step from its beginning until its result is there.
   struct Underway {
     StepResult result;
     int64_t batch = 0;
-    Tensor losses;           ///< f64, on the device: of each micro-batch of all ranks, then `stop`
-    Tensor targets;          ///< f64 [1], on the cpu
-    dist::Work targets_sum;  ///< over the ranks
-    ReadBack numbers;        ///< loss, norm, stop, updates; the loss scale where there is one
+    int64_t own_targets = 0;  ///< of this rank's micro-batches so far
+    Tensor losses;            ///< f64, on the device: of each micro-batch of all ranks, then `stop`
+    Tensor targets;           ///< f64 [1], on the cpu
+    dist::Work targets_sum;   ///< over the ranks
+    ReadBack numbers;         ///< loss, norm, stop, updates; the loss scale where there is one
     // What it has changed besides gradients, as it was before.
     std::vector<Tensor> running_statistics;
     RandomKey random_state;
     std::exception_ptr failure;  ///< what it threw when it was begun ahead
   };
-  /// Queues forward and backward passes; `ahead`: it may have to be given up.
-  void begin(Underway& step, bool ahead);
+  /// What a step comes to over all ranks; on the device.
+  struct Sums {
+    double mean = 1;    ///< one by the number of targets: makes a mean of a sum
+    Tensor loss, norm;  ///< means; the norm before clipping, without the loss scale
+    Tensor stop;        ///< above 0 where a rank was asked to stop
+    Tensor loss_scale;  ///< undefined where there is none
+  };
+
+  Trainer(dist::ProcessGroup* group, const Settings& settings, std::unique_ptr<Task> task,
+          std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
+          std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
+          RankStatistics statistics);
+
+  /// The next step with its forward and backward passes queued, begun ahead or now.
+  Underway forward_and_backward();
+  /// Queues the passes; `ahead`: the step may have to be given up.
+  void forward_and_backward(Underway& step, bool ahead);
+  /// The losses of one of this rank's micro-batches; its random numbers begin anew.
+  SummedLoss forward(int64_t batch, int64_t micro_batch);
+  /// Adds a micro-batch's losses to the step's.
+  void keep(const SummedLoss& loss, int64_t micro_batch, Underway& step);
+  /// After the last forward pass of the step: begins to exchange, before the first bucket of
+  /// gradients, what the ranks count.
+  void exchange_counts(Underway& step);
+  /// Queues the sums of losses and gradients over the ranks.
+  Sums sum_over_ranks(const Underway& step);
+  /// Queues the optimizer's step, which the device leaves out where loss or norm is not finite.
+  void update(Underway& step, const Sums& sums);
+  /// Queues the copy of what there is to tell, and moves on to the next step's position.
+  void close(Underway& step, const Sums& sums);
+  /// Whether the next step may begin while this one's numbers are waited for.
+  bool can_begin_ahead() const;
   void begin_ahead();
-  void run_leaf(int64_t leaf, Underway& step, int64_t& targets);
-  /// Queues what comes after backward.
-  void update(Underway& step);
   /// Waits for what there is to tell.
   void read(Underway& step);
   double learning_rate();
-
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const Underway& step);
 
   dist::ProcessGroup* group_;
-  int64_t batch_size_;
-  StepShare share_;
-  double clip_grad_norm_;
-  Precision precision_;
-  Device device_;
-  bool overfit_one_batch_;
+  Settings settings_;
   std::unique_ptr<Task> task_;
-  Schedule schedule_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<int64_t> updates_;  ///< the optimizer's steps, where they are known here
-  double smallest_loss_scale_;
   GradScaler scaler_;
-  std::optional<EarlyUpdate> early_update_;  ///< where the config wants it
-  dist::Reducer reducer_;
+  std::unique_ptr<EarlyUpdate> early_update_;  ///< where the config wants it
+  std::unique_ptr<dist::Reducer> reducer_;
   RankStatistics statistics_;
   RecentOverlap overlap_;
   std::optional<Underway> begun_;  ///< the next step, where it is

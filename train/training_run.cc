@@ -48,14 +48,14 @@ bool is_due(int64_t steps, int64_t every) { return every > 0 && steps % every ==
 TrainingRun::Settings TrainingRun::settings_of(const config::RunConfig& config) {
   const config::TrainConfig& train = config.train();
   Settings settings;
-  settings.steps = train.steps();
+  settings.stop.steps = train.steps();
+  settings.stop.time_budget = train.time_limit_seconds();
   settings.log_every = train.log_every();
   settings.eval_every = train.eval_every();
   settings.eval_batches = train.eval_batches();
   settings.sample_every = train.sample_every();
   settings.sample_bytes = train.sample_bytes();
   settings.seed = config.seed();
-  settings.time_budget = train.time_limit_seconds();
   settings.peak_tflops = train.peak_tflops();
   settings.checkpoint_every = config.checkpoint().every_steps();
   settings.retention = {config.checkpoint().keep_last(), config.checkpoint().keep_every()};
@@ -76,11 +76,11 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
       config_text_(config::to_text(config)),
       memory_(config.memory(), device_of(config), directory),
       replicas_(group),
-      trainer_(config,
-               task ? std::move(task)
-                    : build_task(config_to_build(config, directory),
-                                 share_of_step(config.train(), group)),
-               group),
+      trainer_(Trainer::create(config,
+                               task ? std::move(task)
+                                    : build_task(config_to_build(config, directory),
+                                                 share_of_step(config.train(), group)),
+                               group)),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
       can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
   const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
@@ -98,7 +98,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
 
 bool TrainingRun::may_begin_next_ahead() const {
   const int64_t done = trainer_.steps_done() + 1;
-  return done < settings_.steps && !memory_.wants_whole_steps() &&
+  return !settings_.stop.all_steps_done(done) && !memory_.wants_whole_steps() &&
          !(trainer_.task().holds_out() && is_due(done, settings_.eval_every)) &&
          !is_due(done, settings_.sample_every) && !is_due(done, settings_.checkpoint_every);
 }
@@ -118,7 +118,7 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
                                 settings_.peak_tflops);
   if (trainer_.scaler().is_enabled()) report.loss_scale = step.loss_scale;
-  report.skipped = !step.finite || step.overflowed;
+  report.skipped = !step.outcome.updated();
   report.non_finite = step.non_finite;
   return report;
 }
@@ -141,7 +141,7 @@ std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bo
 RunSummary TrainingRun::run(const RunOptions& options) {
   const auto start = Clock::now();
   RunLog log(directory_, options.terminal,
-             {.total_steps = settings_.steps,
+             {.total_steps = settings_.stop.steps,
               .first_step = trainer_.steps_done() + 1,
               .log_every = settings_.log_every,
               .format = options.format});
@@ -152,7 +152,9 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
   if (can_roll_back_ && saved_step_ < 0) checkpoint(log);
 
-  bool last = trainer_.steps_done() >= settings_.steps;
+  StopRule rule = settings_.stop;
+  rule.time_limit = options.time_limit;
+  bool last = rule.all_steps_done(trainer_.steps_done());
   while (!last && summary.end != RunEnd::kStopped) {
     if (options.before_step) options.before_step(trainer_.steps_done());
     memory_.begin_step(trainer_.steps_done() + 1);
@@ -164,18 +166,15 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     summary.seconds += step.seconds;
     summary.final_loss = step.loss;
     const double elapsed = seconds_since(start);
-    const bool out_of_budget = settings_.time_budget > 0 && elapsed >= settings_.time_budget;
-    last = trainer_.steps_done() >= settings_.steps || out_of_budget;
-    // Stop while one more step and the checkpoint still fit into the limit.
-    const bool out_of_time =
-        options.time_limit > 0 && elapsed + step.seconds + save_seconds_ >= options.time_limit;
-    bool cut_short = false;  // an evaluation ended early because a rank was asked to stop
+    last = rule.is_over(trainer_.steps_done(), elapsed);
+    const bool out_of_time = rule.is_out_of_time(elapsed, step.seconds + save_seconds_);
+    bool cut_short = false;  // an evaluation, by a rank that was asked to stop
     const auto stopping = [&] {
       return step.stop || cut_short || out_of_time || (options.stop && options.stop());
     };
 
     const StepReport report = report_of(step);
-    summary.step_times.add(report.step_ms);
+    summary.step_durations.add(report.step_ms);
     log.show(report);
     log_buckets(log);
     std::optional<EvaluationReport> evaluated;
@@ -184,10 +183,10 @@ RunSummary TrainingRun::run(const RunOptions& options) {
       cut_short = !evaluated;
     }
     log.record(report, evaluated);
-    const NonFinite action = guard_.after(step.step, step.finite);
-    if (!step.finite) {
+    const NonFinite action = guard_.after(step.step, step.outcome.finite);
+    if (!step.outcome.finite) {
       handle_non_finite(step, action, log);
-      last = last && trainer_.steps_done() >= settings_.steps;
+      last = last && rule.all_steps_done(trainer_.steps_done());
     }
     if (is_due(report.step, settings_.sample_every) && !last) show_sample(log);
     const bool complete = last && (evaluated || !holds_out);
@@ -200,8 +199,8 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   trainer_.give_up_next();
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) {
-    if (summary.steps < settings_.steps) summary.end = RunEnd::kTimeBudget;
-    // A run that was stopped between its last step and this point still lacks the evaluation.
+    summary.end = rule.end_after(summary.steps);
+    // A run that was stopped between its last step and this point has still to do it.
     if (holds_out && summary.held_out.targets == 0) {
       const auto evaluated = evaluate({.step = summary.steps}, true, summary);
       if (!evaluated) summary.end = RunEnd::kStopped;
@@ -225,7 +224,7 @@ void TrainingRun::checkpoint(RunLog& log) {
 }
 
 void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log) {
-  if (step.spoiled) {
+  if (step.outcome.spoiled) {
     throw NonFiniteError(fmt::format(
         "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
         "Weights were updated as it ran (optimizer.optimizer_in_backward), so that nothing of it "
@@ -300,7 +299,8 @@ void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
   // The leader broadcasts the weights, so they are not loaded here.
   config::RunConfig built = config;
   built.mutable_model()->set_weights("");
-  Trainer trainer(config, build_task(built, share_of_step(config.train(), &group)), &group);
+  Trainer trainer =
+      Trainer::create(config, build_task(built, share_of_step(config.train(), &group)), &group);
   trainer.set_stop_request(stop);
   Replicas replicas(&group);
   replicas.require_same_model(trainer.task().model());

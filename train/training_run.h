@@ -13,30 +13,24 @@
 #include "train/replicas.h"
 #include "train/report/run_directory.h"
 #include "train/report/run_log.h"
-#include "train/report/step_times.h"
+#include "train/report/step_durations.h"
 #include "train/run_lock.h"
 #include "train/run_memory.h"
+#include "train/stop_rule.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
 
-/// Why a run ended.
-enum class RunEnd {
-  kFinished,    ///< all steps done
-  kTimeBudget,  ///< the config's train.time_limit_seconds; counts as finished
-  kStopped,     ///< asked to stop; the state is saved, and starting again resumes
-};
-
-/// Outcome of a run in this process.
+/// What a run came to in this process.
 struct RunSummary {
   RunEnd end = RunEnd::kFinished;
   int64_t first_step = 0;  ///< steps done before this process
-  int64_t steps = 0;       ///< steps done in total
-  int64_t tokens = 0;      ///< tokens this process trained on
-  double seconds = 0;      ///< time of training steps, without validation
-  double final_loss = 0;   ///< loss of the last step; NaN if this process made none
-  StepTimes step_times;
-  /// Overlap of communication and backward; only for runs of several ranks, if measured.
+  int64_t steps = 0;       ///< steps done in all
+  int64_t tokens = 0;      ///< trained on by this process
+  double seconds = 0;      ///< of training steps, validation not counted
+  double final_loss = 0;   ///< of the last step; NaN if this process made none
+  StepDurations step_durations;
+  /// Of runs of several ranks, where it is known.
   std::optional<OverlapReport> overlap;
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
 };
@@ -87,14 +81,13 @@ class TrainingRun {
  private:
   /// The values of the config that the training loop reads.
   struct Settings {
-    int64_t steps = 0;
+    StopRule stop;  ///< without the limit that RunOptions gives
     int64_t log_every = 0;
     int64_t eval_every = 0;
     int64_t eval_batches = 0;
     int64_t sample_every = 0;
     int64_t sample_bytes = 0;
     uint64_t seed = 0;
-    double time_budget = 0;
     double peak_tflops = 0;
     int64_t checkpoint_every = 0;
     Retention retention;

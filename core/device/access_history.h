@@ -9,7 +9,7 @@
 
 #include "core/base/call_stack.h"
 #include "core/base/function_ref.h"
-#include "core/tensor/overlap.h"
+#include "core/tensor/memory_overlap.h"
 
 namespace lockstep {
 

@@ -42,6 +42,28 @@ Device common_device(const std::vector<NamedTensor>& parameters) {
   return is_common ? first : kCPU;
 }
 
+void check_options(const ReducerOptions& options) {
+  LS_CHECK(options.leaves.size() > 0, DistError,
+           "[reducer] leaves: expected at least one for this rank, got none.");
+  LS_CHECK(options.tree_leaves == 0 || !options.average, DistError,
+           "[reducer] average: a sum over leaves is divided by what the leaves are of, not by the "
+           "number of ranks. Divide it by the number of samples.");
+  LS_CHECK(!options.on_reduced || !options.find_unused_parameters, DistError,
+           "[reducer] on_reduced: which parameters are not used is known only when backward has "
+           "ended. Leave find_unused_parameters out.");
+  LS_CHECK(!options.average_over_present || (options.tree_leaves == 0 && !options.average),
+           DistError,
+           "[reducer] average_over_present: expected neither average nor a tree of leaves with it. "
+           "A step of tree_leaves has all its leaves, whatever the number of ranks.");
+  LS_CHECK(!options.on_reduced || !options.average_over_present, DistError,
+           "[reducer] on_reduced: what sums are divided by is known only when backward has ended. "
+           "Leave average_over_present out.");
+  LS_CHECK(options.tree_leaves == 0 || !options.communication_hook, DistError,
+           "[reducer] communication_hook: a sum over leaves has the same bits on any number of "
+           "ranks, which what {} makes of each rank's sum has not. Leave one of them out.",
+           options.communication_hook.name);
+}
+
 }  // namespace
 
 std::string description(const std::vector<NamedTensor>& tensors) {
@@ -61,25 +83,7 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
       planned_(planned(parameters_)),
       device_(group_ == nullptr ? kCPU : common_device(parameters_)),
       times_(device_) {
-  LS_CHECK(options_.leaves.size() > 0, DistError,
-           "[reducer] leaves: expected at least one for this rank, got none.");
-  LS_CHECK(options_.tree_leaves == 0 || !options_.average, DistError,
-           "[reducer] average: a sum over leaves is divided by what the leaves are of, not by the "
-           "number of ranks. Divide it by the number of samples.");
-  LS_CHECK(!options_.on_reduced || !options_.find_unused_parameters, DistError,
-           "[reducer] on_reduced: which parameters are not used is known only when backward has "
-           "ended. Leave find_unused_parameters out.");
-  LS_CHECK(!options_.average_over_present || (options_.tree_leaves == 0 && !options_.average),
-           DistError,
-           "[reducer] average_over_present: expected neither average nor a tree of leaves with it. "
-           "A step of tree_leaves has all its leaves, whatever the number of ranks.");
-  LS_CHECK(!options_.on_reduced || !options_.average_over_present, DistError,
-           "[reducer] on_reduced: what sums are divided by is known only when backward has ended. "
-           "Leave average_over_present out.");
-  LS_CHECK(options_.tree_leaves == 0 || !options_.communication_hook, DistError,
-           "[reducer] communication_hook: a sum over leaves has the same bits on any number of "
-           "ranks, which what {} makes of each rank's sum has not. Leave one of them out.",
-           options_.communication_hook.name);
+  check_options(options_);
   check_parameters();
   lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), or_usual(options_.buckets)));
   if (group_ != nullptr && options_.communication_hook) {
@@ -91,6 +95,11 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
   const bool on_cpu = std::ranges::all_of(
       parameters_, [](const NamedTensor& each) { return each.tensor.device() == kCPU; });
   if (group_ != nullptr && !runner_ && asks && on_cpu) tuner_.emplace();
+  watch_parameters();
+}
+
+/// Has backward tell of each gradient.
+void Reducer::watch_parameters() {
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     // Hooks of the accumulation node: hooks of the tensor would also run for grad().
     hooks_.push_back(register_prehook(*gradient_edge(parameters_[i].tensor).node,
@@ -193,7 +202,7 @@ void Reducer::go_on() {
 }
 
 void Reducer::reset_step() {
-  times_.begin(plan_.buckets.size());
+  times_.step_begun(plan_.buckets.size());
   stack_.clear();
   next_leaf_ = options_.leaves.first;
   in_leaf_ = false;
@@ -270,7 +279,7 @@ void Reducer::finish(const Present& present) {
   LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
            "[reducer] finish: expected all {} leaves of the step, got {}.", options_.leaves.size(),
            next_leaf_ + (in_leaf_ ? 1 : 0) - options_.leaves.first);
-  times_.set(times_.backward_ended_);
+  times_.backward_done();
   end_leaf();
   check_static_graph();
   learn_counts();
@@ -291,7 +300,7 @@ void Reducer::answer(const Present& present) {
   for (const GradientArena& arena : arenas_) arena.range(0, 0, arena.elements()).zero_();
   used_.assign(parameters_.size(), !options_.find_unused_parameters);
   last_backward_ = true;
-  times_.set(times_.backward_ended_);
+  times_.backward_done();
   complete(present);
 }
 
@@ -303,8 +312,8 @@ void Reducer::complete(const Present& present) {
     while (launched_ < plan_.buckets.size()) launch(launched_);
   }
   Clock::duration elsewhere{};
-  for (size_t i = 0; i < times_.sent_.size(); ++i) {
-    times_.sent_[i].work.wait();
+  for (size_t i = 0; i < times_.bucket_count(); ++i) {
+    times_.reduction(i).wait();
     const Clock::time_point there = Clock::now();
     if (options_.on_reduced && i == handed_over_) hand_over();
     elsewhere += Clock::now() - there;
@@ -313,10 +322,7 @@ void Reducer::complete(const Present& present) {
     div_(arenas_[static_cast<size_t>(bucket.arena)].range(0, bucket.first, bucket.end),
          static_cast<double>(present.ranks > 0 ? present.ranks : group_->size()));
   }
-  if (group_ != nullptr) {
-    const auto waited = Clock::now() - times_.backward_ended_.queued() - elsewhere;
-    times_.waited_seconds_ = std::chrono::duration<double>(waited).count();
-  }
+  if (group_ != nullptr) times_.all_reduced(elsewhere);
   agree_on_use();
   measure();
   learn_order(present.lowest);

@@ -52,18 +52,20 @@ struct ReducerOptions {
   /// A parameter without a gradient counts as zeros instead of being an error; if no rank has a
   /// gradient for it, its `grad` stays undefined.
   bool find_unused_parameters = false;
-  /// Called once a step for each bucket, in the order of the plan, when its gradients are summed
-  /// (on devices with streams: for work queued on the current stream). Called by the thread that
-  /// runs backward while later buckets are still in flight; for the remaining buckets, and for all
-  /// buckets of the first step, by `finish`. The bucket's parameters may be changed in place: their
-  /// gradients are complete, so the rest of backward does not need them. If a parameter was also
-  /// used without a gradient (`detach`) in a part that backward reaches later, backward throws
-  /// AutogradError. Must not call the reducer except `gradients`. Not with find_unused_parameters.
-  std::function<void(std::span<const uint32_t> parameters)> on_reduced;
-  /// Promises that every step is like the first: the same parameters get gradients, and on each
-  /// rank equally many in the last backward. A step that differs throws and names the parameter.
-  /// With find_unused_parameters the ranks then exchange only once which parameters are used, and
-  /// buckets are sent during backward without waiting for parameters that get no gradient.
+  /// Called once a step for each bucket, in the order of the plan, when the sums of its parameters'
+  /// gradients are there (of devices with streams: for work on the current stream): while backward
+  /// still runs and later buckets are under way, on the thread that runs it; for the rest in
+  /// `finish`, and for all in the first step. Gradients have come from everywhere then, so nothing
+  /// that led to one still needs the parameters, and they may be changed in place. Who used a
+  /// parameter without its gradient (`detach`) where backward comes later gets an AutogradError
+  /// from it. `gradients` is one for each parameter of the reducer, in their order; those of
+  /// `parameters` are complete. Must not call the reducer. Not with find_unused_parameters.
+  std::function<void(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients)>
+      on_reduced;
+  /// Every step is as the first one: the same parameters have gradients, and on each rank the same
+  /// number of them in the last backward. Another one is an error of that step, which names the
+  /// parameter. With find_unused_parameters the ranks then agree only once on who uses what, and
+  /// buckets leave during backward without waiting for parameters that get no gradient.
   bool static_graph = false;
   /// Reduces buckets in place of the all_reduce (dist/ddp/communication_hook.h); not called in a
   /// group of one rank. Not with tree_leaves.
@@ -153,6 +155,7 @@ class Reducer {
   };
 
   void check_parameters() const;
+  void watch_parameters();
   void lay_out(BucketPlan plan);
   void follow_order(bool learnt);
   void reset_step();

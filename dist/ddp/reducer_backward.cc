@@ -62,13 +62,13 @@ void Reducer::launch_complete() {
 /// Passes reduced buckets to on_reduced while later ones are still in flight.
 void Reducer::hand_over_complete() {
   if (!options_.on_reduced) return;
-  while (handed_over_ < launched_ && times_.sent_[handed_over_].work.is_completed()) hand_over();
+  while (handed_over_ < launched_ && times_.reduction(handed_over_).is_completed()) hand_over();
 }
 
 void Reducer::hand_over() {
   const size_t bucket = handed_over_++;
-  times_.sent_[bucket].work.wait();
-  options_.on_reduced(plan_.buckets[bucket].parameters);
+  times_.reduction(bucket).wait();
+  options_.on_reduced(plan_.buckets[bucket].parameters, gradients());
 }
 
 /// With static_graph, zeroes the slots of a bucket's parameters that get no gradient: the bucket
@@ -90,16 +90,14 @@ void Reducer::launch(size_t index) {
   for (const Stream& stream : filling_[index].streams) {
     if (stream != current_stream(device)) current_stream(device).wait_stream(stream);
   }
-  StepTimes::Sent& sent = times_.sent_[index];
-  sent.bytes = bucket_bytes(bucket, planned_);
-  times_.set(sent.ready);
+  times_.bucket_ready(index, bucket_bytes(bucket, planned_));
   const auto row = [&](int64_t number) { return arena.range(number, bucket.first, bucket.end); };
   for (int64_t join = 0; join < last_joins_; ++join) {
     row(last_row_ - join - 1).add_(row(last_row_ - join));
   }
   ++launched_;
-  times_.set(sent.launched);
-  sent.work = group_ != nullptr && communicates_ ? reduce(index) : Work();
+  times_.bucket_launched(index);
+  times_.bucket_under_way(index, group_ != nullptr && communicates_ ? reduce(index) : Work());
 }
 
 /// Returns the number of rows that are sent: one unless the sum is over a tree of leaves.

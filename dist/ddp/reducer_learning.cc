@@ -81,7 +81,7 @@ void Reducer::learn_order(int root) {
 /// last such step.
 void Reducer::measure() {
   if (!is_measuring() || !last_backward_ || order_.empty()) return;
-  tuner_->end_step(times_.backward_ended_.queued());
+  tuner_->end_step(times_.finish_called());
   if (is_measuring()) return;
   choice_ = tuner_->choose(
       *group_, planned_, order_, options_.buckets, rows_sent(),

@@ -2,12 +2,29 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace lockstep::dist {
 
-void StepTimes::begin(size_t buckets) {
+void StepTimes::step_begun(size_t buckets) {
   sent_.resize(buckets);
   clock_.begin();
+}
+
+void StepTimes::bucket_ready(size_t bucket, int64_t bytes) {
+  sent_[bucket].bytes = bytes;
+  clock_.set(sent_[bucket].ready);
+}
+
+void StepTimes::bucket_launched(size_t bucket) { clock_.set(sent_[bucket].launched); }
+
+void StepTimes::bucket_under_way(size_t bucket, Work reduction) {
+  sent_[bucket].work = std::move(reduction);
+}
+
+void StepTimes::all_reduced(std::chrono::steady_clock::duration elsewhere) {
+  const auto waited = std::chrono::steady_clock::now() - finish_called() - elsewhere;
+  waited_seconds_ = std::chrono::duration<double>(waited).count();
 }
 
 double StepTimes::exposed_seconds() const {

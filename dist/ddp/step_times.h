@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,31 +19,50 @@ class StepTimes {
  public:
   using TimePoint = BucketTimes::TimePoint;
 
-  /// A bucket that was sent.
+  /// `device`: as StepClock takes it.
+  explicit StepTimes(Device device) noexcept : clock_(device) {}
+
+  // What happens, told by the reducer in the order of the step; "now" is what StepClock::set takes.
+
+  /// A step of so many buckets begins now.
+  void step_begun(size_t buckets);
+  /// The gradients of a bucket, and the buckets before it, are there now.
+  void bucket_ready(size_t bucket, int64_t bytes);
+  /// The reduction of a bucket is handed over now.
+  void bucket_launched(size_t bucket);
+  /// What was handed over. A Work of nothing ends when it is launched.
+  void bucket_under_way(size_t bucket, Work reduction);
+  /// `finish` is called, or the device's work before it ends, now.
+  void backward_done() { clock_.set(backward_ended_); }
+  /// All buckets are reduced now. `elsewhere`: the part of the time since `backward_done` in which
+  /// nobody waited for them.
+  void all_reduced(std::chrono::steady_clock::duration elsewhere);
+
+  // What happened.
+
+  size_t bucket_count() const { return sent_.size(); }
+  /// The reduction of a bucket that is under way.
+  Work& reduction(size_t bucket) { return sent_[bucket].work; }
+  TimePoint begun() const { return clock_.begun(); }
+  /// When `finish` was called, or when the device reached that point.
+  TimePoint backward_ended() const { return clock_.time(backward_ended_); }
+  /// When `finish` was called, on the clock of this process.
+  TimePoint finish_called() const { return backward_ended_.queued(); }
+  /// How long communication that backward had not hidden held up the step, in seconds: how long
+  /// `finish` waited, or, on a device with streams, by how much the last sum came after the end of
+  /// backward.
+  double exposed_seconds() const;
+  /// Times of the buckets, in the order of the plan.
+  std::vector<BucketTimes> buckets() const;
+
+ private:
+  /// A bucket on its way to other ranks.
   struct Sent {
     int64_t bytes = 0;
     StepClock::Mark ready;
     StepClock::Mark launched;
     Work work;
   };
-
-  /// `device`: see StepClock.
-  explicit StepTimes(Device device) noexcept : clock_(device) {}
-
-  TimePoint begun() const { return clock_.begun(); }
-  /// When `finish` was called, or when the device reached that point.
-  TimePoint backward_ended() const { return clock_.time(backward_ended_); }
-  /// Seconds of communication that were not hidden behind backward: how long `finish` waited or, on
-  /// a device with streams, from the end of backward to the last sum.
-  double exposed_seconds() const;
-  /// Times of the buckets, in the order of the plan.
-  std::vector<BucketTimes> buckets() const;
-
- private:
-  friend class Reducer;
-
-  void begin(size_t buckets);
-  void set(StepClock::Mark& mark) const { clock_.set(mark); }
 
   StepClock clock_;
   StepClock::Mark backward_ended_;

@@ -96,5 +96,5 @@
 #include "nn/run_blocks.h"
 #include "nn/statistics_log.h"
 #include "train/grad_scaler.h"
+#include "train/learning_rate.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"

@@ -124,7 +124,7 @@ void report(const Options& options, const std::vector<Round>& rounds, uint64_t b
 void run_bench(const Options& options) {
   const std::vector<std::string> files = {options.file};
   const config::RunConfig config = load_config(files);
-  train::Trainer trainer(config);
+  train::Trainer trainer = train::Trainer::create(config);
   const WorkFolder folder(options.folder);
   const std::string text = config::to_text(config);
   const fs::path plain = folder.path() / "plain" / "file";

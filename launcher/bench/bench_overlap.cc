@@ -188,7 +188,7 @@ void print_table(const Report& report) {
 
 void run_rank(const Options& options, const config::RunConfig& config, ProcessGroup& group) {
   const train::StepShare share = train::share_of_step(config.train(), &group);
-  train::Trainer trainer(config, train::build_task(config, share), &group);
+  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
   const Report report = measure(trainer, group, options.steps, config.name());
   if (group.rank() != 0) return;
   if (options.json) {

@@ -35,7 +35,7 @@ struct StepOptions {
   bool json = false;
 };
 
-struct StepTimes {
+struct TimedSteps {
   double median_ms = 0;
   double min_ms = 0;
   int64_t driver_calls = 0;  ///< memory calls of the allocator to the driver, in all timed steps
@@ -43,10 +43,10 @@ struct StepTimes {
   double loss = 0;           ///< loss of the last step
 };
 
-/// Runs three steps to warm up caches and the allocator, then times the config's steps one by one,
-/// as part of a run.
-StepTimes time_steps(train::Trainer& trainer, int64_t steps) {
-  StepTimes result;
+/// Three steps warm caches and the allocator up; then the config's steps are timed one by one, as
+/// part of a run.
+TimedSteps time_steps(train::Trainer& trainer, int64_t steps) {
+  TimedSteps result;
   for (int i = 0; i < 3; ++i) trainer.step(true);
   const Allocator& memory = allocator(trainer.device());
   result.driver_calls = -memory.stats().system_calls;
@@ -72,8 +72,8 @@ void run_step(const StepOptions& options) {
   if (options.steps > 0) overrides.push_back(fmt::format("train.steps={}", options.steps));
   const std::vector<std::string> files = {options.file};
   const config::RunConfig config = load_config(files, overrides);
-  train::Trainer trainer(config);
-  const StepTimes times = time_steps(trainer, config.train().steps());
+  train::Trainer trainer = train::Trainer::create(config);
+  const TimedSteps times = time_steps(trainer, config.train().steps());
 
   const auto tokens =
       static_cast<double>(trainer.samples_per_batch() * trainer.task().tokens_per_sample());

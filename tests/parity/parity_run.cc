@@ -159,7 +159,7 @@ ParityRun train_rank(const std::filesystem::path& folder, int ranks, Device devi
                                              .micro_batch_size = share.micro_batch_size,
                                              .first_sample = share.first_sample,
                                              .end_sample = share.end_sample()};
-  train::Trainer trainer(
+  train::Trainer trainer = train::Trainer::create(
       config, std::make_unique<train::LanguageTask>(std::move(model), std::move(batches), options),
       group);
 

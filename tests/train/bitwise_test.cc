@@ -78,8 +78,9 @@ TEST(Bitwise, MoreRanksThanLeavesAreRefused) {
   const TemporaryDirectory folder;
   const config::RunConfig config =
       tiny_run(folder, bitwise("train { batch_size: 8 micro_batch_size: 1 leaves: 2 }"));
-  const auto errors = dist::run_thread_ranks(
-      4, [&](dist::ProcessGroup& group) { Trainer trainer(config, build_task(config), &group); });
+  const auto errors = dist::run_thread_ranks(4, [&](dist::ProcessGroup& group) {
+    Trainer trainer = Trainer::create(config, build_task(config), &group);
+  });
   for (const std::exception_ptr& error : errors) {
     expect_error<ConfigError>([&] { std::rethrow_exception(error); },
                               "at most 2 ranks (train.leaves), got 4");

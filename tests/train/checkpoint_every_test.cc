@@ -11,7 +11,7 @@ namespace {
 
 /// Losses and norms of some steps, and the final bits of parameters, optimizer state and buffers.
 std::pair<std::vector<double>, std::string> run(const config::RunConfig& config) {
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   std::vector<double> numbers;
   for (int i = 0; i < 4; ++i) {
     const StepResult step = trainer.step();

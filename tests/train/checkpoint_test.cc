@@ -21,7 +21,7 @@ class CheckpointTest : public testing::Test {
   }
   /// A checkpoint after each of `steps`.
   void save_at(const config::RunConfig& config, const std::vector<int64_t>& steps) {
-    Trainer trainer(config);
+    Trainer trainer = Trainer::create(config);
     for (const int64_t step : steps) {
       while (trainer.steps_done() < step) trainer.step();
       save(trainer, config);
@@ -50,10 +50,10 @@ TEST_F(CheckpointTest, ATrainerThatIsRestoredGoesOnWithTheSameBits) {
                                  "optimizer { sgd { momentum: 0 } }", "data { order: SHUFFLED }"}) {
     const config::RunConfig config =
         tiny_run(folder_, rule + "train { micro_batch_size: 2 leaves: 2 }");
-    Trainer whole(config);
+    Trainer whole = Trainer::create(config);
     for (int i = 0; i < 3; ++i) whole.step();
     const fs::path path = save(whole, config);
-    Trainer resumed(config);
+    Trainer resumed = Trainer::create(config);
     restore(resumed, path, verify_checkpoint(path));
     EXPECT_EQ(resumed.position(), whole.position());
     EXPECT_EQ(state_bytes(resumed), state_bytes(whole));
@@ -101,7 +101,7 @@ TEST_F(CheckpointTest, DamageInATensorNamesTheTensor) {
 
 TEST_F(CheckpointTest, AnotherOptimizerIsRefusedByName) {
   save_at(tiny_run(folder_), {1});
-  Trainer other(tiny_run(folder_, "optimizer { sgd {} }"));
+  Trainer other = Trainer::create(tiny_run(folder_, "optimizer { sgd {} }"));
   const std::string message =
       message_of<CheckpointError>([&] { restore(other, at(1), verify_checkpoint(at(1))); });
   EXPECT_TRUE(says(message, "its optimizer is adamw, the config's sgd"));
@@ -109,7 +109,7 @@ TEST_F(CheckpointTest, AnotherOptimizerIsRefusedByName) {
 
 TEST_F(CheckpointTest, AnotherModelIsRefusedWithItsTensors) {
   save_at(tiny_run(folder_), {1});
-  Trainer other(tiny_run(folder_, "model { gpt2 { layers: 3 } }"));
+  Trainer other = Trainer::create(tiny_run(folder_, "model { gpt2 { layers: 3 } }"));
   const std::string message =
       message_of<CheckpointError>([&] { restore(other, at(1), verify_checkpoint(at(1))); });
   EXPECT_TRUE(says(message, "missing h.2.ln_1.weight"));
@@ -131,7 +131,7 @@ TEST_F(CheckpointTest, OneThatIsNotCompleteDoesNotCountAsTheNewest) {
 
 TEST_F(CheckpointTest, ResumingWithoutAnyStartsAtTheBeginning) {
   const config::RunConfig config = tiny_run(folder_);
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   const Resumption resumption = resume(trainer, folder_ / "checkpoints", config);
   EXPECT_FALSE(resumption.from.has_value());
   EXPECT_TRUE(resumption.notes.empty());
@@ -143,7 +143,7 @@ TEST_F(CheckpointTest, ADamagedOneIsSetAsideAndTheOlderOneUsed) {
   save_at(config, {1, 2, 3});
   damage(at(3) / "optimizer.safetensors");
   fs::remove(at(2) / "checkpoint.json");
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   const Resumption resumption = resume(trainer, folder_ / "checkpoints", config);
   EXPECT_EQ(resumption.from, at(1));
   EXPECT_EQ(trainer.steps_done(), 1);
@@ -158,7 +158,7 @@ TEST_F(CheckpointTest, WhenNoneIsWholeNothingIsTouched) {
   save_at(config, {1, 2});
   damage(at(1) / "model.safetensors");
   damage(at(2) / "checkpoint.json");
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   const std::string message =
       message_of<CheckpointError>([&] { resume(trainer, folder_ / "checkpoints", config); });
   EXPECT_TRUE(says(message, "none of the 2 checkpoints"));
@@ -170,7 +170,7 @@ TEST_F(CheckpointTest, ChangesOfConfigAndDataAreToldWhenResuming) {
   save_at(tiny_run(folder_), {1});
   const config::RunConfig changed = tiny_run(folder_, "optimizer { learning_rate: 0.5 }");
   put_file(folder_ / "text.txt", file_content(folder_ / "text.txt") + "More. ");
-  Trainer trainer(changed);
+  Trainer trainer = Trainer::create(changed);
   const Resumption resumption = resume(trainer, folder_ / "checkpoints", changed);
   ASSERT_EQ(resumption.notes.size(), 3u);
   EXPECT_TRUE(says(resumption.notes[1], "optimizer.learning_rate 0.003 -> 0.5"));
@@ -195,7 +195,7 @@ TEST_F(CheckpointTest, BitwiseDoesNotGoOnWithOtherArithmetic) {
   rewrite_arithmetic(at(1), others);
   const auto resumed = [&](const std::string& more) {
     const config::RunConfig config = tiny_run(folder_, more);
-    Trainer trainer(config);
+    Trainer trainer = Trainer::create(config);
     return resume(trainer, folder_ / "checkpoints", config);
   };
   const std::string message = message_of<CheckpointError>([&] { resumed(bitwise); });
@@ -213,7 +213,7 @@ TEST_F(CheckpointTest, BitwiseGoesOnFromOneThatTellsNoArithmetic) {
       tiny_run(folder_, "reproducibility: BITWISE train { micro_batch_size: 1 }");
   save_at(config, {1});
   rewrite_arithmetic(at(1), {});
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   EXPECT_EQ(resume(trainer, folder_ / "checkpoints", config).notes.size(), 1u);
 }
 

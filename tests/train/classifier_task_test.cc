@@ -39,7 +39,8 @@ config::RunConfig classifier_run(const TemporaryDirectory& folder, const std::st
 TEST(ClassifierTask, BothModelsLearnToTellClassesApart) {
   const TemporaryDirectory folder;
   for (const std::string model : {kMlp, kResnet}) {
-    Trainer trainer(classifier_run(folder, model + "train { steps: 60 batch_size: 16 }"));
+    Trainer trainer =
+        Trainer::create(classifier_run(folder, model + "train { steps: 60 batch_size: 16 }"));
     const Evaluation before = *trainer.task().evaluate({});
     for (int i = 0; i < 60; ++i) trainer.step();
     const Evaluation after = *trainer.task().evaluate({});
@@ -52,7 +53,8 @@ TEST(ClassifierTask, BothModelsLearnToTellClassesApart) {
 
 TEST(ClassifierTask, APartOfTheHeldOutSamplesIsCountedAsSuch) {
   const TemporaryDirectory folder;
-  Trainer trainer(classifier_run(folder, std::string(kMlp) + "train { steps: 1 batch_size: 16 }"));
+  Trainer trainer = Trainer::create(
+      classifier_run(folder, std::string(kMlp) + "train { steps: 1 batch_size: 16 }"));
   EXPECT_EQ(trainer.task().evaluate({.max_batches = 2})->targets, 32);
   EXPECT_FALSE(trainer.task().evaluate({.stop = [] { return true; }}).has_value());
 }
@@ -62,10 +64,10 @@ TEST(ClassifierTask, BatchNormsStatisticsAreSavedAndGoneOnWith) {
   const config::RunConfig config =
       classifier_run(folder, std::string(kResnet) +
                                  "train { steps: 9 batch_size: 16 micro_batch_size: 4 leaves: 2 }");
-  Trainer whole(config);
+  Trainer whole = Trainer::create(config);
   for (int i = 0; i < 3; ++i) whole.step();
   const auto path = save_checkpoint(folder / "c", whole, config::to_text(config));
-  Trainer resumed(config);
+  Trainer resumed = Trainer::create(config);
   restore(resumed, path, verify_checkpoint(path));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(resumed.step().loss, whole.step().loss);
   EXPECT_EQ(resumed.task().evaluate({})->loss, whole.task().evaluate({})->loss);
@@ -75,7 +77,7 @@ TEST(ClassifierTask, BatchNormsStatisticsAreSavedAndGoneOnWith) {
 TEST(ClassifierTask, KernelThreadsDoNotChangeBits) {
   const TemporaryDirectory folder;
   const auto state = [&](const char* threads) {
-    Trainer trainer(classifier_run(
+    Trainer trainer = Trainer::create(classifier_run(
         folder,
         fmt::format("{} threads: {} train {{ steps: 9 batch_size: 16 }}", kResnet, threads)));
     for (int i = 0; i < 4; ++i) trainer.step();
@@ -89,7 +91,7 @@ TEST(ClassifierTask, KernelThreadsDoNotChangeBits) {
 TEST(ClassifierTask, RandomSamplesServeForTimingAndHoldNothingOut) {
   config::RunConfig config =
       config::load_text(std::string(kMlp) + "data { random {} } train { steps: 1 batch_size: 8 }");
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   EXPECT_TRUE(std::isfinite(trainer.step().loss));
   EXPECT_FALSE(trainer.task().holds_out());
 }

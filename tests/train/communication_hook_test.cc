@@ -62,7 +62,8 @@ TEST(CommunicationHooks, AStepTellsTheBytesThatItSent) {
     const config::RunConfig config = tiny_run(folder, "parallel { " + hook + " }");
     int64_t bytes = 0;
     rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
-      Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
+      Trainer trainer = Trainer::create(
+          config, build_task(config, share_of_step(config.train(), &group)), &group);
       trainer.step();
       const StepResult second = trainer.step();
       if (group.rank() == 0) bytes = second.sent_bytes;
@@ -74,7 +75,7 @@ TEST(CommunicationHooks, AStepTellsTheBytesThatItSent) {
   EXPECT_LT(sent("bf16_compress {}"), plain * 51 / 100);
   EXPECT_LT(sent("power_sgd { rank: 1 }"), plain / 4);
   const config::RunConfig alone = tiny_run(folder);
-  Trainer trainer(alone);
+  Trainer trainer = Trainer::create(alone);
   EXPECT_EQ(trainer.step().sent_bytes, -1);
 }
 
@@ -83,7 +84,7 @@ TEST(CommunicationHooks, ResumingSaysThatPowerSgdBeginsAnew) {
   const config::RunConfig config = tiny_run(
       folder, "parallel { power_sgd {} } train { steps: 2 } checkpoint { every_steps: 1 }");
   rethrow_first(run_on_ranks(config, folder, 2));
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   const Resumption resumption = resume(trainer, folder / "run" / "checkpoints", config);
   ASSERT_EQ(resumption.notes.size(), 2u);
   EXPECT_NE(resumption.notes[1].find("parallel.power_sgd begins anew"), std::string::npos);

@@ -61,7 +61,7 @@ TEST_P(TrainingDevice, LossesAndNormsAreTheCpus) {
 }
 
 TEST_P(TrainingDevice, ParametersAndGradientsLiveOnIt) {
-  Trainer trainer(run());
+  Trainer trainer = Trainer::create(run());
   trainer.step();
   EXPECT_EQ(trainer.device(), device());
   for (const Tensor& parameter : trainer.task().model().parameters()) {
@@ -72,7 +72,7 @@ TEST_P(TrainingDevice, ParametersAndGradientsLiveOnIt) {
 }
 
 TEST_P(TrainingDevice, AStepHasNoHiddenWait) {
-  Trainer trainer(run("train { micro_batch_size: 2 }"));
+  Trainer trainer = Trainer::create(run("train { micro_batch_size: 2 }"));
   for (int i = 0; i < 3; ++i) trainer.step();
   const int64_t before = hidden_waits();
   for (int i = 0; i < 4; ++i) trainer.step();
@@ -85,13 +85,13 @@ TEST_P(TrainingDevice, BeginningTheNextStepEarlyChangesNoBit) {
   const GradScalerState too_large{.scale = 0x1p13, .growth_interval = 1};
   for (const char* change : {"train { micro_batch_size: 2 leaves: 2 }", "precision: F16_MIXED"}) {
     const auto story = [&](bool ahead) {
-      Trainer trainer(run(change));
+      Trainer trainer = Trainer::create(run(change));
       if (trainer.scaler().is_enabled()) trainer.scaler().load_state(too_large);
       std::string told;
       for (int i = 0; i < 6; ++i) {
         const StepResult step = trainer.step(ahead && i < 5);
         told += fmt::format("{} {} {} {} {}\n", step.loss, step.grad_norm, step.learning_rate,
-                            step.loss_scale, step.overflowed);
+                            step.loss_scale, step.outcome.overflowed);
       }
       EXPECT_LE(trainer.optimizer().steps(), trainer.scaler().is_enabled() ? 5 : 6);
       EXPECT_GT(trainer.optimizer().steps(), 0);
@@ -102,12 +102,12 @@ TEST_P(TrainingDevice, BeginningTheNextStepEarlyChangesNoBit) {
 }
 
 TEST_P(TrainingDevice, AStepThatIsNotFiniteUpdatesNothing) {
-  Trainer trainer(run());
+  Trainer trainer = Trainer::create(run());
   const Tensor broken = trainer.task().model().parameters().back();
   broken.detach().fill_(std::numeric_limits<double>::quiet_NaN());
   const std::string before = trace(trainer, 0).weights;
   const StepResult step = trainer.step(/*another=*/true);
-  EXPECT_FALSE(step.finite);
+  EXPECT_FALSE(step.outcome.finite);
   EXPECT_THAT(step.non_finite, HasSubstr("itself holds"));
   trainer.step();  // completes the step that was begun early
   EXPECT_TRUE(trace(trainer, 0).weights == before);
@@ -115,7 +115,7 @@ TEST_P(TrainingDevice, AStepThatIsNotFiniteUpdatesNothing) {
 }
 
 TEST_P(TrainingDevice, SteadyStepsMakeNoDriverCall) {
-  Trainer trainer(run());
+  Trainer trainer = Trainer::create(run());
   for (int i = 0; i < 3; ++i) trainer.step();
   const MemoryStats before = allocator(device()).stats();
   for (int i = 0; i < 5; ++i) trainer.step();
@@ -125,8 +125,8 @@ TEST_P(TrainingDevice, SteadyStepsMakeNoDriverCall) {
 }
 
 TEST_P(TrainingDevice, EvaluationGivesTheLossOfTheCpu) {
-  Trainer cpu(run_on_cpu());
-  Trainer here(run());
+  Trainer cpu = Trainer::create(run_on_cpu());
+  Trainer here = Trainer::create(run());
   expect_like_the_cpu(here.evaluate(0)->loss, cpu.evaluate(0)->loss, 1e-5);
   if (has_bits_of_the_cpu()) {
     EXPECT_EQ(cpu.task().sample_text(20, 3), here.task().sample_text(20, 3));
@@ -134,10 +134,10 @@ TEST_P(TrainingDevice, EvaluationGivesTheLossOfTheCpu) {
 }
 
 TEST_P(TrainingDevice, ACheckpointMovesToTheCpu) {
-  Trainer here(run());
+  Trainer here = Trainer::create(run());
   for (int i = 0; i < 2; ++i) here.step();
   const std::filesystem::path saved = save_checkpoint(folder_ / "checkpoints", here, "");
-  Trainer cpu(run_on_cpu());
+  Trainer cpu = Trainer::create(run_on_cpu());
   restore(cpu, saved, verify_checkpoint(saved));
   const Trace there = trace(cpu, 2);
   const Trace gone_on = trace(here, 2);
@@ -173,7 +173,7 @@ TEST_P(TrainingDevice, ARunOfSeveralRanksReportsHowCommunicationHidBehindIt) {
 
 TEST(DeviceOfARun, AnIndexThatDoesNotExistIsAConfigError) {
   const TemporaryDirectory folder;
-  EXPECT_THROW(Trainer(tiny_run(folder, "device: \"host:15\"")), ConfigError);
+  EXPECT_THROW(Trainer::create(tiny_run(folder, "device: \"host:15\"")), ConfigError);
 }
 
 }  // namespace

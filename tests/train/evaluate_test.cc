@@ -100,14 +100,14 @@ TEST(Evaluation, HasTheSameBitsOnAnyNumberOfRanks) {
         std::string("train { batch_size: 24 } precision: BF16_MIXED"), resnet(folder)}) {
     const config::RunConfig config = tiny_run(folder, more);
     for (const int64_t max_batches : {0, 3}) {
-      Trainer alone(config);
+      Trainer alone = Trainer::create(config);
       const Evaluation one = *alone.evaluate(max_batches);
       EXPECT_GT(one.targets, 0);
       for (const int size : {2, 3, 4}) {
         on_ranks(size, [&](dist::ProcessGroup& group) {
           const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
-          Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)),
-                          &group);
+          Trainer trainer = Trainer::create(
+              config, build_task(config, share_of_step(config.train(), &group)), &group);
           const Evaluation many = *trainer.evaluate(max_batches);
           EXPECT_EQ(many.loss, one.loss) << more << ", " << size << " ranks";
           EXPECT_EQ(many.targets, one.targets) << more << ", " << size << " ranks";
@@ -136,7 +136,7 @@ TEST(Evaluation, OfARunOverRanksIsThatOfTheWeightsItLeaves) {
       held_out = run.run({.terminal = nowhere}).held_out;
       std::fclose(nowhere);
     });
-    Trainer alone(config);
+    Trainer alone = Trainer::create(config);
     load_weights(alone.task().model(), runs / "run" / "model.safetensors");
     const Evaluation again = *alone.evaluate(0);
     EXPECT_EQ(held_out.loss, again.loss) << more;

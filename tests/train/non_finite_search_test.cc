@@ -60,7 +60,7 @@ std::vector<std::string> first_step(
   std::vector<std::string> texts(static_cast<size_t>(size));
   rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
     const int rank = group.rank();
-    Trainer trainer(
+    Trainer trainer = Trainer::create(
         config,
         std::make_unique<ChangedTask>(build_task(config, share_of_step(config.train(), &group)),
                                       [&, rank](nn::Module& model, int64_t, int64_t first) {
@@ -69,7 +69,7 @@ std::vector<std::string> first_step(
         &group);
     if (prepare) prepare(rank, trainer.task().model());
     const StepResult result = trainer.step();
-    EXPECT_EQ(result.finite, result.non_finite.empty());
+    EXPECT_EQ(result.outcome.finite, result.non_finite.empty());
     texts[static_cast<size_t>(rank)] = result.non_finite;
   }));
   for (const std::string& text : texts) EXPECT_EQ(text, texts[0]) << "ranks are told the same";
@@ -175,10 +175,10 @@ TEST(NonFiniteSearch, ARankThatCannotComputeTheStepAgainSaysSo) {
 
 TEST(NonFiniteSearch, AnOverflowUnderTheLossScaleIsNotLookedFor) {
   const TemporaryDirectory folder;
-  Trainer trainer(six(folder, "precision: F16_MIXED"));
+  Trainer trainer = Trainer::create(six(folder, "precision: F16_MIXED"));
   trainer.scaler().load_state({.scale = 0x1p40});
   const StepResult result = trainer.step();
-  EXPECT_TRUE(result.overflowed);
+  EXPECT_TRUE(result.outcome.overflowed);
   EXPECT_EQ(result.non_finite, "");
 }
 
@@ -189,16 +189,17 @@ std::vector<Trace> from_the_second(const config::RunConfig& config, int size, bo
   rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     const bool bad_rank = group.rank() == size - 1;
-    Trainer trainer(config,
-                    std::make_unique<ChangedTask>(
-                        build_task(config, share_of_step(config.train(), &group)),
-                        [bad_rank](nn::Module& model, int64_t batch, int64_t) {
-                          const bool bad = bad_rank && batch == 0;
-                          return bad ? nan_gradient(model.parameters()[0], 1) : Tensor();
-                        }),
-                    &group);
+    Trainer trainer = Trainer::create(
+        config,
+        std::make_unique<ChangedTask>(build_task(config, share_of_step(config.train(), &group)),
+                                      [bad_rank](nn::Module& model, int64_t batch, int64_t) {
+                                        const bool bad = bad_rank && batch == 0;
+                                        return bad ? nan_gradient(model.parameters()[0], 1)
+                                                   : Tensor();
+                                      }),
+        &group);
     if (poisoned) {
-      EXPECT_FALSE(trainer.step().finite);
+      EXPECT_FALSE(trainer.step().outcome.finite);
     } else {
       trainer.set_position({1, 1});
     }
@@ -232,14 +233,15 @@ TEST(NonFiniteSearch, LeavesRunningStatisticsAndTheGeneratorAsTheStepLeftThem) {
     std::vector<std::string> states(static_cast<size_t>(size));
     rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
       const bool bad = poisoned && group.rank() == 0;
-      Trainer trainer(config,
-                      std::make_unique<ChangedTask>(
-                          build_task(config, share_of_step(config.train(), &group)),
-                          [bad](nn::Module& model, int64_t, int64_t) {
-                            return bad ? nan_gradient(model.parameters()[0], 1) : Tensor();
-                          }),
-                      &group);
-      EXPECT_EQ(trainer.step().finite, !poisoned);
+      Trainer trainer = Trainer::create(
+          config,
+          std::make_unique<ChangedTask>(build_task(config, share_of_step(config.train(), &group)),
+                                        [bad](nn::Module& model, int64_t, int64_t) {
+                                          return bad ? nan_gradient(model.parameters()[0], 1)
+                                                     : Tensor();
+                                        }),
+          &group);
+      EXPECT_EQ(trainer.step().outcome.finite, !poisoned);
       std::string& state = states[static_cast<size_t>(group.rank())];
       for (const nn::NamedParameter& buffer : trainer.task().model().named_buffers()) {
         state.append(static_cast<const char*>(buffer.tensor.data()), buffer.tensor.nbytes());

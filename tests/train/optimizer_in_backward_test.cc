@@ -97,10 +97,10 @@ TEST(OptimizerInBackward, ResumesFromACheckpointWithTheSameBits) {
   const TemporaryDirectory folder;
   const config::RunConfig config = run(folder, "", true);
   const Trace whole = trace(config, 6);
-  Trainer first(config);
+  Trainer first = Trainer::create(config);
   trace(first, 3);
   save_checkpoint(folder / "checkpoints", first, config::to_text(config));
-  Trainer second(config);
+  Trainer second = Trainer::create(config);
   const std::filesystem::path path = list_checkpoints(folder / "checkpoints").back().path;
   restore(second, path, verify_checkpoint(path));
   EXPECT_TRUE(trace(second, 3).weights == whole.weights);

@@ -50,7 +50,7 @@ TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
   const RunPlan plan = plan_run(config);
   std::optional<Trainer> trainer;
   const int64_t peak = measured_peak([&] {
-    trainer.emplace(config);
+    trainer.emplace(Trainer::create(config));
     for (int i = 0; i < 3; ++i) trainer->step();
     trainer->evaluate(2);
     save_checkpoint(folder / "checkpoints", *trainer, config::to_text(config));
@@ -139,7 +139,7 @@ TEST(Plan, CountsTheTokensAndOperationsOfTheWholeRun) {
 TEST(Plan, CheckpointBytesAreThoseOfTheTensorsInItsFiles) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder);
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   const auto path = save_checkpoint(folder / "checkpoints", trainer, config::to_text(config));
   int64_t bytes = 0;
   for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {

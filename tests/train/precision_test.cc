@@ -27,7 +27,7 @@ constexpr const char* kMlp =
 std::string with(const std::string& precision) { return "precision: " + precision + " "; }
 
 std::vector<double> losses(const config::RunConfig& config, int steps) {
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   std::vector<double> losses;
   while (std::ssize(losses) < steps) losses.push_back(trainer.step().loss);
   return losses;
@@ -79,7 +79,7 @@ TEST(Precision, TwoRunsGiveTheSameBitsOnAnyNumberOfThreads) {
   for (const char* precision : {"BF16_MIXED", "F16_MIXED"}) {
     std::string first;
     for (const char* threads : {"threads: 1", "threads: 1", "threads: 2", "threads: 3"}) {
-      Trainer trainer(tiny_run(folder, with(precision) + threads));
+      Trainer trainer = Trainer::create(tiny_run(folder, with(precision) + threads));
       for (int i = 0; i < 8; ++i) trainer.step();
       if (first.empty()) first = state_bytes(trainer);
       EXPECT_EQ(state_bytes(trainer), first) << precision << " " << threads;
@@ -89,7 +89,7 @@ TEST(Precision, TwoRunsGiveTheSameBitsOnAnyNumberOfThreads) {
 
 TEST(Precision, WeightsAndOptimizerStateAreF32) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder, with("BF16_MIXED")));
+  Trainer trainer = Trainer::create(tiny_run(folder, with("BF16_MIXED")));
   trainer.step();
   for (const Tensor& parameter : trainer.task().model().parameters()) {
     EXPECT_EQ(parameter.dtype(), DType::kF32);
@@ -102,7 +102,7 @@ TEST(Precision, WeightsAndOptimizerStateAreF32) {
 
 TEST(Precision, SteadyStepsKeepNoCasts) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder, with("BF16_MIXED")));
+  Trainer trainer = Trainer::create(tiny_run(folder, with("BF16_MIXED")));
   for (int i = 0; i < 3; ++i) trainer.step();
   const MemoryStats before = allocator(kCPU).stats();
   for (int i = 0; i < 5; ++i) trainer.step();
@@ -113,7 +113,7 @@ TEST(Precision, SteadyStepsKeepNoCasts) {
 
 TEST(Precision, EvaluationIsInTheRunsPrecision) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder, with("BF16_MIXED")));
+  Trainer trainer = Trainer::create(tiny_run(folder, with("BF16_MIXED")));
   const double mixed = trainer.evaluate(0)->loss;
   const double f32 = trainer.task().evaluate({})->loss;
   EXPECT_NE(mixed, f32);
@@ -122,19 +122,20 @@ TEST(Precision, EvaluationIsInTheRunsPrecision) {
 
 TEST(Precision, AnOverflowBacksOffAndTrainingGoesOn) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder, with("F16_MIXED") + "schedule { warmup_steps: 10 }"));
+  Trainer trainer =
+      Trainer::create(tiny_run(folder, with("F16_MIXED") + "schedule { warmup_steps: 10 }"));
   trainer.scaler().load_state({.scale = 0x1p28});
   const std::string before = state_bytes(trainer);
   StepResult step = trainer.step();
   const double first_rate = step.learning_rate;
-  EXPECT_TRUE(step.overflowed && step.finite);
+  EXPECT_TRUE(step.outcome.overflowed && step.outcome.finite);
   EXPECT_EQ(step.loss_scale, 0x1p28);
   EXPECT_EQ(trainer.scaler().get_scale(), 0x1p27);
   EXPECT_EQ(state_bytes(trainer), before);
   int skipped = 1;
-  while ((step = trainer.step()).overflowed) ++skipped;
+  while ((step = trainer.step()).outcome.overflowed) ++skipped;
   EXPECT_LT(skipped, 28);
-  EXPECT_TRUE(step.finite);
+  EXPECT_TRUE(step.outcome.finite);
   EXPECT_EQ(step.learning_rate, first_rate) << "a skipped step moved the schedule";
   EXPECT_EQ(trainer.optimizer().steps(), 1);
   EXPECT_EQ(trainer.position(), (Position{skipped + 1, skipped + 1}));
@@ -145,7 +146,7 @@ TEST(Precision, AnOverflowBacksOffAndTrainingGoesOn) {
 TEST(Precision, ALossScaleTakesNoSecondNorm) {
   const TemporaryDirectory folder;
   for (const char* precision : {"BF16_MIXED", "F16_MIXED"}) {
-    Trainer trainer(tiny_run(folder, with(precision)));
+    Trainer trainer = Trainer::create(tiny_run(folder, with(precision)));
     OpCounter counter;
     {
       const ModeGuard on(counter);
@@ -157,14 +158,14 @@ TEST(Precision, ALossScaleTakesNoSecondNorm) {
 
 TEST(Precision, ALossThatIsNotFiniteIsNotTheScalersToForgive) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder, with("F16_MIXED")));
+  Trainer trainer = Trainer::create(tiny_run(folder, with("F16_MIXED")));
   const GradScalerState scaler = trainer.scaler().state();
   for (const Tensor& parameter : trainer.task().model().parameters()) {
     parameter.detach().fill_(1e4);  // overflows f16 after the first product
   }
   const StepResult step = trainer.step();
-  EXPECT_FALSE(step.finite);
-  EXPECT_FALSE(step.overflowed);
+  EXPECT_FALSE(step.outcome.finite);
+  EXPECT_FALSE(step.outcome.overflowed);
   EXPECT_EQ(trainer.scaler().state(), scaler);
   EXPECT_EQ(trainer.optimizer().steps(), 0);
 }
@@ -175,13 +176,13 @@ TEST(Precision, ARunThatIsResumedGoesOnWithTheSameBitsAndScale) {
     const config::RunConfig config =
         tiny_run(folder, with(precision) + "train { micro_batch_size: 2 leaves: 2 }");
     const bool scales = precision_of(config) == Precision::kF16Mixed;
-    Trainer whole(config);
-    // Lets the scale change within a few steps.
+    Trainer whole = Trainer::create(config);
+    // A scale that moves while a few steps are made.
     if (scales) whole.scaler().load_state({.scale = 32, .growth_interval = 2});
     for (int i = 0; i < 3; ++i) whole.step();
     const auto path = save_checkpoint(folder / precision, whole, config::to_text(config));
     EXPECT_EQ(verify_checkpoint(path).grad_scaler.has_value(), scales);
-    Trainer resumed(config);
+    Trainer resumed = Trainer::create(config);
     restore(resumed, path, verify_checkpoint(path));
     EXPECT_EQ(resumed.scaler().state(), whole.scaler().state());
     for (int i = 0; i < 3; ++i) EXPECT_EQ(resumed.step().loss, whole.step().loss);
@@ -194,10 +195,10 @@ TEST(Precision, ARunThatIsResumedGoesOnWithTheSameBitsAndScale) {
 TEST(Precision, ACheckpointOfF32StartsTheScaleAfresh) {
   const TemporaryDirectory folder;
   const config::RunConfig f32 = tiny_run(folder);
-  Trainer trainer(f32);
+  Trainer trainer = Trainer::create(f32);
   trainer.step();
   const auto path = save_checkpoint(folder / "checkpoints", trainer, config::to_text(f32));
-  Trainer mixed(tiny_run(folder, with("F16_MIXED")));
+  Trainer mixed = Trainer::create(tiny_run(folder, with("F16_MIXED")));
   restore(mixed, path, verify_checkpoint(path));
   EXPECT_EQ(mixed.scaler().state().scale, 65536.0 / 128) << "that of a sum over 128 targets";
   EXPECT_EQ(state_bytes(mixed), state_bytes(trainer));

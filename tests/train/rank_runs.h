@@ -31,7 +31,8 @@ auto trained_on_ranks(const config::RunConfig& config, int size, const Train& tr
   rethrow_first(dist::run_thread_ranks(size, [&](dist::ProcessGroup& group) {
     // Ranks that share a stream would wait for work that the other rank has queued.
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
-    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    Trainer trainer =
+        Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
     result[static_cast<size_t>(group.rank())] = train(trainer);
   }));
   return result;

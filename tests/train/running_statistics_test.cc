@@ -66,7 +66,7 @@ WholeTrace whole_trace(Trainer& trainer, int steps) {
 }
 
 WholeTrace alone(const config::RunConfig& config, int steps) {
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   return whole_trace(trainer, steps);
 }
 
@@ -126,7 +126,8 @@ TEST(RunningStatistics, CountTheMicroBatchesOfAllRanks) {
   const config::RunConfig config =
       resnet_run(folder, "train { batch_size: 24 micro_batch_size: 12 leaves: 2 }");
   rethrow_first(dist::run_thread_ranks(4, [&](dist::ProcessGroup& group) {
-    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    Trainer trainer =
+        Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
     for (int i = 0; i < 3; ++i) trainer.step();
     for (const nn::NamedParameter& buffer : trainer.task().model().named_buffers()) {
       if (!buffer.name.ends_with("num_batches_tracked")) continue;
@@ -143,15 +144,16 @@ TEST(RunningStatistics, AStepThatIsNotFiniteMovesThemAsOnOneRank) {
     trainer.task().model().parameters().back().detach().fill_(1e38);
     trainer.task().model().parameters().back().detach().slice(0, 0, 1).fill_(-3e38);
     const StepResult result = trainer.step();
-    EXPECT_FALSE(result.finite);
+    EXPECT_FALSE(result.outcome.finite);
     return buffers_of(trainer);
   };
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   const std::string before = buffers_of(trainer);
   const std::string one = spoilt_step(trainer);
   EXPECT_NE(one, before);
   rethrow_first(dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
-    Trainer of_rank(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    Trainer of_rank =
+        Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
     EXPECT_TRUE(spoilt_step(of_rank) == one);
   }));
 }

@@ -39,8 +39,8 @@ std::string resnet(const TemporaryDirectory& folder) {
 /// All results of a step except times, as text.
 std::string text_of(const StepResult& step) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {}\n", step.step, step.loss, step.grad_norm,
-                     step.learning_rate, step.tokens, step.loss_scale, step.finite, step.overflowed,
-                     step.non_finite, step.stop);
+                     step.learning_rate, step.tokens, step.loss_scale, step.outcome.finite,
+                     step.outcome.overflowed, step.non_finite, step.stop);
 }
 
 std::string state_on_cpu(Trainer& trainer) {
@@ -72,8 +72,8 @@ TEST(StepAhead, ChangesNoBit) {
         std::string("optimizer { sgd { momentum: 0.9 } clip_grad_norm: 0 }"),
         std::string("optimizer { optimizer_in_backward: true clip_grad_norm: 0 }"),
         std::string("precision: BF16_MIXED"), resnet(folder)}) {
-    Trainer cpu(tiny_run(folder, change));
-    Trainer host(tiny_run(folder, kHost + change));
+    Trainer cpu = Trainer::create(tiny_run(folder, change));
+    Trainer host = Trainer::create(tiny_run(folder, kHost + change));
     EXPECT_TRUE(story(host, 6) == story(cpu, 6)) << change;
   }
 }
@@ -83,8 +83,8 @@ TEST(StepAhead, OverflowsMoveScaleAndScheduleAsOnTheCpu) {
   const std::string change = std::string(kF16) + "schedule { warmup_steps: 10 }";
   // Steps are skipped until the scale is low enough; it then grows, and some overflow again.
   const GradScalerState start{.scale = 0x1p24, .growth_interval = 2};
-  Trainer cpu(tiny_run(folder, change));
-  Trainer host(tiny_run(folder, kHost + change));
+  Trainer cpu = Trainer::create(tiny_run(folder, change));
+  Trainer host = Trainer::create(tiny_run(folder, kHost + change));
   cpu.scaler().load_state(start);
   host.scaler().load_state(start);
   const std::string want = story(cpu, 30);
@@ -97,7 +97,7 @@ TEST(StepAhead, RanksTakeTheStepsOfTheCpu) {
   const TemporaryDirectory folder;
   const std::string change =
       resnet(folder) + "reproducibility: BITWISE train { micro_batch_size: 1 }";
-  Trainer cpu(tiny_run(folder, change));
+  Trainer cpu = Trainer::create(tiny_run(folder, change));
   const std::string want = story(cpu, 5);
   for (const std::string& each :
        trained_on_ranks(tiny_run(folder, kHost + change), 2,
@@ -141,7 +141,7 @@ TEST(StepAhead, NothingWaitsForTheDeviceUntilTheNextBackwardIsQueued) {
   const TemporaryDirectory folder;
   for (const std::string& change :
        {std::string(), std::string(kF16), "optimizer { sgd {} }" + resnet(folder)}) {
-    Trainer trainer(tiny_run(folder, kHost + change));
+    Trainer trainer = Trainer::create(tiny_run(folder, kHost + change));
     expect_no_wait(trainer);
   }
 }
@@ -163,14 +163,14 @@ std::string all_state(Trainer& trainer) {
 TEST(StepAhead, IsGivenUpWithoutATrace) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder, kHost + resnet(folder));
-  Trainer plain(config);
+  Trainer plain = Trainer::create(config);
   plain.step();
   const std::string after_one = all_state(plain);
   const double held_out = plain.evaluate(0)->loss;
   plain.step();
   const std::string after_two = all_state(plain);
 
-  Trainer ahead(config);
+  Trainer ahead = Trainer::create(config);
   ahead.step(true);
   EXPECT_FALSE(all_state(ahead) == after_one) << "running statistics have moved on";
   const auto saved = save_checkpoint(folder / "checkpoints", ahead, "");
@@ -191,14 +191,14 @@ TEST(StepAhead, IsGivenUpWithoutATrace) {
 TEST(StepAhead, AStateSavedAfterASkippedStepGoesOnAsTheRunDid) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder, std::string(kHost) + kF16);
-  Trainer whole(config);
+  Trainer whole = Trainer::create(config);
   whole.scaler().load_state({.scale = 0x1p22, .growth_interval = 2});
-  ASSERT_TRUE(whole.step(true).overflowed);
-  ASSERT_TRUE(whole.step(true).overflowed);
+  ASSERT_TRUE(whole.step(true).outcome.overflowed);
+  ASSERT_TRUE(whole.step(true).outcome.overflowed);
   const auto saved = save_checkpoint(folder / "checkpoints", whole, "");
   EXPECT_EQ(verify_checkpoint(saved).optimizer_steps, 0);
   EXPECT_EQ(verify_checkpoint(saved).grad_scaler->scale, 0x1p20);
-  Trainer resumed(config);
+  Trainer resumed = Trainer::create(config);
   restore(resumed, saved, verify_checkpoint(saved));
   EXPECT_TRUE(story(resumed, 12) == story(whole, 12));
   EXPECT_GT(whole.optimizer().steps(), 0);
@@ -225,9 +225,10 @@ class FailingTask final : public ForwardingTask {
 TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(folder, kHost + resnet(folder));
-  Trainer plain(config);
+  Trainer plain = Trainer::create(config);
   const std::string want = story(plain, 4);
-  Trainer trainer(config, std::make_unique<FailingTask>(build_task(config), 2, 1));
+  Trainer trainer =
+      Trainer::create(config, std::make_unique<FailingTask>(build_task(config), 2, 1));
   std::string got = text_of(trainer.step(true));
   got += text_of(trainer.step(true));
   EXPECT_EQ(trainer.steps_done(), 2);
@@ -236,7 +237,8 @@ TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
   got += story(trainer, 2);
   EXPECT_TRUE(got == want);
 
-  Trainer failing(config, std::make_unique<FailingTask>(build_task(config), 2, 1));
+  Trainer failing =
+      Trainer::create(config, std::make_unique<FailingTask>(build_task(config), 2, 1));
   for (int i = 0; i < 2; ++i) failing.step(true);
   EXPECT_THROW(failing.step(true), DataError);
   EXPECT_EQ(failing.steps_done(), 2);
@@ -269,7 +271,8 @@ TEST(StepAhead, AStepThatIsNotFiniteIsFoundAndLeftOutAsOnTheCpu) {
       std::vector<std::string> stories;
       for (const char* device : {"", kHost}) {
         const config::RunConfig config = tiny_run(folder, device + change);
-        Trainer trainer(config, std::make_unique<PoisonedTask>(build_task(config), 2, gradient));
+        Trainer trainer = Trainer::create(
+            config, std::make_unique<PoisonedTask>(build_task(config), 2, gradient));
         stories.push_back(story(trainer, 6));
       }
       EXPECT_TRUE(stories[1] == stories[0]) << change;

@@ -49,7 +49,7 @@ Course course(Trainer& trainer, int steps) {
 }
 
 Course alone(const config::RunConfig& config, int steps) {
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   return course(trainer, steps);
 }
 
@@ -114,7 +114,8 @@ TEST(SyncBatchNorm, AMicroBatchOfAllRanksCountsOnce) {
   const TemporaryDirectory folder;
   const config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 6");
   rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
-    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    Trainer trainer =
+        Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
     for (int i = 0; i < 3; ++i) trainer.step();
     int64_t found = 0;
     for (const nn::NamedParameter& buffer : trainer.task().model().named_buffers()) {
@@ -130,7 +131,8 @@ TEST(SyncBatchNorm, RanksThatDoOtherNumbersOfMicroBatchesAreRefused) {
   const TemporaryDirectory folder;
   const config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 3 leaves: 8");
   const auto errors = dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
-    Trainer trainer(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    Trainer trainer =
+        Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
   });
   for (const std::exception_ptr& error : errors) {
     expect_error<ConfigError>([&] { std::rethrow_exception(error); },

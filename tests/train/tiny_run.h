@@ -55,7 +55,7 @@ inline Trace trace(Trainer& trainer, int steps) {
 }
 
 inline Trace trace(const config::RunConfig& config, int steps) {
-  Trainer trainer(config);
+  Trainer trainer = Trainer::create(config);
   return trace(trainer, steps);
 }
 

@@ -59,7 +59,7 @@ TEST(Trainer, LeavesChangeRoundingOnly) {
 
 TEST(Trainer, SteadyStepsAskTheSystemForNoMemory) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder));
+  Trainer trainer = Trainer::create(tiny_run(folder));
   for (int i = 0; i < 3; ++i) trainer.step();
   const MemoryStats before = allocator(kCPU).stats();
   for (int i = 0; i < 5; ++i) trainer.step();
@@ -71,7 +71,7 @@ TEST(Trainer, SteadyStepsAskTheSystemForNoMemory) {
 
 TEST(Trainer, EvaluationSeesEveryHeldOutByteOnce) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder));
+  Trainer trainer = Trainer::create(tiny_run(folder));
   const Evaluation all = *trainer.task().evaluate({});
   EXPECT_EQ(all.targets, 500);
   EXPECT_EQ(all.loss, trainer.task().evaluate({})->loss);
@@ -80,7 +80,7 @@ TEST(Trainer, EvaluationSeesEveryHeldOutByteOnce) {
 
 TEST(Trainer, AnEvaluationThatIsAskedToStopGivesNothing) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder));
+  Trainer trainer = Trainer::create(tiny_run(folder));
   int asked = 0;
   EXPECT_FALSE(trainer.task().evaluate({.stop = [&] { return ++asked == 2; }}).has_value());
   EXPECT_EQ(asked, 2);
@@ -88,14 +88,15 @@ TEST(Trainer, AnEvaluationThatIsAskedToStopGivesNothing) {
 
 TEST(Trainer, AStepThatIsNotFiniteUpdatesNothingAndSaysSo) {
   const TemporaryDirectory folder;
-  Trainer trainer(tiny_run(folder, "optimizer { learning_rate: 1000 clip_grad_norm: 0 sgd { } }"));
+  Trainer trainer = Trainer::create(
+      tiny_run(folder, "optimizer { learning_rate: 1000 clip_grad_norm: 0 sgd { } }"));
   StepResult step;
   std::string before;
-  for (int i = 0; i < 200 && step.finite; ++i) {
+  for (int i = 0; i < 200 && step.outcome.finite; ++i) {
     before = state_bytes(trainer);
     step = trainer.step();
   }
-  ASSERT_FALSE(step.finite);
+  ASSERT_FALSE(step.outcome.finite);
   EXPECT_EQ(state_bytes(trainer), before);
   EXPECT_EQ(trainer.optimizer().steps(), step.step);
   EXPECT_EQ(trainer.position(), (Position{step.step + 1, step.step + 1}));
@@ -103,8 +104,8 @@ TEST(Trainer, AStepThatIsNotFiniteUpdatesNothingAndSaysSo) {
 
 TEST(Trainer, ABatchThatIsLeftOutMovesTheDataAndNotTheStep) {
   const TemporaryDirectory folder;
-  Trainer plain(tiny_run(folder));
-  Trainer ahead(tiny_run(folder));
+  Trainer plain = Trainer::create(tiny_run(folder));
+  Trainer ahead = Trainer::create(tiny_run(folder));
   ahead.set_position({.step = 0, .batch = 1});
   const double first = plain.step().loss;
   EXPECT_NE(ahead.step().loss, first);

@@ -455,7 +455,7 @@ TEST(Reducer, BucketsAreHandedOverInBackwardAsSoonAsTheirSumsAreThere) {
   bool first_layer_was_open = false;  // at the first handover
   ReducerOptions options;
   options.buckets = small_buckets();
-  options.on_reduced = [&](std::span<const uint32_t> parameters) {
+  options.on_reduced = [&](std::span<const uint32_t> parameters, const std::vector<Tensor>&) {
     if (handed_over.empty()) first_layer_was_open = !net.parameters[0].tensor.grad().defined();
     handed_over.insert(handed_over.end(), parameters.begin(), parameters.end());
   };
@@ -481,18 +481,17 @@ TEST(Reducer, HandsEveryBucketOverOnceInTheOrderOfThePlanWithItsFinalSums) {
     const Net net;
     std::vector<uint32_t> handed_over;
     std::vector<float> sums;
-    Reducer* handing = nullptr;
     ReducerOptions options;
     options.buckets = small_buckets();
-    options.on_reduced = [&](std::span<const uint32_t> parameters) {
+    options.on_reduced = [&](std::span<const uint32_t> parameters,
+                             const std::vector<Tensor>& complete) {
       for (const uint32_t each : parameters) {
         handed_over.push_back(each);
-        const std::vector<float> here = numbers({handing->gradients()[each]});
+        const std::vector<float> here = numbers({complete[each]});
         sums.insert(sums.end(), here.begin(), here.end());
       }
     };
     Reducer reducer(net.parameters, &group, options);
-    handing = &reducer;
     for (int step = 0; step < 4; ++step) {
       handed_over.clear();
       sums.clear();
@@ -515,7 +514,7 @@ TEST(Reducer, AParameterThatWasUsedWithoutItsGradientIsNotChangedUnseen) {
   const Net net;
   ReducerOptions options;
   options.buckets = {.first_bytes = 1, .bytes = 1};
-  options.on_reduced = [&](std::span<const uint32_t> parameters) {
+  options.on_reduced = [&](std::span<const uint32_t> parameters, const std::vector<Tensor>&) {
     const NoGradGuard no_grad;
     for (const uint32_t each : parameters) mul_(net.parameters[each].tensor, 0.5);
   };
@@ -540,7 +539,7 @@ TEST(Reducer, OnReducedIsNotForUnusedParameters) {
   const Net net;
   ReducerOptions options;
   options.find_unused_parameters = true;
-  options.on_reduced = [](std::span<const uint32_t>) {};
+  options.on_reduced = [](std::span<const uint32_t>, const std::vector<Tensor>&) {};
   EXPECT_THROW(Reducer(net.parameters, nullptr, options), DistError);
 }
 

@@ -6,9 +6,9 @@
 
 namespace lockstep::train {
 
-/// Percentiles of step times in constant memory: a histogram with buckets 0.5 % wide, from 1
-/// microsecond to 12 days.
-class StepTimes {
+/// Percentiles of step times in memory that does not grow with the number of steps: counts in
+/// buckets 0.5 % wide, from 1 microsecond to 12 days.
+class StepDurations {
  public:
   void add(double milliseconds);
   int64_t count() const { return count_; }

@@ -1,4 +1,4 @@
-#include "core/tensor/overlap.h"
+#include "core/tensor/memory_overlap.h"
 
 #include <algorithm>
 #include <span>

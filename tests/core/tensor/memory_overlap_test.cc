@@ -1,4 +1,4 @@
-#include "core/tensor/overlap.h"
+#include "core/tensor/memory_overlap.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

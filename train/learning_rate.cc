@@ -1,11 +1,11 @@
-#include "train/schedule.h"
+#include "train/learning_rate.h"
 
 #include <cmath>
 #include <numbers>
 
 namespace lockstep::train {
 
-double Schedule::learning_rate(int64_t step) const {
+double LearningRateSchedule::learning_rate(int64_t step) const {
   if (step < warmup_steps) {
     return peak * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
   }

@@ -1,4 +1,4 @@
-#include "train/report/step_times.h"
+#include "train/report/step_durations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ constexpr double kRatio = 1.005;
 
 }  // namespace
 
-void StepTimes::add(double milliseconds) {
+void StepDurations::add(double milliseconds) {
   const double bucket = std::log(std::max(milliseconds, kLowest) / kLowest) / std::log(kRatio);
   ++buckets_[std::min(static_cast<size_t>(bucket), kBuckets - 1)];
   least_ = count_ == 0 ? milliseconds : std::min(least_, milliseconds);
@@ -19,7 +19,7 @@ void StepTimes::add(double milliseconds) {
   ++count_;
 }
 
-double StepTimes::percentile(double percent) const {
+double StepDurations::percentile(double percent) const {
   const auto rank = static_cast<int64_t>(std::ceil(percent / 100 * static_cast<double>(count_)));
   if (rank <= 1) return least_;
   if (rank >= count_) return most_;

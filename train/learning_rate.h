@@ -4,8 +4,8 @@
 
 namespace lockstep::train {
 
-/// Learning-rate schedule. Steps count from 0.
-struct Schedule {
+/// How the learning rate moves. Steps count from 0.
+struct LearningRateSchedule {
   enum class Kind : uint8_t { kCosine, kConstant };
   Kind kind = Kind::kCosine;
   double peak = 3e-4;          ///< rate after warm-up
