@@ -2,12 +2,12 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/descriptor.h>
 
-#include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "configs/architectures.h"
 #include "configs/field.h"
 #include "configs/list_value.h"
 #include "configs/load.h"
@@ -111,34 +111,40 @@ std::string name_from(const std::string& file) {
   return name;
 }
 
-/// Sets the defaults that depend on other values, which have been checked to be in range.
+/// Sets the scalar at `path`, which leads through messages that are set, unless it has a value.
+void derive(RunConfig& config, const std::string& path, const std::string& value,
+            Origins& origins) {
+  pb::Message* message = &config;
+  size_t begin = 0;
+  for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', begin)) {
+    const FieldDescriptor& field =
+        *message->GetDescriptor()->FindFieldByName(path.substr(begin, dot - begin));
+    message = message->GetReflection()->MutableMessage(message, &field);
+    begin = dot + 1;
+  }
+  const FieldDescriptor& field = *message->GetDescriptor()->FindFieldByName(path.substr(begin));
+  if (message->GetReflection()->HasField(*message, &field)) return;
+  set_default(*message, field, value, path, origins);
+}
+
+/// Defaults that follow from other values. Those are already known to lie in range.
 void derive(RunConfig& config, Origins& origins) {
-  const auto derived = [&](pb::Message& message, const std::string& path,
-                           const std::string& value) {
-    const std::string name = path.substr(path.rfind('.') + 1);
-    const FieldDescriptor& field = *message.GetDescriptor()->FindFieldByName(name);
-    if (message.GetReflection()->HasField(message, &field)) return;
-    set_default(message, field, value, path, origins);
+  const auto derived = [&](const std::string& path, const std::string& value) {
+    derive(config, path, value, origins);
   };
-  derived(config, "name", name_from(origins[""]));
-  if (config.model().has_llama()) {
-    LlamaConfig& llama = *config.mutable_model()->mutable_llama();
-    const int64_t third = 3 * 64;  // 8/3 width in units of 64, rounded up
-    const int64_t hidden = (8 * llama.width() + third - 1) / third * 64;
-    derived(llama, "model.llama.kv_heads", fmt::format("{}", llama.heads()));
-    derived(llama, "model.llama.hidden_width", fmt::format("{}", hidden));
-    if (llama.rope_scaling().has_yarn()) {
-      YarnRopeScaling& yarn = *llama.mutable_rope_scaling()->mutable_yarn();
-      derived(yarn, "model.llama.rope_scaling.yarn.attention_factor",
-              fmt::format("{}", 0.1 * std::log(yarn.factor()) + 1));
+  derived("name", name_from(origins[""]));
+  const Architecture& architecture = architecture_of(config.model());
+  if (architecture.defaults != nullptr) {
+    for (const auto& [field, value] : architecture.defaults(config.model())) {
+      derived(join_path(architecture.path(), field), value);
     }
   }
-  TrainConfig& train = *config.mutable_train();
-  derived(train, "train.micro_batch_size", fmt::format("{}", train.batch_size()));
-  derived(train, "train.leaves", config.reproducibility() == BITWISE ? "8" : "1");
-  derived(*config.mutable_schedule(), "schedule.decay_steps", fmt::format("{}", train.steps()));
+  const TrainConfig& train = config.train();
+  derived("train.micro_batch_size", fmt::format("{}", train.batch_size()));
+  derived("train.leaves", config.reproducibility() == BITWISE ? "8" : "1");
+  derived("schedule.decay_steps", fmt::format("{}", train.steps()));
   for (const auto& [field, value] : memory_fields(allocator_options_from_environment())) {
-    derived(*config.mutable_memory(), "memory." + field, value);
+    derived("memory." + field, value);
   }
 }
 

@@ -1,14 +1,12 @@
 #include "train/build.h"
 
+#include "configs/architectures.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/device/device_runtime.h"
 #include "core/tensor/generator.h"
 #include "data/table_data.h"
-#include "nn/models/gpt2.h"
-#include "nn/models/llama.h"
-#include "nn/models/mlp.h"
-#include "nn/models/resnet.h"
+#include "train/architectures.h"
 #include "train/build_data.h"
 #include "train/classifier_task.h"
 #include "train/language_task.h"
@@ -18,83 +16,8 @@ namespace lockstep::train {
 
 namespace {
 
-std::unique_ptr<nn::LanguageModel> build(const config::Gpt2Config& from) {
-  nn::Gpt2Options options;
-  options.vocabulary = from.vocab_size();
-  options.context_length = from.context_length();
-  options.layers = from.layers();
-  options.heads = from.heads();
-  options.width = from.width();
-  options.dropout = from.dropout();
-  options.epsilon = from.layer_norm_epsilon();
-  return std::make_unique<nn::Gpt2>(options);
-}
-
-nn::RopeScaling build(const config::RopeScaling& from) {
-  if (from.has_linear()) return nn::LinearRopeScaling{from.linear().factor()};
-  if (from.has_llama3()) {
-    const config::Llama3RopeScaling& by = from.llama3();
-    return nn::Llama3RopeScaling{by.factor(), by.low_freq_factor(), by.high_freq_factor(),
-                                 by.original_context_length()};
-  }
-  if (from.has_yarn()) {
-    const config::YarnRopeScaling& by = from.yarn();
-    return nn::YarnRopeScaling{by.factor(), by.original_context_length(), by.beta_fast(),
-                               by.beta_slow(), by.attention_factor()};
-  }
-  return {};
-}
-
-std::unique_ptr<nn::LanguageModel> build(const config::LlamaConfig& from) {
-  nn::LlamaOptions options;
-  options.vocabulary = from.vocab_size();
-  options.context_length = from.context_length();
-  options.layers = from.layers();
-  options.heads = from.heads();
-  options.kv_heads = from.kv_heads();
-  options.width = from.width();
-  options.hidden_width = from.hidden_width();
-  options.rope_theta = from.rope_theta();
-  options.rope_scaling = build(from.rope_scaling());
-  options.epsilon = from.rms_norm_epsilon();
-  options.tie_embeddings = from.tie_embeddings();
-  return std::make_unique<nn::Llama>(options);
-}
-
-std::unique_ptr<nn::Classifier> build(const config::ResnetConfig& from) {
-  nn::ResnetOptions options;
-  options.channels = from.channels();
-  options.height = from.height();
-  options.width = from.width();
-  options.classes = from.classes();
-  options.base_width = from.base_width();
-  options.blocks.assign(from.blocks().begin(), from.blocks().end());
-  options.stem = from.stem() == config::ResnetConfig::IMAGENET ? nn::ResnetStem::kImageNet
-                                                               : nn::ResnetStem::kSmall;
-  return std::make_unique<nn::Resnet>(options);
-}
-
-std::unique_ptr<nn::Classifier> build(const config::MlpConfig& from) {
-  nn::MlpOptions options;
-  options.inputs = from.inputs();
-  options.hidden_widths.assign(from.hidden_widths().begin(), from.hidden_widths().end());
-  options.classes = from.classes();
-  options.activation =
-      from.activation() == config::MlpConfig::GELU ? nn::Activation::kGelu : nn::Activation::kRelu;
-  options.activation_operator = from.activation_operator();
-  try {
-    return std::make_unique<nn::Mlp>(options);
-  } catch (const DispatchError& error) {
-    throw ConfigError(std::string("[model.mlp.activation_operator] ") + error.what());
-  }
-}
-
-int64_t vocabulary(const config::ModelConfig& model) {
-  return model.has_gpt2() ? model.gpt2().vocab_size() : model.llama().vocab_size();
-}
-
-/// Sets the generator's position for drawing new weights: its last step, which training never
-/// reaches, so that weights share no random numbers with dropout.
+/// Where new weights are drawn. The last step is never trained, so they share no random numbers
+/// with dropout.
 void seed_weights(const config::RunConfig& config) {
   default_generator().manual_seed(config.seed());
   default_generator().set_position(Generator::kMaxSteps - 1, 0);
@@ -121,15 +44,14 @@ std::unique_ptr<SampleSource> build_samples(const config::RunConfig& config,
 }  // namespace
 
 bool is_classifier(const config::RunConfig& config) {
-  return config.model().has_resnet() || config.model().has_mlp();
+  return !config::architecture_of(config.model()).is_language_model();
 }
 
 std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) {
   LS_ASSERT(!is_classifier(config));
   seed_weights(config);
   const config::ModelConfig& model = config.model();
-  std::unique_ptr<nn::LanguageModel> built =
-      model.has_gpt2() ? build(model.gpt2()) : build(model.llama());
+  std::unique_ptr<nn::LanguageModel> built = make_language_model(model);
   built->set_checkpoint_every(model.checkpoint_every());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
@@ -139,15 +61,16 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
   LS_ASSERT(is_classifier(config));
   seed_weights(config);
   const config::ModelConfig& model = config.model();
-  std::unique_ptr<nn::Classifier> built =
-      model.has_resnet() ? build(model.resnet()) : build(model.mlp());
+  std::unique_ptr<nn::Classifier> built = make_classifier(model);
   built->set_checkpoint_every(model.checkpoint_every());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
 
 std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
-  return build_data(config.data(), {.vocabulary = vocabulary(config.model()),
+  const config::Architecture& architecture = config::architecture_of(config.model());
+  LS_ASSERT(architecture.is_language_model());
+  return build_data(config.data(), {.vocabulary = architecture.vocabulary(config.model()),
                                     .seed = config.seed(),
                                     .sequences_per_step = config.train().batch_size()});
 }
@@ -212,8 +135,9 @@ LearningRateSchedule build_schedule(const config::RunConfig& config) {
 }
 
 int64_t sequence_length(const config::RunConfig& config) {
-  const config::ModelConfig& model = config.model();
-  return model.has_gpt2() ? model.gpt2().context_length() : model.llama().context_length();
+  const config::Architecture& architecture = config::architecture_of(config.model());
+  LS_ASSERT(architecture.is_language_model());
+  return architecture.context_length(config.model());
 }
 
 }  // namespace lockstep::train

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "nn/classifier.h"
+#include "nn/language_model.h"
+
+namespace lockstep::config {
+class ModelConfig;
+}
+
+/// How the models that configs name are built: one row an architecture, beside the rows of
+/// configs/architectures.h.
+namespace lockstep::train {
+
+/// The model of a resolved message, of its kind, with fresh weights from the thread's default
+/// generator, on default_device(). Throws ConfigError for values that no model can have.
+std::unique_ptr<nn::LanguageModel> make_language_model(const config::ModelConfig& model);
+std::unique_ptr<nn::Classifier> make_classifier(const config::ModelConfig& model);
+
+}  // namespace lockstep::train
