@@ -25,10 +25,14 @@ bool is_reachable(const pb::Message& root, std::string_view path) {
 
 }  // namespace
 
+bool is_written(std::string_view origin) {
+  return origin != kDefaultOrigin && !origin.starts_with(kChosenOrigin);
+}
+
 void fail(const Origins& origins, std::string path, std::string problem) {
   while (true) {
     const auto found = origins.find(path);
-    if (found != origins.end() && found->second != kDefaultOrigin) {
+    if (found != origins.end() && is_written(found->second)) {
       throw SourceError(found->second, std::move(problem));
     }
     if (path.empty()) throw SourceError("", std::move(problem));

@@ -15,6 +15,10 @@ namespace lockstep::config {
 
 /// Origin of values that nothing set.
 inline constexpr const char* kDefaultOrigin = "default";
+/// How the origin begins of what nothing set and other values decided; the reason follows.
+inline constexpr const char* kChosenOrigin = "chosen: ";
+/// Whether somebody wrote what has this origin.
+bool is_written(std::string_view origin);
 
 /// Throws SourceError with the origin of `path`, else that of the nearest enclosing message that
 /// was set, else the last file.

@@ -127,6 +127,12 @@ void derive(RunConfig& config, const std::string& path, const std::string& value
   set_default(*message, field, value, path, origins);
 }
 
+/// The largest micro-batch that gives a multiple of `leaves` micro-batches; 1 where the batch has
+/// none, which check_train tells of.
+int64_t largest_micro_batch(const TrainConfig& train) {
+  return train.batch_size() % train.leaves() == 0 ? train.batch_size() / train.leaves() : 1;
+}
+
 /// Defaults that follow from other values. Those are already known to lie in range.
 void derive(RunConfig& config, Origins& origins) {
   const auto derived = [&](const std::string& path, const std::string& value) {
@@ -140,8 +146,12 @@ void derive(RunConfig& config, Origins& origins) {
     }
   }
   const TrainConfig& train = config.train();
-  derived("train.micro_batch_size", fmt::format("{}", train.batch_size()));
   derived("train.leaves", config.reproducibility() == BITWISE ? "8" : "1");
+  if (config.reproducibility() == BITWISE && !train.has_micro_batch_size() && train.leaves() > 1) {
+    derived("train.micro_batch_size", fmt::format("{}", largest_micro_batch(train)));
+    origins["train.micro_batch_size"] = fmt::format("{}{} leaves", kChosenOrigin, train.leaves());
+  }
+  derived("train.micro_batch_size", fmt::format("{}", train.batch_size()));
   derived("schedule.decay_steps", fmt::format("{}", train.steps()));
   for (const auto& [field, value] : memory_fields(allocator_options_from_environment())) {
     derived("memory." + field, value);
@@ -157,11 +167,12 @@ void check_train(const TrainConfig& train, const Origins& origins) {
   }
   const int64_t micro_batches = train.batch_size() / train.micro_batch_size();
   if (micro_batches % train.leaves() != 0) {
+    const bool can_divide = train.batch_size() % train.leaves() == 0;
     fail(origins, "train.leaves",
          fmt::format("train.leaves does not divide the number of micro-batches (batch_size / "
-                     "micro_batch_size = {} / {} = {}): got {}. Choose smaller micro-batches or "
-                     "fewer leaves.",
-                     train.batch_size(), train.micro_batch_size(), micro_batches, train.leaves()));
+                     "micro_batch_size = {} / {} = {}): got {}. Choose {} or fewer leaves.",
+                     train.batch_size(), train.micro_batch_size(), micro_batches, train.leaves(),
+                     can_divide ? "smaller micro-batches" : "a batch_size that it divides"));
   }
 }
 

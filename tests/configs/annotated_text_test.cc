@@ -50,6 +50,13 @@ TEST(AnnotatedText, SaysWhereEveryValueCameFrom) {
   }
 }
 
+TEST(AnnotatedText, SaysWhatAValueWasChosenFor) {
+  const Loaded run = loaded(kSmallest, {"reproducibility=BITWISE", "train.batch_size=16"});
+  const std::string line = line_of(annotated_text(run.config, run.origins), "micro_batch_size");
+  EXPECT_TRUE(line.find("micro_batch_size: 2 ") != line.npos) << line;
+  EXPECT_TRUE(line.ends_with("# chosen: 8 leaves")) << line;
+}
+
 TEST(AnnotatedText, ReadsBackToTheSameConfig) {
   const Loaded run =
       loaded(std::string(kSmallest) + "optimizer { sgd {} }", {"name=other", "seed=3"});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "configs/load.h"
+#include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "tests/configs/examples.h"
 
@@ -169,6 +170,45 @@ TEST(Resolve, LeavesAreAPowerOfTwoThatDividesTheMicroBatches) {
       problem({"train.leaves=4", "train.micro_batch_size=2"}),
       "train.leaves does not divide the number of micro-batches (batch_size / micro_batch_size = "
       "4 / 2 = 2): got 4. Choose smaller micro-batches or fewer leaves.");
+}
+
+TEST(Resolve, BitwiseChoosesTheLargestMicroBatchThatItsLeavesAllow) {
+  const auto size = [](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"reproducibility=BITWISE", "train.batch_size=48"};
+    all.insert(all.end(), more.begin(), more.end());
+    return smallest_with(all).train().micro_batch_size();
+  };
+  EXPECT_EQ(size({}), 6) << "8 leaves";
+  EXPECT_EQ(size({"train.leaves=2"}), 24);
+  EXPECT_EQ(size({"train.leaves=1"}), 48);
+  EXPECT_EQ(size({"train.micro_batch_size=3"}), 3);
+  EXPECT_EQ(
+      problem({"reproducibility=BITWISE", "train.batch_size=48", "train.micro_batch_size=48"}),
+      "train.leaves does not divide the number of micro-batches (batch_size / "
+      "micro_batch_size = 48 / 48 = 1): got 8. Choose smaller micro-batches or fewer leaves.");
+  EXPECT_EQ(problem({"reproducibility=BITWISE", "train.batch_size=12"}),
+            "train.leaves does not divide the number of micro-batches (batch_size / "
+            "micro_batch_size = 12 / 1 = 12): got 8. Choose a batch_size that it divides or fewer "
+            "leaves.");
+}
+
+TEST(Resolve, AChosenMicroBatchSaysWhyAndIsNoPlaceOfAnError) {
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, std::string(kSmallest) + "reproducibility: BITWISE", "a");
+  set_value(config, origins, "train.batch_size=16");
+  resolve(config, origins);
+  EXPECT_EQ(config.train().micro_batch_size(), 2);
+  EXPECT_EQ(origins.at("train.micro_batch_size"), "chosen: 8 leaves");
+  try {
+    fail(origins, "train.micro_batch_size", "problem");
+  } catch (const SourceError& e) {
+    EXPECT_FALSE(e.where().starts_with("chosen")) << e.where();
+  }
+  const RunConfig once = config;
+  resolve(config, origins);
+  EXPECT_EQ(to_text(config), to_text(once));
+  EXPECT_EQ(origins.at("train.micro_batch_size"), "chosen: 8 leaves");
 }
 
 TEST(Resolve, TextNeedsAnIdForEveryByte) {

@@ -36,6 +36,20 @@ TEST(Bitwise, TheNumberOfRanksChangesNoBit) {
   }
 }
 
+TEST(Bitwise, MicroBatchesOfASizeThatNobodySetAreThoseOfTheLeaves) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config =
+      tiny_run(folder, "reproducibility: BITWISE train { batch_size: 16 }");
+  const StepShare whole = share_of_step(config.train(), 0, 1);
+  EXPECT_EQ(whole.micro_batch_size, 2);
+  EXPECT_EQ(whole.micro_batches, 8);
+  EXPECT_EQ(whole.leaves, 8);
+  const Trace one = trace(config, 3);
+  EXPECT_EQ(one,
+            trace(tiny_run(folder, bitwise("train { batch_size: 16 micro_batch_size: 2 }")), 3));
+  for (const Trace& each : traces(config, 3, 3)) EXPECT_EQ(each, one);
+}
+
 TEST(Bitwise, RanksOnADeviceWithStreamsHaveTheBitsOfTheCpu) {
   const TemporaryDirectory folder;
   const std::string more = bitwise("train { batch_size: 8 micro_batch_size: 1 }");
