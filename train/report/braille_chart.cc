@@ -46,9 +46,11 @@ class Canvas {
     cell.group = group;
   }
 
-  void line(int x0, int y0, int x1, int y1, int group) {
+  /// `broken`: with gaps as wide as a character; both ends are drawn.
+  void line(int x0, int y0, int x1, int y1, int group, bool broken) {
     const int steps = std::max({std::abs(x1 - x0), std::abs(y1 - y0), 1});
     for (int i = 0; i <= steps; ++i) {
+      if (broken && i % 4 >= 2 && i != steps) continue;
       const double share = static_cast<double>(i) / steps;
       dot(static_cast<int>(std::lround(x0 + share * (x1 - x0))),
           static_cast<int>(std::lround(y0 + share * (y1 - y0))), group);
@@ -113,8 +115,22 @@ int free_row(const std::vector<std::string>& rows, int row) {
 }
 
 std::string shortened(const std::string& name, size_t width) {
-  return name.size() <= width ? name : name.substr(0, width - 3) + "...";
+  if (name.size() <= width) return name;
+  return width > 3 ? name.substr(0, width - 3) + "..." : name.substr(0, width);
 }
+
+/// The curve's label within `width` characters, or a little more: the run's name is cut, what of
+/// the run it shows is not.
+std::string label_within(const Curve& curve, size_t width) {
+  const size_t metric = curve.metric.empty() ? 0 : curve.metric.size() + 1;
+  Curve cut;
+  cut.name = shortened(curve.name, width > metric ? width - metric : 1);
+  cut.metric = curve.metric;
+  return cut.label();
+}
+
+/// How the curve is drawn, in three characters.
+const char* sample_of(const Curve& curve) { return curve.sparse ? "⠤ ⠤" : "⠤⠤⠤"; }
 
 }  // namespace
 
@@ -139,7 +155,8 @@ std::string braille_chart(std::span<const Curve> curves, const BrailleOptions& o
     const std::vector<Bucket> points = buckets(curves[i], axes.x, canvas.width());
     for (size_t p = 0; p < points.size(); ++p) {
       const Bucket& from = points[p == 0 ? 0 : p - 1];
-      canvas.line(x(from.x), y(from.mean), x(points[p].x), y(points[p].mean), curves[i].group);
+      canvas.line(x(from.x), y(from.mean), x(points[p].x), y(points[p].mean), curves[i].group,
+                  curves[i].sparse);
     }
     if (const int row = free_row(ends, y(points.back().mean) / 4); row >= 0) {
       ends[static_cast<size_t>(row)] = mark_of(i);
@@ -165,10 +182,10 @@ std::string braille_chart(std::span<const Curve> curves, const BrailleOptions& o
   text += fmt::format("{}└{}\n{} {}\n", indent, rule, indent, marks);
   for (size_t i = 0; i < curves.size(); ++i) {
     const Curve& curve = curves[i];
-    text += fmt::format("{}{}{}{} {}  {:.4f}\n", indent,
+    text += fmt::format("{}{}{} {}{} {}  {:.4f}\n", indent,
                         options.colour ? Canvas::escape(curve.group) : "", mark_of(i),
-                        options.colour ? "\x1b[0m" : "",
-                        shortened(curve.name, static_cast<size_t>(columns) - indent.size() - 14),
+                        sample_of(curve), options.colour ? "\x1b[0m" : "",
+                        label_within(curve, static_cast<size_t>(columns) - indent.size() - 18),
                         curve.points.back().y);
   }
   return text;

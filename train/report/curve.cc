@@ -12,8 +12,9 @@ void put(std::map<int64_t, double>& values, int64_t step, const std::optional<do
   if (value && std::isfinite(*value)) values[step] = *value;
 }
 
-Curve curve(std::string name, int group, bool sparse, const std::map<int64_t, double>& values) {
-  Curve result{std::move(name), group, sparse, {}};
+Curve curve(const std::string& name, const char* metric, int group, bool sparse,
+            const std::map<int64_t, double>& values) {
+  Curve result{name, group, sparse, {}, metric};
   for (const auto& [step, value] : values) {
     result.points.push_back({static_cast<double>(step), value});
   }
@@ -31,9 +32,9 @@ std::vector<Curve> loss_curves(const std::string& name, int group,
     put(validation, record.step, record.val_loss);
   }
   std::vector<Curve> curves;
-  if (!training.empty()) curves.push_back(curve(name, group, false, training));
+  if (!training.empty()) curves.push_back(curve(name, "train", group, false, training));
   if (!validation.empty()) {
-    curves.push_back(curve(name + " validation", group, true, validation));
+    curves.push_back(curve(name, "eval", group, true, validation));
   }
   return curves;
 }

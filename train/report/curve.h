@@ -10,16 +10,20 @@
 
 namespace lockstep::train {
 
-/// A named line of a chart.
+/// A named line of a chart. Where it is `sparse` it is drawn broken.
 struct Curve {
   struct Point {
     double x = 0;
     double y = 0;
   };
-  std::string name;
+  std::string name;           ///< whose line it is: that of a run
   int group = 0;              ///< curves of one group share a colour
   bool sparse = false;        ///< few points, each drawn with a mark
   std::vector<Point> points;  ///< x rises; every number is finite
+  std::string metric = {};    ///< which of its lines: "train", "eval"; may be empty
+
+  /// What a legend calls it: "RUN train".
+  std::string label() const { return metric.empty() ? name : name + " " + metric; }
 };
 
 /// Returns the training loss of a run and, if it was evaluated, its validation loss, named "NAME"

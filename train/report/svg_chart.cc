@@ -54,7 +54,7 @@ class CurveDrawing {
     const std::vector<Bucket> points =
         buckets(curve, plot_.x_axis(), curve.sparse ? 1 << 20 : kCurveColumns);
     add(R"svg(<g clip-path="url(#plot)" stroke="{0}" fill="{0}"><title>{1}</title>)svg",
-        colour(curve), svg_escaped(curve.name));
+        colour(curve), svg_escaped(curve.label()));
     if (std::ranges::any_of(points, [](const Bucket& b) { return b.max > b.min; })) {
       draw_band(points);
     }
@@ -88,7 +88,7 @@ class CurveDrawing {
   /// Draws the legend at the upper right, where falling losses leave room.
   void draw_legend() {
     size_t longest = 0;
-    for (const Curve& curve : curves_) longest = std::max(longest, curve.name.size());
+    for (const Curve& curve : curves_) longest = std::max(longest, curve.label().size());
     constexpr double kSwatch = 26, kValue = 52, kPad = 10;
     const double name_width = std::min(static_cast<double>(longest) * kCharacter,
                                        plot_.plot_width() - kSwatch - kValue - 60);
@@ -107,7 +107,7 @@ class CurveDrawing {
             from + (kSwatch - 6) / 2, middle);
       }
       add(R"(<text x="{:.1f}" y="{}">{}</text>)", from + kSwatch, middle + 4,
-          svg_escaped(curve.name));
+          svg_escaped(curve.label()));
       add(R"(<text x="{:.1f}" y="{}" text-anchor="end">{:.4f}</text>)", left + width - kPad,
           middle + 4, curve.points.back().y);
       middle += kCurveRow;

@@ -77,7 +77,8 @@ TEST(LossCurves, TheLaterOfRepeatedStepsCountsAndGapsAreLeftOut) {
   ASSERT_EQ(curves.size(), 2U);
   ASSERT_EQ(curves[0].points.size(), 2U);
   EXPECT_EQ(curves[0].points[1].y, 3.0);
-  EXPECT_EQ(curves[1].name, "run validation");
+  EXPECT_EQ(curves[0].label(), "run train");
+  EXPECT_EQ(curves[1].label(), "run eval");
   EXPECT_TRUE(curves[1].sparse);
   EXPECT_EQ(curves[1].group, 3);
 }
@@ -116,7 +117,29 @@ TEST(BrailleChart, ALineFromCornerToCorner) {
   // The first and the last cell of the plot contain dots; no dot is above the line.
   EXPECT_TRUE(says(drawn[0], "⠤⢄"));
   EXPECT_TRUE(drawn[3].ends_with(" 1"));
-  EXPECT_TRUE(says(drawn[6], "1 down  0.0000"));
+  EXPECT_TRUE(says(drawn[6], "1 ⠤⠤⠤ down  0.0000"));
+}
+
+TEST(BrailleChart, TheLinesOfOneRunDifferInNameAndStyle) {
+  const std::string chart =
+      braille_chart(loss_curves(std::string(100, 'n'), 0, falling(30)), {.columns = 40});
+  EXPECT_TRUE(says(chart, "1 ⠤⠤⠤ nn"));
+  EXPECT_TRUE(says(chart, "... train  "));
+  EXPECT_TRUE(says(chart, "2 ⠤ ⠤ nn"));
+  EXPECT_TRUE(says(chart, "... eval  "));
+}
+
+TEST(BrailleChart, ASparseCurveIsABrokenLine) {
+  const auto row_of = [](bool sparse) {
+    const Curve level{"level", 0, sparse, {{0, 1}, {40, 1}}};
+    std::string row;
+    for (const std::string& line :
+         lines(braille_chart(std::vector{level}, {.columns = 40, .rows = 4}))) {
+      if (line.ends_with(" 1")) row = line;
+    }
+    return row;
+  };
+  EXPECT_GT(count(row_of(true), " "), count(row_of(false), " ") + 5);
 }
 
 TEST(BrailleChart, ColourOnlyWhenAsked) {
@@ -126,7 +149,8 @@ TEST(BrailleChart, ColourOnlyWhenAsked) {
 }
 
 TEST(BrailleChart, ASingleStepIsDrawn) {
-  EXPECT_TRUE(says(braille_chart(loss_curves("run", 0, falling(1)), {}), "1 run  5.0000"));
+  EXPECT_TRUE(
+      says(braille_chart(loss_curves("run", 0, falling(1)), {}), "1 ⠤⠤⠤ run train  5.0000"));
 }
 
 TEST(SvgChart, HasALineALegendAndMarksForEvaluations) {
@@ -134,7 +158,8 @@ TEST(SvgChart, HasALineALegendAndMarksForEvaluations) {
   for (Curve& curve : loss_curves("second", 1, falling(30))) curves.push_back(std::move(curve));
   const std::string svg = svg_chart(curves, false);
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
-  EXPECT_TRUE(says(svg, ">a&lt;b &amp; &quot;c&quot; validation</text>"));
+  EXPECT_TRUE(says(svg, ">a&lt;b &amp; &quot;c&quot; train</text>"));
+  EXPECT_TRUE(says(svg, ">a&lt;b &amp; &quot;c&quot; eval</text>"));
   EXPECT_EQ(count(svg, "<path class=\"line\""), 4U);
   EXPECT_EQ(count(svg, "<circle"), 5U + 3U + 2U);  // evaluations, and one per legend entry
   EXPECT_TRUE(says(svg, "#0072b2"));

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <set>
+#include <string>
+
 #include "tests/train/report/well_formed_xml.h"
 
 namespace lockstep::train {
@@ -28,6 +32,21 @@ TEST(OverlapChart, ShowsEachBucketAndWhatExposedIt) {
   EXPECT_THAT(chart, Not(HasSubstr(">hidden</text>")));
   EXPECT_THAT(chart, HasSubstr("waits 30.0 ms"));
   EXPECT_THAT(chart, HasSubstr("a &lt;run&gt;"));
+}
+
+TEST(OverlapChart, TheLegendNamesEveryColourThatIsDrawn) {
+  const std::string chart = overlap_chart(timeline());
+  std::set<std::string> drawn, named;
+  const std::regex bar(R"re(<rect( class="legend")? x="[^>]* fill="(#[0-9a-f]+)")re");
+  for (std::sregex_iterator each(chart.begin(), chart.end(), bar), end; each != end; ++each) {
+    ((*each)[1].matched ? named : drawn).insert((*each)[2]);
+  }
+  EXPECT_EQ(drawn.size(), 4U);
+  EXPECT_EQ(named, drawn);
+  for (const char* text : {"forward and backward", "bucket behind backward",
+                           "waiting, and buckets after backward", "optimizer"}) {
+    EXPECT_THAT(chart, HasSubstr(std::string(">") + text + "</text>"));
+  }
 }
 
 TEST(OverlapChart, IsXml) { expect_well_formed_xml(overlap_chart(timeline())); }
