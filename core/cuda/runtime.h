@@ -33,6 +33,7 @@ class Runtime final : public DeviceRuntime {
 
   Availability availability();
   std::string why_unavailable() override { return availability().reason; }
+  bool needs_pinned_memory() const override { return true; }
   /// The device's context, to make current before calling other CUDA libraries.
   Context& context(int device);
   // Kernels; see core/cuda/launch.h.

@@ -13,17 +13,24 @@ namespace {
 
 constinit std::array<std::atomic<DeviceRuntime*>, kDeviceTypes> g_runtimes{};
 
-bool needs_no_runtime(DeviceType type) {
-  return type != DeviceType::kHost && type != DeviceType::kCUDA;
+/// Whether devices of this type may be used without a runtime: those on which calls finish before
+/// they return, and slots, whose backend may bring only an allocator.
+bool may_lack_runtime(DeviceType type) {
+  return !is_asynchronous(type) || type >= DeviceType::kPrivate1;
 }
 
-/// The reason why there is no GPU, as a sentence; "" for other devices.
+/// The reason why the runtime has no device to use, as a sentence; "" if it gives none.
 std::string why_missing(Device device) {
-  if (device.type != DeviceType::kCUDA) return "";
   DeviceRuntime* const runtime = device_runtime(device.type);
-  const std::string reason =
-      runtime == nullptr ? "this build has no CUDA" : runtime->why_unavailable();
-  return reason.empty() ? "" : fmt::format(" There is no GPU to use: {}.", reason);
+  const bool is_gpu = device.type == DeviceType::kCUDA;
+  std::string reason;
+  if (runtime != nullptr) {
+    reason = runtime->why_unavailable();
+  } else if (is_gpu) {
+    reason = "this build has no CUDA";
+  }
+  if (reason.empty()) return "";
+  return fmt::format(" There is no {} to use: {}.", is_gpu ? "GPU" : "device of this type", reason);
 }
 
 /// "cpu, meta, host:0 to host:3".
@@ -42,7 +49,8 @@ std::string usable_devices() {
 
 void DeviceRuntime::launch(const Stream& stream, std::unique_ptr<QueuedKernel>) {
   throw DeviceError(
-      fmt::format("[launch] {} does not run the cpu's kernels: expected a device of type host.",
+      fmt::format("[launch] {} does not run the cpu's kernels: expected a device whose runtime "
+                  "does, such as host:0.",
                   to_string(stream)));
 }
 
@@ -61,7 +69,7 @@ DeviceRuntime& require_runtime(Device device) {
 }
 
 DeviceRuntime* find_runtime(Device device) {
-  if (device_runtime(device.type) == nullptr && needs_no_runtime(device.type)) return nullptr;
+  if (device_runtime(device.type) == nullptr && may_lack_runtime(device.type)) return nullptr;
   return &require_runtime(device);
 }
 

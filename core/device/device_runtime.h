@@ -56,6 +56,9 @@ class DeviceRuntime {
   /// unchanged until the copy is done.
   virtual void copy(const Stream& stream, void* to, const void* from, size_t bytes,
                     Transfer direction) = 0;
+  /// Whether copies that do not block need cpu memory that this device's driver pinned. If so, the
+  /// pinned allocator takes its memory from here (DeviceMemory::allocate_pinned).
+  virtual bool needs_pinned_memory() const { return false; }
   virtual void add_callback(const Stream& stream, std::function<void()> callback) = 0;
   /// Whether the device runs the cpu's kernels, queued by `launch`.
   virtual bool runs_cpu_kernels() const { return false; }

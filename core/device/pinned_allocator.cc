@@ -9,6 +9,7 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -203,10 +204,9 @@ constinit Mutex g_mutex;  ///< held while g_pinned is created
 PinnedAllocator& make_pinned_allocator() {
   const MutexLock lock(g_mutex);
   if (PinnedAllocator* const made = g_pinned) return *made;
-  const DeviceType type =
-      device_count(DeviceType::kCUDA) > 0 ? DeviceType::kCUDA : DeviceType::kHost;
+  DeviceMemory& memory = require_runtime(pinning_device()).memory(0);
   // Never destroyed: tensors with static storage duration are freed after any static destructor.
-  g_pinned = new PinnedAllocator(require_runtime({type, 0}).memory(0));
+  g_pinned = new PinnedAllocator(memory);
   return *g_pinned;
 }
 
@@ -223,6 +223,21 @@ void unlock_all() LS_RELEASE(g_mutex) {
                                                    &unlock_all, &unlock_all) == 0;
 
 }  // namespace
+
+Device pinning_device() {
+  std::optional<Device> any;
+  for (int i = 0; i < kDeviceTypes; ++i) {
+    const Device device{static_cast<DeviceType>(i), 0};
+    DeviceRuntime* const runtime = device_runtime(device.type);
+    if (runtime == nullptr || runtime->device_count() == 0) continue;
+    if (runtime->needs_pinned_memory()) return device;
+    if (!any) any = device;
+  }
+  LS_CHECK(any.has_value(), DeviceError,
+           "[pinned memory] no device can pin memory: expected a device with streams, such as "
+           "host:0.");
+  return *any;
+}
 
 PinnedAllocator& pinned_allocator() {
   PinnedAllocator* const made = g_pinned.load(std::memory_order_acquire);

@@ -48,8 +48,12 @@ class PinnedAllocator final : public Allocator {
   std::unique_ptr<State> state_;
 };
 
-/// The process's pinned allocator: over the memory of cuda:0 if there is one, else of host:0.
-/// Throws DeviceError if there is neither.
+/// The device that pins the process's pinned memory: number 0 of the first type whose runtime needs
+/// pinned memory and has devices, or else of the first type whose runtime has devices. Throws
+/// DeviceError if there is no such type.
+Device pinning_device();
+/// The process's pinned allocator, over the memory of the device that pinning_device() returned
+/// first. Throws what pinning_device() throws.
 PinnedAllocator& pinned_allocator();
 
 }  // namespace lockstep

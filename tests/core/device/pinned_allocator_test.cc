@@ -11,6 +11,7 @@
 #include "core/device/device_runtime.h"
 #include "kernels/host/host_memory.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/memory/fake_runtime.h"
 #include "tests/kernels/host/host_work.h"
 
 namespace lockstep {
@@ -164,6 +165,26 @@ TEST_F(PinnedAllocatorTest, ForeignAndFreedBlocksAreIgnored) {
   allocator.free(block);
   EXPECT_EQ(allocator.stats().allocated, 0);
   EXPECT_NE(allocator.allocate(4096).data, allocator.allocate(4096).data);
+}
+
+TEST(PinningDevice, IsOneWhoseDriverMustPinMemoryIfThereIsOne) {
+  DeviceRuntime* const gpu = set_device_runtime(DeviceType::kCUDA, nullptr);
+  {
+    FakeRuntime fake(size_t{1} << 20);
+    EXPECT_EQ(pinning_device(), kHost0) << "any device will do, and host comes first";
+    fake.needs_pinned = true;
+    EXPECT_EQ(pinning_device(), FakeRuntime::kDevice);
+  }
+  EXPECT_EQ(pinning_device(), kHost0);
+  set_device_runtime(DeviceType::kCUDA, gpu);
+}
+
+TEST(PinningDevice, IsRequiredForPinnedMemory) {
+  DeviceRuntime* const gpu = set_device_runtime(DeviceType::kCUDA, nullptr);
+  DeviceRuntime* const host = set_device_runtime(DeviceType::kHost, nullptr);
+  expect_error<DeviceError>([] { (void)pinning_device(); }, "[pinned memory]", "host:0");
+  set_device_runtime(DeviceType::kHost, host);
+  set_device_runtime(DeviceType::kCUDA, gpu);
 }
 
 TEST_F(PinnedAllocatorTest, ThreadsMayUseItAtOnce) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ class FakeRuntime final : public DeviceRuntime {
     set_device_runtime(DeviceType::kPrivate1, this);
   }
   ~FakeRuntime() override { set_device_runtime(DeviceType::kPrivate1, nullptr); }
+
+  std::string unavailable;    ///< the reason why there is no device; "" if there is one
+  bool needs_pinned = false;  ///< what needs_pinned_memory() returns
 
   static Stream stream(int32_t id) { return {kDevice, id}; }
   FakeMemory& memory() { return memory_; }
@@ -58,7 +62,9 @@ class FakeRuntime final : public DeviceRuntime {
   /// Marks the stream as destroyed, as if by code outside the runtime.
   void forget(const Stream& stream) { gone_.push_back(stream.id); }
 
-  int device_count() override { return 1; }
+  int device_count() override { return unavailable.empty() ? 1 : 0; }
+  std::string why_unavailable() override { return unavailable; }
+  bool needs_pinned_memory() const override { return needs_pinned; }
   DeviceMemory& memory(int) override { return memory_; }
   Stream create_stream(int, int) override { return stream(made_++); }
   Stream adopt_stream(int, void*) override { throw DeviceError("[fake] no such thing"); }

@@ -13,6 +13,7 @@
 #include "core/tensor/allocator.h"
 #include "core/tensor/event.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/memory/fake_runtime.h"
 #include "tests/kernels/host/host_work.h"
 
 namespace lockstep {
@@ -152,6 +153,13 @@ TEST(Devices, AreCountedByType) {
   EXPECT_EQ(find_runtime({DeviceType::kPrivate4, 0}), nullptr);
   EXPECT_EQ(find_runtime(kHost0), &require_runtime(kHost0));
   expect_error<DeviceError>([] { (void)require_runtime(kCPU); }, "cpu", "host:0");
+}
+
+TEST(Devices, SayWhyTheirRuntimeHasNone) {
+  FakeRuntime runtime(size_t{1} << 20);
+  runtime.unavailable = "its driver is missing";
+  expect_error<DeviceError>([] { (void)require_runtime(FakeRuntime::kDevice); },
+                            "There is no device of this type to use: its driver is missing.");
 }
 
 }  // namespace
