@@ -1,4 +1,4 @@
-// Loads the backend, trains one model on the cpu and on the vault, and compares.
+// Loads the backends, trains one model on the cpu and on both devices, and compares.
 
 #include <dlfcn.h>
 #include <lockstep/lockstep.h>
@@ -43,16 +43,19 @@ std::vector<float> losses_on(Device device) {
   std::exit(1);
 }
 
-}  // namespace
-
-int main() {
-  void* library = dlopen(VAULT_BACKEND, RTLD_NOW);
+/// Loads a backend and returns its function `name`, which counts kernels.
+int64_t (*load(const char* path, const char* name))() {
+  void* const library = dlopen(path, RTLD_NOW);
   if (library == nullptr) stop(dlerror());
-  const auto kernel_calls = reinterpret_cast<int64_t (*)()>(dlsym(library, "vault_kernel_calls"));
-  if (kernel_calls == nullptr) stop(dlerror());
-  const Device vault = parse_device("vault:0");
+  const auto count = reinterpret_cast<int64_t (*)()>(dlsym(library, name));
+  if (count == nullptr) stop(dlerror());
+  return count;
+}
 
-  const std::vector<float> expected = losses_on(kCPU);
+/// Trains on the device without streams, whose own kernels round differently from the cpu's.
+void try_vault(const std::vector<float>& expected) {
+  const auto kernel_calls = load(VAULT_BACKEND, "vault_kernel_calls");
+  const Device vault = parse_device("vault:0");
   const CopyCount before = hidden_copies();
   const std::vector<float> losses = losses_on(vault);
   const CopyCount after = hidden_copies();
@@ -76,5 +79,57 @@ int main() {
   if (!(worst < 1e-4f)) stop("the vault does not compute what the cpu does");
   if (kernel_calls() < kSteps) stop("the vault's own kernels were not called");
   if (memory.allocated != 0) stop("memory of the vault leaks");
+}
+
+/// Uses the streams of `device`: an event orders two of them, and an error of a kernel is thrown by
+/// the synchronization.
+void use_streams(Device device) {
+  const OwnedStream producer(device), consumer(device);
+  Tensor squares, sum;
+  Event ready;
+  {
+    const StreamGuard guard(producer.get());
+    const Tensor numbers = arange(1000).to(device);
+    squares = numbers.mul(numbers);
+    ready.record(producer.get());
+  }
+  consumer.get().wait_event(ready);
+  {
+    const StreamGuard guard(consumer.get());
+    sum = squares.sum();
+    if (sum.item<int64_t>() != 332833500) stop("a stream did not wait for the event");
+  }
+
+  const Tensor quotient = remainder(squares, squares.sub(squares));
+  try {
+    synchronize(device);
+  } catch (const Error& error) {
+    std::printf("thrown by synchronize: %s\n", error.what());
+    return;
+  }
+  stop("no synchronization threw the error of a kernel");
+}
+
+/// Trains on the device with streams. It runs the cpu's kernels, so the bits are the cpu's.
+void try_worker(const std::vector<float>& expected) {
+  const auto kernels = load(WORKER_BACKEND, "worker_kernels");
+  const Device device = parse_device("worker:0");
+  if (losses_on(device) != expected) stop("the worker does not compute what the cpu does");
+  use_streams(device);
+  synchronize(device);
+  const MemoryStats memory = allocator(device).stats();
+  std::printf("worker: %lld kernels, %lld bytes at most, %lld left\n",
+              static_cast<long long>(kernels()), static_cast<long long>(memory.peak_allocated),
+              static_cast<long long>(memory.allocated));
+  if (kernels() < kSteps) stop("the worker's streams did not run the kernels");
+  if (memory.allocated != 0) stop("memory of the worker leaks");
+}
+
+}  // namespace
+
+int main() {
+  const std::vector<float> expected = losses_on(kCPU);
+  try_vault(expected);
+  try_worker(expected);
   std::puts("good");
 }
