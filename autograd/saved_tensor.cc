@@ -41,7 +41,7 @@ SavedTensor SavedTensor::without_history(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   saved.impl_ =
       make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
-  saved.version_ = tensor.version();
+  saved.version_ = saved.impl_->version();
   return saved;
 }
 
@@ -77,7 +77,7 @@ Tensor SavedTensor::unpack_packed(std::string_view op, Node* owner) const {
 Tensor SavedTensor::unpack(std::string_view op, Node* owner) const {
   if (packed_) return unpack_packed(op, owner);
   if (!impl_) return {};
-  const uint32_t found = impl_->storage->version();
+  const uint32_t found = impl_->version();
   LS_CHECK(found == version_, AutogradError,
            "[{}] a tensor needed for its gradient was changed in place after it was used: {}{}, {} "
            "of {}, expected at version {}, got version {}. Change a clone() instead, or use the "

@@ -72,6 +72,25 @@ Dims dense_strides(IntList sizes, std::span<const IntList> examples) {
   return strides;
 }
 
+bool is_in_format(MemoryFormat format, IntList sizes, IntList strides) {
+  if (format == MemoryFormat::kContiguous || format == MemoryFormat::kPreserve) {
+    return is_contiguous(sizes, strides);
+  }
+  if (sizes.size() != (format == MemoryFormat::kChannelsLast ? 4 : 5)) return false;
+  int64_t expected = 1;
+  const auto follows = [&](size_t d) {
+    if (sizes[d] == 1) return true;
+    if (strides[d] != expected) return false;
+    expected *= sizes[d];
+    return true;
+  };
+  if (!follows(1)) return false;
+  for (size_t d = sizes.size() - 1; d >= 2; --d) {
+    if (!follows(d)) return false;
+  }
+  return follows(0);
+}
+
 Dims strides_in_format(std::string_view op, MemoryFormat format, IntList sizes, IntList strides) {
   if (format == MemoryFormat::kPreserve) {
     return is_dense(sizes, strides) ? to_dims(strides) : dense_strides(sizes, {{strides}});

@@ -28,4 +28,9 @@ Dims channels_last_strides(IntList sizes);
 /// False if the tensor is row-major as well, as an image of one channel may be.
 bool suggests_channels_last(IntList sizes, IntList strides);
 
+/// Whether the elements lie in `format` without gaps, as ATen's `is_contiguous(memory_format)`
+/// says: a dimension of size 1 may have any stride, and a channels-last format takes 4 dimensions
+/// (kChannelsLast) or 5 (kChannelsLast3d), false for other ranks. kPreserve means kContiguous.
+bool is_in_format(MemoryFormat format, IntList sizes, IntList strides);
+
 }  // namespace lockstep

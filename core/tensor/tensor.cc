@@ -1,6 +1,7 @@
 #include "core/tensor/tensor.h"
 
 #include "core/base/check.h"
+#include "core/tensor/memory_format.h"
 
 namespace lockstep {
 
@@ -55,6 +56,10 @@ void Tensor::throw_undefined() {
 void Tensor::throw_wrong_dtype(DType wanted) const {
   throw DTypeError(fmt::format("[data] element type differs: expected {}, got {}. Use to(dtype).",
                                to_string(wanted), to_string(dtype())));
+}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  return is_in_format(format, sizes(), strides());
 }
 
 Tensor empty_tensor(IntList sizes, DType dtype, Device device) {

@@ -56,6 +56,9 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   bool contiguous = true;
   bool inference = false;  ///< made in inference mode, or a view of such a tensor
   ViewOrigin view_origin = ViewOrigin::kRecorded;
+  /// Added to the storage's version (modulo 2^32), so that the tensor's version grows by one when
+  /// `set_` gives it a storage whose version is lower.
+  uint32_t version_offset = 0;
   KeySet keys;
   Ref<TensorImpl> base;  ///< the tensor this is a view of, never itself a view; empty otherwise
   std::unique_ptr<AutogradMeta> autograd;
@@ -66,6 +69,7 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
     std::byte* start = static_cast<std::byte*>(storage->data());
     return start == nullptr ? nullptr : start + offset * static_cast<int64_t>(size_of(dtype));
   }
+  uint32_t version() const noexcept { return storage->version() + version_offset; }
   /// Recomputes `numel` and `contiguous` after sizes or strides changed.
   void refresh();
 };
@@ -94,6 +98,9 @@ class Tensor {
   int64_t numel() const { return checked().numel; }
   int64_t storage_offset() const { return checked().offset; }
   bool is_contiguous() const { return checked().contiguous; }
+  /// Whether the elements lie in `format` without gaps; see is_in_format
+  /// (core/tensor/memory_format.h).
+  bool is_contiguous(MemoryFormat format) const;
   std::string shape() const { return to_string(sizes()); }
 
   // Contents and location.
@@ -110,8 +117,9 @@ class Tensor {
     require_dtype(dtype_of<T>);
     return static_cast<T*>(checked().data());
   }
-  /// Number of in-place changes to the storage, through any view.
-  uint32_t version() const { return storage()->version(); }
+  /// Number of in-place changes to the storage, through any view, and of the tensor's moves to
+  /// another storage (`set_`).
+  uint32_t version() const { return checked().version(); }
   /// Whether it was made in inference mode. Outside that mode it can be neither changed in place
   /// nor saved for backward, and its views are not tracked as views.
   bool is_inference() const { return checked().inference; }
@@ -196,6 +204,12 @@ class Tensor {
   const Tensor& copy_(const Tensor& source) const;
   const Tensor& fill_(const Scalar& value) const;
   const Tensor& zero_() const;
+  const Tensor& resize_(IntList sizes,
+                        std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  const Tensor& set_() const;
+  const Tensor& set_(const Tensor& source) const;
+  const Tensor& set_(const Ref<Storage>& source, int64_t storage_offset, IntList sizes,
+                     IntList strides) const;
   /// Returns the only element as T. Throws ShapeError unless there is exactly one.
   template <class T>
   T item() const {

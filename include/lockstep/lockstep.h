@@ -64,6 +64,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/sort/sort.h"
 #include "core/ops/view/rearrange.h"
+#include "core/ops/view/resize.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 #include "core/plugin/plugin.h"

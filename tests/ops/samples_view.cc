@@ -86,6 +86,18 @@ void add_view_samples(SampleTable& table) {
   table["flatten.using_ints"] = {.calls = {call("all", floats({2, 3, 2})),
                                            call("tail", floats({2, 3, 2}), 1),
                                            call("0-d", floats({}))}};
+  table["resize_"] = {
+      .calls = {call("fewer elements", floats({3, 4}), Dims{2, 5}),
+                call("as many", floats({3, 4}), Dims{12}), call("none", floats({3}), Dims{0, 2}),
+                call("integers", integers({2, 3}, 0, 9), Dims{3}),
+                call("channels last", floats({2, 2, 3, 1}), Dims{1, 3, 2, 2})
+                    .with("memory_format", MemoryFormat::kChannelsLast)},
+      .reads_strides = true};
+  table["set_"] = {.calls = {call("matrix", floats({3, 4})), call("0-d", floats({}))}};
+  table["set_.source_Tensor"] = {
+      .calls = {call("another shape", floats({3, 4}), floats({5}, 2)),
+                call("transposed", floats({3}), with_gaps(floats({4, 3}, 2))),
+                call("integers", integers({3}, 0, 9), integers({}, 0, 9, 2))}};
   table["slice_backward"] = {.calls = {call("rows", floats({2, 3}), Dims{5, 3}, 0, 1, 3, 1),
                                        call("steps", floats({2, 2}), Dims{2, 5}, 1, 0, 4, 2)}};
   table["select_backward"] = {.calls = {call("row", floats({3}), Dims{4, 3}, 0, 2),

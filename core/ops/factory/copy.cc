@@ -135,13 +135,7 @@ LS_OP(contiguous, Tensor(const Tensor&, MemoryFormat),
       "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)")
     .doc("self when it already has the memory format, else a copy.")
     .composite([](const Tensor& self, MemoryFormat format) {
-      if (format == MemoryFormat::kPreserve) return self;
-      const bool has_format =
-          format == MemoryFormat::kContiguous
-              ? self.is_contiguous()
-              : same(self.strides(),
-                     strides_in_format("contiguous", format, self.sizes(), self.strides()));
-      if (has_format) return self;
+      if (format == MemoryFormat::kPreserve || self.is_contiguous(format)) return self;
       count_hidden_copy("contiguous", self, "the elements lie in another order");
       return clone(self, format);
     });

@@ -11,6 +11,7 @@
 #include "core/ops/view/batching_views.h"
 #include "core/ops/view/own_geometry.h"
 #include "core/ops/view/shape.h"
+#include "core/ops/view/storage_bounds.h"
 
 namespace lockstep {
 
@@ -18,25 +19,9 @@ namespace {
 
 ViewSpec as_strided_geometry(const Tensor& self, IntList sizes, IntList strides,
                              std::optional<int64_t> storage_offset) {
-  LS_CHECK(sizes.size() == strides.size(), ShapeError,
-           "[as_strided] sizes and strides differ in length: got {} and {}.", to_string(sizes),
-           to_string(strides));
   const int64_t offset = storage_offset.value_or(self.storage_offset());
-  const bool empty = count_elements(sizes) == 0;
-  const int64_t held = static_cast<int64_t>(self.storage()->bytes() / size_of(self.dtype()));
-  int64_t last = offset;  // the farthest element that is read
-  bool inside = offset >= 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    LS_CHECK(strides[i] >= 0, ShapeError, "[as_strided] strides must not be negative, got {}.",
-             to_string(strides));
-    int64_t along = 0;
-    inside = inside && (empty || (!__builtin_mul_overflow(sizes[i] - 1, strides[i], &along) &&
-                                  !__builtin_add_overflow(last, along, &last)));
-  }
-  LS_CHECK(inside && (empty || last < held), ShapeError,
-           "[as_strided] sizes {} with strides {} from element {} leave the storage of {} "
-           "elements. Use smaller sizes or strides.",
-           to_string(sizes), to_string(strides), offset, held);
+  check_in_storage("as_strided", sizes, strides, offset,
+                   static_cast<int64_t>(self.storage()->bytes() / size_of(self.dtype())));
   return {to_dims(sizes), to_dims(strides), offset, {}};
 }
 
