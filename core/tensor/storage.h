@@ -42,6 +42,8 @@ class Storage : public RefCounted, public Pooled<Storage> {
   size_t bytes() const noexcept { return bytes_; }
   Device device() const noexcept { return device_; }
   const Block& block() const noexcept { return block_; }
+  /// The arena that this is a window of; null if it is none.
+  const Storage* parent() const noexcept { return parent_.get(); }
 
   /// Number of in-place changes so far, through any view.
   uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }

@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/tensor/memory_format.h"
+#include "core/tensor/tracked_tensors.h"
 
 namespace lockstep {
 
@@ -15,6 +16,12 @@ size_t bytes_for(int64_t elements, DType dtype) {
   return static_cast<size_t>(bytes);
 }
 
+void track_if_wanted(TensorImpl& tensor) {
+  if (detail::view_trackers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    detail::track(tensor);
+  }
+}
+
 }  // namespace
 
 TensorImpl::TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t)
@@ -25,6 +32,7 @@ TensorImpl::TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType 
       dtype(t),
       keys(backend_key(storage->device().type)) {
   refresh();
+  track_if_wanted(*this);
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t)
@@ -34,7 +42,9 @@ TensorImpl::TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t)
       numel(count),
       dtype(t),
       inference(detail::inference_mode),
-      keys(backend_key(storage->device().type)) {}
+      keys(backend_key(storage->device().type)) {
+  track_if_wanted(*this);
+}
 
 void TensorImpl::refresh() {
   int64_t count = 1;

@@ -39,6 +39,11 @@ struct BatchMeta {
   virtual ~BatchMeta() = default;
 };
 
+namespace detail {
+/// Removes a tensor from the registry of core/tensor/tracked_tensors.h.
+void untrack(const TensorImpl& tensor) noexcept;
+}  // namespace detail
+
 /// The object that a Tensor points to: geometry, storage, dispatch keys and autograd metadata.
 struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   TensorImpl(Ref<Storage> s, IntList sz, IntList st, int64_t off, DType t)
@@ -46,6 +51,10 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t);
   /// Row-major from the storage's start; `count` is the product of the sizes.
   TensorImpl(Ref<Storage> s, IntList sz, int64_t count, DType t);
+  ~TensorImpl() {
+    if (tracked) [[unlikely]]
+      detail::untrack(*this);
+  }
 
   Ref<Storage> storage;
   Dims sizes;
@@ -59,6 +68,7 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   /// Added to the storage's version (modulo 2^32), so that the tensor's version grows by one when
   /// `set_` gives it a storage whose version is lower.
   uint32_t version_offset = 0;
+  bool tracked = false;  ///< registered by a TrackViews guard
   KeySet keys;
   Ref<TensorImpl> base;  ///< the tensor this is a view of, never itself a view; empty otherwise
   std::unique_ptr<AutogradMeta> autograd;
