@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "data/token_source.h"
 #include "data/tokenizers/tokenizer.h"
