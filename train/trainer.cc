@@ -149,7 +149,7 @@ Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::uniqu
 
 StepResult Trainer::step(bool another) {
   const StepMeter meter(group_);
-  Underway step = forward_and_backward();
+  StepInFlight step = forward_and_backward();
   const Sums sums = sum_over_ranks(step);
   if (!early_update_) update(step, sums);
   close(step, sums);
@@ -174,8 +174,8 @@ StepResult Trainer::step(bool another) {
 
 // --- forward and backward ------------------------------------------------------------------------
 
-Trainer::Underway Trainer::forward_and_backward() {
-  Underway step;
+Trainer::StepInFlight Trainer::forward_and_backward() {
+  StepInFlight step;
   if (!begun_) {
     forward_and_backward(step, /*ahead=*/false);
     return step;
@@ -185,7 +185,7 @@ Trainer::Underway Trainer::forward_and_backward() {
   return step;
 }
 
-void Trainer::forward_and_backward(Underway& step, bool ahead) {
+void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   const StepShare& share = settings_.share;
   step.result.tokens = samples_per_batch() * task_->tokens_per_sample();
   step.result.step = position_.step;
@@ -228,12 +228,12 @@ SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
                         share.micro_batch_size);
 }
 
-void Trainer::keep(const SummedLoss& loss, int64_t micro_batch, Underway& step) {
+void Trainer::keep(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step) {
   const NoGradGuard no_grad;
   step.losses.select(0, settings_.share.first_micro_batch + micro_batch).copy_(loss.sum);
 }
 
-void Trainer::exchange_counts(Underway& step) {
+void Trainer::exchange_counts(StepInFlight& step) {
   step.targets = full({1}, static_cast<double>(step.own_targets), {DType::kF64, kCPU});
   if (group_ != nullptr) step.targets_sum = group_->all_reduce(step.targets);
   statistics_.send();
@@ -245,7 +245,7 @@ void Trainer::exchange_counts(Underway& step) {
 
 // --- the update ----------------------------------------------------------------------------------
 
-Trainer::Sums Trainer::sum_over_ranks(const Underway& step) {
+Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
   const NoGradGuard no_grad;
   Sums sums;
   if (scaler_.is_enabled()) sums.loss_scale = scaler_.scale_on(settings_.device);
@@ -266,7 +266,7 @@ Trainer::Sums Trainer::sum_over_ranks(const Underway& step) {
   return sums;
 }
 
-void Trainer::update(Underway& step, const Sums& sums) {
+void Trainer::update(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
   step.result.learning_rate = learning_rate();
   const double limit = settings_.clip_grad_norm;
@@ -282,7 +282,7 @@ void Trainer::update(Underway& step, const Sums& sums) {
       logical_not(logical_and(loss_is_finite, logical_or(norm_is_finite, can_back_off))));
 }
 
-void Trainer::close(Underway& step, const Sums& sums) {
+void Trainer::close(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
   std::vector<Tensor> told = {sums.loss, sums.norm, sums.stop, optimizer_->step_count()};
   if (scaler_.is_enabled()) told.push_back(sums.loss_scale);
@@ -292,7 +292,7 @@ void Trainer::close(Underway& step, const Sums& sums) {
   ++position_.batch;
 }
 
-void Trainer::read(Underway& step) {
+void Trainer::read(StepInFlight& step) {
   step.numbers.wait();
   const std::span<const double> told = step.numbers.values(0);
   StepResult& result = step.result;
@@ -340,7 +340,7 @@ void Trainer::give_up_next() {
 
 // --- besides steps -------------------------------------------------------------------------------
 
-std::string Trainer::find_non_finite(const Underway& step) {
+std::string Trainer::find_non_finite(const StepInFlight& step) {
   if (*step.targets.data<double>() == 0) return "the batch has no targets";
   if (step.result.outcome.spoiled)
     return non_finite_sums(trained_parameters(task_->model()), reducer_->gradients());

@@ -152,7 +152,7 @@ class Trainer {
                               Task& task);
 
   /// A step from its beginning until its result is there.
-  struct Underway {
+  struct StepInFlight {
     StepResult result;
     int64_t batch = 0;
     int64_t own_targets = 0;  ///< of this rank's micro-batches so far
@@ -179,30 +179,30 @@ class Trainer {
           RankStatistics statistics);
 
   /// The next step with its forward and backward passes queued, begun ahead or now.
-  Underway forward_and_backward();
+  StepInFlight forward_and_backward();
   /// Queues the passes; `ahead`: the step may have to be given up.
-  void forward_and_backward(Underway& step, bool ahead);
+  void forward_and_backward(StepInFlight& step, bool ahead);
   /// The losses of one of this rank's micro-batches; its random numbers begin anew.
   SummedLoss forward(int64_t batch, int64_t micro_batch);
   /// Adds a micro-batch's losses to the step's.
-  void keep(const SummedLoss& loss, int64_t micro_batch, Underway& step);
+  void keep(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step);
   /// After the last forward pass of the step: begins to exchange, before the first bucket of
   /// gradients, what the ranks count.
-  void exchange_counts(Underway& step);
+  void exchange_counts(StepInFlight& step);
   /// Queues the sums of losses and gradients over the ranks.
-  Sums sum_over_ranks(const Underway& step);
+  Sums sum_over_ranks(const StepInFlight& step);
   /// Queues the optimizer's step, which the device leaves out where loss or norm is not finite.
-  void update(Underway& step, const Sums& sums);
+  void update(StepInFlight& step, const Sums& sums);
   /// Queues the copy of what there is to tell, and moves on to the next step's position.
-  void close(Underway& step, const Sums& sums);
+  void close(StepInFlight& step, const Sums& sums);
   /// Whether the next step may begin while this one's numbers are waited for.
   bool can_begin_ahead() const;
   void begin_ahead();
   /// Waits for what there is to tell.
-  void read(Underway& step);
+  void read(StepInFlight& step);
   double learning_rate();
   /// Why a step is not finite. Leaves everything as it was.
-  std::string find_non_finite(const Underway& step);
+  std::string find_non_finite(const StepInFlight& step);
 
   dist::ProcessGroup* group_;
   Settings settings_;
@@ -214,7 +214,7 @@ class Trainer {
   std::unique_ptr<dist::Reducer> reducer_;
   RankStatistics statistics_;
   RecentOverlap overlap_;
-  std::optional<Underway> begun_;  ///< the next step, where it is
+  std::optional<StepInFlight> begun_;  ///< the next step, where it is
   Position position_;
   StopRequest stop_;
 };
