@@ -77,7 +77,7 @@ class OverlapDrawing {
     for (const auto& [colour, text] : kLegend) {
       plot_.add(fmt::format(
           R"(<rect class="legend" x="{:.1f}" y="{:.1f}" width="{}" height="{}" fill="{}"/>)", left,
-          base - kBar, kSwatch, kBar, colour));
+          base - kOverlapBar, kSwatch, kOverlapBar, colour));
       plot_.add(
           fmt::format(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", left + kSwatch + 5, base, text));
       left += kSwatch + 5 + kCharacter * static_cast<double>(text.size()) + kGap;
