@@ -4,6 +4,7 @@
 #include "autograd/meta.h"
 #include "autograd/ownership.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/device/copies.h"
 
 namespace lockstep {
@@ -35,12 +36,12 @@ AccumulateGrad::AccumulateGrad(TensorImpl* leaf) : Node(kSinkSequence), leaf_(le
 }
 
 void AccumulateGrad::forget_leaf() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   leaf_ = nullptr;
 }
 
 Tensor AccumulateGrad::destination() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (leaf_ == nullptr) return {};
   const Meta& meta = meta_of(*leaf_);
   return meta.grad.defined() ? Tensor() : meta.destination;
@@ -52,7 +53,7 @@ Gradients AccumulateGrad::apply(std::span<Tensor> grads, const BackwardCall&) {
   Tensor replaced;
   Tensor leaf;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (leaf_ == nullptr) return {};
     replaced = accumulate(meta_of(*leaf_), std::move(grads[0]));
     if (hooks() != nullptr && !hooks()->accumulated.empty()) {

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <mutex>
-
 #include "autograd/node.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -27,11 +26,11 @@ class AccumulateGrad final : public Node {
   void forget_leaf();
 
  private:
-  /// Returns the replaced gradient, if any, so that the caller can free it outside the lock.
-  Tensor accumulate(Meta& meta, Tensor grad);
+  /// Returns the tensor that stopped being the gradient.
+  Tensor accumulate(Meta& meta, Tensor grad) LS_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  TensorImpl* leaf_;
+  mutable Mutex mutex_;
+  TensorImpl* leaf_ LS_GUARDED_BY(mutex_);
 };
 
 /// Makes `destination`, e.g. a slot of a communication arena, the memory of the gradient of `leaf`;

@@ -1,13 +1,12 @@
 #include "autograd/checkpoint.h"
 
-#include <mutex>
-
 #include "autograd/autocast.h"
 #include "autograd/batched_tensor.h"
 #include "autograd/graph_run.h"
 #include "autograd/hooks.h"
 #include "autograd/saved_tensor.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/dispatch/thread_state.h"
 #include "core/tensor/generator.h"
 
@@ -161,7 +160,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   /// In forward: returns the placeholder to save instead of `tensor`.
   std::shared_ptr<CheckpointedTensor> pack(const Tensor& tensor) {
     auto packed = std::make_shared<CheckpointedTensor>(shared_from_this(), tensor);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     saved_.push_back(packed);
     return packed;
   }
@@ -174,18 +173,19 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
  private:
   class Recomputation;
 
-  void recompute();
-  /// Frees recomputed tensors that were not used.
+  void recompute() LS_REQUIRES(mutex_);
+  /// Frees what was computed again and not asked for.
   void forget();
 
   CheckpointOptions options_;
   std::function<void(TensorList)> function_;
   std::vector<KeptTensor> inputs_;
   ForwardState state_;
-  // Several threads may run backward through one graph at once. A recomputation may unpack inputs
-  // that another checkpoint recomputes, but never on another thread, hence a recursive mutex.
-  std::recursive_mutex mutex_;
-  std::vector<std::weak_ptr<CheckpointedTensor>> saved_;  ///< in the order of forward
+  // Threads may run backward through one graph at once; one recomputation may unpack inputs that
+  // another checkpoint computes, but never leads back to this one on another thread.
+  RecursiveMutex mutex_;
+  std::vector<std::weak_ptr<CheckpointedTensor>> saved_
+      LS_GUARDED_BY(mutex_);  ///< in the order of forward
   bool finished_ = false;
 };
 
@@ -199,6 +199,7 @@ class CheckpointFrame::Recomputation {
   }
 
   void take(const Tensor& tensor) {
+    frame_.mutex_.assert_held();  // by unpack(), during the whole recomputation
     const size_t i = next_++;
     if (i < needed_) {
       if (const auto packed = frame_.saved_[i].lock()) fill(*packed, tensor, i);
@@ -211,6 +212,7 @@ class CheckpointFrame::Recomputation {
   bool stopped() const { return stopped_; }
 
   void check_complete() const {
+    frame_.mutex_.assert_held();
     if (stopped_) return;
     const size_t expected = frame_.saved_.size();
     const bool more = next_ > expected && frame_.finished_ && frame_.options_.determinism_check;
@@ -262,14 +264,14 @@ void CheckpointFrame::recompute() {
 }
 
 void CheckpointFrame::forget() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const std::weak_ptr<CheckpointedTensor>& saved : saved_) {
     if (const auto packed = saved.lock()) packed->value = {};
   }
 }
 
 Tensor CheckpointFrame::unpack(CheckpointedTensor& wanted) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!wanted.value.defined() || wanted.value.version() != wanted.version) {
     recompute();
     if (GraphRun::node_of_this_thread()) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "autograd/graph_run.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -18,18 +19,20 @@ thread_local constinit DeviceWorker* t_worker = nullptr;
 
 /// Workers are never destroyed: their threads may outlive every static object.
 struct Workers {
-  std::mutex mutex;
-  std::map<std::pair<DeviceType, int>, DeviceWorker*> by_device;  // guarded by mutex
+  Mutex mutex;
+  std::map<std::pair<DeviceType, int>, DeviceWorker*> by_device LS_GUARDED_BY(mutex);
 };
 Workers& workers() {
   static Workers* const kInstance = new Workers();
   return *kInstance;
 }
 
-// Before main(), so that no fork can come between. The child has none of the threads.
+// Not analysed: the mutex is held across the fork. Before main(), so that no fork can come between.
+// The child has none of the threads.
 [[maybe_unused]] const bool kWorkersPreparedForFork =
-    pthread_atfork([] { workers().mutex.lock(); }, [] { workers().mutex.unlock(); },
-                   [] {
+    pthread_atfork([]() LS_NO_THREAD_SAFETY_ANALYSIS { workers().mutex.lock(); },
+                   []() LS_NO_THREAD_SAFETY_ANALYSIS { workers().mutex.unlock(); },
+                   []() LS_NO_THREAD_SAFETY_ANALYSIS {
                      workers().by_device.clear();
                      workers().mutex.unlock();
                    }) == 0;
@@ -38,7 +41,7 @@ Workers& workers() {
 
 DeviceWorker& DeviceWorker::of(Device device) {
   Workers& all = workers();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   DeviceWorker*& worker = all.by_device[{device.type, device.index}];
   if (worker == nullptr) {
     auto* const fresh = new DeviceWorker(device);
@@ -55,27 +58,28 @@ DeviceWorker& DeviceWorker::of(Device device) {
 DeviceWorker* DeviceWorker::of_this_thread() noexcept { return t_worker; }
 
 void DeviceWorker::submit(Task task) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tasks_.push_back(task);
   std::push_heap(tasks_.begin(), tasks_.end());
   changed_.notify_all();
 }
 
 void DeviceWorker::notify() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++notifications_;
   changed_.notify_all();
 }
 
 void DeviceWorker::run_until(FunctionRef<bool()> done) {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   while (true) {
     // Read before `done()`, so that a notification after its evaluation is not missed.
     const uint64_t seen = notifications_;
     lock.unlock();
     if (done()) return;
     lock.lock();
-    changed_.wait(lock, [&] { return !tasks_.empty() || notifications_ != seen; });
+    changed_.wait(lock,
+                  [&]() LS_REQUIRES(mutex_) { return !tasks_.empty() || notifications_ != seen; });
     if (tasks_.empty()) continue;
     std::pop_heap(tasks_.begin(), tasks_.end());
     const Task task = tasks_.back();

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
-#include "core/base/scoped_value.h"
 #include "core/base/function_ref.h"
+#include "core/base/mutex.h"
+#include "core/base/scoped_value.h"
 #include "core/tensor/device.h"
 
 namespace lockstep {
@@ -51,10 +50,10 @@ class DeviceWorker {
   explicit DeviceWorker(Device device) : device_(device) {}
 
   Device device_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Task> tasks_;     // guarded by mutex_; a heap
-  uint64_t notifications_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Task> tasks_ LS_GUARDED_BY(mutex_);  // a heap
+  uint64_t notifications_ LS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/scoped_value.h"
 #include "autograd/anomaly_mode.h"
 #include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
@@ -10,6 +9,8 @@
 #include "autograd/graph_run_lock.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
+#include "core/base/scoped_value.h"
 #include "core/memory/capture_scope.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
@@ -144,7 +145,7 @@ void GraphRun::run_alone() {
 }
 
 void GraphRun::run_with_workers() {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   while (true) {
     if (!ready_.empty() && error_ == nullptr) {
       const uint32_t slot = pop_ready();
@@ -169,7 +170,7 @@ void GraphRun::run_with_workers() {
     // Runs tasks of other backwards, which may have to finish before this one can continue.
     lock.unlock();
     home_->run_until([&] {
-      const std::lock_guard guard(mutex_);
+      const MutexLock guard(mutex_);
       return something_to_do();
     });
     lock.lock();
@@ -181,7 +182,7 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
   std::exception_ptr thrown;
   bool wanted;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wanted = error_ == nullptr;
   }
   if (wanted) {
@@ -194,8 +195,8 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
       thrown = std::current_exception();
     }
   }
-  // The run may be destroyed as soon as the lock is released.
-  const std::lock_guard lock(mutex_);
+  // The run may be over as soon as the lock is free.
+  const MutexLock lock(mutex_);
   if (thrown != nullptr && error_ == nullptr) error_ = std::move(thrown);
   --at_workers_;
   changed_.notify_all();

@@ -11,6 +11,7 @@
 #include "autograd/graph_run_lock.h"
 #include "autograd/ownership.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/base/phase.h"
 #include "core/device/active_capture.h"
 #include "core/ops/reduce/reduce.h"
@@ -20,14 +21,15 @@ namespace lockstep {
 
 namespace {
 
-/// Guards the run numbers and slots stored in the nodes of every graph.
-constinit std::mutex g_stamps;
-uint64_t g_last_run = 0;  // guarded by g_stamps
+/// Guards the stamps in the nodes of every graph.
+constinit Mutex g_stamps;
+uint64_t g_last_run LS_GUARDED_BY(g_stamps) = 0;
 
 // A fork while another thread numbers its nodes must not leave the child a locked mutex.
 [[maybe_unused]] const bool kStampsPreparedForFork =
-    pthread_atfork([] { g_stamps.lock(); }, [] { g_stamps.unlock(); }, [] { g_stamps.unlock(); }) ==
-    0;
+    pthread_atfork([]() LS_ACQUIRE(g_stamps) { g_stamps.lock(); },
+                   []() LS_RELEASE(g_stamps) { g_stamps.unlock(); },
+                   []() LS_RELEASE(g_stamps) { g_stamps.unlock(); }) == 0;
 
 bool expands_to(IntList from, IntList to) {
   if (from.size() > to.size()) return false;
@@ -114,7 +116,7 @@ uint32_t GraphRun::number(Node* node) {
 }
 
 void GraphRun::number_nodes() {
-  const std::lock_guard lock(g_stamps);
+  const MutexLock lock(g_stamps);
   run_ = ++g_last_run;
   uint32_t gradients = 0;
   for (const Root& root : roots_) number(root.edge.node.get());

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include "autograd/node.h"
+#include "core/base/mutex.h"
 #include "core/dispatch/thread_state.h"
 #include "core/tensor/stream.h"
 
@@ -150,11 +149,11 @@ class GraphRun {
   // while nodes run: `waiting`, `gradients_` of nodes that are not ready yet, `ready_` and
   // `callbacks_`.
   bool has_workers_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint32_t at_workers_ = 0;       ///< nodes submitted to workers and not finished
-  std::exception_ptr error_;      ///< first exception of a node
-  DeviceWorker* home_ = nullptr;  ///< the worker that `run` was called on, if any
+  Mutex mutex_;
+  CondVar changed_;
+  uint32_t at_workers_ = 0;       ///< nodes given to workers that have not come back
+  std::exception_ptr error_;      ///< the first
+  DeviceWorker* home_ = nullptr;  ///< the worker on whose thread `run` was called, if any
   ThreadState state_;
   const ActiveCapture* capture_ = nullptr;  ///< the calling thread's graph capture
   detail::AnomalyMode anomaly_;

@@ -1,28 +1,28 @@
 #pragma once
 
 #include "autograd/graph_run.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
+/// Holds the run's mutex while alive if workers take part; otherwise only one thread uses the run.
 class GraphRun::Lock {
  public:
-  explicit Lock(GraphRun& run) : lock_(run.mutex_, std::defer_lock), wanted_(run.has_workers_) {
-    lock();
+  // Not analysed: whether the lock is taken is known at run time only.
+  explicit Lock(GraphRun& run) LS_NO_THREAD_SAFETY_ANALYSIS
+      : mutex_(run.has_workers_ ? &run.mutex_ : nullptr) {
+    if (mutex_ != nullptr) [[unlikely]]
+      mutex_->lock();
   }
-  void lock() {
-    if (wanted_) [[unlikely]] {
-      lock_.lock();
-    }
+  ~Lock() LS_NO_THREAD_SAFETY_ANALYSIS {
+    if (mutex_ != nullptr) [[unlikely]]
+      mutex_->unlock();
   }
-  void unlock() {
-    if (wanted_) [[unlikely]] {
-      lock_.unlock();
-    }
-  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
 
  private:
-  std::unique_lock<std::mutex> lock_;
-  bool wanted_;
+  Mutex* const mutex_;
 };
 
 }  // namespace lockstep

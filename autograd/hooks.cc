@@ -1,11 +1,11 @@
 #include "autograd/hooks.h"
 
 #include <atomic>
-#include <mutex>
 
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -42,7 +42,7 @@ class MultiGrad {
   void arrived(size_t i, const Tensor& grad) {
     std::vector<Tensor> grads;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       GraphRun& run = GraphRun::of_this_thread("register_multi_grad_hook");
       if (run.id() != run_) start(run);
       grads_[i] = grad;
@@ -54,7 +54,7 @@ class MultiGrad {
   }
 
  private:
-  void start(GraphRun& run) {
+  void start(GraphRun& run) LS_REQUIRES(mutex_) {
     run_ = run.id();
     called_ = false;
     grads_.assign(nodes_.size(), Tensor());
@@ -62,14 +62,14 @@ class MultiGrad {
     for (const Node* node : nodes_) missing_ += run.will_execute(node) ? 1 : 0;
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   MultiGradMode mode_;
   std::function<void(std::span<const Tensor>)> hook_;
-  std::vector<const Node*> nodes_;  ///< not owned, to avoid a cycle: hooks on the nodes own this
-  uint64_t run_ = 0;                ///< id of the backward that the members below belong to
-  std::vector<Tensor> grads_;
-  int missing_ = 0;
-  bool called_ = false;
+  std::vector<const Node*> nodes_;  ///< compared only: the hooks that own this are on the nodes
+  uint64_t run_ LS_GUARDED_BY(mutex_) = 0;  ///< the backward that the rest is about
+  std::vector<Tensor> grads_ LS_GUARDED_BY(mutex_);
+  int missing_ LS_GUARDED_BY(mutex_) = 0;
+  bool called_ LS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep::train {
 
@@ -25,7 +26,7 @@ Prefetcher::Prefetcher(const TokenSource& source, int64_t length, int64_t first,
 
 Prefetcher::~Prefetcher() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -33,10 +34,12 @@ Prefetcher::~Prefetcher() {
 }
 
 void Prefetcher::work() {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   while (true) {
-    // The consumer reads the slot of the wanted step; slots of earlier steps are free.
-    changed_.wait(lock, [&] { return stop_ || prepared_ < wanted_ + std::ssize(slots_); });
+    // The slot of the wanted step is being read; those behind it are free.
+    changed_.wait(lock, [&]() LS_REQUIRES(mutex_) {
+      return stop_ || prepared_ < wanted_ + std::ssize(slots_);
+    });
     if (stop_) return;
     const int64_t step = prepared_;
     Slot& slot = slot_of(step);
@@ -57,7 +60,7 @@ bool Prefetcher::fill(Slot& slot, int64_t step) {
   try {
     for (int64_t i = 0; i < count_; ++i) {
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (stop_ || prepared_ != step) return false;
       }
       const auto row = [&](std::vector<int64_t>& tokens) {
@@ -75,7 +78,7 @@ bool Prefetcher::fill(Slot& slot, int64_t step) {
 const StepBatch& Prefetcher::step(int64_t step) {
   using Clock = std::chrono::steady_clock;
   LS_ASSERT(step >= 0);
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   if (step < wanted_ || step > prepared_) {
     for (Slot& other : slots_) other.step = -1;
     prepared_ = step;

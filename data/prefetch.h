@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "data/token_source.h"
 
 namespace lockstep::train {
@@ -57,11 +56,12 @@ class Prefetcher {
   int64_t count_;
   std::vector<Slot> slots_;
 
-  std::mutex mutex_;  ///< guards all members below and the slots' `step`
-  std::condition_variable changed_;
-  int64_t wanted_;    ///< the step requested last, initially the first: slots from it on are in use
-  int64_t prepared_;  ///< the next step to prepare
-  bool stop_ = false;
+  Mutex mutex_;  ///< guards the slots' steps, too
+  CondVar changed_;
+  int64_t wanted_ LS_GUARDED_BY(
+      mutex_);  ///< the step asked for last, or the first: slots from here on are in use
+  int64_t prepared_ LS_GUARDED_BY(mutex_);  ///< the next step to prepare
+  bool stop_ LS_GUARDED_BY(mutex_) = false;
 
   double wait_ms_ = 0;
   std::thread worker_;

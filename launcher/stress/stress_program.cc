@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 
@@ -17,12 +18,12 @@ bool contains(const std::vector<Stream>& streams, const Stream& stream) {
 }  // namespace
 
 void StressMail::send(StressBlock block) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   blocks_.push_back(std::move(block));
 }
 
 bool StressMail::receive(StressBlock& block) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (blocks_.empty()) return false;
   block = std::move(blocks_.front());
   blocks_.pop_front();

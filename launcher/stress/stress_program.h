@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/event.h"
 #include "core/tensor/stream.h"
@@ -50,8 +50,8 @@ class StressMail {
   bool receive(StressBlock& block);
 
  private:
-  std::mutex mutex_;
-  std::deque<StressBlock> blocks_;
+  Mutex mutex_;
+  std::deque<StressBlock> blocks_ LS_GUARDED_BY(mutex_);
 };
 
 /// A correct random program on one thread: every use of a block on a stream is ordered by an event

@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "core/base/mix_bits.h"
+#include "core/base/mutex.h"
 #include "core/device/device_runtime.h"
 #include "core/device/queued_kernel.h"
 #include "core/dispatch/dispatcher.h"
@@ -85,12 +86,12 @@ void queue(const Stream& stream, const char* op, void* to, const void* from, siz
 void StressFindings::add(std::string finding) {
   constexpr size_t kKept = 10;
   count_.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (first_.size() < kKept) first_.push_back(std::move(finding));
 }
 
 std::vector<std::string> StressFindings::first() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return first_;
 }
 

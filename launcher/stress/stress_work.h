@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/stream.h"
 
 namespace lockstep {
@@ -21,8 +21,8 @@ class StressFindings {
 
  private:
   std::atomic<int64_t> count_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<std::string> first_;
+  mutable Mutex mutex_;
+  std::vector<std::string> first_ LS_GUARDED_BY(mutex_);
 };
 
 /// A pattern of memory contents: 64-bit word i is start + i * step; bytes after the last whole word
