@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "core/base/scoped_value.h"
 #include "autograd/node.h"
 #include "core/base/call_stack.h"
+#include "core/base/scoped_value.h"
 
 namespace lockstep {
 

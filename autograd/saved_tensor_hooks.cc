@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/base/scoped_value.h"
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/scoped_value.h"
 
 namespace lockstep {
 
@@ -14,13 +14,13 @@ SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks)
 
 SavedTensorHooksGuard::~SavedTensorHooksGuard() { detail::saved_tensor_hooks = outer_; }
 
-
 PackedTensor::PackedTensor(const Tensor& tensor)
     : hooks(detail::saved_tensor_hooks->hooks_),
       sizes(tensor.impl()->sizes),
       dtype(tensor.dtype()),
       device(tensor.device()) {
-  const ScopedValue<const SavedTensorHooksGuard*> outer(detail::saved_tensor_hooks, detail::saved_tensor_hooks->outer_);
+  const ScopedValue<const SavedTensorHooksGuard*> outer(detail::saved_tensor_hooks,
+                                                        detail::saved_tensor_hooks->outer_);
   const NoGradGuard no_grad;
   const uint32_t before = tensor.version();
   data = hooks->pack(tensor);
