@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/descriptor.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
+#include "core/tensor/device.h"
 
 namespace lockstep::config {
 namespace {
@@ -199,7 +201,20 @@ void check_communication_hook(const RunConfig& config, const Origins& origins) {
   }
 }
 
+/// Whether a backend gave this name, with or without a number, to its slot.
+bool names_a_backend(std::string_view text) {
+  const std::vector<std::string> names = given_device_names();
+  if (std::ranges::find(names, text.substr(0, text.find(':'))) == names.end()) return false;
+  try {
+    (void)parse_device(text);
+    return true;
+  } catch (const DeviceError&) {
+    return false;  // another number than a device can have
+  }
+}
+
 bool names_a_device(std::string_view text) {
+  if (names_a_backend(text)) return true;
   if (text == "cpu" || text == "cuda") return true;
   if (!text.starts_with("host:") && !text.starts_with("cuda:")) return false;
   const std::string_view index = text.substr(5);
@@ -235,9 +250,13 @@ void check_memory(const MemoryConfig& memory, const Origins& origins) {
 
 void check_texts(const RunConfig& config, const Origins& origins) {
   if (!names_a_device(config.device())) {
+    std::string backends;
+    for (const std::string& name : given_device_names()) {
+      backends += fmt::format(" or {0:?} or \"{0}:N\"", name);
+    }
     fail(origins, "device",
-         fmt::format("device is {:?}: expected \"cpu\", \"host:N\", \"cuda\" or \"cuda:N\".",
-                     config.device()));
+         fmt::format("device is {:?}: expected \"cpu\", \"host:N\", \"cuda\" or \"cuda:N\"{}.",
+                     config.device(), backends));
   }
   const std::string& name = config.name();
   bool good = !name.empty() && name[0] != '.' && name[0] != '-' && name.size() <= kLongestName;

@@ -10,6 +10,7 @@
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
+#include "launcher/load_option.h"
 #include "launcher/verbs.h"
 
 namespace lockstep::launcher {
@@ -19,6 +20,7 @@ namespace {
 struct Sources {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
+  std::vector<std::string> plugins;  ///< may name a device
 };
 
 config::RunConfig load(const Sources& sources, config::Origins& origins) {
@@ -26,12 +28,14 @@ config::RunConfig load(const Sources& sources, config::Origins& origins) {
 }
 
 void print_config(const Sources& sources) {
+  const std::vector<Plugin> plugins = load_plugins(sources.plugins);
   config::Origins origins;
   const config::RunConfig config = load(sources, origins);
   fmt::print("{}", config::annotated_text(config, origins));
 }
 
 void check_config(const Sources& sources) {
+  const std::vector<Plugin> plugins = load_plugins(sources.plugins);
   config::Origins origins;
   const config::RunConfig config = load(sources, origins);
   fmt::print("{}: ok\n", config.name());
@@ -77,11 +81,13 @@ void add_config(const Verb& app) {
   auto printed = std::make_shared<Sources>();
   const Verb print = config.verb("print", "The whole config, with the origin of every value");
   add_config_options(print, printed->files, printed->overrides);
+  add_load_option(print, printed->plugins);
   print.runs([printed] { print_config(*printed); });
 
   auto checked = std::make_shared<Sources>();
   const Verb check = config.verb("check", "Exit status 0 if training would accept it, 2 if not");
   add_config_options(check, checked->files, checked->overrides);
+  add_load_option(check, checked->plugins);
   check.runs([checked] { check_config(*checked); });
 
   auto a = std::make_shared<std::string>();

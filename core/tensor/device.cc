@@ -100,6 +100,16 @@ void name_device_type(DeviceType slot, std::string_view name) {
   given.names[static_cast<size_t>(slot)] = name;
 }
 
+std::vector<std::string> given_device_names() {
+  GivenNames& given = given_names();
+  const std::lock_guard lock(given.mutex);
+  std::vector<std::string> names;
+  for (const std::string& name : given.names) {
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
 bool is_asynchronous(DeviceType type) noexcept {
   return (g_asynchronous.load(std::memory_order_relaxed) & bit_of(type)) != 0;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/scoped_value.h"
 
@@ -49,8 +50,11 @@ void set_own_device(Device device);
 /// DeviceError unless the name is unused and consists of lower-case letters. Thread-safe.
 void name_device_type(DeviceType slot, std::string_view name);
 
-/// Whether calls on devices of this type return before their kernels have run: true for host and
-/// cuda, and for slots whose backend set it.
+/// The names that slots have now, in the order of slots. Thread-safe.
+std::vector<std::string> given_device_names();
+
+/// Whether calls on devices of this type return before their kernels have run: host and cuda, and
+/// the slots whose backends say so.
 bool is_asynchronous(DeviceType type) noexcept;
 /// Sets `is_asynchronous` of a slot, for its backend. Throws DeviceError for other types.
 /// Thread-safe.

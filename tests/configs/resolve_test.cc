@@ -7,6 +7,7 @@
 #include "configs/load.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
+#include "core/tensor/device.h"
 #include "tests/configs/examples.h"
 
 namespace lockstep::config {
@@ -129,6 +130,24 @@ TEST(Resolve, RangeErrorNamesThePlaceThatSetTheValue) {
   } catch (const SourceError& e) {
     EXPECT_EQ(e.where(), "a:5:3");
   }
+}
+
+TEST(Resolve, ADeviceMayBeABackendsByTheNameThatItGaveItself) {
+  EXPECT_EQ(problem({"device=cellar"}),
+            "device is \"cellar\": expected \"cpu\", \"host:N\", \"cuda\" or \"cuda:N\".");
+  name_device_type(DeviceType::kPrivate3, "cellar");
+  for (const char* device : {"cellar", "cellar:0", "cellar:15", "cpu", "cuda:1"}) {
+    EXPECT_EQ(problem({std::string("device=") + device}), "no error");
+  }
+  for (const char* device : {"cellar:", "cellar:x", "cellar:16", "cellar1", "private3:0"}) {
+    EXPECT_EQ(
+        problem({std::string("device=") + device}),
+        fmt::format("device is \"{}\": expected \"cpu\", \"host:N\", \"cuda\" or \"cuda:N\" or "
+                    "\"cellar\" or \"cellar:N\".",
+                    device));
+  }
+  name_device_type(DeviceType::kPrivate3, "");
+  EXPECT_NE(problem({"device=cellar"}), "no error");
 }
 
 TEST(Resolve, OnlyWhatIsThereCanBeChosen) {

@@ -45,8 +45,8 @@ TEST_F(Plot, DrawsInTheTerminalInItsWidth) {
   put_run("second", 30, 0.5);
   const Result result = run("plot first second/", "COLUMNS=50");
   ASSERT_EQ(result.status, 0) << result.errors;
-  EXPECT_TRUE(says(result.output, "1 first  2.1500"));
-  EXPECT_TRUE(says(result.output, "2 second  2.6000"));
+  EXPECT_TRUE(says(result.output, "1 ⠤⠤⠤ first train  2.1500"));
+  EXPECT_TRUE(says(result.output, "2 ⠤⠤⠤ second train  2.6000"));
   EXPECT_EQ(result.output.find('\x1b'), std::string::npos);
 }
 

@@ -37,6 +37,15 @@ TEST(Device, RefusesEverythingElseAndSaysWhatIsAccepted) {
   }
 }
 
+TEST(Device, TheNameOfASlotIsGivenUntilItIsTakenBack) {
+  EXPECT_TRUE(given_device_names().empty());
+  name_device_type(DeviceType::kPrivate4, "attic");
+  EXPECT_EQ(given_device_names(), std::vector<std::string>{"attic"});
+  EXPECT_EQ(parse_device("attic:2"), (Device{DeviceType::kPrivate4, 2}));
+  name_device_type(DeviceType::kPrivate4, "");
+  EXPECT_TRUE(given_device_names().empty());
+}
+
 TEST(Device, ADefaultLastsAsLongAsItsGuardAndForItsThreadAlone) {
   EXPECT_EQ(default_device(), kCPU);
   {
