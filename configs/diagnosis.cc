@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "configs/field.h"
-#include "configs/silence.h"
 
 namespace lockstep::config {
 namespace {
@@ -28,7 +27,7 @@ using pb::io::Tokenizer;
 class Walk {
  public:
   explicit Walk(const std::string& text)
-      : input_(text.data(), static_cast<int>(text.size())), tokenizer_(&input_, &silence_) {
+      : input_(text.data(), static_cast<int>(text.size())), tokenizer_(&input_, &dropped_errors()) {
     tokenizer_.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
     tokenizer_.set_allow_f_after_float(true);
     tokenizer_.Next();
@@ -158,7 +157,6 @@ class Walk {
   }
 
   pb::io::ArrayInputStream input_;
-  Silence silence_;
   Tokenizer tokenizer_;
   std::optional<Finding> finding_;
 };

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "configs/options.pb.h"
-#include "configs/silence.h"
 #include "core/base/nearest.h"
 
 namespace lockstep::config {
@@ -240,9 +239,8 @@ bool assign(pb::Message& message, const FieldDescriptor& field, std::string_view
     }
     return true;
   }
-  Silence silence;
   pb::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&silence);
+  parser.RecordErrorsTo(&dropped_errors());
   // Parses into a new message: the parser may store a value before it rejects the text after it.
   std::unique_ptr<pb::Message> fresh(message.New());
   if (!parser.ParseFieldValueFromString(std::string(text), &field, fresh.get())) return false;
@@ -270,6 +268,15 @@ std::string violation(std::string_view path, const pb::Message& message,
     if (!is_allowed(value)) return wrong_value(value_path(path, i), field, value.text());
   }
   return {};
+}
+
+pb::io::ErrorCollector& dropped_errors() {
+  class Silence : public pb::io::ErrorCollector {
+   public:
+    void AddError(int, int, const std::string&) override {}
+  };
+  static Silence instance;  // has no state
+  return instance;
 }
 
 }  // namespace lockstep::config

@@ -8,6 +8,9 @@ namespace google::protobuf {
 class Descriptor;
 class FieldDescriptor;
 class Message;
+namespace io {
+class ErrorCollector;
+}
 }  // namespace google::protobuf
 
 /// Checks and error texts for fields, derived from the schema (types and the options of
@@ -61,5 +64,8 @@ std::string value_text(const google::protobuf::Message& message,
 /// error; empty if there is none.
 std::string violation(std::string_view path, const google::protobuf::Message& message,
                       const google::protobuf::FieldDescriptor& field);
+
+/// Returns a collector that drops what protobuf's parsers report; without one they print to stderr.
+google::protobuf::io::ErrorCollector& dropped_errors();
 
 }  // namespace lockstep::config

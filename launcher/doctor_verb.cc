@@ -15,7 +15,7 @@
 #include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
-#include "train/health.h"
+#include "train/report/health.h"
 
 namespace lockstep::launcher {
 

@@ -24,7 +24,7 @@
 #include "launcher/ranks.h"
 #include "launcher/stop_signals.h"
 #include "launcher/verbs.h"
-#include "train/allocation_recorder.h"
+#include "train/report/allocation_recorder.h"
 #include "train/build.h"
 #include "train/language_task.h"
 #include "train/replicas.h"

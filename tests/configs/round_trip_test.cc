@@ -269,7 +269,7 @@ TEST(RoundTrip, TextStartsWithTheNamesOfItsSchema) {
 }
 
 TEST(Examples, EveryExampleRunLoads) {
-  const auto folder = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "configs";
+  const auto folder = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "configs/examples";
   int examples = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".txtpb") continue;

@@ -42,7 +42,7 @@ struct Place {
 };
 struct LargestPlace {
   using Element = Place;
-  static Place join(const Place& a, const Place& b) { return b.value > a.value ? b : a; }
+  static Place combine(const Place& a, const Place& b) { return b.value > a.value ? b : a; }
 };
 LS_CUDA_KERNEL(block_reduce_place, Join, 1024) {
   const Place place = block_join<LargestPlace>({p.in[threadIdx.x], threadIdx.x});

@@ -119,9 +119,10 @@ TEST(PoolAxis, NearWindowsAreAllThatHaveAPlace) {
   for (const int64_t stride : {1, 2, 3}) {
     for (const int64_t step : {1, 2}) {
       for (const int64_t padding : {0, 1}) {
-        PoolAxis axis{.size = 9, .step = step, .kernel = 3, .stride = stride, .padding = padding};
+        PoolAxis axis{
+            .size = 9, .dilation = step, .kernel = 3, .stride = stride, .padding = padding};
         axis.windows = (9 + 2 * padding - 2 * step - 1) / stride + 1;
-        axis.even = false;
+        axis.adaptive = false;
         axes.push_back(axis);
       }
     }

@@ -1,4 +1,4 @@
-#include "train/health.h"
+#include "train/report/health.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/allocation_recorder.h"
+#include "train/report/allocation_recorder.h"
 
 #include "core/base/atomic_file.h"
 

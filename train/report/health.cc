@@ -1,4 +1,4 @@
-#include "train/health.h"
+#include "train/report/health.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
