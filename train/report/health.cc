@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kGiB = 1 << 30;
 
-std::string first_line(const fs::path& file) {
+std::string first_line_of(const fs::path& file) {
   std::ifstream stream(file);
   std::string line;
   std::getline(stream, line);
@@ -166,7 +166,7 @@ Check shared_memory(const HealthOptions& options) {
 }
 
 void add_huge_pages(const HealthOptions& options, std::vector<Check>& checks) {
-  const std::string line = first_line(options.root / "sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string line = first_line_of(options.root / "sys/kernel/mm/transparent_hugepage/enabled");
   const size_t begin = line.find('[');  // "always [madvise] never"
   const size_t end = line.find(']');
   if (begin == line.npos || end == line.npos) return;
