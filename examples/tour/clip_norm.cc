@@ -21,10 +21,13 @@ struct ClipNorm : Function<ClipNorm> {
   }
 };
 
-/// The same formula with operators: its gradient goes through the norm as well.
-Tensor clip_norm(const Tensor& x, double largest) {
-  return x * clamp_max(reciprocal(linalg_vector_norm(x)) * largest, 1.0);
-}
+/// The same formula as a composite operator: its gradient goes through the norm as well.
+LS_OP(clip_norm, Tensor(const Tensor&, double),
+      "tour::clip_norm(Tensor self, float largest) -> Tensor")
+    .doc("self, scaled down to the norm `largest` when its norm is larger.")
+    .composite([](const Tensor& self, double largest) {
+      return self * clamp_max(reciprocal(linalg_vector_norm(self)) * largest, 1.0);
+    });
 
 void show(const char* name, const Tensor& x) {
   std::printf("%-28s", name);
@@ -42,7 +45,8 @@ int main() {
   const Tensor y = ClipNorm::apply(x, 1.0);
   show("clipped to norm 1", y);
   show("gradient, constant scale", grad({(y * weight).sum()}, {x})[0]);
-  const Tensor z = clip_norm(x, 1.0);
-  show("the same with operators", z);
+  const Tensor z = op_clip_norm(x, 1.0);
+  show("the operator", z);
   show("gradient through the norm", grad({(z * weight).sum()}, {x})[0]);
+  show("called by its name", call_op("tour::clip_norm", {x, 1.0}));
 }
