@@ -73,6 +73,9 @@ void CachingAllocator::set_planned(bool planned) {
 void CachingAllocator::mark_step(const Stream& stream) {
   Heap& heap = state_->heap_of(stream);
   State::HeapLock lock(heap.lock);
+  // Small chunks that wait where the last step left them would cut up the memory of the next one,
+  // and a step with the same requests could then need more than the step before.
+  heap.join_waiting();
   if (heap.planner == nullptr) return;
   const bool is_new = heap.planner->mark_step();
   const MemoryPlan* const plan = heap.planner->plan();

@@ -1,0 +1,227 @@
+// Steps of several micro-batches whose gradients are accumulated: the memory that the allocator
+// reserves stays close to what is live, and later steps make no driver call.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/memory/caching_allocator.h"
+#include "core/memory/trace_replay.h"
+#include "tests/core/memory/book_memory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr Device kDevice{DeviceType::kHost, 0};
+constexpr Stream kStream{kDevice, 0};
+constexpr int kSteps = 6;
+
+/// When the buffers of gradients are freed.
+enum class Gradients { kKept, kFreedAfterTheStep };
+/// When the optimizer's state is allocated.
+enum class OptimizerState { kBefore, kInTheFirstStep };
+
+/// A transformer in float32 and what a training step of it does. The sizes are odd on purpose.
+struct Run {
+  std::string name;
+  std::vector<size_t> tokens;  ///< of each micro-batch of a step
+  Gradients gradients = Gradients::kKept;
+  OptimizerState state = OptimizerState::kBefore;
+  size_t layers = 6;
+  size_t width = 328;
+  size_t vocabulary = 5003;
+};
+void PrintTo(const Run& run, std::ostream* out) { *out << run.name; }
+
+/// Allocations and frees of a run, in the order of an eager training loop.
+class Recorder {
+ public:
+  explicit Recorder(const Run& run) : run_(run) {
+    const size_t d = run.width;
+    parameters_.push_back(run.vocabulary * d);
+    for (size_t i = 0; i < run.layers; ++i) {
+      for (const size_t size : {d, 3 * d * d, 3 * d, d * d, d, d, 4 * d * d, 4 * d, 4 * d * d, d}) {
+        parameters_.push_back(size);
+      }
+    }
+  }
+
+  AllocationTrace record() {
+    for (const size_t size : parameters_) add(size);
+    if (run_.state == OptimizerState::kBefore) make_state();
+    for (int step = 0; step < kSteps; ++step) {
+      builder_.mark(std::to_string(step));
+      for (const size_t tokens : run_.tokens) micro_batch(tokens);
+      optimize();
+    }
+    return builder_.take();
+  }
+
+ private:
+  using Id = uint64_t;
+
+  Id add(size_t floats) {
+    builder_.allocate(++last_, floats * sizeof(float));
+    return last_;
+  }
+  void remove(Id id) { builder_.free(id); }
+
+  void make_state() {
+    for (const size_t size : parameters_) {
+      add(size);
+      add(size);
+    }
+    has_state_ = true;
+  }
+
+  /// The gradient of one parameter: the first of a step is kept, a later one is added to it.
+  void accumulate(size_t parameter) {
+    gradients_.resize(parameters_.size());
+    const Id fresh = add(parameters_[parameter]);
+    if (gradients_[parameter] == 0) {
+      gradients_[parameter] = fresh;
+    } else {
+      remove(fresh);
+    }
+  }
+
+  void micro_batch(size_t tokens) {
+    const size_t d = run_.width;
+    const size_t inputs = add(2 * tokens);
+    std::vector<std::vector<Id>> saved;
+    for (size_t layer = 0; layer < run_.layers; ++layer) {
+      std::vector<Id>& kept = saved.emplace_back();
+      for (const size_t width : {d, 3 * d, d}) kept.push_back(add(tokens * width));
+      kept.push_back(add(tokens));  // statistics of the attention
+      const Id projected = add(tokens * d);
+      kept.push_back(add(tokens * d));
+      remove(projected);
+      kept.push_back(add(tokens * 4 * d));
+      const Id activated = add(tokens * 4 * d);
+      kept.push_back(activated);
+      const Id contracted = add(tokens * d);
+      kept.push_back(add(tokens * d));
+      remove(contracted);
+    }
+    const Id logits = add(tokens * run_.vocabulary);
+    const Id loss = add(1);
+    const Id of_logits = add(tokens * run_.vocabulary);
+    remove(logits);
+    Id gradient = add(tokens * d);
+    remove(of_logits);
+    for (size_t layer = run_.layers; layer-- > 0;) {
+      for (size_t i = 0; i < 10; ++i) {
+        if (i % 3 == 0) {
+          const Id wide = add(tokens * (i == 3 ? 4 : 1) * d);
+          const Id next = add(tokens * d);
+          remove(wide);
+          remove(gradient);
+          gradient = next;
+        }
+        accumulate(1 + layer * 10 + 9 - i);
+        if (i < saved[layer].size()) remove(saved[layer][saved[layer].size() - 1 - i]);
+      }
+    }
+    accumulate(0);
+    remove(gradient);
+    remove(loss);
+    remove(inputs);
+  }
+
+  void optimize() {
+    if (!has_state_) make_state();
+    const Id norms = add(parameters_.size());
+    const Id norm = add(1);
+    remove(norms);
+    remove(norm);
+    if (run_.gradients == Gradients::kKept) return;
+    for (const Id id : gradients_) remove(id);
+    gradients_.clear();
+  }
+
+  const Run run_;
+  std::vector<size_t> parameters_;  ///< floats of each
+  std::vector<Id> gradients_;       ///< of each parameter; 0: none yet
+  AllocationTraceBuilder builder_;
+  Id last_ = 0;
+  bool has_state_ = false;
+};
+
+class Accumulation : public testing::TestWithParam<Run> {
+ protected:
+  void replay_with(bool planned, bool expandable = true) {
+    const AllocationTrace trace = Recorder(GetParam()).record();
+    BookMemory memory(4096 * kMiB);
+    AllocatorOptions options;
+    options.expandable_segments = expandable;
+    CachingAllocator allocator(kDevice, memory, options);
+    allocator.set_planned(planned);
+    std::vector<int64_t> calls;  // before each step
+    result_ = replay(trace, allocator, kStream, [&] {
+      allocator.mark_step(kStream);
+      calls.push_back(allocator.stats().system_calls);
+    });
+    calls.push_back(result_.driver_calls);
+    peak_reserved_ = allocator.memory_stats().reserved_bytes.all.peak;
+    // What the first step leaves behind is live beside all activations from the second step on, so
+    // live memory may grow once more.
+    const bool grows = GetParam().state == OptimizerState::kInTheFirstStep ||
+                       GetParam().gradients == Gradients::kKept;
+    const size_t warm = grows ? 2 : 1;
+    late_calls_ = calls.back() - calls[warm];
+  }
+  double limit(double ratio) const {
+    return ratio * static_cast<double>(result_.peak_live_bytes) + 4.0 * kMiB;
+  }
+
+  ReplayResult result_;
+  int64_t peak_reserved_ = 0;  ///< includes peaks within one call
+  int64_t late_calls_ = 0;     ///< driver calls of the steps that have nothing new
+};
+
+TEST_P(Accumulation, ReservesLittleMoreThanIsLive) {
+  replay_with(false);
+  EXPECT_GT(result_.peak_live_bytes, static_cast<int64_t>(100 * kMiB));
+  EXPECT_LE(static_cast<double>(peak_reserved_), limit(1.05));
+}
+
+TEST_P(Accumulation, PlannedReservesLittleMoreThanIsLive) {
+  replay_with(true);
+  EXPECT_LE(static_cast<double>(peak_reserved_), limit(1.05));
+}
+
+TEST_P(Accumulation, MakesNoDriverCallInLaterSteps) {
+  for (const bool planned : {false, true}) {
+    SCOPED_TRACE(planned ? "planned" : "not planned");
+    replay_with(planned);
+    EXPECT_GT(result_.driver_calls, 0);
+    EXPECT_EQ(late_calls_, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Accumulation,
+    testing::Values(Run{.name = "TwoMicroBatches", .tokens = {700, 512}},
+                    Run{.name = "EqualMicroBatches", .tokens = {512, 512, 512, 512}},
+                    Run{.name = "EqualAndGradientsFreed",
+                        .tokens = {512, 512, 512, 512},
+                        .gradients = Gradients::kFreedAfterTheStep},
+                    Run{.name = "GrowingMicroBatches", .tokens = {256, 397, 512, 803}},
+                    Run{.name = "ShrinkingMicroBatches", .tokens = {803, 512, 397, 256}},
+                    Run{.name = "MixedMicroBatches",
+                        .tokens = {512, 131, 707, 303, 640, 64, 512, 450}},
+                    Run{.name = "MixedAndGradientsFreed",
+                        .tokens = {512, 131, 707, 303, 640, 64, 512, 450},
+                        .gradients = Gradients::kFreedAfterTheStep},
+                    Run{.name = "MixedAndStateInTheFirstStep",
+                        .tokens = {512, 131, 707, 303, 640, 64, 512, 450},
+                        .gradients = Gradients::kFreedAfterTheStep,
+                        .state = OptimizerState::kInTheFirstStep}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace lockstep
