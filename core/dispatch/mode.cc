@@ -25,8 +25,7 @@ void include(Key key, bool on) {
 /// While alive, calls reach only the modes from `outer` outwards.
 class Outside {
  public:
-  Outside(const ModeGuard*& top, Key key, const ModeGuard* outer)
-      : key_(key), top_(top, outer) {
+  Outside(const ModeGuard*& top, Key key, const ModeGuard* outer) : key_(key), top_(top, outer) {
     include(key_, outer != nullptr);
   }
   ~Outside() { include(key_, true); }

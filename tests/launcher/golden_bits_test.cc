@@ -47,8 +47,8 @@ class GoldenBits : public Program {
     if (kernels != wanted_kernels) {
       GTEST_SKIP() << "this processor, or build, has " << kernels << " and no " << wanted_kernels;
     }
-    // What the bits depend on. Cache sizes are no part of it: oneDNN chooses block sizes by them, but the
-    // products of a BITWISE run are cut into fixed tiles.
+    // What the bits depend on. Cache sizes are no part of it: oneDNN chooses block sizes by them,
+    // but the products of a BITWISE run are cut into fixed tiles.
     const std::string key =
         fmt::format("{}, oneDNN {}", kernels, facts["oneDNN"].get<std::string>());
     const std::string bits = bits_of_run();

@@ -30,7 +30,8 @@ class GpuBundle : public Program {
     for (const char* name : {"run.sh", "checks.sh"}) {
       std::filesystem::copy_file(std::filesystem::path(kScripts) / name, bundle_ / name);
     }
-    std::filesystem::create_directory_symlink(LOCKSTEP_SOURCE_DIR "/configs/examples", bundle_ / "configs");
+    std::filesystem::create_directory_symlink(LOCKSTEP_SOURCE_DIR "/configs/examples",
+                                              bundle_ / "configs");
     std::string text;
     for (int i = 0; i < 600; ++i) text += fmt::format("{} and {}. ", i, i % 7);
     put_file(bundle_ / "data/kjv.txt", text);

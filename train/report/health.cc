@@ -166,7 +166,8 @@ Check shared_memory(const HealthOptions& options) {
 }
 
 void add_huge_pages(const HealthOptions& options, std::vector<Check>& checks) {
-  const std::string line = first_line_of(options.root / "sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string line =
+      first_line_of(options.root / "sys/kernel/mm/transparent_hugepage/enabled");
   const size_t begin = line.find('[');  // "always [madvise] never"
   const size_t end = line.find(']');
   if (begin == line.npos || end == line.npos) return;
