@@ -102,7 +102,7 @@ void name_device_type(DeviceType slot, std::string_view name) {
 
 std::vector<std::string> given_device_names() {
   GivenNames& given = given_names();
-  const std::lock_guard lock(given.mutex);
+  const MutexLock lock(given.mutex);
   std::vector<std::string> names;
   for (const std::string& name : given.names) {
     if (!name.empty()) names.push_back(name);
