@@ -19,7 +19,8 @@ struct Architecture {
   using Defaults = std::vector<std::pair<std::string, std::string>>;
 
   const char* name;  ///< of the member: "gpt2"
-  /// Of the chosen message, whose values are in range. Null where nothing follows.
+  /// Derives values that follow from others, for the chosen message with all values in range. Null
+  /// if there are none.
   Defaults (*defaults)(const ModelConfig& model);
   /// Throws SourceError for what must hold inside the chosen message, of which every value is set
   /// and in range. Null where there is nothing.

@@ -11,25 +11,25 @@
 #define LS_THREAD_ATTRIBUTE(x)
 #endif
 
-/// Of a class: it is a lock. `name` appears in messages.
+/// Marks a class as a lock. `name` appears in messages.
 #define LS_CAPABILITY(name) LS_THREAD_ATTRIBUTE(capability(name))
-/// Of a class: it holds a lock from its constructor to its destructor.
+/// Marks a class whose objects hold a lock from constructor to destructor.
 #define LS_SCOPED_CAPABILITY LS_THREAD_ATTRIBUTE(scoped_lockable)
-/// Of a variable: may be used only under the lock.
+/// Marks a variable that may be used only under the lock.
 #define LS_GUARDED_BY(lock) LS_THREAD_ATTRIBUTE(guarded_by(lock))
-/// Of a pointer: what it points to may be used only under the lock.
+/// Marks a pointer: the object that it points to may be used only under the lock.
 #define LS_PT_GUARDED_BY(lock) LS_THREAD_ATTRIBUTE(pt_guarded_by(lock))
-/// Of a function: the caller holds the locks.
+/// Marks a function whose caller must hold the locks.
 #define LS_REQUIRES(...) LS_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
-/// Of a function: it takes the locks; without arguments, those of its object.
+/// Marks a function that takes the locks; without arguments, those of its object.
 #define LS_ACQUIRE(...) LS_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
-/// Of a function: it releases the locks; without arguments, those of its object.
+/// Marks a function that releases the locks; without arguments, those of its object.
 #define LS_RELEASE(...) LS_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
-/// Of a function: it takes the lock if it returns the first argument.
+/// Marks a function that takes the lock if it returns the first argument.
 #define LS_TRY_ACQUIRE(...) LS_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
-/// Of a function: the caller holds the lock, which the analysis cannot see there.
+/// Marks a function after whose call the analysis assumes that the lock is held.
 #define LS_ASSERT_HELD(...) LS_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
-/// Of a function: the caller must not hold the locks, because it takes them itself.
+/// Marks a function whose caller must not hold the locks, because the function takes them.
 #define LS_EXCLUDES(...) LS_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
-/// Of a function: its body is not checked. A comment says why.
+/// Marks a function whose body is not checked. A comment beside each use says why.
 #define LS_NO_THREAD_SAFETY_ANALYSIS LS_THREAD_ATTRIBUTE(no_thread_safety_analysis)

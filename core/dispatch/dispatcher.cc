@@ -172,10 +172,10 @@ void Dispatcher::set_backend(Key key, Backend backend) {
            lockstep::name(key), lockstep::name(backend.kernels_of));
   const MutexLock lock(mutex_);
   backends_[static_cast<int>(key)] = backend;
-  for (const bool roots : {true, false}) {  // the other forms look at the cells of their root
-    for (auto& [name, op] : operators_) {
-      if (op->defined_ && (op->root_ == op.get()) == roots) resolve(*op);
-    }
+  KeySet changed = key;
+  for (int i = static_cast<int>(key); KeySet::backends().has(static_cast<Key>(i)); ++i) {
+    if (changed.has(backends_[i].kernels_of)) changed |= static_cast<Key>(i);
+    if (changed.has(static_cast<Key>(i))) resolve_column(static_cast<Key>(i));
   }
 }
 
@@ -187,18 +187,14 @@ Registration Dispatcher::register_fallback(Key key, Fallback fallback) {
            lockstep::name(key), to_string(fallbacks_[slot].site), to_string(fallback.site));
   fallbacks_[slot] = fallback;
   has_fallback_[slot] = true;
-  for (auto& [name, op] : operators_) {
-    if (op->defined_) resolve(*op);
-  }
+  resolve_column(key);
   return Registration(key, next_id_++);
 }
 
 void Dispatcher::remove_fallback(Key key) {
   const MutexLock lock(mutex_);
   has_fallback_[static_cast<int>(key)] = false;
-  for (auto& [name, op] : operators_) {
-    if (op->defined_) resolve(*op);
-  }
+  resolve_column(key);
 }
 
 void Dispatcher::resolve_family(Operator& op) {
@@ -293,16 +289,25 @@ Cell Dispatcher::decide(const Operator& op, Key key) const {
 }
 
 void Dispatcher::resolve(Operator& op) {
-  KeySet handled;
-  for (int i = 0; i < kKeyCount; ++i) {
-    const Key key = static_cast<Key>(i);
-    op.cells_[i] = decide(op, key);  // may read the cell of a backend before it
-    const bool skipped = op.cells_[i].reason == Reason::kSkipped;
-    if (!skipped) handled |= key;
-    op.table_[i] = traces_dispatch() && !skipped ? op.adapters_.traced : op.cells_[i].entry;
+  // In this order: a cell may depend on that of a backend before it.
+  for (int i = 0; i < kKeyCount; ++i) resolve(op, static_cast<Key>(i));
+}
+
+void Dispatcher::resolve(Operator& op, Key key) {
+  const int i = static_cast<int>(key);
+  op.cells_[i] = decide(op, key);
+  // A backend without a kernel is not skipped, so that the call reports what is missing.
+  const bool skipped = op.cells_[i].reason == Reason::kSkipped;
+  op.table_[i] = traces_dispatch() && !skipped ? op.adapters_.traced : op.cells_[i].entry;
+  op.mask_ = skipped ? op.mask_ - key : op.mask_ | key;
+}
+
+void Dispatcher::resolve_column(Key key) {
+  for (const bool roots : {true, false}) {  // the other forms look at the cells of their root
+    for (auto& [name, op] : operators_) {
+      if (op->defined_ && (op->root_ == op.get()) == roots) resolve(*op, key);
+    }
   }
-  // Backends stay in the mask even without a kernel, so that the call reports what is missing.
-  op.mask_ = handled | KeySet::backends();
 }
 
 std::string Dispatcher::dump(const Operator& op) const {

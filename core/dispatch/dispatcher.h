@@ -91,6 +91,10 @@ class Dispatcher {
   /// Fills in the tables of an operator and of its other forms.
   void resolve_family(Operator& op) LS_REQUIRES(mutex_);
   void resolve(Operator& op) LS_REQUIRES(mutex_);
+  /// Fills in one cell of an operator's table.
+  void resolve(Operator& op, Key key) LS_REQUIRES(mutex_);
+  /// Fills in the cells of all operators at one key.
+  void resolve_column(Key key) LS_REQUIRES(mutex_);
   /// What `op` runs at `key`, and why: the one place where that is decided.
   Cell decide(const Operator& op, Key key) const LS_REQUIRES(mutex_);
   void check_kernel_type(const Operator& op, const KernelRecord& record) const;
