@@ -87,9 +87,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, Stress,
                                          std::pair{StressKind::kStreams, kCPU}),
                          name_of);
 
-/// LOCKSTEP_STRESS_SECONDS, for longer runs; 1 by default.
+/// TEST_STRESS_SECONDS, for longer runs; 1 by default.
 double stress_seconds() {
-  const char* const text = std::getenv("LOCKSTEP_STRESS_SECONDS");
+  const char* const text = std::getenv("TEST_STRESS_SECONDS");
   return text == nullptr ? 1 : std::strtod(text, nullptr);
 }
 
