@@ -8,6 +8,7 @@
 #include "core/device/pinned_allocator.h"
 #include "core/device/waits.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/byte_range.h"
 
 namespace lockstep {
 
@@ -88,18 +89,6 @@ void across(void* to, Device to_device, const void* from, Device from_device, si
 
 }  // namespace
 
-ByteRange byte_range(const Tensor& tensor) {
-  if (tensor.numel() == 0) return {};
-  const int64_t element = static_cast<int64_t>(size_of(tensor.dtype()));
-  int64_t first = tensor.storage_offset();
-  int64_t last = first;
-  for (size_t i = 0; i < tensor.sizes().size(); ++i) {
-    const int64_t reach = (tensor.sizes()[i] - 1) * tensor.strides()[i];
-    (reach < 0 ? first : last) += reach;
-  }
-  return {first * element, (last + 1) * element};
-}
-
 void transfer_bytes(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                     bool non_blocking) {
   if (bytes == 0) return;
@@ -119,7 +108,7 @@ void transfer_bytes(void* to, Device to_device, const void* from, Device from_de
 }
 
 Tensor transferred(const Tensor& tensor, Device device, bool non_blocking) {
-  const ByteRange range = byte_range(tensor);
+  const ByteRange range = byte_range(*tensor.impl());
   const size_t bytes = static_cast<size_t>(range.end - range.begin);
   const bool pinned =
       non_blocking && bytes != 0 && device == kCPU && find_runtime(tensor.device()) != nullptr;

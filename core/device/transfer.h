@@ -4,16 +4,6 @@
 
 namespace lockstep {
 
-/// A range of bytes of a storage, from `begin` up to `end`.
-struct ByteRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  bool empty() const { return begin == end; }
-};
-/// The smallest byte range of its storage that contains all elements of `tensor`.
-ByteRange byte_range(const Tensor& tensor);
-
 /// Copies `bytes` bytes between two devices' memory, in order with the work on their current
 /// streams; neither may be meta, and the two ranges may not overlap.
 ///

@@ -4,6 +4,7 @@
 #include "core/device/copies.h"
 #include "core/dispatch/forms.h"
 #include "core/dispatch/value_tensors.h"
+#include "core/tensor/inference_tensor.h"
 
 namespace lockstep {
 
@@ -147,9 +148,7 @@ class PackedArguments {
   }
 
   void check_writable(const Operator& op, size_t i, const Tensor& tensor) const {
-    LS_CHECK(!tensor.is_inference() || detail::inference_mode, AutogradError,
-             "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.",
-             op.name(), to_string(tensor));
+    check_inference_write(op.name(), tensor);
     LS_CHECK(!structured::repeats_elements(*tensor.impl()), ShapeError,
              "[{}] the elements of {} overlap (an expanded tensor?): expected each to have its own "
              "memory, got shape {} with strides {}. clone() it first.",

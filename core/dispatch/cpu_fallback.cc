@@ -11,6 +11,7 @@
 #include "core/device/waits.h"
 #include "core/dispatch/parameters.h"
 #include "core/dispatch/value_tensors.h"
+#include "core/tensor/byte_range.h"
 
 namespace lockstep {
 
@@ -93,7 +94,7 @@ Mirror::Window* Mirror::find(const Tensor& tensor) {
 
 void Mirror::add(const Tensor& tensor) {
   if (!is_foreign(tensor)) return;
-  ByteRange range = byte_range(tensor);
+  ByteRange range = byte_range(*tensor.impl());
   range.begin -= range.begin % kAlignment;
   Window* window = find(tensor);
   if (window == nullptr) {
@@ -146,8 +147,8 @@ void Mirror::write_back(const Tensor& tensor, const Tensor& counterpart) {
     impl.offset = 0;
     impl.refresh();
   }
-  const ByteRange to = byte_range(tensor);
-  const ByteRange from = byte_range(counterpart);
+  const ByteRange to = byte_range(*tensor.impl());
+  const ByteRange from = byte_range(*counterpart.impl());
   if (!to.empty() && counterpart.data() != tensor.data()) {
     transfer_bytes(place(*impl.storage, to.begin), tensor.device(),
                    place(*counterpart.storage(), from.begin), kCPU,

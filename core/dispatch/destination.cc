@@ -6,6 +6,7 @@
 #include "core/base/parallel.h"
 #include "core/device/copies.h"
 #include "core/dispatch/run_kernel.h"
+#include "core/tensor/inference_tensor.h"
 
 namespace lockstep::structured {
 
@@ -103,9 +104,7 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
                bool resizable, ReadBack read_back)
     : result_(destination) {
   const std::string_view op = preparation.op.name();
-  LS_CHECK(!destination.is_inference() || detail::inference_mode, AutogradError,
-           "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.", op,
-           to_string(destination));
+  check_inference_write(op, destination);
   if (!same(destination.sizes(), spec.sizes)) {
     LS_CHECK(resizable, ShapeError,
              "[{}] the result does not fit in place: expected shape {}, got {}. Use the form that "

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/memory/caching_allocator.h"
+#include "core/tensor/byte_range.h"
 #include "core/tensor/tensor.h"
 #include "core/tensor/tracked_tensors.h"
 
@@ -24,18 +25,6 @@ struct Found {
   std::set<const Storage*> windows;  ///< made directly of it
   int64_t references = 0;            ///< to it, of tensors and windows that were found
 };
-
-/// The bytes between the lowest and the highest element.
-Extent extent_of(const TensorImpl& tensor, int64_t start) {
-  const auto size = static_cast<int64_t>(size_of(tensor.dtype));
-  int64_t low = start;
-  int64_t high = start + size;
-  for (size_t i = 0; i < tensor.sizes.size(); ++i) {
-    const int64_t reach = (tensor.sizes[i] - 1) * tensor.strides[i] * size;
-    (reach < 0 ? low : high) += reach;
-  }
-  return {static_cast<size_t>(low), static_cast<size_t>(high)};
-}
 
 void add(std::map<const Storage*, Found>& all, const TensorImpl& tensor, size_t min_bytes) {
   const Storage* root = tensor.storage.get();
@@ -59,7 +48,9 @@ void add(std::map<const Storage*, Found>& all, const TensorImpl& tensor, size_t 
   found.pinned.views.push_back(
       {tensor.sizes, tensor.strides, static_cast<size_t>(start), tensor.dtype});
   if (tensor.numel == 0) return;
-  const Extent extent = extent_of(tensor, start);
+  const ByteRange range = byte_range(tensor);
+  const Extent extent{static_cast<size_t>(moved + range.begin),
+                      static_cast<size_t>(moved + range.end)};
   found.extents.push_back(extent);
   found.element_bytes +=
       std::min(extent.second - extent.first, static_cast<size_t>(tensor.numel * size));

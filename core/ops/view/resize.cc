@@ -3,6 +3,7 @@
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/view/storage_bounds.h"
+#include "core/tensor/inference_tensor.h"
 #include "core/tensor/memory_format.h"
 
 namespace lockstep {
@@ -33,9 +34,7 @@ namespace {
 /// What holds for every change of the memory that a tensor describes.
 void check_can_move(std::string_view op, const Tensor& self) {
   const TensorImpl& impl = *self.impl();
-  LS_CHECK(!impl.inference || detail::inference_mode, AutogradError,
-           "[{}] a tensor made in inference mode is changed outside it: {}. clone() it first.", op,
-           to_string(self));
+  check_inference_write(op, self);
   LS_CHECK(!impl.batch, AutogradError,
            "[{}] a sample of a batch cannot get other memory under vmap: {}. Use an operator that "
            "returns a new tensor.",
@@ -88,7 +87,8 @@ LS_OP(resize_, const Tensor&(const Tensor&, IntList, std::optional<MemoryFormat>
       LS_CHECK(format != MemoryFormat::kPreserve, ShapeError,
                "[resize_] strides of another shape cannot be preserved. Use another format.");
       TensorImpl& impl = *self.impl();
-      if (!format && same(impl.sizes, sizes)) return self;
+      const bool same_sizes = same(impl.sizes, sizes);
+      if (!format && same_sizes) return self;
       const Dims strides =
           strides_in_format("resize_", format.value_or(MemoryFormat::kContiguous), sizes, sizes);
       const int64_t count = count_elements(sizes);
@@ -100,7 +100,7 @@ LS_OP(resize_, const Tensor&(const Tensor&, IntList, std::optional<MemoryFormat>
       LS_CHECK(fits, OutOfMemoryError,
                "[resize_] {} elements of {} are more bytes than an address can hold.", count,
                to_string(impl.dtype));
-      if (same(impl.sizes, sizes) && impl.strides == strides) return self;
+      if (same_sizes && impl.strides == strides) return self;
       if (count != 0 && static_cast<size_t>(bytes) > impl.storage->bytes()) {
         impl.storage->resize(static_cast<size_t>(bytes));
       }
