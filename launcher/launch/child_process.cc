@@ -11,10 +11,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "core/base/check.h"
@@ -86,10 +85,24 @@ struct Start {
   ::_exit(127);
 }
 
+/// The text of a file below /proc; what was read so far if the process ends meanwhile, when read
+/// fails with ESRCH. A std::ifstream would throw.
+std::string process_text(const std::string& path) {
+  const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> bytes;
+  while (file) {
+    const ssize_t got = ::read(file.get(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(bytes.data(), static_cast<size_t>(got));
+  }
+  return text;
+}
+
 /// Parent of a process, from the fourth field of /proc/PID/stat; nothing if the process has ended.
-std::optional<pid_t> parent_of(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+std::optional<pid_t> parent_of(pid_t process) {
+  const std::string text = process_text(fmt::format("/proc/{}/stat", process));
   const size_t name_end = text.rfind(')');  // the last ')': the name may hold any characters
   if (name_end == text.npos || name_end + 4 >= text.size()) return std::nullopt;
   const char state = text[name_end + 2];
@@ -165,13 +178,11 @@ void ChildProcess::signal_group(int signal) const {
 
 bool ChildProcess::catches(int signal) const {
   if (status_) return false;
-  std::ifstream file(fmt::format("/proc/{}/status", pid_));
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("SigCgt:")) continue;
-    const uint64_t caught = std::stoull(line.substr(line.find_first_not_of(" \t", 7)), nullptr, 16);
-    return ((caught >> (signal - 1)) & 1) != 0;
-  }
-  return false;
+  const std::string text = process_text(fmt::format("/proc/{}/status", pid_));
+  const size_t at = text.find("SigCgt:");
+  if (at == text.npos) return false;
+  const uint64_t caught = std::strtoull(text.c_str() + at + 7, nullptr, 16);
+  return ((caught >> (signal - 1)) & 1) != 0;
 }
 
 int ChildProcess::wait() {
@@ -189,11 +200,13 @@ int ChildProcess::wait() {
 
 std::vector<pid_t> descendants(pid_t ancestor) {
   std::multimap<pid_t, pid_t> children;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const auto pid = parse_number<pid_t>(entry.path().filename().string());
-    if (!pid) continue;
-    if (const auto parent = parent_of(entry.path())) children.emplace(*parent, *pid);
+  std::error_code error;
+  std::filesystem::directory_iterator entry("/proc", error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    if (const auto pid = parse_number<pid_t>(entry->path().filename().string())) {
+      if (const auto parent = parent_of(*pid)) children.emplace(*parent, *pid);
+    }
+    entry.increment(error);  // the iterator's own ++ would throw
   }
   std::vector<pid_t> found;
   const auto add_children = [&](pid_t parent) {
