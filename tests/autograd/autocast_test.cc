@@ -27,6 +27,7 @@
 namespace lockstep {
 namespace {
 
+using sample::elements;
 using ::testing::ElementsAre;
 using Doubles = std::vector<double>;
 
@@ -38,7 +39,6 @@ Tensor matrix(Doubles values, DType dtype = DType::kF32) {
   return made;
 }
 Tensor weight() { return matrix({1.5, -2, 0.25, 3}).set_requires_grad(); }
-Doubles elements(const Tensor& tensor) { return elements_as<double>(tensor); }
 
 /// Number of casts made while `work` runs.
 template <class Work>

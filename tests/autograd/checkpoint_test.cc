@@ -343,7 +343,7 @@ TEST(Checkpoint, MayBeInsideVmap) {
 
 // Functions ------------------------------------------------------------------------------------
 
-struct Square : Function<Square> {
+struct UnpacksTwice : Function<UnpacksTwice> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x) {
     const Tensor y = x * x;
     ctx.save_for_backward({x, y});
@@ -363,7 +363,7 @@ TEST(Checkpoint, WorksThroughFunctions) {
     const Tensor x = leaf({3});
     const auto squares = [&](const Tensor& a) {
       ++calls;
-      return Square::apply(Square::apply(a.exp()));
+      return UnpacksTwice::apply(UnpacksTwice::apply(a.exp()));
     };
     checkpoint(squares, x * 1).log().backward();
     EXPECT_EQ(calls, 2);

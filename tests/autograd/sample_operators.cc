@@ -4,6 +4,7 @@
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "tests/conformance/elements.h"
 
 namespace lockstep::sample {
 
@@ -132,18 +133,6 @@ Tensor matrix(int64_t rows, int64_t columns, bool requires_grad) {
   return made;
 }
 
-std::vector<double> elements(const Tensor& tensor) {
-  std::vector<double> all;
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    int64_t rest = i;
-    int64_t place = 0;
-    for (int64_t d = tensor.dim() - 1; d >= 0; --d) {
-      place += rest % tensor.size(d) * tensor.stride(d);
-      rest /= tensor.size(d);
-    }
-    all.push_back(tensor.data<double>()[place]);
-  }
-  return all;
-}
+std::vector<double> elements(const Tensor& tensor) { return elements_as<double>(tensor); }
 
 }  // namespace lockstep::sample

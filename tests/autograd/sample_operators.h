@@ -38,7 +38,7 @@ Tensor leaf(std::initializer_list<double> values);
 /// A float64 vector that does not require grad.
 Tensor vector(std::initializer_list<double> values);
 Tensor matrix(int64_t rows, int64_t columns, bool requires_grad = true);
-/// The elements in row-major order, for any strides.
+/// The elements in row-major order, for any dtype and any strides.
 std::vector<double> elements(const Tensor& tensor);
 
 }  // namespace lockstep::sample

@@ -23,6 +23,7 @@
 #include "core/ops/view/view.h"
 #include "core/plugin/plugin.h"
 #include "core/tensor/generator.h"
+#include "tests/autograd/random_numbers.h"
 #include "tests/autograd/throws.h"
 
 namespace lockstep {
@@ -30,19 +31,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Not;
-
-Tensor numbers(IntList sizes, uint64_t seed) {
-  Generator generator(seed);
-  return randn(sizes, {}, &generator);
-}
-
-void expect_close(const Tensor& got, const Tensor& want, double tolerance = 1e-5) {
-  ASSERT_TRUE(same(got.sizes(), want.sizes())) << got.shape() << " and " << want.shape();
-  ASSERT_EQ(got.dtype(), want.dtype());
-  if (want.numel() == 0) return;
-  const double apart = max(abs(sub(got, want))).item<double>();
-  EXPECT_LE(apart, tolerance * (1 + max(abs(want)).item<double>()));
-}
 
 void expect_equal(const Tensor& got, const Tensor& want) {
   ASSERT_TRUE(same(got.sizes(), want.sizes())) << got.shape() << " and " << want.shape();
