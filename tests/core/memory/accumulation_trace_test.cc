@@ -10,14 +10,12 @@
 
 #include "core/memory/caching_allocator.h"
 #include "core/memory/trace_replay.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/book_memory.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr Device kDevice{DeviceType::kHost, 0};
-constexpr Stream kStream{kDevice, 0};
 constexpr int kSteps = 6;
 
 /// When the buffers of gradients are freed.
@@ -158,11 +156,11 @@ class Accumulation : public testing::TestWithParam<Run> {
     BookMemory memory(4096 * kMiB);
     AllocatorOptions options;
     options.expandable_segments = expandable;
-    CachingAllocator allocator(kDevice, memory, options);
+    CachingAllocator allocator(kBookDevice, memory, options);
     allocator.set_planned(planned);
     std::vector<int64_t> calls;  // before each step
-    result_ = replay(trace, allocator, kStream, [&] {
-      allocator.mark_step(kStream);
+    result_ = replay(trace, allocator, kBookStream, [&] {
+      allocator.mark_step(kBookStream);
       calls.push_back(allocator.stats().system_calls);
     });
     calls.push_back(result_.driver_calls);

@@ -12,10 +12,11 @@ namespace {
 using Line = AllocationTrace::Line;
 using Kind = Line::Kind;
 
-AllocationTrace parse(std::string_view text) { return parse_allocation_trace(text, "t.trace"); }
+AllocationTrace trace_of(std::string_view text) { return parse_allocation_trace(text, "t.trace"); }
 
 TEST(AllocationTrace, ReadsEventsInOrder) {
-  const AllocationTrace trace = parse("# comment\nm step 0\na 7 512\n\na 9 1\nf 7\r\na 7 3\nm end");
+  const AllocationTrace trace =
+      trace_of("# comment\nm step 0\na 7 512\n\na 9 1\nf 7\r\na 7 3\nm end");
   EXPECT_EQ(trace.lines, (std::vector<Line>{{Kind::kMark, 0, 0},
                                             {Kind::kAllocate, 0, 512},
                                             {Kind::kAllocate, 1, 1},
@@ -29,7 +30,7 @@ TEST(AllocationTrace, ReadsEventsInOrder) {
 
 TEST(AllocationTrace, NamesFileAndLineOfWhatIsWrong) {
   const auto refused = [](std::string_view text, const char* line, const char* expected) {
-    expect_error<DataError>([&] { parse(text); }, line, expected);
+    expect_error<DataError>([&] { trace_of(text); }, line, expected);
   };
   refused("a 1 4\nx 1\n", "t.trace:2:", "expected \"a ID BYTES\"");
   refused("a 1\n", "t.trace:1:", "expected the block's bytes");
@@ -63,11 +64,11 @@ RC_GTEST_PROP(AllocationTrace, WrittenTracesReadBackTheSame, ()) {
       live.erase(live.begin() + static_cast<long>(at));
     }
   }
-  RC_ASSERT(parse(to_string(trace, "made up")) == trace);
+  RC_ASSERT(trace_of(to_string(trace, "made up")) == trace);
 }
 
 TEST(AllocationTrace, SaysInItsFirstLineWhatItHolds) {
-  const std::string text = to_string(parse("m s\na 5 700\nf 5\na 6 3\n"), "gpt");
+  const std::string text = to_string(trace_of("m s\na 5 700\nf 5\na 6 3\n"), "gpt");
   EXPECT_EQ(text,
             "# gpt: 2 allocations over 1 steps, peak live 700 bytes\nm s\na 0 700\nf 0\na 1 3\n");
 }
@@ -94,7 +95,7 @@ TEST(AllocationTrace, IsMadeOfHistories) {
       entry(Action::kFreeCompleted, 0x1000, 1024),
       entry(Action::kAlloc, 0x1000, 512),
   });
-  EXPECT_EQ(builder.take(), parse("m step0\na 1 1024\nf 1\na 2 512\n"));
+  EXPECT_EQ(builder.take(), trace_of("m step0\na 1 1024\nf 1\na 2 512\n"));
 }
 
 }  // namespace

@@ -8,20 +8,13 @@
 #include "core/base/current_scope.h"
 #include "core/memory/caching_allocator.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr Stream kStream{};
 constexpr Stream kOther{kCPU, 1};
-
-AllocatorOptions plain_segments() {
-  AllocatorOptions options;
-  options.expandable_segments = false;
-  return options;
-}
 
 struct AllocatorLadder : ::testing::Test {
   FakeMemory memory{32 * kMiB};

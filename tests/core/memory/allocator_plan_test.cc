@@ -6,13 +6,11 @@
 #include <cstring>
 
 #include "core/memory/caching_allocator.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr Stream kStream{};
 
 struct AllocatorPlan : ::testing::Test {
   AllocatorPlan() { allocator.set_planned(true); }

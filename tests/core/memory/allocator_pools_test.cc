@@ -10,13 +10,11 @@
 #include "core/memory/caching_allocator.h"
 #include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr Stream kStream{};
 
 struct AllocatorPools : ::testing::TestWithParam<bool> {
   FakeMemory memory{128 * kMiB, /*has_granules=*/GetParam()};

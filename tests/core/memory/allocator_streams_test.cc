@@ -10,12 +10,12 @@
 #include "core/device/waits.h"
 #include "core/memory/caching_allocator.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/fake_runtime.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
 const Stream kMain = FakeRuntime::stream(0);
 const Stream kSide = FakeRuntime::stream(1);
 
@@ -301,9 +301,7 @@ RC_GTEST_PROP(StreamPrograms, NoKernelFindsAnothersBytesWhenPolling, ()) {
 }
 
 RC_GTEST_PROP(StreamPrograms, NoKernelFindsAnothersBytesInPlainSegments, ()) {
-  AllocatorOptions options;
-  options.expandable_segments = false;
-  check_random_program(options);
+  check_random_program(plain_segments());
 }
 
 }  // namespace

@@ -12,13 +12,11 @@
 #include "core/memory/cpu_memory.h"
 #include "core/memory/null_memory.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr Stream kStream{};
 
 /// A live block filled with one byte value.
 struct Held {

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/device/device_memory.h"
+#include "core/memory/units.h"
 #include "core/tensor/allocator.h"
 
 namespace lockstep {
@@ -83,7 +84,6 @@ class NativeAllocator final : public Allocator {
 
  private:
   static constexpr size_t kGranule = 512;
-  static constexpr size_t kMiB = size_t{1} << 20;
   static constexpr size_t kSmallRequest = kMiB;
   static constexpr size_t kSmallSegment = 2 * kMiB;
   static constexpr size_t kMiddleRequest = 10 * kMiB;

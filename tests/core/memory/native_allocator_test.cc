@@ -5,12 +5,11 @@
 #include <filesystem>
 
 #include "core/memory/trace_replay.h"
+#include "core/memory/units.h"
 #include "tests/core/memory/book_memory.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 // Expected values are those in the README beside the traces.
 TEST(NativeAllocator, ReservesWhatPyTorchDoesOnTracesOfRealRuns) {

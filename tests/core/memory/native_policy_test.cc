@@ -10,21 +10,12 @@
 
 #include "core/memory/caching_allocator.h"
 #include "core/memory/trace_replay.h"
+#include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/book_memory.h"
 #include "tests/core/memory/native_allocator.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr Device kDevice{DeviceType::kHost, 0};
-constexpr Stream kStream{kDevice, 0};
-
-AllocatorOptions plain_segments() {
-  AllocatorOptions options;
-  options.expandable_segments = false;
-  return options;
-}
 
 /// Sizes around the thresholds of the policy, and others above 64 KiB. Up to that size our
 /// allocator picks free blocks by the time they were freed, not by best fit.
@@ -46,7 +37,7 @@ size_t size_of(uint8_t choice, uint32_t number) {
 
 RC_GTEST_PROP(PlainSegments, ReserveWhatPyTorchsPolicyReserves, ()) {
   BookMemory our_memory(1024 * kMiB), their_memory(1024 * kMiB);
-  CachingAllocator ours(kDevice, our_memory, plain_segments());
+  CachingAllocator ours(kBookDevice, our_memory, plain_segments());
   NativeAllocator theirs(their_memory);
   std::vector<std::pair<Block, Block>> live;
   const auto steps = *rc::gen::container<std::vector<std::pair<uint8_t, uint32_t>>>(
@@ -59,7 +50,7 @@ RC_GTEST_PROP(PlainSegments, ReserveWhatPyTorchsPolicyReserves, ()) {
       const size_t bytes = size_of(choice / 8, number);
       const auto get = [&](Allocator& allocator) {
         try {
-          return allocator.allocate(bytes, kStream);
+          return allocator.allocate(bytes, kBookStream);
         } catch (const OutOfMemoryError&) {
           return Block{};
         }
@@ -91,11 +82,11 @@ struct Replayed {
 
 Replayed replay_with(Policy policy, const AllocationTrace& trace) {
   BookMemory memory(4096 * kMiB);
-  CachingAllocator allocator(kDevice, memory,
+  CachingAllocator allocator(kBookDevice, memory,
                              policy == Policy::kNative ? plain_segments() : AllocatorOptions{});
   allocator.set_planned(policy == Policy::kPlanned);
   const ReplayResult result =
-      replay(trace, allocator, kStream, [&] { allocator.mark_step(kStream); });
+      replay(trace, allocator, kBookStream, [&] { allocator.mark_step(kBookStream); });
   return {result, allocator.memory_stats().reserved_bytes.all.peak};
 }
 
@@ -114,7 +105,7 @@ class RealTraces : public testing::TestWithParam<const char*> {
 TEST_P(RealTraces, PlainSegmentsReserveWhatPyTorchsPolicyReserves) {
   BookMemory memory(4096 * kMiB);
   NativeAllocator native(memory);
-  const ReplayResult expected = replay(trace_, native, kStream);
+  const ReplayResult expected = replay(trace_, native, kBookStream);
   const ReplayResult result = replay_with(Policy::kNative, trace_).result;
   EXPECT_EQ(result.peak_reserved_bytes, expected.peak_reserved_bytes);
   EXPECT_EQ(result.driver_calls, expected.driver_calls);

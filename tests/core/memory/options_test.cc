@@ -7,30 +7,31 @@
 #include <string>
 #include <vector>
 
+#include "core/memory/units.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
-
-AllocatorOptions parse(const std::string& text) { return parse_allocator_options(text, "test"); }
+AllocatorOptions options_of(const std::string& text) {
+  return parse_allocator_options(text, "test");
+}
 
 template <class... Parts>
 void expect_refused(const std::string& text, const Parts&... parts) {
   SCOPED_TRACE(text);
-  expect_error<ConfigError>([&] { parse(text); }, "[allocator] test: ", parts...);
+  expect_error<ConfigError>([&] { options_of(text); }, "[allocator] test: ", parts...);
 }
 
 TEST(AllocatorOptions, EmptyTextKeepsTheDefaults) {
-  EXPECT_EQ(parse(""), AllocatorOptions());
+  EXPECT_EQ(options_of(""), AllocatorOptions());
   AllocatorOptions defaults;
   defaults.reserve_ratio = 2;
   EXPECT_EQ(parse_allocator_options(" ", "test", defaults), defaults);
 }
 
 TEST(AllocatorOptions, EveryKeyIsRead) {
-  const AllocatorOptions options = parse(
+  const AllocatorOptions options = options_of(
       "expandable_segments:False,max_split_size_mb:128,roundup_power2_divisions:4,"
       "garbage_collection_threshold:0.6,per_process_memory_fraction:0.5,large_segment_size_mb:32,"
       "stream_reuse:poll,reserve_ratio:1.25,record_call_sites:True,backend:native");
@@ -48,27 +49,28 @@ TEST(AllocatorOptions, EveryKeyIsRead) {
 }
 
 TEST(AllocatorOptions, SpacesAndATrailingCommaMeanNothing) {
-  EXPECT_EQ(parse(" max_split_size_mb : 64 , expandable_segments: False ,").max_split_size,
+  EXPECT_EQ(options_of(" max_split_size_mb : 64 , expandable_segments: False ,").max_split_size,
             64 * kMiB);
 }
 
 TEST(AllocatorOptions, TheLaterOfTwoEqualKeysWins) {
-  EXPECT_EQ(parse("max_split_size_mb:64,max_split_size_mb:32").max_split_size, 32 * kMiB);
+  EXPECT_EQ(options_of("max_split_size_mb:64,max_split_size_mb:32").max_split_size, 32 * kMiB);
 }
 
 TEST(AllocatorOptions, ADivisionListNamesTheEndsOfSizeClasses) {
   // 1 below 256 MiB, 2 from there to 512 MiB, 4 above.
   const std::vector<int> expected = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4};
-  EXPECT_EQ(parse("roundup_power2_divisions:[256:1,512:2,>:4]").roundup_power2_divisions, expected);
-  EXPECT_EQ(parse("roundup_power2_divisions:[2:8]").roundup_power2_divisions,
+  EXPECT_EQ(options_of("roundup_power2_divisions:[256:1,512:2,>:4]").roundup_power2_divisions,
+            expected);
+  EXPECT_EQ(options_of("roundup_power2_divisions:[2:8]").roundup_power2_divisions,
             (std::vector<int>{8, 8, 0}))
       << "what is larger than the last class is not rounded";
-  EXPECT_EQ(parse("roundup_power2_divisions:0").roundup_power2_divisions, std::vector<int>());
+  EXPECT_EQ(options_of("roundup_power2_divisions:0").roundup_power2_divisions, std::vector<int>());
 }
 
 TEST(AllocatorOptions, KeysThatOnlyPyTorchNeedsAreCheckedAndHaveNoEffect) {
-  EXPECT_EQ(parse("release_lock_on_cudamalloc:True,pinned_use_background_threads:False,"
-                  "pinned_num_register_threads:8,graph_capture_record_stream_reuse:True"),
+  EXPECT_EQ(options_of("release_lock_on_cudamalloc:True,pinned_use_background_threads:False,"
+                       "pinned_num_register_threads:8,graph_capture_record_stream_reuse:True"),
             AllocatorOptions());
   expect_refused("pinned_use_background_threads:7", "pinned_use_background_threads", "\"7\"",
                  "True or False");
@@ -134,7 +136,7 @@ AllocatorOptions any_options() {
 
 RC_GTEST_PROP(AllocatorOptions, TextOfOptionsReadsBackToTheSame, ()) {
   const AllocatorOptions options = any_options();
-  RC_ASSERT(parse(to_string(options)) == options);
+  RC_ASSERT(options_of(to_string(options)) == options);
   AllocatorOptions others = any_options();
   RC_ASSERT(parse_allocator_options(to_string(options), "test", others) == options);
 }

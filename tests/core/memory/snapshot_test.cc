@@ -28,7 +28,7 @@ TraceEntry entry(Action action, uintptr_t address, size_t size, AllocationContex
 }
 
 /// One segment of three blocks on host:1, with its history.
-MemorySnapshot sample() {
+MemorySnapshot sample_snapshot() {
   const AllocationContext mm{"mm", "h.0.attn", CallStack::capture(), Phase::kBackward};
   SegmentInfo segment;
   segment.device = parse_device("host:1");
@@ -60,7 +60,7 @@ MemorySnapshot sample() {
 }
 
 TEST(MemorySnapshot, JsonHasSegmentsTraceAndEachStackOnce) {
-  const json read = json::parse(to_json(sample()));
+  const json read = json::parse(to_json(sample_snapshot()));
   EXPECT_EQ(read["device"], "host:1");
   const json& segment = read["segments"].at(0);
   EXPECT_EQ(segment["address"], kBase);
@@ -80,7 +80,7 @@ TEST(MemorySnapshot, JsonHasSegmentsTraceAndEachStackOnce) {
   EXPECT_EQ(read["trace"][5]["user_metadata"], "epoch \"2\"");
   ASSERT_EQ(read["stacks"].size(), 1u) << "three entries share it";
   EXPECT_EQ(read["trace"][1]["stack"], 0);
-  EXPECT_EQ(read["stacks"][0][0], to_string(sample().trace[1].context.stack.frames()[0]));
+  EXPECT_EQ(read["stacks"][0][0], to_string(sample_snapshot().trace[1].context.stack.frames()[0]));
 }
 
 TEST(MemorySnapshot, AnEmptyOneIsStillAnObject) {
@@ -89,7 +89,7 @@ TEST(MemorySnapshot, AnEmptyOneIsStillAnObject) {
 }
 
 TEST(MemorySnapshot, PickleHasTheFormOfPyTorchs) {
-  const MemorySnapshot snapshot = sample();
+  const MemorySnapshot snapshot = sample_snapshot();
   const json read = Unpickler(to_pickle(snapshot)).read();
   const json& segment = read.at("segments").at(0);
   EXPECT_EQ(segment["device"], 1);
@@ -131,7 +131,7 @@ TEST(MemorySnapshot, PythonReadsThePickle) {
   if (std::system("python3 -c 'import json, pickle' > /dev/null 2>&1") != 0) {
     GTEST_SKIP() << "no python3";
   }
-  MemorySnapshot snapshot = sample();
+  MemorySnapshot snapshot = sample_snapshot();
   // More entries than one batch of a pickled list, and more strings than a one-byte memo index.
   for (size_t i = 0; i < 2500; ++i) {
     TraceEntry note = entry(Action::kUserDefined, 0, i);

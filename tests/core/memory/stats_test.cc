@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-DeviceMemoryStats sample() {
+DeviceMemoryStats sample_stats() {
   DeviceMemoryStats stats;
   stats.allocated_bytes.all = {5 << 20, 100 << 20, int64_t{1} << 40, 7};
   stats.allocated_bytes.large_pool = {4 << 20, 90 << 20, 12, 5};
@@ -22,7 +22,7 @@ DeviceMemoryStats sample() {
 }
 
 TEST(MemoryStats, FlattenUsesPyTorchsNames) {
-  const auto flat = flatten(sample());
+  const auto flat = flatten(sample_stats());
   EXPECT_EQ(flat.at("allocated_bytes.all.current"), 5 << 20);
   EXPECT_EQ(flat.at("allocated_bytes.all.peak"), 100 << 20);
   EXPECT_EQ(flat.at("allocated_bytes.all.allocated"), int64_t{1} << 40);
@@ -45,7 +45,7 @@ TEST(MemoryStats, FlattenUsesPyTorchsNames) {
 }
 
 TEST(MemoryStats, SummaryIsATableOfEqualLines) {
-  DeviceMemoryStats stats = sample();
+  DeviceMemoryStats stats = sample_stats();
   stats.planned_peak_bytes = 1000;
   stats.planned_lower_bound = 900;
   const std::string table = memory_summary(stats, parse_device("host:0"));
@@ -63,7 +63,7 @@ TEST(MemoryStats, SummaryIsATableOfEqualLines) {
 }
 
 TEST(MemoryStats, EqualityLooksAtEveryPool) {
-  const DeviceMemoryStats stats = sample();
+  const DeviceMemoryStats stats = sample_stats();
   DeviceMemoryStats other = stats;
   EXPECT_EQ(stats, other);
   other.active.small_pool.freed = 1;

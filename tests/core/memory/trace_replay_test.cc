@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/memory/units.h"
 #include "tests/core/memory/book_memory.h"
 #include "tests/core/memory/native_allocator.h"
 
 namespace lockstep {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 TEST(TraceReplay, CountsBytesAndDriverCalls) {
   BookMemory memory(1024 * kMiB);
