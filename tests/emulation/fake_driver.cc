@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/emulation/block.h"
+#include "tests/emulation/fake_driver_entry.h"
 #include "tests/emulation/shared_memory.h"
 
 namespace lockstep::cuda {
@@ -21,8 +23,6 @@ namespace {
 
 constexpr uint64_t kPrimary = 0x1000;  ///< context of device 0
 constexpr uint64_t kForeign = 0x2000;
-
-void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 bool takes(const std::string& function) {
   static const std::set<std::string> kTaking = {

@@ -11,7 +11,12 @@
 #include <vector>
 
 #include "core/cuda/driver.h"
-#include "tests/emulation/block.h"
+#include "tests/emulation/kernels.h"
+
+namespace lockstep::emulation {
+// Defined in block.h, whose vector types conflict with those of headers that tests of CUDA include.
+struct Launch;
+}  // namespace lockstep::emulation
 
 namespace lockstep::cuda {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/emulation/block.h"
 #include "tests/emulation/fake_driver.h"
 #include "tests/emulation/fake_driver_entry.h"
 

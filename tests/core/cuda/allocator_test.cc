@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/memory/units.h"
 #include "tests/core/cuda/fake_gpu.h"
 #include "tests/device/block_stress.h"
 
@@ -17,7 +18,6 @@ namespace {
 using ::testing::IsEmpty;
 
 constexpr lockstep::Device kGpu{DeviceType::kCUDA, 0};
-constexpr size_t kMiB = size_t{1} << 20;
 
 class CudaAllocator : public ::testing::TestWithParam<bool> {
  protected:

@@ -23,8 +23,8 @@ using ::testing::IsEmpty;
 constexpr size_t kGranule = FakeDriver::kGranule;
 
 /// The memory of device 0 of a fake driver.
-struct Device {
-  explicit Device(size_t bytes = 8 * kGranule) : fake(1, bytes) {}
+struct FakeDevice {
+  explicit FakeDevice(size_t bytes = 8 * kGranule) : fake(1, bytes) {}
 
   std::byte* reserve(size_t granules) {
     return static_cast<std::byte*>(memory.reserve(granules * kGranule));
@@ -42,7 +42,7 @@ struct Device {
 };
 
 TEST(CudaMemory, AsksTheDriverHowMuchThereIs) {
-  Device device;
+  FakeDevice device;
   EXPECT_EQ(device.memory.total(), 8 * kGranule);
   EXPECT_EQ(device.memory.granularity(), kGranule);
   EXPECT_EQ(device.memory.available(), 8 * kGranule);
@@ -51,7 +51,7 @@ TEST(CudaMemory, AsksTheDriverHowMuchThereIs) {
 }
 
 TEST(CudaMemory, MapsInTheDriversOrder) {
-  Device device;
+  FakeDevice device;
   (void)device.context.get();
   device.fake.take_calls();
   std::byte* const range = device.reserve(4);
@@ -72,7 +72,7 @@ TEST(CudaMemory, MapsInTheDriversOrder) {
 }
 
 TEST(CudaMemory, AGranuleKeepsItsContentsFromOneAddressToAnother) {
-  Device device;
+  FakeDevice device;
   std::byte* const range = device.reserve(4);
   const std::vector<Granule> granules = device.create(2);
   ASSERT_TRUE(device.memory.map(range, granules));
@@ -90,7 +90,7 @@ TEST(CudaMemory, AGranuleKeepsItsContentsFromOneAddressToAnother) {
 }
 
 TEST(CudaMemory, WantOfMemoryIsAnAnswerAndMakesNothing) {
-  Device device(2 * kGranule);
+  FakeDevice device(2 * kGranule);
   std::vector<Granule> granules(3, 99);
   EXPECT_FALSE(device.memory.create(granules));
   EXPECT_EQ(device.fake.held(), "1 contexts");
@@ -100,7 +100,7 @@ TEST(CudaMemory, WantOfMemoryIsAnAnswerAndMakesNothing) {
 }
 
 TEST(CudaMemory, AFailureInTheMiddleIsTakenBackInReverse) {
-  Device device;
+  FakeDevice device;
   (void)device.context.get();
   std::byte* const range = device.reserve(3);
   const std::vector<Granule> granules = device.create(3);
@@ -117,7 +117,7 @@ TEST(CudaMemory, AFailureInTheMiddleIsTakenBackInReverse) {
 }
 
 TEST(CudaMemory, AFailureOtherThanWantOfMemoryIsReportedByTheNextQuestion) {
-  Device device;
+  FakeDevice device;
   std::vector<Granule> granules(2);
   device.fake.fail("cuMemCreate", CUDA_ERROR_INVALID_VALUE, 1);
   EXPECT_FALSE(device.memory.create(granules));
@@ -127,7 +127,7 @@ TEST(CudaMemory, AFailureOtherThanWantOfMemoryIsReportedByTheNextQuestion) {
 }
 
 TEST(CudaMemory, ADamagedContextRefusesEverythingAndSaysSo) {
-  Device device;
+  FakeDevice device;
   void* const block = device.memory.allocate(4096);
   ASSERT_NE(block, nullptr);
   device.fake.poison(CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -141,7 +141,7 @@ TEST(CudaMemory, ADamagedContextRefusesEverythingAndSaysSo) {
 }
 
 TEST(CudaMemory, WithoutAContextThereIsNoMemory) {
-  Device device;
+  FakeDevice device;
   device.fake.fail("cuDevicePrimaryCtxRetain", CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(device.memory.allocate(4096), nullptr);
   expect_error<DeviceError>([&] { (void)device.memory.available(); },
@@ -149,7 +149,7 @@ TEST(CudaMemory, WithoutAContextThereIsNoMemory) {
 }
 
 TEST(CudaMemory, PlainAllocationsAndPinnedOnesGoBackWhereTheyCameFrom) {
-  Device device;
+  FakeDevice device;
   void* const plain = device.memory.allocate(1000);
   void* const pinned = device.memory.allocate_pinned(1000);
   ASSERT_NE(plain, nullptr);
@@ -168,7 +168,7 @@ TEST(CudaMemory, PlainAllocationsAndPinnedOnesGoBackWhereTheyCameFrom) {
 }
 
 TEST(CudaMemory, MemoryThatIsNotAlignedIsRefused) {
-  Device device;
+  FakeDevice device;
   device.fake.set_pointer_offset(256);
   EXPECT_EQ(device.memory.allocate(1000), nullptr);
   EXPECT_EQ(device.fake.held(), "1 contexts");
@@ -188,7 +188,7 @@ TEST(CudaMemory, ADeviceWithoutVirtualMemoryHasNoGranules) {
 /// Whichever driver call fails, the operation that needed it changes nothing, and everything can be
 /// released at the end.
 RC_GTEST_PROP(CudaMemory, NothingIsLostWhereverTheDriverFails, ()) {
-  Device device(12 * kGranule);
+  FakeDevice device(12 * kGranule);
   constexpr size_t kSlots = 10;
   const size_t bytes = kSlots * kGranule;
   auto* const range = static_cast<std::byte*>(device.memory.reserve(bytes));
