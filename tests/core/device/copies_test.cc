@@ -4,12 +4,12 @@
 
 #include <array>
 #include <cstdlib>
-#include <numeric>
 
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/allocator.h"
+#include "tests/core/device/counting.h"
 
 namespace lockstep {
 namespace {
@@ -37,12 +37,6 @@ void matrix_kernel(const Out&, const In& in) { g_strides = to_dims(in.strides())
 LS_OP(test_matrix, Tensor(const Tensor&), "test_matrix(Tensor self) -> Tensor")
     .structured(&double_rule);
 LS_KERNEL(CPU, "test_matrix", matrix_kernel, Strides::kMatrix);
-
-Tensor counting(IntList sizes) {
-  const Tensor t = empty_tensor(sizes, DType::kF32);
-  std::iota(t.data<float>(), t.data<float>() + t.numel(), 0.0f);
-  return t;
-}
 
 /// Number of copies and of bytes copied while `call` ran.
 template <class F>

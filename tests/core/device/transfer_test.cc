@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "core/device/pinned_allocator.h"
@@ -14,6 +13,7 @@
 #include "core/ops/factory/pinned.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "tests/core/device/counting.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 
@@ -22,12 +22,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-
-Tensor counting(IntList sizes) {
-  const Tensor tensor = empty_tensor(sizes, DType::kF32);
-  std::iota(tensor.data<float>(), tensor.data<float>() + tensor.numel(), 1.0F);
-  return tensor;
-}
 
 std::vector<float> numbers(const Tensor& tensor) {
   const Tensor here = tensor.to(kCPU).contiguous();
@@ -52,7 +46,7 @@ class Transfers : public ::testing::Test {
 TEST_F(Transfers, FromTheCpuAreQueuedAfterTheSourceWasRead) {
   hold();
   const int64_t waits = hidden_waits();
-  const Tensor source = counting({4});
+  const Tensor source = counting({4}, 1);
   const Tensor copy = source.to(kHost0);
   EXPECT_FALSE(stream().query());
   source.fill_(0);
@@ -73,7 +67,7 @@ TEST_F(Transfers, LargeOnesFromMemoryThatIsNotPinnedAreWaitedFor) {
 }
 
 TEST_F(Transfers, ToTheCpuAreWaitedForByDefault) {
-  const Tensor source = counting({3}).to(kHost0);
+  const Tensor source = counting({3}, 1).to(kHost0);
   const int64_t waits = hidden_waits();
   source.mul_(source);
   const Tensor copy = source.to(kCPU);
@@ -84,7 +78,7 @@ TEST_F(Transfers, ToTheCpuAreWaitedForByDefault) {
 }
 
 TEST_F(Transfers, NonBlockingOnesToTheCpuArePinnedAndQueued) {
-  const Tensor source = counting({3}).to(kHost0);
+  const Tensor source = counting({3}, 1).to(kHost0);
   hold();
   const int64_t waits = hidden_waits();
   const Tensor copy = to(source, kCPU, /*non_blocking=*/true);
@@ -96,7 +90,7 @@ TEST_F(Transfers, NonBlockingOnesToTheCpuArePinnedAndQueued) {
 }
 
 TEST_F(Transfers, NonBlockingOnesFromPinnedMemoryReadItWhenTheStreamComesThere) {
-  const Tensor source = pin_memory(counting({4}));
+  const Tensor source = pin_memory(counting({4}, 1));
   hold();
   const Tensor copy = to(source, kHost0, /*non_blocking=*/true);
   source.data<float>()[0] = 9;  // before the copy ran, so the copy must see it
@@ -105,7 +99,7 @@ TEST_F(Transfers, NonBlockingOnesFromPinnedMemoryReadItWhenTheStreamComesThere) 
 }
 
 TEST_F(Transfers, PinnedMemoryIsNotReusedBeforeItsCopyIsDone) {
-  Tensor source = pin_memory(counting({1024}));
+  Tensor source = pin_memory(counting({1024}, 1));
   const void* const address = source.data();
   hold();
   const Tensor copy = to(source, kHost0, /*non_blocking=*/true);
@@ -114,11 +108,11 @@ TEST_F(Transfers, PinnedMemoryIsNotReusedBeforeItsCopyIsDone) {
   EXPECT_NE(other.data(), address);
   other.fill_(0);
   finish();
-  EXPECT_THAT(numbers(copy), ElementsAreArray(numbers(counting({1024}))));
+  EXPECT_THAT(numbers(copy), ElementsAreArray(numbers(counting({1024}, 1))));
 }
 
 TEST_F(Transfers, CopyIntoMovesBytesBothWaysWithoutWaitingWherePinned) {
-  const Tensor source = pin_memory(counting({2, 3}));
+  const Tensor source = pin_memory(counting({2, 3}, 1));
   const Tensor there = zeros({2, 3}, {DType::kF32, kHost0});
   const Tensor back = empty_pinned({2, 3}, DType::kF32, kHost0);
   const uint32_t version = there.version();
@@ -136,23 +130,24 @@ TEST_F(Transfers, CopyIntoMovesBytesBothWaysWithoutWaitingWherePinned) {
 }
 
 TEST_F(Transfers, CopyIntoCastsBroadcastsAndKeepsStrides) {
-  const Tensor source = counting({2, 3});
+  const Tensor source = counting({2, 3}, 1);
   const Tensor wide = zeros({3, 2}, {DType::kF64, kHost0});
   copy_(wide, source.t());
   EXPECT_THAT(numbers(wide.to(DType::kF32)), ElementsAre(1, 4, 2, 5, 3, 6));
   const Tensor row = zeros({2, 3}, {DType::kF32, kHost0});
-  copy_(row.slice(1, 1), counting({2}));
+  copy_(row.slice(1, 1), counting({2}, 1));
   EXPECT_THAT(numbers(row), ElementsAre(0, 1, 2, 0, 1, 2));
   const Tensor here = zeros({3, 2});
   copy_(here.t(), row, /*non_blocking=*/true);
   EXPECT_THAT(numbers(here), ElementsAre(0, 0, 1, 1, 2, 2));
-  expect_error<ShapeError>([&] { copy_(row, counting({4})); }, "broadcast");
+  expect_error<ShapeError>([&] { copy_(row, counting({4}, 1)); }, "broadcast");
 }
 
 TEST_F(Transfers, KeepGeometryAndDTypeAsToOnOneDevice) {
-  const Tensor base = counting({2, 3, 4});
-  for (const Tensor& source : {base, base.transpose(0, 2), base.slice(2, 1, 4, 2),
-                               base.select(1, 2), counting({1}).expand({3, 2}), counting({0, 3})}) {
+  const Tensor base = counting({2, 3, 4}, 1);
+  for (const Tensor& source :
+       {base, base.transpose(0, 2), base.slice(2, 1, 4, 2), base.select(1, 2),
+        counting({1}, 1).expand({3, 2}), counting({0, 3}, 1)}) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32}) {
       const Tensor wanted = source.to(dtype).clone();
       const Tensor there = to(source, dtype, kHost0);
@@ -198,7 +193,7 @@ TEST_F(Transfers, MetaTensorsHaveNothingToCopy) {
 }
 
 TEST(Pinned, CopiesKeepTheirElementsAndGeometry) {
-  const Tensor source = counting({2, 3}).t();
+  const Tensor source = counting({2, 3}, 1).t();
   EXPECT_FALSE(is_pinned(source));
   const Tensor pinned = pin_memory(source);
   EXPECT_TRUE(is_pinned(pinned));
@@ -206,7 +201,7 @@ TEST(Pinned, CopiesKeepTheirElementsAndGeometry) {
   EXPECT_THAT(pinned.strides(), ElementsAreArray(source.strides()));
   EXPECT_THAT(numbers(pinned), ElementsAre(1, 4, 2, 5, 3, 6));
   EXPECT_TRUE(pin_memory(pinned).is_same(pinned));
-  EXPECT_THAT(numbers(pin_memory(counting({1}).expand({2, 2}))), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(numbers(pin_memory(counting({1}, 1).expand({2, 2}))), ElementsAre(1, 1, 1, 1));
 }
 
 TEST(Pinned, IsForTheCpu) {

@@ -8,6 +8,7 @@
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 #include "core/ops/view/view.h"
+#include "tests/core/dispatch/floats.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"
 
@@ -67,18 +68,6 @@ const Tensor& merge_out(const Tensor& out, TensorList list, OptionalTensor extra
   using Call = TypedOp<const Tensor&(TensorList, OptionalTensor, const Tensor&)>;
   return Call(&dispatcher().find("test_merge.out"))(list, extra, out);
 }
-
-Tensor vec(std::initializer_list<float> values) {
-  const Tensor t = empty_tensor({static_cast<int64_t>(values.size())}, DType::kF32);
-  std::copy(values.begin(), values.end(), t.data<float>());
-  return t;
-}
-std::vector<float> floats(const Tensor& t) {
-  std::vector<float> all;
-  for (int64_t place : places(t.sizes(), t.strides())) all.push_back(t.data<float>()[place]);
-  return all;
-}
-using Floats = std::vector<float>;
 
 TEST(Overlap, ADestinationThatRepeatsAnElementIsRefused) {
   const Tensor wide = vec({1}).expand({3});

@@ -6,6 +6,7 @@
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 #include "core/ops/view/view.h"
+#include "tests/core/dispatch/floats.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/tensor/places.h"
 
@@ -86,18 +87,6 @@ LS_KERNEL(CPU, "test_fill_each", fill_kernel, Strides::kContiguous);
 Outputs same_rule(const Tensor& self) { return one(to_dims(self.sizes()), self.dtype()); }
 LS_OP(test_no_kernel, Tensor(const Tensor&), "test_no_kernel(Tensor self) -> Tensor")
     .structured(&same_rule);
-
-Tensor vec(std::initializer_list<float> values) {
-  const Tensor t = empty_tensor({static_cast<int64_t>(values.size())}, DType::kF32);
-  std::copy(values.begin(), values.end(), t.data<float>());
-  return t;
-}
-std::vector<float> floats(const Tensor& t) {
-  std::vector<float> all;
-  for (int64_t place : places(t.sizes(), t.strides())) all.push_back(t.data<float>()[place]);
-  return all;
-}
-using Floats = std::vector<float>;
 
 TEST(Structured, AllocatesWhatTheRuleSays) {
   const Tensor sum = op_test_add(vec({1, 2, 3}), vec({10}));
