@@ -11,7 +11,7 @@ namespace lockstep::config {
 namespace {
 
 /// Error, with its place, in the smallest config of an image classifier after `assignments`.
-std::string problem(const std::vector<std::string>& assignments) {
+std::string classifier_problem(const std::vector<std::string>& assignments) {
   RunConfig config;
   Origins origins;
   merge_text(config, origins, kSmallestClassifier, "a");
@@ -34,27 +34,27 @@ TEST(Resnet, DefaultsAreTheDocumentedOnes) {
 }
 
 TEST(Resnet, NeedsAStage) {
-  EXPECT_EQ(problem({"model.resnet.blocks=[]"}),
+  EXPECT_EQ(classifier_problem({"model.resnet.blocks=[]"}),
             "--set model.resnet.blocks=[]: model.resnet.blocks is []: expected at least one stage, "
             "as in [2, 2].");
-  EXPECT_EQ(problem({"model.resnet.blocks=1"}), "no error");
+  EXPECT_EQ(classifier_problem({"model.resnet.blocks=1"}), "no error");
 }
 
 TEST(Resnet, EveryStageNeedsABlockAndIsNamed) {
   EXPECT_EQ(
-      problem({"model.resnet.blocks=2,2,0"}),
+      classifier_problem({"model.resnet.blocks=2,2,0"}),
       "--set model.resnet.blocks=2,2,0: model.resnet.blocks[2] is 0: expected an integer from "
       "1 to 1000.");
 }
 
 TEST(Resnet, ChannelsOfTheLastStageAreBounded) {
-  EXPECT_EQ(problem({"model.resnet.base_width=8192"}), "no error");
-  EXPECT_EQ(problem({"model.resnet.base_width=8193"}),
+  EXPECT_EQ(classifier_problem({"model.resnet.base_width=8192"}), "no error");
+  EXPECT_EQ(classifier_problem({"model.resnet.base_width=8193"}),
             "--set model.resnet.base_width=8193: model.resnet.base_width is 8193 and doubles with "
             "each of 4 stages: expected at most 65536 channels in the last.");
   std::string many = "model.resnet.blocks=1";
   for (int i = 0; i < 100; ++i) many += ",1";
-  EXPECT_NE(problem({many}), "no error");
+  EXPECT_NE(classifier_problem({many}), "no error");
 }
 
 TEST(Mlp, DefaultsAreTheDocumentedOnes) {
@@ -69,14 +69,14 @@ TEST(Mlp, DefaultsAreTheDocumentedOnes) {
 }
 
 TEST(Sources, ClassifiersTakeRowsOrRandomData) {
-  EXPECT_EQ(problem({"data.table.path=rows.csv"}), "no error");
-  EXPECT_EQ(problem({"data.random={}"}), "no error");
+  EXPECT_EQ(classifier_problem({"data.table.path=rows.csv"}), "no error");
+  EXPECT_EQ(classifier_problem({"data.random={}"}), "no error");
   EXPECT_EQ(
-      problem({"data.text.path=kjv.txt"}),
+      classifier_problem({"data.text.path=kjv.txt"}),
       "--set data.text.path=kjv.txt: data.text gives tokens, but model.resnet classifies rows "
       "of features: expected data.table or data.random.");
   EXPECT_EQ(
-      problem({"model.mlp.inputs=4", "model.mlp.classes=2", "data.shards.train=a.bin"}),
+      classifier_problem({"model.mlp.inputs=4", "model.mlp.classes=2", "data.shards.train=a.bin"}),
       "--set data.shards.train=a.bin: data.shards gives tokens, but model.mlp classifies rows "
       "of features: expected data.table or data.random.");
 }
@@ -97,9 +97,9 @@ TEST(Sources, LanguageModelsTakeTokens) {
 }
 
 TEST(Table, NeedsAPathAndAPositiveScale) {
-  EXPECT_EQ(problem({"data.table.path="}),
+  EXPECT_EQ(classifier_problem({"data.table.path="}),
             "--set data.table.path=: data.table.path is empty: expected the path of a file.");
-  EXPECT_EQ(problem({"data.table.path=a", "data.table.scale=0"}),
+  EXPECT_EQ(classifier_problem({"data.table.path=a", "data.table.scale=0"}),
             "--set data.table.scale=0: data.table.scale is 0: expected a number above 0 and at "
             "most 1e+30.");
 }

@@ -16,7 +16,7 @@
 namespace lockstep::nn {
 namespace {
 
-MlpOptions small(Activation activation = Activation::kRelu) {
+MlpOptions small_mlp(Activation activation = Activation::kRelu) {
   return {.inputs = 6, .hidden_widths = {5, 4}, .classes = 3, .activation = activation};
 }
 
@@ -25,7 +25,7 @@ TEST(Mlp, AppliesTheActivationBetweenLayersOnly) {
   const Tensor x = random_tensor({7, 6});
   for (const Activation activation : {Activation::kRelu, Activation::kGelu}) {
     manual_seed(1);
-    Mlp model(small(activation));
+    Mlp model(small_mlp(activation));
     const auto act = [&](const Tensor& t) {
       return activation == Activation::kRelu ? relu(t) : gelu(t);
     };
@@ -41,9 +41,9 @@ TEST(Mlp, AnOperatorCanBeTheActivation) {
   const NoGradGuard no_grad;
   const Tensor x = random_tensor({7, 6});
   manual_seed(1);
-  Mlp built_in(small(Activation::kGelu));
+  Mlp built_in(small_mlp(Activation::kGelu));
   manual_seed(1);
-  MlpOptions options = small();
+  MlpOptions options = small_mlp();
   options.activation_operator = "gelu";
   expect_near(Mlp(options).forward(x), built_in.forward(x), 0, 0);
   options.activation_operator = "t";
@@ -74,7 +74,7 @@ TEST(Mlp, WithoutHiddenLayersIsALinearClassifier) {
 TEST(Classifier, LossesAreSummedOverLabelledSamples) {
   const NoGradGuard no_grad;
   manual_seed(1);
-  Mlp model(small());
+  Mlp model(small_mlp());
   const Tensor x = random_tensor({4, 6});
   const Tensor labels = tensor_from<int64_t>({0, 2, -100, 1}, {4});
   const Tensor each = -log_softmax(model.forward(x), 1);
@@ -84,7 +84,7 @@ TEST(Classifier, LossesAreSummedOverLabelledSamples) {
 }
 
 TEST(Classifier, SamplesOfAnotherSizeAreRefused) {
-  Mlp model(small());
+  Mlp model(small_mlp());
   expect_error<ShapeError>(
       [&] {
         logits_of(model, zeros({4, 7}));

@@ -4,6 +4,7 @@
 
 #include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
+#include "tests/nn/names.h"
 
 namespace lockstep::nn {
 namespace {
@@ -99,12 +100,6 @@ TEST(Module, ZeroGradFreesGradientsOrWritesZeros) {
   pair.a.weight.mul(pair.a.weight).sum().backward({}, false, true);
   pair.zero_grad(false);
   EXPECT_FALSE(pair.a.weight.grad().requires_grad());
-}
-
-std::vector<std::string> names(const std::vector<NamedParameter>& tensors) {
-  std::vector<std::string> found;
-  for (const NamedParameter& tensor : tensors) found.push_back(tensor.name);
-  return found;
 }
 
 TEST(Module, BuffersAreNamedLikeParametersAndAreNone) {

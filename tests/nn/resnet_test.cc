@@ -9,24 +9,19 @@
 #include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
+#include "tests/nn/names.h"
 
 namespace lockstep::nn {
 namespace {
 
 using ::testing::ElementsAre;
 
-ResnetOptions small() {
+ResnetOptions small_resnet() {
   return {.channels = 1, .height = 8, .width = 6, .classes = 4, .base_width = 8, .blocks = {1, 1}};
 }
 
-std::vector<std::string> names(const std::vector<NamedParameter>& tensors) {
-  std::vector<std::string> found;
-  for (const NamedParameter& tensor : tensors) found.push_back(tensor.name);
-  return found;
-}
-
 TEST(Resnet, NamesAreTorchvisions) {
-  const Resnet model(small());
+  const Resnet model(small_resnet());
   EXPECT_THAT(names(model.named_parameters()),
               ElementsAre("conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.conv1.weight",
                           "layer1.0.bn1.weight", "layer1.0.bn1.bias", "layer1.0.conv2.weight",
@@ -57,10 +52,10 @@ TEST(Resnet, HasTheSizeOfResnet18) {
 
 TEST(Resnet, LogitsHaveOneRowPerImage) {
   const NoGradGuard no_grad;
-  Resnet model(small());
+  Resnet model(small_resnet());
   EXPECT_EQ(model.forward(random_tensor({5, 1, 8, 6})).shape(), "[5, 4]");
   EXPECT_EQ(logits_of(model, random_tensor({5, 48})).shape(), "[5, 4]");
-  ResnetOptions options = small();
+  ResnetOptions options = small_resnet();
   options.stem = ResnetStem::kImageNet;
   Resnet deep(options);
   EXPECT_EQ(deep.forward(random_tensor({2, 1, 8, 6})).shape(), "[2, 4]");
@@ -78,7 +73,7 @@ TEST(Resnet, ABlockAddsItsInput) {
 
 TEST(Resnet, EveryParameterReceivesAGradient) {
   manual_seed(4);
-  Resnet model(small());
+  Resnet model(small_resnet());
   sum_of_losses(model, random_tensor({6, 48}), tensor_from<int64_t>({0, 1, 2, 3, 0, 1}, {6}))
       .backward();
   for (const NamedParameter& parameter : model.named_parameters()) {
@@ -90,7 +85,7 @@ TEST(Resnet, EveryParameterReceivesAGradient) {
 TEST(Resnet, OutsideTrainingASampleDoesNotSeeItsNeighbours) {
   const NoGradGuard no_grad;
   manual_seed(4);
-  Resnet model(small());
+  Resnet model(small_resnet());
   const Tensor x = random_tensor({6, 1, 8, 6});
   model.forward(x);  // updates the running statistics
   model.eval();
@@ -120,7 +115,7 @@ TEST(Resnet, TrainingBitsDoNotDependOnThreads) {
 
 TEST(Resnet, LearnsWhereTheStripeIs) {
   manual_seed(5);
-  Resnet model(small());
+  Resnet model(small_resnet());
   // Noisy images with one bright row or column, whose position depends on the class.
   const int64_t count = 32;
   const Tensor x = random_tensor({count, 1, 8, 6}) * 0.3;
@@ -157,13 +152,13 @@ TEST(Resnet, LearnsWhereTheStripeIs) {
 }
 
 TEST(Resnet, MistakesAreNamed) {
-  Resnet model(small());
+  Resnet model(small_resnet());
   expect_error<ShapeError>(
       [&] {
         model.forward(zeros({2, 3, 8, 6}));
       },
       "[resnet]", "[batch, 1, 8, 6]", "[2, 3, 8, 6]");
-  ResnetOptions none = small();
+  ResnetOptions none = small_resnet();
   none.blocks = {};
   expect_error<ShapeError>([&] { Resnet{none}; }, "[resnet]", "at least one stage");
   none.blocks = {1, 0};

@@ -20,9 +20,9 @@ namespace {
 using State = FlightRecord::State;
 using testing::ElementsAre;
 
-constexpr uint64_t kWorld = 0xfedcba9876543210;
+constexpr uint64_t kGroup = 0xfedcba9876543210;
 
-Signature all_reduce(uint64_t sequence, uint64_t group = kWorld) {
+Signature all_reduce(uint64_t sequence, uint64_t group = kGroup) {
   return {.group = group,
           .sequence = sequence,
           .kind = OpKind::kAllReduce,
@@ -33,7 +33,7 @@ Signature all_reduce(uint64_t sequence, uint64_t group = kWorld) {
 }
 
 Signature receive_from(int peer) {
-  return {.group = kWorld,
+  return {.group = kGroup,
           .sequence = 900,
           .kind = OpKind::kReceive,
           .dtype = DType::kI64,
@@ -87,8 +87,8 @@ TEST(FlightRecorder, TheNewestOperationsAreRemembered) {
   for (uint64_t i = 1; i < 11; ++i) recorder.queued(all_reduce(i), "world");
   EXPECT_THAT(sequences(recorder), ElementsAre(7, 8, 9, 10));
   EXPECT_EQ(recorder.recorded(), 11u);
-  EXPECT_EQ(recorder.find(kWorld, 6), std::nullopt);
-  EXPECT_EQ(recorder.find(kWorld, 7)->signature.sequence, 7u);
+  EXPECT_EQ(recorder.find(kGroup, 6), std::nullopt);
+  EXPECT_EQ(recorder.find(kGroup, 7)->signature.sequence, 7u);
   // Updates of an operation that was overwritten do not change the record in its slot.
   const std::vector<FlightRecord> before = recorder.records();
   recorder.started(first);
@@ -99,17 +99,17 @@ TEST(FlightRecorder, TheNewestOperationsAreRemembered) {
 
 TEST(FlightRecorder, AGroupsNewestOperationIsKnownAfterItIsForgotten) {
   FlightRecorder recorder(0, 2, 4);
-  EXPECT_EQ(recorder.newest(kWorld), std::nullopt);
+  EXPECT_EQ(recorder.newest(kGroup), std::nullopt);
   recorder.queued(all_reduce(41), "world");
   for (uint64_t i = 0; i < 10; ++i) recorder.queued(all_reduce(i, 7), "tp");
-  EXPECT_EQ(recorder.newest(kWorld), 41u);
+  EXPECT_EQ(recorder.newest(kGroup), 41u);
   EXPECT_EQ(recorder.newest(7), 9u);
   EXPECT_EQ(recorder.newest(8), std::nullopt);
 }
 
 TEST(FlightRecorder, UnfinishedOperationsOfAGroupAreFoundOldestFirst) {
   FlightRecorder recorder(0, 2, 8);
-  EXPECT_TRUE(recorder.unfinished(kWorld, 5).empty());
+  EXPECT_TRUE(recorder.unfinished(kGroup, 5).empty());
   const uint64_t done = recorder.queued(all_reduce(0), "world");
   const uint64_t started = recorder.queued(all_reduce(1), "world");
   recorder.queued(all_reduce(0, 7), "tp");
@@ -121,7 +121,7 @@ TEST(FlightRecorder, UnfinishedOperationsOfAGroupAreFoundOldestFirst) {
   recorder.ended(failed, true);
   const auto sequences = [&](size_t most) {
     std::vector<uint64_t> found;
-    for (const FlightRecord& record : recorder.unfinished(kWorld, most)) {
+    for (const FlightRecord& record : recorder.unfinished(kGroup, most)) {
       found.push_back(record.signature.sequence);
     }
     return found;
@@ -134,8 +134,8 @@ TEST(FlightRecorder, SendsAndReceivesAreNotInAGroupsOrder) {
   FlightRecorder recorder(0, 2, 4);
   recorder.queued(all_reduce(2), "world");
   recorder.queued(receive_from(1), "world", 1, 77);
-  EXPECT_EQ(recorder.newest(kWorld), 2u);
-  EXPECT_EQ(recorder.find(kWorld, 900), std::nullopt);
+  EXPECT_EQ(recorder.newest(kGroup), 2u);
+  EXPECT_EQ(recorder.find(kGroup, 900), std::nullopt);
   EXPECT_EQ(recorder.records().at(1).user_tag, 77u);
 }
 
@@ -152,11 +152,11 @@ TEST(FlightRecorder, LongNamesAreCutBetweenCharacters) {
 
 TEST(FlightRecorder, GroupsAreThoseAddedAndThoseUsed) {
   FlightRecorder recorder(0, 4, 8);
-  recorder.add_group(kWorld, "world", {0, 1, 2, 3});
+  recorder.add_group(kGroup, "world", {0, 1, 2, 3});
   recorder.add_group(9, "never used", {0, 2});
   recorder.queued(all_reduce(5, 7), "unknown");
   recorder.queued(all_reduce(3), "world");
-  EXPECT_THAT(recorder.groups(), ElementsAre(FlightGroup{kWorld, "world", {0, 1, 2, 3}, 3},
+  EXPECT_THAT(recorder.groups(), ElementsAre(FlightGroup{kGroup, "world", {0, 1, 2, 3}, 3},
                                              FlightGroup{9, "never used", {0, 2}, std::nullopt},
                                              FlightGroup{7, "unknown", {}, 5}));
 }
@@ -164,7 +164,7 @@ TEST(FlightRecorder, GroupsAreThoseAddedAndThoseUsed) {
 TEST(FlightRecorder, WritesWhatItRemembers) {
   const train::TemporaryDirectory folder;
   FlightRecorder recorder(3, 8, 4);
-  recorder.add_group(kWorld, "world", {0, 1, 2, 3, 4, 5, 6, 7});
+  recorder.add_group(kGroup, "world", {0, 1, 2, 3, 4, 5, 6, 7});
   for (uint64_t i = 0; i < 6; ++i) recorder.queued(all_reduce(i), "world");
   recorder.write(folder / "a/b", "rank 5 did not arrive");
   const FlightLog log = read_flight_log(folder / "a/b/flight.rank3.json");
