@@ -5,72 +5,32 @@
 
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "autograd/autograd.h"
-#include "core/ops/factory/factory.h"
-#include "core/ops/matmul/matmul.h"
-#include "core/ops/pointwise/pointwise.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
 #include "dist/ddp/ddp.h"
 #include "dist/ddp/reducer.h"
+#include "tests/dist/ddp/layered_net.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {
 
-/// A network of four layers of 40 KB each.
-struct Net {
-  std::vector<NamedTensor> parameters;
+/// Four layers of 40 KB each.
+LayeredNet large_net(Device device = kCPU) { return LayeredNet(device, 4, 100); }
 
-  explicit Net(Device device = kCPU) {
-    std::mt19937 random(5);
-    std::normal_distribution<float> normal(0, 0.1F);
-    for (int layer = 0; layer < 4; ++layer) {
-      const Tensor weight = empty({100, 100}, DType::kF32);
-      std::generate_n(weight.data<float>(), weight.numel(), [&] { return normal(random); });
-      const Tensor here = device == kCPU ? weight : weight.to(device);
-      parameters.push_back({"layer" + std::to_string(layer), here.set_requires_grad()});
-    }
-  }
-  Tensor loss(int64_t sample) const {
-    Tensor x = empty({1, 100}, DType::kF32);
-    std::mt19937 random(static_cast<uint32_t>(sample));
-    std::normal_distribution<float> normal;
-    std::generate_n(x.data<float>(), x.numel(), [&] { return normal(random); });
-    x = x.to(parameters[0].tensor.device());
-    for (const NamedTensor& each : parameters) x = tanh(mm(x, each.tensor));
-    return sum(x);
-  }
-};
-
-void run_step(Reducer& reducer, const Net& net, const LeafRange& leaves) {
-  reducer.begin_step();
-  for (int64_t leaf = leaves.first; leaf < leaves.end; ++leaf) {
-    reducer.begin_leaf();
-    if (leaf + 1 == leaves.end) reducer.expect_last_backward();
-    net.loss(leaf).backward();
-  }
-  reducer.finish();
-}
-
-std::vector<float> numbers(const std::vector<Tensor>& tensors) {
-  std::vector<float> result;
-  for (const Tensor& each : tensors) {
-    const Tensor here = each.to(kCPU).contiguous();
-    result.insert(result.end(), here.data<float>(), here.data<float>() + here.numel());
-  }
-  return result;
+/// A step with one sample per leaf.
+void run_small_step(Reducer& reducer, const LayeredNet& net, const LeafRange& leaves) {
+  run_step(reducer, net, leaves, 0, 1);
 }
 
 TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
   for (const int64_t tree_leaves : {0, 6}) {
     std::vector<BucketPlan> plans(3);
     all_ranks(3, [&](ProcessGroup& group) {
-      const Net net;
+      const LayeredNet net = large_net();
       ReducerOptions options;
       options.tree_leaves = tree_leaves;
       if (tree_leaves > 0) options.leaves = leaves_of_rank(tree_leaves, group.rank(), 3);
@@ -78,7 +38,7 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
       for (int step = 0; step < 3; ++step) {
         EXPECT_FALSE(reducer.choice());
         EXPECT_FALSE(reducer.is_settled());
-        run_step(reducer, net, options.leaves);
+        run_small_step(reducer, net, options.leaves);
       }
       const std::vector<float> sums = numbers(reducer.gradients());
       ASSERT_TRUE(reducer.choice());
@@ -88,7 +48,7 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
         last = std::chrono::steady_clock::now();
         return Tensor();
       });
-      run_step(reducer, net, options.leaves);
+      run_small_step(reducer, net, options.leaves);
       EXPECT_TRUE(reducer.is_settled());
       EXPECT_EQ(reducer.plan().buckets.size(), reducer.choice()->buckets);
       EXPECT_EQ(reducer.times().buckets()[0].bytes, reducer.choice()->first_bytes);
@@ -108,19 +68,19 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
 
 TEST(Reducer, SizesThatAreGivenStay) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net = large_net();
     ReducerOptions options;
     options.buckets = {.first_bytes = 1, .bytes = 90'000};
     Reducer reducer(net.parameters, &group, options);
-    for (int step = 0; step < 4; ++step) run_step(reducer, net, {0, 1});
+    for (int step = 0; step < 4; ++step) run_small_step(reducer, net, {0, 1});
     EXPECT_FALSE(reducer.choice());
     EXPECT_TRUE(reducer.is_settled());
     EXPECT_EQ(reducer.plan().buckets.size(), 3u);
 
-    const Net other;
+    const LayeredNet other = large_net();
     options.buckets = {.first_bytes = 0, .bytes = 1};
     Reducer half(other.parameters, &group, options);
-    for (int step = 0; step < 4; ++step) run_step(half, other, {0, 1});
+    for (int step = 0; step < 4; ++step) run_small_step(half, other, {0, 1});
     ASSERT_TRUE(half.choice());
     EXPECT_EQ(half.choice()->limits.bytes, 1);
     EXPECT_GE(half.choice()->limits.first_bytes, 64 << 10);
@@ -132,9 +92,9 @@ TEST(Reducer, OnADeviceWithStreamsSizesAreTheUsualOnes) {
     const Device device(DeviceType::kHost, 0);
     const OwnedStream stream(device);
     const StreamGuard guard(stream.get());
-    const Net net(device);
+    const LayeredNet net = large_net(device);
     Reducer reducer(net.parameters, &group);
-    for (int step = 0; step < 4; ++step) run_step(reducer, net, {0, 1});
+    for (int step = 0; step < 4; ++step) run_small_step(reducer, net, {0, 1});
     EXPECT_FALSE(reducer.choice());
     EXPECT_TRUE(reducer.is_settled());
     EXPECT_EQ(reducer.plan().buckets.size(), 1u);
@@ -145,13 +105,13 @@ TEST(Reducer, OnADeviceWithStreamsSizesAreTheUsualOnes) {
 std::vector<float> sums(const BucketLimits& limits, bool average) {
   std::vector<std::vector<float>> results(3);
   all_ranks(3, [&](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net = large_net();
     ReducerOptions options;
     options.buckets = limits;
     options.average = average;
     options.leaves = {group.rank(), group.rank() + 1};
     Reducer reducer(net.parameters, &group, options);
-    for (int step = 0; step < 6; ++step) run_step(reducer, net, options.leaves);
+    for (int step = 0; step < 6; ++step) run_small_step(reducer, net, options.leaves);
     results[static_cast<size_t>(group.rank())] = numbers(reducer.gradients());
   });
   EXPECT_EQ(results[0], results[1]);
@@ -168,21 +128,14 @@ TEST(Reducer, NoBitOfASumDependsOnTheSizesOfBuckets) {
   }
 }
 
-/// A module with the parameters of a Net and no buffers.
-struct Module {
-  Net net;
-  const std::vector<NamedTensor>& named_parameters() const { return net.parameters; }
-  std::vector<NamedTensor> named_buffers() const { return {}; }
-};
-
 TEST(Ddp, ChoosesSizesToo) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Module module;
-    Ddp ddp(module, group);
+    const LayeredNet net = large_net();
+    Ddp ddp(net, group);
     std::vector<float> first;
     for (int step = 0; step < 5; ++step) {
       EXPECT_EQ(ddp.reducer().choice().has_value(), step >= 3) << step;
-      module.net.loss(group.rank()).backward();
+      net.loss(group.rank()).backward();
       if (step == 0) first = numbers(ddp.gradients());
       EXPECT_EQ(numbers(ddp.gradients()), first) << step;
       ddp.zero_grad();

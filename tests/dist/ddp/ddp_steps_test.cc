@@ -20,11 +20,9 @@ namespace {
 
 using testing::HasSubstr;
 
-using Model = SmallModel;
-
 TEST(DdpSteps, NoSyncOverTheLastBackwardIsFoundBeforeTheGradientsAreLostOrUsed) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     for (int step = 0; step < 2; ++step) {
       expect_error<AutogradError>([&] { (void)ddp.gradients(); }, "got none since zero_grad()");
@@ -50,7 +48,7 @@ TEST(DdpSteps, NoSyncOverTheLastBackwardIsFoundBeforeTheGradientsAreLostOrUsed) 
 
 TEST(DdpSteps, NoSyncGuardsNest) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     {
       const auto outer = ddp.no_sync();
@@ -58,7 +56,7 @@ TEST(DdpSteps, NoSyncGuardsNest) {
       model.loss(static_cast<uint32_t>(group.rank())).backward();
     }
     const std::vector<float> own = numbers(model.first.grad());
-    const Model alone;
+    const SmallModel alone;
     alone.loss(static_cast<uint32_t>(group.rank())).backward();
     EXPECT_EQ(own, numbers(alone.first.grad()));
     ddp.discard_grad();
@@ -69,7 +67,7 @@ TEST(DdpSteps, ABackwardGoesOnAsItBeganWhenNoSyncEndsInsideOfIt) {
   std::vector<std::vector<float>> sums(2);
   all_ranks(2, [&](ProcessGroup& group) {
     const auto rank = static_cast<size_t>(group.rank());
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}, .average = false});
     model.loss(9).backward();
     ddp.zero_grad();
@@ -86,7 +84,7 @@ TEST(DdpSteps, ABackwardGoesOnAsItBeganWhenNoSyncEndsInsideOfIt) {
     sums[rank] = numbers(ddp.gradients()[0]);
     ddp.zero_grad();
 
-    const Model other;
+    const SmallModel other;
     Ddp at_once(other, group, {.average = false});
     (other.loss(static_cast<uint32_t>(rank)) + other.loss(static_cast<uint32_t>(rank) + 2))
         .backward();
@@ -98,7 +96,7 @@ TEST(DdpSteps, ABackwardGoesOnAsItBeganWhenNoSyncEndsInsideOfIt) {
 
 TEST(DdpSteps, ABackwardThatOneRankSkippedIsAnErrorOfTheOthers) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     for (uint32_t step = 0; step < 3; ++step) {
       ddp.zero_grad();
@@ -115,7 +113,7 @@ TEST(DdpSteps, ABackwardThatOneRankSkippedIsAnErrorOfTheOthers) {
 
 TEST(DdpSteps, WhatGradAsksForIsNoBackwardOfAStep) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model, plain;
+    const SmallModel model, plain;
     Ddp ddp(model, group, {.static_graph = true});
     Ddp other(plain, group);
     for (uint32_t step = 0; step < 3; ++step) {
@@ -134,7 +132,7 @@ TEST(DdpSteps, WhatGradAsksForIsNoBackwardOfAStep) {
 
 TEST(DdpSteps, SumsAreNotSummedOnceMore) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group, {.average = false});
     model.loss(0).backward();
     for (const Tensor& each : {model.first, model.second}) each.set_grad({});
@@ -146,7 +144,7 @@ TEST(DdpSteps, SumsAreNotSummedOnceMore) {
 
 TEST(DdpSteps, ABackwardAfterOneThatFailedNeedsZeroGrad) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     // Fails before any bucket is launched, so no other rank waits.
     const Tensor hidden = tanh(mm(random_matrix(9, 2, 6), model.first));

@@ -19,10 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-using Model = SmallModel;
-
 TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
-  const Model alone;
+  const SmallModel alone;
   for (uint32_t step = 0; step < 4; ++step) {
     for (const Tensor& each : {alone.first, alone.second}) each.set_grad({});
     for (uint32_t rank = 0; rank < 3; ++rank) (alone.loss(10 * step + rank) / 3.0).backward();
@@ -31,7 +29,7 @@ TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
   std::vector<std::vector<float>> weights(3);
   all_ranks(3, [&](ProcessGroup& group) {
     // Rank 0's parameters are broadcast to all ranks.
-    const Model model(group.rank() == 0 ? 1 : 77);
+    const SmallModel model(group.rank() == 0 ? 1 : 77);
     Ddp ddp(model, group, {.buckets = {.first_bytes = 100, .bytes = 100}});
     for (uint32_t step = 0; step < 4; ++step) {
       model.loss(10 * step + static_cast<uint32_t>(group.rank())).backward();
@@ -49,7 +47,7 @@ TEST(Ddp, RanksThatDescendTogetherAreOneRankWithAllSamples) {
 
 TEST(Ddp, NoSyncAddsUpUntilTheLastBackward) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     const auto rank = static_cast<uint32_t>(group.rank());
     Ddp ddp(model, group, {.average = false});
     for (uint32_t step = 0; step < 3; ++step) {
@@ -62,7 +60,7 @@ TEST(Ddp, NoSyncAddsUpUntilTheLastBackward) {
       const std::vector<float> summed = numbers(model.second.grad());
       ddp.zero_grad();
 
-      const Model other;
+      const SmallModel other;
       Ddp at_once(other, group, {.average = false});
       (other.loss(rank) + other.loss(rank + 2) + other.loss(rank + 4)).backward();
       const std::vector<float> expected = numbers(other.second.grad());
@@ -73,7 +71,7 @@ TEST(Ddp, NoSyncAddsUpUntilTheLastBackward) {
 
 TEST(Ddp, BackwardWithoutZeroGradAddsToWhatIsThere) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     model.loss(static_cast<uint32_t>(group.rank())).backward();
     const std::vector<float> once = numbers(model.first.grad());
@@ -85,7 +83,7 @@ TEST(Ddp, BackwardWithoutZeroGradAddsToWhatIsThere) {
 
 TEST(Ddp, BuffersBecomeThoseOfRankZeroAfterBackward) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     model.count.fill_(5 + group.rank());
     model.loss(0).backward();
@@ -95,7 +93,7 @@ TEST(Ddp, BuffersBecomeThoseOfRankZeroAfterBackward) {
 
 TEST(Ddp, OtherValuesAreNamedWhereTheyShouldBeTheSame) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Model model(group.rank() == 0 ? 1 : 2);
+    const SmallModel model(group.rank() == 0 ? 1 : 2);
     Ddp ddp(model, group, {.broadcast_parameters = false});
   });
   EXPECT_TRUE(errors[0] && errors[1]);
@@ -106,16 +104,16 @@ TEST(Ddp, OtherValuesAreNamedWhereTheyShouldBeTheSame) {
 TEST(Ddp, TheTensorWhoseValueDiffersIsNamedOnAllRanks) {
   const auto differs_on_rank_2 = [](auto change) {
     return run_thread_ranks(3, [&](ProcessGroup& group) {
-      const Model model;
+      const SmallModel model;
       const NoGradGuard no_grad;
       if (group.rank() == 2) change(model);
       Ddp ddp(model, group, {.broadcast_parameters = false});
     });
   };
   const auto of_weight = differs_on_rank_2(
-      [](const Model& model) { model.second.detach().data<float>()[23] += 1e-7F; });
+      [](const SmallModel& model) { model.second.detach().data<float>()[23] += 1e-7F; });
   const auto of_buffer =
-      differs_on_rank_2([](const Model& model) { model.count.data<float>()[0] = 1; });
+      differs_on_rank_2([](const SmallModel& model) { model.count.data<float>()[0] = 1; });
   for (size_t rank = 0; rank < 3; ++rank) {
     ASSERT_TRUE(of_weight[rank] && of_buffer[rank]);
     expect_error<MismatchError>([&] { std::rethrow_exception(of_weight[rank]); },
@@ -166,7 +164,7 @@ TEST(Ddp, OtherNamesShapesAndDtypesAreNamedOnAllRanks) {
 
 TEST(Ddp, AParameterThatWasAddedLaterIsNamed) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    Model model;
+    SmallModel model;
     Ddp ddp(model, group);
     model.has_extra = true;
     model.loss(0).backward();
@@ -179,7 +177,7 @@ TEST(Ddp, AParameterThatWasAddedLaterIsNamed) {
 template <class F>
 std::string error_after(F change) {
   const auto errors = run_thread_ranks(2, [&](ProcessGroup& group) {
-    Model model;
+    SmallModel model;
     model.has_extra = true;
     Ddp ddp(model, group);
     change(model);
@@ -190,20 +188,21 @@ std::string error_after(F change) {
 }
 
 TEST(Ddp, AModuleThatWasChangedAfterWrappingIsRefusedByName) {
-  EXPECT_THAT(
-      error_after([](Model& model) { model.second = random_matrix(9, 8, 3).set_requires_grad(); }),
-      HasSubstr("[ddp] parameter second was not there, or another tensor"));
-  EXPECT_THAT(error_after([](Model& model) { model.has_extra = false; }),
+  EXPECT_THAT(error_after([](SmallModel& model) {
+                model.second = random_matrix(9, 8, 3).set_requires_grad();
+              }),
+              HasSubstr("[ddp] parameter second was not there, or another tensor"));
+  EXPECT_THAT(error_after([](SmallModel& model) { model.has_extra = false; }),
               HasSubstr("[ddp] parameter extra has gone"));
-  EXPECT_THAT(error_after([](Model& model) { model.count = zeros({1}); }),
+  EXPECT_THAT(error_after([](SmallModel& model) { model.count = zeros({1}); }),
               HasSubstr("[ddp] buffer count was not there, or another tensor"));
-  EXPECT_THAT(error_after([](Model& model) { model.second.set_requires_grad(false); }),
+  EXPECT_THAT(error_after([](SmallModel& model) { model.second.set_requires_grad(false); }),
               HasSubstr("[backward] parameter second [8, 3] received no gradient"));
 }
 
 TEST(Ddp, AParameterThatOneRankDoesNotUseNeedsTheOption) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    Model model;
+    SmallModel model;
     model.has_extra = true;
     Ddp ddp(model, group);
     model.loss(static_cast<uint32_t>(group.rank())).backward();
@@ -212,7 +211,7 @@ TEST(Ddp, AParameterThatOneRankDoesNotUseNeedsTheOption) {
   EXPECT_THAT(texts_of(errors),
               HasSubstr("[backward] parameter extra [3, 3] received no gradient"));
   all_ranks(2, [](ProcessGroup& group) {
-    Model model;
+    SmallModel model;
     model.has_extra = true;
     Ddp ddp(model, group, {.find_unused_parameters = true});
     // `extra` is used by both ranks, then by rank 1, by rank 0, and by none.
@@ -226,15 +225,15 @@ TEST(Ddp, AParameterThatOneRankDoesNotUseNeedsTheOption) {
 }
 
 TEST(Ddp, AParameterThatIsUsedTwiceHasOneGradient) {
-  const Model alone;
-  const auto twice = [](const Model& model, uint32_t sample) {
+  const SmallModel alone;
+  const auto twice = [](const SmallModel& model, uint32_t sample) {
     const Tensor again =
         mm(mm(tanh(mm(random_matrix(sample, 2, 6), model.first)), model.second), model.second.t());
     return sum(mm(again, model.second));
   };
   (twice(alone, 0) + twice(alone, 1)).backward();
   all_ranks(2, [&](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}, .average = false});
     for (int step = 0; step < 3; ++step) {
       ddp.zero_grad();
@@ -258,7 +257,7 @@ TEST(Ddp, ATensorThatIsTwoParametersIsRefused) {
 
 TEST(Ddp, ManyBuffersGoTogether) {
   all_ranks(3, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     std::vector<NamedTensor> buffers;
     for (int64_t i = 0; i < 300; ++i) {
       // Buffers of two dtypes, some of them not dense.
@@ -282,7 +281,7 @@ TEST(Ddp, ManyBuffersGoTogether) {
 
 TEST(Ddp, ABackwardThatFailedIsNotTakenForAStep) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}});
     model.loss(0).backward();
     ddp.zero_grad();
@@ -297,7 +296,7 @@ TEST(Ddp, ABackwardThatFailedIsNotTakenForAStep) {
 
 TEST(Ddp, BackwardsInsideOfBackwardEndWithTheOutermost) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Model model, plain;
+    const SmallModel model, plain;
     Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}});
     Ddp other(plain, group);
     for (uint32_t step = 0; step < 3; ++step) {
@@ -315,7 +314,7 @@ TEST(Ddp, BackwardsInsideOfBackwardEndWithTheOutermost) {
 
 TEST(Ddp, OneRankAloneWorksToo) {
   all_ranks(1, [](ProcessGroup& group) {
-    const Model model;
+    const SmallModel model;
     Ddp ddp(model, group);
     model.loss(0).backward();
     EXPECT_TRUE(model.first.grad().defined());

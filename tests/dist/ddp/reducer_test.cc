@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,48 +20,13 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
+#include "tests/dist/ddp/layered_net.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {
 
 using testing::HasSubstr;
-
-/// Five layers with one weight each; the loss of sample s is the sum of the outputs for its row.
-struct Net {
-  std::vector<NamedTensor> parameters;
-
-  explicit Net(Device device = kCPU, int64_t width = 24) {
-    std::mt19937 random(3);
-    std::uniform_real_distribution<float> uniform(-0.3F, 0.3F);
-    for (int layer = 0; layer < 5; ++layer) {
-      const Tensor weight = empty({width, width}, DType::kF32);
-      std::generate_n(weight.data<float>(), weight.numel(), [&] { return uniform(random); });
-      const Tensor here = device == kCPU ? weight : weight.to(device);
-      parameters.push_back({"layer" + std::to_string(layer), here.set_requires_grad()});
-    }
-  }
-
-  int64_t width() const { return parameters[0].tensor.size(0); }
-  Tensor loss(int64_t sample, size_t layers = 5) const {
-    std::mt19937 random(static_cast<uint32_t>(sample) + 100);
-    std::normal_distribution<float> normal;
-    const Tensor row = empty({1, width()}, DType::kF32);
-    std::generate_n(row.data<float>(), row.numel(), [&] { return normal(random); });
-    Tensor x = row.to(parameters[0].tensor.device());
-    for (size_t layer = 0; layer < layers; ++layer) x = tanh(mm(x, parameters[layer].tensor));
-    return sum(x);
-  }
-};
-
-std::vector<float> numbers(const std::vector<Tensor>& tensors) {
-  std::vector<float> result;
-  for (const Tensor& each : tensors) {
-    const Tensor here = each.to(kCPU).contiguous();
-    result.insert(result.end(), here.data<float>(), here.data<float>() + here.numel());
-  }
-  return result;
-}
 
 /// Limits that give two or three buckets.
 BucketLimits small_buckets() { return {.first_bytes = 3000, .bytes = 6000}; }
@@ -76,21 +40,8 @@ ReducerOptions tree_options(int64_t leaves, int rank, int ranks) {
   return options;
 }
 
-void run_step(Reducer& reducer, const Net& net, const LeafRange& leaves, int64_t first_sample = 0) {
-  reducer.begin_step();
-  for (int64_t leaf = leaves.first; leaf < leaves.end; ++leaf) {
-    reducer.begin_leaf();
-    for (int64_t i = 0; i < 2; ++i) {
-      const Tensor loss = net.loss(first_sample + leaf * 2 + i);
-      if (leaf + 1 == leaves.end && i == 1) reducer.expect_last_backward();
-      loss.backward();
-    }
-  }
-  reducer.finish();
-}
-
 TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
-  const Net alone;
+  const LayeredNet alone;
   Reducer whole(alone.parameters, nullptr);
   whole.begin_step();
   whole.begin_leaf();
@@ -100,7 +51,7 @@ TEST(Reducer, GradientsOfRanksAreSummedAndEqualOnAll) {
 
   std::vector<std::vector<float>> results(3);
   all_ranks(3, [&](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     ReducerOptions options;
     options.buckets = small_buckets();
     Reducer reducer(net.parameters, &group, options);
@@ -125,7 +76,7 @@ std::vector<std::vector<float>> tree_gradients(int64_t leaves, int ranks, Device
       stream = std::make_unique<OwnedStream>(device);
       guard.emplace(stream->get());
     }
-    const Net net(device);
+    const LayeredNet net(device);
     const ReducerOptions options = tree_options(leaves, group.rank(), ranks);
     Reducer reducer(net.parameters, &group, options);
     for (int step = 0; step < 3; ++step) run_step(reducer, net, options.leaves);
@@ -154,7 +105,7 @@ TEST(Reducer, ADeviceWithStreamsHasTheBitsOfTheCpu) {
 }
 
 TEST(Reducer, LeavesOfOneRankWithoutATreeOverRanksAreAddedByHalves) {
-  const Net net;
+  const LayeredNet net;
   ReducerOptions options;
   options.leaves = {0, 8};
   Reducer reducer(net.parameters, nullptr, options);
@@ -163,7 +114,7 @@ TEST(Reducer, LeavesOfOneRankWithoutATreeOverRanksAreAddedByHalves) {
 }
 
 TEST(Reducer, OneRankAloneJoinsAllLeavesWhateverTheirNumber) {
-  const Net net;
+  const LayeredNet net;
   Reducer reducer(net.parameters, nullptr, tree_options(7, 0, 1));
   run_step(reducer, net, {0, 7});
   const std::vector<float> alone = numbers(reducer.gradients());
@@ -176,7 +127,7 @@ TEST(Reducer, OneRankAloneJoinsAllLeavesWhateverTheirNumber) {
 
 TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
   all_ranks(2, [](ProcessGroup& group) {
-    Net net;
+    LayeredNet net;
     // Registered so that the reverse of the registration order is not the order of backward.
     std::swap(net.parameters[0], net.parameters[3]);
     std::vector<NamedTensor> registered = net.parameters;
@@ -202,7 +153,7 @@ TEST(Reducer, BucketsFollowTheOrderThatTheFirstStepShowed) {
 
 TEST(Reducer, BucketsLeaveWhileBackwardRuns) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     ReducerOptions options;
     options.buckets = small_buckets();
     Reducer reducer(net.parameters, &group, options);
@@ -232,7 +183,7 @@ TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
     const Device host{DeviceType::kHost, 0};
     const OwnedStream stream(host);
     const StreamGuard guard(stream.get());
-    const Net net(host);
+    const LayeredNet net(host);
     ReducerOptions options;
     options.buckets = small_buckets();
     Reducer reducer(net.parameters, &group, options);
@@ -261,7 +212,7 @@ TEST(Reducer, TimesOnADeviceAreThoseOfItsWork) {
 
 TEST(Reducer, GradientsEndInTheArenaWithoutACopy) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     Reducer reducer(net.parameters, &group);
     run_step(reducer, net, {0, 1});
     const int64_t before = hidden_copies().copies;
@@ -275,13 +226,13 @@ TEST(Reducer, GradientsEndInTheArenaWithoutACopy) {
 
 TEST(Reducer, AverageDividesByTheNumberOfRanks) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     ReducerOptions options;
     options.average = true;
     Reducer reducer(net.parameters, &group, options);
     run_step(reducer, net, {0, 1});
     const std::vector<float> average = numbers(reducer.gradients());
-    const Net other;
+    const LayeredNet other;
     Reducer sums(other.parameters, &group);
     run_step(sums, other, {0, 1});
     const std::vector<float> sum = numbers(sums.gradients());
@@ -291,7 +242,7 @@ TEST(Reducer, AverageDividesByTheNumberOfRanks) {
 
 TEST(Reducer, AParameterWithoutAGradientIsAnErrorOfTheSameStepOnAllRanks) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     Reducer reducer(net.parameters, &group);
     run_step(reducer, net, {0, 1});
     reducer.begin_step();
@@ -309,7 +260,7 @@ TEST(Reducer, AParameterWithoutAGradientIsAnErrorOfTheSameStepOnAllRanks) {
 
 TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     ReducerOptions options;
     options.find_unused_parameters = true;
     options.buckets = small_buckets();
@@ -321,7 +272,7 @@ TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
       reducer.expect_last_backward();
       net.loss(group.rank(), 3 + static_cast<size_t>(group.rank())).backward();
       reducer.finish();
-      const Net other;
+      const LayeredNet other;
       Reducer alone(other.parameters, nullptr, {.leaves = {0, 1}, .find_unused_parameters = true});
       alone.begin_step();
       alone.begin_leaf();
@@ -337,7 +288,7 @@ TEST(Reducer, UnusedParametersCountAsZeroWhereThatIsAskedFor) {
 
 TEST(Reducer, RanksWithOtherParametersAreRefusedNamingTheFirst) {
   const auto errors = run_thread_ranks(3, [](ProcessGroup& group) {
-    Net net;
+    LayeredNet net;
     if (group.rank() == 2) net.parameters[1].name = "other";
     Reducer reducer(net.parameters, &group);
   });
@@ -350,7 +301,7 @@ TEST(Reducer, RanksWithOtherParametersAreRefusedNamingTheFirst) {
 
 TEST(Reducer, MoreGradientsThanInTheFirstStepAreAnError) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     Reducer reducer(net.parameters, &group);
     run_step(reducer, net, {0, 1});
     reducer.begin_step();
@@ -366,7 +317,7 @@ TEST(Reducer, MoreGradientsThanInTheFirstStepAreAnError) {
 
 TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     Reducer reducer(net.parameters, &group);
     for (int step = 0; step < 3; ++step) {
       reducer.begin_step();
@@ -377,7 +328,7 @@ TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
       reducer.finish();
     }
     const std::vector<float> twice = numbers(reducer.gradients());
-    const Net other;
+    const LayeredNet other;
     Reducer once(other.parameters, &group);
     run_step(once, other, {0, 1}, 2 * group.rank());
     EXPECT_EQ(twice, numbers(once.gradients()));
@@ -386,7 +337,7 @@ TEST(Reducer, TheFirstStepMayShowSeveralBackwardsToBeTheLast) {
 
 TEST(Reducer, GradientsOfGradientsAreRefused) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     Reducer reducer(net.parameters, &group);
     reducer.begin_step();
     reducer.begin_leaf();
@@ -399,7 +350,7 @@ TEST(Reducer, GradientsOfGradientsAreRefused) {
 }
 
 TEST(Reducer, AStepThatIsNotFinishedIsRefused) {
-  const Net net;
+  const LayeredNet net;
   Reducer reducer(net.parameters, nullptr, {.leaves = {0, 2}});
   reducer.begin_step();
   expect_error<DistError>([&] { reducer.finish(); }, "expected all 2 leaves of the step, got 0");
@@ -414,7 +365,7 @@ TEST(Reducer, AStepThatIsNotFinishedIsRefused) {
 }
 
 TEST(Reducer, ALeafWithoutAGradientIsAnErrorBeforeTheNext) {
-  const Net net;
+  const LayeredNet net;
   Reducer reducer(net.parameters, nullptr, {.leaves = {0, 2}});
   reducer.begin_step();
   reducer.begin_leaf();
@@ -423,7 +374,7 @@ TEST(Reducer, ALeafWithoutAGradientIsAnErrorBeforeTheNext) {
 }
 
 TEST(Reducer, AfterItParametersKeepGradientsOfTheirOwnAgain) {
-  const Net net;
+  const LayeredNet net;
   { Reducer reducer(net.parameters, nullptr); }
   net.loss(0).backward();
   EXPECT_TRUE(net.parameters[0].tensor.grad().defined());
@@ -450,7 +401,7 @@ TEST(Reducer, ParametersOfSeveralDtypesHaveBucketsOfTheirOwn) {
 // --- on_reduced ----------------------------------------------------------------------------------
 
 TEST(Reducer, BucketsAreHandedOverInBackwardAsSoonAsTheirSumsAreThere) {
-  const Net net;
+  const LayeredNet net;
   std::vector<uint32_t> handed_over;
   bool first_layer_was_open = false;  // at the first handover
   ReducerOptions options;
@@ -478,7 +429,7 @@ TEST(Reducer, BucketsAreHandedOverInBackwardAsSoonAsTheirSumsAreThere) {
 
 TEST(Reducer, HandsEveryBucketOverOnceInTheOrderOfThePlanWithItsFinalSums) {
   all_ranks(3, [](ProcessGroup& group) {
-    const Net net;
+    const LayeredNet net;
     std::vector<uint32_t> handed_over;
     std::vector<float> sums;
     ReducerOptions options;
@@ -511,7 +462,7 @@ TEST(Reducer, HandsEveryBucketOverOnceInTheOrderOfThePlanWithItsFinalSums) {
 }
 
 TEST(Reducer, AParameterThatWasUsedWithoutItsGradientIsNotChangedUnseen) {
-  const Net net;
+  const LayeredNet net;
   ReducerOptions options;
   options.buckets = {.first_bytes = 1, .bytes = 1};
   options.on_reduced = [&](std::span<const uint32_t> parameters, const std::vector<Tensor>&) {
@@ -536,7 +487,7 @@ TEST(Reducer, AParameterThatWasUsedWithoutItsGradientIsNotChangedUnseen) {
 }
 
 TEST(Reducer, OnReducedIsNotForUnusedParameters) {
-  const Net net;
+  const LayeredNet net;
   ReducerOptions options;
   options.find_unused_parameters = true;
   options.on_reduced = [](std::span<const uint32_t>, const std::vector<Tensor>&) {};

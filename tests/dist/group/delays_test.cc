@@ -20,6 +20,7 @@
 #include "dist/group/transport_group.h"
 #include "dist/transport/thread_transport.h"
 #include "tests/core/expect_error.h"
+#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {
@@ -29,8 +30,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-Tensor ones(int64_t count) { return empty({count}).fill_(1); }
 
 /// Collects the messages of all ranks.
 class Told {
@@ -51,23 +50,15 @@ class Told {
   std::vector<std::string> lines_;
 };
 
-void expect_no_errors(const std::vector<std::exception_ptr>& errors) {
-  for (const std::exception_ptr& error : errors) {
-    if (error) {
-      EXPECT_NO_THROW(std::rethrow_exception(error));
-    }
-  }
-}
-
 TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
   for (const int late : {0, 1}) {
     Told told;
-    expect_no_errors(run_thread_ranks(
+    expect_none(run_thread_ranks(
         3,
         [late](ProcessGroup& group) {
           group.barrier().wait();
           if (group.rank() == late) std::this_thread::sleep_for(2s);
-          group.all_reduce(ones(64)).wait();
+          group.all_reduce(cpu_ones(64)).wait();
         },
         told.options()));
     const std::vector<std::string> lines = told.lines();
@@ -83,7 +74,7 @@ TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
 
 TEST(Delays, AreNotToldOfOperationsThatMayTakeLong) {
   Told told;
-  expect_no_errors(run_thread_ranks(
+  expect_none(run_thread_ranks(
       2,
       [](ProcessGroup& group) {
         if (group.rank() == 1) std::this_thread::sleep_for(1500ms);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/ops/factory/factory.h"
 #include "dist/group/thread_group.h"
 
 namespace lockstep::dist {
@@ -25,6 +26,11 @@ inline void expect_none(const std::vector<std::exception_ptr>& errors) {
 /// Runs `body` on `size` ranks that are threads, and expects no error.
 inline void all_ranks(int size, const std::function<void(ProcessGroup&)>& body) {
   expect_none(run_thread_ranks(size, body));
+}
+
+/// A vector of ones on the CPU.
+inline Tensor cpu_ones(int64_t count, DType dtype = DType::kF32) {
+  return empty({count}, dtype).fill_(1);
 }
 
 /// Message of an error; "nothing" if null.

@@ -37,8 +37,6 @@ INSTANTIATE_TEST_SUITE_P(Group, ThreadGroupCases,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-Tensor ones(int64_t count, DType dtype = DType::kF32) { return empty({count}, dtype).fill_(1); }
-
 /// Expects every rank to fail within 2 s with an E whose message contains `parts`.
 template <class E, class... Parts>
 void expect_all_fail(int size, const std::function<void(ProcessGroup&)>& body,
@@ -54,7 +52,7 @@ void expect_all_fail(int size, const std::function<void(ProcessGroup&)>& body,
 
 TEST(ThreadGroup, AnotherSizeOnOneRankFailsOnBoth) {
   expect_all_fail<MismatchError>(
-      2, [](ProcessGroup& group) { group.all_reduce(ones(10 + group.rank())).wait(); },
+      2, [](ProcessGroup& group) { group.all_reduce(cpu_ones(10 + group.rank())).wait(); },
       "operation #0 of group world", "all_reduce", "of 10 float32", "of 11 float32");
 }
 
@@ -62,7 +60,7 @@ TEST(ThreadGroup, AnotherDTypeOfAsManyBytesFailsOnAll) {
   expect_all_fail<MismatchError>(
       3,
       [](ProcessGroup& group) {
-        group.all_reduce(ones(64, group.rank() == 2 ? DType::kI32 : DType::kF32)).wait();
+        group.all_reduce(cpu_ones(64, group.rank() == 2 ? DType::kI32 : DType::kF32)).wait();
       },
       "int32", "float32");
 }
@@ -71,7 +69,8 @@ TEST(ThreadGroup, AnotherReductionFailsOnAll) {
   expect_all_fail<MismatchError>(
       2,
       [](ProcessGroup& group) {
-        group.all_reduce(ones(64), {group.rank() == 0 ? ReduceOp::kSum : ReduceOp::kMax}).wait();
+        group.all_reduce(cpu_ones(64), {group.rank() == 0 ? ReduceOp::kSum : ReduceOp::kMax})
+            .wait();
       },
       "sum", "max");
 }
@@ -81,9 +80,9 @@ TEST(ThreadGroup, AnotherOperationFailsOnAll) {
       4,
       [](ProcessGroup& group) {
         if (group.rank() == 3) {
-          group.broadcast(ones(64), 0).wait();
+          group.broadcast(cpu_ones(64), 0).wait();
         } else {
-          group.all_reduce(ones(64)).wait();
+          group.all_reduce(cpu_ones(64)).wait();
         }
         group.barrier().wait();
       },
@@ -94,7 +93,7 @@ TEST(ThreadGroup, AnotherRootFailsOnAll) {
   expect_all_fail<MismatchError>(
       2,
       [](ProcessGroup& group) {
-        group.broadcast(ones(64), group.rank()).wait();
+        group.broadcast(cpu_ones(64), group.rank()).wait();
         group.barrier().wait();
       },
       "broadcast");
@@ -105,9 +104,9 @@ TEST(ThreadGroup, MessagesOfOtherSizesThanExpectedFail) {
       2,
       [](ProcessGroup& group) {
         if (group.rank() == 0) {
-          group.send(ones(10), 1).wait();
+          group.send(cpu_ones(10), 1).wait();
         } else {
-          group.recv(ones(20), 0).wait();
+          group.recv(cpu_ones(20), 0).wait();
         }
         group.barrier().wait();
       },
@@ -119,7 +118,7 @@ TEST(ThreadGroup, PartsOfAllToAllThatDoNotFitFail) {
       2,
       [](ProcessGroup& group) {
         const std::vector<int64_t> mine = {1, 2};  // rank 1 sends 1, rank 0 expects 2
-        group.all_to_all(ones(3), ones(3), mine, mine).wait();
+        group.all_to_all(cpu_ones(3), cpu_ones(3), mine, mine).wait();
         group.barrier().wait();
       },
       "all_to_all");
@@ -135,7 +134,7 @@ TEST(ThreadGroup, ARankThatNeverComesIsNamedByTheTimeout) {
     }
     group.set_timeout(600ms);
     try {
-      group.all_reduce(ones(64)).wait();
+      group.all_reduce(cpu_ones(64)).wait();
     } catch (...) {
       over = true;
       throw;
@@ -155,8 +154,8 @@ TEST(ThreadGroup, WaitsThatCrossAreToldApart) {
     const auto other = group.subgroup({0, 1}, "other");
     ProcessGroup& first = group.rank() == 0 ? group : *other;
     ProcessGroup& second = group.rank() == 0 ? *other : group;
-    first.all_reduce(ones(8)).wait();
-    second.all_reduce(ones(8)).wait();
+    first.all_reduce(cpu_ones(8)).wait();
+    second.all_reduce(cpu_ones(8)).wait();
   });
   for (const std::exception_ptr& error : errors) {
     ASSERT_TRUE(error);
@@ -171,7 +170,7 @@ TEST(ThreadGroup, AnErrorOfOneRankReachesTheOthersWithItsText) {
       group.abort("[data] shard 3 is truncated");
       throw DataError("[data] shard 3 is truncated");
     }
-    group.all_reduce(ones(64)).wait();
+    group.all_reduce(cpu_ones(64)).wait();
   });
   EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
   for (const int rank : {0, 2}) {
@@ -183,7 +182,7 @@ TEST(ThreadGroup, AnErrorOfOneRankReachesTheOthersWithItsText) {
 TEST(ThreadGroup, ARankThatUnwindsFromAnExceptionEndsTheOthersOperations) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
     if (group.rank() == 0) throw DataError("no data");
-    group.all_reduce(ones(64)).wait();
+    group.all_reduce(cpu_ones(64)).wait();
   });
   expect_error<PeerLostError>([&] { std::rethrow_exception(errors[1]); }, "rank 0");
 }
@@ -191,7 +190,7 @@ TEST(ThreadGroup, ARankThatUnwindsFromAnExceptionEndsTheOthersOperations) {
 TEST(ThreadGroup, ARankThatEndsEarlyIsNamed) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
     group.barrier().wait();
-    if (group.rank() == 1) group.all_reduce(ones(64)).wait();
+    if (group.rank() == 1) group.all_reduce(cpu_ones(64)).wait();
   });
   expect_error<PeerLostError>([&] { std::rethrow_exception(errors[1]); }, "rank 0");
   EXPECT_FALSE(errors[0]);
@@ -199,28 +198,29 @@ TEST(ThreadGroup, ARankThatEndsEarlyIsNamed) {
 
 TEST(ThreadGroup, AfterAFailureEveryLaterOperationFailsAlike) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
-    EXPECT_THROW(group.all_reduce(ones(10 + group.rank())).wait(), MismatchError);
+    EXPECT_THROW(group.all_reduce(cpu_ones(10 + group.rank())).wait(), MismatchError);
     EXPECT_THROW(group.barrier().wait(), MismatchError);
-    EXPECT_THROW(group.all_reduce(ones(4)).wait(), MismatchError);
+    EXPECT_THROW(group.all_reduce(cpu_ones(4)).wait(), MismatchError);
   });
   for (const std::exception_ptr& error : errors) EXPECT_FALSE(error);
 }
 
 TEST(ThreadGroup, ArgumentsThatCannotBeRightAreRefusedBeforeAnythingIsSent) {
   all_ranks(2, [](ProcessGroup& group) {
-    expect_error<ShapeError>([&] { group.all_reduce(ones(6).view({2, 3}).t()); }, "row-major");
+    expect_error<ShapeError>([&] { group.all_reduce(cpu_ones(6).view({2, 3}).t()); }, "row-major");
     expect_error<ShapeError>([&] { group.all_reduce(Tensor()); }, "undefined");
-    expect_error<ShapeError>([&] { group.all_gather(ones(3), ones(2)); }, "4 elements");
-    expect_error<ShapeError>([&] { group.reduce_scatter(ones(3), ones(2)); }, "6 elements");
-    expect_error<DTypeError>([&] { group.all_gather(ones(4, DType::kI32), ones(2)); }, "int32");
-    expect_error<DTypeError>([&] { group.all_reduce(ones(4, DType::kBool)); }, "all_reduce");
-    expect_error<DistError>([&] { group.broadcast(ones(4), 2); }, "root", "got 2");
-    expect_error<DistError>([&] { group.send(ones(4), group.rank()); }, "another rank");
-    expect_error<DistError>([&] { group.send(ones(4), 1 - group.rank(), 1 << 16); }, "tag");
-    expect_error<ShapeError>([&] { group.all_to_all(ones(4), ones(3)); }, "input_splits");
+    expect_error<ShapeError>([&] { group.all_gather(cpu_ones(3), cpu_ones(2)); }, "4 elements");
+    expect_error<ShapeError>([&] { group.reduce_scatter(cpu_ones(3), cpu_ones(2)); }, "6 elements");
+    expect_error<DTypeError>([&] { group.all_gather(cpu_ones(4, DType::kI32), cpu_ones(2)); },
+                             "int32");
+    expect_error<DTypeError>([&] { group.all_reduce(cpu_ones(4, DType::kBool)); }, "all_reduce");
+    expect_error<DistError>([&] { group.broadcast(cpu_ones(4), 2); }, "root", "got 2");
+    expect_error<DistError>([&] { group.send(cpu_ones(4), group.rank()); }, "another rank");
+    expect_error<DistError>([&] { group.send(cpu_ones(4), 1 - group.rank(), 1 << 16); }, "tag");
+    expect_error<ShapeError>([&] { group.all_to_all(cpu_ones(4), cpu_ones(3)); }, "input_splits");
     expect_error<DeviceError>([&] { group.all_reduce(empty({2}, {DType::kF32, kMeta})); }, "meta");
     expect_error<DistError>([&] { (void)group.subgroup({0, 0}, "twice"); }, "ranks");
-    const Tensor tensor = ones(4);
+    const Tensor tensor = cpu_ones(4);
     group.all_reduce(tensor).wait();
     EXPECT_EQ(tensor.data<float>()[0], 2);
   });
@@ -237,7 +237,7 @@ TEST(ThreadGroup, SubgroupsThatRanksAskForDifferentlyAreRefused) {
 
 TEST(ThreadGroup, ResultsCountAsChangesInPlace) {
   all_ranks(2, [](ProcessGroup& group) {
-    const Tensor tensor = ones(4);
+    const Tensor tensor = cpu_ones(4);
     const uint32_t before = tensor.version();
     group.all_reduce(tensor).wait();
     EXPECT_EQ(tensor.version(), before + 1);
@@ -247,7 +247,7 @@ TEST(ThreadGroup, ResultsCountAsChangesInPlace) {
 TEST(ThreadGroup, TensorsMayGoBeforeTheirOperationIsDone) {
   all_ranks(3, [](ProcessGroup& group) {
     std::vector<Work> works;
-    for (int i = 0; i < 20; ++i) works.push_back(group.all_reduce(ones(30'000)));
+    for (int i = 0; i < 20; ++i) works.push_back(group.all_reduce(cpu_ones(30'000)));
     for (const Work& work : works) work.wait();
   });
 }

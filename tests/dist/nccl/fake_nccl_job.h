@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/factory/factory.h"
 #include "dist/group/thread_group.h"
 #include "dist/nccl/nccl_group.h"
 #include "tests/dist/nccl/fake_nccl.h"
@@ -37,5 +38,9 @@ void all_nccl_ranks(const FakeNccl& fake, const FakeNcclJob& job,
 
 /// Device of the groups' tensors.
 inline constexpr Device kHostDevice{DeviceType::kHost, 0};
+/// A vector of ones there.
+inline Tensor host_ones(int64_t count, DType dtype = DType::kF32) {
+  return empty({count}, {dtype, kHostDevice}).fill_(1);
+}
 
 }  // namespace lockstep::dist

@@ -23,8 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Tensor ones(int64_t count) { return empty({count}, {DType::kF32, kHostDevice}).fill_(1); }
-
 /// Expects every rank to fail with an E whose message contains `parts`, long before any timeout of
 /// a group.
 template <class E, class... Parts>
@@ -115,7 +113,7 @@ TEST(NcclFailure, AnErrorThatNcclReportsAbortsAllRanks) {
       fake, {.size = 3},
       [&](NcclGroup& group) {
         // Rank 1 does not join, so that the other ranks hang in NCCL.
-        const Work work = group.rank() == 1 ? Work() : group.all_reduce(ones(64));
+        const Work work = group.rank() == 1 ? Work() : group.all_reduce(host_ones(64));
         if (++came == 3) fake.report(1, nccl::Result::kSystemError);
         if (group.rank() != 1) work.synchronize();
         group.barrier().synchronize();
@@ -131,7 +129,7 @@ TEST(NcclFailure, ARankThatNcclFindsGoneIsPeerLost) {
   expect_all_fail<PeerLostError>(
       fake, {.size = 2},
       [&](NcclGroup& group) {
-        const Work work = group.rank() == 0 ? group.all_reduce(ones(64)) : Work();
+        const Work work = group.rank() == 0 ? group.all_reduce(host_ones(64)) : Work();
         if (++came == 2) fake.report(0, nccl::Result::kRemoteError);
         work.synchronize();
         group.barrier().synchronize();
@@ -143,14 +141,14 @@ TEST(NcclFailure, AnOperationThatTakesTooLongIsNamed) {
   FakeNccl fake;
   std::atomic<bool> over = false;
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
-    group.all_reduce(ones(8)).synchronize();
+    group.all_reduce(host_ones(8)).synchronize();
     if (group.rank() == 1) {
       while (!over) std::this_thread::sleep_for(1ms);
       group.barrier().synchronize();
     }
     group.set_timeout(300ms);
     try {
-      group.all_reduce(ones(64), {ReduceOp::kMax}).synchronize();
+      group.all_reduce(host_ones(64), {ReduceOp::kMax}).synchronize();
     } catch (...) {
       over = true;
       throw;
@@ -168,7 +166,7 @@ TEST(NcclFailure, TimeDoesNotRunWhileWorkBeforeTheOperationIsNotDone) {
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     group.set_timeout(1s);
     current_stream(kHostDevice).add_callback([] { std::this_thread::sleep_for(1500ms); });
-    group.all_reduce(ones(8)).synchronize();
+    group.all_reduce(host_ones(8)).synchronize();
   });
 }
 
@@ -179,7 +177,7 @@ TEST(NcclFailure, OperationsThatDoNotFitEndWithTheirTime) {
       fake, job,
       [](NcclGroup& group) {
         group.set_timeout(300ms);
-        group.all_reduce(ones(10 + group.rank())).synchronize();
+        group.all_reduce(host_ones(10 + group.rank())).synchronize();
       },
       "all_reduce #0");
 }
@@ -191,8 +189,8 @@ TEST(NcclFailure, CallsThatAreComparedAreToldApart) {
   expect_all_fail<MismatchError>(
       fake, job,
       [](NcclGroup& group) {
-        group.all_reduce(ones(4)).wait();
-        group.all_reduce(ones(group.rank() == 2 ? 11 : 10)).wait();
+        group.all_reduce(host_ones(4)).wait();
+        group.all_reduce(host_ones(group.rank() == 2 ? 11 : 10)).wait();
       },
       "all_reduce #1 of 10 float32", "rank 2 called all_reduce #1 of 11 float32");
 }
@@ -208,7 +206,7 @@ TEST(NcclFailure, ARankThatDoesNotMakeAComparedCallIsNamed) {
   const auto errors = run_nccl_ranks(fake, job, [&](NcclGroup& group) {
     group.set_timeout(500ms);
     while (group.rank() == 1 && !over) std::this_thread::sleep_for(1ms);
-    if (group.rank() == 0) group.all_reduce(ones(4)).wait();
+    if (group.rank() == 0) group.all_reduce(host_ones(4)).wait();
   });
   ASSERT_TRUE(errors[0]);
   expect_error<TimeoutError>([&] { std::rethrow_exception(errors[0]); }, "rank 1 has not");
@@ -221,7 +219,7 @@ TEST(NcclFailure, AnErrorOfOneRankReachesTheOthersWithItsText) {
       group.abort("[data] shard 3 is truncated");
       throw DataError("[data] shard 3 is truncated");
     }
-    group.all_reduce(ones(64)).synchronize();
+    group.all_reduce(host_ones(64)).synchronize();
   });
   for (const int rank : {0, 2}) {
     expect_error<PeerLostError>([&] { std::rethrow_exception(errors[static_cast<size_t>(rank)]); },
@@ -233,7 +231,7 @@ TEST(NcclFailure, ARankThatUnwindsFromAnExceptionEndsTheOthersOperations) {
   FakeNccl fake;
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     if (group.rank() == 0) throw DataError("no data");
-    group.all_reduce(ones(64)).synchronize();
+    group.all_reduce(host_ones(64)).synchronize();
   });
   expect_error<PeerLostError>([&] { std::rethrow_exception(errors[1]); }, "rank 0");
   EXPECT_EQ(fake.alive(), 0);
@@ -246,7 +244,7 @@ TEST(NcclFailure, ACallThatNcclRefusesFailsAll) {
       [&](NcclGroup& group) {
         if (group.rank() == 0) fake.fail_next("ncclReduce", nccl::Result::kInvalidUsage);
         group.all_reduce(empty({1}, {DType::kF32, kCPU}).fill_(1)).wait();
-        group.reduce(ones(64), 0).synchronize();
+        group.reduce(host_ones(64), 0).synchronize();
         group.barrier().synchronize();
       },
       "ncclReduce failed");
@@ -256,9 +254,9 @@ TEST(NcclFailure, AfterAFailureEveryLaterOperationFailsAlike) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     group.set_timeout(200ms);
-    EXPECT_THROW(group.all_reduce(ones(10 + group.rank())).synchronize(), TimeoutError);
+    EXPECT_THROW(group.all_reduce(host_ones(10 + group.rank())).synchronize(), TimeoutError);
     EXPECT_THROW(group.barrier().wait(), TimeoutError);
-    EXPECT_THROW(group.all_reduce(ones(4)).wait(), TimeoutError);
+    EXPECT_THROW(group.all_reduce(host_ones(4)).wait(), TimeoutError);
     EXPECT_THROW(group.all_reduce(empty({1}, {DType::kF32, kCPU}).fill_(1)).wait(), TimeoutError);
   });
 }
@@ -274,8 +272,8 @@ TEST(NcclFailure, TheFlightRecordsTellWhatHung) {
       fake, job,
       [](NcclGroup& group) {
         group.set_timeout(300ms);
-        group.all_reduce(ones(8)).synchronize();
-        group.all_reduce(ones(100 + group.rank())).synchronize();
+        group.all_reduce(host_ones(8)).synchronize();
+        group.all_reduce(host_ones(100 + group.rank())).synchronize();
       },
       "all_reduce #1");
   std::vector<FlightLog> logs;
@@ -306,7 +304,7 @@ TEST(NcclFailure, AMessageThatNobodyTakesEndsWithItsTime) {
       return;
     }
     try {
-      group.recv(ones(8), 1, 3).wait();
+      group.recv(host_ones(8), 1, 3).wait();
     } catch (...) {
       over = true;
       throw;
@@ -327,7 +325,7 @@ TEST(NcclEnd, WhatIsPendingIsWaitedFor) {
     fake.hold_operations(false);
   });
   all_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
-    for (int i = 0; i < 5; ++i) group.all_reduce(ones(1000));
+    for (int i = 0; i < 5; ++i) group.all_reduce(host_ones(1000));
   });
   EXPECT_TRUE(released);
   release.join();
@@ -340,7 +338,7 @@ TEST(NcclEnd, WhatHangsEndsWithItsTime) {
   const auto start = std::chrono::steady_clock::now();
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     group.set_timeout(300ms);
-    group.all_reduce(ones(1000));
+    group.all_reduce(host_ones(1000));
   });
   EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
   EXPECT_EQ(fake.count("ncclCommAbort"), 2);
@@ -351,7 +349,7 @@ TEST(NcclEnd, ARankThatFailsMeanwhileIsNotWaitedFor) {
   std::atomic<bool> summed = false;
   const auto start = std::chrono::steady_clock::now();
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
-    group.all_reduce(ones(8)).synchronize();
+    group.all_reduce(host_ones(8)).synchronize();
     if (group.rank() == 0) {
       summed = true;
       return;
@@ -376,12 +374,12 @@ TEST(NcclShrink, TheOthersGoOnWithoutTheRankThatFailed) {
       group.abort("a memory error");
       return;
     }
-    EXPECT_THROW(group.all_reduce(ones(64)).synchronize(), PeerLostError);
+    EXPECT_THROW(group.all_reduce(host_ones(64)).synchronize(), PeerLostError);
     const int rank = group.rank() == 0 ? 0 : group.rank() - 1;
     const auto smaller = group.shrink({1}, std::move(remaining[static_cast<size_t>(rank)]));
     EXPECT_EQ(smaller->size(), 3);
     EXPECT_EQ(smaller->rank(), rank);
-    const Tensor tensor = ones(5);
+    const Tensor tensor = host_ones(5);
     smaller->all_reduce(tensor).wait();
     EXPECT_EQ(tensor.to(kCPU).data<float>()[4], 3);
     EXPECT_THROW(group.all_reduce(tensor), PeerLostError);

@@ -65,10 +65,6 @@ INSTANTIATE_TEST_SUITE_P(Group, NcclGroupCases,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-Tensor ones(int64_t count, DType dtype = DType::kF32) {
-  return empty({count}, {dtype, kHostDevice}).fill_(1);
-}
-
 float first_of(const Tensor& tensor) { return tensor.to(kCPU).data<float>()[0]; }
 
 std::vector<FakeNccl::Call> calls_of(const FakeNccl& fake, int rank) {
@@ -81,7 +77,7 @@ TEST(NcclGroup, RankZerosIdentifierIsEveryones) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 4}, [](NcclGroup& group) {
     EXPECT_STREQ(group.backend(), "nccl");
-    const Tensor tensor = ones(3);
+    const Tensor tensor = host_ones(3);
     group.all_reduce(tensor).wait();
     EXPECT_EQ(first_of(tensor), 4);
   });
@@ -117,7 +113,7 @@ TEST(NcclGroup, ItsConfigurationReachesNccl) {
 TEST(NcclGroup, CoalescedOperationsAreOneGroupOfCalls) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
-    const std::vector<Tensor> tensors{ones(3), ones(4), ones(5)};
+    const std::vector<Tensor> tensors{host_ones(3), host_ones(4), host_ones(5)};
     group.all_reduce(tensors).wait();
     group.all_reduce(tensors[0]).wait();
     EXPECT_EQ(first_of(tensors[0]), 4);
@@ -137,8 +133,8 @@ TEST(NcclGroup, AllToAllIsSendsAndReceivesOfOneGroup) {
   all_nccl_ranks(fake, {.size = 3}, [](NcclGroup& group) {
     const std::vector<int64_t> splits{0, 1, 2};
     const std::vector<int64_t> gets(3, group.rank());
-    const Tensor output = ones(3 * group.rank());
-    group.all_to_all(output, ones(3), gets, splits).wait();
+    const Tensor output = host_ones(3 * group.rank());
+    group.all_to_all(output, host_ones(3), gets, splits).wait();
   });
   const auto calls = calls_of(fake, 1);
   std::multiset<std::string> names;
@@ -155,7 +151,7 @@ TEST(NcclGroup, LargeTensorsAreCutAtTheLimit) {
   FakeNccl fake;
   FakeNcclJob job{.size = 2};
   job.options.chunk_bytes = 400;  // 100 f32 elements
-  all_nccl_ranks(fake, job, [](NcclGroup& group) { group.all_reduce(ones(250)).wait(); });
+  all_nccl_ranks(fake, job, [](NcclGroup& group) { group.all_reduce(host_ones(250)).wait(); });
   const auto calls = calls_of(fake, 0);
   ASSERT_EQ(calls.size(), 3u);
   EXPECT_EQ(calls[0].count, 100u);
@@ -167,7 +163,7 @@ TEST(NcclGroup, PremultipliedSumsAreAnOperationOfNccls) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
-      const Tensor tensor = ones(8, dtype);
+      const Tensor tensor = host_ones(8, dtype);
       group.all_reduce(tensor, {ReduceOp::kPremultipliedSum, 0.25}).wait();
       EXPECT_EQ(first_of(tensor.to(DType::kF32)), 0.5f) << to_string(dtype);
     }
@@ -179,7 +175,8 @@ TEST(NcclGroup, PremultipliedSumsAreAnOperationOfNccls) {
 TEST(NcclGroup, BytesThatAreOnlyMovedMayBeOfAnyType) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
-    const Tensor tensor = ones(5, DType::kI16).mul_(ones(1, DType::kI16).fill_(group.rank() + 3));
+    const Tensor tensor =
+        host_ones(5, DType::kI16).mul_(host_ones(1, DType::kI16).fill_(group.rank() + 3));
     group.broadcast(tensor, 1).wait();
     EXPECT_EQ(tensor.to(kCPU).data<int16_t>()[4], 4);
   });
@@ -210,7 +207,7 @@ class Gate {
 TEST(NcclGroup, OperationsWaitForWhatWasQueuedBeforeThem) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
-    const Tensor tensor = ones(1000);
+    const Tensor tensor = host_ones(1000);
     Gate gate(current_stream(kHostDevice));
     tensor.fill_(5);  // behind the gate
     const Work work = group.all_reduce(tensor);
@@ -227,7 +224,7 @@ TEST(NcclGroup, WaitMakesTheCurrentStreamWaitAndNotTheCaller) {
   std::atomic<int> waited = 0;
   fake.hold_operations(true);
   all_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
-    const Tensor tensor = ones(1000);
+    const Tensor tensor = host_ones(1000);
     const Work work = group.all_reduce(tensor);
     work.wait();  // returns although the operation cannot begin
     tensor.mul_(empty({1}, {DType::kF32, kHostDevice}).fill_(3));
@@ -260,7 +257,7 @@ TEST(NcclGroup, TheStreamCheckerSeesItsUsesOfMemory) {
   FakeNccl fake;
   const Reports reports;
   all_nccl_ranks(fake, {.size = 1}, [&](NcclGroup& group) {
-    const Tensor tensor = ones(1000);
+    const Tensor tensor = host_ones(1000);
     fake.hold_operations(true);
     const Work work = group.all_reduce(tensor);
     EXPECT_EQ(reports.count(), 0) << "it waits for what was queued before it";
@@ -269,7 +266,7 @@ TEST(NcclGroup, TheStreamCheckerSeesItsUsesOfMemory) {
     fake.hold_operations(false);
     work.synchronize();
 
-    const Tensor other = ones(1000);
+    const Tensor other = host_ones(1000);
     group.all_reduce(other).wait();
     other.fill_(3);
     EXPECT_EQ(reports.count(), 1);
@@ -281,11 +278,11 @@ TEST(NcclGroup, MemoryIsNotReusedBeforeTheOperationIsThrough) {
   fake.hold_operations(true);
   std::atomic<int> came = 0;
   all_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
-    Tensor tensor = ones(50'000);
+    Tensor tensor = host_ones(50'000);
     const void* const address = tensor.data();
     const Work work = group.all_reduce(tensor);
     tensor = Tensor();
-    const Tensor next = ones(50'000);
+    const Tensor next = host_ones(50'000);
     EXPECT_NE(next.data(), address);
     if (++came == 2) fake.hold_operations(false);
     work.synchronize();
@@ -295,8 +292,8 @@ TEST(NcclGroup, MemoryIsNotReusedBeforeTheOperationIsThrough) {
 TEST(NcclGroup, ItsStreamsGoFirst) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
-    group.all_reduce(ones(10)).wait();
-    const Tensor tensor = ones(4);
+    group.all_reduce(host_ones(10)).wait();
+    const Tensor tensor = host_ones(4);
     if (group.rank() == 0) group.send(tensor, 1).wait();
     if (group.rank() == 1) group.recv(tensor, 0).wait();
   });
@@ -326,9 +323,9 @@ TEST(NcclGroup, MessagesOfOtherSizesThanExpectedFailOnBoth) {
   FakeNccl fake;
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     if (group.rank() == 0) {
-      group.send(ones(10), 1, 7).wait();
+      group.send(host_ones(10), 1, 7).wait();
     } else {
-      group.recv(ones(20), 0, 7).wait();
+      group.recv(host_ones(20), 0, 7).wait();
     }
     group.barrier().wait();
   });
@@ -343,7 +340,7 @@ TEST(NcclGroup, MessagesHaveACommunicatorOfTheirOwn) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 3}, [](NcclGroup& group) {
     if (group.rank() == 2) return;
-    const Tensor tensor = ones(4);
+    const Tensor tensor = host_ones(4);
     for (int i = 0; i < 3; ++i) {
       if (group.rank() == 0) group.send(tensor, 1).wait();
       if (group.rank() == 1) group.recv(tensor, 0).wait();
@@ -388,7 +385,7 @@ TEST(NcclGroup, SubgroupsAreSplits) {
     EXPECT_EQ(pair == nullptr, group.rank() == 1);
     if (pair == nullptr) return;
     EXPECT_STREQ(pair->backend(), "nccl");
-    const Tensor tensor = ones(2);
+    const Tensor tensor = host_ones(2);
     pair->all_reduce(tensor).wait();
     EXPECT_EQ(first_of(tensor), 2);
   });
@@ -399,14 +396,14 @@ TEST(NcclGroup, SubgroupsAreSplits) {
 TEST(NcclGroup, BuffersAreRegisteredAsLongAsTheirHandle) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 1}, [&](NcclGroup& group) {
-    const Tensor tensor = ones(100);
+    const Tensor tensor = host_ones(100);
     {
       NcclBuffer buffer = group.register_buffer(tensor);
       EXPECT_EQ(fake.buffers(), 1);
       NcclBuffer other = std::move(buffer);
       EXPECT_TRUE(other.tensor().is_same(tensor));
       EXPECT_EQ(fake.buffers(), 1);
-      other = group.register_buffer(ones(50));
+      other = group.register_buffer(host_ones(50));
       EXPECT_EQ(fake.buffers(), 1);
     }
     EXPECT_EQ(fake.buffers(), 0);
@@ -419,7 +416,7 @@ TEST(NcclGroup, ABufferMayOutliveItsGroup) {
   FakeNccl fake;
   NcclBuffer kept;
   all_nccl_ranks(fake, {.size = 1},
-                 [&](NcclGroup& group) { kept = group.register_buffer(ones(100)); });
+                 [&](NcclGroup& group) { kept = group.register_buffer(host_ones(100)); });
   kept = NcclBuffer();
   EXPECT_EQ(fake.count("ncclCommDeregister"), 0) << "of a communicator that is gone";
 }
@@ -427,9 +424,9 @@ TEST(NcclGroup, ABufferMayOutliveItsGroup) {
 TEST(NcclGroup, AHealthyGroupEndsWithoutAborting) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 3}, [](NcclGroup& group) {
-    group.all_reduce(ones(10));
+    group.all_reduce(host_ones(10));
     const auto other = group.subgroup({0, 1, 2}, "other");
-    other->all_reduce(ones(10));
+    other->all_reduce(host_ones(10));
   });
   EXPECT_EQ(fake.count("ncclCommAbort"), 0);
   EXPECT_EQ(fake.count("ncclCommDestroy"), 6);

@@ -25,10 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Tensor ones(int64_t count, DType dtype = DType::kF32) {
-  return empty({count}, {dtype, kHostDevice}).fill_(1);
-}
-
 /// Expects every rank to fail with a MismatchError whose message contains `parts`. The groups have
 /// a timeout of 10 minutes, more than the test has.
 template <class... Parts>
@@ -50,8 +46,8 @@ TEST(NcclMismatch, OfCountsNamesBothCallsOnAllRanks) {
   expect_mismatch(
       2,
       [](NcclGroup& group) {
-        group.all_reduce(ones(4)).synchronize();
-        group.all_reduce(ones(10 + group.rank())).synchronize();
+        group.all_reduce(host_ones(4)).synchronize();
+        group.all_reduce(host_ones(10 + group.rank())).synchronize();
       },
       "operation #1 of group world", "rank 0 called all_reduce #1 of 10 float32, sum",
       "rank 1 called all_reduce #1 of 11 float32, sum");
@@ -62,7 +58,7 @@ TEST(NcclMismatch, OfDtypesIsFound) {
       2,
       [](NcclGroup& group) {
         const DType dtype = group.rank() == 0 ? DType::kF32 : DType::kI32;
-        group.all_reduce(ones(8, dtype)).synchronize();
+        group.all_reduce(host_ones(8, dtype)).synchronize();
       },
       "rank 0 called all_reduce #0 of 8 float32", "rank 1 called all_reduce #0 of 8 int32");
 }
@@ -71,7 +67,7 @@ TEST(NcclMismatch, OfReductionsIsFoundAmongThreeRanks) {
   expect_mismatch(
       3,
       [](NcclGroup& group) {
-        group.all_reduce(ones(8), {group.rank() == 1 ? ReduceOp::kMax : ReduceOp::kMin})
+        group.all_reduce(host_ones(8), {group.rank() == 1 ? ReduceOp::kMax : ReduceOp::kMin})
             .synchronize();
       },
       "rank 1 called all_reduce #0 of 8 float32, max", "called all_reduce #0 of 8 float32, min");
@@ -81,7 +77,7 @@ TEST(NcclMismatch, OfTheOrderOfTwoOperationsIsFound) {
   expect_mismatch(
       2,
       [](NcclGroup& group) {
-        const Tensor tensor = ones(6);
+        const Tensor tensor = host_ones(6);
         if (group.rank() == 0) {
           const Work first = group.all_reduce(tensor);
           group.broadcast(tensor, 0).synchronize();
@@ -100,7 +96,7 @@ TEST(NcclMismatch, InASubgroupNamesItsOperation) {
         const auto pair = group.subgroup({0, 2}, "pair");
         if (pair) {
           pair->set_timeout(10min);
-          pair->all_reduce(ones(group.rank() == 0 ? 3 : 5)).synchronize();
+          pair->all_reduce(host_ones(group.rank() == 0 ? 3 : 5)).synchronize();
         }
       },
       "of group pair", "rank 0 called all_reduce #0 of 3", "rank 2 called all_reduce #0 of 5");
@@ -111,7 +107,7 @@ TEST(NcclMismatch, OfARankThatComesLateIsFoundWhenItCame) {
       2,
       [](NcclGroup& group) {
         if (group.rank() == 1) std::this_thread::sleep_for(2s);
-        group.all_reduce(ones(10 + group.rank())).synchronize();
+        group.all_reduce(host_ones(10 + group.rank())).synchronize();
       },
       "rank 0 called all_reduce #0 of 10", "rank 1 called all_reduce #0 of 11");
 }
@@ -121,11 +117,11 @@ TEST(NcclMismatch, OfCallsThatBlockInNcclIsFound) {
   std::atomic<int> came = 0;
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
     group.set_timeout(10min);
-    group.all_reduce(ones(4)).synchronize();
+    group.all_reduce(host_ones(4)).synchronize();
     if (++came == 2) fake.hold_start(true);
     while (came < 2 && !testing::Test::HasFailure()) std::this_thread::yield();
     // With the communicator in progress, these calls do not return.
-    group.all_reduce(ones(10 + group.rank())).synchronize();
+    group.all_reduce(host_ones(10 + group.rank())).synchronize();
   });
   fake.hold_start(false);
   for (const std::exception_ptr& error : errors) {
@@ -139,9 +135,9 @@ TEST(NcclMismatch, IsNotSeenInARankThatIsThreeSecondsLate) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 3}, [](NcclGroup& group) {
     group.set_timeout(10min);
-    group.all_reduce(ones(4)).synchronize();
+    group.all_reduce(host_ones(4)).synchronize();
     if (group.rank() == 1) std::this_thread::sleep_for(3s);
-    const Tensor tensor = ones(8);
+    const Tensor tensor = host_ones(8);
     group.all_reduce(tensor).synchronize();
     EXPECT_EQ(tensor.to(kCPU).data<float>()[0], 3);
   });
@@ -157,7 +153,7 @@ TEST(NcclMismatch, IsNotSeenInEqualOperationsThatTakeSeconds) {
   });
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     group.set_timeout(10min);
-    const Tensor tensor = ones(8);
+    const Tensor tensor = host_ones(8);
     group.all_reduce(tensor);
     group.broadcast(tensor, 1);
     group.barrier().synchronize();
