@@ -18,8 +18,8 @@ inline Tensor numbers(IntList sizes, uint64_t seed, DType dtype = DType::kF32) {
   return randn(sizes, dtype, &generator);
 }
 
-/// Expects the same shape and dtype, and elements that differ by less than `tolerance` times (1 +
-/// the largest element of `want`).
+/// Expects the same shape and dtype, and elements that differ by at most `tolerance` times (1 + the
+/// largest magnitude in `want`).
 inline void expect_close(const Tensor& got, const Tensor& want, double tolerance = 1e-5) {
   ASSERT_TRUE(same(got.sizes(), want.sizes())) << got.shape() << " and " << want.shape();
   ASSERT_EQ(got.dtype(), want.dtype());
