@@ -16,12 +16,6 @@
 namespace lockstep {
 namespace {
 
-using Numbers = std::vector<double>;
-
-Tensor counted(IntList sizes) {
-  return arange(Scalar(count_elements(sizes))).to(DType::kF32).view(sizes);
-}
-
 Tensor places(std::vector<int64_t> numbers) {
   return tensor_from<int64_t>(numbers, {static_cast<int64_t>(numbers.size())});
 }
@@ -33,7 +27,7 @@ OptionalTensorList by(const std::vector<Tensor>& indices) {
 }
 
 TEST(Index, PutsTheShapeOfNeighboursInTheirPlaceAndOthersInFront) {
-  const Tensor x = counted({2, 3, 4, 5});
+  const Tensor x = counting({2, 3, 4, 5});
   const Tensor two = places({0, 1}), none;
   EXPECT_EQ(index(x, by(list({none, two, two}))).shape(), "[2, 2, 5]");
   EXPECT_EQ(index(x, by(list({none, two, none, two}))).shape(), "[2, 2, 4]");
@@ -41,7 +35,7 @@ TEST(Index, PutsTheShapeOfNeighboursInTheirPlaceAndOthersInFront) {
 }
 
 TEST(Index, TakesAMaskForItsCoordinates) {
-  const Tensor x = counted({2, 3});
+  const Tensor x = counting({2, 3});
   const Tensor mask = gt(x, 3);
   EXPECT_EQ(values(index(x, by(list({mask})))), (Numbers{4, 5}));
   EXPECT_EQ(values(index(x, by(list({mask.to(DType::kU8)})))), (Numbers{4, 5}));
@@ -49,7 +43,7 @@ TEST(Index, TakesAMaskForItsCoordinates) {
 }
 
 TEST(Index, NamesIndexAndSizeWhenOutOfRange) {
-  const Tensor x = counted({2, 3}), none;
+  const Tensor x = counting({2, 3}), none;
   expect_error<IndexError>([&] { index(x, by(list({none, places({1, 3})}))); }, "[-3, 3)");
   expect_error<IndexError>([&] { index(x, by(list({none, places({-4})}))); }, "-4");
   expect_error<IndexError>(
@@ -70,7 +64,7 @@ TEST(IndexPut, KeepsTheLastOfSeveralValuesAndAddsThemInOrder) {
 }
 
 TEST(IndexPut, MayReadItsValuesFromTheTensorItWrites) {
-  const Tensor x = counted({4});
+  const Tensor x = counting({4});
   index_put_(x, by(list({places({1, 2, 3, 0})})), x);
   EXPECT_EQ(values(x), (Numbers{3, 0, 1, 2}));
 }
@@ -87,7 +81,7 @@ TEST(IndexPut, ChangesAViewInPlaceAndItsBaseWithIt) {
 }
 
 TEST(IndexPut, WritesOneNumberOfAnotherDtypeThroughAMask) {
-  const Tensor x = counted({4});
+  const Tensor x = counting({4});
   const Tensor number = full({}, 9);
   EXPECT_EQ(values(index_put(x, by(list({gt(x, 1)})), number)), (Numbers{0, 1, 9, 9}));
   expect_error<DTypeError>([&] { index_put(x, by(list({places({1})})), number); }, "int64");
@@ -109,7 +103,7 @@ TEST(Scatter, MeansOfIntegersRoundDown) {
 }
 
 TEST(Scatter, ReadsASourceThatItWrites) {
-  const Tensor x = counted({4});
+  const Tensor x = counting({4});
   const Operator& op = dispatcher().find("scatter_.src");
   const Tensor around = places({1, 2, 3, 0});
   std::vector<Value> arguments = {Value(x), Value(int64_t{0}), Value(around), Value(x)};
@@ -119,14 +113,14 @@ TEST(Scatter, ReadsASourceThatItWrites) {
 }
 
 TEST(IndexFill, CountsNegativeIndicesFromTheEndAndRefusesOthers) {
-  const Tensor x = counted({3});
+  const Tensor x = counting({3});
   EXPECT_EQ(values(index_fill(x, 0, places({-1}), 7)), (Numbers{0, 1, 7}));
   expect_error<IndexError>([&] { index_fill(x, 0, places({3}), 7); }, "3");
   expect_error<IndexError>([&] { index_copy(x, 0, places({-1}), ones({1})); }, "-1");
 }
 
 TEST(Unfold, WindowsShareTheStorageAndAddUpTheirGradients) {
-  const Tensor x = counted({4}).set_requires_grad();
+  const Tensor x = counting({4}).set_requires_grad();
   const Tensor windows = unfold(x, 0, 2, 1);
   EXPECT_EQ(windows.shape(), "[3, 2]");
   EXPECT_TRUE(windows.storage() == x.storage());

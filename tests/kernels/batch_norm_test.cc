@@ -15,10 +15,6 @@ namespace {
 
 constexpr double kEps = 1e-5;
 
-Tensor leaf(IntList sizes, uint64_t seed, DType dtype = DType::kF64) {
-  return random_tensor(sizes, dtype, seed).set_requires_grad();
-}
-
 // Shapes with few and with many positions per channel, and rows: kernels read these differently.
 const Dims kShapes[] = {{37, 5},       {64, 33},        {6, 4, 3},      {5, 7, 8},
                         {9, 17, 4, 5}, {3, 20, 16, 17}, {2, 3, 4, 5, 6}};

@@ -13,8 +13,6 @@
 namespace lockstep {
 namespace {
 
-using Numbers = std::vector<double>;
-
 TEST(Copy, MovesElementsBetweenAnyStrides) {
   for (const Dims& shape : {Dims{1000}, Dims{70, 33}, Dims{3, 200, 5}, Dims{9, 8, 65, 67},
                             Dims{2, 700}, Dims{700, 3}, Dims{150, 300}}) {

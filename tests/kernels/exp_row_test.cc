@@ -10,14 +10,11 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-Scalar number(float value) { return Scalar(static_cast<double>(value)); }
 
 /// Numbers of many magnitudes and both signs.
 std::vector<BFloat16> mixed(size_t n, uint32_t seed) {
@@ -35,24 +32,24 @@ TEST(ExpRow, LargestOfARowIsItsLargestNumber) {
   for (const size_t n : {1, 2, 31, 33, 100}) {
     for (uint32_t seed = 0; seed < 50; ++seed) {
       std::vector<BFloat16> row = mixed(n, seed);
-      float largest = -kInfinity;
+      float largest = -kInfinityF32;
       for (const BFloat16 number : row) largest = std::max(largest, static_cast<float>(number));
       const auto count = static_cast<int64_t>(n);
       EXPECT_EQ(cpu::largest_of_row(row.data(), count), largest);
-      row[n / 2] = BFloat16(kInfinity);
-      EXPECT_EQ(cpu::largest_of_row(row.data(), count), kInfinity);
+      row[n / 2] = BFloat16(kInfinityF32);
+      EXPECT_EQ(cpu::largest_of_row(row.data(), count), kInfinityF32);
       row[n - 1].bits = seed % 2 == 0 ? 0x7fc0 : 0xffc1;
       EXPECT_TRUE(std::isnan(cpu::largest_of_row(row.data(), count)));
     }
   }
-  const std::vector<BFloat16> none(5, BFloat16(-kInfinity));
-  EXPECT_EQ(cpu::largest_of_row(none.data(), 5), -kInfinity);
+  const std::vector<BFloat16> none(5, BFloat16(-kInfinityF32));
+  EXPECT_EQ(cpu::largest_of_row(none.data(), 5), -kInfinityF32);
 }
 
 TEST(ExpRow, ExpOfANegativeNumberIsExpWhereThatIsNormal) {
   for (float x = 0; x > -87.3F; x -= 0.00037F) EXPECT_EQ(cpu::exp_of_negative(x), exp_f32(x)) << x;
   EXPECT_EQ(cpu::exp_of_negative(-0.0F), 1);
-  for (const float x : {-88.0F, -1e4F, -3e38F, -kInfinity}) {
+  for (const float x : {-88.0F, -1e4F, -3e38F, -kInfinityF32}) {
     EXPECT_EQ(cpu::exp_of_negative(x), 0) << x;
   }
 }
@@ -68,7 +65,7 @@ TEST(ExpRow, SoftmaxOfBFloat16IsThatOfFloat32Rounded) {
 }
 
 TEST(ExpRow, RowsWithoutALargestNumberGiveNaN) {
-  for (const float special : {kInfinity, std::nanf("")}) {
+  for (const float special : {kInfinityF32, std::nanf("")}) {
     const Tensor x = ones({2, 40}, {DType::kBF16});
     x.data<BFloat16>()[17] = BFloat16(special);
     for (const Tensor& y : {softmax(x, 1), log_softmax(x, 1)}) {
@@ -76,7 +73,7 @@ TEST(ExpRow, RowsWithoutALargestNumberGiveNaN) {
       for (size_t i = 0; i < 80; ++i) EXPECT_EQ(std::isnan(all[i]), i < 40) << i;
     }
   }
-  const Tensor masked = full({1, 3}, number(-kInfinity), {DType::kBF16});
+  const Tensor masked = full({1, 3}, -kInfinity, {DType::kBF16});
   EXPECT_TRUE(std::isnan(values(softmax(masked, 1))[0]));
   masked.data<BFloat16>()[1] = BFloat16(2.0F);
   EXPECT_EQ(values(softmax(masked, 1)), (std::vector<double>{0, 1, 0}));

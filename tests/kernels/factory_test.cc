@@ -11,8 +11,6 @@
 namespace lockstep {
 namespace {
 
-using Numbers = std::vector<double>;
-
 TEST(Factory, FillsWithTheValueItsNameSays) {
   EXPECT_EQ(values(zeros({2, 2})), (Numbers{0, 0, 0, 0}));
   EXPECT_EQ(values(ones({3}, DType::kI16)), (Numbers{1, 1, 1}));

@@ -1,7 +1,5 @@
 #include "core/ops/loss/loss.h"
 
-#include <limits>
-
 #include "autograd/autograd.h"
 #include "autograd/gradcheck.h"
 #include "core/ops/factory/copy.h"
@@ -10,16 +8,11 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Tensor leaf(IntList sizes, uint64_t seed = 1, DType dtype = DType::kF64) {
-  return random_tensor(sizes, dtype, seed).set_requires_grad();
-}
 
 /// Class indices below `classes`.
 Tensor targets(IntList sizes, int64_t classes) {

@@ -9,28 +9,25 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
 
-Tensor ramp(IntList sizes, DType dtype = DType::kF32) {
-  return arange(count_elements(sizes)).reshape(sizes).to(dtype);
-}
-
 TEST(Matmul, OperandsMayBeAnyViews) {
-  const Tensor a = ramp({6, 8}).slice(1, 1, 8, 2);  // 6 x 4, contiguous in neither dimension
-  const Tensor b = ramp({3, 4}).t();
+  const Tensor a = counting({6, 8}).slice(1, 1, 8, 2);  // 6 x 4, contiguous in neither dimension
+  const Tensor b = counting({3, 4}).t();
   EXPECT_TRUE(equal(mm(a, b), mm(a.clone().contiguous(), b.contiguous())));
-  const Tensor row = ramp({4}).expand({5, 4});
+  const Tensor row = counting({4}).expand({5, 4});
   EXPECT_TRUE(equal(mm(row, b), mm(row.contiguous(), b.contiguous())));
-  const Tensor batch = ramp({4, 2, 3}).permute({1, 2, 0});  // 2 x 3 x 4
+  const Tensor batch = counting({4, 2, 3}).permute({1, 2, 0});  // 2 x 3 x 4
   const Tensor stretched = b.unsqueeze(0).expand({2, 4, 3});
   EXPECT_TRUE(equal(bmm(batch, stretched), bmm(batch.contiguous(), stretched.contiguous())));
 }
 
 TEST(Matmul, TransposedOperandsAreReadInPlace) {
-  const Tensor a = ramp({16, 8}).t();
-  const Tensor b = ramp({12, 16}).t();
+  const Tensor a = counting({16, 8}).t();
+  const Tensor b = counting({12, 16}).t();
   const int64_t before = hidden_copies().copies;
   mm(a, b);
   EXPECT_EQ(hidden_copies().copies, before);
@@ -38,12 +35,12 @@ TEST(Matmul, TransposedOperandsAreReadInPlace) {
 
 TEST(Matmul, OneMatrixForAWholeBatchGivesWhatACopyForEachGives) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64}) {
-    const Tensor shared = ramp({5, 4}, dtype).unsqueeze(0).expand({3, 5, 4});
+    const Tensor shared = counting({5, 4}, dtype).unsqueeze(0).expand({3, 5, 4});
     for (const int64_t rows : {1, 2}) {
-      const Tensor batch = ramp({3, rows, 5}, dtype);
-      const Tensor apart = ramp({3, rows, 9}, dtype).slice(2, 2, 7);
-      const Tensor added = ramp({3, rows, 4}, dtype);
-      const Tensor bias = ramp({4}, dtype);
+      const Tensor batch = counting({3, rows, 5}, dtype);
+      const Tensor apart = counting({3, rows, 9}, dtype).slice(2, 2, 7);
+      const Tensor added = counting({3, rows, 4}, dtype);
+      const Tensor bias = counting({4}, dtype);
       for (const Tensor& left : {batch, apart, batch.slice(1, 0, 1).expand({3, rows, 5})}) {
         const Tensor own = shared.contiguous();
         EXPECT_TRUE(equal(bmm(left, shared), bmm(left.contiguous(), own)));
@@ -57,25 +54,25 @@ TEST(Matmul, OneMatrixForAWholeBatchGivesWhatACopyForEachGives) {
 }
 
 TEST(Matmul, AColumnTimesARowIsTheirOuterProduct) {
-  const Tensor a = ramp({3, 4, 1}) * 0.5;
-  const Tensor b = ramp({3, 1, 7}) - 3;
+  const Tensor a = counting({3, 4, 1}) * 0.5;
+  const Tensor b = counting({3, 1, 7}) - 3;
   EXPECT_TRUE(equal(bmm(a, b), a * b));
   EXPECT_TRUE(equal(bmm(a.reshape({3, 1, 4}).transpose(1, 2), b), a * b));
   EXPECT_TRUE(equal(bmm(a, b.reshape({3, 7, 1}).transpose(1, 2)), a * b));
-  const Tensor added = ramp({3, 4, 7});
+  const Tensor added = counting({3, 4, 7});
   EXPECT_TRUE(equal(baddbmm(added, a, b, 2, 4), added * 2 + a * b * 4));
 }
 
 TEST(Matmul, GradientsOfABatchKeepTheLayoutOfTheFactors) {
-  const Tensor weight = ramp({2, 5, 4}).set_requires_grad();
-  const Tensor x = ramp({2, 3, 4});
+  const Tensor weight = counting({2, 5, 4}).set_requires_grad();
+  const Tensor x = counting({2, 3, 4});
   const Tensor gradient = grad({sum(bmm(x, weight.transpose(1, 2)))}, {weight})[0];
   EXPECT_TRUE(gradient.is_contiguous());
   EXPECT_TRUE(equal(gradient, sum(x, {1}, true).expand({2, 5, 4})));
 }
 
 TEST(Matmul, ResultMayBeWrittenOverAFactor) {
-  Tensor a = ramp({4, 4});
+  Tensor a = counting({4, 4});
   const Tensor want = mm(a, a);
   mm_out(a, a, a);
   EXPECT_TRUE(equal(a, want));
@@ -83,8 +80,8 @@ TEST(Matmul, ResultMayBeWrittenOverAFactor) {
 
 TEST(Matmul, EmptyInnerSizeGivesZerosOrTheAddend) {
   EXPECT_TRUE(equal(mm(zeros({2, 0}), zeros({0, 3})), zeros({2, 3})));
-  EXPECT_TRUE(
-      equal(addmm(ramp({3}), zeros({2, 0}), zeros({0, 3}), 2), mul(ramp({3}).expand({2, 3}), 2)));
+  EXPECT_TRUE(equal(addmm(counting({3}), zeros({2, 0}), zeros({0, 3}), 2),
+                    mul(counting({3}).expand({2, 3}), 2)));
 }
 
 TEST(Matmul, ErrorsNameOperatorAndShapes) {
@@ -109,8 +106,8 @@ TEST(Matmul, ErrorsNameOperatorAndShapes) {
 }
 
 TEST(Matmul, LeadingDimensionsBroadcast) {
-  const Tensor a = ramp({2, 1, 3, 4});
-  const Tensor b = ramp({5, 4, 2});
+  const Tensor a = counting({2, 1, 3, 4});
+  const Tensor b = counting({5, 4, 2});
   const Tensor product = matmul(a, b);
   ASSERT_TRUE(same(product.sizes(), IntList{2, 5, 3, 2}));
   for (int64_t i = 0; i < 2; ++i) {
@@ -122,9 +119,9 @@ TEST(Matmul, LeadingDimensionsBroadcast) {
 }
 
 TEST(Linear, GradientOfTheWeightIsRowMajorWithoutACopy) {
-  const Tensor input = ramp({5, 3, 8});
-  const Tensor weight = ramp({6, 8}).set_requires_grad();
-  const Tensor bias = ramp({6}).set_requires_grad();
+  const Tensor input = counting({5, 3, 8});
+  const Tensor weight = counting({6, 8}).set_requires_grad();
+  const Tensor bias = counting({6}).set_requires_grad();
   const Tensor output = linear(input, weight, bias);
   const Tensor seed = ones(output.sizes());
   const int64_t before = hidden_copies().copies;

@@ -1,19 +1,15 @@
 // Reductions in kernels/cpu/reduce/moments.cc, and products.
 
-#include <limits>
-
 #include "autograd/autograd.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 double only(const Tensor& tensor) { return tensor.item<double>(); }
 

@@ -12,10 +12,6 @@
 namespace lockstep {
 namespace {
 
-Tensor leaf(IntList sizes, uint64_t seed, DType dtype = DType::kF64) {
-  return random_tensor(sizes, dtype, seed).set_requires_grad();
-}
-
 /// Compares a fused norm with its reference: the result and the gradients of all inputs.
 void expect_agrees(const std::function<Tensor(TensorList)>& fused,
                    const std::function<Tensor(TensorList)>& reference,

@@ -35,7 +35,7 @@ T element(const Tensor& tensor, int64_t i) {
   return tensor.data<T>()[i];
 }
 
-Tensor number(int64_t step) { return full({}, step, DType::kF64); }
+Tensor step_number(int64_t step) { return full({}, step, DType::kF64); }
 
 struct Options {
   double lr = 0.01, beta1 = 0.9, beta2 = 0.95, decay = 0.1, eps = 1e-8, factor = 0.7;
@@ -48,7 +48,7 @@ TEST(FusedAdamW, FollowsThePaperOverSeveralSteps) {
   const Dims decayed{0, 0, 1, 1, 1};
   for (int64_t step = 1; step <= 3; ++step) {
     _fused_adamw_(p.values, p.grads, p.first, p.second, o.lr, o.beta1, o.beta2, o.decay, o.eps,
-                  number(step), o.factor, decayed);
+                  step_number(step), o.factor, decayed);
   }
   for (size_t t = 0; t < p.values.size(); ++t) {
     for (int64_t i = 0; i < p.values[t].numel(); ++i) {
@@ -80,7 +80,7 @@ TEST(FusedAdamW, SingleAgreesWithDouble) {
   for (int64_t step = 1; step <= 3; ++step) {
     for (Parameters* p : {&single, &wide}) {
       _fused_adamw_(p->values, p->grads, p->first, p->second, o.lr, o.beta1, o.beta2, o.decay,
-                    o.eps, number(step));
+                    o.eps, step_number(step));
     }
   }
   for (int64_t i = 0; i < single.values[2].numel(); ++i) {
@@ -117,7 +117,7 @@ std::vector<Tensor> stepped(double grad_scale, const Tensor& grad_factor = {},
   const Options o;
   Parameters adamw;
   _fused_adamw_(adamw.values, adamw.grads, adamw.first, adamw.second, o.lr, o.beta1, o.beta2,
-                o.decay, o.eps, number(1), grad_scale, {}, grad_factor, found_inf);
+                o.decay, o.eps, step_number(1), grad_scale, {}, grad_factor, found_inf);
   Parameters sgd;
   _fused_sgd_(sgd.values, sgd.grads, sgd.first, o.lr, 0.9, true, o.decay, grad_scale, {},
               grad_factor, found_inf);
@@ -172,13 +172,13 @@ TEST(FusedAdamW, StepsCountFromOne) {
   const auto at = [&](const Tensor& step) {
     _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.9, 0, 1e-8, step);
   };
-  EXPECT_THROW(at(number(0)), IndexError);
+  EXPECT_THROW(at(step_number(0)), IndexError);
   EXPECT_THROW(at(full({}, 1, DType::kI64)), DTypeError);
   EXPECT_THROW(at(full({2}, 1, DType::kF64)), DTypeError);
   expect_equal(p.values, Parameters().values);
   // A skipped step (found_inf) does not check the step number.
-  _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.9, 0, 1e-8, number(0), 1, {}, {},
-                ones({}, DType::kF32));
+  _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.9, 0, 1e-8, step_number(0), 1, {},
+                {}, ones({}, DType::kF32));
 }
 
 TEST(FusedOptimizers, WritingCountsAsAChangeInPlace) {
@@ -241,7 +241,7 @@ TEST(FusedOptimizers, BitsDoNotDependOnTheNumberOfThreads) {
   for (int threads : {1, 2, 4}) {
     set_num_threads(threads);
     Parameters p;
-    _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.99, 0.1, 1e-8, number(1));
+    _fused_adamw_(p.values, p.grads, p.first, p.second, 0.1, 0.9, 0.99, 0.1, 1e-8, step_number(1));
     _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, true, 0.1);
     p.values.push_back(_block_square_sums(p.values));
     if (first.empty()) first = p.values;

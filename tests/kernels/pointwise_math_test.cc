@@ -12,33 +12,22 @@
 #include "core/ops/pointwise/pointwise_round.h"
 #include "core/ops/pointwise/pointwise_special.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
 
-using Numbers = std::vector<double>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr DType kBothFloats[] = {DType::kF32, DType::kF64};
-
-Tensor tensor_of(const Numbers& numbers, DType dtype) {
-  return tensor_from<double>(std::span(numbers), {static_cast<int64_t>(numbers.size())}).to(dtype);
-}
-/// Expects equal elements; NaN equals NaN.
-void expect_values(const Tensor& got, const Numbers& wanted) {
-  expect_near(got, tensor_of(wanted, DType::kF64), 0, 0);
-}
 
 TEST(Rounding, HalvesGoToTheEvenNeighbour) {
   for (const DType dtype : kBothFloats) {
-    const Tensor x = tensor_of({0.5, 1.5, 2.5, -0.5, -1.5, 2.6, -kInfinity, kNan}, dtype);
-    expect_values(round(x), {0, 2, 2, -0.0, -2, 3, -kInfinity, kNan});
-    expect_values(floor(x), {0, 1, 2, -1, -2, 2, -kInfinity, kNan});
-    expect_values(ceil(x), {1, 2, 3, -0.0, -1, 3, -kInfinity, kNan});
-    expect_values(trunc(x), {0, 1, 2, -0.0, -1, 2, -kInfinity, kNan});
-    expect_values(frac(tensor_of({1.25, -1.25, kInfinity}, dtype)), {0.25, -0.25, kNan});
+    const Tensor x = tensor_of({0.5, 1.5, 2.5, -0.5, -1.5, 2.6, -kInfinity, kNaN}, dtype);
+    expect_values(round(x), {0, 2, 2, -0.0, -2, 3, -kInfinity, kNaN});
+    expect_values(floor(x), {0, 1, 2, -1, -2, 2, -kInfinity, kNaN});
+    expect_values(ceil(x), {1, 2, 3, -0.0, -1, 3, -kInfinity, kNaN});
+    expect_values(trunc(x), {0, 1, 2, -0.0, -1, 2, -kInfinity, kNaN});
+    expect_values(frac(tensor_of({1.25, -1.25, kInfinity}, dtype)), {0.25, -0.25, kNaN});
     expect_values(round(tensor_of({1250, 350, -150}, dtype), -2), {1200, 400, -200});
   }
   const Tensor large = tensor_of({9007199254740993.0, -7}, DType::kI64);
@@ -49,14 +38,14 @@ TEST(Rounding, HalvesGoToTheEvenNeighbour) {
 
 TEST(Clamp, NanInAnyOfTheThreeGivesNan) {
   for (const DType dtype : kBothFloats) {
-    const Tensor x = tensor_of({kNan, 1, 1, -5, 5}, dtype);
-    expect_values(clamp(x, -2, 2), {kNan, 1, 1, -2, 2});
-    expect_values(clamp(x, kNan, 2), {kNan, kNan, kNan, kNan, kNan});
-    expect_values(clamp(x, -2, kNan), {kNan, kNan, kNan, kNan, kNan});
-    expect_values(clamp_min(x, kNan), {kNan, kNan, kNan, kNan, kNan});
-    const Tensor low = tensor_of({0, kNan, 0, 0, 0}, dtype);
-    const Tensor high = tensor_of({2, 2, kNan, 2, 2}, dtype);
-    expect_values(clamp(x, OptionalTensor(low), OptionalTensor(high)), {kNan, kNan, kNan, 0, 2});
+    const Tensor x = tensor_of({kNaN, 1, 1, -5, 5}, dtype);
+    expect_values(clamp(x, -2, 2), {kNaN, 1, 1, -2, 2});
+    expect_values(clamp(x, kNaN, 2), {kNaN, kNaN, kNaN, kNaN, kNaN});
+    expect_values(clamp(x, -2, kNaN), {kNaN, kNaN, kNaN, kNaN, kNaN});
+    expect_values(clamp_min(x, kNaN), {kNaN, kNaN, kNaN, kNaN, kNaN});
+    const Tensor low = tensor_of({0, kNaN, 0, 0, 0}, dtype);
+    const Tensor high = tensor_of({2, 2, kNaN, 2, 2}, dtype);
+    expect_values(clamp(x, OptionalTensor(low), OptionalTensor(high)), {kNaN, kNaN, kNaN, 0, 2});
   }
 }
 
@@ -70,7 +59,7 @@ TEST(Clamp, TakesTheUpperBoundWhereBoundsCrossAndPromotesByBounds) {
 }
 
 TEST(NanToNum, TakesTheLargestNumbersOfTheDType) {
-  const Numbers odd = {kNan, kInfinity, -kInfinity, 2};
+  const Numbers odd = {kNaN, kInfinity, -kInfinity, 2};
   expect_values(nan_to_num(tensor_of(odd, DType::kF16)), {0, 65504, -65504, 2});
   expect_values(nan_to_num(tensor_of(odd, DType::kBF16)), {0, 0x1.fep127, -0x1.fep127, 2});
   const double most = std::numeric_limits<float>::max();
@@ -105,11 +94,11 @@ TEST(IntegerDivision, ByZeroIsAnErrorAndTheLowestNumberByMinusOneIsNot) {
 
 TEST(FloatDivision, FollowsTheExactQuotient) {
   for (const DType dtype : kBothFloats) {
-    const Tensor a = tensor_of({1, -1, kInfinity, 1, -kInfinity, 0, kNan, -1}, dtype);
+    const Tensor a = tensor_of({1, -1, kInfinity, 1, -kInfinity, 0, kNaN, -1}, dtype);
     const Tensor b = tensor_of({kInfinity, kInfinity, 2, 0, 3, -2, 1, 0}, dtype);
-    expect_values(div(a, b, "floor"), {0, -1, kNan, kInfinity, kNan, -0.0, kNan, -kInfinity});
-    expect_values(fmod(a, b), {1, -1, kNan, kNan, kNan, 0, kNan, kNan});
-    expect_values(remainder(a, b), {1, kInfinity, kNan, kNan, kNan, 0, kNan, kNan});
+    expect_values(div(a, b, "floor"), {0, -1, kNaN, kInfinity, kNaN, -0.0, kNaN, -kInfinity});
+    expect_values(fmod(a, b), {1, -1, kNaN, kNaN, kNaN, 0, kNaN, kNaN});
+    expect_values(remainder(a, b), {1, kInfinity, kNaN, kNaN, kNaN, 0, kNaN, kNaN});
   }
   // Floor division by 0.1 gives 9: as a double, 0.1 is above 1/10, so 10 * 0.1 > 1.
   const Tensor tenth = tensor_of({0.1}, DType::kF64);
@@ -153,8 +142,8 @@ TEST(Bits, NarrowIntegersAndShiftsKeepTheirWidth) {
 }
 
 TEST(IsClose, ComparesInfinitiesAndNans) {
-  const Tensor a = tensor_of({kInfinity, kInfinity, kNan, 1, 1}, DType::kF32);
-  const Tensor b = tensor_of({kInfinity, -kInfinity, kNan, kInfinity, 1.4}, DType::kF32);
+  const Tensor a = tensor_of({kInfinity, kInfinity, kNaN, 1, 1}, DType::kF32);
+  const Tensor b = tensor_of({kInfinity, -kInfinity, kNaN, kInfinity, 1.4}, DType::kF32);
   expect_values(isclose(a, b), {1, 0, 0, 0, 0});
   expect_values(isclose(a, b, 0.5, 0, true), {1, 0, 1, 0, 1});
   expect_error<Error>([&] { isclose(a, b, -1); }, "[isclose]");
@@ -164,12 +153,12 @@ TEST(IsClose, ComparesInfinitiesAndNans) {
 TEST(Formulas, KeepInfinitiesAndZeros) {
   for (const DType dtype : kBothFloats) {
     const auto of = [dtype](const Numbers& numbers) { return tensor_of(numbers, dtype); };
-    expect_values(hypot(of({kInfinity, kNan, 3, kNan}), of({kNan, -kInfinity, 4, 1})),
-                  {kInfinity, kInfinity, 5, kNan});
-    expect_values(logaddexp(of({kInfinity, -kInfinity, kInfinity, kNan}),
+    expect_values(hypot(of({kInfinity, kNaN, 3, kNaN}), of({kNaN, -kInfinity, 4, 1})),
+                  {kInfinity, kInfinity, 5, kNaN});
+    expect_values(logaddexp(of({kInfinity, -kInfinity, kInfinity, kNaN}),
                             of({kInfinity, -kInfinity, -kInfinity, 1})),
-                  {kInfinity, -kInfinity, kInfinity, kNan});
-    expect_values(xlogy(of({0, 0, 1, 0}), of({kNan, -1, 0, 0})), {kNan, 0, -kInfinity, 0});
+                  {kInfinity, -kInfinity, kInfinity, kNaN});
+    expect_values(xlogy(of({0, 0, 1, 0}), of({kNaN, -1, 0, 0})), {kNaN, 0, -kInfinity, 0});
     expect_values(lerp(of({1, 1}), of({3, 4}), 1.0), {3, 4});
   }
   // The square overflows f32, the result does not.
@@ -189,32 +178,32 @@ TEST(Powers, OfIntegersToNegativeIntegersAreZeroExceptForUnits) {
   const Tensor bases = tensor_of({0, 1, -1, -1, 2}, DType::kI64);
   expect_values(pow(bases, tensor_of({-1, -2, -3, -4, -5}, DType::kI64)), {0, 1, -1, 1, 0});
   expect_values(pow(2, tensor_of({-1, 5}, DType::kI64)), {0, 32});
-  expect_values(pow(1, tensor_of({kNan}, DType::kF32)), {1});
+  expect_values(pow(1, tensor_of({kNaN}, DType::kF32)), {1});
   expect_error<DTypeError>([&] { pow(tensor_of({1}, DType::kBool), tensor_of({1}, DType::kBool)); },
                            "[pow]");
 }
 
 TEST(Activations, PassNanOnAndKeepTheirLimits) {
   for (const DType dtype : kBothFloats) {
-    const Tensor x = tensor_of({kNan, kInfinity, -kInfinity}, dtype);
-    expect_values(hardsigmoid(x), {kNan, 1, 0});
-    expect_values(hardswish(x), {kNan, kInfinity, kNan});
-    expect_values(hardtanh(x), {kNan, 1, -1});
-    expect_values(hardshrink(x), {kNan, kInfinity, -kInfinity});
-    expect_values(softshrink(x), {kNan, kInfinity, -kInfinity});
-    expect_values(threshold(x, 0, 7), {kNan, kInfinity, 7});
-    expect_values(leaky_relu(x), {kNan, kInfinity, -kInfinity});
-    expect_values(elu(x), {kNan, kInfinity, -1});
-    expect_values(softplus(x), {kNan, kInfinity, 0});
-    expect_values(log_sigmoid(x), {kNan, 0, -kInfinity});
-    expect_values(mish(x), {kNan, kInfinity, kNan});
-    expect_values(logit(tensor_of({0, 1, 2, -1}, dtype)), {-kInfinity, kInfinity, kNan, kNan});
+    const Tensor x = tensor_of({kNaN, kInfinity, -kInfinity}, dtype);
+    expect_values(hardsigmoid(x), {kNaN, 1, 0});
+    expect_values(hardswish(x), {kNaN, kInfinity, kNaN});
+    expect_values(hardtanh(x), {kNaN, 1, -1});
+    expect_values(hardshrink(x), {kNaN, kInfinity, -kInfinity});
+    expect_values(softshrink(x), {kNaN, kInfinity, -kInfinity});
+    expect_values(threshold(x, 0, 7), {kNaN, kInfinity, 7});
+    expect_values(leaky_relu(x), {kNaN, kInfinity, -kInfinity});
+    expect_values(elu(x), {kNaN, kInfinity, -1});
+    expect_values(softplus(x), {kNaN, kInfinity, 0});
+    expect_values(log_sigmoid(x), {kNaN, 0, -kInfinity});
+    expect_values(mish(x), {kNaN, kInfinity, kNaN});
+    expect_values(logit(tensor_of({0, 1, 2, -1}, dtype)), {-kInfinity, kInfinity, kNaN, kNaN});
   }
 }
 
 TEST(Activations, NanBeyondTheirBoundsHasNoSlopeAndInTheirCurvesStaysNan) {
   const auto slopes = [](auto&& f) {
-    const Tensor x = tensor_of({kNan, -5, 0.25, 5}, DType::kF64).set_requires_grad();
+    const Tensor x = tensor_of({kNaN, -5, 0.25, 5}, DType::kF64).set_requires_grad();
     f(x).sum().backward();
     return x.grad();
   };
@@ -222,7 +211,7 @@ TEST(Activations, NanBeyondTheirBoundsHasNoSlopeAndInTheirCurvesStaysNan) {
   expect_values(slopes([](const Tensor& x) { return relu6(x); }), {0, 0, 1, 1});
   expect_values(slopes([](const Tensor& x) { return hardshrink(x); }), {0, 1, 0, 1});
   expect_values(slopes([](const Tensor& x) { return softshrink(x); }), {0, 1, 0, 1});
-  expect_values(slopes([](const Tensor& x) { return elu(x, 0, 3, 1); }), {kNan, 0, 3, 3});
+  expect_values(slopes([](const Tensor& x) { return elu(x, 0, 3, 1); }), {kNaN, 0, 3, 3});
 }
 
 TEST(Activations, RefuseWhatTheyCannotTake) {

@@ -12,13 +12,6 @@
 namespace lockstep {
 namespace {
 
-using Numbers = std::vector<double>;
-
-/// A tensor of dtype with these values.
-Tensor tensor_of(const Numbers& numbers, DType dtype) {
-  return tensor_from<double>(std::span(numbers), {static_cast<int64_t>(numbers.size())}).to(dtype);
-}
-
 /// A unary operator and the function that it computes.
 struct Unary {
   const char* name;

@@ -15,88 +15,81 @@
 namespace lockstep {
 namespace {
 
-using Values = std::vector<double>;
-
-/// 0, 1, 2, ... in row-major order.
-Tensor counting(IntList sizes, DType dtype = DType::kF32) {
-  return arange(count_elements(sizes), dtype).view(sizes);
-}
-
 TEST(AvgPool, MeansOfWindows) {
   const Tensor x = counting({1, 3, 4});
-  EXPECT_EQ(values(avg_pool2d(x, {2})), (Values{2.5, 4.5}));
-  EXPECT_EQ(values(avg_pool2d(x, {3, 2}, {1, 1})), (Values{4.5, 5.5, 6.5}));
+  EXPECT_EQ(values(avg_pool2d(x, {2})), (Numbers{2.5, 4.5}));
+  EXPECT_EQ(values(avg_pool2d(x, {3, 2}, {1, 1})), (Numbers{4.5, 5.5, 6.5}));
 }
 
 TEST(AvgPool, PaddingCountsAsZerosOrNotAtAll) {
   const Tensor x = counting({1, 1, 3}) + 1.0;
-  EXPECT_EQ(values(avg_pool1d(x, {2}, {2}, {1})), (Values{0.5, 2.5}));
-  EXPECT_EQ(values(avg_pool1d(x, {2}, {2}, {1}, false, false)), (Values{1, 2.5}));
-  EXPECT_EQ(values(avg_pool2d(x, {1, 2}, {1, 2}, {0, 1}, false, true, 1)), (Values{1, 5}));
+  EXPECT_EQ(values(avg_pool1d(x, {2}, {2}, {1})), (Numbers{0.5, 2.5}));
+  EXPECT_EQ(values(avg_pool1d(x, {2}, {2}, {1}, false, false)), (Numbers{1, 2.5}));
+  EXPECT_EQ(values(avg_pool2d(x, {1, 2}, {1, 2}, {0, 1}, false, true, 1)), (Numbers{1, 5}));
 }
 
 TEST(AvgPool, CeilModeKeepsTheLastPartialWindow) {
   const Tensor x = counting({1, 1, 5});
-  EXPECT_EQ(values(avg_pool1d(x, {2})), (Values{0.5, 2.5}));
-  EXPECT_EQ(values(avg_pool1d(x, {2}, {}, {0}, true)), (Values{0.5, 2.5, 4}));
+  EXPECT_EQ(values(avg_pool1d(x, {2})), (Numbers{0.5, 2.5}));
+  EXPECT_EQ(values(avg_pool1d(x, {2}, {}, {0}, true)), (Numbers{0.5, 2.5, 4}));
   // A window that would begin past the end of the input is dropped.
   EXPECT_EQ(avg_pool1d(counting({1, 1, 4}), {1}, {3}, {0}, true).shape(), "[1, 1, 2]");
 }
 
 TEST(AvgPool, IntegersAreDividedTowardsZero) {
   const Tensor x = tensor_from<int64_t>({-3, 0, 3, 4}, {1, 1, 4});
-  EXPECT_EQ(values(avg_pool1d(x, {2})), (Values{-1, 3}));
+  EXPECT_EQ(values(avg_pool1d(x, {2})), (Numbers{-1, 3}));
 }
 
 TEST(AvgPool, TheGradientIsSpreadEvenly) {
   const Tensor x = counting({1, 1, 4}).set_requires_grad();
   const Tensor out = avg_pool1d(x, {3}, {1});
   EXPECT_EQ(values(grad({out}, {x}, {tensor_from<float>({3, 6}, {1, 1, 2})})[0]),
-            (Values{1, 3, 3, 2}));
+            (Numbers{1, 3, 3, 2}));
 }
 
 TEST(AdaptiveAvgPool, WindowsCutTheInputEvenly) {
   const Tensor x = counting({1, 1, 5});
-  EXPECT_EQ(values(adaptive_avg_pool1d(x, {2})), (Values{1, 3}));
+  EXPECT_EQ(values(adaptive_avg_pool1d(x, {2})), (Numbers{1, 3}));
   EXPECT_EQ(values(adaptive_avg_pool1d(x, {5})), values(x));
-  EXPECT_EQ(values(adaptive_avg_pool1d(counting({1, 1, 2}), {3})), (Values{0, 0.5, 1}));
-  EXPECT_EQ(values(adaptive_avg_pool2d(counting({2, 3, 3}), {1})), (Values{4, 13}));
-  EXPECT_EQ(values(adaptive_avg_pool3d(counting({1, 2, 2, 2}), {1, 1, 2})), (Values{3, 4}));
+  EXPECT_EQ(values(adaptive_avg_pool1d(counting({1, 1, 2}), {3})), (Numbers{0, 0.5, 1}));
+  EXPECT_EQ(values(adaptive_avg_pool2d(counting({2, 3, 3}), {1})), (Numbers{4, 13}));
+  EXPECT_EQ(values(adaptive_avg_pool3d(counting({1, 2, 2, 2}), {1, 1, 2})), (Numbers{3, 4}));
 }
 
 TEST(MaxPool, LargestElementsAndTheirPlaces) {
   const Tensor x = tensor_from<float>({1, 5, 2, 0, 3, 4, 9, 1, 7}, {1, 3, 3});
   const auto [out, indices] = max_pool2d_with_indices(x, {2}, {1});
-  EXPECT_EQ(values(out), (Values{5, 5, 9, 7}));
-  EXPECT_EQ(values(indices), (Values{1, 1, 6, 8}));
+  EXPECT_EQ(values(out), (Numbers{5, 5, 9, 7}));
+  EXPECT_EQ(values(indices), (Numbers{1, 1, 6, 8}));
 }
 
 TEST(MaxPool, PaddingNeverWins) {
   const Tensor x = tensor_from<float>({-3, -1, -2}, {1, 1, 3});
-  EXPECT_EQ(values(max_pool1d(x, {3}, {1}, {1})), (Values{-1, -1, -1}));
+  EXPECT_EQ(values(max_pool1d(x, {3}, {1}, {1})), (Numbers{-1, -1, -1}));
   const float lowest = -std::numeric_limits<float>::infinity();
   const auto [out, indices] = max_pool2d_with_indices(full({1, 2, 2}, lowest), {2});
-  EXPECT_EQ(values(out), (Values{lowest}));
-  EXPECT_EQ(values(indices), (Values{0}));
+  EXPECT_EQ(values(out), (Numbers{lowest}));
+  EXPECT_EQ(values(indices), (Numbers{0}));
 }
 
 TEST(MaxPool, NanWins) {
   const Tensor x = tensor_from<float>({1, std::nanf(""), 3, 2}, {1, 1, 4});
-  const Values out = values(max_pool1d(x, {2}));
+  const Numbers out = values(max_pool1d(x, {2}));
   EXPECT_TRUE(std::isnan(out[0]));
   EXPECT_EQ(out[1], 3);
 }
 
 TEST(MaxPool, DilatedWindowsSkipPlaces) {
   const Tensor x = tensor_from<float>({5, 9, 1, 2, 8}, {1, 1, 5});
-  EXPECT_EQ(values(max_pool1d(x, {2}, {1}, {0}, {3})), (Values{5, 9}));
+  EXPECT_EQ(values(max_pool1d(x, {2}, {1}, {0}, {3})), (Numbers{5, 9}));
 }
 
 TEST(MaxPool, TheGradientGoesToTheFirstOfEquals) {
   const Tensor x = tensor_from<float>({2, 2, 1, 2}, {1, 1, 4}).set_requires_grad();
   const Tensor out = max_pool1d(x, {2}, {1});
   EXPECT_EQ(values(grad({out}, {x}, {tensor_from<float>({1, 10, 100}, {1, 1, 3})})[0]),
-            (Values{1, 10, 0, 100}));
+            (Numbers{1, 10, 0, 100}));
 }
 
 TEST(MaxPool, HalvesSumOverlappingGradientsInF32) {

@@ -1,19 +1,15 @@
 #include "core/ops/reduce/reduce.h"
 
-#include <limits>
-
 #include "autograd/autograd.h"
 #include "core/device/copies.h"
 #include "core/dispatch/dispatcher.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Reference: joins elements one by one in f64 over the dimensions in `dims`.
 Tensor reduce_naively(const Tensor& self, const std::vector<int64_t>& dims, double start,

@@ -1,28 +1,17 @@
 #include "core/ops/sort/sort.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "autograd/autograd.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
+#include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-Tensor vector_of(const std::vector<double>& elements, DType dtype = DType::kF32) {
-  return tensor_from(elements, {static_cast<int64_t>(elements.size())}).to(dtype);
-}
-
-void expect_elements(const Tensor& got, const std::vector<double>& wanted) {
-  expect_near(got, vector_of(wanted, DType::kF64), 0, 0);
-}
 
 /// Every dtype that holds small integers, signed or unsigned.
 const std::vector<DType> kNumbers = {DType::kU8,   DType::kI8,  DType::kI16,
@@ -31,25 +20,25 @@ const std::vector<DType> kNumbers = {DType::kU8,   DType::kI8,  DType::kI16,
 
 TEST(Sort, OrdersEveryDtypeAndKeepsTheOrderOfEquals) {
   for (const DType dtype : kNumbers) {
-    const auto [values, indices] = sort(vector_of({3, 1, 2, 1, 3}, dtype));
+    const auto [values, indices] = sort(tensor_of({3, 1, 2, 1, 3}, dtype));
     EXPECT_EQ(values.dtype(), dtype);
-    expect_elements(values, {1, 1, 2, 3, 3});
-    expect_elements(indices, {1, 3, 2, 0, 4});
+    expect_values(values, {1, 1, 2, 3, 3});
+    expect_values(indices, {1, 3, 2, 0, 4});
   }
 }
 
 TEST(Sort, KeepsTheOrderOfEqualsWhenDescending) {
-  const auto [values, indices] = sort(vector_of({3, 1, 2, 1, 3}), -1, true);
-  expect_elements(values, {3, 3, 2, 1, 1});
-  expect_elements(indices, {0, 4, 2, 1, 3});
+  const auto [values, indices] = sort(tensor_of({3, 1, 2, 1, 3}), -1, true);
+  expect_values(values, {3, 3, 2, 1, 1});
+  expect_values(indices, {0, 4, 2, 1, 3});
 }
 
 TEST(Sort, TakesNanAsLargestAndZerosAsEqual) {
-  const Tensor x = vector_of({0.0, kNaN, -kInfinity, -0.0, kInfinity, kNaN});
+  const Tensor x = tensor_of({0.0, kNaN, -kInfinity, -0.0, kInfinity, kNaN});
   const auto [up, up_indices] = sort(x);
-  expect_elements(up, {-kInfinity, 0, 0, kInfinity, kNaN, kNaN});
-  expect_elements(up_indices, {2, 0, 3, 4, 1, 5});
-  expect_elements(std::get<1>(sort(x, 0, true)), {1, 5, 4, 0, 3, 2});
+  expect_values(up, {-kInfinity, 0, 0, kInfinity, kNaN, kNaN});
+  expect_values(up_indices, {2, 0, 3, 4, 1, 5});
+  expect_values(std::get<1>(sort(x, 0, true)), {1, 5, 4, 0, 3, 2});
 }
 
 TEST(Sort, AgreesWithAStableSortOverLinesOfAnyStride) {
@@ -59,17 +48,17 @@ TEST(Sort, AgreesWithAStableSortOverLinesOfAnyStride) {
     for (int64_t j = 0; j < 40; ++j) {
       std::vector<double> line = values(x.select(2, j).select(0, i));
       std::stable_sort(line.begin(), line.end());
-      expect_elements(sorted.select(2, j).select(0, i), line);
+      expect_values(sorted.select(2, j).select(0, i), line);
     }
   }
 }
 
 TEST(Topk, TakesTheLargestOrSmallestInOrder) {
-  const Tensor x = vector_of({4, kNaN, 1, 5, 2});
+  const Tensor x = tensor_of({4, kNaN, 1, 5, 2});
   const auto [largest, largest_indices] = topk(x, 3);
-  expect_elements(largest, {kNaN, 5, 4});
-  expect_elements(largest_indices, {1, 3, 0});
-  expect_elements(std::get<0>(topk(x, 2, 0, false)), {1, 2});
+  expect_values(largest, {kNaN, 5, 4});
+  expect_values(largest_indices, {1, 3, 0});
+  expect_values(std::get<0>(topk(x, 2, 0, false)), {1, 2});
 }
 
 TEST(Topk, ANumberIsItsOwnWhateverK) {
@@ -78,7 +67,7 @@ TEST(Topk, ANumberIsItsOwnWhateverK) {
     expect_near(values, full({}, 5), 0, 0);
     expect_near(indices, full({}, 0), 0, 0);
   }
-  EXPECT_EQ(std::get<0>(topk(vector_of({1, 2}), 0)).numel(), 0);
+  EXPECT_EQ(std::get<0>(topk(tensor_of({1, 2}), 0)).numel(), 0);
 }
 
 TEST(Topk, OfManyAgreesWithSort) {
@@ -108,18 +97,18 @@ TEST(Kthvalue, AgreesWithSortForEveryRank) {
 }
 
 TEST(Median, IsTheLowerOfTwoAndNanWhenThereIsOne) {
-  expect_elements(median(vector_of({4, 1, 3, 2})).reshape({1}), {2});
-  expect_elements(median(vector_of({4, kNaN, 3})).reshape({1}), {kNaN});
-  expect_elements(nanmedian(vector_of({4, kNaN, 3})).reshape({1}), {3});
-  expect_elements(median(vector_of({})).reshape({1}), {kNaN});
-  const auto [value, index] = median(vector_of({4, 1, kNaN, kNaN}), 0);
+  expect_values(median(tensor_of({4, 1, 3, 2})).reshape({1}), {2});
+  expect_values(median(tensor_of({4, kNaN, 3})).reshape({1}), {kNaN});
+  expect_values(nanmedian(tensor_of({4, kNaN, 3})).reshape({1}), {3});
+  expect_values(median(tensor_of({})).reshape({1}), {kNaN});
+  const auto [value, index] = median(tensor_of({4, 1, kNaN, kNaN}), 0);
   EXPECT_EQ(index.item<int64_t>(), 2);
 }
 
 TEST(Median, SharesItsGradientAmongEquals) {
-  const Tensor x = vector_of({2, 1, 2, 5}).set_requires_grad();
+  const Tensor x = tensor_of({2, 1, 2, 5}).set_requires_grad();
   median(x).backward();
-  expect_elements(x.grad(), {0.5, 0, 0.5, 0});
+  expect_values(x.grad(), {0.5, 0, 0.5, 0});
 }
 
 TEST(Choosing, RefusesRanksThatDoNotExist) {
@@ -131,56 +120,56 @@ TEST(Choosing, RefusesRanksThatDoNotExist) {
 }
 
 TEST(Searchsorted, FindsTheFirstOrTheLastPlace) {
-  const Tensor sequence = vector_of({1, 3, 3, 7});
-  const Tensor x = vector_of({0, 1, 3, 4, 9, kNaN});
-  expect_elements(searchsorted(sequence, x), {0, 0, 1, 3, 4, 4});
-  expect_elements(searchsorted(sequence, x, false, true), {0, 1, 3, 3, 4, 4});
-  expect_elements(bucketize(x, sequence), {0, 0, 1, 3, 4, 4});
+  const Tensor sequence = tensor_of({1, 3, 3, 7});
+  const Tensor x = tensor_of({0, 1, 3, 4, 9, kNaN});
+  expect_values(searchsorted(sequence, x), {0, 0, 1, 3, 4, 4});
+  expect_values(searchsorted(sequence, x, false, true), {0, 1, 3, 3, 4, 4});
+  expect_values(bucketize(x, sequence), {0, 0, 1, 3, 4, 4});
   EXPECT_EQ(searchsorted(sequence, x, true).dtype(), DType::kI32);
 }
 
 TEST(Searchsorted, SearchesEachRowInItsOwnSequence) {
   const Tensor sequences = tensor_from<float>({1, 2, 3, 10, 20, 30}, {2, 3});
   const Tensor x = tensor_from<float>({2.5f, 0, 15, 31}, {2, 2});
-  expect_elements(searchsorted(sequences, x).reshape({4}), {2, 0, 1, 3});
+  expect_values(searchsorted(sequences, x).reshape({4}), {2, 0, 1, 3});
 }
 
 TEST(Searchsorted, RefusesContradictionsAndOtherShapes) {
-  const Tensor sequence = vector_of({1, 3});
+  const Tensor sequence = tensor_of({1, 3});
   EXPECT_THROW(searchsorted(sequence, sequence, false, true, "left"), Error);
   EXPECT_THROW(searchsorted(sequence, sequence, false, false, "middle"), Error);
   EXPECT_THROW(searchsorted(zeros({2, 3}), zeros({3, 3})), ShapeError);
 }
 
 TEST(Searchsorted, ComparesInTheCommonDtype) {
-  const Tensor sequence = vector_of({1, 3});
-  EXPECT_EQ(searchsorted(sequence, vector_of({1 + 1e-12}, DType::kF64)).item<int64_t>(), 1);
+  const Tensor sequence = tensor_of({1, 3});
+  EXPECT_EQ(searchsorted(sequence, tensor_of({1 + 1e-12}, DType::kF64)).item<int64_t>(), 1);
 }
 
 TEST(Bincount, CountsAndAddsWeights) {
-  const Tensor x = vector_of({1, 3, 1}, DType::kI32);
-  expect_elements(bincount(x), {0, 2, 0, 1});
-  expect_elements(bincount(x, {}, 6), {0, 2, 0, 1, 0, 0});
-  const Tensor sums = bincount(x, vector_of({0.5, 2, 1}));
+  const Tensor x = tensor_of({1, 3, 1}, DType::kI32);
+  expect_values(bincount(x), {0, 2, 0, 1});
+  expect_values(bincount(x, {}, 6), {0, 2, 0, 1, 0, 0});
+  const Tensor sums = bincount(x, tensor_of({0.5, 2, 1}));
   EXPECT_EQ(sums.dtype(), DType::kF32);
-  expect_elements(sums, {0, 1.5, 0, 2});
-  EXPECT_THROW(bincount(vector_of({-1}, DType::kI64)), IndexError);
+  expect_values(sums, {0, 1.5, 0, 2});
+  EXPECT_THROW(bincount(tensor_of({-1}, DType::kI64)), IndexError);
 }
 
 TEST(Median, TakesTheEqualThatSortingPutsInTheMiddle) {
-  const auto [value, index] = median(vector_of({0, -1, 1, 0, 1}), 0);
+  const auto [value, index] = median(tensor_of({0, -1, 1, 0, 1}), 0);
   EXPECT_EQ(value.item<double>(), 0);
   EXPECT_EQ(index.item<int64_t>(), 3);
 }
 
 TEST(Mode, IsTheSmallestOfTheMostFrequentElements) {
-  const Tensor x = vector_of({3, 1, 2, 3, 1}).set_requires_grad();
+  const Tensor x = tensor_of({3, 1, 2, 3, 1}).set_requires_grad();
   const auto [value, index] = mode(x);
   EXPECT_EQ(value.item<double>(), 1);
   EXPECT_EQ(index.item<int64_t>(), 4);
   value.backward();
-  expect_elements(x.grad(), {0, 0, 0, 0, 1});
-  EXPECT_EQ(std::get<0>(mode(vector_of({kNaN, 2, kNaN, 2}))).item<double>(), 2);
+  expect_values(x.grad(), {0, 0, 0, 0, 1});
+  EXPECT_EQ(std::get<0>(mode(tensor_of({kNaN, 2, kNaN, 2}))).item<double>(), 2);
 }
 
 }  // namespace

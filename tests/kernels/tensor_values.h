@@ -21,8 +21,25 @@ inline Tensor random_tensor(IntList sizes, DType dtype = DType::kF32, uint64_t s
   return dtype == DType::kF32 ? drawn : drawn.to(dtype);
 }
 
+/// Normally distributed elements that require a gradient; f64 is for comparison with differences.
+inline Tensor leaf(IntList sizes, uint64_t seed = 1, DType dtype = DType::kF64) {
+  return random_tensor(sizes, dtype, seed).set_requires_grad();
+}
+
+/// 0, 1, 2, ... in row-major order.
+inline Tensor counting(IntList sizes, DType dtype = DType::kF32) {
+  return arange(count_elements(sizes), dtype).view(sizes);
+}
+
+using Numbers = std::vector<double>;
+
+/// A vector with these elements.
+inline Tensor tensor_of(const Numbers& numbers, DType dtype = DType::kF32) {
+  return tensor_from(numbers, {static_cast<int64_t>(numbers.size())}).to(dtype);
+}
+
 /// The elements in row-major order, as doubles.
-inline std::vector<double> values(const Tensor& tensor) {
+inline Numbers values(const Tensor& tensor) {
   const Tensor wide = tensor.to(DType::kF64).contiguous();
   return {wide.data<double>(), wide.data<double>() + wide.numel()};
 }
@@ -37,6 +54,11 @@ inline void expect_near(const Tensor& got, const Tensor& wanted, double absolute
         << "element " << i << ": " << a[i] << " and " << b[i];
     if (testing::Test::HasFailure()) return;
   }
+}
+
+/// Expects these elements; NaN equals NaN.
+inline void expect_values(const Tensor& got, const Numbers& wanted) {
+  expect_near(got, tensor_of(wanted, DType::kF64), 0, 0);
 }
 
 /// Expects results of `compute` with the same bits for 1, 2, 3 and 4 threads.

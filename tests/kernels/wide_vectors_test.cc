@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "kernels/common/functors.h"
@@ -15,14 +14,14 @@
 #include "kernels/cpu/strided_loop.h"
 #include "kernels/pointwise/activation.h"
 #include "kernels/pointwise/unary.h"
+#include "tests/core/non_finite.h"
 
 namespace lockstep::cpu {
 namespace {
 
 /// Numbers of many magnitudes, with special values; the count is no multiple of a vector's length.
 std::vector<float> numbers() {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::vector<float> x = {0.0F, -0.0F, kInfinity, -kInfinity, std::nanf(""), 1e-45F, -1e-39F};
+  std::vector<float> x = {0.0F, -0.0F, kInfinityF32, -kInfinityF32, std::nanf(""), 1e-45F, -1e-39F};
   for (uint32_t i = 0; i < 4099; ++i) {
     const uint32_t mixed = i * 2654435761U;
     x.push_back(std::ldexp(static_cast<float>(mixed % 2000) / 1000 - 1,
@@ -33,10 +32,9 @@ std::vector<float> numbers() {
 
 /// Maps all NaNs to one: which operand's NaN propagates depends on the compiler.
 std::vector<uint32_t> bits(const std::vector<float>& values) {
-  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   std::vector<uint32_t> result;
   for (const float value : values) {
-    result.push_back(std::bit_cast<uint32_t>(std::isnan(value) ? kNaN : value));
+    result.push_back(std::bit_cast<uint32_t>(std::isnan(value) ? kNaNF32 : value));
   }
   return result;
 }
