@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -99,8 +100,16 @@ Tensor integers(IntList sizes, int64_t low, int64_t high, int seed = 1, DType dt
 Tensor flags(IntList sizes, int seed = 1);
 /// A vector of the given numbers.
 Tensor longs(std::vector<int64_t> values);
+/// Sizes for large samples, with rows that divide unevenly between threads.
+inline Dims large_sizes() { return {67, 1031}; }
 /// The same elements with unordered strides, gaps, and a storage offset.
 Tensor with_gaps(const Tensor& tensor);
+
+using Tensors = std::vector<Tensor>;
+/// An optional argument that a call leaves out.
+inline constexpr std::nullopt_t kNone = std::nullopt;
+/// The `eps` of normalizations, as a call must give it.
+inline constexpr double kEps = 1e-5;
 
 /// Converts an argument: C++ numbers become int, float or bool, Dims int[], text a string, and
 /// std::vector<Tensor> a Tensor[].

@@ -4,8 +4,6 @@ namespace lockstep {
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 Tensor rows(Tensor tensor, int64_t count) {
   const int64_t columns = tensor.numel() / count;
   return alias_tensor(tensor, {count, columns}, {columns, 1}, 0, tensor.dtype(), false);

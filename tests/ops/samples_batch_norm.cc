@@ -4,12 +4,10 @@ namespace lockstep {
 
 namespace {
 
-const std::nullopt_t kNone = std::nullopt;
 constexpr double kMomentum = 0.3;
-constexpr double kEps = 1e-5;
 
 /// Statistics need only have the right shape and be positive.
-Sample backward(std::string what, bool train, BoolList mask) {
+Sample batch_norm_backward(std::string what, bool train, BoolList mask) {
   const Value mean = floats({3}, 3), deviation = positives({3}, 4);
   return call(std::move(what), floats({2, 3, 4}), floats({2, 3, 4}, 2), positives({3}, 2),
               train ? Value() : mean, train ? Value() : deviation, train ? mean : Value(),
@@ -44,10 +42,10 @@ void add_batch_norm_samples(SampleTable& table) {
                      floats({37}, 3), positives({37}, 4), kMomentum, kEps)},
       .constants = {"running_mean", "running_var"}};
   table["native_batch_norm_backward"] = {
-      .calls = {backward("training", true, {true, true, true}),
-                backward("input only", true, {true, false, false}),
-                backward("weight and bias", true, {false, true, true}),
-                backward("running statistics", false, {true, true, true})},
+      .calls = {batch_norm_backward("training", true, {true, true, true}),
+                batch_norm_backward("input only", true, {true, false, false}),
+                batch_norm_backward("weight and bias", true, {false, true, true}),
+                batch_norm_backward("running statistics", false, {true, true, true})},
       .large = {call("large images", floats({17, 37, 13, 11}), floats({17, 37, 13, 11}, 2),
                      positives({37}, 2), kNone, kNone, floats({37}, 3), positives({37}, 4), true,
                      kEps, BoolList{true, true, true}),

@@ -4,8 +4,6 @@ namespace lockstep {
 
 namespace {
 
-const std::nullopt_t kNone = std::nullopt;
-
 /// A call of `convolution`.
 Sample convolution(std::string what, Tensor input, Tensor weight, Value bias, Dims stride,
                    Dims padding, Dims dilation, bool transposed = false, Dims output_padding = {0},
@@ -15,9 +13,9 @@ Sample convolution(std::string what, Tensor input, Tensor weight, Value bias, Di
               std::move(output_padding), groups);
 }
 
-Sample backward(std::string what, Tensor grad, Tensor input, Tensor weight, Dims stride,
-                Dims padding, Dims dilation, bool transposed, Dims output_padding, int64_t groups,
-                BoolList mask) {
+Sample convolution_backward(std::string what, Tensor grad, Tensor input, Tensor weight, Dims stride,
+                            Dims padding, Dims dilation, bool transposed, Dims output_padding,
+                            int64_t groups, BoolList mask) {
   return call(std::move(what), std::move(grad), std::move(input), std::move(weight), kNone,
               std::move(stride), std::move(padding), std::move(dilation), transposed,
               std::move(output_padding), groups, mask);
@@ -61,19 +59,21 @@ void add_conv_samples(SampleTable& table) {
                 convolution("large transposed", floats({9, 12, 14, 15}), floats({12, 16, 4, 3}, 2),
                             bias(16), {2}, {1}, {1}, true, {1})}};
   table["convolution_backward"] = {
-      .calls = {backward("all", floats({1, 3, 4, 5}), floats({1, 2, 4, 5}, 2),
-                         floats({3, 2, 3, 3}, 4), {1}, {1}, {1}, false, {0}, 1, {true, true, true}),
-                backward("input only", floats({1, 3, 2, 3}), floats({1, 2, 4, 5}, 2),
-                         floats({3, 2, 3, 3}, 4), {1}, {0}, {1}, false, {0}, 1,
-                         {true, false, false}),
-                backward("weight and bias", floats({2, 4, 3}), floats({2, 2, 7}, 2),
-                         floats({4, 1, 3}, 4), {2}, {0}, {1}, false, {0}, 2, {false, true, true}),
-                backward("transposed", floats({1, 3, 6, 4}), floats({1, 2, 3, 3}, 2),
-                         floats({2, 3, 3, 2}, 4), {2, 1}, {1, 0}, {1}, true, {1, 0}, 1,
-                         {true, true, true})},
-      .large = {backward("large", floats({13, 36, 15, 7}), floats({13, 24, 15, 14}, 2),
-                         floats({36, 8, 3, 3}, 3), {1, 2}, {1}, {1}, false, {0}, 3,
-                         {true, true, true})}};
+      .calls = {convolution_backward("all", floats({1, 3, 4, 5}), floats({1, 2, 4, 5}, 2),
+                                     floats({3, 2, 3, 3}, 4), {1}, {1}, {1}, false, {0}, 1,
+                                     {true, true, true}),
+                convolution_backward("input only", floats({1, 3, 2, 3}), floats({1, 2, 4, 5}, 2),
+                                     floats({3, 2, 3, 3}, 4), {1}, {0}, {1}, false, {0}, 1,
+                                     {true, false, false}),
+                convolution_backward("weight and bias", floats({2, 4, 3}), floats({2, 2, 7}, 2),
+                                     floats({4, 1, 3}, 4), {2}, {0}, {1}, false, {0}, 2,
+                                     {false, true, true}),
+                convolution_backward("transposed", floats({1, 3, 6, 4}), floats({1, 2, 3, 3}, 2),
+                                     floats({2, 3, 3, 2}, 4), {2, 1}, {1, 0}, {1}, true, {1, 0}, 1,
+                                     {true, true, true})},
+      .large = {convolution_backward("large", floats({13, 36, 15, 7}), floats({13, 24, 15, 14}, 2),
+                                     floats({36, 8, 3, 3}, 3), {1, 2}, {1}, {1}, false, {0}, 3,
+                                     {true, true, true})}};
   table["conv1d"] = {.calls = {call("batch", floats({2, 2, 6}), floats({3, 2, 3}, 2), bias(3)),
                                call("no batch", floats({2, 6}), floats({2, 1, 3}, 2))
                                    .with("stride", Dims{2})

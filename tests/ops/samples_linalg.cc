@@ -1,12 +1,9 @@
-#include <limits>
-
+#include "tests/core/non_finite.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Sample einsum(std::string equation, std::vector<Tensor> operands) {
   return call(equation, equation, std::move(operands));

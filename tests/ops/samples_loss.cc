@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr int kNone = 0;
+constexpr int kNoReduction = 0;
 constexpr int kMean = 1;
 constexpr int kSum = 2;
 constexpr int kIgnore = -100;
@@ -34,7 +34,7 @@ OpSamples class_loss() {
   return {
       .calls = {call("mean", floats({4, 3}), integers({4}, 0, 3)),
                 call("sum", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kSum),
-                call("each", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kNone),
+                call("each", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kNoReduction),
                 call("weighted", floats({4, 3}), integers({4}, 0, 3), positives({3}), kMean),
                 call("ignored class", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kMean, 1),
                 call("one row", floats({3}), integers({}, 1, 2)),
@@ -44,7 +44,7 @@ OpSamples class_loss() {
 
 OpSamples pair_loss() {
   OpSamples samples;
-  for (const int reduction : {kNone, kMean, kSum}) {
+  for (const int reduction : {kNoReduction, kMean, kSum}) {
     samples.calls.push_back(call("reduction " + std::to_string(reduction), floats({3, 4}),
                                  floats({3, 4}, 2), reduction));
   }
@@ -60,7 +60,8 @@ OpSamples pair_loss_backward(std::optional<double> width) {
     if (width) made.arguments.push_back(owned_value(*width));
     return made;
   };
-  return {.calls = {sample("mean", floats({}), kMean), sample("each", floats({3, 4}, 3), kNone)}};
+  return {.calls = {sample("mean", floats({}), kMean),
+                    sample("each", floats({3, 4}, 3), kNoReduction)}};
 }
 
 void add_regression_samples(SampleTable& table) {
@@ -79,14 +80,14 @@ void add_regression_samples(SampleTable& table) {
   table["kl_div"] = {
       .calls = {
           call("probabilities", floats({3, 4}), positives({3, 4})),
-          call("each", floats({3, 4}), positives({3, 4}), kNone),
+          call("each", floats({3, 4}), positives({3, 4}), kNoReduction),
           call("logarithms", floats({3, 4}), floats({3, 4}, 2), kSum).with("log_target", true)}};
   table["binary_cross_entropy_with_logits"] = {
       .calls = {call("mean", floats({3, 4}), positives({3, 4})),
                 call("weights", floats({3, 4}), positives({3, 4}), positives({4}, 2),
                      positives({4}, 3), kSum),
                 call("each", floats({3, 4}), positives({3, 4}), positives({1, 4}, 2), std::nullopt,
-                     kNone)}};
+                     kNoReduction)}};
 }
 
 }  // namespace
@@ -113,7 +114,8 @@ void add_loss_samples(SampleTable& table) {
   table["nll_loss_forward"] = {
       .calls = {call("mean", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kMean, kIgnore),
                 call("sum", floats({4, 3}), integers({4}, 0, 3), positives({3}), kSum, kIgnore),
-                call("each", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kNone, kIgnore),
+                call("each", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kNoReduction,
+                     kIgnore),
                 call("one row", floats({3}), integers({}, 1, 2), std::nullopt, kMean, kIgnore)},
       .large = {call("large", floats({515, 131}), integers({515}, 0, 131), positives({131}), kMean,
                      kIgnore)},
@@ -122,21 +124,21 @@ void add_loss_samples(SampleTable& table) {
       .calls = {call("mean", floats({}), floats({4, 3}), integers({4}, 0, 3), std::nullopt, kMean,
                      kIgnore, integers({}, 4, 5, 1, DType::kF32)),
                 call("each", floats({4}), floats({4, 3}), integers({4}, 0, 3), positives({3}),
-                     kNone, kIgnore, positives({}))},
+                     kNoReduction, kIgnore, positives({}))},
       .large = {call("large", floats({}), floats({515, 131}), integers({515}, 0, 131),
                      positives({131}), kMean, kIgnore, positives({}))},
       .constants = {"self", "weight", "total_weight"}};
   table["_fused_cross_entropy"] = {
       .calls = {call("mean", floats({4, 3}), integers({4}, 0, 3), kMean, kIgnore),
                 call("sum", floats({4, 3}), integers({4}, 0, 3), kSum, kIgnore),
-                call("each", floats({4, 3}), integers({4}, 0, 3), kNone, kIgnore),
+                call("each", floats({4, 3}), integers({4}, 0, 3), kNoReduction, kIgnore),
                 call("ignored class", floats({4, 3}), integers({4}, 0, 3), kMean, 1)},
       .large = {call("large", floats({515, 131}), integers({515}, 0, 131), kMean, kIgnore)}};
   table["_fused_cross_entropy_backward"] = {
       .calls = {call("mean", floats({}), floats({4, 3}), integers({4}, 0, 3), positives({4}), kMean,
                      kIgnore),
                 call("each", floats({4}), floats({4, 3}), integers({4}, 0, 3), positives({4}),
-                     kNone, kIgnore)},
+                     kNoReduction, kIgnore)},
       .large = {call("large", floats({}), floats({515, 131}), integers({515}, 0, 131),
                      positives({515}), kMean, kIgnore)},
       .no_gradcheck =

@@ -4,8 +4,6 @@ namespace lockstep {
 
 namespace {
 
-constexpr double kEps = 1e-5;
-
 /// Mean and 1 / standard deviation need only have the right shape and be positive.
 Sample layer_norm_backward(std::string what, BoolList mask) {
   return call(std::move(what), floats({3, 8}), floats({3, 8}, 2), Dims{8}, floats({3, 1}, 3),

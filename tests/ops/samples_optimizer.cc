@@ -5,8 +5,6 @@ namespace lockstep {
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 Tensors two(int seed, int64_t rows = 3) { return {floats({rows, 5}, seed), floats({7}, seed + 1)}; }
 Tensors two_positive(int64_t rows = 3) { return {positives({rows, 5}), positives({7}, 2)}; }
 Tensor step(int64_t number) { return full({}, number, DType::kF64); }

@@ -1,22 +1,8 @@
-#include "tests/ops/op_samples.h"
+#include "tests/ops/samples_pointwise.h"
 
 namespace lockstep {
 
 namespace {
-
-constexpr auto kBF16 = DType::kBF16;
-
-/// A shape whose rows divide unevenly between threads.
-Dims large_sizes() { return {67, 1031}; }
-
-OpSamples unary(Tensor (*make)(IntList, int)) {
-  return {.calls = {call("matrix", make({3, 5}, 1)), call("0-d", make({}, 1)),
-                    call("empty", make({2, 0}, 1)), call("three dimensions", make({2, 3, 4}, 2)),
-                    call("transposed", with_gaps(make({4, 3}, 3)))},
-          .large = {call("large", make(large_sizes(), 1))}};
-}
-
-Tensor any_float(IntList sizes, int seed) { return floats(sizes, seed); }
 
 /// Samples of binary operators that accept all numbers.
 OpSamples binary() {
@@ -44,7 +30,7 @@ OpSamples with_scalar() {
 }
 
 /// Samples of operators that take a gradient and a tensor of the same shape.
-OpSamples backward() {
+OpSamples pointwise_backward() {
   return {.calls = {call("matrix", floats({3, 4}), floats({3, 4}, 2)),
                     call("0-d", floats({}), floats({}, 2)),
                     call("empty", floats({0, 2}), floats({0, 2}, 2)),
@@ -107,12 +93,12 @@ void add_pointwise_samples(SampleTable& table) {
       .large = {call("large", positives(large_sizes()), 1.7)}};
 
   for (const char* op : {"silu_backward", "tanh_backward", "sigmoid_backward", "gelu_backward"}) {
-    table[op] = backward();
+    table[op] = pointwise_backward();
   }
-  for (Sample& sample : with_last(backward(), "tanh").calls) {
+  for (Sample& sample : with_last(pointwise_backward(), "tanh").calls) {
     table["gelu_backward"].calls.push_back(std::move(sample));
   }
-  table["threshold_backward"] = with_last(backward(), 0);
+  table["threshold_backward"] = with_last(pointwise_backward(), 0);
 
   table["where.self"] = {
       .calls = {call("matrices", flags({3, 4}), floats({3, 4}), floats({3, 4}, 2)),

@@ -1,13 +1,8 @@
-#include "tests/ops/op_samples.h"
+#include "tests/ops/samples_pointwise.h"
 
 namespace lockstep {
 
 namespace {
-
-constexpr auto kBF16 = DType::kBF16;
-const Dims kLarge = {67, 1031};
-
-Tensor any_float(IntList sizes, int seed) { return floats(sizes, seed); }
 
 /// Floats in (-1, 1), away from 0, from each other and from both ends.
 Tensor fractions(IntList sizes, int seed) {
@@ -19,12 +14,6 @@ Tensor above_one(IntList sizes, int seed) {
   return map_floats(positives(sizes, seed), [](double x) { return x + 0.7; });
 }
 
-OpSamples unary(Tensor (*make)(IntList, int)) {
-  return {.calls = {call("matrix", make({3, 5}, 1)), call("0-d", make({}, 1)),
-                    call("empty", make({2, 0}, 1)), call("three dimensions", make({2, 3, 4}, 2)),
-                    call("transposed", with_gaps(make({4, 3}, 3)))},
-          .large = {call("large", make(kLarge, 1))}};
-}
 OpSamples floating_binary(Tensor (*make)(IntList, int)) {
   return {
       .calls = {call("matrices", make({3, 4}, 1), make({3, 4}, 2)),
@@ -33,7 +22,7 @@ OpSamples floating_binary(Tensor (*make)(IntList, int)) {
                 call("0-d", make({}, 1), make({}, 2)), call("empty", make({0, 4}, 1), make({4}, 2)),
                 call("transposed", with_gaps(make({4, 3}, 1)), make({4, 3}, 2)),
                 call("two dtypes", make({2, 3}, 1).to(kBF16), make({2, 3}, 2))},
-      .large = {call("large", make(kLarge, 1), make({1031}, 2))}};
+      .large = {call("large", make(large_sizes(), 1), make({1031}, 2))}};
 }
 OpSamples integral_binary(int64_t low, int64_t high) {
   return {.calls = {call("matrices", integers({3, 4}, -9, 9), integers({3, 4}, low, high, 2)),
@@ -41,12 +30,13 @@ OpSamples integral_binary(int64_t low, int64_t high) {
                     call("0-d", integers({}, -9, 9), integers({}, low, high, 2)),
                     call("two dtypes", integers({2, 3}, 0, 9, 1, DType::kU8),
                          integers({2, 3}, low, high, 2, DType::kI32))},
-          .large = {call("large", integers(kLarge, -9, 9), integers(kLarge, low, high, 2))}};
+          .large = {call("large", integers(large_sizes(), -9, 9),
+                         integers(large_sizes(), low, high, 2))}};
 }
 OpSamples integral_with_number(int64_t number) {
   return {.calls = {call("matrix", integers({3, 4}, -9, 9), number),
                     call("narrow", integers({3}, -9, 9, 1, DType::kI8), number)},
-          .large = {call("large", integers(kLarge, -9, 9), number)}};
+          .large = {call("large", integers(large_sizes(), -9, 9), number)}};
 }
 OpSamples number_with_integral(int64_t number) {
   return {.calls = {call("matrix", number, integers({3, 4}, 0, 9)),
@@ -74,7 +64,7 @@ void add_special(SampleTable& table) {
   table["polygamma"] = {
       .calls = {call("digamma", 0, positives({3, 4})), call("first", 1, positives({3, 4})),
                 call("second", 2, positives({2, 3})), call("empty", 1, positives({0}))},
-      .large = {call("large", 1, positives(kLarge))}};
+      .large = {call("large", 1, positives(large_sizes()))}};
   table["polygamma_"] = {.calls = {call("digamma", positives({3, 4}), 0),
                                    call("second", positives({2, 3}), 2),
                                    call("transposed", with_gaps(positives({4, 3})), 1)}};
@@ -90,7 +80,7 @@ void add_rounding(SampleTable& table) {
   table["round.decimals"] = {
       .calls = {call("two", floats({3, 4}), 2), call("none", floats({3, 4}), 0),
                 call("before the point", floats({3, 4}), -1), call("empty", floats({0}), 1)},
-      .large = {call("large", floats(kLarge), 1)}};
+      .large = {call("large", floats(large_sizes()), 1)}};
   table["nan_to_num"] = unary(any_float);
   table["nan_to_num"].calls.push_back(call("replacements", floats({3, 4}), 1.0, 2.0, -2.0));
   table["nan_to_num"].calls.push_back(call("integers", integers({3}, -4, 5)));
@@ -101,7 +91,7 @@ void add_rounding(SampleTable& table) {
                 call("crossed", floats({3, 4}), 0.7, -0.7), call("0-d", floats({}), -0.5, 0.5),
                 call("empty", floats({0}), 0.5), call("integers", integers({2, 3}, -9, 9), -2, 5),
                 call("integers and floats", integers({2, 3}, -9, 9), -2.5, 5.5)},
-      .large = {call("large", floats(kLarge), -0.55, 0.85)}};
+      .large = {call("large", floats(large_sizes()), -0.55, 0.85)}};
   table["clamp.Tensor"] = {
       .calls = {call("both", floats({3, 4}), floats({3, 4}, 2), floats({3, 4}, 3)),
                 call("broadcast", floats({3, 1}), floats({4}, 2), floats({}, 3)),
@@ -110,12 +100,12 @@ void add_rounding(SampleTable& table) {
                 call("0-d", floats({}), floats({}, 2), floats({}, 3)),
                 call("integers", integers({2, 3}, -9, 9), integers({3}, -2, 1, 2),
                      integers({3}, 2, 5, 3))},
-      .large = {call("large", floats(kLarge), floats({1031}, 2), floats(kLarge, 3))}};
+      .large = {call("large", floats(large_sizes()), floats({1031}, 2), floats(large_sizes(), 3))}};
   for (const char* op : {"clamp_min", "clamp_max"}) {
     table[op] = {
         .calls = {call("float", floats({3, 4}), 0.15), call("0-d", floats({}), 0.5),
                   call("empty", floats({0}), 0.5), call("integers", integers({2, 3}, -9, 9), 2)},
-        .large = {call("large", floats(kLarge), 0.15)}};
+        .large = {call("large", floats(large_sizes()), 0.15)}};
     table[std::string(op) + ".Tensor"] = floating_binary(any_float);
   }
 }
@@ -125,7 +115,7 @@ void add_logic(SampleTable& table) {
     table[op] = floating_binary(any_float);
     table[op].calls.push_back(call("bools", flags({3, 4}), flags({4}, 2)));
     table[op].calls.push_back(call("bool and integer", flags({3, 4}), integers({4}, 0, 2, 2)));
-    table[op].large.push_back(call("large bools", flags(kLarge), flags(kLarge, 2)));
+    table[op].large.push_back(call("large bools", flags(large_sizes()), flags(large_sizes(), 2)));
   }
   for (const std::string op : {"bitwise_and", "bitwise_or", "bitwise_xor"}) {
     table[op + ".Tensor"] = integral_binary(-9, 9);
@@ -141,14 +131,14 @@ void add_logic(SampleTable& table) {
   table["bitwise_not"] = {.calls = {call("integers", integers({3, 4}, -9, 9)),
                                     call("bytes", integers({3}, 0, 200, 1, DType::kU8)),
                                     call("bools", flags({3, 4})), call("0-d", flags({}))},
-                          .large = {call("large", integers(kLarge, -9, 9))}};
+                          .large = {call("large", integers(large_sizes(), -9, 9))}};
   table["bitwise_not"].differs[DType::kBool] = "it is the logical not";
   table["isclose"] = {
       .calls = {call("matrices", floats({3, 4}), floats({3, 4}, 2), 0.3, 0.1, false),
                 call("broadcast", floats({3, 1}), floats({4}, 2)),
                 call("integers", integers({3, 4}, 0, 9), integers({4}, 0, 9, 2), 0.5, 0.0, true),
                 call("0-d", floats({}), floats({}, 2)), call("empty", floats({0}), floats({0}))},
-      .large = {call("large", floats(kLarge), floats(kLarge, 2), 0.3, 0.1, false)}};
+      .large = {call("large", floats(large_sizes()), floats(large_sizes(), 2), 0.3, 0.1, false)}};
 }
 
 /// Samples for floats and integers, with no 0 among the divisors.
@@ -157,7 +147,7 @@ OpSamples division() {
   for (Sample& sample : integral_binary(1, 5).calls) samples.calls.push_back(std::move(sample));
   samples.calls.push_back(call("negative", integers({3, 4}, -9, 9), integers({4}, -5, 0, 2)));
   samples.large.push_back(
-      call("large integers", integers(kLarge, -99, 99), integers({1031}, 1, 9)));
+      call("large integers", integers(large_sizes(), -99, 99), integers({1031}, 1, 9)));
   return samples;
 }
 OpSamples division_by_number() {
@@ -165,7 +155,7 @@ OpSamples division_by_number() {
                     call("0-d", floats({}), 0.3), call("empty", floats({0}), 0.3),
                     call("integers", integers({2, 3}, -9, 9), 4),
                     call("integers and float", integers({2, 3}, -9, 9), -2.5)},
-          .large = {call("large", floats(kLarge), 0.7)}};
+          .large = {call("large", floats(large_sizes()), 0.7)}};
 }
 OpSamples with_mode(const OpSamples& samples, Value mode) {
   OpSamples result = samples;
@@ -181,7 +171,7 @@ void add_division(SampleTable& table) {
   table["remainder.Scalar_Tensor"] = {
       .calls = {call("float", 1.5, floats({3, 4})), call("integers", -7, integers({3, 4}, 1, 5)),
                 call("0-d", 1.5, floats({})), call("empty", 1.5, floats({0}))},
-      .large = {call("large", 1.5, floats(kLarge))}};
+      .large = {call("large", 1.5, floats(large_sizes()))}};
   for (const auto& [op, samples] :
        {std::pair<const char*, OpSamples>{"div.Tensor_mode", division()},
         {"div.Scalar_mode", division_by_number()}}) {
@@ -202,7 +192,7 @@ OpSamples ternary(Tensor (*make)(IntList, int)) {
                 call("0-d", make({}, 1), make({}, 2), make({}, 3)),
                 call("empty", make({0, 4}, 1), make({4}, 2), make({0, 4}, 3)),
                 call("transposed", with_gaps(make({4, 3}, 1)), make({4, 3}, 2), make({4, 3}, 3))},
-      .large = {call("large", make(kLarge, 1), make({1031}, 2), make(kLarge, 3))}};
+      .large = {call("large", make(large_sizes(), 1), make({1031}, 2), make(large_sizes(), 3))}};
 }
 
 void add_formulas(SampleTable& table) {
@@ -221,7 +211,7 @@ void add_formulas(SampleTable& table) {
                                     call("broadcast", floats({3, 1}), floats({4}, 2), 0.8),
                                     call("0-d", floats({}), floats({}, 2), 0.3),
                                     call("empty", floats({0}), floats({0}), 0.3)},
-                          .large = {call("large", floats(kLarge), floats({1031}, 2), 0.3)}};
+                          .large = {call("large", floats(large_sizes()), floats({1031}, 2), 0.3)}};
   for (const char* op : {"hypot", "atan2", "logaddexp"}) table[op] = floating_binary(any_float);
   table["atan2"].calls.push_back(call("integers", integers({3}, -5, 5), integers({3}, 1, 5, 2)));
   table["xlogy.Tensor"] = floating_binary(positives);
@@ -239,7 +229,7 @@ void add_formulas(SampleTable& table) {
       .calls = {call("matrix", 1.7, floats({3, 4})), call("integer", 2, floats({3, 4})),
                 call("0-d", 0.6, floats({})), call("empty", 2, floats({0})),
                 call("one", 1, floats({3})), call("integers", 3, integers({3}, -2, 4))},
-      .large = {call("large", 1.7, floats(kLarge))}};
+      .large = {call("large", 1.7, floats(large_sizes()))}};
 }
 
 }  // namespace

@@ -4,8 +4,6 @@ namespace lockstep {
 
 namespace {
 
-const Dims kLarge = {67, 1031};
-
 /// Samples of operators that take one tensor and the given numbers.
 template <class... A>
 OpSamples activation(A... numbers) {
@@ -13,7 +11,7 @@ OpSamples activation(A... numbers) {
                     call("empty", floats({2, 0}), numbers...),
                     call("transposed", with_gaps(floats({4, 3}, 3)), numbers...),
                     call("bfloat16", floats({2, 3}, 1, DType::kBF16), numbers...)},
-          .large = {call("large", floats(kLarge), numbers...)}};
+          .large = {call("large", floats(large_sizes()), numbers...)}};
 }
 
 }  // namespace
@@ -40,7 +38,8 @@ void add_pointwise_piecewise_samples(SampleTable& table) {
                 call("result", floats({3, 4}), 1.8, 1.3, 1.6, true, floats({3, 4}, 2)),
                 call("0-d", floats({}), 1, 1, 1, false, floats({}, 2)),
                 call("empty", floats({0}), 1, 1, 1, false, floats({0}))},
-      .large = {call("large", floats(kLarge), 0.7, 1.3, 1.6, false, floats(kLarge, 2))}};
+      .large = {
+          call("large", floats(large_sizes()), 0.7, 1.3, 1.6, false, floats(large_sizes(), 2))}};
 
   table["prelu"] = {.calls = {call("one weight", floats({3, 4}), positives({1}, 2)),
                               call("0-d weight", floats({3, 4}), positives({}, 2)),
@@ -48,9 +47,10 @@ void add_pointwise_piecewise_samples(SampleTable& table) {
                               call("vector", floats({5}), positives({1}, 2)),
                               call("0-d", floats({}), positives({1}, 2)),
                               call("empty", floats({0, 3}), positives({3}, 2))}};
-  table["_prelu_kernel"] = {.calls = {call("matrix", floats({3, 4}), positives({1, 4}, 2)),
-                                      call("0-d", floats({}), positives({}, 2))},
-                            .large = {call("large", floats(kLarge), positives({1, 1031}, 2))}};
+  table["_prelu_kernel"] = {
+      .calls = {call("matrix", floats({3, 4}), positives({1, 4}, 2)),
+                call("0-d", floats({}), positives({}, 2))},
+      .large = {call("large", floats(large_sizes()), positives({1, 1031}, 2))}};
 
   const auto probability = [](IntList sizes) {
     return map_floats(positives(sizes), [](double x) { return (x - 0.4) / 2.3; });
@@ -59,7 +59,7 @@ void add_pointwise_piecewise_samples(SampleTable& table) {
       .calls = {call("matrix", probability({3, 4})), call("eps", probability({3, 4}), 0.2213),
                 call("0-d", probability({})), call("empty", probability({0})),
                 call("integers", integers({3}, 0, 2))},
-      .large = {call("large", probability(kLarge))}};
+      .large = {call("large", probability(large_sizes()))}};
 }
 
 }  // namespace lockstep

@@ -4,8 +4,6 @@ namespace lockstep {
 
 namespace {
 
-const std::nullopt_t kNone = std::nullopt;
-
 void add_average_samples(SampleTable& table) {
   table["avg_pool2d"] = {
       .calls = {call("2x2", floats({1, 2, 4, 5}), Dims{2, 2}),

@@ -1,14 +1,9 @@
-#include <limits>
-
+#include "tests/core/non_finite.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Dims large_sizes() { return {67, 1031}; }
 
 OpSamples over_all() {
   return {

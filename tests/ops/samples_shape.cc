@@ -2,12 +2,6 @@
 
 namespace lockstep {
 
-namespace {
-
-using Tensors = std::vector<Tensor>;
-
-}  // namespace
-
 void add_shape_samples(SampleTable& table) {
   table["cat"] = {
       .calls = {call("rows", Tensors{floats({2, 3}), floats({1, 3}, 2), floats({3, 3}, 3)}),
