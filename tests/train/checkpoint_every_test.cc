@@ -10,7 +10,7 @@ namespace lockstep::train {
 namespace {
 
 /// Losses and norms of some steps, and the final bits of parameters, optimizer state and buffers.
-std::pair<std::vector<double>, std::string> run(const config::RunConfig& config) {
+std::pair<std::vector<double>, std::string> losses_and_state(const config::RunConfig& config) {
   Trainer trainer = Trainer::create(config);
   std::vector<double> numbers;
   for (int i = 0; i < 4; ++i) {
@@ -25,13 +25,13 @@ std::pair<std::vector<double>, std::string> run(const config::RunConfig& config)
   return {numbers, bytes};
 }
 
-struct Case {
+struct CheckpointedModel {
   const char* name;
   const char* config;
 };
-void PrintTo(const Case& shape, std::ostream* out) { *out << shape.name; }
+void PrintTo(const CheckpointedModel& shape, std::ostream* out) { *out << shape.name; }
 
-class CheckpointEvery : public testing::TestWithParam<Case> {};
+class CheckpointEvery : public testing::TestWithParam<CheckpointedModel> {};
 
 TEST_P(CheckpointEvery, TrainsTheSameBits) {
   const TemporaryDirectory folder;
@@ -40,21 +40,23 @@ TEST_P(CheckpointEvery, TrainsTheSameBits) {
     config.mutable_model()->set_checkpoint_every(every);
     return config;
   };
-  const auto plain = run(with(0));
-  EXPECT_EQ(run(with(1)), plain);
-  EXPECT_EQ(run(with(2)), plain);
+  const auto plain = losses_and_state(with(0));
+  EXPECT_EQ(losses_and_state(with(1)), plain);
+  EXPECT_EQ(losses_and_state(with(2)), plain);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Models, CheckpointEvery,
     testing::Values(
-        Case{"Gpt2WithDropoutAndLeaves",
-             "model { gpt2 { layers: 3 } } train { micro_batch_size: 2 leaves: 2 }"},
-        Case{"Llama", "model { llama { context_length: 16 layers: 3 heads: 2 width: 16 } }"},
-        Case{"Resnet",
-             "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 8 "
-             "blocks: [1, 2] } } data { random {} } train { micro_batch_size: 4 }"},
-        Case{
+        CheckpointedModel{"Gpt2WithDropoutAndLeaves",
+                          "model { gpt2 { layers: 3 } } train { micro_batch_size: 2 leaves: 2 }"},
+        CheckpointedModel{"Llama",
+                          "model { llama { context_length: 16 layers: 3 heads: 2 width: 16 } }"},
+        CheckpointedModel{
+            "Resnet",
+            "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 8 "
+            "blocks: [1, 2] } } data { random {} } train { micro_batch_size: 4 }"},
+        CheckpointedModel{
             "Perceptron",
             "model { mlp { inputs: 16 classes: 4 hidden_widths: [8, 8, 8] } } data { random {} }"}),
     [](const auto& shape) { return shape.param.name; });

@@ -11,23 +11,21 @@
 #include "data/table_data.h"
 #include "nn/models/mlp.h"
 #include "tests/data/table_file.h"
+#include "tests/train/table_run.h"
 #include "tests/train/tiny_run.h"
 #include "train/checkpoint.h"
 
 namespace lockstep::train {
 namespace {
 
-constexpr const char* kMlp = "model { mlp { inputs: 16 classes: 4 hidden_widths: [8] } } ";
-constexpr const char* kResnet =
+constexpr const char* kClassifierMlp =
+    "model { mlp { inputs: 16 classes: 4 hidden_widths: [8] } } ";
+constexpr const char* kClassifierResnet =
     "model { resnet { channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1, 1] } } ";
 
 /// A config for two hundred samples of 16 numbers in 4 classes.
 config::RunConfig classifier_run(const TemporaryDirectory& folder, const std::string& more) {
-  put_table(folder / "table.csv", 200, 16, 4);
-  const std::string base = fmt::format(
-      R"(data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }}
-         optimizer {{ learning_rate: 1e-2 }})",
-      (folder / "table.csv").string());
+  const std::string base = table_data(folder) + "optimizer { learning_rate: 1e-2 }";
   config::RunConfig config;
   config::Origins origins;
   config::merge_text(config, origins, base, "base.txtpb");
@@ -38,7 +36,7 @@ config::RunConfig classifier_run(const TemporaryDirectory& folder, const std::st
 
 TEST(ClassifierTask, BothModelsLearnToTellClassesApart) {
   const TemporaryDirectory folder;
-  for (const std::string model : {kMlp, kResnet}) {
+  for (const std::string model : {kClassifierMlp, kClassifierResnet}) {
     Trainer trainer =
         Trainer::create(classifier_run(folder, model + "train { steps: 60 batch_size: 16 }"));
     const Evaluation before = *trainer.task().evaluate({});
@@ -54,7 +52,7 @@ TEST(ClassifierTask, BothModelsLearnToTellClassesApart) {
 TEST(ClassifierTask, APartOfTheHeldOutSamplesIsCountedAsSuch) {
   const TemporaryDirectory folder;
   Trainer trainer = Trainer::create(
-      classifier_run(folder, std::string(kMlp) + "train { steps: 1 batch_size: 16 }"));
+      classifier_run(folder, std::string(kClassifierMlp) + "train { steps: 1 batch_size: 16 }"));
   EXPECT_EQ(trainer.task().evaluate({.max_batches = 2})->targets, 32);
   EXPECT_FALSE(trainer.task().evaluate({.stop = [] { return true; }}).has_value());
 }
@@ -62,7 +60,7 @@ TEST(ClassifierTask, APartOfTheHeldOutSamplesIsCountedAsSuch) {
 TEST(ClassifierTask, BatchNormsStatisticsAreSavedAndGoneOnWith) {
   const TemporaryDirectory folder;
   const config::RunConfig config =
-      classifier_run(folder, std::string(kResnet) +
+      classifier_run(folder, std::string(kClassifierResnet) +
                                  "train { steps: 9 batch_size: 16 micro_batch_size: 4 leaves: 2 }");
   Trainer whole = Trainer::create(config);
   for (int i = 0; i < 3; ++i) whole.step();
@@ -77,9 +75,9 @@ TEST(ClassifierTask, BatchNormsStatisticsAreSavedAndGoneOnWith) {
 TEST(ClassifierTask, KernelThreadsDoNotChangeBits) {
   const TemporaryDirectory folder;
   const auto state = [&](const char* threads) {
-    Trainer trainer = Trainer::create(classifier_run(
-        folder,
-        fmt::format("{} threads: {} train {{ steps: 9 batch_size: 16 }}", kResnet, threads)));
+    Trainer trainer = Trainer::create(
+        classifier_run(folder, fmt::format("{} threads: {} train {{ steps: 9 batch_size: 16 }}",
+                                           kClassifierResnet, threads)));
     for (int i = 0; i < 4; ++i) trainer.step();
     return state_bytes(trainer);
   };
@@ -89,8 +87,8 @@ TEST(ClassifierTask, KernelThreadsDoNotChangeBits) {
 }
 
 TEST(ClassifierTask, RandomSamplesServeForTimingAndHoldNothingOut) {
-  config::RunConfig config =
-      config::load_text(std::string(kMlp) + "data { random {} } train { steps: 1 batch_size: 8 }");
+  config::RunConfig config = config::load_text(
+      std::string(kClassifierMlp) + "data { random {} } train { steps: 1 batch_size: 8 }");
   Trainer trainer = Trainer::create(config);
   EXPECT_TRUE(std::isfinite(trainer.step().loss));
   EXPECT_FALSE(trainer.task().holds_out());

@@ -13,8 +13,8 @@
 
 #include "core/tensor/stream.h"
 #include "dist/group/thread_group.h"
-#include "tests/data/table_file.h"
-#include "tests/train/tiny_run.h"
+#include "tests/train/rank_runs.h"
+#include "tests/train/table_run.h"
 #include "train/build.h"
 #include "train/replicas.h"
 #include "train/step_share.h"
@@ -25,9 +25,7 @@ namespace lockstep::train {
 namespace {
 
 void on_ranks(int size, const std::function<void(dist::ProcessGroup&)>& body) {
-  for (const std::exception_ptr& error : dist::run_thread_ranks(size, body)) {
-    if (error) std::rethrow_exception(error);
-  }
+  rethrow_first(dist::run_thread_ranks(size, body));
 }
 
 /// Losses whose sum depends on the order of additions.
@@ -82,13 +80,9 @@ TEST(SumOfBatches, OneRanksStopEndsItOnAllAfterTheSameBatches) {
 }
 
 /// A classifier with batch norm; its running statistics differ between ranks during training.
-std::string resnet(const TemporaryDirectory& folder, const std::string& train = "") {
-  put_table(folder / "table.csv", 200, 16, 4);
-  return fmt::format(
-      R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1, 1] }} }}
-         data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }}
-         train {{ batch_size: 24 micro_batch_size: 6 {} }})",
-      (folder / "table.csv").string(), train);
+std::string resnet_in_training(const TemporaryDirectory& folder, const std::string& train = "") {
+  return tiny_resnet(folder, "1, 1") +
+         fmt::format("train {{ batch_size: 24 micro_batch_size: 6 {} }}", train);
 }
 
 TEST(Evaluation, HasTheSameBitsOnAnyNumberOfRanks) {
@@ -97,7 +91,8 @@ TEST(Evaluation, HasTheSameBitsOnAnyNumberOfRanks) {
        {std::string("train { batch_size: 24 }"),
         std::string("train { batch_size: 24 micro_batch_size: 3 leaves: 8 }"),
         std::string("train { batch_size: 24 micro_batch_size: 6 } device: \"host:0\""),
-        std::string("train { batch_size: 24 } precision: BF16_MIXED"), resnet(folder)}) {
+        std::string("train { batch_size: 24 } precision: BF16_MIXED"),
+        resnet_in_training(folder)}) {
     const config::RunConfig config = tiny_run(folder, more);
     for (const int64_t max_batches : {0, 3}) {
       Trainer alone = Trainer::create(config);
@@ -123,7 +118,7 @@ TEST(Evaluation, HasTheSameBitsOnAnyNumberOfRanks) {
 TEST(Evaluation, OfARunOverRanksIsThatOfTheWeightsItLeaves) {
   const TemporaryDirectory folder;
   for (const std::string& more : {std::string("train { batch_size: 24 steps: 3 eval_every: 2 }"),
-                                  resnet(folder, "steps: 3 eval_every: 2")}) {
+                                  resnet_in_training(folder, "steps: 3 eval_every: 2")}) {
     const config::RunConfig config = tiny_run(folder, more);
     const TemporaryDirectory runs;
     Evaluation held_out;

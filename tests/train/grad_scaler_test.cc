@@ -2,20 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/conformance/elements.h"
+#include "tests/core/non_finite.h"
 #include "train/grad_norm.h"
 
 namespace lockstep::train {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// One parameter trained by plain SGD.
 class GradScalerTest : public testing::Test {
@@ -71,7 +68,7 @@ TEST_F(GradScalerTest, TheScaleGrowsAfterTheIntervalAndBacksOffAfterAnOverflow) 
 
 TEST_F(GradScalerTest, ASkippedStepChangesNothing) {
   GradScaler scaler;
-  for (const double bad : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double bad : {kInfinity, -kInfinity, kNaN}) {
     EXPECT_FALSE(step(scaler, bad));
   }
   EXPECT_EQ(values(), (std::vector<double>{1, 1, 1}));

@@ -2,16 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
-#include "tests/data/table_file.h"
 #include "tests/train/forwarding_task.h"
 #include "tests/train/rank_runs.h"
+#include "tests/train/table_run.h"
 
 namespace lockstep::train {
 namespace {
@@ -56,14 +55,7 @@ TEST(OptimizerInBackward, HasThemForOtherModels) {
   expect_same_bits(
       folder, "model { llama { context_length: 16 layers: 2 heads: 4 kv_heads: 2 width: 16 } }",
       {1, 2});
-  put_table(folder / "table.csv", 200, 16, 4);
-  expect_same_bits(
-      folder,
-      fmt::format(
-          R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1] }} }}
-             data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }})",
-          (folder / "table.csv").string()),
-      {1, 2});
+  expect_same_bits(folder, tiny_resnet(folder), {1, 2});
 }
 
 /// Makes a parameter's gradient NaN in the fourth batch.

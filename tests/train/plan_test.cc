@@ -34,15 +34,15 @@ int64_t bytes_of(const std::vector<nn::StoredParameter>& stored) {
   return bytes;
 }
 
-struct Case {
+struct PlannedRun {
   const char* name;
   const char* config;
   int64_t arenas = 1;
 };
 
-void PrintTo(const Case& shape, std::ostream* out) { *out << shape.name; }
+void PrintTo(const PlannedRun& shape, std::ostream* out) { *out << shape.name; }
 
-class PlanOf : public testing::TestWithParam<Case> {};
+class PlanOf : public testing::TestWithParam<PlannedRun> {};
 
 TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
   const TemporaryDirectory folder;
@@ -74,56 +74,61 @@ TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
       plan.peak_bytes);
 }
 
-constexpr const char* kLlama =
-    "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } }";
-
 INSTANTIATE_TEST_SUITE_P(
     Shapes, PlanOf,
     testing::Values(
-        Case{"Gpt2WithDropout", ""}, Case{"Gpt2", "model { gpt2 { dropout: 0 } }"},
-        Case{"MicroBatches", "train { micro_batch_size: 2 }"},
-        Case{"MicroBatchesAndLeaves", "train { batch_size: 16 micro_batch_size: 2 leaves: 4 }", 3},
-        Case{"EightLeaves", "model { gpt2 { dropout: 0 } } train { micro_batch_size: 1 leaves: 8 }",
-             4},
-        Case{"LlamaWithFewerKeyHeads", kLlama},
-        Case{"LlamaWithLeaves",
-             "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 1 width: 32 "
-             "tie_embeddings: true } } train { micro_batch_size: 2 leaves: 2 }",
-             2},
-        Case{"Perceptron",
-             "model { mlp { inputs: 64 classes: 10 hidden_widths: [96, 32] } } data { random {} }"},
-        Case{"ResnetWithLeaves",
-             "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 8 "
-             "blocks: [1, 1] } } data { random {} } train { micro_batch_size: 2 leaves: 2 }",
-             2},
-        Case{"ResnetOfThreeStages",
-             "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 16 "
-             "blocks: [1, 1, 1] } } data { random {} } train { batch_size: 64 }"},
-        Case{"SgdWithMomentum", "optimizer { sgd { momentum: 0.9 } }"},
-        Case{"SgdWithoutMomentum", "optimizer { sgd { momentum: 0 } }"},
+        PlannedRun{"Gpt2WithDropout", ""}, PlannedRun{"Gpt2", "model { gpt2 { dropout: 0 } }"},
+        PlannedRun{"MicroBatches", "train { micro_batch_size: 2 }"},
+        PlannedRun{"MicroBatchesAndLeaves",
+                   "train { batch_size: 16 micro_batch_size: 2 leaves: 4 }", 3},
+        PlannedRun{"EightLeaves",
+                   "model { gpt2 { dropout: 0 } } train { micro_batch_size: 1 leaves: 8 }", 4},
+        PlannedRun{
+            "LlamaWithFewerKeyHeads",
+            "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } }"},
+        PlannedRun{"LlamaWithLeaves",
+                   "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 1 width: 32 "
+                   "tie_embeddings: true } } train { micro_batch_size: 2 leaves: 2 }",
+                   2},
+        PlannedRun{
+            "Perceptron",
+            "model { mlp { inputs: 64 classes: 10 hidden_widths: [96, 32] } } data { random {} }"},
+        PlannedRun{"ResnetWithLeaves",
+                   "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 8 "
+                   "blocks: [1, 1] } } data { random {} } train { micro_batch_size: 2 leaves: 2 }",
+                   2},
+        PlannedRun{"ResnetOfThreeStages",
+                   "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 16 "
+                   "blocks: [1, 1, 1] } } data { random {} } train { batch_size: 64 }"},
+        PlannedRun{"SgdWithMomentum", "optimizer { sgd { momentum: 0.9 } }"},
+        PlannedRun{"SgdWithoutMomentum", "optimizer { sgd { momentum: 0 } }"},
         // With so few tokens, the transposed copies in a checkpoint exceed the activations.
-        Case{"FewTokens",
-             "model { gpt2 { context_length: 8 layers: 1 heads: 4 width: 256 dropout: 0 } } "
-             "optimizer { sgd { momentum: 0 } } train { batch_size: 1 }"},
+        PlannedRun{"FewTokens",
+                   "model { gpt2 { context_length: 8 layers: 1 heads: 4 width: 256 dropout: 0 } } "
+                   "optimizer { sgd { momentum: 0 } } train { batch_size: 1 }"},
         // Blocks of megabytes, which the allocator rounds differently from small ones.
-        Case{"LargeBlocks",
-             "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
-        Case{"Bf16", "precision: BF16_MIXED"},
-        Case{"Bf16LargeBlocks",
-             "precision: BF16_MIXED "
-             "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
-        Case{"Bf16Llama",
-             "precision: BF16_MIXED "
-             "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } } "
-             "train { micro_batch_size: 2 leaves: 2 }",
-             2},
-        Case{"F16Resnet",
-             "precision: F16_MIXED model { resnet { channels: 1 height: 8 width: 8 classes: 10 "
-             "base_width: 16 blocks: [1, 1] } } data { random {} } train { batch_size: 32 }"},
-        Case{"LargeBlocksWithDropoutAndLeaves",
-             "model { gpt2 { context_length: 96 layers: 2 heads: 4 width: 128 } } "
-             "train { micro_batch_size: 2 leaves: 2 }",
-             2}),
+        PlannedRun{
+            "LargeBlocks",
+            "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        PlannedRun{"Bf16", "precision: BF16_MIXED"},
+        PlannedRun{
+            "Bf16LargeBlocks",
+            "precision: BF16_MIXED "
+            "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        PlannedRun{
+            "Bf16Llama",
+            "precision: BF16_MIXED "
+            "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } } "
+            "train { micro_batch_size: 2 leaves: 2 }",
+            2},
+        PlannedRun{
+            "F16Resnet",
+            "precision: F16_MIXED model { resnet { channels: 1 height: 8 width: 8 classes: 10 "
+            "base_width: 16 blocks: [1, 1] } } data { random {} } train { batch_size: 32 }"},
+        PlannedRun{"LargeBlocksWithDropoutAndLeaves",
+                   "model { gpt2 { context_length: 96 layers: 2 heads: 4 width: 128 } } "
+                   "train { micro_batch_size: 2 leaves: 2 }",
+                   2}),
     [](const auto& shape) { return shape.param.name; });
 
 TEST(Plan, CountsTheTokensAndOperationsOfTheWholeRun) {

@@ -8,8 +8,8 @@
 
 #include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
-#include "tests/data/table_file.h"
 #include "tests/train/rank_runs.h"
+#include "tests/train/table_run.h"
 #include "train/rank_statistics.h"
 
 namespace lockstep::train {
@@ -17,14 +17,8 @@ namespace {
 
 /// A small ResNet with batch norm and several buckets, with `more` merged into its config.
 config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string& more) {
-  put_table(folder / "table.csv", 200, 16, 4);
-  return tiny_run(
-      folder,
-      fmt::format(
-          R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1, 1] }} }}
-             data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }}
-             parallel {{ bucket_mib: 0.005 first_bucket_mib: 0.002 }} {})",
-          (folder / "table.csv").string(), more));
+  return tiny_run(folder, tiny_resnet(folder, "1, 1") +
+                              "parallel { bucket_mib: 0.005 first_bucket_mib: 0.002 } " + more);
 }
 
 /// resnet_run with BITWISE and leaves for 8 ranks; `train` is added to its TrainConfig.
@@ -65,12 +59,12 @@ WholeTrace whole_trace(Trainer& trainer, int steps) {
   return result;
 }
 
-WholeTrace alone(const config::RunConfig& config, int steps) {
+WholeTrace trace_alone(const config::RunConfig& config, int steps) {
   Trainer trainer = Trainer::create(config);
   return whole_trace(trainer, steps);
 }
 
-std::vector<WholeTrace> on_ranks(const config::RunConfig& config, int size, int steps) {
+std::vector<WholeTrace> traces_on_ranks(const config::RunConfig& config, int size, int steps) {
   return trained_on_ranks(config, size,
                           [&](Trainer& trainer) { return whole_trace(trainer, steps); });
 }
@@ -89,10 +83,10 @@ TEST(RunningStatistics, HaveTheSameBitsOnAnyNumberOfRanks) {
     const bool recomputes = more == std::string("recomputing");
     config::RunConfig config = bitwise_run(folder, recomputes ? "" : more);
     if (recomputes) config.mutable_model()->set_checkpoint_every(1);
-    const WholeTrace one = alone(config, 3);
+    const WholeTrace one = trace_alone(config, 3);
     EXPECT_NE(one.buffers[1], one.buffers[0]);
     for (const int ranks : {2, 3, 4, 8}) {
-      for (const WholeTrace& each : on_ranks(config, ranks, 3)) {
+      for (const WholeTrace& each : traces_on_ranks(config, ranks, 3)) {
         expect_same(one, each, fmt::format("{}, {} ranks", more, ranks));
       }
     }
@@ -105,7 +99,7 @@ TEST(RunningStatistics, OfOneRankAreThoseOfAnOrdinaryRun) {
   config::RunConfig ordinary = config;
   ordinary.clear_reproducibility();
   // The weights are still equal in the first step, so the statistics must be equal too.
-  EXPECT_TRUE(alone(ordinary, 1).buffers == alone(config, 1).buffers);
+  EXPECT_TRUE(trace_alone(ordinary, 1).buffers == trace_alone(config, 1).buffers);
 }
 
 TEST(RunningStatistics, OfTheFirstStepAreThoseOfOneRankWithoutBitwiseToo) {
@@ -113,10 +107,10 @@ TEST(RunningStatistics, OfTheFirstStepAreThoseOfOneRankWithoutBitwiseToo) {
   // The three ranks have 2, 3 and 3 leaves.
   const config::RunConfig config =
       resnet_run(folder, "train { batch_size: 32 micro_batch_size: 2 leaves: 8 }");
-  const WholeTrace one = alone(config, 1);
-  const std::vector<WholeTrace> first = on_ranks(config, 3, 1);
+  const WholeTrace one = trace_alone(config, 1);
+  const std::vector<WholeTrace> first = traces_on_ranks(config, 3, 1);
   for (const WholeTrace& each : first) EXPECT_TRUE(each.buffers == one.buffers);
-  const std::vector<WholeTrace> more = on_ranks(config, 3, 4);
+  const std::vector<WholeTrace> more = traces_on_ranks(config, 3, 4);
   for (const WholeTrace& each : more) expect_same(each, more[0], "a rank differs");
 }
 

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <future>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,26 +14,17 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/generator.h"
 #include "tests/core/expect_error.h"
-#include "tests/data/table_file.h"
-#include "tests/train/forwarding_task.h"
+#include "tests/train/poisoned_task.h"
 #include "tests/train/rank_runs.h"
+#include "tests/train/table_run.h"
 #include "train/checkpoint.h"
 #include "train/report/metrics_history.h"
 
 namespace lockstep::train {
 namespace {
 
-constexpr const char* kHost = "device: \"host:0\" ";
+constexpr const char* kOnHost = "device: \"host:0\" ";
 constexpr const char* kF16 = "precision: F16_MIXED ";
-
-/// Config of a network with running statistics.
-std::string resnet(const TemporaryDirectory& folder) {
-  put_table(folder / "table.csv", 200, 16, 4);
-  return fmt::format(
-      R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1] }} }}
-         data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }} )",
-      (folder / "table.csv").string());
-}
 
 /// All results of a step except times, as text.
 std::string text_of(const StepResult& step) {
@@ -71,9 +61,9 @@ TEST(StepAhead, ChangesNoBit) {
        {std::string("train { micro_batch_size: 2 leaves: 2 } schedule { warmup_steps: 3 }"),
         std::string("optimizer { sgd { momentum: 0.9 } clip_grad_norm: 0 }"),
         std::string("optimizer { optimizer_in_backward: true clip_grad_norm: 0 }"),
-        std::string("precision: BF16_MIXED"), resnet(folder)}) {
+        std::string("precision: BF16_MIXED"), tiny_resnet(folder)}) {
     Trainer cpu = Trainer::create(tiny_run(folder, change));
-    Trainer host = Trainer::create(tiny_run(folder, kHost + change));
+    Trainer host = Trainer::create(tiny_run(folder, kOnHost + change));
     EXPECT_TRUE(story(host, 6) == story(cpu, 6)) << change;
   }
 }
@@ -84,7 +74,7 @@ TEST(StepAhead, OverflowsMoveScaleAndScheduleAsOnTheCpu) {
   // Steps are skipped until the scale is low enough; it then grows, and some overflow again.
   const GradScalerState start{.scale = 0x1p24, .growth_interval = 2};
   Trainer cpu = Trainer::create(tiny_run(folder, change));
-  Trainer host = Trainer::create(tiny_run(folder, kHost + change));
+  Trainer host = Trainer::create(tiny_run(folder, kOnHost + change));
   cpu.scaler().load_state(start);
   host.scaler().load_state(start);
   const std::string want = story(cpu, 30);
@@ -96,11 +86,11 @@ TEST(StepAhead, OverflowsMoveScaleAndScheduleAsOnTheCpu) {
 TEST(StepAhead, RanksTakeTheStepsOfTheCpu) {
   const TemporaryDirectory folder;
   const std::string change =
-      resnet(folder) + "reproducibility: BITWISE train { micro_batch_size: 1 }";
+      tiny_resnet(folder) + "reproducibility: BITWISE train { micro_batch_size: 1 }";
   Trainer cpu = Trainer::create(tiny_run(folder, change));
   const std::string want = story(cpu, 5);
   for (const std::string& each :
-       trained_on_ranks(tiny_run(folder, kHost + change), 2,
+       trained_on_ranks(tiny_run(folder, kOnHost + change), 2,
                         [&](Trainer& trainer) { return story(trainer, 5); })) {
     EXPECT_TRUE(each == want);
   }
@@ -140,15 +130,15 @@ void expect_no_wait(Trainer& trainer) {
 TEST(StepAhead, NothingWaitsForTheDeviceUntilTheNextBackwardIsQueued) {
   const TemporaryDirectory folder;
   for (const std::string& change :
-       {std::string(), std::string(kF16), "optimizer { sgd {} }" + resnet(folder)}) {
-    Trainer trainer = Trainer::create(tiny_run(folder, kHost + change));
+       {std::string(), std::string(kF16), "optimizer { sgd {} }" + tiny_resnet(folder)}) {
+    Trainer trainer = Trainer::create(tiny_run(folder, kOnHost + change));
     expect_no_wait(trainer);
   }
 }
 
 TEST(StepAhead, NorDoRanksWait) {
   const TemporaryDirectory folder;
-  (void)trained_on_ranks(tiny_run(folder, kHost), 2, [](Trainer& trainer) {
+  (void)trained_on_ranks(tiny_run(folder, kOnHost), 2, [](Trainer& trainer) {
     expect_no_wait(trainer);
     return 0;
   });
@@ -162,7 +152,7 @@ std::string all_state(Trainer& trainer) {
 
 TEST(StepAhead, IsGivenUpWithoutATrace) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = tiny_run(folder, kHost + resnet(folder));
+  const config::RunConfig config = tiny_run(folder, kOnHost + tiny_resnet(folder));
   Trainer plain = Trainer::create(config);
   plain.step();
   const std::string after_one = all_state(plain);
@@ -190,7 +180,7 @@ TEST(StepAhead, IsGivenUpWithoutATrace) {
 
 TEST(StepAhead, AStateSavedAfterASkippedStepGoesOnAsTheRunDid) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = tiny_run(folder, std::string(kHost) + kF16);
+  const config::RunConfig config = tiny_run(folder, std::string(kOnHost) + kF16);
   Trainer whole = Trainer::create(config);
   whole.scaler().load_state({.scale = 0x1p22, .growth_interval = 2});
   ASSERT_TRUE(whole.step(true).outcome.overflowed);
@@ -224,7 +214,7 @@ class FailingTask final : public ForwardingTask {
 
 TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = tiny_run(folder, kHost + resnet(folder));
+  const config::RunConfig config = tiny_run(folder, kOnHost + tiny_resnet(folder));
   Trainer plain = Trainer::create(config);
   const std::string want = story(plain, 4);
   Trainer trainer =
@@ -244,32 +234,13 @@ TEST(StepAhead, AStepThatFailsThrowsWhenItIsItsTurn) {
   EXPECT_EQ(failing.steps_done(), 2);
 }
 
-/// Makes the loss, or only its gradient, NaN in one batch.
-class PoisonedTask final : public ForwardingTask {
- public:
-  PoisonedTask(std::unique_ptr<Task> task, int64_t batch, bool gradient)
-      : ForwardingTask(std::move(task)), batch_(batch), gradient_(gradient) {}
-
-  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
-    SummedLoss loss = ForwardingTask::forward(batch, first, count);
-    if (batch != batch_) return loss;
-    // Adds zero, whose gradient is infinite.
-    const Tensor bad = sum(sqrt(model().parameters()[0] * 0));
-    loss.sum = gradient_ ? loss.sum + bad : loss.sum * std::numeric_limits<double>::quiet_NaN();
-    return loss;
-  }
-
- private:
-  int64_t batch_;
-  bool gradient_;
-};
-
 TEST(StepAhead, AStepThatIsNotFiniteIsFoundAndLeftOutAsOnTheCpu) {
   const TemporaryDirectory folder;
-  for (const std::string& change : {std::string("train { micro_batch_size: 2 }"), resnet(folder)}) {
+  for (const std::string& change :
+       {std::string("train { micro_batch_size: 2 }"), tiny_resnet(folder)}) {
     for (const bool gradient : {false, true}) {
       std::vector<std::string> stories;
-      for (const char* device : {"", kHost}) {
+      for (const char* device : {"", kOnHost}) {
         const config::RunConfig config = tiny_run(folder, device + change);
         Trainer trainer = Trainer::create(
             config, std::make_unique<PoisonedTask>(build_task(config), 2, gradient));
@@ -329,14 +300,14 @@ TEST_F(RunAheadTest, PoliciesEndOrGoOnAsOnTheCpu) {
     const std::string train = "eval_every: 5 eval_batches: 1 non_finite: " + policy;
     const std::string every = policy == "ROLLBACK" ? "checkpoint { every_steps: 4 } " : "";
     const std::string thrown = run("cpu" + policy, every, train);
-    EXPECT_EQ(run("host" + policy, kHost + every, train), thrown);
+    EXPECT_EQ(run("host" + policy, kOnHost + every, train), thrown);
     EXPECT_EQ(thrown.empty(), policy != "STOP");
     EXPECT_TRUE(left_by("host" + policy) == left_by("cpu" + policy)) << policy;
   }
 }
 
 TEST_F(RunAheadTest, StopsAndGoesOnWithTheBitsOfAWholeRun) {
-  const std::string more = kHost + resnet(folder_);
+  const std::string more = kOnHost + tiny_resnet(folder_);
   run("whole", more, "non_finite: SKIP");
   for (int stops = 0; stops < 2; ++stops) {
     int asked = 0;

@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
+#include "tests/core/non_finite.h"
 
 namespace lockstep::train {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr OutcomeRule kScaled{.smallest_loss_scale = 0.25};
 
 TEST(StepOutcome, AStepOfFiniteNumbersUpdates) {
@@ -39,9 +38,8 @@ TEST(StepOutcome, WhatOverflowsUnderTheSmallestScaleIsNotTheScalesFault) {
 }
 
 TEST(StepOutcome, ALossThatIsNotFiniteIsNoOverflow) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   const StepOutcome outcome =
-      outcome_of({.loss = nan, .grad_norm = kInfinity, .loss_scale = 1024}, kScaled);
+      outcome_of({.loss = kNaN, .grad_norm = kInfinity, .loss_scale = 1024}, kScaled);
   EXPECT_FALSE(outcome.overflowed);
   EXPECT_FALSE(outcome.finite);
 }

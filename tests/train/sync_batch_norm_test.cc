@@ -9,25 +9,23 @@
 
 #include "nn/image_layers.h"
 #include "tests/core/expect_error.h"
-#include "tests/data/table_file.h"
 #include "tests/train/rank_runs.h"
+#include "tests/train/table_run.h"
 
 namespace lockstep::train {
 namespace {
 
 /// A small ResNet with small buckets, which are launched between the collectives of backward.
 /// `train` is added to its TrainConfig.
-config::RunConfig resnet_run(const TemporaryDirectory& folder, const std::string& more = "",
-                             const std::string& train = "") {
-  put_table(folder / "table.csv", 200, 16, 4);
+config::RunConfig synchronized_run(const TemporaryDirectory& folder, const std::string& more = "",
+                                   const std::string& train = "") {
   return tiny_run(
       folder,
-      fmt::format(
-          R"(model {{ resnet {{ channels: 1 height: 4 width: 4 classes: 4 base_width: 4 blocks: [1, 1] }} }}
-             data {{ table {{ path: "{}" scale: 0.1 held_out_rows: 50 }} order: SHUFFLED }}
-             parallel {{ bucket_mib: 0.005 first_bucket_mib: 0.002 sync_batch_norm: true }}
-             train {{ batch_size: 24 {} }} {})",
-          (folder / "table.csv").string(), train, more));
+      tiny_resnet(folder, "1, 1") +
+          fmt::format(
+              "parallel {{ bucket_mib: 0.005 first_bucket_mib: 0.002 sync_batch_norm: true }} "
+              "train {{ batch_size: 24 {} }} {}",
+              train, more));
 }
 
 /// Losses and norms of a run, its final buffers, and an evaluation.
@@ -48,12 +46,12 @@ Course course(Trainer& trainer, int steps) {
   return result;
 }
 
-Course alone(const config::RunConfig& config, int steps) {
+Course course_alone(const config::RunConfig& config, int steps) {
   Trainer trainer = Trainer::create(config);
   return course(trainer, steps);
 }
 
-std::vector<Course> on_ranks(const config::RunConfig& config, int size, int steps) {
+std::vector<Course> courses_on_ranks(const config::RunConfig& config, int size, int steps) {
   return trained_on_ranks(config, size, [&](Trainer& trainer) { return course(trainer, steps); });
 }
 
@@ -76,11 +74,11 @@ TEST(SyncBatchNorm, LossesAreThoseOfOneRankWithTheWholeMicroBatch) {
   const TemporaryDirectory folder;
   for (const char* more : {"", "precision: BF16_MIXED"}) {
     const double tolerance = *more == '\0' ? 2e-5 : 2e-2;
-    const config::RunConfig config = resnet_run(folder, more);
-    const Course one = alone(config, 5);
+    const config::RunConfig config = synchronized_run(folder, more);
+    const Course one = course_alone(config, 5);
     for (const int ranks : {2, 3}) {
       SCOPED_TRACE(fmt::format("{} ranks {}", ranks, more));
-      const std::vector<Course> found = on_ranks(config, ranks, 5);
+      const std::vector<Course> found = courses_on_ranks(config, ranks, 5);
       for (const Course& each : found) expect_same(each, found[0]);
       EXPECT_LT(furthest(found[0].trace.losses, one.trace.losses), tolerance);
       EXPECT_LT(furthest(found[0].trace.norms, one.trace.norms), 10 * tolerance);
@@ -92,27 +90,27 @@ TEST(SyncBatchNorm, LossesAreThoseOfOneRankWithTheWholeMicroBatch) {
 
 TEST(SyncBatchNorm, WithoutItARanksOwnSamplesGiveOtherLosses) {
   const TemporaryDirectory folder;
-  config::RunConfig config = resnet_run(folder);
-  const Course one = alone(config, 5);
+  config::RunConfig config = synchronized_run(folder);
+  const Course one = course_alone(config, 5);
   config.mutable_parallel()->set_sync_batch_norm(false);
-  EXPECT_GT(furthest(on_ranks(config, 3, 5)[0].trace.losses, one.trace.losses), 1e-3);
+  EXPECT_GT(furthest(courses_on_ranks(config, 3, 5)[0].trace.losses, one.trace.losses), 1e-3);
 }
 
 TEST(SyncBatchNorm, DevicesAndRecomputationChangeNoBit) {
   const TemporaryDirectory folder;
   // Two micro-batches per step.
-  config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 6");
-  const Course plain = on_ranks(config, 2, 3)[0];
+  config::RunConfig config = synchronized_run(folder, "", "micro_batch_size: 6");
+  const Course plain = courses_on_ranks(config, 2, 3)[0];
   config.mutable_model()->set_checkpoint_every(1);
-  for (const Course& each : on_ranks(config, 2, 3)) expect_same(each, plain);
+  for (const Course& each : courses_on_ranks(config, 2, 3)) expect_same(each, plain);
   config.mutable_model()->set_checkpoint_every(0);
   config.set_device("host:0");
-  for (const Course& each : on_ranks(config, 2, 3)) expect_same(each, plain);
+  for (const Course& each : courses_on_ranks(config, 2, 3)) expect_same(each, plain);
 }
 
 TEST(SyncBatchNorm, AMicroBatchOfAllRanksCountsOnce) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 6");
+  const config::RunConfig config = synchronized_run(folder, "", "micro_batch_size: 6");
   rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
     Trainer trainer =
         Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
@@ -129,7 +127,7 @@ TEST(SyncBatchNorm, AMicroBatchOfAllRanksCountsOnce) {
 
 TEST(SyncBatchNorm, RanksThatDoOtherNumbersOfMicroBatchesAreRefused) {
   const TemporaryDirectory folder;
-  const config::RunConfig config = resnet_run(folder, "", "micro_batch_size: 3 leaves: 8");
+  const config::RunConfig config = synchronized_run(folder, "", "micro_batch_size: 3 leaves: 8");
   const auto errors = dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
     Trainer trainer =
         Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
@@ -142,7 +140,7 @@ TEST(SyncBatchNorm, RanksThatDoOtherNumbersOfMicroBatchesAreRefused) {
 
 TEST(SyncBatchNorm, ConvertsEveryBatchNormAndNothingElse) {
   const TemporaryDirectory folder;
-  const config::RunConfig image_config = resnet_run(folder), text_config = tiny_run(folder);
+  const config::RunConfig image_config = synchronized_run(folder), text_config = tiny_run(folder);
   rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
     const std::unique_ptr<nn::Classifier> resnet = build_classifier(image_config);
     int64_t layers = 0;

@@ -3,45 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "core/base/error.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
-#include "tests/train/forwarding_task.h"
+#include "tests/train/poisoned_task.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/report/metrics_history.h"
 
 namespace lockstep::train {
 namespace {
-
-/// Makes the loss, or only its gradient, NaN in one batch.
-class PoisonedTask final : public ForwardingTask {
- public:
-  PoisonedTask(std::unique_ptr<Task> task, int64_t bad_batch)
-      : ForwardingTask(std::move(task)), bad_batch_(bad_batch) {}
-
-  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
-    // Counts a batch once, as a step that is not finite is computed again.
-    if (batches.empty() || batches.back() != batch) batches.push_back(batch);
-    SummedLoss loss = ForwardingTask::forward(batch, first, count);
-    if (batch != bad_batch_) return loss;
-    if (poisons_gradient) {
-      loss.sum = loss.sum + sum(sqrt(model().parameters()[0] * 0));  // infinite gradient
-    } else {
-      loss.sum = loss.sum * std::numeric_limits<double>::quiet_NaN();
-    }
-    return loss;
-  }
-
-  std::vector<int64_t> batches;
-  bool poisons_gradient = false;  ///< keeps the loss finite and makes only its gradient NaN
-
- private:
-  int64_t bad_batch_;
-};
 
 class TrainingRunTest : public testing::Test {
  protected:
@@ -144,8 +117,7 @@ TEST_F(TrainingRunTest, AnOverflowOfF16IsRecordedAndEndsNothing) {
 TEST_F(TrainingRunTest, AGradientThatIsNotFiniteAtTheSmallestScaleEndsTheRun) {
   const config::RunConfig config = tiny_run(folder_, "precision: F16_MIXED train { steps: 6 }");
   for (const bool smallest : {false, true}) {
-    auto task = std::make_unique<PoisonedTask>(build_task(config), 3);
-    task->poisons_gradient = true;
+    auto task = std::make_unique<PoisonedTask>(build_task(config), 3, /*only_gradient=*/true);
     TrainingRun training(config, directory(smallest ? "smallest" : "larger"), "{}",
                          std::move(task));
     // The smallest scale: 1 / 128 for the sum over the 128 targets of a step is 1 for their mean.

@@ -88,13 +88,13 @@ class Variables {
   Settings old_;
 };
 
-StepReport report(int64_t step) { return {step, 2.34567, 0.81249, 3e-4, 50, 40960, 432013312}; }
+StepReport shown_step(int64_t step) { return {step, 2.34567, 0.81249, 3e-4, 50, 40960, 432013312}; }
 
 TEST(Progress, PlainLinesAreTheFirstEveryTenthAndTheLast) {
   Capture capture;
   {
     Progress progress(capture.file(), {}, {.total_steps = 125});
-    for (int64_t step = 1; step <= 125; ++step) progress.step(report(step));
+    for (int64_t step = 1; step <= 125; ++step) progress.step(shown_step(step));
     progress.note("done");
   }
   const std::string text = capture.text();
@@ -113,8 +113,8 @@ TEST(Progress, TheBarIsRedrawnInPlaceAndEndsItsLine) {
   {
     Progress progress(capture.file(), {.bar = true, .columns = 160},
                       {.total_steps = 200, .redraw_interval = std::chrono::milliseconds(0)});
-    progress.step(report(50));
-    progress.step(report(100));
+    progress.step(shown_step(50));
+    progress.step(shown_step(100));
   }
   EXPECT_EQ(capture.text(),
             "\r\x1b[K 25% [#######-----------------------] 50/200 | ETA 8 s | loss 2.3457 | grad "
@@ -130,7 +130,7 @@ TEST(Progress, TheBarNeverWrapsOnANarrowTerminal) {
     Capture capture;
     {
       Progress progress(capture.file(), {.bar = true, .columns = columns}, {.total_steps = 200});
-      progress.step(report(200));
+      progress.step(shown_step(200));
     }
     const std::string drawn = capture.text().substr(4);  // without the erasing sequence
     EXPECT_LE(drawn.size() - 1, std::max<size_t>(static_cast<size_t>(columns) - 1, 5)) << drawn;
@@ -141,7 +141,7 @@ TEST(Progress, ANoteStandsAboveTheBar) {
   Capture capture;
   {
     Progress progress(capture.file(), {.bar = true, .columns = 20}, {.total_steps = 4});
-    progress.step(report(1));
+    progress.step(shown_step(1));
     progress.note("val 2.1");
   }
   const std::string bar = " 25% 1/4 | ETA 0 s ";
@@ -153,7 +153,7 @@ TEST(Progress, TheBarIsDrawnSeldomButTheLastStepAlways) {
   {
     Progress progress(capture.file(), {.bar = true, .columns = 80},
                       {.total_steps = 1000, .redraw_interval = std::chrono::hours(1)});
-    for (int64_t step = 1; step <= 1000; ++step) progress.step(report(step));
+    for (int64_t step = 1; step <= 1000; ++step) progress.step(shown_step(step));
   }
   const std::string text = capture.text();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 2);
@@ -163,10 +163,10 @@ TEST(Progress, TheBarIsDrawnSeldomButTheLastStepAlways) {
 TEST(Progress, TheExpectedTimeForgetsTheFirstStep) {
   Capture capture;
   Progress progress(capture.file(), {}, {.total_steps = 102, .log_every = 2});
-  StepReport slow = report(1);
+  StepReport slow = shown_step(1);
   slow.step_ms = 60000;
   progress.step(slow);
-  progress.step(report(2));
+  progress.step(shown_step(2));
   EXPECT_TRUE(says(capture.text(), "step   2/102"));
   EXPECT_TRUE(says(capture.text(), "ETA 5 s"));
 }
@@ -176,7 +176,7 @@ TEST(Progress, NanoGptsIterationsCountFromZeroAndHaveNoBar) {
   {
     Progress progress(capture.file(), {.bar = true},
                       {.total_steps = 21, .log_every = 10, .format = LogFormat::kNanoGpt});
-    for (int64_t step = 1; step <= 21; ++step) progress.step(report(step));
+    for (int64_t step = 1; step <= 21; ++step) progress.step(shown_step(step));
     progress.evaluation({.step = 21, .train_loss = 2.34567, .loss = 2});
   }
   EXPECT_EQ(capture.text(),
@@ -192,7 +192,7 @@ TEST(Progress, LlmCsLinesKnowHowUnusualAStepIs) {
     Progress progress(capture.file(), {},
                       {.total_steps = 128, .log_every = 1, .format = LogFormat::kLlmC});
     for (int64_t step = 1; step <= 128; ++step) {
-      StepReport one = report(step);
+      StepReport one = shown_step(step);
       one.loss = step < 128 ? 2 : 3;
       progress.step(one);
     }
@@ -207,7 +207,7 @@ TEST(Progress, AStreamThatCannotBeWrittenDoesNotStopTraining) {
   ASSERT_NE(full, nullptr);
   EXPECT_NO_THROW({
     Progress progress(full, {}, {.total_steps = 2});
-    progress.step(report(1));
+    progress.step(shown_step(1));
     progress.note("x");
   });
   std::fclose(full);

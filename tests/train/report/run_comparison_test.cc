@@ -3,15 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/core/non_finite.h"
 
 namespace lockstep::train {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<MetricsRecord> steps(int64_t first, int64_t last) {
   std::vector<MetricsRecord> records;
@@ -111,7 +109,7 @@ TEST(ReadMetrics, NumbersComeBackAsTheyWereWritten) {
   EXPECT_EQ(records[0].loss, 0.1);
   EXPECT_TRUE(std::isnan(*records[0].grad_norm));
   EXPECT_FALSE(records[0].val_loss);
-  EXPECT_EQ(records[1].loss, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(records[1].loss, -kInfinity);
   EXPECT_EQ(records[1].grad_norm, 5e-324);
   EXPECT_EQ(records[1].val_loss, 2);
   EXPECT_EQ(read_metrics(folder / "metrics.jsonl").size(), 2U);

@@ -10,7 +10,7 @@
 namespace lockstep::train {
 namespace {
 
-StepReport report(int64_t step) {
+StepReport logged_step(int64_t step) {
   StepReport report;
   report.step = step;
   report.loss = 2.5;
@@ -44,10 +44,10 @@ class RunLogTest : public testing::Test {
 TEST_F(RunLogTest, TellsTheTerminalAndBothFiles) {
   RunLog log(directory_, terminal_, {.total_steps = 2});
   for (const int64_t step : {1, 2}) {
-    log.show(report(step));
+    log.show(logged_step(step));
     std::optional<EvaluationReport> evaluation;
     if (step == 2) evaluation = {.step = 2, .train_loss = 2.5, .loss = 2.25, .bits_per_byte = 3};
-    log.record(report(step), evaluation);
+    log.record(logged_step(step), evaluation);
   }
   log.close();
   EXPECT_EQ(file_content(directory_.metrics()),
@@ -68,7 +68,7 @@ TEST_F(RunLogTest, TellsTheTerminalAndBothFiles) {
 
 TEST_F(RunLogTest, AKnownPeakIsRecordedAsMfu) {
   RunLog log(directory_, terminal_, {.total_steps = 1});
-  StepReport known = report(1);
+  StepReport known = logged_step(1);
   known.mfu = 0.25;
   log.record(known, std::nullopt);
   EXPECT_TRUE(says(file_content(directory_.metrics()), "\"mfu\":0.25"));
@@ -77,9 +77,9 @@ TEST_F(RunLogTest, AKnownPeakIsRecordedAsMfu) {
 
 TEST_F(RunLogTest, GoingBackTakesTheLaterStepsBack) {
   RunLog log(directory_, terminal_, {.total_steps = 3});
-  for (const int64_t step : {1, 2, 3}) log.record(report(step), std::nullopt);
+  for (const int64_t step : {1, 2, 3}) log.record(logged_step(step), std::nullopt);
   log.go_back(1);
-  StepReport other = report(2);
+  StepReport other = logged_step(2);
   other.loss = 9;
   log.record(other, std::nullopt);
   log.close();
@@ -91,7 +91,7 @@ TEST_F(RunLogTest, GoingBackTakesTheLaterStepsBack) {
 TEST_F(RunLogTest, GoingOnAppendsToTheMetrics) {
   for (const int64_t step : {1, 2}) {
     RunLog log(directory_, terminal_, {.total_steps = 2, .first_step = step});
-    log.record(report(step), std::nullopt);
+    log.record(logged_step(step), std::nullopt);
     log.close();
   }
   const std::vector<MetricsRecord> records = read_metrics(directory_.path());

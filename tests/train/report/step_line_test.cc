@@ -3,17 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/core/non_finite.h"
 
 namespace lockstep::train {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-StepReport report() {
+StepReport step_eleven() {
   StepReport report;
   report.step = 11;
   report.loss = 4.12344;
@@ -27,32 +25,32 @@ StepReport report() {
 }
 
 TEST(StepLine, NanoGptsSpelling) {
-  EXPECT_EQ(step_line(LogFormat::kNanoGpt, report(), {.total_steps = 100}),
+  EXPECT_EQ(step_line(LogFormat::kNanoGpt, step_eleven(), {.total_steps = 100}),
             "iter 10: loss 4.1234, time 12.34ms, mfu 31.00%");
-  StepReport unknown = report();
+  StepReport unknown = step_eleven();
   unknown.mfu = -1;
   EXPECT_EQ(step_line(LogFormat::kNanoGpt, unknown, {}),
             "iter 10: loss 4.1234, time 12.34ms, mfu -100.00%");
 }
 
 TEST(StepLine, LlmCsSpelling) {
-  EXPECT_EQ(
-      step_line(LogFormat::kLlmC, report(), {.total_steps = 100, .loss_z = 0.1, .norm_z = -2.345}),
-      "step   11/100 | loss 4.123440 (+0.10z)| norm 1.2500 (-2.35z)| lr 3.00e-04 | 12.34 ms "
-      "| 31.0% bf16 MFU | 180000 tok/s");
-  EXPECT_TRUE(says(step_line(LogFormat::kLlmC, report(), {.loss_z = kNaN, .norm_z = kNaN}),
+  EXPECT_EQ(step_line(LogFormat::kLlmC, step_eleven(),
+                      {.total_steps = 100, .loss_z = 0.1, .norm_z = -2.345}),
+            "step   11/100 | loss 4.123440 (+0.10z)| norm 1.2500 (-2.35z)| lr 3.00e-04 | 12.34 ms "
+            "| 31.0% bf16 MFU | 180000 tok/s");
+  EXPECT_TRUE(says(step_line(LogFormat::kLlmC, step_eleven(), {.loss_z = kNaN, .norm_z = kNaN}),
                    "loss 4.123440 (+nanz)| norm 1.2500 (+nanz)|"));
 }
 
 TEST(StepLine, JsonHasTheMembersOfTheMetricsFile) {
   EXPECT_EQ(
-      step_line(LogFormat::kJson, report(), {}),
+      step_line(LogFormat::kJson, step_eleven(), {}),
       "{\"step\":11,\"loss\":4.12344,\"grad_norm\":1.25,\"lr\":3e-04,\"step_ms\":12.344,"
       "\"data_wait_ms\":0,\"tokens_per_s\":180000.4,\"memory_peak_bytes\":432013312,\"mfu\":0.31}");
 }
 
 TEST(StepLine, JsonShowsCommunicationWhereThereIsAny) {
-  StepReport ranks = report();
+  StepReport ranks = step_eleven();
   ranks.exposed_comm_ms = 2.5;
   ranks.sent_bytes = 0;
   EXPECT_TRUE(
@@ -60,10 +58,10 @@ TEST(StepLine, JsonShowsCommunicationWhereThereIsAny) {
 }
 
 TEST(StepLine, TextShowsMfuOnlyWhereThePeakIsKnown) {
-  EXPECT_EQ(step_line(LogFormat::kText, report(), {.total_steps = 100, .eta = "3 s"}),
+  EXPECT_EQ(step_line(LogFormat::kText, step_eleven(), {.total_steps = 100, .eta = "3 s"}),
             "step  11/100 | loss 4.1234 | grad norm 1.250 | lr 3.000e-04 | 12.3 ms | 180000 tok/s "
             "| 31.0% MFU | 412.0 MiB | ETA 3 s");
-  StepReport unknown = report();
+  StepReport unknown = step_eleven();
   unknown.mfu = -1;
   EXPECT_EQ(step_line(LogFormat::kText, unknown, {}).find("MFU"), std::string::npos);
   EXPECT_EQ(step_line(LogFormat::kJson, unknown, {}).find("mfu"), std::string::npos);
@@ -91,7 +89,7 @@ TEST(StepLine, EvaluationsSayOnlyWhatIsKnown) {
 }
 
 TEST(StepLine, AWaitForDataIsShownWhereItCounts) {
-  StepReport waited = report();
+  StepReport waited = step_eleven();
   waited.data_wait_ms = 0.5;
   EXPECT_EQ(measurements(waited).find("wait"), std::string::npos);
   waited.data_wait_ms = 5;
@@ -99,7 +97,7 @@ TEST(StepLine, AWaitForDataIsShownWhereItCounts) {
 }
 
 TEST(StepLine, AStepThatUpdatedNothingSaysSo) {
-  StepReport skipped = report();
+  StepReport skipped = step_eleven();
   skipped.skipped = true;
   EXPECT_TRUE(says(measurements(skipped), "| skipped"));
   EXPECT_TRUE(says(step_line(LogFormat::kJson, skipped, {}), "\"skipped\":true"));
