@@ -2,38 +2,29 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/data/tokenizers/tiny_tokenizers.h"
+#include "tests/launcher/program.h"
 
-namespace lockstep::train {
+namespace lockstep::launcher {
 namespace {
 
-struct Result {
-  int status = -1;
-  std::string output;
-};
-
-class DataVerbTest : public testing::Test {
+class DataVerbTest : public Program {
  protected:
   DataVerbTest() {
     std::string text;
     for (int i = 0; i < 20; ++i) text += "the cat and the dog\n";
     put_file(folder_ / "text.txt", text);
-    make_bpe(the_bpe(), folder_);
+    train::make_bpe(train::the_bpe(), folder_);
   }
+  /// The result's output is standard output and error together.
   Result run(const std::string& arguments) const {
-    const std::string log = (folder_ / "log").string();
-    const int raw =
-        std::system(fmt::format("cd '{}' && '{}/lockstep' data {} > '{}' 2>&1",
-                                folder_.path().string(), LOCKSTEP_BIN_DIR, arguments, log)
-                        .c_str());
-    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(log)};
+    return Program::run("data " + arguments + " 2>&1");
   }
-  TemporaryDirectory folder_;
 };
 
 constexpr const char* kBpe = "--tokenizer bpe --vocab vocab.json --merges merges.txt";
@@ -103,4 +94,4 @@ TEST_F(DataVerbTest, BadInputEndsWithItsCode) {
 }
 
 }  // namespace
-}  // namespace lockstep::train
+}  // namespace lockstep::launcher

@@ -2,11 +2,12 @@
 
 #include "tests/launcher/file_faults.h"
 
+#include "launcher/exit_code.h"
+
 namespace lockstep::launcher {
 namespace {
 
 constexpr int kKilled = 128 + 9;  // as reported by a shell
-constexpr int kData = 3;
 
 class FileFaultsTest : public FileFaults {
  protected:

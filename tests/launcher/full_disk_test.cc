@@ -8,13 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "launcher/exit_code.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
 namespace {
-
-constexpr int kData = 3;
-constexpr int kCheckpoint = 4;
 
 /// A separate file system in the folder "disk", in a mount namespace of this process and its
 /// children, so that it disappears with them. Skips its tests where mounting is not allowed.

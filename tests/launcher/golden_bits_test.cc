@@ -14,7 +14,7 @@
 namespace lockstep::launcher {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kFile = "tests/train/golden/bits.json";
 
@@ -41,7 +41,8 @@ class GoldenBits : public Program {
     put_file(folder_ / "run.txtpb", config + "reproducibility: BITWISE\n");
     const Result result = run("train run.txtpb --run-dir run", variables);
     ASSERT_EQ(result.status, 0) << result.output << result.errors;
-    const Json facts = Json::parse(file_content(folder_ / "run/environment.json"))["arithmetic"];
+    const OrderedJson facts =
+        OrderedJson::parse(file_content(folder_ / "run/environment.json"))["arithmetic"];
     const std::string wanted_kernels = variables == kAvx2 ? "avx2" : "avx512";
     const std::string kernels = facts["kernels"];
     if (kernels != wanted_kernels) {
@@ -52,8 +53,8 @@ class GoldenBits : public Program {
     const std::string key =
         fmt::format("{}, oneDNN {}", kernels, facts["oneDNN"].get<std::string>());
     const std::string bits = bits_of_run();
-    const Json golden =
-        Json::parse(file_content(std::filesystem::path(LOCKSTEP_SOURCE_DIR) / kFile));
+    const OrderedJson golden =
+        OrderedJson::parse(file_content(std::filesystem::path(LOCKSTEP_SOURCE_DIR) / kFile));
     if (!golden[name].contains(key)) {
       GTEST_SKIP() << kFile << " has no bits of " << name << " for \"" << key
                    << "\" yet. Here: " << bits;
@@ -71,7 +72,7 @@ class GoldenBits : public Program {
     std::istringstream metrics(file_content(folder_ / "run/metrics.jsonl"));
     int steps = 0;
     for (std::string line; std::getline(metrics, line); ++steps) {
-      const Json step = Json::parse(line);
+      const OrderedJson step = OrderedJson::parse(line);
       for (const char* number : {"loss", "grad_norm"}) {
         hasher.add(std::bit_cast<uint64_t>(step[number].get<double>()));
       }

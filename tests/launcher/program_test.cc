@@ -1,32 +1,20 @@
 // The program from a user's point of view: exit codes, messages, files of a run.
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
+#include "tests/launcher/program.h"
 
-#include <cstdlib>
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <string>
 
-#include "tests/core/base/temporary_directory.h"
-
-namespace lockstep::train {
+namespace lockstep::launcher {
 namespace {
 
-struct Result {
-  int status = -1;
-  std::string output;  ///< standard output and error together
-};
-
-class ProgramTest : public testing::Test {
+class ProgramTest : public Program {
  protected:
-  /// `variables` in shell syntax: "NAME=value".
+  /// The result's output is standard output and error together.
   Result run(const std::string& arguments, const std::string& variables = "") const {
-    const std::string log = (folder_ / "log").string();
-    const int raw = std::system(fmt::format("cd '{}' && {} '{}/lockstep' {} > '{}' 2>&1",
-                                            folder_.path().string(), variables, LOCKSTEP_BIN_DIR,
-                                            arguments, log)
-                                    .c_str());
-    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(log)};
+    return Program::run(arguments + " 2>&1", variables);
   }
   /// Writes a config that trains briefly.
   void write_config(const std::string& more = "") const {
@@ -39,8 +27,6 @@ class ProgramTest : public testing::Test {
              "train { steps: 6 batch_size: 2 eval_every: 3 sample_bytes: 20 }\n" +
                  more);
   }
-
-  TemporaryDirectory folder_;
 };
 
 TEST_F(ProgramTest, TrainLeavesACompleteRunDirectory) {
@@ -154,4 +140,4 @@ TEST_F(ProgramTest, BenchStepPrintsItsFiguresAsJson) {
 }
 
 }  // namespace
-}  // namespace lockstep::train
+}  // namespace lockstep::launcher

@@ -81,7 +81,7 @@ std::string command(const std::string& line, const LaunchFacts& facts = machine(
   return text;
 }
 
-std::string problem(const std::string& line, const LaunchFacts& facts = machine()) {
+std::string planning_problem(const std::string& line, const LaunchFacts& facts = machine()) {
   try {
     plan(line, facts);
   } catch (const ConfigError& error) {
@@ -171,7 +171,7 @@ TEST(LaunchPlan, ForSlurm) {
     EXPECT_EQ(command(line, slurm()), "/usr/bin/srun " + std::string(expected)) << line;
   }
   EXPECT_EQ(plan("-np 2 --rank-by node --mca a b prog", slurm()).notes.size(), 2);
-  EXPECT_THAT(problem("prog : other", slurm()), HasSubstr("srun starts one program"));
+  EXPECT_THAT(planning_problem("prog : other", slurm()), HasSubstr("srun starts one program"));
 }
 
 TEST(LaunchPlan, OfOneRankNeedsNoLauncher) {
@@ -184,7 +184,7 @@ TEST(LaunchPlan, OfOneRankNeedsNoLauncher) {
   EXPECT_EQ(direct.environment.at("WORLD_SIZE"), "1");
   EXPECT_EQ(direct.environment.at("OMPI_COMM_WORLD_SIZE"), "1");
   EXPECT_THAT(direct.notes, ElementsAre(HasSubstr("no mpirun in PATH")));
-  EXPECT_THAT(problem("-np 2 prog", without_mpirun()),
+  EXPECT_THAT(planning_problem("-np 2 prog", without_mpirun()),
               testing::AllOf(HasSubstr("2 ranks need a launcher"), HasSubstr("openmpi-bin")));
 }
 
@@ -248,7 +248,8 @@ TEST(LaunchPlan, RefusesWhatCannotStart) {
       {"-np 2 missing", "no program \"missing\""},
       {"-np 2 ./missing", "or by this path"},
   };
-  for (const auto& [line, expected] : rows) EXPECT_THAT(problem(line), HasSubstr(expected)) << line;
+  for (const auto& [line, expected] : rows)
+    EXPECT_THAT(planning_problem(line), HasSubstr(expected)) << line;
 }
 
 TEST(LaunchPlan, ChecksNoMoreThanItKnows) {
@@ -263,11 +264,11 @@ TEST(LaunchPlan, ChecksNoMoreThanItKnows) {
 TEST(LaunchPlan, RunsAsRootOnlyWhenToldTo) {
   LaunchFacts facts = machine();
   facts.root = true;
-  EXPECT_THAT(problem("-np 1 prog", facts), HasSubstr("--allow-run-as-root"));
+  EXPECT_THAT(planning_problem("-np 1 prog", facts), HasSubstr("--allow-run-as-root"));
   EXPECT_THAT(shell_text(plan("-np 1 --allow-run-as-root prog", facts).command),
               HasSubstr("mpirun --allow-run-as-root "));
   facts.variables = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}};
-  EXPECT_THAT(problem("-np 1 prog", facts), HasSubstr("_CONFIRM"));
+  EXPECT_THAT(planning_problem("-np 1 prog", facts), HasSubstr("_CONFIRM"));
   facts.variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   EXPECT_EQ(plan("-np 1 prog", facts).ranks, 1);
 }
@@ -275,7 +276,7 @@ TEST(LaunchPlan, RunsAsRootOnlyWhenToldTo) {
 TEST(LaunchPlan, IsNotForARankOfAJob) {
   LaunchFacts facts = machine();
   facts.variables = {{"OMPI_COMM_WORLD_RANK", "3"}};
-  EXPECT_THAT(problem("-np 1 prog", facts), HasSubstr("already rank 3 of a job"));
+  EXPECT_THAT(planning_problem("-np 1 prog", facts), HasSubstr("already rank 3 of a job"));
 }
 
 TEST(LaunchPlan, QuotesForAShell) {
