@@ -5,11 +5,16 @@
 
 #include "autograd/autograd.h"
 #include "core/ops/factory/copy.h"
+#include "tests/cuda/gpu.h"
 #include "tests/kernels/tensor_values.h"
 
 namespace lockstep {
 
-inline const Device kEmulatedGpu = parse_device("cuda:0");
+inline constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
+inline constexpr DType kDtypesOfEverySize[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64,
+                                               DType::kU8};
+inline constexpr DType kDtypesOfEveryKind[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64,
+                                               DType::kI32, DType::kU8,   DType::kBool};
 
 using Compute = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
@@ -34,7 +39,7 @@ inline void expect_agreement(const std::vector<Tensor>& arguments, const Compute
     for (const Tensor& gradient : grad({first}, leaves, {weights})) results.push_back(gradient);
     return results;
   };
-  const std::vector<Tensor> got = results_on(kEmulatedGpu), want = results_on(kCPU);
+  const std::vector<Tensor> got = results_on(kGpu), want = results_on(kCPU);
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE("result " + std::to_string(i));
     EXPECT_TRUE(same(got[i].strides(), want[i].strides()));

@@ -53,7 +53,7 @@ TEST(CudaAttention, EqualCallsOfHalvesGiveEqualBits) {
   const auto gradients = [&] {
     std::vector<Tensor> there;
     for (const Tensor& argument : arguments) {
-      there.push_back(argument.detach().to(kEmulatedGpu).set_requires_grad());
+      there.push_back(argument.detach().to(kGpu).set_requires_grad());
     }
     const Tensor out = attention(true)(there)[0];
     std::vector<Tensor> all = grad({out}, there, {out.detach()});

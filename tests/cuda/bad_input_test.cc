@@ -17,6 +17,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
+#include "tests/cuda/gpu.h"
 #include "tests/emulation/fake_driver.h"
 
 namespace lockstep::cuda {
@@ -26,7 +27,6 @@ using ::testing::Each;
 
 constexpr Device gpu(int8_t index) { return {DeviceType::kCUDA, index}; }
 Tensor ones(int64_t count, Device device) { return full({count}, 1, {DType::kF32, device}); }
-std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
 /// Reports by exit status and standard error, as the process runs only this test.
 [[noreturn]] void finish() {
@@ -66,7 +66,7 @@ TEST(CudaBadInput, WithoutADriverErrorsSayWhyAndTheCpuWorks) {
     expect_error<DeviceError>([] { (void)ones(4, gpu(0)); }, "cuda:0",
                               "libno-such-driver.so.1: cannot open shared object file");
     expect_error<DeviceError>([] { (void)ones(4, kCPU).to(gpu(0)); }, "cuda:0");
-    EXPECT_THAT(elements(ones(4, kCPU) + ones(4, kCPU)), Each(2.0f));
+    EXPECT_THAT(floats_of(ones(4, kCPU) + ones(4, kCPU)), Each(2.0f));
   });
 }
 
@@ -87,7 +87,7 @@ TEST(CudaBadInput, ADeviceThatThereIsNotIsNamed) {
     expect_error<DeviceError>([] { (void)ones(4, gpu(2)); }, "cuda:2", "cuda:0 to cuda:1");
     expect_error<DeviceError>([] { (void)ones(4, gpu(0)).to(gpu(5)); }, "cuda:5",
                               "cuda:0 to cuda:1");
-    EXPECT_THAT(elements(ones(4, gpu(1))), Each(1.0f));
+    EXPECT_THAT(floats_of(ones(4, gpu(1))), Each(1.0f));
   });
 }
 
@@ -97,9 +97,9 @@ TEST(CudaBadInput, WantOfMemoryIsReportedAndTheDeviceGoesOn) {
     const Tensor kept = ones(1 << 20, gpu(0));
     expect_error<OutOfMemoryError>([] { (void)ones(64 << 20, gpu(0)); }, "cuda:0", "256", "full",
                                    "budget");
-    EXPECT_THAT(elements(kept + kept), Each(2.0f));
+    EXPECT_THAT(floats_of(kept + kept), Each(2.0f));
     // Smaller requests are still served, also on the other device.
-    EXPECT_THAT(elements(ones(1 << 20, gpu(1))), Each(1.0f));
+    EXPECT_THAT(floats_of(ones(1 << 20, gpu(1))), Each(1.0f));
   });
 }
 
@@ -118,7 +118,7 @@ TEST(CudaBadInput, AnIllegalAddressEndsTheDeviceAndNotTheProcess) {
     expect_error<DeviceError>([&] { (void)y.to(kCPU); }, "CUDA_ERROR_ILLEGAL_ADDRESS");
     expect_error<DeviceError>([&] { x.fill_(3); }, "CUDA_ERROR_ILLEGAL_ADDRESS");
     y = {};
-    EXPECT_THAT(elements(ones(4, kCPU) + ones(4, kCPU)), Each(2.0f));
+    EXPECT_THAT(floats_of(ones(4, kCPU) + ones(4, kCPU)), Each(2.0f));
   });
 }
 
@@ -132,7 +132,7 @@ TEST(CudaBadInput, TensorsOfTwoDevicesAreRefusedByTheOperator) {
     expect_error<DeviceError>([&] { (void)(first + ones(4, kCPU)); }, "[add.Tensor]", "cuda:0",
                               "cpu");
     expect_error<DeviceError>([&] { first.add_(second); }, "[add", "cuda:1");
-    EXPECT_THAT(elements(first + second.to(gpu(0))), Each(2.0f));
+    EXPECT_THAT(floats_of(first + second.to(gpu(0))), Each(2.0f));
   });
 }
 

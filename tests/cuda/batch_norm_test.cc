@@ -21,7 +21,7 @@ std::vector<Tensor> arguments_of(const Dims& shape, DType dtype) {
 std::vector<Tensor> on_gpu(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> there;
   for (const Tensor& tensor : tensors) {
-    there.push_back(tensor.detach().to(kEmulatedGpu).set_requires_grad(tensor.requires_grad()));
+    there.push_back(tensor.detach().to(kGpu).set_requires_grad(tensor.requires_grad()));
   }
   return there;
 }

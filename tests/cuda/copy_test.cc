@@ -8,10 +8,8 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kDtypes[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64, DType::kU8};
-
 TEST(CudaCopy, OfPermutedRowsOfAnyWidth) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEverySize) {
     for (const int64_t width : {1, 2, 3, 4, 6, 16}) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << ", rows of " << width);
       expect_same_bits({repeated_indices({3, 5, 4, width}, 100).to(dtype)},

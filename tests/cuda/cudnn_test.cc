@@ -22,10 +22,10 @@ TEST(CudaConv, ABiasIsAddedToEachChannel) {
     const Tensor before = random_tensor({3, 5, 7, 2}, dtype, 1);
     const Tensor bias = random_tensor({5}, dtype, 2);
     const Tensor want = add(before, bias.reshape({5, 1, 1}));
-    Tensor got = before.to(kEmulatedGpu);
-    const Tensor there = bias.to(kEmulatedGpu);
+    Tensor got = before.to(kGpu);
+    const Tensor there = bias.to(kGpu);
     {
-      const KernelScope scope(kEmulatedGpu);
+      const KernelScope scope(kGpu);
       add_bias(got.data(), there.data(), dtype, 3, 5, 14);
     }
     expect_near(got.to(kCPU), want, rounding_of(dtype), rounding_of(dtype));

@@ -6,8 +6,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
-
 TEST(CudaEmbedding, CopiesRowsOfAnyWidth) {
   for (const DType dtype : kFloating) {
     for (const int64_t width : {1, 3, 4, 8, 33}) {

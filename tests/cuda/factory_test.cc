@@ -9,18 +9,15 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kDtypes[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64,
-                             DType::kI32, DType::kU8,   DType::kBool};
-
 TEST(CudaFactories, MakeWhatTheCpuMakes) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     for (const int64_t count : {1, 15, 1003}) {
       const auto made = [&](Device device) {
         const TensorOptions options(dtype, device);
         return std::vector<Tensor>{zeros({count}, options), ones({count, 2}, options),
                                    full({count}, 2.5, options), full({count}, -0.0, options)};
       };
-      const std::vector<Tensor> got = made(kEmulatedGpu), want = made(kCPU);
+      const std::vector<Tensor> got = made(kGpu), want = made(kCPU);
       for (size_t i = 0; i < want.size(); ++i) expect_equal_bits(got[i], want[i]);
     }
   }
@@ -45,13 +42,13 @@ TEST(CudaArange, CountsAsTheCpuDoes) {
       return std::vector<Tensor>{arange(0, 300, 1, options), arange(5, -7, -2, options),
                                  arange(0.25, 20, 0.3, options)};
     };
-    const std::vector<Tensor> got = made(kEmulatedGpu), want = made(kCPU);
+    const std::vector<Tensor> got = made(kGpu), want = made(kCPU);
     for (size_t i = 0; i < want.size(); ++i) expect_equal_bits(got[i], want[i]);
   }
 }
 
 TEST(CudaShape, PartsAreJoinedWrittenAndTurned) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     const Tensor a = repeated_indices({3, 4, 5}, 100).to(dtype);
     const Tensor b = repeated_indices({3, 2, 5}, 100, 6).to(dtype);
     expect_same_bits({a, b}, [](const std::vector<Tensor>& t) {
@@ -65,9 +62,9 @@ TEST(CudaShape, PartsAreJoinedWrittenAndTurned) {
 }
 
 TEST(CudaItem, IsTheNumberOfEveryDtype) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     const Tensor x = repeated_indices({4}, 2).to(dtype);
-    EXPECT_EQ(x.to(kEmulatedGpu).select(0, 3).item_scalar().to_double(),
+    EXPECT_EQ(x.to(kGpu).select(0, 3).item_scalar().to_double(),
               x.select(0, 3).item_scalar().to_double())
         << to_string(dtype);
   }

@@ -49,8 +49,6 @@ INSTANTIATE_TEST_SUITE_P(By, CudaFusedLinear,
                          ::testing::Values(By::kEpilogues, By::kProductsOfCublasLt, By::kTiles),
                          &name_of);
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
-
 std::vector<Tensor> values(const Gelu& gelu) { return {gelu.value, gelu.of}; }
 
 TEST_P(CudaFusedLinear, GeluAgreesWithTheCpu) {
@@ -103,8 +101,8 @@ TEST_P(CudaFusedLinear, ABlocksBranchAgreesWithTheCpu) {
 }
 
 TEST_P(CudaFusedLinear, CopiesNothing) {
-  const Tensor x = random_tensor({6, 8}, DType::kF32, 1).to(kEmulatedGpu);
-  const Tensor weight = random_tensor({8, 8}, DType::kF32, 2).to(kEmulatedGpu);
+  const Tensor x = random_tensor({6, 8}, DType::kF32, 1).to(kGpu);
+  const Tensor weight = random_tensor({8, 8}, DType::kF32, 2).to(kGpu);
   const int64_t before = hidden_copies().copies;
   linear_of_gelu(linear_gelu(x, weight), weight, {}, x);
   EXPECT_EQ(hidden_copies().copies, before);
@@ -122,7 +120,7 @@ class CudaCublasLtEpilogue : public ::testing::Test {
   Tensor bias = on_gpu({16}, 3);
 
   static Tensor on_gpu(IntList sizes, uint64_t seed) {
-    return random_tensor(sizes, DType::kF32, seed).to(kEmulatedGpu);
+    return random_tensor(sizes, DType::kF32, seed).to(kGpu);
   }
 };
 

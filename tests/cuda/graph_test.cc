@@ -14,6 +14,7 @@
 #include "core/tensor/event.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
+#include "tests/cuda/gpu.h"
 #include "tests/plugins/built_plugin.h"
 
 namespace lockstep {
@@ -22,10 +23,7 @@ namespace {
 using ::testing::Each;
 using ::testing::Pointwise;
 
-constexpr Device kGpu{DeviceType::kCUDA, 0};
-
 Tensor of(double value, int64_t count = 64) { return full({count}, value, {DType::kF32, kGpu}); }
-std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
 TEST(CudaGraph, ReplaysComputeWithWhatTheInputsHoldThen) {
   const Tensor in = of(1);
@@ -38,8 +36,8 @@ TEST(CudaGraph, ReplaysComputeWithWhatTheInputsHoldThen) {
     const Tensor values = randn({64});
     in.copy_(values);
     graph.replay();
-    EXPECT_THAT(elements(out),
-                Pointwise(::testing::FloatNear(1e-4f), elements(exp(values * 2) + values)));
+    EXPECT_THAT(floats_of(out),
+                Pointwise(::testing::FloatNear(1e-4f), floats_of(exp(values * 2) + values)));
   }
 }
 
@@ -48,9 +46,9 @@ TEST(CudaGraph, WhatIsChangedInPlaceIsChangedByEachReplay) {
   const Tensor one = of(1);
   CudaGraph graph(kGpu);
   graph.capture([&] { count.add_(one); });
-  EXPECT_THAT(elements(count), Each(0.0f)) << "nothing runs before replay";
+  EXPECT_THAT(floats_of(count), Each(0.0f)) << "nothing runs before replay";
   for (int i = 0; i < 3; ++i) graph.replay();
-  EXPECT_THAT(elements(count), Each(3.0f));
+  EXPECT_THAT(floats_of(count), Each(3.0f));
 }
 
 TEST(CudaGraph, RecordsABackwardWhole) {
@@ -65,7 +63,7 @@ TEST(CudaGraph, RecordsABackwardWhole) {
   w.detach().fill_(2);
   w.grad().zero_();
   graph.replay();
-  EXPECT_THAT(elements(w.grad()), Each(20.0f));
+  EXPECT_THAT(floats_of(w.grad()), Each(20.0f));
 }
 
 TEST(CudaGraph, ItsMemoryServesNobodyElseWhileItLives) {
@@ -90,8 +88,8 @@ TEST(CudaGraph, ItsMemoryServesNobodyElseWhileItLives) {
     }
     memory.empty_cache();
     graph.replay();
-    EXPECT_THAT(elements(out), Each(4.0f));
-    for (const Tensor& other : others) EXPECT_EQ(elements(other)[0], 777);
+    EXPECT_THAT(floats_of(out), Each(4.0f));
+    for (const Tensor& other : others) EXPECT_EQ(floats_of(other)[0], 777);
   }
   synchronize(kGpu);
   memory.empty_cache();
@@ -107,7 +105,7 @@ TEST(CudaGraph, ResultsOutliveTheGraph) {
     graph.replay();
   }
   const Tensor other = of(777);
-  EXPECT_THAT(elements(out), Each(4.0f));
+  EXPECT_THAT(floats_of(out), Each(4.0f));
 }
 
 TEST(CudaGraph, WhatWouldWaitForTheDeviceIsRefusedByName) {
@@ -140,7 +138,7 @@ TEST(CudaGraph, WhatWouldWaitForTheDeviceIsRefusedByName) {
   // A failed capture does not prevent the next one.
   graph.capture([&] { in.add_(one); });
   graph.replay();
-  EXPECT_THAT(elements(in), Each(2.0f));
+  EXPECT_THAT(floats_of(in), Each(2.0f));
 }
 
 TEST(CudaGraph, TakesStreamsThatForkAndJoin) {
@@ -163,7 +161,7 @@ TEST(CudaGraph, TakesStreamsThatForkAndJoin) {
   });
   in.fill_(2);
   graph.replay();
-  EXPECT_THAT(elements(out), Each(21.0f * 22));
+  EXPECT_THAT(floats_of(out), Each(21.0f * 22));
 }
 
 TEST(CudaGraph, AStreamThatDoesNotJoinIsAnError) {
@@ -180,7 +178,7 @@ TEST(CudaGraph, AStreamThatDoesNotJoinIsAnError) {
         });
       },
       "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "the first must wait for all others");
-  EXPECT_THAT(elements(in + 1), Each(2.0f)) << "the device stays usable";
+  EXPECT_THAT(floats_of(in + 1), Each(2.0f)) << "the device stays usable";
 }
 
 TEST(CudaGraph, AWaitForWorkThatIsNotCapturedIsAnError) {
@@ -189,7 +187,7 @@ TEST(CudaGraph, AWaitForWorkThatIsNotCapturedIsAnError) {
   expect_error<DeviceError>(
       [&] { graph.capture([&] { current_stream(kGpu).wait_stream(default_stream(kGpu)); }); },
       "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "may wait only for work that is captured with them");
-  EXPECT_THAT(elements(in), Each(1.0f));
+  EXPECT_THAT(floats_of(in), Each(1.0f));
 }
 
 TEST(CudaGraph, OtherThreadsWorkMeanwhile) {
@@ -201,7 +199,7 @@ TEST(CudaGraph, OtherThreadsWorkMeanwhile) {
     const int64_t blocks = caching_allocator(kGpu).live_blocks(graph.pool());
     std::thread([&] {
       theirs = exp(of(0));
-      EXPECT_THAT(elements(theirs), Each(1.0f));
+      EXPECT_THAT(floats_of(theirs), Each(1.0f));
       expect_error<DeviceError>([] { synchronize(kGpu); }, "[synchronize]",
                                 "while a thread captures a graph");
     }).join();
@@ -218,7 +216,7 @@ TEST(CudaGraph, KernelsOfPlugInsAreRecordedWithTheirScratch) {
   graph.capture([&] { out = call_op("my::rms_normalize", {in, 0.0}); });
   in.fill_(-4);
   graph.replay();
-  EXPECT_THAT(elements(out), Each(-1.0f));
+  EXPECT_THAT(floats_of(out), Each(-1.0f));
 }
 
 TEST(CudaGraph, TheStreamSanitizerKnowsItsOrder) {
@@ -231,7 +229,7 @@ TEST(CudaGraph, TheStreamSanitizerKnowsItsOrder) {
     CudaGraph graph(kGpu);
     graph.capture([&] { out = in * 3; });
     graph.replay();
-    EXPECT_THAT(elements(out), Each(3.0f));
+    EXPECT_THAT(floats_of(out), Each(3.0f));
   }
   stream_sanitizer::enable(false);
   stream_sanitizer::set_report_handler({});

@@ -12,9 +12,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kDtypes[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64,
-                             DType::kI32, DType::kU8,   DType::kBool};
-
 Tensor elements(IntList sizes, DType dtype, uint64_t seed = 1) {
   return is_floating(dtype) ? random_tensor(sizes, dtype, seed)
                             : (random_tensor(sizes, DType::kF32, seed) * 9).to(dtype);
@@ -25,7 +22,7 @@ Tensor small_integers(IntList sizes, DType dtype, uint64_t seed = 1) {
 }
 
 TEST(CudaIndexSelect, AlongAnyDimension) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     for (const int64_t dim : {0, 1, -1}) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << ", dimension " << dim);
       expect_same_bits({elements({6, 5, 8}, dtype), repeated_indices({11}, 5)},
@@ -37,7 +34,7 @@ TEST(CudaIndexSelect, AlongAnyDimension) {
 }
 
 TEST(CudaGather, AlongAnyDimensionWithASmallerIndex) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     for (const int64_t dim : {0, 1, 2}) {
       expect_same_bits({elements({6, 5, 8}, dtype), repeated_indices({4, 5, 3}, 5)},
                        [dim](const std::vector<Tensor>& t) {
@@ -56,7 +53,7 @@ TEST(CudaTriangle, OfAnyDiagonal) {
 }
 
 TEST(CudaIndexAdd, AddsInTheOrderOfTheIndex) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     for (const int64_t dim : {0, 1, 2}) {
       SCOPED_TRACE(testing::Message() << to_string(dtype) << ", dimension " << dim);
       Dims sizes{6, 5, 8};
@@ -83,7 +80,7 @@ TEST(CudaScatterAdd, AddsInTheOrderOfTheIndex) {
 }
 
 TEST(CudaScatter, TheLastOfSeveralStays) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     for (const int64_t dim : {0, 1, 2}) {
       expect_same_bits({elements({6, 5, 8}, dtype), elements({9, 9, 9}, dtype, 2),
                         repeated_indices({5, 4, 7}, 5)},
@@ -119,7 +116,7 @@ TEST(CudaIndexCopy, TheLastOfSeveralStays) {
 }
 
 TEST(CudaIndexFill, NegativeIndicesCountFromTheEnd) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEveryKind) {
     expect_same_bits({elements({6, 5, 8}, dtype), tensor_from<int64_t>({-1, 2, 2}, {3})},
                      [](const std::vector<Tensor>& t) {
                        return std::vector<Tensor>{index_fill(t[0], 1, t[1], Scalar(4)),
@@ -157,7 +154,7 @@ TEST(CudaIndex, ReadsAndWritesWhereverTheIndicesStand) {
                                  index_put(t[0], list, values, true),
                                  index_put(t[0], list, number, true)};
     };
-    const std::vector<Tensor> got = results(kEmulatedGpu), want = results(kCPU);
+    const std::vector<Tensor> got = results(kGpu), want = results(kCPU);
     for (size_t i = 0; i < want.size(); ++i) {
       SCOPED_TRACE("result " + std::to_string(i));
       expect_equal_bits(got[i], want[i]);
@@ -166,8 +163,8 @@ TEST(CudaIndex, ReadsAndWritesWhereverTheIndicesStand) {
 }
 
 TEST(CudaIndex, OneOutOfRangeIsThrownWhenTheDeviceIsWaitedFor) {
-  const Tensor self = random_tensor({5, 3}).to(kEmulatedGpu);
-  const Tensor bad = tensor_from<int64_t>({1, 5}, {2}).to(kEmulatedGpu);
+  const Tensor self = random_tensor({5, 3}).to(kGpu);
+  const Tensor bad = tensor_from<int64_t>({1, 5}, {2}).to(kGpu);
   const Tensor read = index_select(self, 0, bad);
   expect_error<Error>([&] { read.to(kCPU); },
                       "[index_select] index out of range: expected at least 0 and less than 5, got "

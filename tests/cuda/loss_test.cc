@@ -9,7 +9,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 constexpr Reduction kReductions[] = {Reduction::kNone, Reduction::kMean, Reduction::kSum};
 
 /// Class indices, one of them ignored.
@@ -64,8 +63,8 @@ TEST(CudaNllLoss, AgreesWithTheCpuWithAndWithoutWeights) {
 }
 
 TEST(CudaCrossEntropy, ATargetOutOfRangeIsThrownWhenTheDeviceIsWaitedFor) {
-  const Tensor scores = random_tensor({2, 4}).to(kEmulatedGpu);
-  const Tensor bad = tensor_from<int64_t>({1, -7}, {2}).to(kEmulatedGpu);
+  const Tensor scores = random_tensor({2, 4}).to(kGpu);
+  const Tensor bad = tensor_from<int64_t>({1, -7}, {2}).to(kGpu);
   const Tensor loss = cross_entropy_loss(scores, bad);
   expect_error<Error>([&] { loss.to(kCPU); },
                       "target out of range: expected at least 0 and less than 4, got -7");

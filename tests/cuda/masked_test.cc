@@ -10,8 +10,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kDtypes[] = {DType::kF32, DType::kBF16, DType::kF64, DType::kI64, DType::kU8};
-
 Tensor random_mask(IntList sizes, double p) {
   Generator generator(9);
   const Tensor mask = zeros(sizes, DType::kBool);
@@ -33,7 +31,7 @@ TEST(CudaNonzero, NamesElementsInOrder) {
 }
 
 TEST(CudaMaskedSelect, ReadsElementsInOrder) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEverySize) {
     expect_same_bits({repeated_indices({70, 1, 60}, 99).to(dtype), random_mask({5, 60}, 0.4)},
                      [](const std::vector<Tensor>& t) {
                        return std::vector<Tensor>{masked_select(t[0], t[1])};
@@ -42,7 +40,7 @@ TEST(CudaMaskedSelect, ReadsElementsInOrder) {
 }
 
 TEST(CudaMaskedScatter, WritesElementsInOrder) {
-  for (const DType dtype : kDtypes) {
+  for (const DType dtype : kDtypesOfEverySize) {
     expect_same_bits({repeated_indices({70, 60}, 99).to(dtype), random_mask({60}, 0.4),
                       repeated_indices({5000}, 99, 6).to(dtype)},
                      [](const std::vector<Tensor>& t) {
@@ -52,23 +50,23 @@ TEST(CudaMaskedScatter, WritesElementsInOrder) {
 }
 
 TEST(CudaMaskedScatter, ASourceThatIsTooShortIsThrownWhenTheDeviceIsWaitedFor) {
-  const Tensor self = random_tensor({10}).to(kEmulatedGpu);
-  const Tensor all = ones({10}, {DType::kBool, kEmulatedGpu});
-  const Tensor written = masked_scatter(self, all, ones({7}, {DType::kF32, kEmulatedGpu}));
+  const Tensor self = random_tensor({10}).to(kGpu);
+  const Tensor all = ones({10}, {DType::kBool, kGpu});
+  const Tensor written = masked_scatter(self, all, ones({7}, {DType::kF32, kGpu}));
   expect_error<Error>([&] { written.to(kCPU); },
                       "[masked_scatter] the source is too short to fill the mask: expected at "
                       "least 10");
 }
 
 TEST(CudaEqual, ComparesNumbers) {
-  for (const DType dtype : kDtypes) {
-    const Tensor x = repeated_indices({30, 40}, 99).to(dtype).to(kEmulatedGpu);
+  for (const DType dtype : kDtypesOfEverySize) {
+    const Tensor x = repeated_indices({30, 40}, 99).to(dtype).to(kGpu);
     const Tensor y = x.transpose(0, 1).contiguous().transpose(0, 1);
     EXPECT_TRUE(equal(x, y)) << to_string(dtype);
     y.select(0, 29).select(0, 39).fill_(100);
     EXPECT_FALSE(equal(x, y)) << to_string(dtype);
   }
-  const auto number = [](double value) { return full({1}, value, {DType::kF32, kEmulatedGpu}); };
+  const auto number = [](double value) { return full({1}, value, {DType::kF32, kGpu}); };
   EXPECT_TRUE(equal(number(0.0), number(-0.0)));
   EXPECT_TRUE(equal(number(0.5), number(0.5).to(DType::kF64)));
   EXPECT_FALSE(equal(number(0.1), number(0.1).to(DType::kBF16)));

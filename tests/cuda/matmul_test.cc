@@ -16,6 +16,7 @@
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/matmul/matmul_lt.h"
 #include "tests/core/expect_error.h"
+#include "tests/cuda/gpu.h"
 #include "tests/emulation/fake_cublas_lt.h"
 
 namespace lockstep {
@@ -25,8 +26,6 @@ using cuda::AddendStrategy;
 using cuda::CublasLtScope;
 using cuda::fake_cublas_lt_books;
 using ::testing::IsEmpty;
-
-const Device kGpu{DeviceType::kCUDA, 0};
 
 /// Small whole numbers, so that sums of their products are exact in every dtype tested.
 Tensor numbers(IntList sizes, DType dtype, int64_t seed = 1) {

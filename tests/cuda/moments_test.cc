@@ -10,7 +10,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<Tensor> moments(const Tensor& x, IntList dims) {

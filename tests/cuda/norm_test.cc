@@ -8,8 +8,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
-
 /// The result, whose gradients are compared, and the statistics.
 std::vector<Tensor> layer_norm_of(const std::vector<Tensor>& t, int64_t n) {
   const auto [y, mean, rstd] = native_layer_norm(t[0], {n}, t[1], t[2], 1e-5);

@@ -52,10 +52,10 @@ Dims every_second(size_t count) {
 template <class Step>
 void expect_the_steps_of_the_cpu(const Step& step) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
-    const Parameters here(dtype, kCPU), there(dtype, kEmulatedGpu);
+    const Parameters here(dtype, kCPU), there(dtype, kGpu);
     for (const int64_t i : {1, 2, 1000, 123457}) {
       step(here, full({}, i, DType::kF64));
-      step(there, full({}, i, {DType::kF64, kEmulatedGpu}));
+      step(there, full({}, i, {DType::kF64, kGpu}));
     }
     const std::vector<Tensor> got = there.all(), want = here.all();
     for (size_t i = 0; i < want.size(); ++i) {
@@ -80,10 +80,10 @@ void take_step(const Parameters& p, const Tensor& step, const Tensor& found_inf 
 }
 
 TEST(CudaAdamW, ARecordedStepIsTheNextOneInEachReplay) {
-  const Parameters here(DType::kF32, kCPU), there(DType::kF32, kEmulatedGpu);
+  const Parameters here(DType::kF32, kCPU), there(DType::kF32, kGpu);
   const Tensor step_here = zeros({}, DType::kF64);
-  const Tensor step_there = zeros({}, {DType::kF64, kEmulatedGpu});
-  CudaGraph graph(kEmulatedGpu);
+  const Tensor step_there = zeros({}, {DType::kF64, kGpu});
+  CudaGraph graph(kGpu);
   graph.capture([&] { take_step(there, step_there); });
   for (int i = 0; i < 5; ++i) {
     take_step(here, step_here);
@@ -93,17 +93,16 @@ TEST(CudaAdamW, ARecordedStepIsTheNextOneInEachReplay) {
 }
 
 TEST(CudaAdamW, AStepThatIsNoneIsReportedAndChangesNothing) {
-  const Parameters start(DType::kF32, kCPU), there(DType::kF32, kEmulatedGpu);
-  take_step(there, full({}, -3, {DType::kF64, kEmulatedGpu}));
-  expect_error<Error>([] { synchronize(kEmulatedGpu); },
+  const Parameters start(DType::kF32, kCPU), there(DType::kF32, kGpu);
+  take_step(there, full({}, -3, {DType::kF64, kGpu}));
+  expect_error<Error>([] { synchronize(kGpu); },
                       "[_fused_adamw_] step out of range: expected at least 1", "got -2");
   for (size_t i = 0; i < start.all().size(); ++i) {
     expect_equal_bits(there.all()[i], start.all()[i]);
   }
   // A skipped step (found_inf) does not check the step number.
-  take_step(there, full({}, -3, {DType::kF64, kEmulatedGpu}),
-            ones({}, {DType::kF32, kEmulatedGpu}));
-  synchronize(kEmulatedGpu);
+  take_step(there, full({}, -3, {DType::kF64, kGpu}), ones({}, {DType::kF32, kGpu}));
+  synchronize(kGpu);
 }
 
 TEST(CudaSgd, LeavesTheBitsOfTheCpuWithAndWithoutMomentum) {
@@ -135,7 +134,7 @@ TEST(CudaOrderedSum, HasTheBitsOfTheCpu) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
     for (const int64_t count : {0, 1, 31, 1023, 1024, 1025, 5000}) {
       const Tensor x = random_tensor({count}, dtype);
-      expect_equal_bits(_ordered_sum(x.to(kEmulatedGpu)), _ordered_sum(x));
+      expect_equal_bits(_ordered_sum(x.to(kGpu)), _ordered_sum(x));
     }
   }
 }
@@ -161,15 +160,15 @@ TEST(CudaBlockSquareSums, AreThoseOfTheCpuUpToF64Rounding) {
 TEST(CudaBlockSquareSums, HaveTheBitsOfEachTensorAlone) {
   std::vector<Tensor> list, alone;
   for (const Tensor& each : many_tensors(DType::kF32)) {
-    list.push_back(each.to(kEmulatedGpu));
+    list.push_back(each.to(kGpu));
     alone.push_back(_block_square_sums({list.back()}));
   }
   expect_equal_bits(_block_square_sums(list), cat(alone));
 }
 
 TEST(CudaBlockSquareSums, HaveTheSameBitsWhereverTheTensorLies) {
-  const Tensor x = random_tensor({9003}).to(kEmulatedGpu);
-  const Tensor elsewhere = empty_tensor({9004}, DType::kF32, kEmulatedGpu).slice(0, 1);
+  const Tensor x = random_tensor({9003}).to(kGpu);
+  const Tensor elsewhere = empty_tensor({9004}, DType::kF32, kGpu).slice(0, 1);
   elsewhere.copy_(x);
   expect_equal_bits(_block_square_sums({elsewhere}), _block_square_sums({x}));
 }

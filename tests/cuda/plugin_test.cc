@@ -19,6 +19,7 @@
 #include "core/tensor/allocator.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
+#include "tests/cuda/gpu.h"
 #include "tests/plugins/built_plugin.h"
 
 namespace lockstep {
@@ -27,10 +28,6 @@ namespace {
 using ::testing::FloatNear;
 using ::testing::IsEmpty;
 using ::testing::Pointwise;
-
-constexpr Device kGpu{DeviceType::kCUDA, 0};
-
-std::vector<float> elements(const Tensor& tensor) { return elements_as<float>(tensor.to(kCPU)); }
 
 TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
   const Plugin plugin = load_library(built_plugin("by_values"));
@@ -47,7 +44,7 @@ TEST(CudaPlugin, NumbersAreReadBehindTheStream) {
   // The CPU fallback computes operators without a GPU kernel.
   const Tensor positive = result("values::positives", x).tensor();
   EXPECT_EQ(positive.device(), kGpu);
-  EXPECT_EQ(elements(positive), elements(result("values::positives", x.to(kCPU)).tensor()));
+  EXPECT_EQ(floats_of(positive), floats_of(result("values::positives", x.to(kCPU)).tensor()));
 }
 
 TEST(CudaPlugin, ItsKernelGivesWhatTheCpusDoes) {
@@ -61,8 +58,8 @@ TEST(CudaPlugin, ItsKernelGivesWhatTheCpusDoes) {
     const Tensor y = call_op("my::rms_normalize", {x.to(kGpu), 0.25});
     EXPECT_EQ(y.device(), kGpu);
     EXPECT_EQ(hidden_copies().copies, copies) << "ran on the cpu";
-    EXPECT_THAT(elements(y),
-                Pointwise(FloatNear(1e-5f), elements(call_op("my::rms_normalize", {x, 0.25}))));
+    EXPECT_THAT(floats_of(y),
+                Pointwise(FloatNear(1e-5f), floats_of(call_op("my::rms_normalize", {x, 0.25}))));
   }
   EXPECT_EQ(call_op("my::rms_normalize", {empty({0}, {DType::kF32, kGpu})}).numel(), 0);
 }
@@ -71,14 +68,14 @@ TEST(CudaPlugin, ItsOperatorsCastAndDifferentiateOnTheGpuAsOnTheCpu) {
   const Plugin plugin = load_library(built_plugin("rms_normalize"));
   const Tensor half = call_op("my::rms_normalize", {full({8}, 3, {DType::kBF16, kGpu})});
   EXPECT_EQ(half.dtype(), DType::kBF16);
-  EXPECT_THAT(elements(half), ::testing::Each(1.0f));
+  EXPECT_THAT(floats_of(half), ::testing::Each(1.0f));
 
   const Tensor start = randn({40});
   const Tensor weights = randn({40});
   const auto gradient = [&](Device device) {
     const Tensor x = clone(start).to(device).set_requires_grad();
     (call_op("my::rms_normalize", {x}) * weights.to(device)).sum().backward();
-    return elements(x.grad());
+    return floats_of(x.grad());
   };
   EXPECT_THAT(gradient(kGpu), Pointwise(FloatNear(1e-5f), gradient(kCPU)));
 }
@@ -109,7 +106,7 @@ TEST(CudaPlugin, ItsKernelsAreQueuedOnTheCallersStream) {
   }
   stream_sanitizer::enable(false);
   stream_sanitizer::set_report_handler({});
-  EXPECT_THAT(elements(y), ::testing::Each(1.0f));
+  EXPECT_THAT(floats_of(y), ::testing::Each(1.0f));
   EXPECT_THAT(reports, IsEmpty());
 }
 
@@ -144,14 +141,14 @@ TEST(CudaPlugin, LaunchesThatCannotBeAreErrorsOfTheOperator) {
                             "launch is for kernels of LS_BACKEND_CUDA: this call is on cpu");
   expect_error<DeviceError>([&] { call_op("gpu::other_parameters", {x}); },
                             "[gpu::other_parameters]", "expected 48 bytes", "got 4");
-  EXPECT_THAT(elements(x + 1), ::testing::Each(2.0f)) << "the device stays usable";
+  EXPECT_THAT(floats_of(x + 1), ::testing::Each(2.0f)) << "the device stays usable";
 }
 
 TEST(CudaPlugin, LoadedAgainItsModulesAreLoadedAgain) {
   const Tensor x = full({5000}, 3, {DType::kF32, kGpu});
   for (int time = 0; time < 2; ++time) {
     const Plugin plugin = load_library(built_plugin("rms_normalize"));
-    EXPECT_THAT(elements(call_op("my::rms_normalize", {x, 0.0})), ::testing::Each(1.0f));
+    EXPECT_THAT(floats_of(call_op("my::rms_normalize", {x, 0.0})), ::testing::Each(1.0f));
   }
 }
 

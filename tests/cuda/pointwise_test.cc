@@ -20,14 +20,13 @@
 #include "kernels/cuda/divider.h"
 #include "kernels/pointwise/arithmetic.h"
 #include "tests/core/expect_error.h"
+#include "tests/cuda/gpu.h"
 
 namespace lockstep::cuda {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr Device kGpu{DeviceType::kCUDA, 0};
 
 void expect_same_bits(const Tensor& there, const Tensor& here) {
   ASSERT_EQ(there.device(), kGpu);

@@ -82,10 +82,7 @@ TEST(CudaPool, IndicesOfOtherWindowsAreFoundAndBadOnesAreReported) {
   };
   expect_agreement({gradient, x, indices}, backward, 0);
   indices.data<int64_t>()[2] = 16;
-  EXPECT_THROW(
-      backward({gradient.to(kEmulatedGpu), x.to(kEmulatedGpu), indices.to(kEmulatedGpu)})[0].to(
-          kCPU),
-      Error);
+  EXPECT_THROW(backward({gradient.to(kGpu), x.to(kGpu), indices.to(kGpu)})[0].to(kCPU), Error);
 }
 
 TEST(CudaPool, ChannelsInnermostNeedNoCopies) {
@@ -104,7 +101,7 @@ TEST(CudaPool, ChannelsInnermostNeedNoCopies) {
                              }};
     for (const Compute& pool : pools) {
       expect_agreement({x.detach().set_requires_grad()}, pool, rounding_of(dtype));
-      const Tensor leaf = x.to(kEmulatedGpu).set_requires_grad();
+      const Tensor leaf = x.to(kGpu).set_requires_grad();
       const int64_t before = hidden_copies().copies;
       const Tensor out = pool({leaf})[0];
       grad({out}, {leaf}, {clone(out.detach(), MemoryFormat::kChannelsLast)});

@@ -24,7 +24,7 @@ void expect_the_numbers_of_the_cpu(DType dtype, const Draw& draw) {
       }
       return both;
     };
-    const std::vector<Tensor> got = drawn(kEmulatedGpu), want = drawn(kCPU);
+    const std::vector<Tensor> got = drawn(kGpu), want = drawn(kCPU);
     for (size_t i = 0; i < 2; ++i) expect_equal_bits(got[i], want[i]);
   }
 }
@@ -50,7 +50,7 @@ TEST(CudaRandom, NormalNumbersOfF64AreThoseOfTheCpuButForTheirFunctions) {
     normal_(t, 0, 1, &generator);
     return t.to(kCPU);
   };
-  expect_near(drawn(kEmulatedGpu), drawn(kCPU), 1e-14, 1e-14);
+  expect_near(drawn(kGpu), drawn(kCPU), 1e-14, 1e-14);
 }
 
 TEST(CudaRandom, BitsAreThoseOfTheCpu) {

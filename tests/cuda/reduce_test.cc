@@ -14,7 +14,6 @@ namespace {
 
 using cuda::ReduceStrategy;
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 constexpr DType kInteger[] = {DType::kI64, DType::kI32, DType::kI16,
                               DType::kI8,  DType::kU8,  DType::kBool};
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/cuda/agreement.h"
+#include "tests/cuda/gpu.h"
 
 namespace lockstep {
 
@@ -19,11 +20,11 @@ inline void expect_equal_bits(const Tensor& got, const Tensor& want) {
 /// Expects `compute` to give the same bits on cuda:0 as on the CPU.
 inline void expect_same_bits(const std::vector<Tensor>& arguments, const Compute& compute) {
   std::vector<Tensor> moved;
-  for (const Tensor& argument : arguments) moved.push_back(argument.to(kEmulatedGpu));
+  for (const Tensor& argument : arguments) moved.push_back(argument.to(kGpu));
   const std::vector<Tensor> got = compute(moved), want = compute(arguments);
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE("result " + std::to_string(i));
-    EXPECT_EQ(got[i].device(), kEmulatedGpu);
+    EXPECT_EQ(got[i].device(), kGpu);
     expect_equal_bits(got[i], want[i]);
   }
 }

@@ -11,11 +11,10 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/event.h"
+#include "tests/cuda/gpu.h"
 
 namespace lockstep {
 namespace {
-
-constexpr Device kGpu{DeviceType::kCUDA, 0};
 
 class CudaSanitizer : public ::testing::Test {
  protected:

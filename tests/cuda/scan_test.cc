@@ -13,8 +13,6 @@
 namespace lockstep {
 namespace {
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
-
 std::vector<Tensor> scans(const Tensor& x, int64_t dim) {
   std::vector<Tensor> results{cumsum(x, dim), cumprod(x, dim)};
   if (is_floating(x.dtype())) results.push_back(logcumsumexp(x, dim));

@@ -11,8 +11,6 @@ namespace {
 
 using cuda::RowStrategy;
 
-constexpr DType kFloating[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
-
 /// Compares both operators and their gradients along `dim` with the CPU.
 void expect_softmax_of_the_cpu(const Tensor& x, int64_t dim, double tolerance) {
   for (const auto operation : {&softmax, &log_softmax}) {

@@ -13,14 +13,13 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
+#include "tests/cuda/gpu.h"
 #include "tests/dist/group/group_conformance.h"
 #include "tests/dist/group/on_ranks.h"
 #include "tests/dist/nccl/fake_nccl_staging.h"
 
 namespace lockstep::dist {
 namespace {
-
-constexpr Device kGpu{DeviceType::kCUDA, 0};
 
 class GroupOnOneGpu : public testing::TestWithParam<std::tuple<size_t, int>> {};
 
