@@ -5,12 +5,11 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
+#include "tests/core/non_finite.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<Tensor> moments(const Tensor& x, IntList dims) {
   const auto [variance, average] = var_mean(x, dims, 0);
