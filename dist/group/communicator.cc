@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/base/blocked_signals.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "dist/collectives/short_slices.h"
 #include "dist/group/failure.h"
 #include "dist/group/operation_run.h"
@@ -66,26 +66,29 @@ struct Communicator::State {
   std::atomic<uint64_t> bytes_sent{0};
   std::promise<void> connected;
   std::thread thread;
-  std::mutex lock;  ///< guards the members up to `transport`
-  std::vector<Submission> submitted;
-  std::vector<Note> notes;
-  std::optional<Failure> reported_failure;  ///< failure reported by `control` or `abort`
-  std::exception_ptr failure;
-  bool stopping = false;
+  Mutex lock;
+  std::vector<Submission> submitted LS_GUARDED_BY(lock);
+  std::vector<Note> notes LS_GUARDED_BY(lock);
+  /// Failure reported by `control` or `abort`.
+  std::optional<Failure> reported_failure LS_GUARDED_BY(lock);
+  std::exception_ptr failure LS_GUARDED_BY(lock);
+  bool stopping LS_GUARDED_BY(lock) = false;
+  /// `transport` while it exists, for its `wake`, which any thread may call.
+  Transport* sleeper LS_GUARDED_BY(lock) = nullptr;
   std::atomic<bool> news{false};  ///< whether any of these changed
-  std::unique_ptr<Transport> transport;
 
   // Used by the communication thread only.
+  std::unique_ptr<Transport> transport;
   std::vector<std::unique_ptr<OperationRun>> runs;  ///< in the order begun
   std::vector<std::unique_ptr<OperationRun>> spare;
   /// Error of a broken connection, and when to report it unless the peer's own reason comes first.
   std::optional<std::pair<std::string, Clock::time_point>> lost;
   Clock::time_point next_notice = Clock::time_point::min();  ///< earliest time of the next report
 
-  /// Wakes the communication thread if it still runs. Call with the lock held.
-  void tell() {
+  /// Wakes the communication thread if it still runs.
+  void tell() LS_REQUIRES(lock) {
     news.store(true, std::memory_order_release);
-    if (transport != nullptr) transport->wake();
+    if (sleeper != nullptr) sleeper->wake();
   }
 
   void main(const std::function<Connections()>& connect);
@@ -122,7 +125,7 @@ Communicator::Communicator(std::function<Connections()> connect, Options options
   const std::optional<milliseconds> limit = state.options.start_limit;
   if (limit && connected.wait_for(*limit) != std::future_status::ready) {
     {
-      const std::lock_guard guard(state.lock);
+      const MutexLock guard(state.lock);
       state.stopping = true;
     }
     state.thread.detach();  // the call that it waits in cannot be interrupted
@@ -140,13 +143,13 @@ Communicator::Communicator(std::function<Connections()> connect, Options options
   state.control->listen({
       .on_message =
           [&state](int from, std::string text) {
-            const std::lock_guard guard(state.lock);
+            const MutexLock guard(state.lock);
             state.notes.push_back({from, std::move(text)});
             state.tell();
           },
       .on_failure =
           [&state](const Failure& failure) {
-            const std::lock_guard guard(state.lock);
+            const MutexLock guard(state.lock);
             if (!state.reported_failure) state.reported_failure = failure;
             state.tell();
           },
@@ -155,7 +158,7 @@ Communicator::Communicator(std::function<Connections()> connect, Options options
 
 Communicator::~Communicator() {
   {
-    const std::lock_guard guard(state_->lock);
+    const MutexLock guard(state_->lock);
     state_->stopping = true;
     state_->tell();
   }
@@ -187,7 +190,7 @@ std::vector<uint64_t> Communicator::record(const GroupMembers& group,
 void Communicator::begin(std::shared_ptr<const GroupMembers> group,
                          std::vector<NumberedOperation> operations, std::vector<uint64_t> records,
                          const TimeLimits& limits, std::shared_ptr<WorkState> work) {
-  const std::lock_guard guard(state_->lock);
+  const MutexLock guard(state_->lock);
   if (state_->failure) std::rethrow_exception(state_->failure);
   LS_CHECK(!state_->stopping, DistError, "[{}] the group has been destroyed.", group->name);
   state_->submitted.push_back(
@@ -209,7 +212,7 @@ void Communicator::abort(const std::string& reason) noexcept {
   try {
     // Do not wait for the failure to come back by `control`: this rank may be about to exit.
     Failure own{rank(), reason};
-    const std::lock_guard guard(state_->lock);
+    const MutexLock guard(state_->lock);
     if (!state_->reported_failure) state_->reported_failure = std::move(own);
     state_->tell();
   } catch (const std::exception&) {
@@ -218,7 +221,7 @@ void Communicator::abort(const std::string& reason) noexcept {
 }
 
 std::exception_ptr Communicator::failure() const {
-  const std::lock_guard guard(state_->lock);
+  const MutexLock guard(state_->lock);
   return state_->failure;
 }
 
@@ -235,6 +238,10 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
     connected.set_exception(std::current_exception());
     return;
   }
+  {
+    const MutexLock guard(lock);
+    sleeper = transport.get();
+  }
   connected.set_value();
   try {
     loop();
@@ -246,7 +253,10 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
   spare.clear();
   control->leave();
   control->listen({});
-  const std::lock_guard guard(lock);
+  {
+    const MutexLock guard(lock);
+    sleeper = nullptr;
+  }
   transport.reset();
 }
 
@@ -268,7 +278,7 @@ void Communicator::State::loop() {
 }
 
 bool Communicator::State::is_over() {
-  const std::lock_guard guard(lock);
+  const MutexLock guard(lock);
   return stopping && runs.empty() && submitted.empty();
 }
 
@@ -288,7 +298,7 @@ void Communicator::State::take_news() {
   std::vector<Submission> new_work;
   std::vector<Note> new_notes;
   {
-    const std::lock_guard guard(lock);
+    const MutexLock guard(lock);
     new_work.swap(submitted);
     new_notes.swap(notes);
   }
@@ -305,7 +315,7 @@ void Communicator::State::take_news() {
 void Communicator::State::take_failure() {
   std::optional<Failure> bad;
   {
-    const std::lock_guard guard(lock);
+    const MutexLock guard(lock);
     if (!failure) bad = reported_failure;
   }
   if (bad) fail_all(exception_of(*bad, control->rank()));
@@ -314,7 +324,7 @@ void Communicator::State::take_failure() {
 void Communicator::State::admit(Submission submission) {
   std::exception_ptr known;
   {
-    const std::lock_guard guard(lock);
+    const MutexLock guard(lock);
     known = failure;
   }
   if (known) return submission.work->finish(known);
@@ -526,7 +536,7 @@ void Communicator::State::fail_here(const DistError& error) {
 
 void Communicator::State::fail_all(std::exception_ptr error) {
   {
-    const std::lock_guard guard(lock);
+    const MutexLock guard(lock);
     if (failure) return;
     failure = error;
   }

@@ -86,16 +86,31 @@ Staging::Staging(Device device, int rank, int size)
 }
 
 Staging::~Staging() {
-  const auto end = [&](bool& no_more, ServiceThread& thread) {
-    {
-      const std::lock_guard guard(lock_);
-      no_more = true;
-    }
-    changed_.notify_all();
-    thread.join();
-  };
-  end(no_more_copied_, beginner_);
-  end(no_more_begun_, finisher_);
+  copied_.close();
+  beginner_.join();
+  begun_.close();
+  finisher_.join();
+}
+
+void Staging::Queue::push(std::shared_ptr<Staged> staged) {
+  const MutexLock guard(lock_);
+  waiting_.push_back(std::move(staged));
+  changed_.notify_all();
+}
+
+void Staging::Queue::close() {
+  const MutexLock guard(lock_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+std::shared_ptr<Staging::Staged> Staging::Queue::next() {
+  UniqueLock guard(lock_);
+  changed_.wait(guard, [&]() LS_REQUIRES(lock_) { return closed_ || !waiting_.empty(); });
+  if (waiting_.empty()) return nullptr;
+  std::shared_ptr<Staged> first = std::move(waiting_.front());
+  waiting_.pop_front();
+  return first;
 }
 
 /// Makes the operation use copies and queues the copying of its input.
@@ -140,36 +155,23 @@ std::shared_ptr<Staging::Staged> Staging::stage(std::vector<Operation>& operatio
 void Staging::start(std::shared_ptr<Staged> staged,
                     std::function<void(std::shared_ptr<WorkState>)> begin) {
   staged->begin = std::move(begin);
-  const std::lock_guard guard(lock_);
-  copied_.push_back(std::move(staged));
-  changed_.notify_all();
-}
-
-std::shared_ptr<Staging::Staged> Staging::next(Queue& queue, const bool& no_more) {
-  std::unique_lock guard(lock_);
-  changed_.wait(guard, [&] { return no_more || !queue.empty(); });
-  if (queue.empty()) return nullptr;
-  std::shared_ptr<Staged> first = std::move(queue.front());
-  queue.pop_front();
-  return first;
+  copied_.push(std::move(staged));
 }
 
 void Staging::begin_all() {
-  while (std::shared_ptr<Staged> staged = next(copied_, no_more_copied_)) {
+  while (std::shared_ptr<Staged> staged = copied_.next()) {
     try {
       staged->copied.synchronize();
       std::exchange(staged->begin, {})(staged->inner);
     } catch (...) {
       staged->inner->finish(std::current_exception());
     }
-    const std::lock_guard guard(lock_);
-    begun_.push_back(std::move(staged));
-    changed_.notify_all();
+    begun_.push(std::move(staged));
   }
 }
 
 void Staging::finish_all() {
-  while (const std::shared_ptr<Staged> staged = next(begun_, no_more_begun_)) {
+  while (const std::shared_ptr<Staged> staged = begun_.next()) {
     staged->inner->wait_until_done();
     finish(*staged);
   }

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "core/tensor/stream.h"
 #include "dist/collectives/operation.h"
@@ -41,10 +40,23 @@ class Staging {
   void start(std::shared_ptr<Staged> staged, std::function<void(std::shared_ptr<WorkState>)> begin);
 
  private:
+  /// Hands operations from one thread to another. Thread-safe.
+  class Queue {
+   public:
+    void push(std::shared_ptr<Staged> staged);
+    /// Announces that nothing more will be pushed.
+    void close();
+    /// Waits for the next element; null if there is none and the queue is closed.
+    std::shared_ptr<Staged> next();
+
+   private:
+    Mutex lock_;
+    CondVar changed_;
+    std::deque<std::shared_ptr<Staged>> waiting_ LS_GUARDED_BY(lock_);
+    bool closed_ LS_GUARDED_BY(lock_) = false;
+  };
+
   void stage(Operation& operation, Staged& staged) const;
-  using Queue = std::deque<std::shared_ptr<Staged>>;
-  /// Waits for the next element of a queue; null if it is empty and no more will come.
-  std::shared_ptr<Staged> next(Queue& queue, const bool& no_more);
   void begin_all();
   void finish_all();
   void finish(Staged& staged) const;
@@ -55,12 +67,8 @@ class Staging {
   const OwnedStream to_cpu_;
   const OwnedStream from_cpu_;
 
-  std::mutex lock_;  // guards the members below
-  std::condition_variable changed_;
   Queue copied_;  ///< waiting for their input copies
   Queue begun_;   ///< waiting for their operations to end
-  bool no_more_copied_ = false;
-  bool no_more_begun_ = false;
 
   // Two threads, because operations that began earlier may depend on later ones.
   ServiceThread beginner_;

@@ -2,41 +2,38 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "dist/rendezvous/control_inbox.h"
 
 namespace lockstep::dist {
 
 struct ThreadJob::State {
-  struct Rank {
-    ControlInbox inbox;
-    bool made = false;
-    bool gone = false;  ///< left or destroyed
-  };
-
-  explicit State(int size) {
-    for (int i = 0; i < size; ++i) ranks.push_back(std::make_unique<Rank>());
+  explicit State(int size)
+      : made(static_cast<size_t>(size), false), gone(static_cast<size_t>(size), false) {
+    for (int i = 0; i < size; ++i) inboxes.push_back(std::make_unique<ControlInbox>());
   }
 
   class Control;
 
-  Rank& at(int rank) { return *ranks[static_cast<size_t>(rank)]; }
+  ControlInbox& inbox(int rank) { return *inboxes[static_cast<size_t>(rank)]; }
   /// Delivers a failure to all ranks under one lock, so that all get the same first one.
   void fail(int rank, const std::string& text) {
-    const std::lock_guard lock(mutex);
-    for (const auto& one : ranks) {
-      if (!one->gone) one->inbox.fail({rank, text});
+    const MutexLock lock(mutex);
+    for (size_t i = 0; i < inboxes.size(); ++i) {
+      if (!gone[i]) inboxes[i]->fail({rank, text});
     }
   }
 
-  std::vector<std::unique_ptr<Rank>> ranks;
-  std::mutex mutex;
+  std::vector<std::unique_ptr<ControlInbox>> inboxes;  ///< by rank
+  Mutex mutex;
+  std::vector<bool> made LS_GUARDED_BY(mutex);
+  std::vector<bool> gone LS_GUARDED_BY(mutex);  ///< left or destroyed
 };
 
 class ThreadJob::State::Control final : public JobControl {
@@ -45,11 +42,11 @@ class ThreadJob::State::Control final : public JobControl {
   ~Control() override {
     fail(fmt::format("rank {} ended without leaving the job.", rank_));
     leave();
-    state_->at(rank_).inbox.stop_listening();
+    state_->inbox(rank_).stop_listening();
   }
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(state_->ranks.size()); }
+  int size() const override { return static_cast<int>(state_->inboxes.size()); }
 
   void fail(const std::string& text) noexcept override {
     try {
@@ -58,26 +55,26 @@ class ThreadJob::State::Control final : public JobControl {
       // Out of memory for the text.
     }
   }
-  std::optional<Failure> failure() const override { return state_->at(rank_).inbox.failure(); }
+  std::optional<Failure> failure() const override { return state_->inbox(rank_).failure(); }
   void leave() noexcept override {
-    const std::lock_guard lock(state_->mutex);
-    state_->at(rank_).gone = true;
+    const MutexLock lock(state_->mutex);
+    state_->gone[static_cast<size_t>(rank_)] = true;
   }
 
   void post(int to, std::string message) noexcept override {
     try {
       if (to < 0 || to >= size() || is_gone(to) || is_gone(rank_)) return;
-      state_->at(to).inbox.deliver(rank_, std::move(message));
+      state_->inbox(to).deliver(rank_, std::move(message));
     } catch (const std::exception&) {
       // Out of memory: drop the message.
     }
   }
-  void listen(Listener listener) override { state_->at(rank_).inbox.listen(std::move(listener)); }
+  void listen(Listener listener) override { state_->inbox(rank_).listen(std::move(listener)); }
 
  private:
   bool is_gone(int rank) const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->at(rank).gone;
+    const MutexLock lock(state_->mutex);
+    return state_->gone[static_cast<size_t>(rank)];
   }
 
   std::shared_ptr<State> state_;
@@ -89,15 +86,16 @@ ThreadJob::ThreadJob(int size) {
   state_ = std::make_shared<State>(size);
 }
 
-int ThreadJob::size() const { return static_cast<int>(state_->ranks.size()); }
+int ThreadJob::size() const { return static_cast<int>(state_->inboxes.size()); }
 
 std::unique_ptr<JobControl> ThreadJob::control(int rank) {
   LS_CHECK(rank >= 0 && rank < size(), DistError, "[dist] there is no rank {} in a job of {}.",
            rank, size());
   {
-    const std::lock_guard lock(state_->mutex);
-    LS_CHECK(!std::exchange(state_->at(rank).made, true), DistError,
+    const MutexLock lock(state_->mutex);
+    LS_CHECK(!state_->made[static_cast<size_t>(rank)], DistError,
              "[dist] rank {} has its control already.", rank);
+    state_->made[static_cast<size_t>(rank)] = true;
   }
   return std::make_unique<State::Control>(state_, rank);
 }

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/hash_words.h"
+#include "core/base/mutex.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
@@ -95,11 +95,11 @@ class TransportGroup final : public ProcessGroup {
 
  private:
   Work start(Launch launch) override;
-  uint64_t next_number(const Operation& operation);
-  const Stream& stream(Device device);
-  const Stream& stream_after_current(const Launch& launch);
-  Work start_staged(Launch launch, std::shared_ptr<WorkState> work);
-  std::vector<NumberedOperation> numbered(std::vector<Operation> operations);
+  uint64_t next_number(const Operation& operation) LS_REQUIRES(lock_);
+  const Stream& stream(Device device) LS_REQUIRES(lock_);
+  const Stream& stream_after_current(const Launch& launch) LS_REQUIRES(lock_);
+  Work start_staged(Launch launch, std::shared_ptr<WorkState> work) LS_REQUIRES(lock_);
+  std::vector<NumberedOperation> numbered(std::vector<Operation> operations) LS_REQUIRES(lock_);
   void check_ranks(const std::vector<int>& ranks) const;
 
   std::shared_ptr<Communicator> communicator_;
@@ -107,11 +107,12 @@ class TransportGroup final : public ProcessGroup {
   const char* backend_;
   int exceptions_ = std::uncaught_exceptions();
 
-  std::mutex lock_;  // guards the members below; held while operations are numbered
-  uint64_t next_ = 0;
-  std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
-  std::map<std::pair<DeviceType, int>, OwnedStream> streams_;
-  std::map<std::pair<DeviceType, int>, std::unique_ptr<Staging>> stagings_;
+  Mutex lock_;  // held until operations are begun, so that they begin in the order of their numbers
+  uint64_t next_ LS_GUARDED_BY(lock_) = 0;
+  /// By direction, peer and tag.
+  std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_ LS_GUARDED_BY(lock_);
+  std::map<std::pair<DeviceType, int>, OwnedStream> streams_ LS_GUARDED_BY(lock_);
+  std::map<std::pair<DeviceType, int>, std::unique_ptr<Staging>> stagings_ LS_GUARDED_BY(lock_);
 };
 
 uint64_t TransportGroup::next_number(const Operation& operation) {
@@ -147,7 +148,6 @@ std::vector<NumberedOperation> TransportGroup::numbered(std::vector<Operation> o
   return result;
 }
 
-/// Call with `lock_` held.
 Work TransportGroup::start_staged(Launch launch, std::shared_ptr<WorkState> work) {
   std::unique_ptr<Staging>& staging = stagings_[{launch.device.type, launch.device.index}];
   if (staging == nullptr) staging = std::make_unique<Staging>(launch.device, rank(), size());
@@ -170,7 +170,7 @@ Work TransportGroup::start(Launch launch) {
   auto work = std::make_shared<WorkState>();
   work->device = launch.device;
 
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   const bool on_cpu = launch.device.type == DeviceType::kCPU;
   if (!on_cpu && !require_runtime(launch.device).runs_cpu_kernels()) {
     return start_staged(std::move(launch), std::move(work));

@@ -9,7 +9,7 @@ namespace lockstep::dist {
 
 ControlInbox::~ControlInbox() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -18,7 +18,7 @@ ControlInbox::~ControlInbox() {
 
 void ControlInbox::deliver(int from, std::string message) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (message_bytes_ > kHeldBytes) return;
     message_bytes_ += message.size() + 1;
     messages_.emplace_back(from, std::move(message));
@@ -28,7 +28,7 @@ void ControlInbox::deliver(int from, std::string message) {
 
 void ControlInbox::fail(Failure failure) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failure_) return;
     failure_ = std::move(failure);
   }
@@ -36,29 +36,31 @@ void ControlInbox::fail(Failure failure) {
 }
 
 std::optional<Failure> ControlInbox::failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_;
 }
 
 void ControlInbox::listen(JobControl::Listener listener) {
   auto replacement = std::make_shared<const JobControl::Listener>(std::move(listener));
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   if (!thread_.started()) thread_.start("ls-listener", [this] { run(); });
   replace(std::move(replacement), lock);
 }
 
 void ControlInbox::stop_listening() noexcept {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   if (thread_.started()) replace(nullptr, lock);
 }
 
 void ControlInbox::replace(std::shared_ptr<const JobControl::Listener> listener,
-                           std::unique_lock<std::mutex>& lock) {
+                           UniqueLock<Mutex>& lock) {
   std::swap(listener_, listener);
   failure_told_ = false;
   changed_.notify_all();
   if (thread_.is_this_one()) return;
-  changed_.wait(lock, [&] { return calling_ == nullptr || calling_ != listener.get(); });
+  changed_.wait(lock, [&]() LS_REQUIRES(mutex_) {
+    return calling_ == nullptr || calling_ != listener.get();
+  });
 }
 
 bool ControlInbox::has_failure_to_tell() const {
@@ -70,10 +72,11 @@ bool ControlInbox::has_message_to_tell() const {
 }
 
 void ControlInbox::run() {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   while (true) {
-    changed_.wait(lock,
-                  [&] { return stopping_ || has_failure_to_tell() || has_message_to_tell(); });
+    changed_.wait(lock, [&]() LS_REQUIRES(mutex_) {
+      return stopping_ || has_failure_to_tell() || has_message_to_tell();
+    });
     if (stopping_) return;
     auto listener = listener_;
     calling_ = listener.get();

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/job_control.h"
 
@@ -33,20 +32,21 @@ class ControlInbox {
 
  private:
   void run();
-  void replace(std::shared_ptr<const JobControl::Listener> listener,
-               std::unique_lock<std::mutex>& lock);
-  bool has_failure_to_tell() const;
-  bool has_message_to_tell() const;
+  void replace(std::shared_ptr<const JobControl::Listener> listener, UniqueLock<Mutex>& lock)
+      LS_REQUIRES(mutex_);
+  bool has_failure_to_tell() const LS_REQUIRES(mutex_);
+  bool has_message_to_tell() const LS_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::pair<int, std::string>> messages_;
-  size_t message_bytes_ = 0;
-  std::optional<Failure> failure_;
-  std::shared_ptr<const JobControl::Listener> listener_;
-  const JobControl::Listener* calling_ = nullptr;
-  bool failure_told_ = false;  ///< whether this listener was told of the failure
-  bool stopping_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::pair<int, std::string>> messages_ LS_GUARDED_BY(mutex_);
+  size_t message_bytes_ LS_GUARDED_BY(mutex_) = 0;
+  std::optional<Failure> failure_ LS_GUARDED_BY(mutex_);
+  std::shared_ptr<const JobControl::Listener> listener_ LS_GUARDED_BY(mutex_);
+  const JobControl::Listener* calling_ LS_GUARDED_BY(mutex_) = nullptr;
+  /// Whether this listener was told of the failure.
+  bool failure_told_ LS_GUARDED_BY(mutex_) = false;
+  bool stopping_ LS_GUARDED_BY(mutex_) = false;
   ServiceThread thread_;  ///< started with the first listener
 };
 

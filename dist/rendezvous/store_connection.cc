@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/connection.h"
 #include "dist/rendezvous/socket.h"
@@ -114,9 +113,9 @@ Connection join_store(const StoreOptions& options, Server& server) {
   }
 }
 
-/// An unanswered request, on the stack of the waiting thread.
+/// An unanswered request, on the stack of the waiting thread. Used under the connection's mutex.
 struct Pending {
-  std::condition_variable changed;
+  CondVar changed;
   std::optional<StoreMessage> answer;
 };
 
@@ -132,8 +131,8 @@ struct StoreConnection::State {
   void serve();
   void handle(StoreMessage message);
   void end(const std::string& why);
-  void send_locked(const StoreMessage& message);
-  std::string ended_text() const;
+  void send_locked(const StoreMessage& message) LS_REQUIRES(mutex);
+  std::string ended_text() const LS_REQUIRES(mutex);
 
   const StoreOptions options;
   Server server;
@@ -141,16 +140,16 @@ struct StoreConnection::State {
   ControlInbox inbox;
   Connection connection;  ///< sending needs the mutex; only the thread receives
 
-  std::mutex mutex;
-  std::unordered_map<uint64_t, Pending*> pending;
-  uint64_t next_id = 1;
-  std::optional<std::string> ended;  ///< why the connection ended
-  bool left = false;
-  bool server_closing = false;
-  std::optional<Clock::time_point> stop_by;
+  Mutex mutex;
+  std::unordered_map<uint64_t, Pending*> pending LS_GUARDED_BY(mutex);
+  uint64_t next_id LS_GUARDED_BY(mutex) = 1;
+  std::optional<std::string> ended LS_GUARDED_BY(mutex);  ///< why the connection ended
+  bool left LS_GUARDED_BY(mutex) = false;
+  bool server_closing LS_GUARDED_BY(mutex) = false;
+  std::optional<Clock::time_point> stop_by LS_GUARDED_BY(mutex);
   /// A failure of this rank that the server has not confirmed yet.
-  std::optional<std::string> unconfirmed;
-  Clock::time_point confirmed_by;
+  std::optional<std::string> unconfirmed LS_GUARDED_BY(mutex);
+  Clock::time_point confirmed_by LS_GUARDED_BY(mutex);
 
   ServiceThread thread;  // last: uses all of the above
 };
@@ -170,7 +169,7 @@ void StoreConnection::State::serve() {
     auto until = Clock::now() + kLivenessInterval;
     short events = POLLIN;
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (unconfirmed && Clock::now() >= confirmed_by) {
         inbox.fail({options.rank, *std::exchange(unconfirmed, {})});
       }
@@ -191,7 +190,7 @@ void StoreConnection::State::serve() {
       if (!open) return end(why);
     }
     if (ready > 0 && (entries[1].revents & POLLOUT) != 0) {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       connection.flush();
     }
     if (connection.silent_for(Clock::now()) >= options.silence) {
@@ -205,7 +204,7 @@ void StoreConnection::State::serve() {
 void StoreConnection::State::handle(StoreMessage message) {
   switch (message.kind) {
     case Kind::kAnswer: {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       const auto found = pending.find(message.id);
       if (found == pending.end() || !has_form(message, 1, 1)) return;
       found->second->answer = std::move(message);
@@ -217,7 +216,7 @@ void StoreConnection::State::handle(StoreMessage message) {
       if (!has_form(message, 1, 1)) return;
       inbox.fail({static_cast<int>(message.numbers[0]), std::move(message.texts[0])});
       {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         unconfirmed.reset();
       }
       return;
@@ -225,7 +224,7 @@ void StoreConnection::State::handle(StoreMessage message) {
       if (!has_form(message, 1, 1)) return;
       return inbox.deliver(static_cast<int>(message.numbers[0]), std::move(message.texts[0]));
     case Kind::kClosing: {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       server_closing = true;
       return;
     }
@@ -235,7 +234,7 @@ void StoreConnection::State::handle(StoreMessage message) {
 }
 
 void StoreConnection::State::end(const std::string& why) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (ended) return;
   ended = why;
   if (unconfirmed) {
@@ -284,7 +283,7 @@ StoreConnection::~StoreConnection() {
   {
     // The thread reads until the server has closed its side: closing a socket earlier could discard
     // data that the server has not read.
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->stop_by = Clock::now() + kFarewell;
     state_->connection.end_sending();
   }
@@ -301,14 +300,15 @@ std::string StoreConnection::request(StoreMessage message, milliseconds timeout)
   // Give the server time to answer with its own timeout error, which names the missing ranks.
   const auto deadline = Clock::now() + timeout + kServerAnswers;
   Pending waiting;
-  std::unique_lock lock(state.mutex);
+  UniqueLock lock(state.mutex);
   LS_CHECK(!state.left || message.kind == Kind::kLeave, DistError, "{}", state.ended_text());
   LS_CHECK(!state.ended, PeerLostError, "{}", state.ended_text());
   message.id = state.next_id++;
   state.send_locked(message);
   state.pending.emplace(message.id, &waiting);
-  (void)waiting.changed.wait_until(lock, deadline,
-                                   [&] { return waiting.answer || state.ended.has_value(); });
+  (void)waiting.changed.wait_until(lock, deadline, [&]() LS_REQUIRES(state.mutex) {
+    return waiting.answer || state.ended.has_value();
+  });
   state.pending.erase(message.id);
   if (!waiting.answer) {
     LS_CHECK(!state.ended, PeerLostError, "{}", state.ended_text());
@@ -325,7 +325,7 @@ std::string StoreConnection::request(StoreMessage message, milliseconds timeout)
 
 void StoreConnection::send(const StoreMessage& message) noexcept {
   try {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->ended || state_->left || state_->connection.unsent_bytes() > kHeldBytes) return;
     state_->send_locked(message);
   } catch (const std::exception&) {
@@ -335,7 +335,7 @@ void StoreConnection::send(const StoreMessage& message) noexcept {
 
 void StoreConnection::fail(const std::string& text) noexcept {
   try {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->left || state_->unconfirmed || state_->inbox.failure()) return;
     if (state_->ended) return state_->inbox.fail({state_->options.rank, text});
     state_->unconfirmed = text.substr(0, kLongestFailure);
@@ -350,7 +350,7 @@ void StoreConnection::fail(const std::string& text) noexcept {
 void StoreConnection::leave() noexcept {
   try {
     {
-      const std::lock_guard lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       if (state_->left || state_->ended) return;
       state_->left = true;
     }

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store_admission.h"
@@ -73,12 +72,12 @@ struct StoreServer::State {
   Clock::time_point accept_again;  ///< accepts no connections before this
   Clock::time_point next_liveness_check = Clock::now() + kLivenessInterval;
 
-  mutable std::mutex mutex;
-  mutable std::condition_variable changed;
-  bool stopping = false;
-  bool all_left = false;
-  bool failed = false;
-  std::vector<std::string> refusals;
+  Mutex mutex;
+  CondVar changed;
+  bool stopping LS_GUARDED_BY(mutex) = false;
+  bool all_left LS_GUARDED_BY(mutex) = false;
+  bool failed LS_GUARDED_BY(mutex) = false;
+  std::vector<std::string> refusals LS_GUARDED_BY(mutex);
 
   ServiceThread thread;  // last: uses all of the above
 };
@@ -104,7 +103,7 @@ void StoreServer::State::run() {
   }
   clients.all().clear();
   listener.reset();
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   failed = failed || !all_left;
   changed.notify_all();
 }
@@ -112,7 +111,7 @@ void StoreServer::State::run() {
 void StoreServer::State::serve() {
   for (bool last_round = false; !last_round;) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       // The last round handles messages that the ranks sent before.
       last_round = stopping;
       all_left = table.all_left();
@@ -287,7 +286,7 @@ void StoreServer::State::refuse(StoreClient& client, Refusal refusal) {
 
 void StoreServer::State::remember_refusal(const std::string& text) {
   table.refused(text);
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (refusals.size() == kReasonsKept) refusals.erase(refusals.begin());
   refusals.push_back(text);
 }
@@ -377,7 +376,7 @@ StoreServer::~StoreServer() {
     return;
   }
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->stopping = true;
   }
   state_->wake.wake();
@@ -387,13 +386,15 @@ StoreServer::~StoreServer() {
 const std::string& StoreServer::address() const { return state_->address; }
 
 std::vector<std::string> StoreServer::refusals() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->refusals;
 }
 
 bool StoreServer::wait_until_left(std::chrono::milliseconds timeout) const {
-  std::unique_lock lock(state_->mutex);
-  (void)state_->changed.wait_for(lock, timeout, [&] { return state_->all_left || state_->failed; });
+  UniqueLock lock(state_->mutex);
+  (void)state_->changed.wait_for(lock, timeout, [&]() LS_REQUIRES(state_->mutex) {
+    return state_->all_left || state_->failed;
+  });
   return state_->all_left;
 }
 
