@@ -40,7 +40,7 @@ HookRunner::HookRunner(CommunicationHook hook, ProcessGroup& group, double facto
 HookRunner::~HookRunner() {
   bool is_early = false;
   {
-    const std::lock_guard lock(lock_);
+    const MutexLock lock(lock_);
     stopping_ = true;
     is_early = unfinished_ > 0;
   }
@@ -57,7 +57,7 @@ Work HookRunner::run(GradientBucket bucket) {
   job.work->finished_at_end = is_asynchronous(job.work->device.type);
   Work work(job.work);
   {
-    const std::lock_guard lock(lock_);
+    const MutexLock lock(lock_);
     jobs_.push_back(std::move(job));
     ++unfinished_;
   }
@@ -75,7 +75,7 @@ void HookRunner::serve() {
     if (!failure) failure = failure_of(job);
     job.bucket = {};  // the reducer may lay its memory out anew
     {
-      const std::lock_guard lock(lock_);
+      const MutexLock lock(lock_);
       --unfinished_;
     }
     std::exchange(job.work, nullptr)->finish(failure);
@@ -83,8 +83,8 @@ void HookRunner::serve() {
 }
 
 bool HookRunner::take(Job& job) {
-  std::unique_lock lock(lock_);
-  news_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+  UniqueLock lock(lock_);
+  news_.wait(lock, [this]() LS_REQUIRES(lock_) { return stopping_ || !jobs_.empty(); });
   if (stopping_) return false;
   job = std::move(jobs_.front());
   jobs_.pop_front();

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "core/tensor/event.h"
 #include "core/tensor/stream.h"
@@ -59,11 +58,11 @@ class HookRunner {
   const std::unique_ptr<ProcessGroup> group_;
   std::map<std::pair<DeviceType, int>, OwnedStream> streams_;  // used by the thread only
 
-  std::mutex lock_;  // guards the members below
-  std::condition_variable news_;
-  std::deque<Job> jobs_;
-  size_t unfinished_ = 0;
-  bool stopping_ = false;
+  Mutex lock_;
+  CondVar news_;
+  std::deque<Job> jobs_ LS_GUARDED_BY(lock_);
+  size_t unfinished_ LS_GUARDED_BY(lock_) = 0;
+  bool stopping_ LS_GUARDED_BY(lock_) = false;
 
   ServiceThread thread_;
 };

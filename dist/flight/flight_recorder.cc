@@ -6,13 +6,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <mutex>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/base/spin_lock.h"
 #include "dist/flight/flight_log.h"
 
@@ -46,32 +46,35 @@ const char* name(FlightRecord::State state) {
 
 struct FlightRecorder::State {
   State(int rank, int world_size, size_t capacity)
-      : rank(rank), world_size(world_size), ring(capacity) {}
+      : rank(rank), world_size(world_size), capacity(capacity), ring(capacity) {}
 
   const int rank;
   const int world_size;
+  const size_t capacity;  ///< a power of two
 
-  mutable SpinLock lock;  ///< guards the next three; held for one record at a time
-  std::vector<FlightRecord> ring;
-  uint64_t next = 0;  ///< number of the next record; number n is at ring[n % capacity]
-  std::unordered_map<uint64_t, uint64_t> newest;  ///< by group
+  mutable SpinLock lock;  ///< held for one record at a time
+  std::vector<FlightRecord> ring LS_GUARDED_BY(lock);
+  /// Number of the next record; number n is at ring[n % capacity].
+  uint64_t next LS_GUARDED_BY(lock) = 0;
+  std::unordered_map<uint64_t, uint64_t> newest LS_GUARDED_BY(lock);  ///< by group
 
-  mutable std::mutex groups_mutex;
-  std::vector<FlightGroup> groups;  ///< as added, without `newest`
+  Mutex groups_mutex;
+  std::vector<FlightGroup> groups LS_GUARDED_BY(groups_mutex);  ///< as added, without `newest`
 
-  mutable std::mutex writing;
+  Mutex writing;  ///< held while the file is written
 
-  FlightRecord& at(uint64_t number) { return ring[number & (ring.size() - 1)]; }
-  const FlightRecord& at(uint64_t number) const { return ring[number & (ring.size() - 1)]; }
-  bool remembers(uint64_t number) const { return number < next && next - number <= ring.size(); }
+  FlightRecord& at(uint64_t number) LS_REQUIRES(lock) { return ring[number & (capacity - 1)]; }
+  bool remembers(uint64_t number) const LS_REQUIRES(lock) {
+    return number < next && next - number <= capacity;
+  }
 
   template <class Change>
   void change(uint64_t number, Change change) {
-    const std::lock_guard guard(lock);
+    const MutexLock guard(lock);
     if (remembers(number)) change(at(number));
   }
   uint64_t recorded() const {
-    const std::lock_guard guard(lock);
+    const MutexLock guard(lock);
     return next;
   }
 };
@@ -84,7 +87,7 @@ FlightRecorder::FlightRecorder(int rank, int world_size, size_t capacity) {
 FlightRecorder::~FlightRecorder() = default;
 
 void FlightRecorder::add_group(uint64_t group, std::string name, std::vector<int> ranks) {
-  const std::lock_guard guard(state_->groups_mutex);
+  const MutexLock guard(state_->groups_mutex);
   state_->groups.push_back({group, std::move(name), std::move(ranks), {}});
 }
 
@@ -96,7 +99,7 @@ uint64_t FlightRecorder::queued(const Signature& signature, const std::string& g
   record.tensors = tensors;
   record.user_tag = user_tag;
   record.queued_ns = now_ns();
-  const std::lock_guard guard(state_->lock);
+  const MutexLock guard(state_->lock);
   if (is_collective(signature.kind)) {
     uint64_t& newest =
         state_->newest.try_emplace(signature.group, signature.sequence).first->second;
@@ -129,7 +132,7 @@ void FlightRecorder::ended(uint64_t record, bool failed) {
 
 std::optional<FlightRecord> FlightRecorder::find(uint64_t group, uint64_t sequence) const {
   for (uint64_t number = state_->recorded(); number-- > 0;) {
-    const std::lock_guard guard(state_->lock);
+    const MutexLock guard(state_->lock);
     if (!state_->remembers(number)) break;
     const FlightRecord& record = state_->at(number);
     if (record.signature.group == group && record.signature.sequence == sequence &&
@@ -141,7 +144,7 @@ std::optional<FlightRecord> FlightRecorder::find(uint64_t group, uint64_t sequen
 }
 
 std::optional<uint64_t> FlightRecorder::newest(uint64_t group) const {
-  const std::lock_guard guard(state_->lock);
+  const MutexLock guard(state_->lock);
   const auto found = state_->newest.find(group);
   return found == state_->newest.end() ? std::nullopt : std::optional(found->second);
 }
@@ -149,9 +152,9 @@ std::optional<uint64_t> FlightRecorder::newest(uint64_t group) const {
 std::vector<FlightRecord> FlightRecorder::unfinished(uint64_t group, size_t most) const {
   const uint64_t end = state_->recorded();
   std::vector<FlightRecord> found;
-  for (uint64_t number = end - std::min<uint64_t>(end, state_->ring.size());
+  for (uint64_t number = end - std::min<uint64_t>(end, state_->capacity);
        number < end && found.size() < most; ++number) {
-    const std::lock_guard guard(state_->lock);
+    const MutexLock guard(state_->lock);
     if (!state_->remembers(number)) continue;
     const FlightRecord& record = state_->at(number);
     const bool has_ended =
@@ -167,10 +170,9 @@ std::vector<FlightRecord> FlightRecorder::unfinished(uint64_t group, size_t most
 std::vector<FlightRecord> FlightRecorder::records() const {
   const uint64_t end = state_->recorded();
   std::vector<FlightRecord> records;
-  records.reserve(state_->ring.size());
-  for (uint64_t number = end - std::min<uint64_t>(end, state_->ring.size()); number < end;
-       ++number) {
-    const std::lock_guard guard(state_->lock);
+  records.reserve(state_->capacity);
+  for (uint64_t number = end - std::min<uint64_t>(end, state_->capacity); number < end; ++number) {
+    const MutexLock guard(state_->lock);
     if (state_->remembers(number)) records.push_back(state_->at(number));
   }
   return records;
@@ -179,7 +181,7 @@ std::vector<FlightRecord> FlightRecorder::records() const {
 std::vector<FlightGroup> FlightRecorder::groups() const {
   std::vector<FlightGroup> groups;
   {
-    const std::lock_guard guard(state_->groups_mutex);
+    const MutexLock guard(state_->groups_mutex);
     groups = state_->groups;
   }
   for (FlightGroup& group : groups) group.newest = newest(group.id);
@@ -198,7 +200,7 @@ void FlightRecorder::write(const std::filesystem::path& folder, const std::strin
   std::filesystem::create_directories(folder, failed);
   LS_CHECK(!failed, DataError, "[flight log] {}: the folder cannot be made: {}.", folder.string(),
            failed.message());
-  const std::lock_guard guard(state_->writing);  // so that the newest contents are written last
+  const MutexLock guard(state_->writing);  // so that the newest contents are written last
   FlightLog log{.rank = state_->rank,
                 .world_size = state_->world_size,
                 .host = host_name(),

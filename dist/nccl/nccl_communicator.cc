@@ -41,7 +41,10 @@ NcclCommunicator::Pointer NcclCommunicator::create(std::shared_ptr<const NcclLib
   const nccl::Result result =
       library->functions.ncclCommInitRankConfig(&comm, size, id, rank, &native);
   Pointer made(new NcclCommunicator(std::move(library), comm));
-  made->check(result, "ncclCommInitRankConfig");
+  {
+    const MutexLock guard(made->lock_);
+    made->check(result, "ncclCommInitRankConfig");
+  }
   return made;
 }
 
@@ -59,7 +62,7 @@ void NcclCommunicator::check(nccl::Result result, const char* function) const {
 }
 
 bool NcclCommunicator::is_ready() {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   nccl::Result state = nccl::Result::kSuccess;
   check(functions().ncclCommGetAsyncError(checked(), &state), "ncclCommGetAsyncError");
   check(state, "an operation under way");
@@ -80,7 +83,7 @@ void NcclCommunicator::wait_ready(const NcclWait& wait) {
 }
 
 void NcclCommunicator::launch(const std::function<void(nccl::Comm*)>& calls) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   nccl::Comm* const comm = checked();
   check(functions().ncclGroupStart(), "ncclGroupStart");
   try {
@@ -112,7 +115,7 @@ NcclCommunicator::Pointer NcclCommunicator::split(int color, int key, const Nccl
   nccl::Comm** made = nullptr;
   try {
     {
-      const std::lock_guard guard(lock_);
+      const MutexLock guard(lock_);
       made = &made_.emplace_back(nullptr);
       check(functions().ncclCommSplit(checked(), color, key, made, &native), "ncclCommSplit");
     }
@@ -134,7 +137,7 @@ NcclCommunicator::Pointer NcclCommunicator::shrink(std::vector<int> excluded,
   nccl::Config native = native_config(config);
   nccl::Comm** made = nullptr;
   {
-    const std::lock_guard guard(lock_);
+    const MutexLock guard(lock_);
     made = &made_.emplace_back(nullptr);
     check(functions().ncclCommShrink(checked(), excluded.data(), static_cast<int>(excluded.size()),
                                      made, &native, nccl::kShrinkAbort),
@@ -146,20 +149,20 @@ NcclCommunicator::Pointer NcclCommunicator::shrink(std::vector<int> excluded,
 void* NcclCommunicator::register_buffer(void* data, size_t bytes) {
   void* handle = nullptr;
   if (bytes == 0) return handle;
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   check(functions().ncclCommRegister(checked(), data, bytes, &handle), "ncclCommRegister");
   return handle;
 }
 
 void NcclCommunicator::deregister_buffer(void* handle) noexcept {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   if (comm_ != nullptr && handle != nullptr) {
     (void)functions().ncclCommDeregister(comm_, handle);
   }
 }
 
 void NcclCommunicator::finalize() noexcept {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   // Errors are found by `finish`.
   if (comm_ != nullptr) (void)functions().ncclCommFinalize(comm_);
 }
@@ -167,7 +170,7 @@ void NcclCommunicator::finalize() noexcept {
 void NcclCommunicator::finish(const NcclWait& wait) noexcept {
   try {
     wait_ready(wait);
-    const std::lock_guard guard(lock_);
+    const MutexLock guard(lock_);
     if (comm_ != nullptr) (void)functions().ncclCommDestroy(std::exchange(comm_, nullptr));
   } catch (...) {
     // Called from destructors, which cannot report errors: free the communicator in any case.
@@ -176,7 +179,7 @@ void NcclCommunicator::finish(const NcclWait& wait) noexcept {
 }
 
 void NcclCommunicator::abort() noexcept {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   if (comm_ != nullptr) (void)functions().ncclCommAbort(std::exchange(comm_, nullptr));
 }
 

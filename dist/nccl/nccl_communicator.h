@@ -4,9 +4,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "dist/nccl/nccl_config.h"
 #include "dist/nccl/nccl_library.h"
 
@@ -76,14 +76,14 @@ class NcclCommunicator {
   const nccl::Functions& functions() const { return library_->functions; }
   /// Waits until NCCL has set `made` and the new communicator is ready, and takes it over.
   Pointer take(nccl::Comm*& made, const NcclWait& wait);
-  nccl::Comm* checked() const;
-  void check(nccl::Result result, const char* function) const;
+  nccl::Comm* checked() const LS_REQUIRES(lock_);
+  void check(nccl::Result result, const char* function) const LS_REQUIRES(lock_);
 
   const std::shared_ptr<const NcclLibrary> library_;
-  std::mutex lock_;   // guards comm_; held during every call with it
-  nccl::Comm* comm_;  // null when ended
+  Mutex lock_;                             // held during every call with comm_
+  nccl::Comm* comm_ LS_GUARDED_BY(lock_);  ///< null when ended
   /// Communicators made from this one. NCCL sets the elements some time after the call.
-  std::deque<nccl::Comm*> made_;
+  std::deque<nccl::Comm*> made_ LS_GUARDED_BY(lock_);
 };
 
 /// Converts to NCCL's struct, which points into `config`.

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <tuple>
 #include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/base/hash_words.h"
+#include "core/base/mutex.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
@@ -61,12 +62,13 @@ class Group final : public NcclGroup {
  private:
   Work start(Launch launch) override;
   Work start_on_cpu(Launch launch);
-  Work start_message(Launch launch);
+  Work start_message(Launch launch) LS_REQUIRES(order_);
   void check_device(const Launch& launch) const;
   void check_usable() const;
   void queue_on_side(const Launch& launch);
   void enqueue(const std::vector<Operation>& operations, std::chrono::milliseconds timeout);
-  NcclQueued note(const std::vector<Operation>& operations, std::chrono::milliseconds timeout);
+  NcclQueued note(const std::vector<Operation>& operations, std::chrono::milliseconds timeout)
+      LS_REQUIRES(order_);
   void tell_sanitizer(const Launch& launch) const;
   void end() noexcept;
 
@@ -80,11 +82,14 @@ class Group final : public NcclGroup {
   Tensor token_;  ///< dummy element that a barrier reduces
   NcclMessages messages_;
 
-  std::mutex order_;  // held while operations are numbered and queued
-  uint64_t next_ = 0;
-  std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_;  // by direction, peer, tag
-  uint64_t subgroups_ = 0;
-  bool ended_ = false;  // by `end` or `shrink`
+  Mutex order_;  // held while operations are numbered and queued
+  uint64_t next_ LS_GUARDED_BY(order_) = 0;
+  /// By direction, peer and tag.
+  std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_ LS_GUARDED_BY(order_);
+  uint64_t subgroups_ LS_GUARDED_BY(order_) = 0;
+  /// By `end` or `shrink`, which must not wait for the lock: an operation that holds it may wait
+  /// for the ranks that are left out.
+  std::atomic<bool> ended_ = false;
 
   NcclComparison comparison_;  // used by the watch's thread
   NcclWatch watch_;
@@ -132,7 +137,7 @@ Group::~Group() {
 
 /// Waits for pending operations and ends the communicators.
 void Group::end() noexcept {
-  if (std::exchange(ended_, true)) return;
+  if (ended_.exchange(true)) return;
   const bool is_well = watch_.drain() && job_.communicator->failure() == nullptr;
   watch_.stop();
   if (is_well) {
@@ -225,7 +230,7 @@ Work Group::start(Launch launch) {
   if (!is_barrier) check_device(launch);
 
   const NcclDevice::Scope scope(*job_.device);
-  const std::lock_guard guard(order_);
+  const MutexLock guard(order_);
   check_usable();
   if (is_message(kind)) return start_message(std::move(launch));
   const Stream side = side_.get();
@@ -319,7 +324,7 @@ std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::strin
   const auto own = std::ranges::find(ranks, rank());
   const bool is_member = own != ranks.end();
 
-  const std::lock_guard guard(order_);
+  const MutexLock guard(order_);
   check_usable();
   std::vector<uint64_t> words{identity_.id, ++subgroups_};
   Identity identity;
@@ -376,7 +381,7 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
     NcclCommunicator::Pointer nccl =
         nccl_->shrink(excluded, job.options.config,
                       job.wait("shrink", "group " + name(), job.options.start_timeout));
-    const std::lock_guard guard(order_);
+    const MutexLock guard(order_);
     // Operations still pending in the old group will not end by themselves.
     ended_ = true;
     watch_.stop();

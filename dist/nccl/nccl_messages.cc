@@ -35,7 +35,7 @@ NcclMessages::NcclMessages(Settings settings, std::unique_ptr<ProcessGroup> anno
 
 void NcclMessages::add(Operation operation, NcclQueued queued) {
   const Device device = settings_.device->device();
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   if (failure_) std::rethrow_exception(failure_);
   const Key key{operation.kind, operation.root, operation.user_tag};
   const bool is_first = !channels_.contains(key);
@@ -70,7 +70,7 @@ void NcclMessages::add(Operation operation, NcclQueued queued) {
 }
 
 bool NcclMessages::waits() const {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   for (const auto& [key, channel] : channels_) {
     if (!channel.waiting.empty()) return true;
   }
@@ -78,7 +78,7 @@ bool NcclMessages::waits() const {
 }
 
 bool NcclMessages::advance(const std::function<void(NcclQueued)>& launched) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   bool moved = false;
   for (auto& [key, channel] : channels_) {
     while (advance(channel, launched)) moved = true;
@@ -149,7 +149,7 @@ void NcclMessages::launch(Channel& channel, Message& message) {
 }
 
 std::vector<NcclQueued> NcclMessages::fail(const std::exception_ptr& error) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   failure_ = error;
   std::vector<NcclQueued> waiting;
   for (auto& [key, channel] : channels_) {
@@ -161,14 +161,14 @@ std::vector<NcclQueued> NcclMessages::fail(const std::exception_ptr& error) {
 }
 
 void NcclMessages::finalize() noexcept {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   for (auto& [key, channel] : channels_) {
     if (channel.communicator) channel.communicator->finalize();
   }
 }
 
 void NcclMessages::finish(const NcclWait& wait) noexcept {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   for (auto& [key, channel] : channels_) {
     if (channel.communicator) channel.communicator->finish(wait);
   }

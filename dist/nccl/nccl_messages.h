@@ -6,10 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/event.h"
 #include "dist/collectives/operation.h"
 #include "dist/group/process_group.h"
@@ -73,15 +73,16 @@ class NcclMessages {
     std::deque<Message> waiting;
   };
 
-  bool advance(Channel& channel, const std::function<void(NcclQueued)>& launched);
+  bool advance(Channel& channel, const std::function<void(NcclQueued)>& launched)
+      LS_REQUIRES(lock_);
   void check_announcement(const Message& message) const;
-  void launch(Channel& channel, Message& message);
+  void launch(Channel& channel, Message& message) LS_REQUIRES(lock_);
 
   const Settings settings_;
   const std::unique_ptr<ProcessGroup> announcements_;
-  mutable std::mutex lock_;  // guards the members below
-  std::map<Key, Channel> channels_;
-  std::exception_ptr failure_;
+  mutable Mutex lock_;
+  std::map<Key, Channel> channels_ LS_GUARDED_BY(lock_);
+  std::exception_ptr failure_ LS_GUARDED_BY(lock_);
 };
 
 }  // namespace lockstep::dist

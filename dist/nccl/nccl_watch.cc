@@ -42,7 +42,7 @@ NcclWatch::NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks)
 NcclWatch::~NcclWatch() { stop(); }
 
 void NcclWatch::add(NcclQueued queued) {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   added_.push_back(std::move(queued));
   idle_ = false;
   woken_ = true;
@@ -50,21 +50,21 @@ void NcclWatch::add(NcclQueued queued) {
 }
 
 void NcclWatch::wake() {
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   idle_ = false;
   woken_ = true;
   changed_.notify_all();
 }
 
 bool NcclWatch::drain() {
-  std::unique_lock lock(lock_);
-  changed_.wait(lock, [&] { return idle_ || failure_ || stopping_; });
+  UniqueLock lock(lock_);
+  changed_.wait(lock, [&]() LS_REQUIRES(lock_) { return idle_ || failure_ || stopping_; });
   return !failure_;
 }
 
 void NcclWatch::stop() noexcept {
   {
-    const std::lock_guard guard(lock_);
+    const MutexLock guard(lock_);
     stopping_ = true;
     changed_.notify_all();
   }
@@ -73,8 +73,12 @@ void NcclWatch::stop() noexcept {
   const auto ended = std::make_exception_ptr(DistError("[nccl] the group has been destroyed."));
   for (Entry& entry : entries_) end(entry, ended);
   entries_.clear();
-  for (NcclQueued& queued : added_) queued.work->finish(ended);
-  added_.clear();
+  std::vector<NcclQueued> added;
+  {
+    const MutexLock guard(lock_);
+    added.swap(added_);
+  }
+  for (NcclQueued& queued : added) queued.work->finish(ended);
 }
 
 void NcclWatch::run() {
@@ -82,13 +86,13 @@ void NcclWatch::run() {
   for (;;) {
     const bool moved = round();
     const bool waits = hooks_.waits();
-    std::unique_lock lock(lock_);
+    UniqueLock lock(lock_);
     if (stopping_) return;
     idle_ = entries_.empty() && added_.empty() && !waits && !woken_;
     if (idle_ || failure_) changed_.notify_all();  // for `drain`
     pause = moved ? kFirstPause : std::min(2 * pause, kLongestPause);
     const microseconds limit = idle_ ? microseconds(kIdlePause) : pause;
-    changed_.wait_for(lock, limit, [&] { return woken_ || stopping_; });
+    changed_.wait_for(lock, limit, [&]() LS_REQUIRES(lock_) { return woken_ || stopping_; });
     woken_ = false;
   }
 }
@@ -98,7 +102,7 @@ bool NcclWatch::round() {
   std::exception_ptr failure;
   bool moved = false;
   {
-    const std::lock_guard guard(lock_);
+    const MutexLock guard(lock_);
     for (NcclQueued& queued : added_) entries_.push_back({std::move(queued), false, {}});
     moved = !added_.empty();
     added_.clear();
@@ -156,7 +160,7 @@ void NcclWatch::end(Entry& entry, const std::exception_ptr& error) {
 
 void NcclWatch::take_failure(const std::exception_ptr& error) {
   for (NcclQueued& queued : hooks_.fail(error)) entries_.push_back({std::move(queued), false, {}});
-  const std::lock_guard guard(lock_);
+  const MutexLock guard(lock_);
   failure_ = error;
   changed_.notify_all();
 }

@@ -1,16 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/group/communicator.h"
 #include "dist/group/work_state.h"
@@ -78,13 +77,13 @@ class NcclWatch {
   const Hooks hooks_;
   std::vector<Entry> entries_;  // used by the thread only, until it has ended
 
-  mutable std::mutex lock_;  // guards the members below
-  std::condition_variable changed_;
-  std::vector<NcclQueued> added_;
-  std::exception_ptr failure_;
-  bool woken_ = false;
-  bool idle_ = true;
-  bool stopping_ = false;
+  Mutex lock_;
+  CondVar changed_;
+  std::vector<NcclQueued> added_ LS_GUARDED_BY(lock_);
+  std::exception_ptr failure_ LS_GUARDED_BY(lock_);
+  bool woken_ LS_GUARDED_BY(lock_) = false;
+  bool idle_ LS_GUARDED_BY(lock_) = true;
+  bool stopping_ LS_GUARDED_BY(lock_) = false;
 
   ServiceThread thread_;
 };

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 
 namespace lockstep::dist {
 namespace {
@@ -30,19 +29,62 @@ struct Envelope {
 using SharedEnvelope = std::shared_ptr<Envelope>;
 
 /// Messages and notices from the other ranks to one rank.
-struct Inbox {
-  std::mutex lock;
-  std::condition_variable filled;
-  std::vector<SharedEnvelope> arrived;
-  std::vector<int> gone;  ///< ranks whose transport was destroyed
-  bool news = false;      ///< something arrived since the last sleep
-  bool closed = false;
-
-  void notify(std::unique_lock<std::mutex> held) {
-    news = true;
-    held.unlock();
-    filled.notify_one();
+class Inbox {
+ public:
+  /// Returns false if the rank's transport was destroyed.
+  bool put(SharedEnvelope envelope) {
+    {
+      const MutexLock held(lock_);
+      if (closed_) return false;
+      arrived_.push_back(std::move(envelope));
+      news_ = true;
+    }
+    filled_.notify_one();
+    return true;
   }
+  /// Tells the rank that the transport of `rank` was destroyed.
+  void put_end_of(int rank) {
+    {
+      const MutexLock held(lock_);
+      gone_.push_back(rank);
+      news_ = true;
+    }
+    filled_.notify_one();
+  }
+  /// Ends the current sleep, or the next one if there is none.
+  void wake() {
+    {
+      const MutexLock held(lock_);
+      news_ = true;
+    }
+    filled_.notify_one();
+  }
+  /// Waits until something has arrived since the last sleep.
+  void sleep(std::chrono::microseconds limit) {
+    UniqueLock held(lock_);
+    filled_.wait_for(held, limit, [&]() LS_REQUIRES(lock_) { return news_; });
+    news_ = false;
+  }
+  /// Exchanges the empty vectors for what has arrived and the ranks that have gone.
+  void take(std::vector<SharedEnvelope>& arrived, std::vector<int>& gone) {
+    const MutexLock held(lock_);
+    arrived.swap(arrived_);
+    gone.swap(gone_);
+  }
+  /// Refuses further messages; returns those that were not taken.
+  std::vector<SharedEnvelope> close() {
+    const MutexLock held(lock_);
+    closed_ = true;
+    return std::move(arrived_);
+  }
+
+ private:
+  Mutex lock_;
+  CondVar filled_;
+  std::vector<SharedEnvelope> arrived_ LS_GUARDED_BY(lock_);
+  std::vector<int> gone_ LS_GUARDED_BY(lock_);
+  bool news_ LS_GUARDED_BY(lock_) = false;  ///< something arrived since the last sleep
+  bool closed_ LS_GUARDED_BY(lock_) = false;
 };
 
 using Network = std::vector<Inbox>;
@@ -54,21 +96,12 @@ class ThreadTransport final : public Transport {
 
   ~ThreadTransport() override {
     for (const Sent& sent : sent_) forget(*sent.envelope);
-    std::vector<SharedEnvelope> unread;
-    {
-      const std::lock_guard guard(own().lock);
-      own().closed = true;
-      unread = std::move(own().arrived);
-    }
-    for (const SharedEnvelope& envelope : unread) refuse(*envelope);
+    for (const SharedEnvelope& envelope : own().close()) refuse(*envelope);
     for (auto& [key, queue] : waiting_) {
       for (const SharedEnvelope& envelope : queue) refuse(*envelope);
     }
     for (Inbox& inbox : *network_) {
-      if (&inbox == &own()) continue;
-      std::unique_lock held(inbox.lock);
-      inbox.gone.push_back(rank_);
-      inbox.notify(std::move(held));
+      if (&inbox != &own()) inbox.put_end_of(rank_);
     }
   }
 
@@ -85,11 +118,7 @@ class ThreadTransport final : public Transport {
     envelope->data = data;
     envelope->bytes = bytes;
     message = {Message::State::kPending, 0, {}};
-    Inbox& inbox = network_->at(static_cast<size_t>(to));
-    std::unique_lock held(inbox.lock);
-    if (inbox.closed) return fail(message, to);
-    inbox.arrived.push_back(envelope);
-    inbox.notify(std::move(held));
+    if (!network_->at(static_cast<size_t>(to)).put(envelope)) return fail(message, to);
     sent_.push_back({envelope, &message, to});
   }
 
@@ -132,13 +161,9 @@ class ThreadTransport final : public Transport {
     return ended;
   }
 
-  void sleep(std::chrono::microseconds limit) override {
-    std::unique_lock held(own().lock);
-    own().filled.wait_for(held, limit, [&] { return own().news; });
-    own().news = false;
-  }
+  void sleep(std::chrono::microseconds limit) override { own().sleep(limit); }
 
-  void wake() noexcept override { own().notify(std::unique_lock(own().lock)); }
+  void wake() noexcept override { own().wake(); }
 
  private:
   using Key = std::pair<int, uint64_t>;  // from, tag
@@ -174,11 +199,7 @@ class ThreadTransport final : public Transport {
 
   /// Moves arrived messages and notices from the inbox to this rank's tables.
   void take_in(bool& ended) {
-    {
-      const std::lock_guard guard(own().lock);
-      arrived_.swap(own().arrived);
-      gone_now_.swap(own().gone);
-    }
+    own().take(arrived_, gone_now_);
     for (SharedEnvelope& envelope : arrived_) {
       const Key key{envelope->from, envelope->tag};
       waiting_[key].push_back(std::move(envelope));
@@ -234,8 +255,7 @@ class ThreadTransport final : public Transport {
                                           envelope.from, envelope.bytes, posted.bytes);
     }
     envelope.state.store(Envelope::State::kCopied, std::memory_order_release);
-    Inbox& sender = (*network_)[static_cast<size_t>(envelope.from)];
-    sender.notify(std::unique_lock(sender.lock));
+    (*network_)[static_cast<size_t>(envelope.from)].wake();
     return true;
   }
 
