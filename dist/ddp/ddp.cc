@@ -109,7 +109,7 @@ void Ddp::share_values() const {
 // --- steps ---------------------------------------------------------------------------------------
 
 void Ddp::zero_grad() {
-  LS_CHECK(not_summed_ == 0 || unfinished_, AutogradError,
+  LS_CHECK(not_summed_ == 0 || is_unfinished(), AutogradError,
            "[ddp] zero_grad: expected gradients that are summed over the ranks, got those of {} "
            "backward(s) under no_sync(). Run the last backward of a step without it, or call "
            "discard_grad() where they are to be lost.",
@@ -118,6 +118,7 @@ void Ddp::zero_grad() {
 }
 
 void Ddp::discard_grad() {
+  const MutexLock lock(mutex_);
   LS_CHECK(running_.expired(), AutogradError,
            "[ddp] zero_grad: expected a call between backwards, got one inside of one.");
   reducer_->begin_step();
@@ -127,10 +128,11 @@ void Ddp::discard_grad() {
 }
 
 const std::vector<Tensor>& Ddp::gradients() const {
-  LS_CHECK(summed_ && not_summed_ == 0 && !unfinished_, AutogradError,
+  const bool has_failed = is_unfinished();
+  LS_CHECK(summed_ && not_summed_ == 0 && !has_failed, AutogradError,
            "[ddp] gradients: expected a backward that was synchronised{}. They are those of this "
            "rank alone, or of an earlier step.",
-           unfinished_       ? ", got one that failed"
+           has_failed        ? ", got one that failed"
            : not_summed_ > 0 ? fmt::format(", got {} under no_sync() after it", not_summed_)
                              : ", got none since zero_grad()");
   return reducer_->gradients();
@@ -138,7 +140,7 @@ const std::vector<Tensor>& Ddp::gradients() const {
 
 /// Called for each gradient; the first of a backward queues `finish` for the end of that backward.
 void Ddp::gradient_comes() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!running_.expired()) return;
   LS_CHECK(
       !unfinished_, AutogradError,
@@ -171,6 +173,7 @@ void Ddp::finish(bool synchronised) {
   }
   summed_ = summed_ || synchronised;
   not_summed_ = synchronised ? 0 : not_summed_ + 1;
+  const MutexLock lock(mutex_);
   unfinished_ = false;
 }
 

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "dist/ddp/reducer.h"
 #include "dist/group/attendance.h"
 
@@ -122,6 +122,10 @@ class Ddp {
   void share_values() const;
   void gradient_comes();
   void finish(bool synchronised);
+  bool is_unfinished() const {
+    const MutexLock lock(mutex_);
+    return unfinished_;
+  }
   void share_buffers() const;
 
   List list_parameters_;
@@ -136,11 +140,13 @@ class Ddp {
   Present present_;  ///< ranks with samples in the last synchronised backward
 
   int no_sync_ = 0;
-  int not_summed_ = 0;                 ///< backwards under no_sync since the last synchronised one
-  bool summed_ = false;                ///< a backward was synchronised since zero_grad
-  std::mutex mutex_;                   // guards what gradient_comes() changes
-  std::weak_ptr<const bool> running_;  ///< expires with the backward in progress
-  bool unfinished_ = false;            ///< a backward is in progress or has failed
+  int not_summed_ = 0;   ///< backwards under no_sync since the last synchronised one
+  bool summed_ = false;  ///< a backward was synchronised since zero_grad
+  mutable Mutex mutex_;
+  /// Expires with the backward in progress.
+  std::weak_ptr<const bool> running_ LS_GUARDED_BY(mutex_);
+  /// A backward is in progress or has failed.
+  bool unfinished_ LS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep::dist

@@ -183,6 +183,7 @@ int64_t Reducer::bytes() const {
 // --- a step --------------------------------------------------------------------------------------
 
 void Reducer::begin_step() {
+  const MutexLock lock(mutex_);
   LS_CHECK(launched_ == 0, DistError,
            "[reducer] the step before was not finished: some of its gradients have gone to other "
            "ranks, which wait for the rest. Call finish() after the last backward.");
@@ -197,7 +198,10 @@ void Reducer::begin_step() {
 void Reducer::go_on() {
   LS_CHECK(options_.leaves.size() == 1, DistError,
            "[reducer] go_on: expected a step of one leaf, got {}.", options_.leaves.size());
-  reset_step();
+  {
+    const MutexLock lock(mutex_);
+    reset_step();
+  }
   in_leaf_ = true;
 }
 
@@ -215,15 +219,19 @@ void Reducer::reset_step() {
   if (tuner_) tuner_->begin_step(parameters_.size());
   for (size_t i = 0; i < filling_.size(); ++i) {
     const auto missing = std::ranges::count_if(
-        plan_.buckets[i].parameters,
-        [&](uint32_t parameter) { return expected_.empty() || expected_[parameter] > 0; });
+        plan_.buckets[i].parameters, [&](uint32_t parameter) LS_REQUIRES(mutex_) {
+          return expected_.empty() || expected_[parameter] > 0;
+        });
     filling_[i].missing = static_cast<size_t>(missing);
     filling_[i].streams.clear();
   }
 }
 
 void Reducer::begin_leaf() {
-  if (in_leaf_) end_leaf();
+  if (in_leaf_) {
+    const MutexLock lock(mutex_);
+    end_leaf();
+  }
   LS_CHECK(next_leaf_ < options_.leaves.end, DistError,
            "[reducer] expected {} leaves in a step, got one more.", options_.leaves.size());
   const std::vector<Tensor>& slots = slots_[stack_.sums().size()];
@@ -271,7 +279,7 @@ void Reducer::end_leaf() {
 void Reducer::expect_last_backward(bool expected) {
   LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
            "[reducer] expect_last_backward: expected a call in the last leaf of the step.");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last_backward_ = expected;
 }
 
@@ -279,6 +287,7 @@ void Reducer::finish(const Present& present) {
   LS_CHECK(in_leaf_ && next_leaf_ + 1 == options_.leaves.end, DistError,
            "[reducer] finish: expected all {} leaves of the step, got {}.", options_.leaves.size(),
            next_leaf_ + (in_leaf_ ? 1 : 0) - options_.leaves.first);
+  const MutexLock lock(mutex_);
   times_.backward_done();
   end_leaf();
   check_static_graph();
@@ -292,6 +301,7 @@ void Reducer::answer(const Present& present) {
            "[reducer] answer: expected a step of one leaf, got {}{}. Its leaves are shared out "
            "before it begins, so that no rank can be without: give all ranks as many samples.",
            options_.leaves.size(), options_.tree_leaves > 0 ? " and a tree over the ranks'" : "");
+  const MutexLock lock(mutex_);
   LS_CHECK(launched_ == 0, DistError, "[reducer] answer: expected no step to be under way.");
   const NoGradGuard no_grad;
   if (in_learnt_order_ != present.learnt_order) follow_order(present.learnt_order);
@@ -307,10 +317,7 @@ void Reducer::answer(const Present& present) {
 /// Sends the remaining buckets, waits for all, and runs the collective steps after a backward.
 void Reducer::complete(const Present& present) {
   const NoGradGuard no_grad;
-  {
-    const std::lock_guard lock(mutex_);
-    while (launched_ < plan_.buckets.size()) launch(launched_);
-  }
+  while (launched_ < plan_.buckets.size()) launch(launched_);
   Clock::duration elsewhere{};
   for (size_t i = 0; i < times_.bucket_count(); ++i) {
     times_.reduction(i).wait();

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "autograd/hooks.h"
+#include "core/base/mutex.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/ddp/bucket_plan.h"
 #include "dist/ddp/bucket_tuner.h"
@@ -156,27 +156,27 @@ class Reducer {
 
   void check_parameters() const;
   void watch_parameters();
-  void lay_out(BucketPlan plan);
-  void follow_order(bool learnt);
-  void reset_step();
-  void end_leaf();
+  void lay_out(BucketPlan plan) LS_REQUIRES(mutex_);
+  void follow_order(bool learnt) LS_REQUIRES(mutex_);
+  void reset_step() LS_REQUIRES(mutex_);
+  void end_leaf() LS_REQUIRES(mutex_);
   void check_not_sent(uint32_t parameter);
   void gradient_arrived(uint32_t parameter);
-  void launch_complete();
-  void launch(size_t bucket);
-  void hand_over_complete();
-  void hand_over();
+  void launch_complete() LS_REQUIRES(mutex_);
+  void launch(size_t bucket) LS_REQUIRES(mutex_);
+  void hand_over_complete() LS_REQUIRES(mutex_);
+  void hand_over() LS_REQUIRES(mutex_);
   void zero_absent(size_t bucket);
-  void check_static_graph() const;
-  void learn_counts();
-  void complete(const Present& present);
-  void agree_on_use();
+  void check_static_graph() const LS_REQUIRES(mutex_);
+  void learn_counts() LS_REQUIRES(mutex_);
+  void complete(const Present& present) LS_REQUIRES(mutex_);
+  void agree_on_use() LS_REQUIRES(mutex_);
   Work reduce(size_t bucket);
   GradientBucket gradients_of(size_t bucket) const;
   void set_gradients();
-  void learn_order(int root);
+  void learn_order(int root) LS_REQUIRES(mutex_);
   bool is_measuring() const { return tuner_ && tuner_->is_measuring(); }
-  void measure();
+  void measure() LS_REQUIRES(mutex_);
   int64_t rows_sent() const;
   Work add_over_ranks(const Tensor& output, const Tensor& sums);
 
@@ -205,14 +205,17 @@ class Reducer {
   StepTimes times_;
   bool communicates_ = true;
 
-  std::mutex mutex_;  // guards what hooks change
-  bool last_backward_ = false;
-  std::vector<Filling> filling_;
-  std::vector<uint32_t> arrivals_;  ///< by parameter: gradients in this step's last backward
-  std::vector<uint32_t> expected_;  ///< arrivals_ of the first step; empty until its end
-  std::vector<uint32_t> arrived_;   ///< parameters in order of arrival, once for each gradient
-  size_t launched_ = 0;             ///< number of buckets launched
-  size_t handed_over_ = 0;          ///< number of buckets passed to on_reduced
+  Mutex mutex_;  // held by the hooks of backward and, between backwards, by the steps' functions
+  bool last_backward_ LS_GUARDED_BY(mutex_) = false;
+  std::vector<Filling> filling_ LS_GUARDED_BY(mutex_);
+  /// By parameter: gradients in this step's last backward.
+  std::vector<uint32_t> arrivals_ LS_GUARDED_BY(mutex_);
+  /// arrivals_ of the first step; empty until its end.
+  std::vector<uint32_t> expected_ LS_GUARDED_BY(mutex_);
+  /// Parameters in order of arrival, once for each gradient.
+  std::vector<uint32_t> arrived_ LS_GUARDED_BY(mutex_);
+  size_t launched_ LS_GUARDED_BY(mutex_) = 0;     ///< number of buckets launched
+  size_t handed_over_ LS_GUARDED_BY(mutex_) = 0;  ///< number of buckets passed to on_reduced
 
   std::unique_ptr<HookRunner> runner_;  ///< null without a hook; must be destroyed first
 };

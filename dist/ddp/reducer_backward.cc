@@ -13,7 +13,7 @@ namespace lockstep::dist {
 
 /// Called before a gradient is added; throws if its bucket may have been sent already.
 void Reducer::check_not_sent(uint32_t parameter) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!last_backward_ || expected_.empty() || arrivals_[parameter] < expected_[parameter]) return;
   throw AutogradError(fmt::format(
       "[backward] parameter {} receives another gradient after the {} that came in the first step, "
@@ -23,7 +23,7 @@ void Reducer::check_not_sent(uint32_t parameter) {
 }
 
 void Reducer::gradient_arrived(uint32_t parameter) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!last_backward_) return;
   if (is_grad_enabled()) {
     // The gradient's graph refers to the parameter: the cycle would never be freed.
