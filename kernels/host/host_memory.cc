@@ -66,17 +66,17 @@ HostMemory::~HostMemory() {
 }
 
 size_t HostMemory::total() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return budget_;
 }
 
 size_t HostMemory::available() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return budget_ - std::min(budget_, used_);
 }
 
 void HostMemory::set_budget(size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   budget_ = bytes;
 }
 
@@ -94,7 +94,7 @@ bool HostMemory::take(size_t bytes) {
 
 void* HostMemory::allocate(size_t bytes) noexcept {
   if (bytes == 0 || should_fail(HostFault::kAllocate)) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!take(bytes)) return nullptr;
   void* const address = map_anonymous(whole_pages(bytes));
   if (address == nullptr) used_ -= bytes;
@@ -104,7 +104,7 @@ void* HostMemory::allocate(size_t bytes) noexcept {
 void HostMemory::release(void* address, size_t bytes) noexcept {
   if (address == nullptr) return;
   (void)munmap(address, whole_pages(bytes));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   used_ -= bytes;
 }
 
@@ -122,7 +122,7 @@ void* HostMemory::reserve(size_t bytes) noexcept {
   if (aligned != start) (void)munmap(found, aligned - start);
   (void)munmap(address + bytes, start + granule_ - aligned);
   try {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ranges_[address].granules.resize(bytes / granule_);
   } catch (const std::bad_alloc&) {
     (void)munmap(address, bytes);
@@ -132,7 +132,7 @@ void* HostMemory::reserve(size_t bytes) noexcept {
 }
 
 void HostMemory::unreserve(void* address, size_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::span<Granule> range = places(address, bytes);
   if (range.empty() || std::ranges::any_of(range, [](Granule g) { return g != 0; })) return;
   ranges_.erase(static_cast<std::byte*>(address));
@@ -164,7 +164,7 @@ bool HostMemory::create(std::span<Granule> granules) noexcept {
   if (file_ < 0) return false;
   bool fails = false;
   for (size_t i = 0; i < granules.size(); ++i) fails |= should_fail(HostFault::kCreate);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const size_t count = granules.size();
   const size_t again = std::min(count, free_.size());
   if (fails || count > budget_ / granule_) return false;
@@ -184,7 +184,7 @@ bool HostMemory::create(std::span<Granule> granules) noexcept {
 }
 
 void HostMemory::destroy(std::span<const Granule> granules) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   (void)each_run(granules, [&](size_t first, size_t count) {
     (void)fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset_of(granules[first]),
                     static_cast<off_t>(count * granule_));
@@ -213,10 +213,11 @@ bool HostMemory::map_run(std::byte* address, std::span<const Granule> run) {
 
 bool HostMemory::map(void* address, std::span<const Granule> granules) noexcept {
   if (granules.empty()) return true;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const size_t bytes = granules.size() * granule_;
   const std::span<Granule> range = places(address, bytes);
-  const bool known = std::ranges::all_of(granules, [&](Granule g) { return g - 1 < made_; });
+  const bool known =
+      std::ranges::all_of(granules, [&](Granule g) LS_REQUIRES(mutex_) { return g - 1 < made_; });
   if (range.empty() || !known || std::ranges::any_of(range, [](Granule g) { return g != 0; })) {
     return false;
   }
@@ -233,7 +234,7 @@ bool HostMemory::map(void* address, std::span<const Granule> granules) noexcept 
 }
 
 void HostMemory::unmap(void* address, size_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::span<Granule> range = places(address, bytes);
   if (range.empty() || !clear(address, bytes)) return;
   std::ranges::fill(range, Granule{0});

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/device/device_memory.h"
 
 namespace lockstep::host {
@@ -47,9 +47,9 @@ class HostMemory final : public DeviceMemory {
   size_t resident() const;
 
   // For fork handlers.
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-  void leave_parent();
+  void lock() LS_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock() LS_RELEASE(mutex_) { mutex_.unlock(); }
+  void leave_parent() LS_REQUIRES(mutex_);
 
  private:
   /// A reserved range: the granule at each place; 0 if nothing is mapped there.
@@ -57,23 +57,23 @@ class HostMemory final : public DeviceMemory {
     std::vector<Granule> granules;
   };
 
-  bool take(size_t bytes);
+  bool take(size_t bytes) LS_REQUIRES(mutex_);
   /// The places of `bytes` bytes from `address` on; empty unless they are reserved.
-  std::span<Granule> places(void* address, size_t bytes);
-  bool grow_file(size_t granules);
+  std::span<Granule> places(void* address, size_t bytes) LS_REQUIRES(mutex_);
+  bool grow_file(size_t granules) LS_REQUIRES(mutex_);
   bool map_run(std::byte* address, std::span<const Granule> run);
   off_t offset_of(Granule granule) const;
 
   const size_t granule_;
-  int file_ = -1;
-  mutable std::mutex mutex_;
-  // All members below are guarded by mutex_.
-  size_t budget_;
-  size_t used_ = 0;
-  std::map<std::byte*, Range> ranges_;  ///< by first address
-  std::vector<Granule> free_;           ///< destroyed granules for reuse, in descending order
-  size_t made_ = 0;                     ///< granules ever created: 1 to made_
-  size_t file_granules_ = 0;
+  int file_ = -1;  ///< needs no lock: it changes only in leave_parent, when there is one thread
+  mutable Mutex mutex_;
+  size_t budget_ LS_GUARDED_BY(mutex_);
+  size_t used_ LS_GUARDED_BY(mutex_) = 0;
+  std::map<std::byte*, Range> ranges_ LS_GUARDED_BY(mutex_);  ///< by first address
+  /// Destroyed granules for reuse, in descending order.
+  std::vector<Granule> free_ LS_GUARDED_BY(mutex_);
+  size_t made_ LS_GUARDED_BY(mutex_) = 0;  ///< granules ever created: 1 to made_
+  size_t file_granules_ LS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep::host

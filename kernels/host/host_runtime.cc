@@ -88,13 +88,13 @@ int kernel_threads() { return g_kernel_threads.load(std::memory_order_relaxed); 
 
 HostMemory& HostDevice::memory(const HostOptions& options) {
   if (HostMemory* const made = memory()) return *made;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (memory() == nullptr) memory_ = new HostMemory(budget_of(options), options.granule);
   return *memory();
 }
 
 bool HostDevice::is_used() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bool used = memory() != nullptr || !owned_.empty();
   for (const auto& stream : fixed_) used |= stream.load() != nullptr;
   return used;
@@ -109,7 +109,7 @@ Ref<HostStream> HostDevice::find(int32_t id) {
   std::atomic<HostStream*>& place = fixed_[static_cast<size_t>(id)];
   HostStream* found = place.load(std::memory_order_acquire);
   if (found == nullptr) [[unlikely]] {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     found = place.load();
     if (found == nullptr) {
       found = make(id, id > kPoolStreams ? -1 : 0).detach();
@@ -120,7 +120,7 @@ Ref<HostStream> HostDevice::find(int32_t id) {
 }
 
 Ref<HostStream> HostDevice::find_owned(int32_t id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = owned_.find(id);
   LS_CHECK(found != owned_.end(), DeviceError,
            "[stream] {} was destroyed, or never made: expected a stream that exists.",
@@ -131,7 +131,7 @@ Ref<HostStream> HostDevice::find_owned(int32_t id) {
 }
 
 Stream HostDevice::create(int priority) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const int32_t id = next_id_++;
   owned_[id] = {priority, {}};
   return {{DeviceType::kHost, index_}, id};
@@ -140,7 +140,7 @@ Stream HostDevice::create(int priority) {
 void HostDevice::destroy(int32_t id) {
   Ref<HostStream> stream;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = owned_.find(id);
     if (found == owned_.end()) return;
     stream = std::move(found->second.stream);
@@ -150,14 +150,14 @@ void HostDevice::destroy(int32_t id) {
   stream->wait(stream->submitted());
   stream->stop();
   if (std::exception_ptr error = stream->take_error()) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (lost_error_ == nullptr) lost_error_ = std::move(error);
   }
 }
 
 std::vector<Ref<HostStream>> HostDevice::streams() {
   std::vector<Ref<HostStream>> all;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& place : fixed_) {
     if (HostStream* const stream = place.load()) all.push_back(Ref<HostStream>::share(stream));
   }
@@ -173,25 +173,28 @@ void HostDevice::synchronize() {
   for (const Ref<HostStream>& stream : all) throw_error_of(*stream);
   std::exception_ptr lost;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     lost = std::exchange(lost_error_, nullptr);
   }
   if (lost != nullptr) std::rethrow_exception(lost);
 }
 
-void HostDevice::lock() {
+// Not analysed: the locks stay held when the function returns.
+void HostDevice::lock() LS_NO_THREAD_SAFETY_ANALYSIS {
   mutex_.lock();
   gate_.lock();
   if (HostMemory* const made = memory()) made->lock();
 }
 
-void HostDevice::unlock() {
+// Not analysed: `lock` took the locks.
+void HostDevice::unlock() LS_NO_THREAD_SAFETY_ANALYSIS {
   if (HostMemory* const made = memory()) made->unlock();
   gate_.unlock();
   mutex_.unlock();
 }
 
-void HostDevice::reset_after_fork() {
+// Not analysed: `lock` took the locks.
+void HostDevice::reset_after_fork() LS_NO_THREAD_SAFETY_ANALYSIS {
   // Leaked, not destroyed: another thread may have been changing them at the fork.
   for (auto& place : fixed_) {
     if (HostStream* const stream = place.exchange(nullptr)) stream->reset_after_fork();
@@ -222,7 +225,7 @@ void HostRuntime::ensure_options() {
   if (device_count_.load(std::memory_order_acquire) != 0) [[likely]] {
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (device_count_ == 0) adopt(options_from_environment());
 }
 
@@ -247,13 +250,13 @@ void HostRuntime::set_kernel_threads(int threads) {
 
 HostOptions HostRuntime::options() {
   ensure_options();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return options_;
 }
 
 void HostRuntime::set_options(const HostOptions& options) {
   check(options);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (int i = 0; i < kMaxDevices; ++i) {
     HostDevice& device = *devices_[static_cast<size_t>(i)];
     LS_CHECK(i < options.devices || !device.is_used(), DeviceError,
@@ -391,12 +394,14 @@ void HostRuntime::launch(const Stream& stream, std::unique_ptr<QueuedKernel> ker
   (void)find(stream)->push(std::move(task));
 }
 
-void HostRuntime::lock() {
+// Not analysed: the lock stays held when the function returns.
+void HostRuntime::lock() LS_NO_THREAD_SAFETY_ANALYSIS {
   mutex_.lock();
   for (const auto& device : devices_) device->lock();
 }
 
-void HostRuntime::unlock() {
+// Not analysed: `lock` took the lock.
+void HostRuntime::unlock() LS_NO_THREAD_SAFETY_ANALYSIS {
   for (const auto& device : devices_) device->unlock();
   mutex_.unlock();
 }

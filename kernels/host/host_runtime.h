@@ -5,9 +5,9 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/device/device_runtime.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_memory.h"
@@ -61,10 +61,10 @@ class HostDevice {
   KernelGate gate_;
   std::atomic<HostMemory*> memory_ = nullptr;
   std::array<std::atomic<HostStream*>, kFixed> fixed_{};
-  std::mutex mutex_;
-  std::map<int32_t, Owned> owned_;  // guarded by mutex_
-  int32_t next_id_ = kFixed;        // guarded by mutex_
-  std::exception_ptr lost_error_;   // guarded by mutex_
+  Mutex mutex_;
+  std::map<int32_t, Owned> owned_ LS_GUARDED_BY(mutex_);
+  int32_t next_id_ LS_GUARDED_BY(mutex_) = kFixed;
+  std::exception_ptr lost_error_ LS_GUARDED_BY(mutex_);
 };
 
 /// The runtime of all host devices: one for the process, registered before main().
@@ -119,12 +119,12 @@ class HostRuntime final : public DeviceRuntime {
   Ref<HostStream> find(const Stream& stream) { return device(stream).find(stream.id); }
   /// Reads the options from the environment unless they are set.
   void ensure_options();
-  void adopt(const HostOptions& options);  // caller holds mutex_
+  void adopt(const HostOptions& options) LS_REQUIRES(mutex_);
 
   std::array<std::unique_ptr<HostDevice>, kMaxDevices> devices_;
   std::atomic<int> device_count_ = 0;  ///< 0: options not read yet
-  std::mutex mutex_;
-  HostOptions options_;  // guarded by mutex_
+  Mutex mutex_;
+  HostOptions options_ LS_GUARDED_BY(mutex_);
   // Copies of options that are read without the lock.
   std::atomic<double> copy_latency_s_ = 0;
   std::atomic<double> copy_s_per_byte_ = 0;

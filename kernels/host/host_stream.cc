@@ -63,7 +63,7 @@ uint64_t HostStream::push(Task task) {
   }
   uint64_t sequence = 0;
   {
-    const std::lock_guard lock(queue_lock_);
+    const MutexLock lock(queue_lock_);
     check_open();
     if (tail_used_ == Chunk::kTasks) {
       Chunk* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
@@ -89,9 +89,9 @@ void HostStream::check_open() const {
 
 void HostStream::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!started_) {
-      const std::lock_guard queue_lock(queue_lock_);
+      const MutexLock queue_lock(queue_lock_);
       stopped_ = true;
       return;
     }
@@ -110,7 +110,7 @@ void HostStream::wait(uint64_t sequence) {
              [&] {
                // Either this thread sees that it is done, or the worker sees the waiter.
                waiters_.fetch_add(1, std::memory_order_seq_cst);
-               std::unique_lock lock(mutex_);
+               UniqueLock lock(mutex_);
                reached_.wait(lock, [&] {
                  return done_.load(std::memory_order_seq_cst) >= sequence || g_ended.load();
                });
@@ -121,13 +121,13 @@ void HostStream::wait(uint64_t sequence) {
 void HostStream::publish(uint64_t sequence) {
   done_.store(sequence, std::memory_order_seq_cst);
   if (waiters_.load(std::memory_order_seq_cst) == 0) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   reached_.notify_all();
 }
 
 std::exception_ptr HostStream::take_error(uint64_t sequence) {
   if (!has_error_.load(std::memory_order_acquire)) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (error_sequence_ > sequence) return nullptr;
   has_error_ = false;
   return std::exchange(error_, nullptr);
@@ -142,7 +142,7 @@ void HostStream::keep_error(uint64_t sequence, const std::string& note) {
   } catch (...) {
     // An exception of another library: a note cannot be added.
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (error_ != nullptr) return;
   error_ = std::move(error);
   error_sequence_ = sequence;
@@ -150,10 +150,10 @@ void HostStream::keep_error(uint64_t sequence, const std::string& note) {
 }
 
 void HostStream::start() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (started_) return;
   {
-    const std::lock_guard queue_lock(queue_lock_);
+    const MutexLock queue_lock(queue_lock_);
     check_open();
   }
   retain();

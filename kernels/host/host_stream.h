@@ -1,16 +1,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <variant>
 
 #include "core/base/call_stack.h"
+#include "core/base/mutex.h"
 #include "core/base/ref.h"
 #include "core/base/spin_lock.h"
 #include "core/device/queued_kernel.h"
@@ -98,7 +97,7 @@ class HostStream : public RefCounted {
   struct Chunk;
 
   void start();
-  void check_open() const;  // caller holds queue_lock_
+  void check_open() const LS_REQUIRES(queue_lock_);
   static void* main(void* self);
   void work();
   /// Runs a task; returns false after a StopTask.
@@ -112,11 +111,11 @@ class HostStream : public RefCounted {
   const int priority_;
   KernelGate& gate_;
 
-  // The queue: written under queue_lock_; the worker reads up to submitted_.
+  // The queue: chunks are written under queue_lock_; the worker reads up to submitted_.
   SpinLock queue_lock_;
-  Chunk* tail_;
-  size_t tail_used_ = 0;
-  bool stopped_ = false;
+  Chunk* tail_ LS_GUARDED_BY(queue_lock_);
+  size_t tail_used_ LS_GUARDED_BY(queue_lock_) = 0;
+  bool stopped_ LS_GUARDED_BY(queue_lock_) = false;
   std::atomic<uint64_t> submitted_ = 0;
   std::atomic<Chunk*> spare_ = nullptr;  ///< emptied by the worker, reused by push
   Chunk* head_;                          ///< read by the worker only
@@ -127,10 +126,10 @@ class HostStream : public RefCounted {
   std::atomic<uint64_t> done_ = 0;
   std::atomic<int> waiters_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable reached_;
-  std::exception_ptr error_;     // guarded by mutex_
-  uint64_t error_sequence_ = 0;  // guarded by mutex_
+  Mutex mutex_;  // held to start the thread, too
+  CondVar reached_;
+  std::exception_ptr error_ LS_GUARDED_BY(mutex_);
+  uint64_t error_sequence_ LS_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> has_error_ = false;
 };
 

@@ -5,7 +5,7 @@
 namespace lockstep::host {
 
 void KernelGate::set_limit(int limit) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   limit_ = limit;
   changed_.notify_all();
 }
@@ -14,9 +14,9 @@ bool KernelGate::enter(int priority) {
   if (limit_.load(std::memory_order_relaxed) == 0) [[likely]] {
     return false;
   }
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   const auto place = waiting_.insert(priority);
-  changed_.wait(lock, [&] {
+  changed_.wait(lock, [&]() LS_REQUIRES(mutex_) {
     const int limit = limit_;
     return limit == 0 || (running_ < limit && priority == *waiting_.begin());
   });
@@ -28,12 +28,12 @@ bool KernelGate::enter(int priority) {
 }
 
 size_t KernelGate::waiting() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_.size();
 }
 
 void KernelGate::leave() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --running_;
   changed_.notify_all();
 }
@@ -41,7 +41,7 @@ void KernelGate::leave() {
 void KernelGate::reset_after_fork() {
   running_ = 0;
   waiting_.clear();
-  ::new (&changed_) std::condition_variable;  // its count of waiters is the parent's
+  ::new (&changed_) CondVar;  // its count of waiters is the parent's
 }
 
 }  // namespace lockstep::host

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <set>
+
+#include "core/base/mutex.h"
 
 namespace lockstep::host {
 
@@ -32,19 +32,19 @@ class KernelGate {
   size_t waiting();
 
   /// For a child made by fork(), where nothing runs. `lock` and `unlock` surround the fork.
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-  void reset_after_fork();
+  void lock() LS_ACQUIRE(mutex_) { mutex_.lock(); }
+  void unlock() LS_RELEASE(mutex_) { mutex_.unlock(); }
+  void reset_after_fork() LS_REQUIRES(mutex_);
 
  private:
   bool enter(int priority);
   void leave();
 
   std::atomic<int> limit_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::multiset<int> waiting_;  // priorities; guarded by mutex_
-  int running_ = 0;             // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::multiset<int> waiting_ LS_GUARDED_BY(mutex_);  ///< priorities
+  int running_ LS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep::host
