@@ -2,8 +2,8 @@
 
 // Names for clang's thread-safety attributes: which lock guards a member, and which locks a
 // function expects, takes or releases. `./dev lint` compiles with clang's -Wthread-safety and so
-// finds an access without its lock. Other compilers see nothing. The classes of core/base/mutex.h
-// and SpinLock have the annotations of a lock; std::mutex has none.
+// finds an access without its lock. Other compilers see nothing. The classes of core/base/mutex.h,
+// SharedMutex and SpinLock have the annotations of a lock; std::mutex has none.
 
 #ifdef __clang__
 #define LS_THREAD_ATTRIBUTE(x) __attribute__((x))
@@ -25,6 +25,9 @@
 #define LS_ACQUIRE(...) LS_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 /// Marks a function that releases the locks; without arguments, those of its object.
 #define LS_RELEASE(...) LS_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
+/// The same for locks that several readers hold at once: the guarded variables may only be read.
+#define LS_ACQUIRE_SHARED(...) LS_THREAD_ATTRIBUTE(acquire_shared_capability(__VA_ARGS__))
+#define LS_RELEASE_SHARED(...) LS_THREAD_ATTRIBUTE(release_shared_capability(__VA_ARGS__))
 /// Marks a function that takes the lock if it returns the first argument.
 #define LS_TRY_ACQUIRE(...) LS_THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 /// Marks a function after whose call the analysis assumes that the lock is held.

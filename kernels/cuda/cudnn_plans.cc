@@ -2,10 +2,13 @@
 
 #ifdef LS_HAS_CUDNN
 
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <set>
 
 #include "core/base/environment_flag.h"
+#include "core/base/mutex.h"
 #include "core/cuda/runtime.h"
 #include "core/device/kernel_scope.h"
 
@@ -32,9 +35,9 @@ bool has_cudnn() {
 void note_without_cudnn(const char* what, const std::string& reason) {
   static const bool warns = environment_flag("LOCKSTEP_WARN_COPIES");
   if (!warns) return;
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::set<std::string> said LS_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   if (!said.insert(what).second) return;
   fmt::print(stderr, "slow: {} on cuda: computed without cuDNN: {}\n", what, reason);
 }

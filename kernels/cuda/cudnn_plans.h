@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/base/mutex.h"
+#include "core/base/shared_mutex.h"
 #include "core/cuda/context.h"
 #include "kernels/cuda/cudnn_graph.h"
 
@@ -7,8 +9,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +56,7 @@ class CudnnPlans {
                        const Problem& problem, const CudnnRules& rules) {
     const Key key{&library, device, problem};
     {
-      const std::shared_lock lock(mutex_);
+      const SharedLock lock(mutex_);
       const auto found = plans_.find(key);
       if (found != plans_.end()) return found->second;
     }
@@ -68,7 +68,7 @@ class CudnnPlans {
     } catch (const CudnnRefusal& refusal) {
       made->refusal = refusal.what();
     }
-    const std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     // A training step has a few dozen problems.
     constexpr size_t kMost = 1024;
     if (plans_.size() >= kMost) plans_.clear();
@@ -85,8 +85,8 @@ class CudnnPlans {
   };
 
   Describe describe_;
-  std::shared_mutex mutex_;
-  std::map<Key, Planned> plans_;
+  SharedMutex mutex_;
+  std::map<Key, Planned> plans_ LS_GUARDED_BY(mutex_);
 };
 
 /// Device and stream of the running kernel's call. Throws DeviceError.

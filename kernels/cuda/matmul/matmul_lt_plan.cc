@@ -1,13 +1,13 @@
 #include "kernels/cuda/matmul/matmul_lt_plan.h"
 
 #include <bit>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/mix_bits.h"
+#include "core/base/mutex.h"
+#include "core/base/shared_mutex.h"
 
 namespace lockstep::cuda {
 
@@ -181,19 +181,19 @@ struct PlanHash {
 class Plans {
  public:
   std::shared_ptr<const LtPlan> find(const PlanKey& key) {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     const auto found = plans_.find(key);
     return found == plans_.end() ? nullptr : found->second;
   }
   void keep(const PlanKey& key, std::shared_ptr<const LtPlan> plan) {
-    const std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (plans_.size() >= kMostPlans) plans_.clear();
     plans_.insert_or_assign(key, std::move(plan));
   }
 
  private:
-  std::shared_mutex mutex_;
-  std::unordered_map<PlanKey, std::shared_ptr<const LtPlan>, PlanHash> plans_;
+  SharedMutex mutex_;
+  std::unordered_map<PlanKey, std::shared_ptr<const LtPlan>, PlanHash> plans_ LS_GUARDED_BY(mutex_);
 };
 
 Plans& plans() {
