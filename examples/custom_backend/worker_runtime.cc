@@ -70,7 +70,7 @@ std::string WorkerRuntime::why_unavailable() {
 }
 
 std::shared_ptr<WorkerStream> WorkerRuntime::find(const Stream& stream) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = streams_.find(stream.id);
   if (found != streams_.end()) return found->second;
   if (stream.id < 0 || stream.id >= kFixed) {
@@ -83,13 +83,13 @@ std::shared_ptr<WorkerStream> WorkerRuntime::find(const Stream& stream) {
 
 std::vector<std::shared_ptr<WorkerStream>> WorkerRuntime::streams() {
   std::vector<std::shared_ptr<WorkerStream>> all;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [id, stream] : streams_) all.push_back(stream);
   return all;
 }
 
 Stream WorkerRuntime::create_stream(int device, int priority) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   streams_[next_id_] = std::make_shared<WorkerStream>(priority);
   return {{type_, static_cast<int8_t>(device)}, next_id_++};
 }
@@ -103,7 +103,7 @@ Stream WorkerRuntime::adopt_stream(int, void*) {
 void WorkerRuntime::destroy_stream(const Stream& stream) noexcept {
   std::shared_ptr<WorkerStream> destroyed;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = streams_.find(stream.id);
     if (found == streams_.end()) return;
     destroyed = std::move(found->second);
@@ -114,7 +114,7 @@ void WorkerRuntime::destroy_stream(const Stream& stream) noexcept {
   try {
     destroyed->throw_error(last);
   } catch (...) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (lost_error_ == nullptr) lost_error_ = std::current_exception();
   }
 }
@@ -140,7 +140,7 @@ void WorkerRuntime::synchronize(int) {
   for (const auto& stream : all) stream->throw_error(stream->submitted());
   std::exception_ptr lost;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     lost = std::exchange(lost_error_, nullptr);
   }
   if (lost != nullptr) std::rethrow_exception(lost);

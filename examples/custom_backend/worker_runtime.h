@@ -6,9 +6,9 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_runtime.h"
 #include "worker_stream.h"
@@ -95,10 +95,10 @@ class WorkerRuntime final : public lockstep::DeviceRuntime {
   WorkerMemory memory_;
   std::atomic<int> kernel_threads_{1};
   std::atomic<int64_t> kernels_{0};
-  std::mutex mutex_;
-  std::map<int32_t, std::shared_ptr<WorkerStream>> streams_;  // guarded by mutex_
-  int32_t next_id_ = kFixed;                                  // guarded by mutex_
-  std::exception_ptr lost_error_;                             // guarded by mutex_
+  lockstep::Mutex mutex_;
+  std::map<int32_t, std::shared_ptr<WorkerStream>> streams_ LS_GUARDED_BY(mutex_);
+  int32_t next_id_ LS_GUARDED_BY(mutex_) = kFixed;
+  std::exception_ptr lost_error_ LS_GUARDED_BY(mutex_);
 };
 
 }  // namespace worker

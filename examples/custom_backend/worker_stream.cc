@@ -5,9 +5,12 @@
 
 namespace worker {
 
+using lockstep::MutexLock;
+using lockstep::UniqueLock;
+
 WorkerStream::~WorkerStream() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
@@ -17,7 +20,7 @@ WorkerStream::~WorkerStream() {
 uint64_t WorkerStream::push(std::function<void()> task) {
   uint64_t number = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!thread_.joinable()) {
       // The thread inherits a full mask: signals are for the program's threads.
       sigset_t all, before;
@@ -34,24 +37,24 @@ uint64_t WorkerStream::push(std::function<void()> task) {
 }
 
 uint64_t WorkerStream::submitted() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return submitted_;
 }
 
 bool WorkerStream::reached(uint64_t count) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return done_ >= count;
 }
 
 void WorkerStream::wait(uint64_t count) const {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= count; });
+  UniqueLock lock(mutex_);
+  changed_.wait(lock, [&]() LS_REQUIRES(mutex_) { return done_ >= count; });
 }
 
 void WorkerStream::throw_error(uint64_t count) {
   std::exception_ptr error;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (error_ == nullptr || error_number_ > count) return;
     error = std::exchange(error_, nullptr);
   }
@@ -59,9 +62,9 @@ void WorkerStream::throw_error(uint64_t count) {
 }
 
 void WorkerStream::work() {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ends_ || !tasks_.empty(); });
+    changed_.wait(lock, [&]() LS_REQUIRES(mutex_) { return ends_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "core/base/mutex.h"
 
 namespace worker {
 
@@ -37,16 +37,17 @@ class WorkerStream {
   void work();
 
   const int priority_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  // All members below are guarded by mutex_.
-  std::deque<std::function<void()>> tasks_;
-  uint64_t submitted_ = 0;
-  uint64_t done_ = 0;
-  bool ends_ = false;
-  std::exception_ptr error_;
-  uint64_t error_number_ = 0;
-  std::thread thread_;
+  // The annotations are optional: with them clang's -Wthread-safety checks that each member is used
+  // under the lock.
+  mutable lockstep::Mutex mutex_;
+  mutable lockstep::CondVar changed_;
+  std::deque<std::function<void()>> tasks_ LS_GUARDED_BY(mutex_);
+  uint64_t submitted_ LS_GUARDED_BY(mutex_) = 0;
+  uint64_t done_ LS_GUARDED_BY(mutex_) = 0;
+  bool ends_ LS_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ LS_GUARDED_BY(mutex_);
+  uint64_t error_number_ LS_GUARDED_BY(mutex_) = 0;
+  std::thread thread_ LS_GUARDED_BY(mutex_);
 };
 
 }  // namespace worker
