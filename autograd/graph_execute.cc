@@ -109,14 +109,19 @@ bool GraphRun::will_execute(const Node* node) const {
 }
 
 void GraphRun::add_callback(std::function<void()> callback) {
-  const Lock lock(*this);
+  const MutexLock lock(mutex_);
   callbacks_.push_back(std::move(callback));
 }
 
 void GraphRun::run_callbacks() {
   const ScopedValue<Current> current(t_current, {this, nullptr});
-  for (size_t i = 0; i < callbacks_.size(); ++i) {  // callbacks may add callbacks
-    const std::function<void()> callback = std::move(callbacks_[i]);
+  for (size_t i = 0;; ++i) {  // callbacks may add callbacks
+    std::function<void()> callback;
+    {
+      const MutexLock lock(mutex_);
+      if (i == callbacks_.size()) return;
+      callback = std::move(callbacks_[i]);
+    }
     callback();
   }
 }
@@ -141,6 +146,7 @@ uint32_t GraphRun::pop_ready() {
 }
 
 void GraphRun::run_alone() {
+  mutex_.assert_held();  // as a Lock without workers
   while (!ready_.empty()) execute(pop_ready());
 }
 
@@ -160,7 +166,7 @@ void GraphRun::run_with_workers() {
       continue;
     }
     if (at_workers_ == 0) break;
-    const auto something_to_do = [this] {
+    const auto something_to_do = [this]() LS_REQUIRES(mutex_) {
       return at_workers_ == 0 || (!ready_.empty() && error_ == nullptr);
     };
     if (home_ == nullptr) {

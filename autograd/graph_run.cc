@@ -92,6 +92,7 @@ void GraphRun::add_root(Edge edge, Tensor gradient) {
 }
 
 void GraphRun::clear() noexcept {
+  mutex_.assert_held();  // no thread is in the run
   slots_.clear();
   edges_.clear();
   gradients_.clear();
@@ -276,7 +277,7 @@ void GraphRun::run(bool retain_graph) {
   }
   has_workers_ ? run_with_workers() : run_alone();
   if (has_streams_) join_streams();
-  if (!callbacks_.empty()) run_callbacks();
+  run_callbacks();
 }
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@ class DeviceWorker;
 /// of several threads, or nested in one thread, are independent of each other.
 ///
 /// The thread that calls `run` executes the nodes of synchronous devices; those of an asynchronous
-/// device go to that device's worker. Without asynchronous devices nothing is locked.
+/// device go to that device's worker. Without asynchronous devices only callbacks are locked.
 ///
 /// On asynchronous devices a node runs on the stream of its forward. If a gradient comes from
 /// another stream, the node's stream waits for an event, and the gradient's memory is recorded as
@@ -110,12 +110,12 @@ class GraphRun {
   void mark_needed();
   void count_contributions();
   void place_nodes();
-  void seed_roots();
+  void seed_roots() LS_REQUIRES(mutex_);
   void join_streams() const;
   void run_alone();
   void run_with_workers();
   void run_callbacks();
-  uint32_t pop_ready();
+  uint32_t pop_ready() LS_REQUIRES(mutex_);
   void execute(uint32_t slot);
   void execute_here(uint32_t slot);
   Gradients apply(const Slot& slot, std::span<Tensor> incoming);
@@ -124,14 +124,13 @@ class GraphRun {
   void finish(uint32_t slot, Gradients outgoing);
   void deliver(const Node& from, uint32_t edge_slot, uint32_t input_nr, Tensor gradient);
   Tensor destination_at(uint32_t slot) const;
-  void make_ready(uint32_t slot);
+  void make_ready(uint32_t slot) LS_REQUIRES(mutex_);
 
   uint64_t run_ = 0;
   GraphRun* outer_ = nullptr;  ///< the run that this one is nested in, or null
   std::vector<Slot> slots_;
   std::vector<uint32_t> edges_;    ///< slot that each edge leads to, or kNowhere
   std::vector<Tensor> gradients_;  ///< sums so far, one per output of each node
-  std::vector<Ready> ready_;       ///< heap
   std::vector<Capture> captures_;
   std::vector<uint32_t> capture_slots_;
   std::vector<Ref<Node>> targets_;
@@ -143,16 +142,18 @@ class GraphRun {
   bool has_destinations_ = false;
   bool has_streams_ = false;  ///< some slot is `on_stream`
   bool retain_graph_ = false;
-  std::vector<std::function<void()>> callbacks_;
 
-  // While workers take part, mutex_ guards the members below, and of the above those that change
-  // while nodes run: `waiting`, `gradients_` of nodes that are not ready yet, `ready_` and
-  // `callbacks_`.
-  bool has_workers_ = false;
+  // See Lock. Of the above the mutex guards `waiting`, and `gradients_` of nodes that are not ready
+  // yet.
   Mutex mutex_;
   CondVar changed_;
-  uint32_t at_workers_ = 0;       ///< nodes given to workers that have not come back
-  std::exception_ptr error_;      ///< the first
+  bool has_workers_ = false;                        ///< does not change while nodes run
+  std::vector<Ready> ready_ LS_GUARDED_BY(mutex_);  ///< heap
+  uint32_t at_workers_ LS_GUARDED_BY(mutex_) = 0;   ///< given to workers and not come back
+  std::exception_ptr error_ LS_GUARDED_BY(mutex_);  ///< the first
+  /// Guarded without workers as well: those of a nested run add to the outermost one's.
+  std::vector<std::function<void()>> callbacks_ LS_GUARDED_BY(mutex_);
+
   DeviceWorker* home_ = nullptr;  ///< the worker on whose thread `run` was called, if any
   ThreadState state_;
   const ActiveCapture* capture_ = nullptr;  ///< the calling thread's graph capture

@@ -155,6 +155,30 @@ TEST_F(DeviceWorkers, TwoThatWaitForEachOtherInNestedBackwardsGoOn) {
   EXPECT_EQ(elements(x.grad()), Numbers{4});
 }
 
+TEST_F(DeviceWorkers, MayQueueFinalCallbacksOfABackwardWithoutWorkersAtTheSameTime) {
+  constexpr int kEach = 20'000;
+  const Tensor x = leaf({1});
+  const Tensor y = x * 2;
+  std::barrier both(2);
+  int called = 0;
+  y.register_hook([&](const Tensor&) {
+    const EnableGradGuard recording;
+    const auto through = [&](Device device) {
+      const Tensor z = x.to(device) * 3;
+      z.register_hook([&](const Tensor&) {
+        both.arrive_and_wait();
+        for (int i = 0; i < kEach; ++i) queue_final_callback([&] { ++called; });
+        return Tensor();
+      });
+      return z.to(kCPU);
+    };
+    grad({(through(kFirst) + through(kSecond)).sum()}, {x});
+    return Tensor();
+  });
+  y.sum().backward();
+  EXPECT_EQ(called, 2 * kEach);
+}
+
 TEST_F(DeviceWorkers, ServeBackwardsOfSeveralThreads) {
   constexpr int kThreads = 4;
   const Tensor x = leaf({1, 2});
