@@ -4,10 +4,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -16,6 +13,7 @@
 #include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::config {
 namespace {
@@ -36,21 +34,16 @@ class FirstError : public pb::io::ErrorCollector {
 };
 
 std::string read_file(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kLargestFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  const bool complete = file.eof();
-  if (!complete && file.gcount() == 0) {
-    throw SourceError(path, fmt::format("cannot be read: {}.",
-                                        errno != 0 ? std::strerror(errno) : "not a readable file"));
+  try {
+    RegularFile file(path, kMostTextBytes);
+    if (file.bytes() > kLargestFile) {
+      throw SourceError(
+          path, fmt::format("is larger than {} MiB, so it is no config.", kLargestFile >> 20));
+    }
+    return file.read_to_end();
+  } catch (const FileError& error) {
+    throw SourceError(path, fmt::format("cannot be read: {}.", error.reason()));
   }
-  if (!complete) {
-    throw SourceError(
-        path, fmt::format("is larger than {} MiB, so it is no config.", kLargestFile >> 20));
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
 }
 
 /// Rejects binary files: control bytes never occur in a config, but early in weights, archives and

@@ -1,12 +1,10 @@
 #include "data/text_data.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <array>
 
 #include "core/base/check.h"
-#include "core/base/file_descriptor.h"
+#include "core/base/regular_file.h"
 #include "data/random_draw.h"
 
 namespace lockstep::train {
@@ -17,7 +15,7 @@ int64_t token(std::byte byte) { return std::to_integer<int64_t>(byte); }
 }  // namespace
 
 ByteText::ByteText(const std::filesystem::path& path, int64_t held_out_bytes, uint64_t seed)
-    : path_(path), text_(FileDescriptor(path, O_RDONLY).read_to_end()), seed_(seed) {
+    : path_(path), text_(read_whole_file(path)), seed_(seed) {
   LS_CHECK(!text_.empty(), DataError, "[data] {}: the text is empty.", path.string());
   LS_CHECK(held_out_bytes >= 0 && static_cast<uint64_t>(held_out_bytes) < text_.size(), DataError,
            "[data] {}: cannot hold out {} bytes of a text of {}. Hold out fewer.", path.string(),
@@ -52,7 +50,7 @@ int64_t ByteText::validation_window(int64_t index, std::span<int64_t> inputs,
   LS_ASSERT(index >= 0 && index < validation_windows(static_cast<int64_t>(inputs.size())));
   const size_t begin = training_bytes_ + static_cast<size_t>(index) * inputs.size();
   const size_t count = std::min(inputs.size(), text_.size() - begin);
-  const std::span text(text_);
+  const std::span<const std::byte> text = bytes();
   std::ranges::fill(inputs, 0);
   std::ranges::fill(targets, kIgnoredTarget);
   // The constructor keeps at least one training byte, so begin - 1 is in the text.

@@ -32,12 +32,14 @@ class ByteText : public TokenSource {
   double held_out_bytes_per_token() const override { return 1; }
 
   /// The training part and the held-out part, in the order of the file.
-  std::span<const std::byte> training() const { return std::span(text_).first(training_bytes_); }
-  std::span<const std::byte> held_out() const { return std::span(text_).subspan(training_bytes_); }
+  std::span<const std::byte> training() const { return bytes().first(training_bytes_); }
+  std::span<const std::byte> held_out() const { return bytes().subspan(training_bytes_); }
 
  private:
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(text_)); }
+
   std::filesystem::path path_;
-  std::vector<std::byte> text_;
+  std::string text_;
   size_t training_bytes_;
   uint64_t seed_;
   ByteTokenizer tokenizer_;

@@ -21,6 +21,18 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
 
 }  // namespace
 
+std::optional<std::span<const std::byte>> parse_cache_entry(std::span<const std::byte> file,
+                                                            const ContentHash& key) {
+  if (file.size() < sizeof(Header)) return std::nullopt;
+  Header header;
+  std::memcpy(&header, file.data(), sizeof header);
+  const std::span<const std::byte> content = file.subspan(sizeof header);
+  const bool good = std::memcmp(header.magic, Header().magic, sizeof header.magic) == 0 &&
+                    header.key == key && header.size == content.size() &&
+                    header.content == ContentHasher().add(content).result();
+  return good ? std::optional(content) : std::nullopt;
+}
+
 TokenCache::TokenCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
 std::filesystem::path TokenCache::path(std::string_view kind, const ContentHash& key) const {
@@ -33,15 +45,9 @@ std::optional<TokenCache::Entry> TokenCache::find(std::string_view kind,
   if (folder_.empty() || !std::filesystem::exists(path(kind, key), ignored)) return std::nullopt;
   try {
     const MappedFile file(path(kind, key));
-    if (file.bytes().size() < sizeof(Header)) return std::nullopt;
-    Header header;
-    std::memcpy(&header, file.bytes().data(), sizeof header);
-    const std::span<const std::byte> content = file.bytes().subspan(sizeof header);
-    const bool good = std::memcmp(header.magic, Header().magic, sizeof header.magic) == 0 &&
-                      header.key == key && header.size == content.size() &&
-                      header.content == ContentHasher().add(content).result();
-    if (!good) return std::nullopt;
-    return Entry{content, file.owner()};
+    const auto content = parse_cache_entry(file.bytes(), key);
+    if (!content) return std::nullopt;
+    return Entry{*content, file.owner()};
   } catch (const DataError&) {
     return std::nullopt;  // unreadable: the caller computes it again
   }

@@ -11,6 +11,11 @@
 
 namespace lockstep::train {
 
+/// Returns what an entry's file holds after its header; nothing if the file is damaged or belongs
+/// to another key.
+std::optional<std::span<const std::byte>> parse_cache_entry(std::span<const std::byte> file,
+                                                            const ContentHash& key);
+
 /// An on-disk cache of results that are expensive to compute, keyed by a hash of their inputs.
 /// Entries appear atomically, so processes may share a folder. Entries are verified against a
 /// checksum when read; a damaged one counts as missing. Write failures are ignored, since a missing

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/regular_file.h"
 #include "core/base/text_files.h"
 
 namespace lockstep::train {
@@ -20,14 +21,10 @@ struct EntryHead {
   int64_t training_tokens = 0;
 };
 
-std::optional<TokenizedText> find(const TokenCache& cache, const ContentHash& key) {
+std::optional<TokenizedText> find(const TokenCache& cache, const ContentHash& key,
+                                  int64_t vocabulary) {
   const std::optional<TokenCache::Entry> entry = cache.find(kCacheKind, key);
-  if (!entry || entry->bytes.size() < sizeof(EntryHead)) return std::nullopt;
-  EntryHead head;
-  std::memcpy(&head, entry->bytes.data(), sizeof head);
-  const auto tokens = entry->bytes.subspan(sizeof head);
-  return TokenizedText{TokenArray(tokens, static_cast<int>(head.width), entry->owner),
-                       head.training_tokens};
+  return entry ? parse_cached_tokens(entry->bytes, entry->owner, vocabulary) : std::nullopt;
 }
 
 void store(const TokenCache& cache, const ContentHash& key, const TokenizedText& text) {
@@ -73,7 +70,7 @@ Documents::Documents(const std::vector<std::string>& patterns)
     : name_(fmt::format("{}", fmt::join(patterns, ", "))) {
   for (const std::string& pattern : patterns) {
     for (const std::filesystem::path& file : find_files(pattern)) {
-      std::string text = read_text_file(file);
+      std::string text = read_whole_file(file);
       if (text.empty()) continue;
       bytes_ += std::ssize(text);
       files_.push_back(file);
@@ -112,6 +109,23 @@ TokenArray TokenizedText::held_out() const {
   return tokens.slice(training_tokens - 1, count + 1);
 }
 
+std::optional<TokenizedText> parse_cached_tokens(std::span<const std::byte> bytes,
+                                                 std::shared_ptr<const void> owner,
+                                                 int64_t vocabulary) {
+  EntryHead head;
+  if (bytes.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  bytes = bytes.subspan(sizeof head);
+  if ((head.width != 2 && head.width != 4) || bytes.size() % head.width != 0) return std::nullopt;
+  TokenizedText text{TokenArray(bytes, static_cast<int>(head.width), std::move(owner)),
+                     head.training_tokens};
+  if (text.training_tokens < 0 || text.training_tokens > text.tokens.size()) return std::nullopt;
+  for (int64_t i = 0; i < text.tokens.size(); ++i) {
+    if (text.tokens[i] >= vocabulary) return std::nullopt;
+  }
+  return text;
+}
+
 TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
                        const Tokenizer& tokenizer, const TokenCache& cache) {
   LS_CHECK(held_out_bytes >= 0 && held_out_bytes < documents.bytes(), DataError,
@@ -126,7 +140,9 @@ TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
                               .add(static_cast<uint64_t>(held_out_bytes))
                               .add(documents.hash())
                               .result();
-  if (std::optional<TokenizedText> found = find(cache, key)) return *std::move(found);
+  if (std::optional<TokenizedText> found = find(cache, key, tokenizer.vocabulary())) {
+    return *std::move(found);
+  }
   TokenizedText text = encode_documents(documents, held_out_bytes, tokenizer);
   store(cache, key, text);
   return text;

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,12 @@ struct TokenizedText {
   /// The last training token, as context, and the held-out tokens; empty if none are held out.
   TokenArray held_out() const;
 };
+
+/// Reads the content of a cache entry; nothing if it holds no tokens below `vocabulary`. `owner`
+/// keeps the bytes alive.
+std::optional<TokenizedText> parse_cached_tokens(std::span<const std::byte> bytes,
+                                                 std::shared_ptr<const void> owner,
+                                                 int64_t vocabulary);
 
 /// Encodes the documents one after the other, separated by the tokenizer's end_of_text (if it has
 /// one). The last `held_out_bytes` of the text are encoded separately, so that no training token

@@ -1,11 +1,9 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
-#include "core/base/error.h"
+#include "core/base/regular_file.h"
 #include "data/tokenizers/tokenizer.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
@@ -23,14 +21,19 @@ struct SampleOptions {
   train::GenerateOptions generate;
 };
 
+constexpr uint64_t kMostPromptBytes = uint64_t{1} << 30;
+
 /// Returns the prompt; "FILE:path" reads it from a file.
 std::string prompt_text(const std::string& start) {
   constexpr std::string_view kFile = "FILE:";
   if (!start.starts_with(kFile)) return start;
   const std::string path = start.substr(kFile.size());
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw DataError(fmt::format("[sample] cannot read the prompt file {}.", path));
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  try {
+    return read_whole_file(path, kMostPromptBytes);
+  } catch (const FileError& error) {
+    throw DataError(
+        fmt::format("[sample] cannot read the prompt file {}: {}.", path, error.reason()));
+  }
 }
 
 void run_sample(const SampleOptions& options) {

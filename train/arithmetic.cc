@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/base/json_text.h"
+#include "core/base/parse_json.h"
 #include "dist/group/agreement.h"
 #include "dist/rendezvous/rank_list.h"
 
@@ -23,8 +23,7 @@ std::string to_text(const std::vector<ArithmeticFact>& facts) {
 }
 
 std::vector<ArithmeticFact> from_text(const std::string& text) {
-  check_json_nesting(text);
-  const Json json = Json::parse(text);
+  const Json json = parse_ordered_json(text);
   std::vector<ArithmeticFact> facts;
   for (const auto& [name, value] : json.items()) {
     facts.push_back({name, value.get<std::string>()});

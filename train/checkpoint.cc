@@ -11,6 +11,8 @@
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 #include "train/report/machine.h"
 #include "train/weights.h"
 
@@ -55,13 +57,8 @@ void remove_partial(const fs::path& folder) {
 
 FileDigest digest_of_file(const fs::path& path) {
   if (path.extension() == ".safetensors") return digest_of(path);
-  const std::vector<std::byte> bytes = FileDescriptor(path, O_RDONLY).read_to_end();
+  const std::string bytes = read_whole_file(path);
   return {.bytes = bytes.size(), .header = ContentHasher().add(bytes).result()};
-}
-
-std::string text_of(const fs::path& path) {
-  const std::vector<std::byte> bytes = FileDescriptor(path, O_RDONLY).read_to_end();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 CheckpointManifest manifest_of(Trainer& trainer) {
@@ -129,8 +126,8 @@ CheckpointManifest verify_checkpoint(const fs::path& path) {
   LS_CHECK(fs::exists(path / kManifest, failed), CheckpointError,
            "[checkpoint] {} has no {}: it was not written to its end.", path.string(), kManifest);
   try {
-    const CheckpointManifest manifest =
-        parse_manifest(text_of(path / kManifest), (path / kManifest).string());
+    const CheckpointManifest manifest = parse_manifest(
+        read_whole_file(path / kManifest, kMostJsonBytes), (path / kManifest).string());
     for (const auto& [name, digest] : manifest.files) {
       LS_CHECK(fs::exists(path / name, failed), CheckpointError,
                "[checkpoint] {}: the file is missing.", (path / name).string());

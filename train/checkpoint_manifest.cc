@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/json_text.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::train {
 
@@ -103,6 +104,10 @@ CheckpointManifest manifest_from(const Json& json) {
     }
   }
   for (const auto& [name, file] : json.at("files").items()) {
+    if (!is_file_name(name)) {
+      throw std::invalid_argument(fmt::format(
+          "\"files\" names {:?}: expected the name of a file beside the manifest", name));
+    }
     manifest.files[name] = digest_from(file);
   }
   return manifest;
@@ -141,8 +146,7 @@ CheckpointManifest parse_manifest(std::string_view text, std::string_view origin
       ends && text.substr(body + kHashMember.size(), 32) == hash_of(text.substr(0, body)).hex(),
       CheckpointError, "[checkpoint] {}: not what was written. The file is damaged.", origin);
   try {
-    check_json_nesting(text);
-    const Json json = Json::parse(text);
+    const Json json = parse_ordered_json(text);
     const std::string format = json.at("format").get<std::string>();
     LS_CHECK(format == kFormat, CheckpointError,
              "[checkpoint] {}: expected a \"{}\", got a \"{}\".", origin, kFormat, format);

@@ -9,10 +9,14 @@
 #include <system_error>
 
 #include "core/base/check.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::train {
 
 namespace {
+
+/// Largest lock file: name of a host, number of a process.
+constexpr uint64_t kMostOwnerBytes = 4096;
 
 std::string owner() {
   char host[HOST_NAME_MAX + 1] = {};
@@ -27,12 +31,10 @@ RunLock::RunLock(const RunDirectory& directory) : file_(directory.lock(), O_RDWR
     const int code = errno;
     LS_CHECK(code == EWOULDBLOCK, DataError, "[run directory] {} cannot be locked: {}.",
              file_.path().string(), std::generic_category().message(code));
-    const std::vector<std::byte> text = file_.read_to_end();
     throw ConfigError(fmt::format(
         "[run directory] {}: a run is there already ({}). Wait for it, stop it, or name another "
         "folder.",
-        directory.path().string(),
-        std::string_view(reinterpret_cast<const char*>(text.data()), text.size())));
+        directory.path().string(), read_whole_file(file_.path(), kMostOwnerBytes)));
   }
   file_.truncate(0);
   const std::string text = owner();

@@ -1,12 +1,12 @@
 #include "train/weights.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "nn/models/hugging_face.h"
@@ -116,13 +116,14 @@ class Matching {
 };
 
 std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  LS_CHECK(
-      in.good(), CheckpointError,
-      "[weights] cannot read {}. A model's folder holds it beside the weights; a run writes it "
-      "at its end.",
-      path.string());
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  try {
+    return read_whole_file(path, kMostJsonBytes);
+  } catch (const FileError& error) {
+    throw CheckpointError(
+        fmt::format("[weights] cannot read {}: {}. A model's folder holds it beside the weights; a "
+                    "run writes it at its end.",
+                    path.string(), error.reason()));
+  }
 }
 
 void load(nn::Module& model, const WeightFiles& files, const std::filesystem::path& path) {

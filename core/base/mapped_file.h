@@ -1,20 +1,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 
 namespace lockstep {
 
-/// The contents of a file, mapped read-only: pages are read on first access, and processes that map
-/// the same file share them. Copies share the mapping. Empty files are fine. If the file is
-/// truncated while it is mapped, access past its new end raises SIGBUS.
+/// The contents of a file, mapped read-only: processes that map the same file share its pages.
+/// Copies share the mapping. Empty files are fine. If the file is truncated while it is mapped,
+/// access past its new end raises SIGBUS.
 class MappedFile {
  public:
-  /// Throws DataError naming the path and the system's reason if it is missing, unreadable or not
-  /// a regular file.
-  explicit MappedFile(const std::filesystem::path& path);
+  /// When pages are read: each on first access, or all now, which is faster if all are used.
+  enum class Pages : uint8_t { kReadOnAccess, kReadAtOnce };
+
+  /// Throws FileError (core/base/regular_file.h) naming path and reason if the file is missing,
+  /// unreadable, not a regular file or larger than kMostMappedBytes.
+  explicit MappedFile(const std::filesystem::path& path, Pages pages = Pages::kReadOnAccess);
 
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Shared ownership of the mapping, to keep it alive.

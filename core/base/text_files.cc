@@ -1,6 +1,5 @@
 #include "core/base/text_files.h"
 
-#include <fcntl.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 #include <system_error>
 
 #include "core/base/check.h"
-#include "core/base/file_descriptor.h"
 
 namespace lockstep {
 namespace {
@@ -67,11 +65,6 @@ std::vector<fs::path> find_files(const std::string& pattern) {
   }
   throw DataError(fmt::format("[data] {}: {}.", pattern,
                               error ? error.message() : std::generic_category().message(ENOENT)));
-}
-
-std::string read_text_file(const fs::path& path) {
-  const std::vector<std::byte> bytes = FileDescriptor(path, O_RDONLY).read_to_end();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace lockstep

@@ -12,7 +12,4 @@ namespace lockstep {
 /// sorted. Throws DataError if nothing matches.
 std::vector<std::filesystem::path> find_files(const std::string& pattern);
 
-/// The bytes of a file. Throws DataError naming the path and the system's reason.
-std::string read_text_file(const std::filesystem::path& path);
-
 }  // namespace lockstep

@@ -1,15 +1,12 @@
 #include "core/memory/allocation_trace.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep {
 
@@ -129,12 +126,13 @@ AllocationTrace parse_allocation_trace(std::string_view text, std::string_view s
 }
 
 AllocationTrace read_allocation_trace(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  LS_CHECK(file && !text.fail(), DataError, "[trace] {} cannot be read: {}.", path,
-           std::strerror(errno));
-  return parse_allocation_trace(text.view(), path);
+  std::string text;
+  try {
+    text = read_whole_file(path);
+  } catch (const FileError& error) {
+    throw DataError(fmt::format("[trace] {} cannot be read: {}.", path, error.reason()));
+  }
+  return parse_allocation_trace(text, path);
 }
 
 std::string to_string(const AllocationTrace& trace, std::string_view name) {

@@ -4,7 +4,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/text_files.h"
+#include "core/base/regular_file.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/token_memo.h"
 
@@ -12,8 +12,8 @@ namespace lockstep::train {
 
 BpeTokenizer::BpeTokenizer(const std::filesystem::path& vocabulary,
                            const std::filesystem::path& merges)
-    : vocabulary_text_(read_text_file(vocabulary)),
-      merges_text_(read_text_file(merges)),
+    : vocabulary_text_(read_whole_file(vocabulary)),
+      merges_text_(read_whole_file(merges)),
       identity_(ContentHasher().add(name()).add(vocabulary_text_).add(merges_text_).result()),
       content_(parse_bpe(vocabulary_text_, vocabulary.string(), merges_text_, merges.string())) {}
 

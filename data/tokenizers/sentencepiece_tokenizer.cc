@@ -4,7 +4,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/text_files.h"
+#include "core/base/regular_file.h"
 #include "core/base/utf8.h"
 #include "data/tokenizers/token_memo.h"
 
@@ -30,7 +30,7 @@ size_t stretch_end(std::string_view marked, size_t begin, const SentencePieceMod
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(const std::filesystem::path& model)
-    : SentencePieceTokenizer(read_text_file(model), model.string()) {}
+    : SentencePieceTokenizer(read_whole_file(model), model.string()) {}
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& file)
     : bytes_(std::move(model)),

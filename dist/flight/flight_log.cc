@@ -3,14 +3,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/json_text.h"
+#include "core/base/parse_json.h"
 #include "core/base/parse_number.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::dist {
 namespace {
@@ -240,11 +240,10 @@ std::string format_flight_log(const FlightLog& log) {
 
 FlightLog parse_flight_log(std::string_view text, std::string_view origin) {
   try {
-    check_json_nesting(text);
-    return log_from(Json::parse(text));
-  } catch (const Json::parse_error& error) {
+    return log_from(parse_ordered_json(text));
+  } catch (const JsonSyntaxError& error) {
     throw DataError(fmt::format("[flight log] {}: not JSON from byte {} on. Is the file whole?",
-                                origin, error.byte));
+                                origin, error.byte()));
   } catch (const DataError& error) {
     throw DataError(fmt::format("[flight log] {}: {}", origin, error.what()));
   } catch (const std::exception& error) {
@@ -253,14 +252,13 @@ FlightLog parse_flight_log(std::string_view text, std::string_view origin) {
 }
 
 FlightLog read_flight_log(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
   std::string text;
-  std::array<char, 65536> piece;
-  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
-    text.append(piece.data(), static_cast<size_t>(stream.gcount()));
+  try {
+    text = read_whole_file(file, kMostJsonBytes);
+  } catch (const FileError& error) {
+    throw DataError(fmt::format("[flight log] {}: the file cannot be read: {}.", file.string(),
+                                error.reason()));
   }
-  LS_CHECK(stream.is_open() && !stream.bad(), DataError,
-           "[flight log] {}: the file cannot be read.", file.string());
   return parse_flight_log(text, file.string());
 }
 

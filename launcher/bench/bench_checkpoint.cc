@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,9 +11,9 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/base/check.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/json_line.h"
+#include "core/base/regular_file.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "train/checkpoint.h"
@@ -71,19 +70,17 @@ void write_plainly(const fs::path& path, uint64_t bytes) {
 
 void read_plainly(const fs::path& path) {
   std::vector<std::byte> block(size_t{1} << 20);
-  const FileDescriptor file(path, O_RDONLY);
-  ssize_t got = 0;
-  while ((got = ::read(file.get(), block.data(), block.size())) > 0) {
+  RegularFile file(path, kMostMappedBytes);
+  while (file.read(block) > 0) {
   }
-  LS_CHECK(got == 0, DataError, "[bench] {} cannot be read.", path.string());
 }
 
 /// Evicts the clean pages of the files from the page cache, so that reading accesses the disk.
 void drop_from_cache(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
-    const FileDescriptor file(entry.path(), O_RDONLY);
-    ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+    const RegularFile file(entry.path(), kMostMappedBytes);
+    ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
   }
 }
 

@@ -13,19 +13,21 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <sstream>
 
 #include "core/base/check.h"
 #include "core/base/parse_number.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::launcher {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Largest hostfile: a million hosts.
+constexpr uint64_t kMostHostfileBytes = uint64_t{64} << 20;
 
 bool is_program(const fs::path& file) {
   std::error_code ignored;
@@ -53,11 +55,11 @@ std::optional<std::string> find_program(const std::string& name, const std::stri
 }
 
 std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return std::nullopt;
-  return text;
+  try {
+    return read_whole_file(path, kMostHostfileBytes);
+  } catch (const FileError&) {
+    return std::nullopt;
+  }
 }
 
 bool resolves(const std::string& host) {

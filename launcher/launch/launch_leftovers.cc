@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/parse_number.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -24,11 +25,16 @@ bool is_ours(const fs::path& path) {
 /// Returns the upper half of the job number, with which contact.txt begins:
 /// "1857421312.0;tcp://...".
 std::optional<uint32_t> job_family(const fs::path& session) {
-  std::ifstream file(session / "contact.txt");
-  uint32_t job = 0;
-  char dot = 0;
-  if (!(file >> job >> dot) || dot != '.') return std::nullopt;
-  return job >> 16;
+  constexpr uint64_t kMostContactBytes = 65536;
+  try {
+    const std::string text = read_whole_file(session / "contact.txt", kMostContactBytes);
+    const size_t dot = text.find('.');
+    if (dot == text.npos) return std::nullopt;
+    const std::optional<uint32_t> job = parse_number<uint32_t>(text.substr(0, dot));
+    return job ? std::optional(*job >> 16) : std::nullopt;
+  } catch (const FileError&) {
+    return std::nullopt;
+  }
 }
 
 /// Returns the upper half of JOB, in hexadecimal, in vader_segment.HOST.UID.JOB.RANK. HOST may

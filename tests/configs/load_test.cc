@@ -263,7 +263,11 @@ TEST_F(Load, FilesThatAreNoConfigAreRefused) {
   EXPECT_EQ(error({binary}), binary +
                                  ": is not text: byte 2 is 0x00. A config is a protobuf text "
                                  "file such as configs/examples/gpt_kjv.txtpb.");
-  EXPECT_EQ(error({"/dev/zero"}), "/dev/zero: is larger than 4 MiB, so it is no config.");
+  EXPECT_EQ(error({"/dev/zero"}),
+            "/dev/zero: cannot be read: it is not a regular file but a device: "
+            "copy its contents into a file.");
+  const std::string large = file("large.txtpb", std::string((4 << 20) + 1, '\n'));
+  EXPECT_EQ(error({large}), large + ": is larger than 4 MiB, so it is no config.");
   const std::string empty = file("empty.txtpb", "");
   EXPECT_EQ(
       error({empty}),

@@ -100,7 +100,7 @@ TEST_F(TokenShardsTest, MissingFilesAndFoldersAreNamed) {
   };
   EXPECT_TRUE(says(open(folder_ / "gone"), "gone: No such file or directory"));
   EXPECT_TRUE(says(open(folder_.path()), "Is a directory"));
-  EXPECT_TRUE(says(open("/dev/null"), "/dev/null is not a regular file"));
+  EXPECT_TRUE(says(open("/dev/null"), "/dev/null: it is not a regular file but a device"));
 }
 
 TEST_F(TokenShardsTest, NoTokensAreNotWritten) {

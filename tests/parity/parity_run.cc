@@ -6,8 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +16,8 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 #include "core/device/device_runtime.h"
 #include "dist/group/thread_group.h"
 #include "nn/language_model.h"
@@ -35,9 +35,11 @@ namespace {
 using Json = nlohmann::json;
 
 std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  LS_CHECK(in.good(), DataError, "[parity] cannot read {}.", path.string());
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  try {
+    return read_whole_file(path, kMostJsonBytes);
+  } catch (const FileError& error) {
+    throw DataError(fmt::format("[parity] cannot read {}: {}.", path.string(), error.reason()));
+  }
 }
 
 Tensor load(const train::SafetensorsFile& file, const std::string& name) {
@@ -143,7 +145,7 @@ ParityRun train_rank(const std::filesystem::path& folder, int ranks, Device devi
   // Ranks that share a device need separate streams.
   std::optional<StreamGuard> own_queue;
   if (device != kCPU && group != nullptr) own_queue.emplace(get_stream_from_pool(device));
-  const Json expected = Json::parse(read_text(folder / "expected.json"));
+  const Json expected = parse_json(read_text(folder / "expected.json"));
   std::unique_ptr<nn::LanguageModel> model = model_of(folder, device);
   const std::vector<nn::StoredParameter> stored = model->stored_parameters();
   auto batches =

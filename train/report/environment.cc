@@ -11,10 +11,11 @@
 #include <cctype>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
+#include "core/base/regular_file.h"
 #include "core/device/arithmetic_facts.h"
 #include "train/report/machine.h"
 
@@ -24,11 +25,21 @@ namespace {
 namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
+/// Largest file of git that is read: packed-refs has a line for each reference.
+constexpr uint64_t kMostGitBytes = uint64_t{64} << 20;
+
+/// Returns the text of one of git's files; empty if it cannot be read.
+std::string git_text(const fs::path& file) {
+  try {
+    return read_whole_file(file, kMostGitBytes);
+  } catch (const FileError&) {
+    return "";
+  }
+}
+
 std::string first_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return line;
+  const std::string text = git_text(file);
+  return text.substr(0, text.find('\n'));
 }
 
 /// Finds the git directory of the working tree that contains `start`. In worktrees and submodules
@@ -54,7 +65,7 @@ std::string resolve(const fs::path& git, const std::string& reference) {
     const std::string commit = first_line(folder / reference);
     if (!commit.empty()) return commit;
   }
-  std::ifstream packed(common / "packed-refs");
+  std::istringstream packed(git_text(common / "packed-refs"));
   for (std::string line; std::getline(packed, line);) {
     if (line.ends_with(" " + reference)) return line.substr(0, line.find(' '));
   }

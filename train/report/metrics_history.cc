@@ -1,15 +1,13 @@
 #include "train/report/metrics_history.h"
 
-#include <fcntl.h>
-
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "core/base/check.h"
-#include "core/base/file_descriptor.h"
-#include "core/base/json_text.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::train {
 namespace {
@@ -28,19 +26,15 @@ std::optional<double> number(const Json& object, const char* name) {
   return std::nullopt;
 }
 
-std::string metrics_file_text(const fs::path& file) {
-  const std::vector<std::byte> bytes = FileDescriptor(file, O_RDONLY).read_to_end();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Returns a discarded value for a line that is not JSON.
 Json parse_line(std::string_view line, const fs::path& file, int64_t number) {
   try {
-    check_json_nesting(line);
+    return parse_json(line);
+  } catch (const JsonSyntaxError&) {
+    return Json(Json::value_t::discarded);
   } catch (const DataError& error) {
     throw DataError(fmt::format("[metrics] {}:{}: {}", file.string(), number, error.what()));
   }
-  return Json::parse(line, nullptr, false);
 }
 
 }  // namespace
@@ -48,7 +42,7 @@ Json parse_line(std::string_view line, const fs::path& file, int64_t number) {
 std::vector<MetricsRecord> read_metrics(const fs::path& path) {
   std::error_code failed;
   const fs::path file = fs::is_directory(path, failed) ? path / "metrics.jsonl" : path;
-  const std::string text = metrics_file_text(file);
+  const std::string text = read_whole_file(file);
   std::vector<MetricsRecord> records;
   int64_t line_number = 0;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {

@@ -1,43 +1,27 @@
 #include "train/weights/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <numeric>
-#include <system_error>
 #include <tuple>
 #include <unordered_set>
 
 #include "core/base/check.h"
-#include "core/base/file_descriptor.h"
+#include "core/base/mapped_file.h"
 
 namespace lockstep::train {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-std::span<const std::byte> map_file(const std::filesystem::path& path) {
-  const FileDescriptor file(path, O_RDONLY);
-  struct stat status {};
-  LS_CHECK(::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode), CheckpointError,
-           "[safetensors] {}: not a regular file.", path.string());
-  if (status.st_size == 0) return {};  // mmap refuses length zero
-  const size_t size = static_cast<size_t>(status.st_size);
-  // MAP_POPULATE reads the whole file at once: callers use all of it, and a fault per page is slow.
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
-  const int code = errno;
-  LS_CHECK(address != MAP_FAILED, CheckpointError, "[safetensors] {}: cannot be mapped: {}.",
-           path.string(), std::generic_category().message(code));
-  return {static_cast<const std::byte*>(address), size};
-}
-
-void unmap(std::span<const std::byte> mapping) {
-  if (!mapping.empty()) ::munmap(const_cast<std::byte*>(mapping.data()), mapping.size());
+/// Opens the file and reads its pages at once, because callers use all of it.
+MappedFile opened(const std::filesystem::path& path) {
+  try {
+    return MappedFile(path, MappedFile::Pages::kReadAtOnce);
+  } catch (const DataError& error) {
+    throw CheckpointError(fmt::format("[safetensors] {}", error.what()));
+  }
 }
 
 /// Runs `action` and rethrows its DataError as CheckpointError.
@@ -102,18 +86,11 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::s
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
-  try {
-    mapping_ = map_file(path);
-    content_ = parse_safetensors(mapping_, path_);
-  } catch (const DataError& error) {
-    throw CheckpointError(error.what());
-  } catch (...) {
-    unmap(mapping_);
-    throw;
-  }
+  const MappedFile file = opened(path);
+  mapping_ = file.bytes();
+  owner_ = file.owner();
+  content_ = parse_safetensors(mapping_, path_);
 }
-
-SafetensorsFile::~SafetensorsFile() { unmap(mapping_); }
 
 std::span<const std::byte> SafetensorsFile::header() const {
   uint64_t json_bytes = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,7 +47,6 @@ class SafetensorsFile {
  public:
   /// Throws CheckpointError as `parse_safetensors`, and for files that cannot be opened or mapped.
   explicit SafetensorsFile(const std::filesystem::path& path);
-  ~SafetensorsFile();
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
@@ -64,6 +64,7 @@ class SafetensorsFile {
  private:
   std::string path_;
   std::span<const std::byte> mapping_;
+  std::shared_ptr<const void> owner_;  ///< of the mapping
   SafetensorsContent content_;
 };
 

@@ -3,7 +3,8 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "core/base/mapped_file.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 #include "train/weights/weight_index.h"
 
 namespace lockstep::train {
@@ -15,9 +16,7 @@ namespace fs = std::filesystem;
 /// Returns the "weight_map" of an index: file by tensor.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   try {
-    const MappedFile file(path);
-    const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-    return parse_weight_index({text, file.bytes().size()}, path.string());
+    return parse_weight_index(read_whole_file(path, kMostJsonBytes), path.string());
   } catch (const DataError& error) {
     throw CheckpointError(error.what());
   }

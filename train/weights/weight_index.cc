@@ -3,7 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/base/json_text.h"
+#include "core/base/parse_json.h"
+#include "core/base/regular_file.h"
 
 namespace lockstep::train {
 
@@ -11,15 +12,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json parse_json(std::string_view text, std::string_view origin) {
+Json parsed(std::string_view text, std::string_view origin) {
   try {
-    check_json_nesting(text);
-    return Json::parse(text);
+    return parse_json(text);
   } catch (const DataError& error) {
     throw CheckpointError(fmt::format("[weights] {}: {}", origin, error.what()));
-  } catch (const Json::exception& error) {
-    throw CheckpointError(fmt::format("[weights] {}: not valid JSON: {}. The file is damaged.",
-                                      origin, error.what()));
   }
 }
 
@@ -27,7 +24,7 @@ Json parse_json(std::string_view text, std::string_view origin) {
 
 std::map<std::string, std::string> parse_weight_index(std::string_view text,
                                                       std::string_view origin) {
-  const Json index = parse_json(text, origin);
+  const Json index = parsed(text, origin);
   LS_CHECK(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(),
            CheckpointError,
            "[weights] {}: expected an object with a \"weight_map\" from tensors to files. Is this "
@@ -39,10 +36,8 @@ std::map<std::string, std::string> parse_weight_index(std::string_view text,
              "[weights] {}: expected the name of a file for tensor \"{}\", got {}.", origin, tensor,
              file.dump());
     const std::string name = file.get<std::string>();
-    const bool stays = !name.empty() && name != "." && name != ".." &&
-                       name.find_first_of("/\\") == std::string::npos;
-    LS_CHECK(stays, CheckpointError,
-             "[weights] {}: tensor \"{}\" lies in \"{}\": expected the name of a file beside the "
+    LS_CHECK(is_file_name(name), CheckpointError,
+             "[weights] {}: tensor \"{}\" lies in {:?}: expected the name of a file beside the "
              "index.",
              origin, tensor, name);
     files[tensor] = name;

@@ -1,6 +1,7 @@
 #include "train/weights/weight_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
@@ -115,6 +116,19 @@ TEST_F(ShardedFolder, ADeeplyNestedIndexIsRefused) {
 TEST_F(ShardedFolder, ADamagedShardIsNamed) {
   put_file(folder_ / "two", "xx");
   EXPECT_TRUE(says(refusal(R"({"weight_map": {"a": "one", "b": "one", "c": "two"}})"), "/two: "));
+}
+
+TEST(WeightFiles, FifosAreRefusedAndNotWaitedFor) {
+  const TemporaryDirectory folder;
+  const auto open = [](const std::filesystem::path& path) {
+    return message_of<CheckpointError>([&] { WeightFiles files(path); });
+  };
+  const std::string index = folder / "model.safetensors.index.json";
+  ASSERT_EQ(::mkfifo(index.c_str(), 0600), 0);
+  EXPECT_TRUE(says(open(folder.path()), index + ": it is not a regular file but a FIFO"));
+  const std::string weights = folder / "model.safetensors";
+  ASSERT_EQ(::mkfifo(weights.c_str(), 0600), 0);
+  EXPECT_TRUE(says(open(folder.path()), weights + ": it is not a regular file but a FIFO"));
 }
 
 TEST(WeightFiles, PathsWithoutWeightsAreRefused) {
