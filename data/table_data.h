@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
+#include "core/base/gzip.h"
 #include "data/sample_source.h"
 #include "data/token_data.h"
 
@@ -26,10 +28,12 @@ struct TableDataOptions {
 /// header and is skipped.
 class TableData : public SampleSource {
  public:
-  /// Reads the whole file. Throws DataError naming file and line if the file is missing,
-  /// unreadable, damaged, not text or has no rows; if a row has another number of fields, a field
-  /// is not a finite number or a label is not a class; and if no rows are left to train on.
+  /// Reads the file a piece at a time. Throws DataError naming file and line if the file is
+  /// missing, unreadable, damaged, not text or has no rows; if a row has another number of fields,
+  /// a field is not a finite number or a label is not a class; and if no rows are left to train on.
   TableData(const std::filesystem::path& path, TableDataOptions options);
+  /// Reads the contents of a file from `source`; `name` names it in errors.
+  TableData(ByteSource source, const std::string& name, TableDataOptions options);
 
   int64_t features() const override { return features_; }
   int64_t classes() const override { return classes_; }

@@ -3,68 +3,117 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "core/base/check.h"
 
 namespace lockstep {
 namespace {
 
-/// Owns inflate's state.
-class Inflater {
+/// Size of the pieces that are read; zlib's own tools use a quarter of it.
+constexpr size_t kPiece = size_t{64} << 10;
+
+class Gunzip {
  public:
-  Inflater() {
+  Gunzip(ByteSource packed, std::string origin)
+      : packed_(std::move(packed)), origin_(std::move(origin)) {
+    refill();
+    is_gzip_ = starts_member();
     constexpr int kGzipFormat = 15 + 16;  // largest window, gzip header and trailer
-    LS_CHECK(inflateInit2(&stream, kGzipFormat) == Z_OK, OutOfMemoryError,
+    LS_CHECK(inflateInit2(&stream_, kGzipFormat) == Z_OK, OutOfMemoryError,
              "[gzip] zlib could not allocate its work memory.");
   }
-  ~Inflater() { inflateEnd(&stream); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
+  ~Gunzip() { inflateEnd(&stream_); }
+  Gunzip(const Gunzip&) = delete;
+  Gunzip& operator=(const Gunzip&) = delete;
 
-  z_stream stream{};
+  size_t read(std::span<std::byte> into) {
+    size_t filled = 0;
+    while (filled < into.size()) {
+      const size_t got = is_gzip_ ? unpack(into.subspan(filled)) : copy_plain(into.subspan(filled));
+      if (got == 0) break;
+      filled += got;
+    }
+    return filled;
+  }
+
+ private:
+  /// Moves the bytes that are left to the front and reads more behind them.
+  void refill() {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= std::exchange(begin_, 0);
+    const size_t wanted = buffer_.size() - end_;
+    const size_t got = packed_(std::span(buffer_).subspan(end_));
+    end_ += got;
+    at_end_ = got < wanted;
+  }
+  bool starts_member() const {
+    return end_ - begin_ >= 2 && buffer_[begin_] == std::byte{0x1f} &&
+           buffer_[begin_ + 1] == std::byte{0x8b};
+  }
+
+  size_t copy_plain(std::span<std::byte> into) {
+    if (begin_ == end_ && !at_end_) refill();
+    const size_t count = std::min(into.size(), end_ - begin_);
+    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), count, into.begin());
+    begin_ += count;
+    return count;
+  }
+
+  /// Returns at least one byte, or 0 at the end of the last member.
+  size_t unpack(std::span<std::byte> into) {
+    into = into.first(std::min<size_t>(into.size(), std::numeric_limits<int>::max()));
+    while (true) {
+      if (end_ - begin_ < 2 && !at_end_) refill();
+      if (between_members_) {
+        if (begin_ == end_) return 0;
+        LS_CHECK(starts_member(), DataError,
+                 "[data] {}: what follows the compressed data is not gzip's. Is the file damaged?",
+                 origin_);
+        between_members_ = false;
+      }
+      stream_.next_in = reinterpret_cast<unsigned char*>(buffer_.data() + begin_);
+      stream_.avail_in = static_cast<unsigned>(end_ - begin_);
+      stream_.next_out = reinterpret_cast<unsigned char*>(into.data());
+      stream_.avail_out = static_cast<unsigned>(into.size());
+      const bool no_input = begin_ == end_;
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      begin_ = end_ - stream_.avail_in;
+      const size_t got = into.size() - stream_.avail_out;
+      LS_CHECK(status != Z_MEM_ERROR, OutOfMemoryError,
+               "[gzip] zlib could not allocate its work memory.");
+      LS_CHECK(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, DataError,
+               "[data] {}: the compressed data is damaged. Fetch or make the file again.", origin_);
+      if (status == Z_STREAM_END) {
+        inflateReset(&stream_);
+        between_members_ = true;
+      }
+      if (got > 0) return got;
+      LS_CHECK(between_members_ || !no_input, DataError,
+               "[data] {}: the compressed data is cut off. Fetch or make the file again.", origin_);
+    }
+  }
+
+  ByteSource packed_;
+  std::string origin_;
+  z_stream stream_{};
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kPiece);
+  size_t begin_ = 0;  ///< of the bytes of buffer_ that are left
+  size_t end_ = 0;
+  bool at_end_ = false;  ///< `packed_` has no more
+  bool is_gzip_ = false;
+  bool between_members_ = false;
 };
 
 }  // namespace
 
-bool is_gzip(std::span<const std::byte> bytes) {
-  return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
-}
-
-std::vector<std::byte> gunzip(std::span<const std::byte> bytes, const std::filesystem::path& path) {
-  // zlib counts in 32 bits.
-  constexpr size_t kPiece = 1 << 30;
-  constexpr size_t kLeastRoom = 1 << 16;
-  std::vector<std::byte> unpacked;
-  size_t used = 0;
-  Inflater inflater;
-  z_stream& stream = inflater.stream;
-  while (!bytes.empty()) {
-    LS_CHECK(is_gzip(bytes), DataError,
-             "[data] {}: what follows the compressed data is not gzip's. Is the file damaged?",
-             path.string());
-    for (int status = Z_OK; status != Z_STREAM_END;) {
-      if (unpacked.size() - used < kLeastRoom) {
-        unpacked.resize(std::max(2 * unpacked.size(), kLeastRoom));
-      }
-      const size_t in = std::min(bytes.size(), kPiece);
-      const size_t room = std::min(unpacked.size() - used, kPiece);
-      stream.next_in = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
-      stream.avail_in = static_cast<unsigned>(in);
-      stream.next_out = reinterpret_cast<unsigned char*>(unpacked.data() + used);
-      stream.avail_out = static_cast<unsigned>(room);
-      status = inflate(&stream, Z_NO_FLUSH);
-      bytes = bytes.subspan(in - stream.avail_in);
-      used += room - stream.avail_out;
-      LS_CHECK(status != Z_MEM_ERROR, OutOfMemoryError,
-               "[gzip] zlib could not allocate its work memory.");
-      LS_CHECK(status == Z_OK || status == Z_STREAM_END, DataError,
-               "[data] {}: the compressed data is {}. Fetch or make the file again.", path.string(),
-               status == Z_BUF_ERROR ? "cut off" : "damaged");
-    }
-    inflateReset(&stream);
-  }
-  unpacked.resize(used);
-  return unpacked;
+ByteSource gunzipped(ByteSource packed, std::string origin) {
+  auto gunzip = std::make_shared<Gunzip>(std::move(packed), std::move(origin));
+  return [gunzip](std::span<std::byte> into) { return gunzip->read(into); };
 }
 
 }  // namespace lockstep

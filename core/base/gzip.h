@@ -1,17 +1,19 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
+#include <functional>
 #include <span>
-#include <vector>
+#include <string>
 
 namespace lockstep {
 
-/// Whether `bytes` begin with gzip's magic number.
-bool is_gzip(std::span<const std::byte> bytes);
+/// Fills a span with the next bytes and returns their number, which is smaller than the span only
+/// at the end.
+using ByteSource = std::function<size_t(std::span<std::byte>)>;
 
-/// Decompresses gzip data of one or more members. Throws DataError naming `path` (used only for the
-/// message) if they are damaged or truncated.
-std::vector<std::byte> gunzip(std::span<const std::byte> bytes, const std::filesystem::path& path);
+/// The bytes of `packed`, decompressed if they begin with gzip's magic number (one or more
+/// members), a piece at a time. Reading throws DataError naming `origin` if compressed data is
+/// damaged or truncated.
+ByteSource gunzipped(ByteSource packed, std::string origin);
 
 }  // namespace lockstep

@@ -105,6 +105,29 @@ TEST_F(TableDataTest, ReadsWhatGzipPacked) {
   EXPECT_EQ(joined.fingerprint(), plain.fingerprint());
 }
 
+TEST_F(TableDataTest, IsReadAPieceAtATime) {
+  const std::string row = "1,2,0\n";
+  constexpr size_t kRows = 1 << 16;
+  size_t given = 0, largest = 0;
+  const auto source = [&](std::span<std::byte> into) {
+    largest = std::max(largest, into.size());
+    size_t count = 0;
+    for (; count < into.size() && given < kRows * row.size(); ++count, ++given) {
+      into[count] = static_cast<std::byte>(row[given % row.size()]);
+    }
+    return count;
+  };
+  const TableData data(source, "rows", {});
+  EXPECT_EQ(data.training_samples() + data.held_out_samples(), static_cast<int64_t>(kRows));
+  EXPECT_LE(largest, size_t{64} << 10);
+}
+
+TEST_F(TableDataTest, BlankLinesMayOnlyStandAtTheEnd) {
+  EXPECT_EQ(table("1,0\n2,1\n \r\n\n  ").training_samples(), 2);
+  EXPECT_TRUE(says(refusal("1,0\n\n \n2,1\n"), "table.csv:2: field 1 is \"\""));
+  EXPECT_TRUE(says(refusal(" \n\n"), "has no rows"));
+}
+
 TEST_F(TableDataTest, DamagedCompressionIsRefused) {
   const std::string whole = gzipped(counting(5000));
   EXPECT_TRUE(says(refusal(whole.substr(0, whole.size() / 2)), "cut off"));
