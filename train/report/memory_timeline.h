@@ -30,9 +30,13 @@ struct MemoryTimeline {
   size_t peak = 0;  ///< index of the first moment with the most bytes
 };
 
-/// Reads a run directory's memory.json, or such a file: the step it was recorded for, or the whole
-/// record if it names no step. Returns at most `most_groups` groups (at least 2). Throws DataError
-/// naming the file if it cannot be read or is no such record.
+/// Parses the text of a memory.json: the step it was recorded for, or the whole record if it names
+/// no step. Returns at most `most_groups` groups (at least 2); time and memory grow with the text
+/// and with the moments times these groups. Throws DataError naming `origin` for other text.
+MemoryTimeline parse_memory_timeline(std::string_view text, std::string_view origin,
+                                     MemoryGrouping grouping, size_t most_groups);
+/// Parses a run directory's memory.json, or such a file. Throws DataError naming the file if it
+/// cannot be read or is no such record.
 MemoryTimeline read_memory_timeline(const std::filesystem::path& path, MemoryGrouping grouping,
                                     size_t most_groups);
 

@@ -142,6 +142,33 @@ TEST(MemoryTimeline, WhatIsNoRecordIsRefused) {
                             "operator, module or phase");
 }
 
+TEST(MemoryTimeline, OfManyGroupsTakesMemoryForTheNamedOnes) {
+  // A row of all groups at each moment would take 20 GB.
+  constexpr int kEvents = 50'000;
+  std::string text = R"({"device": "host:0", "segments": [], "trace": [)";
+  for (int i = 0; i < kEvents; ++i) {
+    text += R"({"action": "alloc", "addr": )" + std::to_string(i + 1) +
+            R"(, "size": 8, "op": "op)" + std::to_string(i) + R"(", "time_us": 1},)";
+  }
+  text.back() = ']';
+  const MemoryTimeline timeline =
+      parse_memory_timeline(text + "}", "many.json", MemoryGrouping::kOperator, 5);
+  EXPECT_EQ(timeline.groups.size(), 5U);
+  EXPECT_EQ(timeline.moments.size(), kEvents + 1U);
+  EXPECT_EQ(timeline.moments.back().total(), int64_t{8} * kEvents);
+}
+
+TEST(MemoryTimeline, NumbersThatAreNoSizesAreRefused) {
+  for (const char* size : {"1.9", "-8", "true", "1e300", "9223372036854775807", "\"8\""}) {
+    const std::string text = std::string(R"({"device": "host:0", "segments": [], "trace": [)") +
+                             R"({"action": "alloc", "addr": 1, "time_us": 1, "op": "a", "size": )" +
+                             size + "}]}";
+    expect_error<DataError>(
+        [&] { (void)parse_memory_timeline(text, "a.json", MemoryGrouping::kOperator, 5); },
+        "a.json is no record of memory", "\"size\" is no whole number");
+  }
+}
+
 TEST(MemoryTimeline, TheTableOfThePeakHasALineForEachGroup) {
   const std::string table = peak_table(Record().read(MemoryGrouping::kOperator));
   EXPECT_THAT(table, HasSubstr("host:0, step 2: 1.6 KiB on loan at the peak, 1.0 ms after"));
