@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/json_text.h"
+#include "core/base/parse_json.h"
 
 namespace lockstep::nn {
 
@@ -19,23 +19,66 @@ bool has(const Json& config, const char* key) {
   return config.contains(key) && !config[key].is_null();
 }
 
-template <class T>
-T value_or(const Json& config, const char* key, T otherwise) {
-  return has(config, key) ? config[key].get<T>() : otherwise;
-}
+/// A number's bounds.
+struct Range {
+  double min = 0;
+  double max = 0;
+  bool min_excluded = false;
+  bool max_excluded = false;
 
-template <class T>
-T required(const Json& config, const char* key) {
+  /// False for NaN.
+  bool contains(double value) const {
+    return (min_excluded ? value > min : value >= min) &&
+           (max_excluded ? value < max : value <= max);
+  }
+  std::string text() const {
+    return fmt::format("{}{} and {}{}", min_excluded ? "above " : "at least ", min,
+                       max_excluded ? "below " : "at most ", max);
+  }
+};
+
+// The ranges of the fields of configs/model.proto, so that a model that is loaded is one that could
+// be configured. tests/train/hugging_face_ranges_test.cc compares them.
+constexpr Range kVocabulary{1, 16777216}, kContext{1, 1048576}, kLayers{1, 10000}, kHeads{1, 65536};
+constexpr Range kWidth{1, 1048576}, kHiddenWidth{1, 4194304};
+constexpr Range kDropout{0, 1, false, true}, kEpsilon{0, 1, true}, kTheta{1, 1e12, true};
+constexpr Range kFactor{1, 1e6}, kPositive{0, 1e6, true};
+
+const Json& required(const Json& config, const char* key) {
   LS_CHECK(has(config, key), ConfigError, "[config.json] \"{}\" is missing.", key);
-  return config[key].get<T>();
+  return config[key];
 }
 
-/// Largest size of a dimension and number of layers. Products of two sizes, and 4 times a size,
-/// then fit int64.
-constexpr int64_t kMostSize = std::numeric_limits<int32_t>::max();
-/// Most positions of a context: rotary tables are computed for all, so that no file bounds them.
-/// Published models stay below 11 million.
-constexpr int64_t kMostPositions = int64_t{1} << 24;
+/// Returns a text. Json::get's own message would not name the key.
+std::string text_of(const Json& config, const char* key) {
+  const Json& json = required(config, key);
+  LS_CHECK(json.is_string(), ConfigError,
+           "[config.json] \"{}\" cannot be read: expected a text, got {}.", key, json.dump());
+  return json.get<std::string>();
+}
+
+bool flag_or(const Json& config, const char* key, bool otherwise) {
+  if (!has(config, key)) return otherwise;
+  LS_CHECK(config[key].is_boolean(), ConfigError,
+           "[config.json] \"{}\" cannot be read: expected true or false, got {}.", key,
+           config[key].dump());
+  return config[key].get<bool>();
+}
+
+/// Json::get would take true for 1.
+double real(const Json& config, const char* key, const Range& range) {
+  const Json& json = required(config, key);
+  LS_CHECK(json.is_number(), ConfigError,
+           "[config.json] \"{}\" cannot be read: expected a number, got {}.", key, json.dump());
+  const double value = json.get<double>();
+  LS_CHECK(range.contains(value), ConfigError, "[config.json] \"{}\" is {}: expected {}.", key,
+           value, range.text());
+  return value;
+}
+
+double real_or(const Json& config, const char* key, const Range& range, double otherwise) {
+  return has(config, key) ? real(config, key, range) : otherwise;
+}
 
 /// Json::get would cut fractions off, and has undefined behaviour for numbers out of range.
 int64_t whole_number(const Json& config, const char* key) {
@@ -52,20 +95,18 @@ int64_t whole_number(const Json& config, const char* key) {
   return json.get<int64_t>();
 }
 
-int64_t checked_size(const char* key, int64_t value, int64_t most = kMostSize) {
-  LS_CHECK(value >= 1, ConfigError, "[config.json] \"{}\" is {}: expected at least 1.", key, value);
-  LS_CHECK(value <= most, ConfigError, "[config.json] \"{}\" is {}: expected at most {}.", key,
-           value, most);
+int64_t size(const Json& config, const char* key, const Range& range) {
+  required(config, key);
+  const int64_t value = whole_number(config, key);
+  LS_CHECK(value >= static_cast<int64_t>(range.min), ConfigError,
+           "[config.json] \"{}\" is {}: expected at least {}.", key, value, range.min);
+  LS_CHECK(value <= static_cast<int64_t>(range.max), ConfigError,
+           "[config.json] \"{}\" is {}: expected at most {}.", key, value, range.max);
   return value;
 }
 
-int64_t required_size(const Json& config, const char* key, int64_t most = kMostSize) {
-  LS_CHECK(has(config, key), ConfigError, "[config.json] \"{}\" is missing.", key);
-  return checked_size(key, whole_number(config, key), most);
-}
-
-int64_t size_or(const Json& config, const char* key, int64_t otherwise, int64_t most = kMostSize) {
-  return has(config, key) ? checked_size(key, whole_number(config, key), most) : otherwise;
+int64_t size_or(const Json& config, const char* key, const Range& range, int64_t otherwise) {
+  return has(config, key) ? size(config, key, range) : otherwise;
 }
 
 void check_divides(const char* part_key, int64_t part, const char* whole_key, int64_t whole) {
@@ -87,13 +128,13 @@ Gpt2Options gpt2_from(const Json& config) {
   expect(config, "scale_attn_weights", true);
   expect(config, "scale_attn_by_inverse_layer_idx", false);
   Gpt2Options options;
-  options.vocabulary = required_size(config, "vocab_size");
-  options.context_length = required_size(config, "n_positions", kMostPositions);
-  options.layers = required_size(config, "n_layer");
-  options.heads = required_size(config, "n_head");
-  options.width = required_size(config, "n_embd");
-  options.epsilon = value_or(config, "layer_norm_epsilon", 1e-5);
-  options.dropout = value_or(config, "resid_pdrop", 0.0);
+  options.vocabulary = size(config, "vocab_size", kVocabulary);
+  options.context_length = size(config, "n_positions", kContext);
+  options.layers = size(config, "n_layer", kLayers);
+  options.heads = size(config, "n_head", kHeads);
+  options.width = size(config, "n_embd", kWidth);
+  options.epsilon = real_or(config, "layer_norm_epsilon", kEpsilon, 1e-5);
+  options.dropout = real_or(config, "resid_pdrop", kDropout, 0);
   check_divides("n_head", options.heads, "n_embd", options.width);
   expect(config, "n_inner", 4 * options.width);
   return options;
@@ -116,18 +157,19 @@ Json rope_parameters_of(const Json& config) {
 
 RopeScaling rope_scaling_from(const Json& rope, int64_t context_length) {
   if (rope.is_null()) return {};
-  const std::string kind =
-      value_or<std::string>(rope, "rope_type", value_or<std::string>(rope, "type", "default"));
+  const std::string kind = has(rope, "rope_type") ? text_of(rope, "rope_type")
+                           : has(rope, "type")    ? text_of(rope, "type")
+                                                  : "default";
   const auto original = [&] {
-    return size_or(rope, "original_max_position_embeddings", context_length, kMostPositions);
+    return size_or(rope, "original_max_position_embeddings", kContext, context_length);
   };
   expect(rope, "partial_rotary_factor", 1.0);
   if (kind == "default") return {};
-  if (kind == "linear") return LinearRopeScaling{required<double>(rope, "factor")};
+  if (kind == "linear") return LinearRopeScaling{real(rope, "factor", kFactor)};
   if (kind == "llama3") {
-    return Llama3RopeScaling{.factor = required<double>(rope, "factor"),
-                             .low_freq_factor = required<double>(rope, "low_freq_factor"),
-                             .high_freq_factor = required<double>(rope, "high_freq_factor"),
+    return Llama3RopeScaling{.factor = real(rope, "factor", kFactor),
+                             .low_freq_factor = real(rope, "low_freq_factor", kPositive),
+                             .high_freq_factor = real(rope, "high_freq_factor", kPositive),
                              .original_context_length = original()};
   }
   LS_CHECK(kind == "yarn", ConfigError,
@@ -137,11 +179,13 @@ RopeScaling rope_scaling_from(const Json& rope, int64_t context_length) {
   expect(rope, "truncate", true);
   expect(rope, "mscale", nullptr);
   expect(rope, "mscale_all_dim", nullptr);
-  YarnRopeScaling yarn{.factor = required<double>(rope, "factor"),
+  YarnRopeScaling yarn{.factor = real(rope, "factor", kFactor),
                        .original_context_length = original(),
-                       .beta_fast = value_or(rope, "beta_fast", 32.0),
-                       .beta_slow = value_or(rope, "beta_slow", 1.0)};
-  if (has(rope, "attention_factor")) yarn.attention_factor = rope["attention_factor"].get<double>();
+                       .beta_fast = real_or(rope, "beta_fast", kPositive, 32),
+                       .beta_slow = real_or(rope, "beta_slow", kPositive, 1)};
+  if (has(rope, "attention_factor")) {
+    yarn.attention_factor = real(rope, "attention_factor", kPositive);
+  }
   return yarn;
 }
 
@@ -151,21 +195,21 @@ LlamaOptions llama_from(const Json& config) {
   expect(config, "mlp_bias", false);
   expect(config, "partial_rotary_factor", 1.0);
   LlamaOptions options;
-  options.vocabulary = required_size(config, "vocab_size");
-  options.context_length = required_size(config, "max_position_embeddings", kMostPositions);
-  options.layers = required_size(config, "num_hidden_layers");
-  options.heads = required_size(config, "num_attention_heads");
-  options.kv_heads = size_or(config, "num_key_value_heads", options.heads);
-  options.width = required_size(config, "hidden_size");
-  options.hidden_width = required_size(config, "intermediate_size");
-  options.epsilon = value_or(config, "rms_norm_eps", 1e-6);
-  options.tie_embeddings = value_or(config, "tie_word_embeddings", false);
+  options.vocabulary = size(config, "vocab_size", kVocabulary);
+  options.context_length = size(config, "max_position_embeddings", kContext);
+  options.layers = size(config, "num_hidden_layers", kLayers);
+  options.heads = size(config, "num_attention_heads", kHeads);
+  options.kv_heads = size_or(config, "num_key_value_heads", kHeads, options.heads);
+  options.width = size(config, "hidden_size", kWidth);
+  options.hidden_width = size(config, "intermediate_size", kHiddenWidth);
+  options.epsilon = real_or(config, "rms_norm_eps", kEpsilon, 1e-6);
+  options.tie_embeddings = flag_or(config, "tie_word_embeddings", false);
   check_divides("num_attention_heads", options.heads, "hidden_size", options.width);
   check_divides("num_key_value_heads", options.kv_heads, "num_attention_heads", options.heads);
   expect(config, "head_dim", options.width / options.heads);
   const Json rope = rope_parameters_of(config);
-  options.rope_theta = value_or(config, "rope_theta", 10000.0);
-  if (!rope.is_null()) options.rope_theta = value_or(rope, "rope_theta", options.rope_theta);
+  options.rope_theta = real_or(config, "rope_theta", kTheta, 10000);
+  if (!rope.is_null()) options.rope_theta = real_or(rope, "rope_theta", kTheta, options.rope_theta);
   options.rope_scaling = rope_scaling_from(rope, options.context_length);
   return options;
 }
@@ -174,9 +218,8 @@ LlamaOptions llama_from(const Json& config) {
 
 HuggingFaceConfig parse_hugging_face_config(std::string_view text) {
   try {
-    check_json_nesting(text);
-    const Json config = Json::parse(text);
-    const std::string type = required<std::string>(config, "model_type");
+    const Json config = parse_json(text);
+    const std::string type = text_of(config, "model_type");
     if (type == "gpt2") return gpt2_from(config);
     if (type == "llama") return llama_from(config);
     throw ConfigError(fmt::format(

@@ -11,8 +11,8 @@ namespace lockstep::nn {
 using HuggingFaceConfig = std::variant<Gpt2Options, LlamaOptions>;
 
 /// Reads a Hugging Face config.json (model_type gpt2 or llama). Throws ConfigError naming the key
-/// that is missing or not supported, for sizes that are not from 1 to 2^31 - 1, and for contexts of
-/// more than 2^24 positions. Allocates nothing of the sizes that the text names.
+/// that is missing or not supported, and for values of another type or beyond the range of the same
+/// field in configs/model.proto. Allocates nothing of the sizes that the text names.
 HuggingFaceConfig parse_hugging_face_config(std::string_view config_json);
 
 /// Returns the number of elements of the model's matrices and embeddings, without those that files
