@@ -11,6 +11,9 @@ namespace lockstep::dist {
 namespace {
 
 constexpr size_t kMostElements = 1'000'000;
+/// Longest name of a node, as the name service has it. Without a limit a million names could each
+/// be as long as the list.
+constexpr size_t kLongestName = 255;
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text, std::string_view problem) {
   throw ConfigError(fmt::format("[slurm] \"{:.100}\" is no {}: {}.", text, what, problem));
@@ -59,7 +62,11 @@ class NodeList {
     std::vector<std::string> names = {""};
     while (!part.empty()) {
       const size_t open = part.find_first_of("[]");
-      for (std::string& name : names) name += part.substr(0, open);
+      const std::string_view fixed = part.substr(0, open);
+      for (std::string& name : names) {
+        if (fixed.size() > kLongestName - name.size()) refuse("a name is too long");
+        name += fixed;
+      }
       if (open == part.npos) break;
       const size_t close = part.find(']', open);
       if (part[open] == ']' || close == part.npos) refuse("brackets do not match");
@@ -75,7 +82,10 @@ class NodeList {
     std::vector<std::string> names;
     names.reserve(heads.size() * tails.size());
     for (const std::string& head : heads) {
-      for (const std::string& tail : tails) names.push_back(head + tail);
+      for (const std::string& tail : tails) {
+        if (tail.size() > kLongestName - head.size()) refuse("a name is too long");
+        names.push_back(head + tail);
+      }
     }
     return names;
   }
@@ -86,10 +96,12 @@ class NodeList {
     for (const std::string_view range : split(ranges)) {
       const size_t dash = range.find('-');
       const std::string_view low = range.substr(0, dash);
+      if (low.size() > kLongestName) refuse("a name is too long");
       const std::optional<uint32_t> first = number(low);
       const std::optional<uint32_t> last =
           dash == range.npos ? first : number(range.substr(dash + 1));
       if (!first || !last || *last < *first) refuse("numbers and ascending ranges expected in []");
+      if (numbers.size() >= kMostElements) refuse("too many nodes");
       if (*last - *first >= kMostElements - std::min(kMostElements, numbers.size())) {
         refuse("too many nodes");
       }

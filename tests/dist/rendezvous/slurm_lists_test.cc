@@ -28,6 +28,17 @@ TEST(SlurmLists, NodesAreWrittenOut) {
               ElementsAre("rack0n1", "rack0n3", "rack1n1", "rack1n3"));
 }
 
+TEST(SlurmLists, NamesLongerThanTheNameServiceHasAreRefused) {
+  EXPECT_EQ(parse_node_list(std::string(255, 'n')).size(), 1U);
+  std::string chain;
+  for (int i = 0; i < 100'000; ++i) chain += "n[1]";
+  // A million names as long as the rest of the list would take all memory.
+  for (const std::string& text : {std::string(256, 'n'), "n[0-999999]" + std::string(300, 'x'),
+                                  "n[" + std::string(300, '0') + "-9]", chain}) {
+    expect_error<ConfigError>([&] { (void)parse_node_list(text); }, "a name is too long");
+  }
+}
+
 TEST(SlurmLists, MalformedTasksPerNodeAreRefused) {
   for (const char* text : {"", ",", "4,", "x", "4(x)", "4(x2", "4(x0)", "4(x-1)", "-4", "4(2)",
                            "4(x2)3", "4(x9999999)"}) {

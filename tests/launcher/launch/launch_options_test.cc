@@ -207,6 +207,8 @@ TEST(LaunchOptions, OfHelpAreAllUnderstood) {
 TEST(Hostfile, GivesHostsWithSlots) {
   const std::string text =
       "# nodes\n\nlsh0 slots=4\nlsh1 slots = 2 max_slots=8   # big\nuser@lsh2\nlsh0 slots=1\r\n";
+  EXPECT_THAT(parse_hostfile("a slots=2\f\n\f\nb\v\fslots\v=\f3\n", "hf"),
+              ElementsAre(LaunchHost{"a", 2}, LaunchHost{"b", 3}));
   EXPECT_THAT(parse_hostfile(text, "hf"), ElementsAre(LaunchHost{"lsh0", 5}, LaunchHost{"lsh1", 2},
                                                       LaunchHost{"user@lsh2", 0}));
 }
