@@ -24,6 +24,9 @@ constexpr std::pair<std::string_view, BaseType> kTypes[] = {
     {"Generator", BaseType::kGenerator},
 };
 
+/// Largest N of `int[N]`: a default value is repeated N times.
+constexpr int64_t kMostListSize = 64;
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -131,7 +134,12 @@ class Parser {
       full.type.list = true;
       full.type.optional_element = std::exchange(full.type.optional, false);
       if (!take(']')) {
+        const size_t begin = at_;
         full.list_size = number();
+        if (full.list_size < 1 || full.list_size > kMostListSize) {
+          at_ = begin;
+          fail(fmt::format("the length of a list, 1 to {}", kMostListSize));
+        }
         expect(']');
       }
       if (take('?')) full.type.optional = true;

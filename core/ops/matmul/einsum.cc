@@ -1,12 +1,12 @@
 // Einstein summation; declared in linalg.h.
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
+#include "core/ops/matmul/einsum_equation.h"
 #include "core/ops/matmul/linalg.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -17,83 +17,14 @@ namespace lockstep {
 
 namespace {
 
-constexpr char kEllipsis = '.';
-
-/// The letters of one operand or of the result, with kEllipsis for "...".
-using Letters = std::string;
-
-struct Equation {
-  std::vector<Letters> operands;
-  Letters result;
-};
-
-Letters parse_letters(std::string_view equation, std::string_view part) {
-  Letters letters;
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part[i] == ' ') continue;
-    if (part.substr(i, 3) == "...") {
-      LS_CHECK(letters.find(kEllipsis) == std::string::npos, ShapeError,
-               "[einsum] \"...\" appears twice in \"{}\" of \"{}\".", part, equation);
-      letters.push_back(kEllipsis);
-      i += 2;
-      continue;
-    }
-    LS_CHECK(std::isalpha(static_cast<unsigned char>(part[i])), ShapeError,
-             "[einsum] expected letters or \"...\" in \"{}\", got '{}'.", equation, part[i]);
-    letters.push_back(part[i]);
-  }
-  return letters;
-}
-
-/// "..." if any operand has it, then the letters that occur once.
-Letters implied_result(const std::vector<Letters>& operands) {
-  Letters all, result;
-  for (const Letters& letters : operands) all += letters;
-  std::sort(all.begin(), all.end());  // '.' is below all letters
-  for (const char letter : all) {
-    const bool once = std::count(all.begin(), all.end(), letter) == 1;
-    const bool known = result.find(letter) != std::string::npos;
-    if ((once || letter == kEllipsis) && !known) result.push_back(letter);
-  }
-  return result;
-}
-
-Equation parse_equation(std::string_view text) {
-  Equation equation;
-  const size_t arrow = text.find("->");
-  std::string_view left = text.substr(0, arrow);
-  while (true) {
-    const size_t comma = left.find(',');
-    equation.operands.push_back(parse_letters(text, left.substr(0, comma)));
-    if (comma == std::string_view::npos) break;
-    left.remove_prefix(comma + 1);
-  }
-  if (arrow == std::string_view::npos) {
-    equation.result = implied_result(equation.operands);
-    return equation;
-  }
-  equation.result = parse_letters(text, text.substr(arrow + 2));
-  for (const char letter : equation.result) {
-    const auto has = [letter](const Letters& operand) {
-      return operand.find(letter) != std::string::npos;
-    };
-    LS_CHECK(std::count(equation.result.begin(), equation.result.end(), letter) == 1, ShapeError,
-             "[einsum] '{}' appears twice in the result of \"{}\".", letter, text);
-    LS_CHECK(
-        letter == kEllipsis || std::any_of(equation.operands.begin(), equation.operands.end(), has),
-        ShapeError, "[einsum] '{}' of the result appears in no operand of \"{}\".", letter, text);
-  }
-  return equation;
-}
-
 /// The dimensions (axes) of all operands: those of the result, then those summed over. "..." takes
 /// `wide` axes.
 class Axes {
  public:
-  Axes(const Equation& equation, int64_t wide) : wide_(wide) {
+  Axes(const EinsumEquation& equation, int64_t wide) : wide_(wide) {
     append(equation.result);
     kept_ = count_;
-    for (const Letters& letters : equation.operands) {
+    for (const EinsumLetters& letters : equation.operands) {
       for (const char letter : letters) {
         if (letters_.find(letter) == std::string::npos) append(std::string(1, letter));
       }
@@ -107,24 +38,24 @@ class Axes {
   int64_t wide() const { return wide_; }
 
  private:
-  void append(const Letters& letters) {
+  void append(const EinsumLetters& letters) {
     for (const char letter : letters) {
       letters_.push_back(letter);
       places_.push_back(count_);
-      count_ += letter == kEllipsis ? wide_ : 1;
+      count_ += letter == kEinsumEllipsis ? wide_ : 1;
     }
   }
   int64_t wide_;
   int64_t count_ = 0;
   int64_t kept_ = 0;
-  Letters letters_;
+  EinsumLetters letters_;
   std::vector<int64_t> places_;
 };
 
 /// Takes the diagonal of dimensions with the same letter and updates `letters` accordingly.
-Tensor take_diagonals(Tensor operand, Letters& letters) {
+Tensor take_diagonals(Tensor operand, EinsumLetters& letters) {
   const auto dim_of = [&](size_t i) {  // "..." before a letter takes several dimensions
-    const size_t dots = letters.find(kEllipsis);
+    const size_t dots = letters.find(kEinsumEllipsis);
     const int64_t extra = operand.dim() - static_cast<int64_t>(letters.size());
     return static_cast<int64_t>(i) + (dots < i ? extra : 0);
   };
@@ -148,16 +79,16 @@ Tensor take_diagonals(Tensor operand, Letters& letters) {
 }
 
 /// Permutes `tensor` to one dimension per axis, of size 1 for axes that it lacks.
-Tensor align(const Tensor& tensor, Letters letters, const Axes& axes) {
+Tensor align(const Tensor& tensor, EinsumLetters letters, const Axes& axes) {
   const Tensor operand = take_diagonals(tensor, letters);
   const int64_t own = operand.dim() - (static_cast<int64_t>(letters.size()) -
-                                       std::count(letters.begin(), letters.end(), kEllipsis));
+                                       std::count(letters.begin(), letters.end(), kEinsumEllipsis));
   std::vector<int64_t> source(static_cast<size_t>(axes.count()), -1);
   int64_t dim = 0;
   for (const char letter : letters) {
-    const int64_t width = letter == kEllipsis ? own : 1;
+    const int64_t width = letter == kEinsumEllipsis ? own : 1;
     // The dimensions of a shorter "..." are the last ones, as in broadcasting.
-    int64_t place = axes.place(letter) + (letter == kEllipsis ? axes.wide() - own : 0);
+    int64_t place = axes.place(letter) + (letter == kEinsumEllipsis ? axes.wide() - own : 0);
     for (int64_t i = 0; i < width; ++i) source[static_cast<size_t>(place++)] = dim++;
   }
   Dims order;
@@ -250,14 +181,14 @@ Tensor take_at(std::vector<Tensor>& operands, int64_t place) {
 }
 
 Tensor einsum_body(std::string_view text, TensorList tensors, std::optional<IntList> path) {
-  const Equation equation = parse_equation(text);
+  const EinsumEquation equation = parse_einsum(text);
   LS_CHECK(!tensors.empty() && equation.operands.size() == tensors.size(), ShapeError,
            "[einsum] \"{}\" has {} operands, but {} tensors were given.", text,
            equation.operands.size(), tensors.size());
   int64_t wide = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const Letters& letters = equation.operands[i];
-    const bool open = letters.find(kEllipsis) != std::string::npos;
+    const EinsumLetters& letters = equation.operands[i];
+    const bool open = letters.find(kEinsumEllipsis) != std::string::npos;
     const int64_t own = tensors[i].dim() - static_cast<int64_t>(letters.size()) + (open ? 1 : 0);
     LS_CHECK(own == 0 || (open && own > 0), ShapeError,
              "[einsum] operand {} of \"{}\" does not fit: it has {} letters{}, got shape {}.", i,
