@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/core/base/temporary_directory.h"
+#include "tests/fuzz/growth.h"
 #include "tests/fuzz/targets.h"
 
 namespace lockstep::fuzz {
@@ -62,6 +63,36 @@ TEST_P(Corpus, NoFileThatIsCutShortOrHasAByteChangedBreaksTheParser) {
       }
     }
   }
+}
+
+TEST_P(Corpus, NoFileThatIsGrownToAGreatLengthOrDepthBreaksTheParser) {
+  constexpr size_t kBytes = 400'000;  // more than 60,000 nested objects
+  uint64_t number = 0;
+  for (const auto& entry : fs::directory_iterator(corpora() / GetParam().name)) {
+    const std::string whole = train::file_content(entry.path());
+    for (uint64_t way = 0; way < kWaysToGrow; ++way, ++number) {
+      // Multiples of a prime spread over the positions and lengths of stretches.
+      const uint64_t choice = way + kWaysToGrow * number * 7919;
+      const auto* bytes = reinterpret_cast<const uint8_t*>(whole.data());
+      try {
+        run(GetParam(), grown({bytes, whole.size()}, choice, kBytes));
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << entry.path() << " grown by choice " << choice << ": "
+                      << std::string(error.what()).substr(0, 1000);
+      }
+    }
+  }
+}
+
+TEST(Growth, NestsOrRepeatsAStretchUpToALength) {
+  const std::string text = "abc";
+  const Input input(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  EXPECT_EQ(grown(input, 0, 7), "aaaaabc");
+  EXPECT_EQ(grown(input, 1, 7), "[[a]]bc");
+  EXPECT_EQ(grown(input, 2, 9), "{\"a\":a}bc");
+  EXPECT_EQ(grown(input, 3 + kWaysToGrow, 7), "a((b))c");
+  EXPECT_EQ(grown(input, 0, 3), "abc");
+  EXPECT_EQ(grown({}, 1, 100), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Parsers, Corpus, testing::ValuesIn(targets().begin(), targets().end()),

@@ -19,6 +19,19 @@ std::span<const Target> targets() {
       Target{"flight_log", fuzz_flight_log},
       Target{"hugging_face_config", fuzz_hugging_face_config},
       Target{"weight_index", fuzz_weight_index},
+      Target{"conformance_cases", fuzz_conformance_cases},
+      Target{"config_variables", fuzz_config_variables},
+      Target{"einsum", fuzz_einsum},
+      Target{"host_options", fuzz_host_options},
+      Target{"hostfile", fuzz_hostfile},
+      Target{"llmc_model", fuzz_llmc_model},
+      Target{"memory_timeline", fuzz_memory_timeline},
+      Target{"operator_schema", fuzz_operator_schema},
+      Target{"rank_environment", fuzz_rank_environment},
+      Target{"slurm_lists", fuzz_slurm_lists},
+      Target{"store_message", fuzz_store_message},
+      Target{"table", fuzz_table},
+      Target{"token_cache", fuzz_token_cache},
   };
   return kTargets;
 }

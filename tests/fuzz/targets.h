@@ -50,11 +50,37 @@ Outcome fuzz_allocator_options(Input input);
 Outcome fuzz_allocation_trace(Input input);
 /// dist/flight/flight_log.h: a written log reads back the same, and can be explained.
 Outcome fuzz_flight_log(Input input);
-/// nn/models/hugging_face_config.h: the sizes of an accepted config are those of a model, and are
-/// bounded, so that none overflows or is taken for memory.
+/// nn/models/hugging_face_config.h: the sizes of an accepted config lie in the ranges of
+/// configs/model.proto.
 Outcome fuzz_hugging_face_config(Input input);
 /// train/weights/weight_index.h: every file of an accepted index lies beside it.
 Outcome fuzz_weight_index(Input input);
+/// tests/conformance/case_text.h.
+Outcome fuzz_conformance_cases(Input input);
+/// configs/variables.h: a line of the input is NAME=VALUE, without LOCKSTEP_.
+Outcome fuzz_config_variables(Input input);
+/// core/ops/matmul/einsum_equation.h: the result has letters of the operands, each once.
+Outcome fuzz_einsum(Input input);
+/// kernels/host/host_options.h, the value of LOCKSTEP_HOST.
+Outcome fuzz_host_options(Input input);
+/// launcher/launch/hostfile.h: hosts are listed once, with bounded slots.
+Outcome fuzz_hostfile(Input input);
+/// train/weights/llmc_header.h: an accepted header gives the size of the file.
+Outcome fuzz_llmc_model(Input input);
+/// train/report/memory_timeline.h: no moment exceeds the peak, and groups are few.
+Outcome fuzz_memory_timeline(Input input);
+/// core/dispatch/schema.h, as plug-ins define operators: a written schema reads back the same.
+Outcome fuzz_operator_schema(Input input);
+/// dist/rendezvous/rank_environment.h: a line of the input is a variable, NAME=VALUE.
+Outcome fuzz_rank_environment(Input input);
+/// dist/rendezvous/slurm_lists.h, both notations.
+Outcome fuzz_slurm_lists(Input input);
+/// dist/rendezvous/store_message.h: an accepted message is encoded to the same bytes.
+Outcome fuzz_store_message(Input input);
+/// data/table_data.h: a gzip-compressed table reads like the plain one.
+Outcome fuzz_table(Input input);
+/// data/token_cache.h and the tokens in an entry, data/tokenized_text.h.
+Outcome fuzz_token_cache(Input input);
 
 /// All targets. A target's name is that of its function without "fuzz_".
 std::span<const Target> targets();
