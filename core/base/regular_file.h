@@ -23,8 +23,10 @@ class FileError : public DataError {
   std::string reason_;
 };
 
-/// Largest text that is read into memory: configs, prompts, vocabularies, texts to train on.
+/// Largest text that is read into memory: texts to train on, metrics, traces.
 inline constexpr uint64_t kMostTextBytes = uint64_t{64} << 30;
+/// Largest file of a tokenizer.
+inline constexpr uint64_t kMostVocabularyBytes = uint64_t{1} << 30;
 /// Largest file that is mapped: weights and tokens.
 inline constexpr uint64_t kMostMappedBytes = uint64_t{1} << 44;
 

@@ -12,8 +12,8 @@ namespace lockstep::train {
 
 BpeTokenizer::BpeTokenizer(const std::filesystem::path& vocabulary,
                            const std::filesystem::path& merges)
-    : vocabulary_text_(read_whole_file(vocabulary)),
-      merges_text_(read_whole_file(merges)),
+    : vocabulary_text_(read_whole_file(vocabulary, kMostVocabularyBytes)),
+      merges_text_(read_whole_file(merges, kMostVocabularyBytes)),
       identity_(ContentHasher().add(name()).add(vocabulary_text_).add(merges_text_).result()),
       content_(parse_bpe(vocabulary_text_, vocabulary.string(), merges_text_, merges.string())) {}
 

@@ -30,7 +30,7 @@ size_t stretch_end(std::string_view marked, size_t begin, const SentencePieceMod
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(const std::filesystem::path& model)
-    : SentencePieceTokenizer(read_whole_file(model), model.string()) {}
+    : SentencePieceTokenizer(read_whole_file(model, kMostVocabularyBytes), model.string()) {}
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& file)
     : bytes_(std::move(model)),

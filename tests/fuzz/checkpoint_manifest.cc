@@ -1,6 +1,6 @@
 #include "train/checkpoint_manifest.h"
 
-#include "core/base/error.h"
+#include "core/base/regular_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace lockstep::fuzz {
@@ -18,6 +18,9 @@ Outcome parse(const std::string& text) {
     manifest = train::parse_manifest(text, "fuzzed");
   } catch (const CheckpointError&) {
     return Outcome::kRefused;
+  }
+  for (const auto& [name, digest] : manifest.files) {
+    require(is_file_name(name), "a file lies beside the manifest");
   }
   // The writer never writes a manifest without files, so these need not round-trip.
   if (manifest.files.empty()) return Outcome::kAccepted;

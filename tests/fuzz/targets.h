@@ -42,7 +42,7 @@ Outcome fuzz_sentencepiece_model(Input input);
 /// train/report/metrics_history.h.
 Outcome fuzz_metrics_history(Input input);
 /// train/checkpoint_manifest.h. The text is parsed as given, and again with a correct hash
-/// appended.
+/// appended. Every file of an accepted manifest lies beside it.
 Outcome fuzz_checkpoint_manifest(Input input);
 /// core/memory/options.h: written options read back the same.
 Outcome fuzz_allocator_options(Input input);
