@@ -156,6 +156,7 @@ TEST_F(DeviceWorkers, TwoThatWaitForEachOtherInNestedBackwardsGoOn) {
 }
 
 TEST_F(DeviceWorkers, MayQueueFinalCallbacksOfABackwardWithoutWorkersAtTheSameTime) {
+  constexpr int kRounds = 10;
   constexpr int kEach = 20'000;
   const Tensor x = leaf({1});
   const Tensor y = x * 2;
@@ -166,8 +167,10 @@ TEST_F(DeviceWorkers, MayQueueFinalCallbacksOfABackwardWithoutWorkersAtTheSameTi
     const auto through = [&](Device device) {
       const Tensor z = x.to(device) * 3;
       z.register_hook([&](const Tensor&) {
-        both.arrive_and_wait();
-        for (int i = 0; i < kEach; ++i) queue_final_callback([&] { ++called; });
+        for (int round = 0; round < kRounds; ++round) {
+          both.arrive_and_wait();
+          for (int i = 0; i < kEach; ++i) queue_final_callback([&] { ++called; });
+        }
         return Tensor();
       });
       return z.to(kCPU);
@@ -176,7 +179,7 @@ TEST_F(DeviceWorkers, MayQueueFinalCallbacksOfABackwardWithoutWorkersAtTheSameTi
     return Tensor();
   });
   y.sum().backward();
-  EXPECT_EQ(called, 2 * kEach);
+  EXPECT_EQ(called, 2 * kRounds * kEach);
 }
 
 TEST_F(DeviceWorkers, ServeBackwardsOfSeveralThreads) {
