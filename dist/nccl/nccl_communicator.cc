@@ -123,7 +123,8 @@ NcclCommunicator::Pointer NcclCommunicator::split(int color, int key, const Nccl
     return color == nccl::kNoColor ? nullptr : take(*made, wait);
   } catch (...) {
     abort();  // first, so that NCCL does not set *made later
-    if (*made != nullptr) (void)functions().ncclCommAbort(std::exchange(*made, nullptr));
+    if (made != nullptr && *made != nullptr)
+      (void)functions().ncclCommAbort(std::exchange(*made, nullptr));
     throw;
   }
 }
