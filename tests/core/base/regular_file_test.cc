@@ -58,7 +58,7 @@ TEST(RegularFile, IsNoFifoDeviceSocketOrFolder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = folder / "socket";
-  ASSERT_LT(path.size(), sizeof address.sun_path);
+  if (path.size() >= sizeof address.sun_path) GTEST_SKIP() << "the path is too long for a socket";
   std::strcpy(address.sun_path, path.c_str());
   const OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
   ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
