@@ -48,8 +48,8 @@ void check_merges(const BpeVocabulary& vocabulary) {
 }
 
 /// Returns nothing if the parser refuses the files.
-std::optional<BpeVocabulary> parse(const std::string& vocabulary_text,
-                                   const std::string& merges_text) {
+std::optional<BpeVocabulary> parse_vocabulary(const std::string& vocabulary_text,
+                                              const std::string& merges_text) {
   BpeVocabulary vocabulary;
   try {
     vocabulary = train::parse_bpe(vocabulary_text, "vocab", merges_text, "merges");
@@ -69,8 +69,8 @@ Outcome fuzz_bpe_tokenizer(Input input) {
   const auto end = std::ranges::find(input, kEndOfVocabulary);
   const std::string vocabulary(input.begin(), end);
   const std::string merges(end == input.end() ? end : end + 1, input.end());
-  const auto alone = parse(vocabulary, merges);
-  const auto completed = parse(byte_tokens() + vocabulary, merges);
+  const auto alone = parse_vocabulary(vocabulary, merges);
+  const auto completed = parse_vocabulary(byte_tokens() + vocabulary, merges);
   if (completed) {
     for (uint32_t byte = 0; byte < 256; ++byte) {
       require(completed->byte_tokens[byte] == byte, "no later token stands for a byte");

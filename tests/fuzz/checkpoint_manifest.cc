@@ -12,7 +12,7 @@ std::string sealed(const std::string& body) {
   return body + ",\n \"hash\": \"" + hash + "\"\n}\n";
 }
 
-Outcome parse(const std::string& text) {
+Outcome parse_manifest(const std::string& text) {
   train::CheckpointManifest manifest;
   try {
     manifest = train::parse_manifest(text, "fuzzed");
@@ -34,8 +34,8 @@ Outcome parse(const std::string& text) {
 
 Outcome fuzz_checkpoint_manifest(Input input) {
   const std::string text = text_of(input);
-  const Outcome alone = parse(text);
-  const Outcome completed = parse(sealed(text));
+  const Outcome alone = parse_manifest(text);
+  const Outcome completed = parse_manifest(sealed(text));
   return alone == Outcome::kAccepted ? alone : completed;
 }
 

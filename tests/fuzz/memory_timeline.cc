@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostGroups = 4;
 
-Outcome parse(const std::string& text, train::MemoryGrouping grouping) {
+Outcome parse_timeline(const std::string& text, train::MemoryGrouping grouping) {
   train::MemoryTimeline timeline;
   try {
     timeline = train::parse_memory_timeline(text, "fuzzed", grouping, kMostGroups);
@@ -34,9 +34,9 @@ Outcome parse(const std::string& text, train::MemoryGrouping grouping) {
 
 Outcome fuzz_memory_timeline(Input input) {
   const std::string text = text_of(input);
-  const Outcome outcome = parse(text, train::MemoryGrouping::kOperator);
-  parse(text, train::MemoryGrouping::kModule);
-  parse(text, train::MemoryGrouping::kPhase);
+  const Outcome outcome = parse_timeline(text, train::MemoryGrouping::kOperator);
+  parse_timeline(text, train::MemoryGrouping::kModule);
+  parse_timeline(text, train::MemoryGrouping::kPhase);
   return outcome;
 }
 

@@ -47,7 +47,7 @@ void check_model(const train::SentencePieceModel& model) {
           "the end of a text has an id within the vocabulary");
 }
 
-Outcome parse(const std::string& bytes, const std::string& text) {
+Outcome parse_model(const std::string& bytes, const std::string& text) {
   try {
     check_model(train::parse_sentencepiece(bytes, "fuzzed"));
   } catch (const DataError&) {
@@ -63,8 +63,8 @@ Outcome parse(const std::string& bytes, const std::string& text) {
 
 Outcome fuzz_sentencepiece_model(Input input) {
   const std::string model = text_of(input);
-  const Outcome alone = parse(model, model);
-  const Outcome completed = parse(byte_pieces() + model, model);
+  const Outcome alone = parse_model(model, model);
+  const Outcome completed = parse_model(byte_pieces() + model, model);
   return alone == Outcome::kAccepted ? alone : completed;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLlmcHeaderBytes = 1024;
 
-Outcome parse(std::span<const std::byte> file, train::ShardFormat format) {
+Outcome parse_shard(std::span<const std::byte> file, train::ShardFormat format) {
   train::TokenShard shard;
   try {
     shard = train::parse_shard(file, format, "fuzzed");
@@ -37,8 +37,8 @@ Outcome parse(std::span<const std::byte> file, train::ShardFormat format) {
 
 Outcome fuzz_shard(Input input) {
   const std::span<const std::byte> file = std::as_bytes(input);
-  const Outcome llmc = parse(file, train::ShardFormat::kLlmc);
-  const Outcome nanogpt = parse(file, train::ShardFormat::kNanogpt);
+  const Outcome llmc = parse_shard(file, train::ShardFormat::kLlmc);
+  const Outcome nanogpt = parse_shard(file, train::ShardFormat::kNanogpt);
   require(llmc == Outcome::kRefused || nanogpt == Outcome::kRefused,
           "no file is a shard of both formats");
   return llmc == Outcome::kAccepted ? llmc : nanogpt;

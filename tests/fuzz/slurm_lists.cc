@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMostElements = 1'000'000;
 
 template <class Parse, class Check>
-Outcome parse(Parse parse, Check check) {
+Outcome parse_list(Parse parse, Check check) {
   try {
     const auto elements = parse();
     require(!elements.empty() && elements.size() <= kMostElements,
@@ -26,13 +26,13 @@ Outcome parse(Parse parse, Check check) {
 
 Outcome fuzz_slurm_lists(Input input) {
   const std::string text = text_of(input);
-  const Outcome nodes =
-      parse([&] { return dist::parse_node_list(text); },
-            [](const std::string& name) {
-              require(!name.empty() && name.size() <= 255, "a name has at most 255 characters");
-            });
-  const Outcome tasks = parse([&] { return dist::parse_tasks_per_node(text); },
-                              [](int count) { require(count >= 0, "no count is negative"); });
+  const Outcome nodes = parse_list([&] { return dist::parse_node_list(text); },
+                                   [](const std::string& name) {
+                                     require(!name.empty() && name.size() <= 255,
+                                             "a name has at most 255 characters");
+                                   });
+  const Outcome tasks = parse_list([&] { return dist::parse_tasks_per_node(text); },
+                                   [](int count) { require(count >= 0, "no count is negative"); });
   return nodes == Outcome::kAccepted ? nodes : tasks;
 }
 

@@ -11,7 +11,7 @@ namespace lockstep::fuzz {
 namespace {
 
 /// Returns the hash of the rows; nothing if the table is refused.
-std::optional<ContentHash> parse(Input input) {
+std::optional<ContentHash> parse_table(Input input) {
   std::span<const std::byte> rest = std::as_bytes(input);
   const auto source = [&rest](std::span<std::byte> into) {
     const size_t count = std::min(into.size(), rest.size());
@@ -54,11 +54,11 @@ std::string packed(Input input) {
 }  // namespace
 
 Outcome fuzz_table(Input input) {
-  const std::optional<ContentHash> plain = parse(input);
+  const std::optional<ContentHash> plain = parse_table(input);
   const bool is_packed = input.size() >= 2 && input[0] == 0x1f && input[1] == 0x8b;
   if (!is_packed) {
     const std::string member = packed(input);
-    require(parse({reinterpret_cast<const uint8_t*>(member.data()), member.size()}) == plain,
+    require(parse_table({reinterpret_cast<const uint8_t*>(member.data()), member.size()}) == plain,
             "a packed table reads like the plain one");
   }
   return plain ? Outcome::kAccepted : Outcome::kRefused;
