@@ -7,6 +7,7 @@
 namespace lockstep {
 
 Dims channels_last_strides(IntList sizes) {
+  count_elements(sizes);  // throws where the strides would overflow
   Dims strides(sizes.size(), 1);
   int64_t step = sizes[1];
   for (size_t i = sizes.size() - 1; i >= 2; --i) {

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
+#include "core/tensor/storage_extent.h"
 
 namespace lockstep {
 
@@ -31,6 +33,22 @@ Dims contiguous_strides(IntList sizes) {
     strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
   }
   return strides;
+}
+
+int64_t storage_extent(std::string_view op, IntList sizes, IntList strides) {
+  LS_CHECK(sizes.size() == strides.size(), ShapeError,
+           "[{}] sizes and strides differ in length: got {} and {}.", op, to_string(sizes),
+           to_string(strides));
+  const bool empty = count_elements(sizes) == 0;
+  CheckedInt extent(op, 1);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    LS_CHECK(strides[i] >= 0, ShapeError, "[{}] strides must not be negative, got {}.", op,
+             to_string(strides));
+    // The product with the whole size must fit, too: views compute it.
+    const CheckedInt along = CheckedInt(op, strides[i]) * std::max<int64_t>(sizes[i], 1);
+    extent += (along - strides[i]).value();
+  }
+  return empty ? 0 : extent.value();
 }
 
 bool is_contiguous(IntList sizes, IntList strides) {
@@ -185,6 +203,7 @@ Dims infer_size(std::string_view op, IntList wanted, int64_t numel) {
   LS_CHECK(fits && hole == nullptr && known == numel, ShapeError,
            "[{}] shape {} does not hold the {} elements of the input.", op, to_string(wanted),
            numel);
+  if (numel == 0) count_elements(out);  // throws where strides would overflow
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/tensor/memory_format.h"
+#include "core/tensor/storage_extent.h"
 #include "core/tensor/tracked_tensors.h"
 
 namespace lockstep {
@@ -79,9 +80,7 @@ Tensor empty_tensor(IntList sizes, DType dtype, Device device) {
 }
 
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
-  int64_t reach = count_elements(sizes) == 0 ? 0 : 1;
-  for (size_t i = 0; reach != 0 && i < sizes.size(); ++i) reach += (sizes[i] - 1) * strides[i];
-  const size_t bytes = bytes_for(reach, dtype);
+  const size_t bytes = bytes_for(storage_extent("empty_strided", sizes, strides), dtype);
   Ref<TensorImpl> impl =
       make_ref<TensorImpl>(make_ref<Storage>(bytes, device), sizes, strides, 0, dtype);
   impl->inference = detail::inference_mode;

@@ -28,6 +28,13 @@ ConvProblem make_conv_problem(const TensorArg& input, const TensorArg& weight,
   p.stride = each(stride, p.rank());
   p.padding = each(padding, p.rank());
   p.dilation = each(dilation, p.rank());
+  // With one place the stride does not matter, and with one element in the kernel the dilation does
+  // not. Kept within the padded image, neither overflows in the arithmetic of the kernels.
+  for (size_t i = 0; i < p.rank(); ++i) {
+    const int64_t padded = p.image[i] + 2 * p.padding[i];
+    p.stride[i] = std::min(p.stride[i], std::max<int64_t>(padded, 1));
+    p.dilation[i] = std::min(p.dilation[i], std::max<int64_t>(padded, 1));
+  }
   return p;
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/common/pool_windows.h"
 
+#include <algorithm>
+
 namespace lockstep {
 
 namespace {
@@ -23,6 +25,11 @@ PoolAxes strided_pool_axes(const TensorArg& input, const TensorArg& output, int 
     axis.dilation = number_of(dilation, at);
     axis.adaptive = false;
     axis.counts_padding = counts_padding;
+    // Steps that leave the padded input lead nowhere, however long they are: these do not overflow
+    // in the arithmetic of the kernels.
+    const int64_t longest = std::max<int64_t>(axis.size + axis.padding, 1);
+    axis.stride = std::min(axis.stride, longest);
+    axis.dilation = std::min(axis.dilation, longest);
   }
   return axes;
 }

@@ -27,6 +27,7 @@ void add_pointwise_piecewise_samples(SampleTable& table) {
   table["leaky_relu"].calls.push_back(call("slope", floats({3, 4}), 0.3));
   table["hardtanh"].calls.push_back(call("bounds", floats({3, 4}), -0.55, 0.15));
   table["hardtanh"].calls.push_back(call("integers", integers({3, 4}, -9, 9), -2.5, 4.5));
+  table["hardtanh"].refuses = {{DType::kU8, "the lower bound of a sample is negative"}};
   table["hardshrink"].calls.push_back(call("negative", floats({3, 4}), -0.5));
   table["softshrink"].calls.push_back(call("bound", floats({3, 4}), 1.05));
   table["softplus"].calls.push_back(call("straight", floats({3, 4}), 3, 0.21));

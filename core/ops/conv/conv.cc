@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/write_results.h"
 #include "core/ops/image/pad.h"
@@ -65,28 +66,32 @@ Dims result_shape(std::string_view op, const Tensor& input, const Tensor& weight
   LS_CHECK(weight.size(0) > 0 && (!transposed || weight.size(1) > 0), ShapeError,
            "[{}] a convolution has at least one output channel, got weight {}.", op,
            weight.shape());
-  const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
+  const int64_t channels =
+      transposed ? weight.size(0) : (CheckedInt(op, weight.size(1)) * groups).value();
   LS_CHECK(input.size(1) == channels, ShapeError,
            "[{}] weight {} with {} groups belongs to {} channels, got input {}.", op,
            weight.shape(), groups, channels, input.shape());
-  Dims sizes{input.size(0), transposed ? weight.size(1) * groups : weight.size(0)};
+  const int64_t features =
+      transposed ? (CheckedInt(op, weight.size(1)) * groups).value() : weight.size(0);
+  Dims sizes{input.size(0), features};
   for (int64_t i = 0; i < spatial; ++i) {
     const int64_t in = input.size(i + 2);
     const int64_t kernel = weight.size(i + 2);
     LS_CHECK(kernel >= 1, ShapeError, "[{}] expected a kernel without empty dimensions, got {}.",
              op, weight.shape());
     const int64_t step = number_of(stride, i);
-    const int64_t pads = 2 * number_of(padding, i);
-    const int64_t reach = number_of(dilation, i) * (kernel - 1) + 1;
+    const CheckedInt pads = CheckedInt(op, number_of(padding, i)) * 2;
+    const int64_t reach = (CheckedInt(op, number_of(dilation, i)) * (kernel - 1) + 1).value();
+    const int64_t padded = (pads + in).value();
     const int64_t extra = number_of(output_padding, i);
     int64_t out = 0;
     if (transposed) {
       LS_CHECK(extra < step || extra < number_of(dilation, i), ShapeError,
                "[{}] expected output_padding smaller than stride or dilation, got {}.", op,
                to_string(output_padding));
-      out = (in - 1) * step - pads + reach + extra;
+      out = (CheckedInt(op, step) * (in - 1) - pads + reach + extra).value();
     } else {
-      out = in + pads < reach ? 0 : (in + pads - reach) / step + 1;
+      out = padded < reach ? 0 : (padded - reach) / step + 1;
     }
     LS_CHECK(out >= 1, ShapeError,
              "[{}] nothing is left of spatial dimension {}: input {} with padding {} and a kernel "
@@ -234,7 +239,7 @@ Tensor convolve(std::string_view op, int64_t spatial, const Tensor& input, const
     LS_CHECK(at(stride, i) == 1, ShapeError,
              "[{}] padding \"same\" needs a stride of 1, got {}. Give the padding in numbers.", op,
              to_string(stride));
-    const int64_t total = at(dilation, i) * (weight.size(i + 2) - 1);
+    const int64_t total = (CheckedInt(op, at(dilation, i)) * (weight.size(i + 2) - 1)).value();
     before[static_cast<size_t>(i)] = total / 2;
     behind[static_cast<size_t>(2 * (spatial - 1 - i) + 1)] = total % 2;
     uneven |= total % 2 != 0;

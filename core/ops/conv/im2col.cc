@@ -1,6 +1,7 @@
 #include "core/ops/conv/im2col.h"
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/tensor/outputs.h"
@@ -25,7 +26,8 @@ Dims window_counts(std::string_view op, IntList image, IntList kernel, IntList d
   check_pair(op, "stride", stride, 1);
   Dims counts;
   for (size_t i = 0; i < 2; ++i) {
-    const int64_t room = image[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+    const CheckedInt reach = CheckedInt(op, dilation[i]) * (kernel[i] - 1) + 1;
+    const int64_t room = (CheckedInt(op, padding[i]) * 2 + image[i] - reach).value();
     LS_CHECK(room >= 0, ShapeError,
              "[{}] no window of {} with dilation {} fits into an image of {} padded by {}.", op,
              to_string(kernel), to_string(dilation), to_string(image), to_string(padding));
@@ -54,8 +56,8 @@ Outputs im2col(const Tensor& self, IntList kernel, IntList dilation, IntList pad
   const Dims counts =
       window_counts("im2col", self.sizes().last(2), kernel, dilation, padding, stride);
   Dims sizes = to_dims(self.sizes().first(static_cast<size_t>(self.dim() - 3)));
-  sizes.push_back(self.size(-3) * kernel[0] * kernel[1]);
-  sizes.push_back(counts[0] * counts[1]);
+  sizes.push_back((CheckedInt("im2col", self.size(-3)) * kernel[0] * kernel[1]).value());
+  sizes.push_back((CheckedInt("im2col", counts[0]) * counts[1]).value());
   return one(std::move(sizes), self.dtype());
 }
 
@@ -64,11 +66,12 @@ Outputs col2im(const Tensor& self, IntList output_size, IntList kernel, IntList 
   check_rank("col2im", self, 2);
   check_pair("col2im", "output_size", output_size, 1);
   const Dims counts = window_counts("col2im", output_size, kernel, dilation, padding, stride);
-  const int64_t window = kernel[0] * kernel[1];
+  const int64_t window = (CheckedInt("col2im", kernel[0]) * kernel[1]).value();
   LS_CHECK(self.size(-2) % window == 0, ShapeError,
            "[col2im] the rows must be a multiple of the window's {} elements, got shape {}.",
            window, self.shape());
-  LS_CHECK(self.size(-1) == counts[0] * counts[1], ShapeError,
+  const int64_t columns = (CheckedInt("col2im", counts[0]) * counts[1]).value();
+  LS_CHECK(self.size(-1) == columns, ShapeError,
            "[col2im] expected a column for each of {} x {} windows, got shape {}.", counts[0],
            counts[1], self.shape());
   Dims sizes = to_dims(self.sizes().first(static_cast<size_t>(self.dim() - 2)));

@@ -9,6 +9,7 @@
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/memory_format.h"
+#include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep {
@@ -48,7 +49,8 @@ Outputs to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<La
   return like_self("to", self, dtype.value_or(self.dtype()), memory_format);
 }
 
-Outputs fill(const Tensor& self, Scalar) {
+Outputs fill(const Tensor& self, Scalar value) {
+  check_holds("fill", "value", self.dtype(), value);
   return like_self("fill", self, self.dtype(), std::nullopt);
 }
 Outputs zero(const Tensor& self) { return like_self("zero", self, self.dtype(), std::nullopt); }

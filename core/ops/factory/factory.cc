@@ -4,9 +4,11 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/tensor/memory_format.h"
+#include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep {
@@ -35,11 +37,16 @@ int64_t arange_length(const Scalar& start, const Scalar& end, const Scalar& step
            "[arange] the step leads away from the end: got start {}, end {}, step {}.",
            to_string(start), to_string(end), to_string(step));
   if (start.is_floating() || end.is_floating() || step.is_floating()) {
-    return static_cast<int64_t>(std::ceil((last - first) / stride));
+    const double length = std::ceil((last - first) / stride);
+    LS_CHECK(length < 0x1p63, ShapeError,
+             "[arange] too many numbers for a 64-bit count: got start {}, end {}, step {}.",
+             to_string(start), to_string(end), to_string(step));
+    return static_cast<int64_t>(length);
   }
-  const int64_t distance = end.to_int() - start.to_int();
-  const int64_t part = distance / step.to_int();
-  return part + (part * step.to_int() != distance ? 1 : 0);
+  const CheckedInt distance = CheckedInt("arange", end.to_int()) - start.to_int();
+  if (step.to_int() == -1) return (CheckedInt("arange", 0) - distance).value();
+  const int64_t part = distance.value() / step.to_int();
+  return part + (part * step.to_int() != distance.value() ? 1 : 0);
 }
 
 Outputs like_self(std::string_view op, const Tensor& self, std::optional<DType> dtype,
@@ -70,11 +77,14 @@ Outputs filled(IntList size, std::optional<DType> dtype, std::optional<Layout>,
 
 Outputs full(IntList size, Scalar fill_value, std::optional<DType> dtype, std::optional<Layout>,
              std::optional<Device>, std::optional<bool>) {
-  return one(size, dtype.value_or(dtype_of_number(fill_value)));
+  const DType result = dtype.value_or(dtype_of_number(fill_value));
+  check_holds("full", "value", result, fill_value);
+  return one(size, result);
 }
 
-Outputs scalar_tensor(Scalar, std::optional<DType> dtype, std::optional<Layout>,
+Outputs scalar_tensor(Scalar number, std::optional<DType> dtype, std::optional<Layout>,
                       std::optional<Device>, std::optional<bool>) {
+  check_holds("scalar_tensor", "number", dtype.value_or(DType::kF32), number);
   return one({}, dtype.value_or(DType::kF32));
 }
 
@@ -92,9 +102,10 @@ Outputs like(const Tensor& self, std::optional<DType> dtype, std::optional<Layou
   return like_self("empty_like", self, dtype, memory_format);
 }
 
-Outputs full_like(const Tensor& self, Scalar, std::optional<DType> dtype, std::optional<Layout>,
-                  std::optional<Device>, std::optional<bool>,
+Outputs full_like(const Tensor& self, Scalar fill_value, std::optional<DType> dtype,
+                  std::optional<Layout>, std::optional<Device>, std::optional<bool>,
                   std::optional<MemoryFormat> memory_format) {
+  check_holds("full_like", "value", dtype.value_or(self.dtype()), fill_value);
   return like_self("full_like", self, dtype, memory_format);
 }
 

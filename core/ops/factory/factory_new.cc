@@ -7,6 +7,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/options_of.h"
 #include "core/ops/view/batching_views.h"
+#include "core/tensor/storage_extent.h"
 
 namespace lockstep {
 
@@ -23,16 +24,7 @@ TensorOptions options_like(const Tensor& self, DTypeOption dtype, DeviceOption d
 }
 
 Tensor empty_with_strides(IntList size, IntList stride, const TensorOptions& options) {
-  LS_CHECK(size.size() == stride.size(), ShapeError,
-           "[empty_strided] sizes and strides differ in length: got {} and {}.", to_string(size),
-           to_string(stride));
-  int64_t length = count_elements(size) == 0 ? 0 : 1;
-  for (size_t i = 0; i < size.size(); ++i) {
-    LS_CHECK(stride[i] >= 0, ShapeError, "[empty_strided] strides must not be negative, got {}.",
-             to_string(stride));
-    if (length > 0) length += (size[i] - 1) * stride[i];
-  }
-  const Tensor room = empty({length}, options);
+  const Tensor room = empty({storage_extent("empty_strided", size, stride)}, options);
   return alias_tensor(room, to_dims(size), to_dims(stride), 0, room.dtype(), false);
 }
 
@@ -47,6 +39,7 @@ Dims strides_in_order(IntList size, IntList order) {
   LS_CHECK(permutation, ShapeError,
            "[empty_permuted] expected each of the dimensions of {} once, got {}.", to_string(size),
            to_string(order));
+  count_elements(size);  // throws where the strides would overflow
   Dims strides(size.size(), 1);
   int64_t step = 1;
   for (int64_t i = rank - 1; i >= 0; --i) {

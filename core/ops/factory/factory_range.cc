@@ -6,6 +6,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -22,9 +23,16 @@ Tensor spaced(const Scalar& start, const Scalar& end, int64_t steps, DType dtype
               DeviceOption device) {
   LS_CHECK(steps >= 0, ShapeError, "[linspace] steps must not be negative, got {}.", steps);
   LS_CHECK(dtype != DType::kBool, DTypeError, "[linspace] expected a numeric dtype, got bool.");
+  check_holds("linspace", "start", dtype, start);
+  check_holds("linspace", "end", dtype, end);
   const bool whole = !is_floating(dtype);
   const double first = whole ? static_cast<double>(start.to_int()) : start.to_double();
   const double last = whole ? static_cast<double>(end.to_int()) : end.to_double();
+  LS_CHECK(
+      !whole || (first < 0x1p63 && last < 0x1p63), DTypeError,
+      "[linspace] start and end are rounded to float64, in which {} to {} are beyond int64. Use "
+      "smaller numbers.",
+      to_string(start), to_string(end));
   TensorOptions options;
   options.dtype = DType::kF64;
   options.device = device;

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/batching_indexing.h"
 #include "core/ops/view/kept_layout.h"
 #include "core/ops/view/shape.h"
+#include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep {
@@ -41,10 +43,11 @@ Dims padded_sizes(std::string_view op, const Tensor& self, IntList padding, int 
              "[{}] a mirrored border is smaller than its dimension: expected less than {} for {}, "
              "got {}.",
              op, size, self.shape(), to_string(padding));
-    LS_CHECK(size + before + after >= 1, ShapeError,
+    const int64_t padded = (CheckedInt(op, size) + before + after).value();
+    LS_CHECK(padded >= 1 && before >= -size && after >= -size, ShapeError,
              "[{}] nothing is left of shape {} after padding by {}.", op, self.shape(),
              to_string(padding));
-    size += before + after;
+    size = padded;
   }
   return sizes;
 }
@@ -72,7 +75,8 @@ std::string named(std::string_view name, int rank, std::string_view suffix = "")
   return fmt::format("{}{}d{}", name, rank, suffix);
 }
 
-Outputs constant_pad_nd(const Tensor& self, IntList pad, Scalar) {
+Outputs constant_pad_nd(const Tensor& self, IntList pad, Scalar value) {
+  check_holds("constant_pad_nd", "value", self.dtype(), value);
   LS_CHECK(pad.size() % 2 == 0, ShapeError, "[constant_pad_nd] expected pairs of numbers, got {}.",
            to_string(pad));
   LS_CHECK(static_cast<int64_t>(pad.size()) <= 2 * self.dim(), ShapeError,
@@ -83,7 +87,7 @@ Outputs constant_pad_nd(const Tensor& self, IntList pad, Scalar) {
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     cuts_only = cuts_only && pad[2 * i] <= 0 && pad[2 * i + 1] <= 0;
     int64_t& size = sizes[sizes.size() - 1 - i];
-    size += pad[2 * i] + pad[2 * i + 1];
+    size = (CheckedInt("constant_pad_nd", size) + pad[2 * i] + pad[2 * i + 1]).value();
     LS_CHECK(size >= 0, ShapeError,
              "[constant_pad_nd] padding shape {} by {} leaves a negative size.", self.shape(),
              to_string(pad));
@@ -162,7 +166,10 @@ Tensor around(const Tensor& self, IntList padding) {
     const int64_t dim = self.dim() - 1 - static_cast<int64_t>(i);
     const int64_t size = result.size(dim);
     const int64_t before = padding[2 * i], after = padding[2 * i + 1];
-    LS_CHECK(before <= size && after <= size && before + after + size >= 0, ShapeError,
+    // Neither may cut off more than there is.
+    LS_CHECK(before <= size && after <= size && before >= -size && after >= -size &&
+                 before + after + size >= 0,
+             ShapeError,
              "[pad] circular padding goes around once at most: expected numbers up to {} for "
              "dimension {} of {}, got {} and {}.",
              size, dim, self.shape(), before, after);
@@ -187,7 +194,9 @@ LS_OP(constant_pad_nd, Tensor(const Tensor&, IntList, Scalar),
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
         Dims opposite = to_dims(ctx.argument<IntList>(1));
-        for (int64_t& count : opposite) count = -count;
+        for (int64_t& count : opposite) {
+          count = (CheckedInt("constant_pad_nd", 0) - count).value();
+        }
         return constant_pad_nd(grad, opposite);
       });
     });

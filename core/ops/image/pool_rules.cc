@@ -1,6 +1,7 @@
 #include "core/ops/image/pool_rules.h"
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/ops/view/kept_layout.h"
 
 namespace lockstep::rules {
@@ -34,7 +35,7 @@ Windows windows(std::string_view op, size_t spatial, IntList kernel_size, IntLis
   w.padding = each(op, "padding", padding, spatial, 0);
   w.dilation = each(op, "dilation", dilation, spatial, 1);
   for (size_t i = 0; i < spatial; ++i) {
-    LS_CHECK(2 * w.padding[i] <= w.kernel[i], ShapeError,
+    LS_CHECK(w.padding[i] <= w.kernel[i] / 2, ShapeError,
              "[{}] expected padding of at most half the kernel, got padding {} for kernel_size {}.",
              op, to_string(padding), to_string(kernel_size));
   }
@@ -42,13 +43,15 @@ Windows windows(std::string_view op, size_t spatial, IntList kernel_size, IntLis
 }
 
 /// Number of windows along a dimension.
-int64_t count_windows(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
-                      int64_t dilation, bool ceil_mode) {
-  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+int64_t count_windows(std::string_view op, int64_t size, int64_t kernel, int64_t stride,
+                      int64_t padding, int64_t dilation, bool ceil_mode) {
+  const CheckedInt reach = CheckedInt(op, dilation) * (kernel - 1) + 1;
+  const int64_t room = (CheckedInt(op, padding) * 2 + size - reach).value();
   if (!ceil_mode) return room < 0 ? 0 : room / stride + 1;
-  const int64_t count = room < -(stride - 1) ? 0 : (room + stride - 1) / stride + 1;
+  if (room < -(stride - 1)) return 0;
+  const int64_t count = room / stride + (room % stride > 0 ? 1 : 0) + 1;
   // The last window must begin inside the input or the padding before it.
-  return (count - 1) * stride >= size + padding ? count - 1 : count;
+  return count > 1 && (size + padding - 1) / stride < count - 1 ? count - 1 : count;
 }
 
 /// Whether every window reads at least one element; false if dilation skips the whole input.
@@ -88,7 +91,8 @@ Dims pooled_sizes(std::string_view op, const Tensor& self, size_t spatial, const
   for (size_t i = 0; i < spatial; ++i) {
     int64_t& size = sizes[sizes.size() - spatial + i];
     const int64_t before = size;
-    size = count_windows(size, w.kernel[i], w.stride[i], w.padding[i], w.dilation[i], ceil_mode);
+    size =
+        count_windows(op, size, w.kernel[i], w.stride[i], w.padding[i], w.dilation[i], ceil_mode);
     LS_CHECK(size >= 1, ShapeError,
              "[{}] no window fits into spatial dimension {}: input {}, padding {}, kernel_size {}. "
              "Pad more or use a smaller kernel.",

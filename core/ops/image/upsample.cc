@@ -119,6 +119,10 @@ struct Resampling {
     for (size_t i = 0; i < 2; ++i) {
       scales[i] = (*scale_factors)[i];
       const double size = static_cast<double>(input.sizes()[i + 2]) * *scales[i];
+      LS_CHECK(
+          size >= 0 && size < 0x1p63, ShapeError,
+          "[{}] expected scale_factors of at least 0 that give sizes below 2^63, got {} for {}.",
+          op, *scales[i], input.shape());
       sizes.push_back(static_cast<int64_t>(std::floor(size)));
     }
   }

@@ -17,6 +17,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/kept_layout.h"
 #include "core/ops/view/view.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -63,7 +64,8 @@ Outputs scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   return like_self(self);
 }
 
-Outputs scatter_value(const Tensor& self, int64_t dim, const Tensor& index, Scalar) {
+Outputs scatter_value(const Tensor& self, int64_t dim, const Tensor& index, Scalar value) {
+  check_holds("scatter", "value", self.dtype(), value);
   check_places("scatter", index);
   check_covers("scatter", "self", self, index, wrap_dim("scatter", dim, self.dim()));
   return like_self(self);
@@ -93,7 +95,8 @@ Outputs index_copy(const Tensor& self, int64_t dim, const Tensor& index, const T
   return like_self(self);
 }
 
-Outputs index_fill(const Tensor& self, int64_t dim, const Tensor& index, Scalar) {
+Outputs index_fill(const Tensor& self, int64_t dim, const Tensor& index, Scalar value) {
+  check_holds("index_fill", "value", self.dtype(), value);
   check_vector("index_fill", index);
   wrap_dim("index_fill", dim, self.dim());
   Outputs outputs = like_self(self);

@@ -86,9 +86,15 @@ Outputs nll_loss_forward(const Tensor& self, const Tensor& target, OptionalTenso
 }
 
 Outputs nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
-                          OptionalTensor weight, int64_t reduction, int64_t, const Tensor&) {
+                          OptionalTensor weight, int64_t reduction, int64_t,
+                          const Tensor& total_weight) {
   check_target("nll_loss_backward", self, target);
   check_weight("nll_loss_backward", self, weight);
+  check_reduction("nll_loss_backward", reduction);
+  LS_CHECK(total_weight.numel() == 1 && total_weight.dtype() == self.dtype(), ShapeError,
+           "[nll_loss_backward] total_weight must be the second result of nll_loss_forward: "
+           "expected one element of {}, got {}.",
+           to_string(self.dtype()), to_string(total_weight));
   const Dims wanted = loss_shape(self, reduction);
   LS_CHECK(same(grad_output.sizes(), wanted), ShapeError,
            "[nll_loss_backward] the gradient has the wrong shape: expected {}, got {}.",
@@ -114,6 +120,7 @@ Outputs fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& se
                                      const Tensor& target, const Tensor& logsumexp,
                                      int64_t reduction, int64_t) {
   check_target("_fused_cross_entropy_backward", self, target);
+  check_reduction("_fused_cross_entropy_backward", reduction);
   const Dims wanted = loss_shape(self, reduction);
   LS_CHECK(same(grad_output.sizes(), wanted), ShapeError,
            "[_fused_cross_entropy_backward] the gradient has the wrong shape: expected {}, got {}.",

@@ -10,6 +10,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -146,6 +147,8 @@ LS_OP(addbmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar
                "[addbmm] expected batches [b, n, k] and [b, k, m], got shapes {} and {}.",
                batch1.shape(), batch2.shape());
       if (!is_floating(batch1.dtype())) {
+        check_holds("addbmm", "beta", batch1.dtype(), beta);
+        check_holds("addbmm", "alpha", batch1.dtype(), alpha);
         beta = beta.to_int();
         alpha = alpha.to_int();
       }

@@ -5,6 +5,7 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/matmul/batching_products.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep {
@@ -307,6 +308,8 @@ LS_OP(addmv, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
       LS_CHECK(self.dim() <= 1, ShapeError, "[addmv] self must stretch to a vector, got shape {}.",
                self.shape());
       if (!is_floating(mat.dtype())) {  // unlike addmm, it truncates beta and alpha, as in ATen
+        check_holds("addmv", "beta", mat.dtype(), beta);
+        check_holds("addmv", "alpha", mat.dtype(), alpha);
         beta = beta.to_int();
         alpha = alpha.to_int();
       }

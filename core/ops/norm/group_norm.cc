@@ -1,6 +1,7 @@
 // Group norm; declared in norm.h.
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/write_results.h"
@@ -44,7 +45,7 @@ void check_parameter(std::string_view op, std::string_view name, OptionalTensor 
 
 void check_statistic(std::string_view op, std::string_view name, const Tensor& statistic, int64_t n,
                      int64_t groups) {
-  LS_CHECK(statistic.numel() == n * groups, ShapeError,
+  LS_CHECK(statistic.numel() == (CheckedInt(op, n) * groups).value(), ShapeError,
            "[{}] {} has the wrong shape: expected [{}, {}], got {}.", op, name, n, groups,
            statistic.shape());
 }

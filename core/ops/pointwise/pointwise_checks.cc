@@ -1,6 +1,7 @@
 #include "core/ops/pointwise/pointwise_checks.h"
 
 #include "core/base/check.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep::rules {
 
@@ -20,6 +21,7 @@ void check_alpha(std::string_view op, DType dtype, const Scalar& alpha) {
   LS_CHECK(is_floating(dtype) || !alpha.is_floating(), DTypeError,
            "[{}] alpha must be an integer for operands of {}, got {}.", op, to_string(dtype),
            to_string(alpha));
+  check_holds(op, "alpha", dtype, alpha);
 }
 
 }  // namespace lockstep::rules

@@ -5,6 +5,7 @@
 #include "core/ops/pointwise/pointwise_layout.h"
 #include "core/ops/pointwise/promotion.h"
 #include "core/ops/pointwise/unary_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep::rules {
 
@@ -73,12 +74,14 @@ DType clamped(std::string_view op, const Tensor& self, std::optional<Scalar> min
               std::optional<Scalar> max) {
   LS_CHECK(min || max, Error, "[{}] min and max are both missing: expected one of them or both.",
            op);
-  if (is_floating(self.dtype())) return self.dtype();
   Promotion promotion;
   promotion.add(self);
   if (min) promotion.add(*min);
   if (max) promotion.add(*max);
-  return not_bool(op, promotion.result());
+  const DType dtype = is_floating(self.dtype()) ? self.dtype() : not_bool(op, promotion.result());
+  if (min) check_holds(op, "min", dtype, *min);
+  if (max) check_holds(op, "max", dtype, *max);
+  return dtype;
 }
 
 void check_mode(std::optional<std::string_view> mode) {
@@ -105,7 +108,10 @@ void check_lerp(const Tensor& self, const Tensor& other, std::string_view name) 
 }  // namespace
 
 Outputs polygamma(int64_t n, const Tensor& self) {
-  LS_CHECK(n >= 0, Error, "[polygamma] the order must not be negative: got {}.", n);
+  // The formula has n! in it, and adds some n terms.
+  LS_CHECK(n >= 0 && n <= 170, Error,
+           "[polygamma] expected an order from 0 to 170, whose factorial float64 holds, got {}.",
+           n);
   return unary(to_floating(self.dtype()), self);
 }
 
@@ -234,9 +240,10 @@ Outputs rsub_number(const Tensor& self, Scalar other, Scalar alpha) {
   check_alpha("rsub", dtype, alpha);
   return unary(dtype, self);
 }
-Outputs addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar) {
-  return pointwise_result("addcmul", not_bool("addcmul", common(self, tensor1, tensor2)),
-                          {&self, &tensor1, &tensor2});
+Outputs addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  const DType dtype = not_bool("addcmul", common(self, tensor1, tensor2));
+  check_holds("addcmul", "value", dtype, value);
+  return pointwise_result("addcmul", dtype, {&self, &tensor1, &tensor2});
 }
 Outputs addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar) {
   LS_CHECK(is_floating(tensor1.dtype()) || is_floating(tensor2.dtype()), DTypeError,

@@ -4,6 +4,7 @@
 #include "core/ops/pointwise/pointwise_math_rules.h"
 #include "core/ops/pointwise/promotion.h"
 #include "core/ops/pointwise/unary_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep::rules {
 
@@ -50,8 +51,16 @@ Outputs prelu_kernel(const Tensor& self, const Tensor& weight) {
   require_floating("_prelu_kernel", self);
   return pointwise_result("_prelu_kernel", self.dtype(), {&self, &weight});
 }
-Outputs hardtanh(const Tensor& self, Scalar, Scalar) { return numeric("hardtanh", self); }
-Outputs threshold(const Tensor& self, Scalar, Scalar) { return numeric("threshold", self); }
+Outputs hardtanh(const Tensor& self, Scalar min, Scalar max) {
+  check_holds("hardtanh", "min_val", self.dtype(), min);
+  check_holds("hardtanh", "max_val", self.dtype(), max);
+  return numeric("hardtanh", self);
+}
+Outputs threshold(const Tensor& self, Scalar threshold, Scalar value) {
+  check_holds("threshold", "threshold", self.dtype(), threshold);
+  check_holds("threshold", "value", self.dtype(), value);
+  return numeric("threshold", self);
+}
 Outputs hardshrink(const Tensor& self, Scalar) { return floating("hardshrink", self); }
 Outputs softshrink(const Tensor& self, Scalar lambd) {
   LS_CHECK(lambd.to_double() >= 0, Error, "[softshrink] lambd must not be negative: got {}.",

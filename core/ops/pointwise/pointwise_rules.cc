@@ -5,6 +5,7 @@
 #include "core/ops/pointwise/pointwise_layout.h"
 #include "core/ops/pointwise/promotion.h"
 #include "core/ops/pointwise/unary_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep::rules {
 
@@ -145,7 +146,8 @@ Outputs where(const Tensor& condition, const Tensor& self, const Tensor& other) 
   return pointwise_result("where", result_type(self, other), {&condition, &self, &other});
 }
 
-Outputs masked_fill(const Tensor& self, const Tensor& mask, Scalar) {
+Outputs masked_fill(const Tensor& self, const Tensor& mask, Scalar value) {
+  check_holds("masked_fill", "value", self.dtype(), value);
   LS_CHECK(mask.dtype() == DType::kBool, DTypeError,
            "[masked_fill] mask must be a bool tensor, got {}. Compare it: ne(mask, 0).",
            to_string(mask));

@@ -1,5 +1,6 @@
 #include "core/ops/random/random.h"
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
@@ -10,6 +11,10 @@
 namespace lockstep {
 
 namespace {
+
+void check_dropout(double p) {
+  LS_CHECK(p >= 0 && p <= 1, Error, "[dropout] p must be a probability in [0, 1], got {}.", p);
+}
 
 /// The factor of the elements that dropout keeps; at p = 1 it keeps none.
 double dropout_scale(double p, bool train) {
@@ -157,6 +162,7 @@ LS_OP(dropout, Tensor(const Tensor&, double, bool),
       "dropout(Tensor input, float p, bool train) -> Tensor")
     .doc("While training, zeroes elements with probability p and divides the rest by 1 - p.")
     .composite([](const Tensor& input, double p, bool train) {
+      check_dropout(p);
       if (!train || p == 0) return input;
       return std::get<0>(native_dropout(input, p, train));
     });
@@ -166,6 +172,7 @@ LS_OP(dropout_, const Tensor&(const Tensor&, double, bool),
       "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
     .doc("dropout in place.")
     .composite([](const Tensor& self, double p, bool train) -> const Tensor& {
+      check_dropout(p);
       return train && p != 0 ? copy_(self, dropout(self, p, train)) : self;
     });
 

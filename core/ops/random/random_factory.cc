@@ -7,6 +7,7 @@
 #include "core/ops/factory/options_of.h"
 #include "core/ops/random/random.h"
 #include "core/ops/random/random_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -56,7 +57,9 @@ int64_t bound_of(const Tensor& high) {
   LS_CHECK(high.dim() == 0, ShapeError,
            "[randint_like] high must be one number: expected a 0-d tensor, got shape {}.",
            high.shape());
-  return high.item_scalar().to_int();
+  const Scalar bound = high.item_scalar();
+  check_holds("randint_like", "bound", DType::kI64, bound);
+  return bound.to_int();
 }
 
 /// Fills `like` with integers in [0, high).

@@ -1,10 +1,12 @@
 #include "core/ops/random/random_rules.h"
 
+#include <cmath>
 #include <limits>
 
 #include "core/base/check.h"
 #include "core/ops/pointwise/pointwise_layout.h"
 #include "core/ops/pointwise/promotion.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep::rules {
 
@@ -42,11 +44,34 @@ std::pair<int64_t, int64_t> integer_range(DType dtype) {
   }
 }
 
+/// The largest n for which randperm can give each integer below n, as PyTorch counts: n itself for
+/// integers, one more than the mantissa's range for floating dtypes.
+int64_t most_distinct(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return (1 << 8) + 1;
+    case DType::kF16:
+      return (1 << 11) + 1;
+    case DType::kF32:
+      return (1 << 24) + 1;
+    default:
+      return integer_range(dtype).second;
+  }
+}
+
 }  // namespace
 
 Outputs uniform(const Tensor& self, double from, double to, Generator*) {
   require_floating("uniform", self);
   LS_CHECK(from <= to, Error, "[uniform] expected from <= to, got {} and {}.", from, to);
+  const auto is_number = [&](double value) {
+    return std::isfinite(value) && can_hold(self.dtype(), value);
+  };
+  LS_CHECK(
+      is_number(from) && is_number(to) && is_number(to - from), Error,
+      "[uniform] expected from, to and to - from to be finite numbers of {}, got {} and {}. Use "
+      "a smaller range.",
+      to_string(self.dtype()), from, to);
   return like_self(self);
 }
 
@@ -57,8 +82,8 @@ Outputs normal(const Tensor& self, double, double std, Generator*) {
 }
 
 Outputs random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator*) {
-  const int64_t last = to ? *to - 1 : std::numeric_limits<int64_t>::max();
   LS_CHECK(!to || from < *to, Error, "[random_] expected from < to, got {} and {}.", from, *to);
+  const int64_t last = to ? *to - 1 : std::numeric_limits<int64_t>::max();
   const auto [least, most] = integer_range(self.dtype());
   LS_CHECK(from >= least && (last <= most || !to), DTypeError,
            "[random_] {} holds integers from {} to {} only, got from {} and to {}.",
@@ -75,7 +100,13 @@ Outputs randperm(int64_t n, Generator*, std::optional<DType> dtype, std::optiona
                  std::optional<Device>, std::optional<bool>) {
   LS_CHECK(n >= 0 && n < (int64_t{1} << 32), Error, "[randperm] n must be in [0, 2^32), got {}.",
            n);
-  return one({n}, dtype.value_or(DType::kI64));
+  const DType result = dtype.value_or(DType::kI64);
+  LS_CHECK(
+      n <= most_distinct(result), DTypeError,
+      "[randperm] {} cannot hold each integer below n: expected at most {}, got {}. Use a wider "
+      "dtype.",
+      to_string(result), most_distinct(result), n);
+  return one({n}, result);
 }
 
 Outputs native_dropout(const Tensor& input, double p, std::optional<bool>) {

@@ -45,7 +45,7 @@ void check_floating(const Tensor& self) {
 }
 
 /// Logarithm of a gradient of 0: exp of it is 0, and unlike -inf it cannot make a difference NaN.
-constexpr double kFarBelow = -1e38;
+double far_below(DType dtype) { return dtype == DType::kF16 ? -6e4 : -1e38; }
 
 }  // namespace
 
@@ -85,7 +85,8 @@ LS_OP(logcumsumexp, Tensor(const Tensor&, int64_t), "logcumsumexp(Tensor self, i
         const Tensor& result = ctx.saved(1);
         const auto share = [&](const Tensor& part) {
           const Tensor none = le(part, 0);
-          const Tensor logs = masked_fill(log(masked_fill(part, none, 1)), none, kFarBelow);
+          const Tensor logs =
+              masked_fill(log(masked_fill(part, none, 1)), none, far_below(part.dtype()));
           return exp(flip(logcumsumexp(flip(logs - result, {dim}), dim), {dim}) + self);
         };
         return share(grad) - share(neg(grad));

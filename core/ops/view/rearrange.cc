@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
+#include "core/ops/view/shape_rules.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/memory_format.h"
 
@@ -163,7 +165,9 @@ LS_OP(diag_embed, Tensor(const Tensor&, int64_t, int64_t, int64_t),
       LS_CHECK(row != column, ShapeError,
                "[diag_embed] a diagonal needs two different dimensions, got {} and {}.", dim1,
                dim2);
-      const int64_t side = self.size(-1) + (offset < 0 ? -offset : offset);
+      const CheckedInt none("diag_embed", 0);
+      const int64_t side =
+          (offset < 0 ? none - offset + self.size(-1) : none + offset + self.size(-1)).value();
       Dims sizes = to_dims(self.sizes());
       sizes.erase(self.dim() - 1);
       sizes.insert(std::min(row, column), side);
@@ -189,20 +193,23 @@ LS_OP(pixel_shuffle, Tensor(const Tensor&, int64_t),
     .composite([](const Tensor& self, int64_t r) {
       const Dims lead = leading_sizes("pixel_shuffle", self, r);
       const int64_t channels = self.size(-3), height = self.size(-2), width = self.size(-1);
+      const CheckedInt factor("pixel_shuffle", r);
+      const int64_t square = (factor * r).value();
       LS_CHECK(
-          channels % (r * r) == 0, ShapeError,
+          channels % square == 0, ShapeError,
           "[pixel_shuffle] the channels must be a multiple of upscale_factor^2 = {}, got shape "
           "{}.",
-          r * r, self.shape());
-      const int64_t c = channels / (r * r);
+          square, self.shape());
+      const int64_t c = channels / square;
+      const int64_t high = (factor * height).value(), wide = (factor * width).value();
       const Tensor parts = self.reshape(joined(lead, {c, r, r, height, width}));
       if (suggests_channels_last(self.sizes(), self.strides()) && lead.size() == 1) {
         return clone(parts.permute({0, 4, 2, 5, 3, 1}), MemoryFormat::kContiguous)
-            .view({lead[0], height * r, width * r, c})
+            .view({lead[0], high, wide, c})
             .permute({0, 3, 1, 2});
       }
       return clone(parts.permute(behind(lead.size(), {0, 3, 1, 4, 2})), MemoryFormat::kContiguous)
-          .view(joined(lead, {c, height * r, width * r}));
+          .view(joined(lead, {c, high, wide}));
     });
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   return op_pixel_shuffle(self, upscale_factor);
@@ -225,14 +232,15 @@ LS_OP(pixel_unshuffle, Tensor(const Tensor&, int64_t),
                "[pixel_unshuffle] height and width must be multiples of downscale_factor {}, got "
                "shape {}.",
                r, self.shape());
+      const int64_t parts_of_all = (CheckedInt("pixel_unshuffle", r) * r * c).value();
       const Tensor parts = self.reshape(joined(lead, {c, height / r, r, width / r, r}));
       if (suggests_channels_last(self.sizes(), self.strides()) && lead.size() == 1) {
         return clone(parts.permute({0, 2, 4, 1, 3, 5}), MemoryFormat::kContiguous)
-            .view({lead[0], height / r, width / r, c * r * r})
+            .view({lead[0], height / r, width / r, parts_of_all})
             .permute({0, 3, 1, 2});
       }
       return clone(parts.permute(behind(lead.size(), {0, 2, 4, 1, 3})), MemoryFormat::kContiguous)
-          .view(joined(lead, {c * r * r, height / r, width / r}));
+          .view(joined(lead, {parts_of_all, height / r, width / r}));
     });
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   return op_pixel_unshuffle(self, downscale_factor);
@@ -272,6 +280,7 @@ LS_OP(unsafe_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       LS_CHECK(self.dim() > 0, IndexError, "[unsafe_split] a 0-d tensor cannot be split.");
       LS_CHECK(split_size > 0 || (split_size == 0 && self.size(dim) == 0), ShapeError,
                "[unsafe_split] split_size must be positive, got {}.", split_size);
+      rules::check_part_count("unsafe_split", self.size(dim) / std::max<int64_t>(split_size, 1));
       return sliced(self, part_lengths(self.size(dim), split_size), dim);
     });
 std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
@@ -294,8 +303,9 @@ LS_OP(unsafe_chunk, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       LS_CHECK(self.dim() > 0, IndexError, "[unsafe_chunk] a 0-d tensor cannot be cut.");
       const int64_t size = self.size(dim);
       // An empty dimension still gives as many parts as asked for.
+      if (size == 0) rules::check_part_count("unsafe_chunk", chunks);
       const Dims lengths = size == 0 ? Dims(static_cast<size_t>(chunks), 0)
-                                     : part_lengths(size, (size + chunks - 1) / chunks);
+                                     : part_lengths(size, (size - 1) / chunks + 1);
       return sliced(self, lengths, dim);
     });
 std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
@@ -317,7 +327,7 @@ LS_OP(one_hot, Tensor(const Tensor&, int64_t), "one_hot(Tensor self, int num_cla
       if (self.numel() > 0 && (self.device() != kMeta || num_classes == -1)) {
         const int64_t least = min(self).item<int64_t>();
         const int64_t most = max(self).item<int64_t>();
-        if (num_classes == -1) classes = most + 1;
+        if (num_classes == -1) classes = (CheckedInt("one_hot", most) + 1).value();
         LS_CHECK(least >= 0 && most < classes, IndexError,
                  "[one_hot] class out of range: expected classes in [0, {}), got {}.", classes,
                  least < 0 ? least : most);

@@ -7,6 +7,7 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/rearrange.h"
 #include "core/ops/view/shape.h"
+#include "core/ops/view/shape_rules.h"
 #include "core/ops/view/view.h"
 
 namespace lockstep {
@@ -213,6 +214,7 @@ LS_OP(tensor_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       LS_CHECK(self.dim() > 0, IndexError, "[tensor_split] a 0-d tensor cannot be cut.");
       LS_CHECK(sections > 0, ShapeError, "[tensor_split] sections must be positive, got {}.",
                sections);
+      rules::check_part_count("tensor_split", sections);
       const int64_t size = self.size(dim);
       std::vector<Tensor> parts;
       int64_t first = 0;

@@ -5,25 +5,14 @@
 #include "core/ops/view/storage_bounds.h"
 #include "core/tensor/inference_tensor.h"
 #include "core/tensor/memory_format.h"
+#include "core/tensor/storage_extent.h"
 
 namespace lockstep {
 
 void check_in_storage(std::string_view op, IntList sizes, IntList strides, int64_t offset,
                       int64_t held) {
-  LS_CHECK(sizes.size() == strides.size(), ShapeError,
-           "[{}] sizes and strides differ in length: got {} and {}.", op, to_string(sizes),
-           to_string(strides));
-  const bool empty = count_elements(sizes) == 0;
-  int64_t last = offset;  // the farthest element that is read
-  bool inside = offset >= 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    LS_CHECK(strides[i] >= 0, ShapeError, "[{}] strides must not be negative, got {}.", op,
-             to_string(strides));
-    int64_t along = 0;
-    inside = inside && (empty || (!__builtin_mul_overflow(sizes[i] - 1, strides[i], &along) &&
-                                  !__builtin_add_overflow(last, along, &last)));
-  }
-  LS_CHECK(inside && (empty || last < held), ShapeError,
+  const int64_t extent = storage_extent(op, sizes, strides);
+  LS_CHECK(offset >= 0 && (extent == 0 || (offset <= held && extent <= held - offset)), ShapeError,
            "[{}] sizes {} with strides {} from element {} leave the storage of {} elements. Use "
            "smaller sizes or strides.",
            op, to_string(sizes), to_string(strides), offset, held);

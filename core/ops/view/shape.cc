@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
@@ -14,6 +15,7 @@
 #include "core/ops/sort/sort.h"
 #include "core/ops/view/shape_rules.h"
 #include "core/ops/view/view.h"
+#include "core/tensor/storage_extent.h"
 
 namespace lockstep {
 
@@ -31,10 +33,10 @@ Tensor places(IntList sizes, IntList strides, int64_t offset, Device device) {
 
 /// Number of storage elements up to and including the last element of (sizes, strides, offset).
 int64_t reach(IntList sizes, IntList strides, int64_t offset) {
-  if (count_elements(sizes) == 0) return 0;
-  int64_t last = offset;
-  for (size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
-  return last + 1;
+  constexpr std::string_view kName = "as_strided_backward";
+  LS_CHECK(offset >= 0, ShapeError, "[{}] offsets must not be negative, got {}.", kName, offset);
+  const int64_t extent = storage_extent(kName, sizes, strides);
+  return extent == 0 ? 0 : (CheckedInt(kName, offset) + extent).value();
 }
 
 }  // namespace
@@ -226,7 +228,7 @@ LS_OP(repeat_interleave,
       const Tensor input = dim && self.dim() > 0 ? self : self.reshape({self.numel()});
       const int64_t d = wrap_dim("repeat_interleave", dim.value_or(0), input.dim());
       Dims sizes = to_dims(input.sizes());
-      const int64_t length = sizes[d] * repeats;
+      const int64_t length = (CheckedInt("repeat_interleave", sizes[d]) * repeats).value();
       LS_CHECK(output_size.value_or(length) == length, ShapeError,
                "[repeat_interleave] output_size is wrong: expected {}, got {}.", length,
                output_size.value_or(length));
@@ -252,6 +254,8 @@ LS_OP(repeat_interleave_places, Tensor(const Tensor&, std::optional<int64_t>),
       const bool has_values = repeats.device() != kMeta;
       LS_CHECK(!has_values || min(repeats).item<int64_t>() >= 0, ShapeError,
                "[repeat_interleave] repeats must not be negative.");
+      LS_CHECK(!has_values || sum(repeats.to(DType::kF64)).item<double>() < 0x1p62, ShapeError,
+               "[repeat_interleave] the repeats add up to 2^62 or more. Use smaller numbers.");
       const Tensor ends = cumsum(repeats, 0);
       int64_t length = output_size.value_or(0);
       if (!output_size || has_values) {
@@ -300,7 +304,7 @@ LS_OP(narrow, Tensor(const Tensor&, int64_t, int64_t, int64_t),
       const int64_t size = self.size(dim);
       const int64_t first = start < 0 ? start + size : start;
       LS_CHECK(
-          first >= 0 && length >= 0 && first + length <= size, IndexError,
+          first >= 0 && first <= size && length >= 0 && length <= size - first, IndexError,
           "[narrow] start {} and length {} leave dimension {} of {}: expected a part of [0, {}).",
           start, length, dim, self.shape(), size);
       return self.slice(dim, first, first + length);
@@ -325,6 +329,7 @@ LS_OP(unbind, std::vector<Tensor>(const Tensor&, int64_t),
     .doc("The slices along a dimension, without that dimension.")
     .composite([](const Tensor& self, int64_t dim) {
       LS_CHECK(self.dim() > 0, IndexError, "[unbind] a 0-d tensor has no dimension to unbind.");
+      rules::check_part_count("unbind", self.size(dim));
       std::vector<Tensor> parts;
       for (int64_t i = 0; i < self.size(dim); ++i) parts.push_back(self.select(dim, i));
       return parts;
@@ -339,8 +344,11 @@ LS_OP(chunk, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       LS_CHECK(self.dim() > 0, IndexError, "[chunk] a 0-d tensor cannot be cut.");
       const int64_t size = self.size(dim);
       // An empty dimension still gives as many parts as asked for.
-      if (size == 0) return std::vector<Tensor>(static_cast<size_t>(chunks), self);
-      return self.split((size + chunks - 1) / chunks, dim);
+      if (size == 0) {
+        rules::check_part_count("chunk", chunks);
+        return std::vector<Tensor>(static_cast<size_t>(chunks), self);
+      }
+      return self.split((size - 1) / chunks + 1, dim);
     });
 std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   return op_chunk(self, chunks, dim);

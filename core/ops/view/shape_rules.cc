@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/ops/view/kept_layout.h"
 
 namespace lockstep::rules {
@@ -52,7 +53,7 @@ Outputs cat(TensorList tensors, int64_t dim) {
     LS_CHECK(fits, ShapeError,
              "[cat] sizes differ outside dimension {}: expected tensor {} to fit {}, got {}.", d, i,
              first->shape(), tensor.shape());
-    sizes[d] += tensor.sizes()[d];
+    sizes[d] = (CheckedInt("cat", sizes[d]) + tensor.sizes()[d]).value();
   }
   Outputs outputs = one(std::move(sizes), dtype);
   keep_common_format(outputs.specs[0], tensors);
@@ -72,7 +73,7 @@ Outputs slice_scatter(const Tensor& self, const Tensor& source, int64_t dim,
   const int64_t first = place(start.value_or(0));
   const int64_t last = std::max(first, place(end.value_or(size)));
   Dims slice = to_dims(self.sizes());
-  slice[d] = (last - first + step - 1) / step;
+  slice[d] = last == first ? 0 : (last - first - 1) / step + 1;
   LS_CHECK(same(source.sizes(), slice), ShapeError,
            "[slice_scatter] the source does not fit the slice: expected shape {}, got {}.",
            to_string(slice), source.shape());
@@ -100,7 +101,11 @@ ViewSpec diagonal_of(std::string_view op, IntList sizes, IntList strides, int64_
                              : std::min(sizes[row] + std::max(offset, -sizes[row]), sizes[column]);
   if (length > 0) spec.offset = offset >= 0 ? offset * strides[column] : -offset * strides[row];
   spec.sizes.push_back(length);
-  spec.strides.push_back(strides[row] + strides[column]);
+  // The sum overflows only for strides of dimensions of one element or none, where it has no
+  // effect.
+  int64_t stride = 0;
+  spec.strides.push_back(__builtin_add_overflow(strides[row], strides[column], &stride) ? 1
+                                                                                        : stride);
   return spec;
 }
 
@@ -119,6 +124,15 @@ Outputs diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, 
 Outputs flip(const Tensor& self, IntList dims) {
   if (!dims.empty()) dim_mask("flip", dims, self.dim());
   return copy_of(self);
+}
+
+void check_part_count(std::string_view op, int64_t parts) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  LS_CHECK(
+      parts <= kMost, ShapeError,
+      "[{}] too many parts: expected at most {} tensors, got {}. Cut the dimension into larger "
+      "parts.",
+      op, kMost, parts);
 }
 
 }  // namespace lockstep::rules

@@ -19,4 +19,7 @@ Outputs diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, 
                          int64_t dim2);
 Outputs flip(const Tensor& self, IntList dims);
 
+/// Throws ShapeError naming `op` if a call would return more than 2^24 tensors.
+void check_part_count(std::string_view op, int64_t parts);
+
 }  // namespace lockstep::rules

@@ -60,6 +60,7 @@ std::vector<ViewSpec> split_geometry(const Tensor& self, int64_t split_size, int
   const int64_t size = self.sizes()[d];
   LS_CHECK(split_size > 0 || (split_size == 0 && size == 0), ShapeError,
            "[split] split_size must be positive, got {}.", split_size);
+  rules::check_part_count("split", size / std::max<int64_t>(split_size, 1));
   std::vector<ViewSpec> specs;
   for (int64_t first = 0; first < size || specs.empty();
        first += std::max<int64_t>(split_size, 1)) {

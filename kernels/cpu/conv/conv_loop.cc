@@ -36,9 +36,9 @@ struct Inside {
 Inside inside(const Window& w, size_t dim, int64_t k) {
   const int64_t shift = k * w.dilation[dim] - w.padding[dim];  // image position for o = 0
   const int64_t stride = w.stride[dim];
-  const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+  const int64_t first = shift >= 0 ? 0 : (-shift - 1) / stride + 1;
   const int64_t room = w.image[dim] - shift;  // o * stride < room
-  const int64_t last = room <= 0 ? 0 : (room + stride - 1) / stride;
+  const int64_t last = room <= 0 ? 0 : (room - 1) / stride + 1;
   return {std::min(first, w.map[dim]), std::clamp(last, std::min(first, w.map[dim]), w.map[dim])};
 }
 

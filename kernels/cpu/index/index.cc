@@ -125,6 +125,7 @@ void scatter_add(const Out& out_any, const In& self_any, int64_t dim, const In& 
 void copy_triangle(const Out& out, const In& self, bool lower, int64_t diagonal) {
   const int64_t rows = self.size(-2), columns = self.size(-1);
   if (self.numel == 0) return;
+  diagonal = std::clamp(diagonal, -rows, columns);  // outside, all or nothing stays
   const size_t element = size_of(self.dtype);
   const std::byte* from = self.data<std::byte>();
   std::byte* to = out.data<std::byte>();

@@ -62,8 +62,9 @@ Tensor bincount(const Tensor& self, OptionalTensor weights, int64_t minlength) {
   int64_t bins = minlength;
   for (int64_t i = 0; i < self.numel(); ++i) {
     const int64_t number = read_element<int64_t>(self, i);
-    LS_CHECK(number >= 0, IndexError,
-             "[bincount] expected numbers of at least 0, got {} at position {}.", number, i);
+    LS_CHECK(number >= 0 && number < std::numeric_limits<int64_t>::max(), IndexError,
+             "[bincount] expected numbers of at least 0 and below 2^63 - 1, got {} at position {}.",
+             number, i);
     bins = std::max(bins, number + 1);
   }
   if (!weights || self.numel() == 0) {

@@ -1,0 +1,203 @@
+// Every operator with every integer and number argument at the ends of what the type holds: the
+// call is refused, or its results have the geometry that the shape rule gives on the meta device.
+// Under AddressSanitizer and UndefinedBehaviorSanitizer it also stays inside its memory and its
+// integers.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <new>
+
+#include "core/base/check.h"
+#include "tests/ops/operator_call.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 26;
+
+/// Memory of the cpu for these calls. Each block is an allocation of its own, so that
+/// AddressSanitizer knows where it ends, and a large one is refused before a kernel fills it.
+class SmallMemory : public Allocator {
+ public:
+  Block allocate(size_t bytes, const Stream&) override {
+    LS_CHECK(bytes <= kMostBytes, OutOfMemoryError,
+             "[test] expected at most {} bytes, got a request for {}.", kMostBytes, bytes);
+    if (bytes == 0) return {nullptr, 0, nullptr, this};
+    return {::operator new(bytes, std::align_val_t(512)), bytes, nullptr, this};
+  }
+  void free(const Block& block) noexcept override {
+    ::operator delete(block.data, std::align_val_t(512));
+  }
+  void record_stream(const Block&, const Stream&) override {}
+  MemoryStats stats() const override { return {}; }
+  void reset_peak() override {}
+};
+
+/// Never destroyed: a tensor may outlive the tests.
+SmallMemory& small_memory() {
+  static SmallMemory& memory = *new SmallMemory;
+  return memory;
+}
+
+const std::vector<int64_t>& extreme_integers() {
+  constexpr int64_t k31 = int64_t{1} << 31;
+  constexpr int64_t k62 = int64_t{1} << 62;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  static const std::vector<int64_t> values{
+      0, 1, -1, k31, -k31, k62, -k62, kMost, -kMost, std::numeric_limits<int64_t>::min()};
+  return values;
+}
+
+/// Numbers for arguments that take floats, too.
+std::vector<Value> extreme_numbers() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<Value> values;
+  for (const double number : {0.0, -1.0, 0x1p31, -0x1p62, 0x1p63, -0x1p63, 1e300, -1e300, kInfinity,
+                              -kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+    values.emplace_back(number);
+  }
+  return values;
+}
+
+/// What to put in place of `value`.
+std::vector<Value> extremes_of(const Argument& argument, const Value& value) {
+  std::vector<Value> values;
+  const BaseType base = argument.type.base;
+  if (base == BaseType::kInt && argument.type.list) {
+    const Dims list = value.is_none() ? Dims{1} : to_dims(value.to_int_list());
+    for (const int64_t extreme : extreme_integers()) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        Dims changed = list;
+        changed[i] = extreme;
+        values.push_back(owned_value(changed));
+      }
+      if (list.size() > 1) values.push_back(owned_value(Dims(list.size(), extreme)));
+    }
+  } else if ((base == BaseType::kInt || base == BaseType::kScalar) && !argument.type.list) {
+    for (const int64_t extreme : extreme_integers()) values.emplace_back(extreme);
+  }
+  const bool number = base == BaseType::kFloat || base == BaseType::kScalar;
+  if (number && !argument.type.list) {
+    for (const Value& extreme : extreme_numbers()) values.push_back(extreme);
+  }
+  return values;
+}
+
+/// The same for pairs of arguments: fewer integers, each in all places of a list.
+std::vector<Value> largest_of(const Argument& argument, const Value& value) {
+  std::vector<Value> values;
+  if (argument.type.base != BaseType::kInt) return values;
+  const size_t length = value.is_none() || !argument.type.list ? 1 : value.to_int_list().size();
+  for (const int64_t extreme : {int64_t{1}, int64_t{1} << 62, std::numeric_limits<int64_t>::max(),
+                                std::numeric_limits<int64_t>::min()}) {
+    values.push_back(argument.type.list ? owned_value(Dims(length, extreme)) : Value(extreme));
+  }
+  return values;
+}
+
+std::string geometry(const Results& results) {
+  std::string text;
+  for (const Tensor& tensor : results.tensors) {
+    text += tensor.defined() ? fmt::format("{}{} strides {}, ", to_string(tensor.dtype()),
+                                           tensor.shape(), to_string(tensor.strides()))
+                             : "nothing, ";
+  }
+  return text;
+}
+
+/// The geometry of the results, or nothing if the call was refused.
+std::optional<std::string> outcome(const Operator& op, Arguments& arguments) {
+  try {
+    return geometry(call_operator(op, arguments));
+  } catch (const InternalError& error) {
+    ADD_FAILURE() << error.what();
+  } catch (const Error&) {
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "threw what is not an error of the library: " << error.what();
+  }
+  return std::nullopt;
+}
+
+void try_call(const Operator& op, const Arguments& arguments) {
+  Arguments real = map_tensors(arguments, [](const Tensor& t) { return cast_copy(t, t.dtype()); });
+  const std::optional<std::string> got = outcome(op, real);
+  if (!got || (op.kind() != OpKind::kStructured && op.kind() != OpKind::kView)) return;
+  Arguments meta = map_tensors(arguments, on_meta);
+  for (size_t i = 0; i < meta.size(); ++i) {
+    if (op.schema().arguments[i].type.base == BaseType::kDevice) meta[i] = Value(kMeta);
+  }
+  EXPECT_EQ(got, outcome(op, meta));
+}
+
+class ExtremeArguments : public ::testing::TestWithParam<const Operator*> {
+ protected:
+  void SetUp() override { before_ = set_allocator(DeviceType::kCPU, &small_memory()); }
+  void TearDown() override { set_allocator(DeviceType::kCPU, before_); }
+
+ private:
+  Allocator* before_ = nullptr;
+};
+
+TEST_P(ExtremeArguments, AreRefusedOrGiveTheGeometryOfTheRule) {
+  const Operator& op = *GetParam();
+  for (const Sample& sample : op_samples().at(op.name()).calls) {
+    const Arguments given = arguments_of(op, sample);
+    for (size_t i = 0; i < given.size(); ++i) {
+      for (const Value& extreme : extremes_of(op.schema().arguments[i], given[i])) {
+        SCOPED_TRACE(fmt::format("{} with {} = {}", sample.what, op.schema().arguments[i].name,
+                                 extreme.to_string()));
+        Arguments arguments = given;
+        arguments[i] = extreme;
+        try_call(op, arguments);
+      }
+    }
+  }
+}
+
+TEST_P(ExtremeArguments, InPairsAreRefusedOrGiveTheGeometryOfTheRule) {
+  const Operator& op = *GetParam();
+  const Arguments given = arguments_of(op, op_samples().at(op.name()).calls.front());
+  for (size_t i = 0; i < given.size(); ++i) {
+    for (size_t j = i + 1; j < given.size(); ++j) {
+      for (const Value& first : largest_of(op.schema().arguments[i], given[i])) {
+        for (const Value& second : largest_of(op.schema().arguments[j], given[j])) {
+          SCOPED_TRACE(fmt::format("{} = {}, {} = {}", op.schema().arguments[i].name,
+                                   first.to_string(), op.schema().arguments[j].name,
+                                   second.to_string()));
+          Arguments arguments = given;
+          arguments[i] = first;
+          arguments[j] = second;
+          try_call(op, arguments);
+        }
+      }
+    }
+  }
+}
+
+std::vector<const Operator*> operators_with_numbers() {
+  std::vector<const Operator*> found;
+  for (const Operator* op : functional_operators()) {
+    if (!op_samples().contains(op->name())) continue;  // registration_test.cc reports this
+    for (const Argument& argument : op->schema().arguments) {
+      const BaseType base = argument.type.base;
+      if (base != BaseType::kInt && base != BaseType::kScalar && base != BaseType::kFloat) continue;
+      found.push_back(op);
+      break;
+    }
+  }
+  return found;
+}
+
+std::string test_name(const ::testing::TestParamInfo<const Operator*>& info) {
+  std::string name = info.param->name();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, ExtremeArguments, ::testing::ValuesIn(operators_with_numbers()),
+                         test_name);
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,96 @@
+// Numbers that a dtype cannot hold are refused, as PyTorch refuses them.
+
+#include "core/tensor/number_range.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_round.h"
+#include "core/ops/random/random.h"
+#include "tests/ops/op_samples.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TensorOptions of(DType dtype) {
+  TensorOptions options;
+  options.dtype = dtype;
+  return options;
+}
+
+TEST(NumberRange, IntegersHoldTheNumbersBetweenTheirEnds) {
+  EXPECT_TRUE(can_hold(DType::kU8, 255));
+  EXPECT_FALSE(can_hold(DType::kU8, 256));
+  EXPECT_TRUE(can_hold(DType::kU8, -255)) << "counts from 256, as in PyTorch";
+  EXPECT_FALSE(can_hold(DType::kU8, -256));
+  EXPECT_FALSE(can_hold(DType::kU8, -1.0));
+  EXPECT_TRUE(can_hold(DType::kI8, -128));
+  EXPECT_FALSE(can_hold(DType::kI8, -129));
+  EXPECT_TRUE(can_hold(DType::kI32, 2147483647.0));
+  EXPECT_FALSE(can_hold(DType::kI32, 2147483648.0));
+  EXPECT_TRUE(can_hold(DType::kI64, std::numeric_limits<int64_t>::min()));
+  EXPECT_TRUE(can_hold(DType::kI64, -0x1p63));
+  EXPECT_FALSE(can_hold(DType::kI64, 0x1p63));
+  for (const double number : {double{NAN}, kInfinity, -kInfinity}) {
+    EXPECT_FALSE(can_hold(DType::kI64, number)) << number;
+    EXPECT_TRUE(can_hold(DType::kBool, number)) << number;
+  }
+}
+
+TEST(NumberRange, FloatsHoldInfinitiesAndFiniteNumbersUpToTheirLargest) {
+  EXPECT_TRUE(can_hold(DType::kF16, 65504));
+  EXPECT_FALSE(can_hold(DType::kF16, 65520));
+  EXPECT_FALSE(can_hold(DType::kF16, -1e9));
+  EXPECT_TRUE(can_hold(DType::kF32, std::numeric_limits<float>::max()));
+  EXPECT_FALSE(can_hold(DType::kF32, 1e39));
+  EXPECT_FALSE(can_hold(DType::kBF16, 3.4e38));
+  EXPECT_TRUE(can_hold(DType::kF64, 1e300));
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (const double number : {double{NAN}, kInfinity, -kInfinity}) {
+      EXPECT_TRUE(can_hold(dtype, number)) << to_string(dtype) << " " << number;
+    }
+  }
+}
+
+TEST(NumberRange, OperatorsRefuseWhatTheResultCannotHold) {
+  const Tensor bytes = integers({3}, 0, 9, 1, DType::kU8);
+  const Tensor ints = integers({3}, 0, 9, 1, DType::kI32);
+  const Tensor halves = floats({3}, 1, DType::kF16);
+  EXPECT_THROW(full({2}, 300, of(DType::kU8)), DTypeError);
+  EXPECT_THROW(full({2}, NAN, of(DType::kI32)), DTypeError);
+  EXPECT_THROW(bytes.fill_(300), DTypeError);
+  EXPECT_THROW(ints.fill_(kInfinity), DTypeError);
+  EXPECT_THROW(masked_fill(ints, flags({3}), -kInfinity), DTypeError);
+  EXPECT_THROW(masked_fill(halves, flags({3}), -1e9), DTypeError);
+  EXPECT_THROW(clamp(bytes, 0, 300), DTypeError);
+  EXPECT_THROW(add(bytes, bytes, 300), DTypeError);
+  EXPECT_NO_THROW(masked_fill(halves, flags({3}), -kInfinity));
+}
+
+TEST(NumberRange, RandomRangesMustBeFiniteAndFitTheDtype) {
+  const Tensor numbers = floats({3});
+  EXPECT_THROW(uniform_(numbers, 0, kInfinity), Error);
+  EXPECT_THROW(uniform_(numbers, -kInfinity, 0), Error);
+  EXPECT_THROW(uniform_(numbers, NAN, 1), Error);
+  EXPECT_THROW(uniform_(numbers, -3e38, 3e38), Error) << "the difference overflows";
+  EXPECT_THROW(randperm(300, of(DType::kU8)), DTypeError);
+  EXPECT_NO_THROW(randperm(200, of(DType::kU8)));
+}
+
+TEST(NumberRange, DropoutRefusesWhatIsNoProbability) {
+  for (const double p : {-0.1, 1.5, double{NAN}, kInfinity}) {
+    EXPECT_THROW(dropout(floats({3}), p, true), Error) << p;
+    EXPECT_THROW(dropout(floats({3}), p, false), Error) << p;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
