@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <span>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/base/philox.h"
 #include "core/ops/factory/factory.h"
+#include "train/non_finite_layer.h"
 
 namespace lockstep::train {
 
@@ -33,6 +36,51 @@ int64_t draw(const float* logits, int64_t count, const GenerateOptions& options,
   return order[std::min<int64_t>(place - cumulative.begin(), kept - 1)];
 }
 
+/// Sets evaluation mode, and at the end, also after an exception, the mode before.
+class Evaluating {
+ public:
+  explicit Evaluating(nn::Module& model) : model_(model), was_training_(model.is_training()) {
+    model.eval();
+  }
+  ~Evaluating() { model_.train(was_training_); }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  nn::Module& model_;
+  bool was_training_;
+};
+
+/// Number of logits that no token can be drawn from: NaN and infinities. -inf, which rules a token
+/// out, counts only if it rules out all.
+int64_t unusable(const float* logits, int64_t count) {
+  int64_t lowest = 0, unusable = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (logits[i] == -std::numeric_limits<float>::infinity()) {
+      ++lowest;
+    } else if (!std::isfinite(logits[i])) {
+      ++unusable;
+    }
+  }
+  return lowest == count ? count : unusable;
+}
+
+/// Throws NonFiniteError for logits that no token can be drawn from. `tokens` gave them.
+void check_logits(nn::LanguageModel& model, const float* logits, std::span<const int64_t> tokens) {
+  const int64_t bad = unusable(logits, model.vocabulary());
+  if (bad == 0) return;
+  const std::span<const int64_t> window =
+      tokens.last(std::min(tokens.size(), static_cast<size_t>(model.context_length())));
+  const std::string origin = origin_of_non_finite(model, [&] {
+    const std::vector<int64_t> fed(window.begin(), window.end());
+    model.forward(tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(model.device()));
+  });
+  throw NonFiniteError(fmt::format(
+      "[generate] no token can be drawn after {} tokens: expected finite logits, got {} "
+      "of {} that are NaN or infinite. It began here: {}. Use an earlier checkpoint.",
+      tokens.size(), bad, model.vocabulary(), origin));
+}
+
 }  // namespace
 
 std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_t>& prompt,
@@ -46,8 +94,9 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
         model.vocabulary(), token);
   }
   const NoGradGuard no_grad;
-  const bool was_training = model.is_training();
-  model.eval();
+  LS_CHECK(std::isfinite(options.temperature), ConfigError,
+           "[generate] the temperature must be a finite number, got {}.", options.temperature);
+  const Evaluating evaluating(model);
   const Device device = model.device();
   const DefaultDeviceGuard on_device(device);
   const int64_t context = model.context_length();
@@ -59,6 +108,7 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
     const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(device);
     const Tensor logits = model.forward(input, &cache);
     const Tensor last = logits.select(1, -1).contiguous().to(kCPU);
+    check_logits(model, last.data<float>(), tokens);
     const auto random =
         philox({static_cast<uint32_t>(i), 0, 0, 0},
                {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
@@ -72,7 +122,6 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
       fed.assign(tokens.end() - std::max<int64_t>(context / 2, 1), tokens.end());
     }
   }
-  model.train(was_training);
   return {tokens.begin() + std::ssize(prompt), tokens.end()};
 }
 

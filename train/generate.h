@@ -17,7 +17,8 @@ struct GenerateOptions {
 
 /// Continues `prompt` (at least one token) and returns the new tokens; `on_token`, if given, is
 /// called with each as it is drawn. Keys and values are cached; when the context is full, its last
-/// half is fed again. Throws DataError for an empty prompt or a token outside the vocabulary.
+/// half is fed again. Throws DataError for an empty prompt or a token outside the vocabulary, and
+/// NonFiniteError, which names the layer where it began, for logits that are NaN or infinite.
 std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_t>& prompt,
                               const GenerateOptions& options,
                               const std::function<void(int64_t)>& on_token = {});

@@ -1,7 +1,11 @@
 #include "train/generate.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "autograd/grad_mode.h"
 #include "core/base/error.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
@@ -58,6 +62,38 @@ TEST_F(GenerateTest, EachTokenIsReportedAsItComes) {
   const auto tokens =
       generate(model_, {1}, {.max_new_tokens = 6}, [&](int64_t token) { seen.push_back(token); });
   EXPECT_EQ(seen, tokens);
+}
+
+/// The message of the NonFiniteError that generating a token gives.
+std::string refusal(nn::Gpt2& model) {
+  try {
+    generate(model, {1, 2}, {.max_new_tokens = 1});
+  } catch (const NonFiniteError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void set_all(nn::Gpt2& model, std::string_view name, double value) {
+  const NoGradGuard no_grad;
+  for (const nn::NamedParameter& each : model.named_parameters()) {
+    if (each.name == name) each.tensor.fill_(value);
+  }
+}
+
+TEST_F(GenerateTest, LogitsFromANanParameterAreAnErrorThatNamesIt) {
+  set_all(model_, "h.0.mlp.c_fc.bias", NAN);
+  EXPECT_THAT(
+      refusal(model_),
+      testing::HasSubstr("parameter h.0.mlp.c_fc.bias holds 32 numbers that are not finite"));
+  EXPECT_TRUE(model_.is_training());
+}
+
+TEST_F(GenerateTest, LogitsThatOverflowAreAnErrorThatNamesTheLayer) {
+  set_all(model_, "h.0.ln_2.weight", 1e30);
+  set_all(model_, "h.0.mlp.c_fc.weight", 1e30);
+  set_all(model_, "h.0.mlp.c_fc.bias", 3e38);
+  EXPECT_THAT(refusal(model_), testing::HasSubstr("layer h.0.mlp.c_fc computed numbers"));
 }
 
 TEST_F(GenerateTest, BadPromptsAreRefused) {
