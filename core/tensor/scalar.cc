@@ -4,6 +4,11 @@
 
 namespace lockstep {
 
+void detail::throw_number_too_large(uint64_t value) {
+  throw DTypeError(fmt::format(
+      "[scalar] the number is too large: expected at most 2^63 - 1, got {}. Use a float.", value));
+}
+
 std::string to_string(const Scalar& scalar) {
   if (scalar.kind() == DType::kBool) return scalar.to_bool() ? "True" : "False";
   if (!scalar.is_floating()) return fmt::format("{}", scalar.to_int());

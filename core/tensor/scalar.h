@@ -8,13 +8,26 @@
 
 namespace lockstep {
 
+namespace detail {
+/// Throws DTypeError: int64 cannot hold `value`.
+[[noreturn]] void throw_number_too_large(uint64_t value);
+}  // namespace detail
+
 /// A number given to an operator. Remembers whether it was a bool, an integer or a float, because
 /// that decides promotion (`int_tensor + 1` stays integral, `int_tensor + 1.5` does not).
 class Scalar {
  public:
   Scalar() : Scalar(int64_t{0}) {}
+  /// Throws DTypeError for an unsigned number that int64 cannot hold.
   template <std::integral T>
-  Scalar(T value) : integer_(value), kind_(std::same_as<T, bool> ? DType::kBool : DType::kI64) {}
+  Scalar(T value)
+      : integer_(static_cast<int64_t>(value)),
+        kind_(std::same_as<T, bool> ? DType::kBool : DType::kI64) {
+    if constexpr (std::unsigned_integral<T> && sizeof(T) == sizeof(int64_t)) {
+      if (integer_ < 0) [[unlikely]]
+        detail::throw_number_too_large(value);
+    }
+  }
   template <std::floating_point T>
   Scalar(T value) : real_(value), kind_(DType::kF64) {}
 

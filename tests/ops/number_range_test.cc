@@ -45,6 +45,12 @@ TEST(NumberRange, IntegersHoldTheNumbersBetweenTheirEnds) {
   }
 }
 
+TEST(NumberRange, ScalarsRefuseUnsignedNumbersBeyondInt64) {
+  EXPECT_EQ(Scalar(uint64_t{1} << 62).to_int(), int64_t{1} << 62);
+  EXPECT_THROW(Scalar(uint64_t{1} << 63), DTypeError);
+  EXPECT_THROW(Scalar(std::numeric_limits<uint64_t>::max()), DTypeError);
+}
+
 TEST(NumberRange, FloatsHoldInfinitiesAndFiniteNumbersUpToTheirLargest) {
   EXPECT_TRUE(can_hold(DType::kF16, 65504));
   EXPECT_FALSE(can_hold(DType::kF16, 65520));
