@@ -65,6 +65,18 @@ TEST(ExtremeWindows, AStrideBeyondTheInputGivesTheFirstWindow) {
   expect_same(max_pool2d(image, {2, 2}, {kMost, kMost}), max_pool2d(image, {2, 2}, {100, 100}));
 }
 
+TEST(ExtremeWindows, WithHugePaddingAndStrideLieInTheInputOrOutsideIt) {
+  const Tensor signal = floats({1, 2, 6});
+  const Tensor weight = floats({16, 2, 3}, 2);
+  for (const int64_t step : {int64_t{1} << 31, int64_t{1} << 33, int64_t{1} << 60}) {
+    const Tensor windows = conv1d(signal, weight, {}, {step}, {step});
+    ASSERT_EQ(windows.size(2), 3);
+    expect_same(windows.slice(2, 0, 1), zeros({1, 16, 1}));
+    expect_same(windows.slice(2, 1, 2), conv1d(signal, weight, {}, {100}));
+    expect_same(windows.slice(2, 2, 3), zeros({1, 16, 1}));
+  }
+}
+
 TEST(ExtremeWindows, PaddingAndDilationBeyondInt64AreRefused) {
   const Tensor signal = floats({1, 2, 6});
   const Tensor weight = floats({3, 2, 3}, 2);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <dnnl.hpp>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -377,8 +378,20 @@ bool convolve_weight(const ConvProblem& p, const ConvTensors& t) {
 
 }  // namespace
 
+namespace {
+
+/// Whether positions in the padded image fit 32 bits, in which oneDNN's kernels compute them.
+bool has_small_positions(const ConvProblem& p) {
+  for (size_t i = 0; i < p.rank(); ++i) {
+    if (p.image[i] + 2 * p.padding[i] > std::numeric_limits<int32_t>::max()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
-  if (problem.is_empty()) return false;
+  if (problem.is_empty() || !has_small_positions(problem)) return false;
   try {
     return result == ConvResult::kWeight ? convolve_weight(problem, tensors)
                                          : convolve_images(result, problem, tensors);
