@@ -18,7 +18,7 @@ void rounded(const Out& out, const In& self) {
 }
 void round_decimals(const Out& out, const In& self, int64_t decimals) {
   if (decimals == 0) return rounded<RoundToEven>(out, self);
-  const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
   with_floating_lane(out.dtype, [&]<class T>() {
     elementwise<T, T>(out, RoundDecimals<T>{static_cast<T>(scale), decimals < 0}, self);
   });

@@ -12,6 +12,7 @@
 #include "core/ops/image/pool.h"
 #include "core/ops/index/index.h"
 #include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise_round.h"
 #include "core/ops/sort/sort.h"
 #include "core/ops/view/rearrange.h"
 #include "core/ops/view/shape.h"
@@ -93,6 +94,8 @@ TEST(ExtremeCounts, AreRefused) {
   EXPECT_THROW(one_hot(longs({kMost}), -1), ShapeError);
   EXPECT_THROW(repeat_interleave(floats({3}), kMost), ShapeError);
   EXPECT_THROW(arange(Scalar(kLeast), Scalar(kMost), Scalar(1)), ShapeError);
+  EXPECT_THROW(round(floats({3}), kMost), Error);
+  EXPECT_THROW(round(floats({3}), kLeast), Error);
   EXPECT_THROW(arange(Scalar(0), Scalar(kLeast), Scalar(-1)), ShapeError);
 }
 

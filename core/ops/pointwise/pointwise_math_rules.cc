@@ -119,8 +119,13 @@ Outputs floor(const Tensor& self) { return numeric("floor", self); }
 Outputs ceil(const Tensor& self) { return numeric("ceil", self); }
 Outputs trunc(const Tensor& self) { return numeric("trunc", self); }
 Outputs round(const Tensor& self) { return numeric("round", self); }
-Outputs round_decimals(const Tensor& self, int64_t) {
+Outputs round_decimals(const Tensor& self, int64_t decimals) {
   require_floating("round", self);
+  const int64_t most = self.dtype() == DType::kF64 ? 308 : 38;
+  LS_CHECK(
+      decimals >= -most && decimals <= most, Error,
+      "[round] the scale 10^decimals overflows: expected decimals from {} to {} for {}, got {}.",
+      -most, most, to_string(self.dtype()), decimals);
   return unary(self.dtype(), self);
 }
 Outputs frac(const Tensor& self) {
