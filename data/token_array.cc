@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/mapped_file.h"
 
 namespace lockstep::train {
 namespace {
@@ -42,8 +43,13 @@ int64_t TokenArray::read_as(int64_t first, std::span<int64_t> out) const {
 
 int64_t TokenArray::read(int64_t first, std::span<int64_t> out) const {
   LS_ASSERT(first >= 0 && first + std::ssize(out) <= size());
-  return width_ == 2 ? read_as<uint16_t>(first, out) : read_as<uint32_t>(first, out);
+  const int64_t largest =
+      width_ == 2 ? read_as<uint16_t>(first, out) : read_as<uint32_t>(first, out);
+  check();
+  return largest;
 }
+
+void TokenArray::check() const { check_mapped(bytes_.data()); }
 
 TokenArray TokenArray::slice(int64_t first, int64_t count) const {
   LS_ASSERT(first >= 0 && count >= 0 && first + count <= size());

@@ -26,6 +26,9 @@ class TokenArray {
   uint32_t operator[](int64_t index) const {
     return width_ == 2 ? load<uint16_t>(index) : load<uint32_t>(index);
   }
+  /// Throws DataError if tokens of a mapped file could not be read: they read as zeros. Called by
+  /// `read`; users of `bytes` and `operator[]` call it after them.
+  void check() const;
   /// Writes tokens first, first + 1, ... until `out` is full, and returns the largest.
   int64_t read(int64_t first, std::span<int64_t> out) const;
   /// The tokens [first, first + count), sharing the memory.

@@ -46,6 +46,7 @@ std::optional<TokenCache::Entry> TokenCache::find(std::string_view kind,
   try {
     const MappedFile file(path(kind, key));
     const auto content = parse_cache_entry(file.bytes(), key);
+    check_mapped(file.bytes().data());
     if (!content) return std::nullopt;
     return Entry{*content, file.owner()};
   } catch (const DataError&) {

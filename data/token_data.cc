@@ -30,6 +30,7 @@ double bytes_per_token(const std::vector<TokenPart>& parts, const Tokenizer& tok
       if (part.tokens[i] < tokenizer.vocabulary()) tokenizer.decode(part.tokens[i], text);
       bytes += static_cast<double>(text.size());
     }
+    part.tokens.check();
   }
   const int64_t targets = total(parts, 1);
   return targets > 0 ? bytes / static_cast<double>(targets) : 0;
@@ -58,6 +59,7 @@ ContentHash TokenData::fingerprint() const {
       const int64_t first = (size - std::min(size, kStretch)) * i / (kStretches - 1);
       hasher.add(part.tokens.slice(first, std::min(size, kStretch)).bytes());
     }
+    part.tokens.check();
   }
   return hasher.result();
 }

@@ -127,6 +127,7 @@ TokenShard open_shard(const std::filesystem::path& path, ShardFormat format) {
   const MappedFile file(path);
   TokenShard shard = parse_shard(file.bytes(), format, path.string());
   shard.tokens = TokenArray(shard.tokens.bytes(), shard.tokens.width(), file.owner());
+  shard.tokens.check();
   return shard;
 }
 
@@ -150,6 +151,7 @@ void write_shard(const std::filesystem::path& path, ShardFormat format, const To
     file.write(std::as_bytes(std::span(header)));
   }
   file.write(tokens.bytes());
+  tokens.check();
   file.publish();
 }
 

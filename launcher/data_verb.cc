@@ -119,6 +119,7 @@ uint32_t largest_token(const train::TokenArray& tokens, int64_t vocabulary,
              "[data] {}: token {} is {}: expected ids below {}.", file, i, tokens[i], vocabulary);
     largest = std::max(largest, tokens[i]);
   }
+  tokens.check();
   return largest;
 }
 

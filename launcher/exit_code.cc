@@ -1,5 +1,6 @@
 #include "launcher/exit_code.h"
 
+#include <filesystem>
 #include <new>
 
 #include "core/base/error.h"
@@ -10,6 +11,7 @@ int exit_code(const std::exception& error) {
   const auto is = [&]<class T>(const T*) { return dynamic_cast<const T*>(&error) != nullptr; };
   if (is(static_cast<const ConfigError*>(nullptr))) return kUsage;
   if (is(static_cast<const DataError*>(nullptr))) return kData;
+  if (is(static_cast<const std::filesystem::filesystem_error*>(nullptr))) return kData;
   if (is(static_cast<const CheckpointError*>(nullptr))) return kCheckpoint;
   if (is(static_cast<const DistError*>(nullptr))) return kCommunication;
   if (is(static_cast<const OutOfMemoryError*>(nullptr))) return kOutOfMemory;
@@ -21,6 +23,7 @@ int exit_code(const std::exception& error) {
 const char* error_kind(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->kind();
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "OutOfMemoryError";
+  if (exit_code(error) == kData) return "DataError";
   return "Error";
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ void delay_exit_after_peer_loss(const std::exception& error) {
 
 int main(int argc, char** argv) {
   using namespace lockstep::launcher;
+  // A write beyond the limit of `ulimit -f` then fails like any other, and is reported by name.
+  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine app("Lockstep trains neural networks: the same config gives the same bits.",
                   "lockstep");
   app.requires_verb();

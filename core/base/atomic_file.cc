@@ -5,7 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -14,11 +19,26 @@
 namespace lockstep {
 namespace {
 
+constexpr std::string_view kPartial = ".partial-";
+
 std::filesystem::path temporary_beside(const std::filesystem::path& destination) {
   std::filesystem::path path = destination;
-  path += fmt::format(".partial-{}", ::getpid());
+  path += fmt::format("{}{}", kPartial, ::getpid());
   return path;
 }
+
+/// The process that writes or wrote the temporary file `name`; nothing for other names.
+std::optional<pid_t> writer_of(const std::string& name) {
+  const size_t at = name.rfind(kPartial);
+  if (at == name.npos || at == 0) return std::nullopt;
+  const char* end = name.data() + name.size();
+  pid_t pid = 0;
+  const auto read = std::from_chars(name.data() + at + kPartial.size(), end, pid);
+  if (read.ec != std::errc{} || read.ptr != end || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+bool has_ended(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
@@ -56,6 +76,21 @@ void write_text(const std::filesystem::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(content)));
   file.publish();
+}
+
+void remove_stale_partials(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  fs::directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    const std::optional<pid_t> pid = writer_of(entry->path().filename().string());
+    if (!pid || !has_ended(*pid)) continue;
+    if (!fs::is_regular_file(entry->symlink_status(failed)) || failed) continue;
+    fs::remove(entry->path(), failed);
+    LS_CHECK(!failed, DataError, "[remove] {}: {}.", entry->path().string(), failed.message());
+  }
+  LS_CHECK(!failed, DataError, "[remove] {} cannot be listed: {}.", folder.string(),
+           failed.message());
 }
 
 }  // namespace lockstep

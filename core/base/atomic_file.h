@@ -36,4 +36,8 @@ class AtomicFile {
 /// Replaces the contents of `path` by `content` as AtomicFile does.
 void write_text(const std::filesystem::path& path, std::string_view content);
 
+/// Removes the temporary files of AtomicFile in `folder` whose processes, of this machine, have
+/// ended: a killed process leaves them. Throws DataError if one cannot be removed.
+void remove_stale_partials(const std::filesystem::path& folder);
+
 }  // namespace lockstep

@@ -8,17 +8,17 @@
 
 namespace lockstep {
 
-/// The contents of a file, mapped read-only: processes that map the same file share its pages.
-/// Copies share the mapping. Empty files are fine. If the file is truncated while it is mapped,
-/// access past its new end raises SIGBUS.
+/// The contents of a file, mapped read-only: pages are read on first access, and processes that map
+/// the same file share them. Copies share the mapping. Empty files are fine.
+///
+/// Bytes that can no longer be read, because the file was shortened or its disk failed, read as
+/// zeros instead of ending the process (SIGBUS): readers call `check_mapped` after they read. For
+/// that, the first object installs a handler of SIGBUS, which passes on what it does not know.
 class MappedFile {
  public:
-  /// When pages are read: each on first access, or all now, which is faster if all are used.
-  enum class Pages : uint8_t { kReadOnAccess, kReadAtOnce };
-
   /// Throws FileError (core/base/regular_file.h) naming path and reason if the file is missing,
   /// unreadable, not a regular file or larger than kMostMappedBytes.
-  explicit MappedFile(const std::filesystem::path& path, Pages pages = Pages::kReadOnAccess);
+  explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Shared ownership of the mapping, to keep it alive.
@@ -28,5 +28,10 @@ class MappedFile {
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> owner_;
 };
+
+/// Throws DataError naming the file if `address` lies in a MappedFile whose bytes could not all be
+/// read, or that is shorter now than when it was mapped. Does nothing for other addresses.
+/// Thread-safe.
+void check_mapped(const void* address);
 
 }  // namespace lockstep

@@ -90,6 +90,22 @@ std::string read_whole_file(const std::filesystem::path& path, uint64_t most) {
   return RegularFile(path, most).read_to_end();
 }
 
+std::vector<std::byte> read_whole_bytes(const std::filesystem::path& path, uint64_t most) {
+  RegularFile file(path, most);
+  try {
+    std::vector<std::byte> contents(file.bytes());
+    const size_t got = file.read(contents);
+    if (got < contents.size()) {
+      throw FileError(path, fmt::format("it ended after {} of {} bytes: it was made shorter while "
+                                        "it was read",
+                                        got, contents.size()));
+    }
+    return contents;
+  } catch (const std::bad_alloc&) {
+    throw FileError(path, fmt::format("there is no memory for its {} bytes", file.bytes()));
+  }
+}
+
 bool is_file_name(std::string_view name) {
   constexpr std::string_view kSeparators("/\\\0", 3);
   return !name.empty() && name != "." && name != ".." &&

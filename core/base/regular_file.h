@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/owned_fd.h"
@@ -62,6 +63,10 @@ class RegularFile {
 
 /// Returns the bytes of a regular file. Throws FileError as RegularFile.
 std::string read_whole_file(const std::filesystem::path& path, uint64_t most = kMostTextBytes);
+/// The same, for files of numbers: read rather than mapped, so that a file that shrinks or a disk
+/// that fails meanwhile is an error here.
+std::vector<std::byte> read_whole_bytes(const std::filesystem::path& path,
+                                        uint64_t most = kMostMappedBytes);
 
 /// Whether `name` names a file within a folder, without leaving it: not empty, "." or "..", and
 /// without '/', '\\' or a zero byte. For names that a manifest gives.

@@ -8,18 +8,12 @@
 #include <system_error>
 
 #include "core/base/check.h"
+#include "core/base/folders.h"
 
 namespace lockstep::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-void create_folders(const fs::path& path) {
-  std::error_code failed;
-  fs::create_directories(path, failed);
-  LS_CHECK(!failed, DataError, "[run directory] {} cannot be created: {}.", path.string(),
-           failed.message());
-}
 
 std::string time_stamp() {
   const std::time_t now = std::time(nullptr);
@@ -34,13 +28,16 @@ std::string time_stamp() {
 RunDirectory RunDirectory::create_new(std::string_view name, const fs::path& parent) {
   LS_CHECK(!name.empty() && name.find('/') == name.npos, ConfigError,
            "[run directory] \"{}\" is no name for a run: expected a name without slashes.", name);
-  create_folders(parent);
+  create_folders(parent, "run directory");
   const fs::path stamped = parent / fmt::format("{}-{}", name, time_stamp());
   fs::path path = stamped;
   // Creating a folder is atomic: only one process succeeds, so two runs never share one.
   for (int attempt = 2;; ++attempt) {
     std::error_code failed;
-    if (fs::create_directory(path, failed)) return RunDirectory(path);
+    if (fs::create_directory(path, failed)) {
+      sync_folder(parent);
+      return RunDirectory(path);
+    }
     LS_CHECK(!failed || failed == std::errc::file_exists, DataError,
              "[run directory] {} cannot be created: {}.", path.string(), failed.message());
     path = stamped;
@@ -49,7 +46,7 @@ RunDirectory RunDirectory::create_new(std::string_view name, const fs::path& par
 }
 
 RunDirectory RunDirectory::create_at(const fs::path& path, Existing existing) {
-  create_folders(path);
+  create_folders(path, "run directory");
   const RunDirectory directory(path);
   std::error_code failed;
   const bool empty = fs::is_empty(path, failed);

@@ -9,7 +9,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/mapped_file.h"
+#include "core/base/regular_file.h"
 #include "core/ops/factory/copy.h"
 #include "train/weights/llmc_header.h"
 #include "train/weights/tensor_bytes.h"
@@ -71,11 +71,10 @@ std::unique_ptr<nn::Gpt2> read(std::span<const std::byte> bytes, const std::stri
 
 bool is_llmc_model(const std::filesystem::path& path) {
   try {
-    const MappedFile file(path);
+    RegularFile file(path, kMostMappedBytes);
     int32_t magic = 0;
-    if (file.bytes().size() < sizeof(magic)) return false;
-    std::memcpy(&magic, file.bytes().data(), sizeof(magic));
-    return magic == kLlmcModelMagic;
+    const size_t got = file.read(std::as_writable_bytes(std::span(&magic, 1)));
+    return got == sizeof(magic) && magic == kLlmcModelMagic;
   } catch (const DataError&) {
     return false;
   }
@@ -83,7 +82,8 @@ bool is_llmc_model(const std::filesystem::path& path) {
 
 std::unique_ptr<nn::Gpt2> load_llmc_model(const std::filesystem::path& path) {
   try {
-    return read(MappedFile(path).bytes(), path.string());
+    // Read, not mapped: a mapped file that shrinks would read as zeros.
+    return read(read_whole_bytes(path), path.string());
   } catch (const DataError& error) {
     throw CheckpointError(error.what());
   }
