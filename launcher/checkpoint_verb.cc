@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <optional>
+#include <system_error>
 
 #include "core/base/check.h"
 #include "core/base/json_line.h"
@@ -8,9 +10,11 @@
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint_state.h"
+#include "train/final_model.h"
 #include "train/report/run_directory.h"
 #include "train/report/step_line.h"
+#include "train/run_lock.h"
 
 namespace lockstep::launcher {
 
@@ -18,29 +22,53 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Size of all files in a folder; of what cannot be read, nothing.
 uint64_t bytes_in(const fs::path& folder) {
   uint64_t bytes = 0;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) bytes += entry.file_size();
+  std::error_code failed;
+  fs::recursive_directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    std::error_code ignored;
+    const uint64_t size = entry->is_regular_file(ignored) ? entry->file_size(ignored) : 0;
+    if (!ignored) bytes += size;
   }
   return bytes;
 }
 
-/// Returns a run's checkpoints, or the single checkpoint that `path` names.
-std::vector<train::CheckpointEntry> checkpoints_at(const fs::path& path) {
-  std::vector<train::CheckpointEntry> found = train::list_checkpoints(path / "checkpoints");
-  if (found.empty()) found = train::list_checkpoints(path);
-  if (found.empty() && fs::exists(path / "checkpoint.json")) found = {{0, path, true}};
+/// What a path names: a run with its checkpoints, or a single checkpoint of it.
+struct Named {
+  std::optional<train::RunDirectory> run;
+  fs::path folder;  ///< of the checkpoints; empty for a single one
+  std::vector<train::CheckpointEntry> checkpoints;
+};
+
+Named named_by(fs::path path) {
+  if (!path.has_filename()) path = path.parent_path();
+  const auto run_at = [](const fs::path& folder) {
+    std::error_code ignored;
+    const fs::path run = folder.empty() ? "." : folder;
+    return fs::exists(run / "run.lock", ignored) ? std::optional(train::RunDirectory::open(run))
+                                                 : std::nullopt;
+  };
+  Named named{.run = run_at(path), .folder = path / "checkpoints"};
+  named.checkpoints = train::list_checkpoints(named.folder);
+  if (!named.checkpoints.empty() || (named.run && named.run->path() == path)) return named;
+  named = {.run = run_at(path.parent_path()), .folder = path};
+  named.checkpoints = train::list_checkpoints(named.folder);
+  if (!named.checkpoints.empty()) return named;
+  named = {.run = run_at(path.parent_path().parent_path()), .folder = {}};
+  const train::CheckpointEntry entry = train::examine_checkpoint(path).entry;
   LS_CHECK(
-      !found.empty(), CheckpointError,
+      fs::exists(path) && entry.state != train::CheckpointState::kUnfinished, CheckpointError,
       "[checkpoint] {} holds no checkpoint: expected a run directory, its checkpoints folder or "
       "one of the step-... folders in it.",
       path.string());
-  return found;
+  named.checkpoints = {entry};
+  return named;
 }
 
 void list(const std::string& path, bool json) {
-  for (const train::CheckpointEntry& entry : checkpoints_at(path)) {
+  for (const train::CheckpointEntry& entry : named_by(path).checkpoints) {
     const uint64_t bytes = bytes_in(entry.path);
     if (json) {
       fmt::print("{}\n", JsonLine()
@@ -48,29 +76,72 @@ void list(const std::string& path, bool json) {
                              .add("step", entry.step)
                              .add("complete", entry.complete)
                              .add("bytes", bytes)
+                             .add("state", train::name(entry.state))
                              .text());
     } else {
       fmt::print("{}  {:>10}  {}\n", entry.path.string(), train::format_bytes(bytes),
-                 entry.complete ? "complete" : "incomplete");
+                 entry.complete ? "complete" : train::name(entry.state));
     }
   }
 }
 
-/// Verifies all checkpoints; then throws ExitStatus(kCheckpoint) if any is damaged.
+/// Verifies one checkpoint and says what it is. Returns false if it cannot be used.
+bool verify(const fs::path& path, bool is_trained) {
+  const train::ExaminedCheckpoint found = train::examine_checkpoint(path);
+  if (found.manifest) {
+    size_t tensors = 0;
+    for (const auto& [name, digest] : found.manifest->files) tensors += digest.tensors.size();
+    fmt::print("{}  whole: {} files, {} tensors, {} steps done\n", path.string(),
+               found.manifest->files.size(), tensors, found.manifest->position.step);
+    return true;
+  }
+  std::error_code ignored;
+  if (is_trained && !fs::exists(fs::symlink_status(path, ignored))) {
+    fmt::print("{}  removed meanwhile by the run\n", path.string());
+    return true;
+  }
+  fmt::print("{}  {}: {}\n", path.string(), train::name(found.entry.state), found.entry.problem);
+  return false;
+}
+
+/// Verifies the weights of a finished run. Returns false if they are damaged.
+bool verify_weights(const train::RunDirectory& run) {
+  std::error_code ignored;
+  const std::string path = run.weights().string();
+  const bool is_there = fs::exists(fs::symlink_status(run.weights(), ignored));
+  try {
+    const train::ModelVerification found = train::verify_model(run);
+    if (found.has_manifest) {
+      fmt::print("{}  whole: weights of the run's end, {} files, {} tensors\n", path, found.files,
+                 found.tensors);
+    } else if (is_there) {
+      fmt::print("{}  not verified: it has no manifest beside it\n", path);
+    }
+    return true;
+  } catch (const CheckpointError& error) {
+    fmt::print("{}  DAMAGED: {}\n", path, error.what());
+    return false;
+  }
+}
+
+/// Verifies all checkpoints and the final weights; then throws ExitStatus(kCheckpoint) if any
+/// cannot be used.
 void verify(const std::string& path) {
+  const Named named = named_by(path);
+  const auto holder = named.run ? train::RunLock::holder(*named.run) : std::nullopt;
   bool whole = true;
-  for (const train::CheckpointEntry& entry : checkpoints_at(path)) {
-    try {
-      const train::CheckpointManifest manifest = train::verify_checkpoint(entry.path);
-      size_t tensors = 0;
-      for (const auto& [name, digest] : manifest.files) tensors += digest.tensors.size();
-      fmt::print("{}  whole: {} files, {} tensors, {} steps done\n", entry.path.string(),
-                 manifest.files.size(), tensors, manifest.position.step);
-    } catch (const CheckpointError& error) {
-      whole = false;
-      fmt::print("{}  DAMAGED: {}\n", entry.path.string(), error.what());
+  for (const train::CheckpointEntry& entry : named.checkpoints) {
+    whole = verify(entry.path, holder.has_value()) && whole;
+  }
+  if (!named.folder.empty()) {
+    for (const fs::path& partial : train::partial_checkpoints(named.folder)) {
+      fmt::print("{}  {}\n", partial.string(),
+                 holder ? fmt::format("being written, or removed, by {}", *holder)
+                        : "left by a process that was stopped; the next one removes it");
     }
   }
+  if (named.run && !named.folder.empty()) whole = verify_weights(*named.run) && whole;
+  if (holder) fmt::print("{}  is being trained by {}\n", named.run->path().string(), *holder);
   if (!whole) throw ExitStatus(kCheckpoint);
 }
 
@@ -93,7 +164,9 @@ void add_checkpoint(const Verb& app) {
 
   auto verify_options = std::make_shared<Options>();
   const Verb check = checkpoint.verb(
-      "verify", "Read every byte and compare hashes. Exit status 0: whole, 4: damaged");
+      "verify",
+      "Read every byte of checkpoints and final weights and compare hashes. Exit status 0: whole, "
+      "4: not");
   check.option("path", verify_options->path, what).required();
   check.runs([verify_options] { verify(verify_options->path); });
 

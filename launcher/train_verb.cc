@@ -190,7 +190,9 @@ void run_train(TrainOptions options) {
   train::TrainingRun run(config, open_directory(options, config), environment, nullptr,
                          ranks.group.get());
   const train::RunDirectory& directory = run.directory();
-  write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
+  if (!run.has_nothing_to_train()) {
+    write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
+  }
   print_banner(run, config, ranks.environment.size);
   const train::LogFormat format = train::parse_log_format(options.log_format);
   // Other formats are for programs, which expect nothing else on standard output.

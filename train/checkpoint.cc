@@ -3,16 +3,13 @@
 #include <fcntl.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <charconv>
-#include <set>
+#include <cerrno>
+#include <cstdio>
 #include <system_error>
 
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/file_descriptor.h"
-#include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
+#include "core/base/folders.h"
 #include "train/report/machine.h"
 #include "train/weights.h"
 
@@ -22,43 +19,90 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kManifest = "checkpoint.json";
 constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kConfig = "config.txtpb";
-constexpr std::string_view kPrefix = "step-";
-constexpr std::string_view kPartial = ".partial-";
 
 void check(const std::error_code& failed, const char* what, const fs::path& path) {
   LS_CHECK(!failed, DataError, "[checkpoint] {} cannot be {}: {}.", path.string(), what,
            failed.message());
 }
 
-void sync_folder(const fs::path& path) { FileDescriptor(path, O_RDONLY | O_DIRECTORY).sync(); }
-
-/// Removes the manifest first: a folder without one is not taken for a checkpoint, so a removal
-/// that is interrupted leaves none that looks complete.
-void remove_checkpoint(const fs::path& path) {
+void rename_folder(const fs::path& from, const fs::path& to) {
   std::error_code failed;
-  if (fs::remove(path / kManifest, failed)) sync_folder(path);
-  check(failed, "removed", path / kManifest);
+  fs::rename(from, to, failed);
+  check(failed, "renamed", from);
+}
+
+void remove_tree(const fs::path& path) {
+  std::error_code failed;
   fs::remove_all(path, failed);
   check(failed, "removed", path);
 }
 
-void remove_partial(const fs::path& folder) {
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (!entry.path().filename().string().starts_with(kPartial)) continue;
-    fs::remove_all(entry.path(), failed);
-    check(failed, "removed", entry.path());
-  }
+/// Name of a checkpoint while it is removed.
+fs::path removed_name(const fs::path& path) {
+  return path.parent_path() / fmt::format("{}removed-{}", kPartialPrefix, path.filename().string());
 }
 
-FileDigest digest_of_file(const fs::path& path) {
-  if (path.extension() == ".safetensors") return digest_of(path);
-  const std::string bytes = read_whole_file(path);
-  return {.bytes = bytes.size(), .header = ContentHasher().add(bytes).result()};
+/// Takes the name away first: a removal that is interrupted leaves no checkpoint without files.
+void remove_checkpoint(const fs::path& path) {
+  const fs::path removed = removed_name(path);
+  remove_tree(removed);
+  rename_folder(path, removed);
+  sync_folder(path.parent_path());
+  remove_tree(removed);
+}
+
+void remove_partial(const fs::path& folder) {
+  for (const fs::path& path : partial_checkpoints(folder)) remove_tree(path);
+}
+
+/// Makes `partial`, which is whole, appear as `path`, in place of what is there. The two names are
+/// exchanged where the system can, so that there is a whole checkpoint at every moment.
+void replace(const fs::path& partial, const fs::path& path) {
+#ifdef RENAME_EXCHANGE
+  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
+    sync_folder(path.parent_path());
+    remove_tree(partial);
+    return;
+  }
+  const std::error_code failed(errno, std::generic_category());
+  if (failed != std::errc::invalid_argument && failed != std::errc::function_not_supported) {
+    check(failed, "renamed", partial);
+  }
+#endif
+  const fs::path old = removed_name(path);
+  remove_tree(old);
+  rename_folder(path, old);
+  try {
+    rename_folder(partial, path);
+  } catch (const DataError&) {
+    rename_folder(old, path);
+    throw;
+  }
+  sync_folder(path.parent_path());
+  remove_tree(old);
+}
+
+/// Gives `partial` the name of its step. What may not be replaced keeps that name: then the first
+/// free one of "step-00000012.2" and so on is used.
+fs::path publish(const fs::path& partial, const fs::path& folder, int64_t step) {
+  const std::string name = fmt::format("{}{:08}", kCheckpointPrefix, step);
+  for (int copy = 1;; ++copy) {
+    const fs::path path = folder / (copy == 1 ? name : fmt::format("{}.{}", name, copy));
+    if (!name_exists(path)) {
+      rename_folder(partial, path);
+      return path;
+    }
+    const ExaminedCheckpoint there = examine_checkpoint(path);
+    const CheckpointState state = there.entry.state;
+    const bool same_step = state == CheckpointState::kWhole && there.entry.step == step;
+    if (there.entry.is_folder && (same_step || state == CheckpointState::kUnfinished)) {
+      replace(partial, path);
+      return path;
+    }
+  }
 }
 
 CheckpointManifest manifest_of(Trainer& trainer) {
@@ -95,48 +139,27 @@ void write_files(const fs::path& folder, Trainer& trainer, const std::string& co
 
 fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text) {
   trainer.give_up_next();
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  check(failed, "created", folder);
+  create_folders(folder, "checkpoint");
   remove_partial(folder);
-  const std::string name = fmt::format("{}{:08}", kPrefix, trainer.steps_done());
-  const fs::path partial = folder / (std::string(kPartial) + name);
-  const fs::path path = folder / name;
+  const fs::path partial =
+      folder / fmt::format("{}{}{:08}", kPartialPrefix, kCheckpointPrefix, trainer.steps_done());
+  std::error_code failed;
   fs::create_directory(partial, failed);
   check(failed, "created", partial);
 
   CheckpointManifest manifest = manifest_of(trainer);
+  fs::path path;
   try {
     write_files(partial, trainer, config_text, manifest);
+    // Syncs the folder too, so that the rename below cannot reach the disk before what it names.
+    write_text(partial / kCheckpointManifest, format_manifest(manifest));
+    path = publish(partial, folder, trainer.steps_done());
   } catch (...) {
     fs::remove_all(partial, failed);  // the disk may be full: free the space at once
     throw;
   }
-  // An existing folder is damaged or incomplete: otherwise training would have resumed from it.
-  if (fs::exists(path, failed)) remove_checkpoint(path);
-  fs::rename(partial, path, failed);
-  check(failed, "renamed", partial);
   sync_folder(folder);
-  write_text(path / kManifest, format_manifest(manifest));
   return path;
-}
-
-CheckpointManifest verify_checkpoint(const fs::path& path) {
-  std::error_code failed;
-  LS_CHECK(fs::exists(path / kManifest, failed), CheckpointError,
-           "[checkpoint] {} has no {}: it was not written to its end.", path.string(), kManifest);
-  try {
-    const CheckpointManifest manifest = parse_manifest(
-        read_whole_file(path / kManifest, kMostJsonBytes), (path / kManifest).string());
-    for (const auto& [name, digest] : manifest.files) {
-      LS_CHECK(fs::exists(path / name, failed), CheckpointError,
-               "[checkpoint] {}: the file is missing.", (path / name).string());
-      check_digest(path / name, digest, digest_of_file(path / name));
-    }
-    return manifest;
-  } catch (const DataError& error) {
-    throw CheckpointError(error.what());
-  }
 }
 
 void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& manifest) {
@@ -155,32 +178,17 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
   default_generator().set_state(manifest.random);
 }
 
-std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder) {
-  std::vector<CheckpointEntry> found;
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix) || !entry.is_directory(failed)) continue;
-    CheckpointEntry checkpoint{.path = entry.path()};
-    const char* end = name.data() + name.size();
-    const auto read = std::from_chars(name.data() + kPrefix.size(), end, checkpoint.step);
-    if (read.ec != std::errc{} || read.ptr != end) continue;
-    checkpoint.complete = fs::exists(entry.path() / kManifest, failed);
-    found.push_back(std::move(checkpoint));
-  }
-  std::ranges::sort(found, {}, &CheckpointEntry::step);
-  return found;
-}
-
 void remove_old_checkpoints(const fs::path& folder, const Retention& retention) {
   remove_partial(folder);
-  const std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  std::erase_if(found, [](const CheckpointEntry& entry) { return !entry.is_folder; });
   int64_t newer = 0;
   for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
-    const bool milestone =
-        entry->complete && retention.keep_every > 0 && entry->step % retention.keep_every == 0;
-    const bool recent = entry->complete && newer < retention.keep_last;
-    newer += entry->complete ? 1 : 0;
+    if (entry->state == CheckpointState::kUnfinished && newer > 0) remove_checkpoint(entry->path);
+    if (!entry->complete) continue;
+    const bool milestone = retention.keep_every > 0 && entry->step % retention.keep_every == 0;
+    const bool recent = newer < retention.keep_last;
+    ++newer;
     if (!milestone && !recent) remove_checkpoint(entry->path);
   }
 }

@@ -1,13 +1,12 @@
 #include "train/checkpoint_manifest.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
+#include "train/weights/read_errors.h"
 
 namespace lockstep::train {
 
@@ -16,24 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "lockstep checkpoint";
-constexpr std::string_view kHashMember = ",\n \"hash\": \"";
-constexpr std::string_view kEnd = "\"\n}\n";
-
-ContentHash hash_of(std::string_view text) { return ContentHasher().add(text).result(); }
-
-/// The inverse of ContentHash::hex. Throws std::invalid_argument.
-ContentHash parse_hex(const std::string& text) {
-  ContentHash hash;
-  const auto read = [&](size_t begin, uint64_t& word) {
-    const char* first = text.data() + begin;
-    const auto result = std::from_chars(first, first + 16, word, 16);
-    return result.ec == std::errc{} && result.ptr == first + 16;
-  };
-  if (text.size() != 32 || !read(0, hash.high) || !read(16, hash.low)) {
-    throw std::invalid_argument("a hash of 32 hexadecimal digits expected, got \"" + text + "\"");
-  }
-  return hash;
-}
 
 /// Returns an integer member. Json::get would accept fractions and has undefined behaviour for
 /// numbers out of range.
@@ -44,23 +25,6 @@ T integer(const Json& json) {
                         : json.is_number_integer() && std::in_range<T>(json.get<int64_t>());
   if (!fits) throw std::invalid_argument("an integer in range expected, got " + json.dump());
   return json.get<T>();
-}
-
-Json to_json(const FileDigest& digest) {
-  Json json = {{"bytes", digest.bytes}, {"header", digest.header.hex()}};
-  for (const auto& [name, hash] : digest.tensors) json["tensors"][name] = hash.hex();
-  return json;
-}
-
-FileDigest digest_from(const Json& json) {
-  FileDigest digest;
-  digest.bytes = integer<uint64_t>(json.at("bytes"));
-  digest.header = parse_hex(json.at("header").get<std::string>());
-  if (!json.contains("tensors")) return digest;
-  for (const auto& [name, hash] : json["tensors"].items()) {
-    digest.tensors[name] = parse_hex(hash.get<std::string>());
-  }
-  return digest;
 }
 
 Json to_json(const GradScalerState& state) {
@@ -103,13 +67,6 @@ CheckpointManifest manifest_from(const Json& json) {
       manifest.arithmetic.push_back({name, value.get<std::string>()});
     }
   }
-  for (const auto& [name, file] : json.at("files").items()) {
-    if (!is_file_name(name)) {
-      throw std::invalid_argument(fmt::format(
-          "\"files\" names {:?}: expected the name of a file beside the manifest", name));
-    }
-    manifest.files[name] = digest_from(file);
-  }
   return manifest;
 }
 
@@ -132,36 +89,19 @@ std::string format_manifest(const CheckpointManifest& manifest) {
                   {"fingerprint", manifest.data.hex()}};
   json["isa"] = manifest.isa;
   for (const ArithmeticFact& fact : manifest.arithmetic) json["arithmetic"][fact.name] = fact.value;
-  for (const auto& [name, digest] : manifest.files) json["files"][name] = to_json(digest);
-  std::string text = json.dump(1);
-  text.resize(text.rfind('\n'));  // drops the closing brace: the hash follows as last member
-  return text + std::string(kHashMember) + hash_of(text).hex() + std::string(kEnd);
+  json["files"] = parse_ordered_json(format_file_digests(manifest.files));
+  return sealed(json.dump(1));
 }
 
 CheckpointManifest parse_manifest(std::string_view text, std::string_view origin) {
-  const size_t body = text.rfind(kHashMember);
-  const bool ends = body != text.npos && text.ends_with(kEnd) &&
-                    text.size() == body + kHashMember.size() + 32 + kEnd.size();
-  LS_CHECK(
-      ends && text.substr(body + kHashMember.size(), 32) == hash_of(text.substr(0, body)).hex(),
-      CheckpointError, "[checkpoint] {}: not what was written. The file is damaged.", origin);
+  check_manifest(text, kFormat, origin);
   try {
     const Json json = parse_ordered_json(text);
-    const std::string format = json.at("format").get<std::string>();
-    LS_CHECK(format == kFormat, CheckpointError,
-             "[checkpoint] {}: expected a \"{}\", got a \"{}\".", origin, kFormat, format);
-    const auto version = integer<int64_t>(json.at("format_version"));
-    LS_CHECK(version <= CheckpointManifest::kFormatVersion, CheckpointError,
-             "[checkpoint] {}: format version {} is newer than this program's {}. Use the Lockstep "
-             "that wrote it, {}.",
-             origin, version, CheckpointManifest::kFormatVersion,
-             json.value("lockstep_version", "unknown"));
-    return manifest_from(json);
+    CheckpointManifest manifest = manifest_from(json);
+    manifest.files = parse_file_digests(text, origin);
+    return manifest;
   } catch (const std::exception& error) {
     if (dynamic_cast<const CheckpointError*>(&error) != nullptr) throw;
-    if (dynamic_cast<const DataError*>(&error) != nullptr) {
-      throw CheckpointError(fmt::format("[checkpoint] {}: {}", origin, error.what()));
-    }
     throw CheckpointError(fmt::format("[checkpoint] {}: {}.", origin, error.what()));
   }
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +10,7 @@
 #include "core/device/arithmetic_facts.h"
 #include "core/tensor/generator.h"
 #include "train/trainer.h"
-#include "train/weights/tensor_file.h"
+#include "train/weights/file_digests.h"
 
 namespace lockstep::train {
 
@@ -19,7 +18,7 @@ namespace lockstep::train {
 /// files. It is written last, so a folder that has it is complete.
 struct CheckpointManifest {
   /// Format version written here; readers refuse greater ones.
-  static constexpr int64_t kFormatVersion = 1;
+  static constexpr int64_t kFormatVersion = kManifestVersion;
 
   int64_t format_version = kFormatVersion;
   std::string lockstep_version;  ///< version of Lockstep that wrote the checkpoint
@@ -32,15 +31,15 @@ struct CheckpointManifest {
   int64_t samples_per_batch = 0;
   std::string isa;                         ///< instruction sets of the writer's processor
   std::vector<ArithmeticFact> arithmetic;  ///< the writer's; empty in files of earlier versions
-  /// Digests by file name; for files other than safetensors `header` is the hash of the whole file.
-  std::map<std::string, FileDigest> files;
+  FileDigests files;
 };
 
 /// Returns the manifest as one JSON object, whose last member is the hash of the text before it.
 std::string format_manifest(const CheckpointManifest& manifest);
 
 /// Parses the text of format_manifest. Error messages begin with `origin`, the file's name. Throws
-/// CheckpointError if the text was altered, members are missing or the format is newer.
+/// NewerVersionError if the format is newer, which is looked at first, and CheckpointError if the
+/// text was altered or members are missing.
 CheckpointManifest parse_manifest(std::string_view text, std::string_view origin);
 
 }  // namespace lockstep::train

@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <system_error>
+#include <thread>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/folders.h"
 
 namespace lockstep::train {
 
@@ -24,21 +27,89 @@ std::string owner() {
   return fmt::format("host {}, pid {}", host, ::getpid());
 }
 
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Tries to lock; returns 0 or the error's code.
+int try_lock(const FileDescriptor& file, int kind) {
+  while (::flock(file.get(), kind | LOCK_NB) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+/// As try_lock, but waits a moment for RunLock::holder, which locks in order to ask.
+int lock(const FileDescriptor& file) {
+  constexpr int kAttempts = 20;
+  int code = 0;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    code = try_lock(file, LOCK_EX);
+    if (code != EWOULDBLOCK) return code;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return code;
+}
+
+/// Whether a file system has no locks on folders (NFS wants them open for writing).
+bool cannot_lock_folders(int code) {
+  return code == EBADF || code == ENOLCK || code == EOPNOTSUPP || code == EINVAL || code == ENOSYS;
+}
+
+void rewrite(FileDescriptor& file, std::span<const std::byte> bytes) {
+  file.truncate(0);
+  LS_CHECK(::lseek(file.get(), 0, SEEK_SET) == 0, DataError, "[run directory] {}: {}.",
+           file.path().string(), std::generic_category().message(errno));
+  file.write(bytes);
+}
+
+void check(int code, const FileDescriptor& locked) {
+  LS_CHECK(code == 0, DataError, "[run directory] {} cannot be locked: {}.", locked.path().string(),
+           std::generic_category().message(code));
+}
+
 }  // namespace
 
-RunLock::RunLock(const RunDirectory& directory) : file_(directory.lock(), O_RDWR | O_CREAT) {
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    const int code = errno;
-    LS_CHECK(code == EWOULDBLOCK, DataError, "[run directory] {} cannot be locked: {}.",
-             file_.path().string(), std::generic_category().message(code));
+RunLock::RunLock(const RunDirectory& directory)
+    : folder_(directory.path(), O_RDONLY | O_DIRECTORY), file_(directory.lock(), O_RDWR | O_CREAT) {
+  struct stat status {};
+  LS_CHECK(::fstat(file_.get(), &status) == 0, DataError, "[run directory] {}: {}.",
+           file_.path().string(), std::generic_category().message(errno));
+  times_before_[0] = status.st_atim;
+  times_before_[1] = status.st_mtim;
+  before_ = file_.read_to_end();
+  const int of_folder = lock(folder_);
+  const int of_file = of_folder == EWOULDBLOCK ? EWOULDBLOCK : lock(file_);
+  if (of_file == EWOULDBLOCK) {
     throw ConfigError(fmt::format(
         "[run directory] {}: a run is there already ({}). Wait for it, stop it, or name another "
         "folder.",
-        directory.path().string(), read_whole_file(file_.path(), kMostOwnerBytes)));
+        directory.path().string(),
+        before_.empty() ? "which one is not known: its run.lock was removed" : text_of(before_)));
   }
-  file_.truncate(0);
+  if (!cannot_lock_folders(of_folder)) check(of_folder, folder_);
+  check(of_file, file_);
   const std::string text = owner();
-  file_.write(std::as_bytes(std::span(text)));
+  rewrite(file_, std::as_bytes(std::span(text)));
+}
+
+void RunLock::leave_no_trace() {
+  if (before_.empty()) return;
+  rewrite(file_, before_);
+  (void)::futimens(file_.get(), times_before_);
+}
+
+std::optional<std::string> RunLock::holder(const RunDirectory& directory) {
+  if (name_exists(directory.lock())) {
+    FileDescriptor file(directory.lock(), O_RDONLY);
+    const int code = try_lock(file, LOCK_SH);
+    if (code == EWOULDBLOCK) return text_of(file.read_to_end());
+  }
+  const FileDescriptor folder(directory.path(), O_RDONLY | O_DIRECTORY);
+  if (try_lock(folder, LOCK_SH) == EWOULDBLOCK) {
+    return "a process that is not known: its run.lock was removed";
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -12,9 +13,9 @@
 #include "core/base/check.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
+#include "train/final_model.h"
 #include "train/report/metrics.h"
 #include "train/resume.h"
-#include "train/weights.h"
 
 namespace lockstep::train {
 
@@ -39,6 +40,16 @@ config::RunConfig config_to_build(const config::RunConfig& config, const RunDire
   if (std::ranges::any_of(found, &CheckpointEntry::complete))
     built.mutable_model()->set_weights("");
   return built;
+}
+
+/// The newest checkpoint that is whole by its manifest.
+std::filesystem::path newest_checkpoint(const std::filesystem::path& folder) {
+  const std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  const auto newest =
+      std::find_if(found.rbegin(), found.rend(), std::mem_fn(&CheckpointEntry::complete));
+  LS_CHECK(newest != found.rend(), CheckpointError,
+           "[checkpoint] {} holds no checkpoint to go back to.", folder.string());
+  return newest->path;
 }
 
 bool is_due(int64_t steps, int64_t every) { return every > 0 && steps % every == 0; }
@@ -87,11 +98,20 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   notes_ = resumption.notes;
   if (resumption.from) {
     saved_step_ = trainer_.steps_done();
-    // Completes a removal that a killed process had begun.
-    remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+    restored_weights_ = resumption.weights;
+    nothing_to_train_ = settings_.stop.all_steps_done(saved_step_);
+  } else {
+    require_no_history(directory_);
   }
-  write_text(directory_.config(), config_text_);
-  write_text(directory_.environment(), environment);
+  // What a killed process left: its temporary files, and a removal that it had begun.
+  remove_stale_partials(directory_.path());
+  if (resumption.from) remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  if (nothing_to_train_) {
+    lock_.leave_no_trace();
+  } else {
+    write_text(directory_.config(), config_text_);
+    write_text(directory_.environment(), environment);
+  }
   replicas_.require_same_model(trainer_.task().model());
   replicas_.announce_state(trainer_);
 }
@@ -138,8 +158,30 @@ std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bo
                           .sampled = !whole};
 }
 
+void TrainingRun::finish(RunSummary& summary, RunEnd end) {
+  summary.end = end;
+  // A run that was stopped between its last step and this point has still to do it.
+  if (trainer_.task().holds_out() && summary.held_out.targets == 0) {
+    const auto evaluated = evaluate({.step = summary.steps}, true, summary);
+    if (!evaluated) summary.end = RunEnd::kStopped;
+  }
+  export_model();
+}
+
+RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
+  trainer_.set_stop_request(options.stop);
+  RunSummary summary;
+  summary.first_step = summary.steps = trainer_.steps_done();
+  summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  finish(summary, settings_.stop.end_after(summary.steps));
+  replicas_.announce_end();
+  return summary;
+}
+
 RunSummary TrainingRun::run(const RunOptions& options) {
+  if (nothing_to_train_) return run_without_steps(options);
   const auto start = Clock::now();
+  drop_steps_after(directory_.metrics(), trainer_.steps_done());
   RunLog log(directory_, options.terminal,
              {.total_steps = settings_.stop.steps,
               .first_step = trainer_.steps_done() + 1,
@@ -198,15 +240,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   }
   trainer_.give_up_next();
   summary.steps = trainer_.steps_done();
-  if (summary.end != RunEnd::kStopped) {
-    summary.end = rule.end_after(summary.steps);
-    // A run that was stopped between its last step and this point has still to do it.
-    if (holds_out && summary.held_out.targets == 0) {
-      const auto evaluated = evaluate({.step = summary.steps}, true, summary);
-      if (!evaluated) summary.end = RunEnd::kStopped;
-    }
-    export_model();
-  }
+  if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps));
   summary.overlap = report_overlap();
   replicas_.announce_end();
   log.close();
@@ -239,8 +273,8 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
     return;
   }
   if (action == NonFinite::kRollback) {
-    const CheckpointEntry newest = list_checkpoints(directory_.checkpoints()).back();
-    restore(trainer_, newest.path, verify_checkpoint(newest.path));
+    const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
+    restore(trainer_, newest, verify_checkpoint(newest));
     trainer_.set_position({trainer_.steps_done(), after.batch});
     replicas_.announce_state(trainer_);
     // Resuming from that checkpoint would fail at the same step and roll back again, so it need not
@@ -290,8 +324,8 @@ std::optional<OverlapReport> TrainingRun::report_overlap() {
 }
 
 void TrainingRun::export_model() {
-  save_weights(trainer_.task().model(), directory_.weights());
-  trainer_.task().describe(directory_.path());
+  if (nothing_to_train_ && restored_weights_ && holds_model(directory_, *restored_weights_)) return;
+  train::export_model(trainer_.task(), directory_, trainer_.steps_done());
 }
 
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,

@@ -50,16 +50,16 @@ struct RunOptions {
 /// (train/report/overlap_report.h), and at the end model.safetensors, config.json and the
 /// tokenizer's files.
 ///
-/// In a directory with checkpoints it resumes from the newest intact one; damaged ones are renamed
-/// to step-%08d.damaged. The losses are those of a run that was never interrupted.
+/// In a directory with checkpoints it resumes from the newest whole one (train/resume.h). The
+/// losses are those of a run that was never interrupted.
 ///
 /// A line of metrics.jsonl holds what step_record writes and, if the model was evaluated after the
 /// step, val_loss and the members of add_scores.
 class TrainingRun {
  public:
   /// Locks the directory, restores a checkpoint if there is one, writes config and environment.
-  /// `environment` is the text of environment.json. Throws CheckpointError if there are checkpoints
-  /// but none is intact, or the newest intact one does not fit the config.
+  /// `environment` is the text of environment.json. Throws CheckpointError as `resume`, and if
+  /// the newest whole checkpoint does not fit the config.
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
               const std::string& environment);
   /// As above, for a model and data that the config does not describe. This process leads `group`,
@@ -67,6 +67,10 @@ class TrainingRun {
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
               const std::string& environment, std::unique_ptr<Task> task,
               dist::ProcessGroup* group = nullptr);
+
+  /// Whether all steps were done before: then `run` evaluates, and changes no file but what a
+  /// process that was killed left unfinished: weights that are missing or damaged, temporary files.
+  bool has_nothing_to_train() const { return nothing_to_train_; }
 
   /// Messages for the user about where training starts, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -106,6 +110,9 @@ class TrainingRun {
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
   void log_buckets(RunLog& log);
   void show_sample(RunLog& log);
+  RunSummary run_without_steps(const RunOptions& options);
+  /// Evaluates on all held-out data if that was not done yet, and writes the weights.
+  void finish(RunSummary& summary, RunEnd end);
   std::optional<OverlapReport> report_overlap();
   void export_model();
 
@@ -121,8 +128,10 @@ class TrainingRun {
   bool can_roll_back_;
   bool logged_buckets_ = false;
   std::vector<std::string> notes_;
-  int64_t saved_step_ = -1;  ///< steps done in the newest checkpoint
-  double save_seconds_ = 0;  ///< time that writing the last checkpoint took
+  bool nothing_to_train_ = false;
+  std::optional<FileDigest> restored_weights_;  ///< model.safetensors of the checkpoint
+  int64_t saved_step_ = -1;                     ///< steps done in the newest checkpoint
+  double save_seconds_ = 0;                     ///< time that writing the last checkpoint took
 };
 
 /// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on

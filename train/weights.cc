@@ -5,12 +5,15 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/folders.h"
 #include "core/base/parse_json.h"
 #include "core/base/regular_file.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "nn/models/hugging_face.h"
 #include "train/checkpoint.h"
+#include "train/weights/file_digests.h"
+#include "train/weights/read_errors.h"
 #include "train/weights/tensor_file.h"
 #include "train/weights/weight_files.h"
 
@@ -151,8 +154,8 @@ nn::WeightsSize size_of_weights(const WeightFiles& files) {
 
 }  // namespace
 
-void save_weights(const nn::Module& model, const std::filesystem::path& path) {
-  save_tensors(path, model.stored_parameters());
+FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path) {
+  return save_tensors(path, model.stored_parameters());
 }
 
 void load_weights(nn::Module& model, const std::filesystem::path& path) {
@@ -161,6 +164,7 @@ void load_weights(nn::Module& model, const std::filesystem::path& path) {
 
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder) {
   const std::string config = read_text(folder / "config.json");
+  check_file(folder / "config.json");
   const WeightFiles files(folder);
   std::unique_ptr<nn::LanguageModel> model =
       nn::model_from_hugging_face(config, size_of_weights(files));
@@ -171,8 +175,9 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folde
 
 std::filesystem::path model_folder(const RunDirectory& run) {
   // A folder written by Hugging Face's programs may hold shards instead of one file.
-  const bool finished = std::filesystem::exists(run.weights()) ||
-                        std::filesystem::exists(run.path() / "model.safetensors.index.json");
+  const bool finished = reading([&] {
+    return name_exists(run.weights()) || name_exists(run.path() / "model.safetensors.index.json");
+  });
   if (finished) return run.path();
   const std::vector<CheckpointEntry> found = list_checkpoints(run.checkpoints());
   const auto newest = std::find_if(found.rbegin(), found.rend(),

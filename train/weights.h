@@ -5,12 +5,13 @@
 
 #include "nn/language_model.h"
 #include "train/report/run_directory.h"
+#include "train/weights/tensor_file.h"
 
 namespace lockstep::train {
 
 /// Writes the model's parameters as safetensors under Hugging Face's names. The file appears
-/// atomically. Throws CheckpointError with path and reason.
-void save_weights(const nn::Module& model, const std::filesystem::path& path);
+/// atomically. Returns its digest. Throws CheckpointError with path and reason.
+FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path);
 
 /// Loads the model's parameters from `path`: a safetensors file, or a folder with
 /// model.safetensors or the shards of model.safetensors.index.json (WeightFiles). Floating types
@@ -19,7 +20,8 @@ void save_weights(const nn::Module& model, const std::filesystem::path& path);
 /// masks, rotary frequencies) are skipped, and so is an "lm_head.weight" that equals the token
 /// embedding it is tied to. On error throws CheckpointError and leaves the model unchanged: an
 /// error of WeightFiles, or one that lists every missing, unexpected, ambiguous or differently
-/// shaped tensor. The files are mapped; no more than one tensor at a time is copied.
+/// shaped tensor. Bytes that differ from what the manifest of their folder says, a checkpoint's or
+/// a finished run's, are such an error. One tensor at a time is copied from what was read.
 void load_weights(nn::Module& model, const std::filesystem::path& path);
 
 /// Loads the model of a folder written by Hugging Face's programs or by a training run: config.json

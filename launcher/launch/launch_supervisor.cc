@@ -18,13 +18,17 @@ namespace {
 
 constexpr double kLongestBackoff = 60;
 
-/// The step from which training would resume; -1 if there is no checkpoint.
+/// The step from which training would resume; -1 if no checkpoint can be seen.
 int64_t newest_checkpoint(const LaunchPlan& plan) {
   int64_t newest = -1;
   if (!plan.trains) return newest;
   const std::filesystem::path folder = std::filesystem::path(plan.run_directory) / "checkpoints";
-  for (const train::CheckpointEntry& entry : train::list_checkpoints(folder)) {
-    if (entry.complete) newest = std::max(newest, entry.step);
+  try {
+    for (const train::CheckpointEntry& entry : train::list_checkpoints(folder)) {
+      if (entry.complete) newest = std::max(newest, entry.step);
+    }
+  } catch (const CheckpointError&) {
+    // It cannot be listed: no progress can be seen.
   }
   return newest;
 }

@@ -8,6 +8,8 @@
 #include "core/base/error.h"
 #include "tests/train/tiny_run.h"
 #include "train/resume.h"
+#include "train/weights.h"
+#include "train/weights/read_errors.h"
 
 namespace lockstep::train {
 namespace {
@@ -40,6 +42,12 @@ class CheckpointTest : public testing::Test {
     std::string content = file_content(path);
     content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 4);
     put_file(path, content);
+  }
+  /// Gives the manifest a later version, of which nothing else is known.
+  static void put_newer_version(const fs::path& path) {
+    put_file(path / "checkpoint.json",
+             "{\"format\": \"lockstep checkpoint\", \"format_version\": 2, "
+             "\"lockstep_version\": \"9.9\"}");
   }
 
   TemporaryDirectory folder_;
@@ -126,7 +134,144 @@ TEST_F(CheckpointTest, OneThatIsNotCompleteDoesNotCountAsTheNewest) {
   save_at(tiny_run(folder_), {1, 2});
   fs::remove(at(2) / "checkpoint.json");
   remove_old_checkpoints(folder_ / "checkpoints", {.keep_last = 1});
-  EXPECT_EQ(steps_left(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(steps_left(), (std::vector<int64_t>{1, 2}));  // no newer whole one makes up for it
+}
+
+TEST_F(CheckpointTest, PruningGoesByTheManifestAndNotThroughLinks) {
+  save_at(tiny_run(folder_), {1, 2, 3, 4});
+  fs::rename(at(4), at(0));  // the name says 0, the manifest 4
+  fs::rename(at(1), folder_ / "elsewhere");
+  fs::create_directory_symlink(folder_ / "elsewhere", at(1));
+  remove_old_checkpoints(folder_ / "checkpoints", {.keep_last = 1});
+  EXPECT_TRUE(fs::exists(at(0) / "checkpoint.json"));
+  EXPECT_FALSE(fs::exists(at(2)));
+  EXPECT_FALSE(fs::exists(at(3)));
+  EXPECT_TRUE(fs::exists(folder_ / "elsewhere/checkpoint.json"));
+  EXPECT_TRUE(fs::is_symlink(at(1)));
+}
+
+TEST_F(CheckpointTest, PruningLeavesAloneWhatItCannotJudge) {
+  save_at(tiny_run(folder_), {1, 2, 3, 4});
+  damage(at(1) / "checkpoint.json");
+  put_newer_version(at(2));
+  put_file(folder_ / "checkpoints/step-00000009", "no folder");
+  remove_old_checkpoints(folder_ / "checkpoints", {.keep_last = 1});
+  EXPECT_TRUE(fs::exists(at(1)));
+  EXPECT_TRUE(fs::exists(at(2)));
+  EXPECT_FALSE(fs::exists(at(3)));
+  EXPECT_TRUE(fs::exists(at(9)));
+}
+
+TEST_F(CheckpointTest, EveryStateIsToldApart) {
+  save_at(tiny_run(folder_), {1, 2, 3, 4, 5, 6});
+  damage(at(1) / "optimizer.safetensors");
+  put_newer_version(at(2));
+  fs::remove(at(3) / "checkpoint.json");
+  fs::remove_all(at(4));
+  fs::create_symlink("nowhere", at(4));
+  fs::remove(at(5) / "model.safetensors");
+  fs::create_directory(at(5) / "model.safetensors");  // EISDIR: an error that root gets too
+  const auto state = [&](int64_t step) { return examine_checkpoint(at(step)).entry.state; };
+  EXPECT_EQ(state(1), CheckpointState::kDamaged);
+  EXPECT_EQ(state(2), CheckpointState::kNewer);
+  EXPECT_EQ(state(3), CheckpointState::kUnfinished);
+  EXPECT_EQ(state(4), CheckpointState::kUnreadable);
+  EXPECT_EQ(state(5), CheckpointState::kUnreadable);
+  EXPECT_EQ(state(6), CheckpointState::kWhole);
+}
+
+TEST_F(CheckpointTest, OneThatCannotBeReadIsNotPassedOverIfItIsTheNewest) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1, 2});
+  fs::rename(at(2) / "model.safetensors", folder_ / "kept");
+  fs::create_symlink("nowhere", at(2) / "model.safetensors");
+  Trainer trainer = Trainer::create(config);
+  const auto resumed = [&] { return resume(trainer, folder_ / "checkpoints", config); };
+  const std::string message = message_of<CheckpointError>(resumed);
+  EXPECT_TRUE(says(message, at(2).string()));
+  EXPECT_TRUE(says(message, "later steps may be lost"));
+  EXPECT_TRUE(fs::exists(at(2)));
+
+  // An older one need not be read.
+  fs::rename(at(2), folder_ / "aside");
+  save_at(config, {2});
+  fs::remove(at(1) / "model.safetensors");
+  fs::create_symlink("nowhere", at(1) / "model.safetensors");
+  EXPECT_EQ(resumed().from, at(2));
+}
+
+TEST_F(CheckpointTest, ANewerVersionIsRefusedAndStays) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1, 2});
+  put_newer_version(at(2));
+  const std::string manifest = file_content(at(2) / "checkpoint.json");
+  Trainer trainer = Trainer::create(config);
+  const std::string message =
+      message_of<CheckpointError>([&] { resume(trainer, folder_ / "checkpoints", config); });
+  EXPECT_TRUE(says(message, "Use the Lockstep that wrote it, 9.9"));
+  EXPECT_EQ(file_content(at(2) / "checkpoint.json"), manifest);
+}
+
+TEST_F(CheckpointTest, FoldersWithoutAnyManifestDoNotStartTrainingAgain) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1, 2});
+  for (const int64_t step : {1, 2}) fs::remove(at(step) / "checkpoint.json");
+  Trainer trainer = Trainer::create(config);
+  const std::string message =
+      message_of<CheckpointError>([&] { resume(trainer, folder_ / "checkpoints", config); });
+  EXPECT_TRUE(says(message, "does not start again at step 0"));
+  EXPECT_EQ(steps_left(), (std::vector<int64_t>{1, 2}));
+}
+
+TEST_F(CheckpointTest, AFolderThatCannotBeListedIsNotAnEmptyOne) {
+  put_file(folder_ / "checkpoints", "no folder");
+  EXPECT_THROW(list_checkpoints(folder_ / "checkpoints"), UnreadableError);
+  fs::remove(folder_ / "checkpoints");
+  fs::create_symlink("nowhere", folder_ / "checkpoints");
+  EXPECT_THROW(list_checkpoints(folder_ / "checkpoints"), UnreadableError);
+}
+
+TEST_F(CheckpointTest, SavingTakesAnotherNameWhereItsOwnIsTaken) {
+  put_file(folder_ / "text", "x");
+  fs::create_directories(folder_ / "checkpoints");
+  put_file(at(1), "no folder");
+  save_at(tiny_run(folder_), {1});
+  EXPECT_EQ(file_content(at(1)), "no folder");
+  EXPECT_EQ(list_checkpoints(folder_ / "checkpoints").back().path, at(1).string() + ".2");
+}
+
+TEST_F(CheckpointTest, SavingReplacesAnUnfinishedOneOfItsStep) {
+  save_at(tiny_run(folder_), {1});
+  fs::remove(at(1) / "checkpoint.json");
+  save_at(tiny_run(folder_), {1});
+  EXPECT_EQ(examine_checkpoint(at(1)).entry.state, CheckpointState::kWhole);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "checkpoints"), {}), 1);
+}
+
+TEST_F(CheckpointTest, DamagedOnesSetAsideEarlierStay) {
+  const config::RunConfig config = tiny_run(folder_);
+  for (int i = 0; i < 2; ++i) {
+    save_at(config, {1, 2});
+    damage(at(2) / "model.safetensors");
+    Trainer trainer = Trainer::create(config);
+    resume(trainer, folder_ / "checkpoints", config);
+  }
+  EXPECT_TRUE(fs::exists(at(2).string() + ".damaged/checkpoint.json"));
+  EXPECT_TRUE(fs::exists(at(2).string() + ".damaged-2/checkpoint.json"));
+}
+
+TEST_F(CheckpointTest, WeightsWhoseHashIsWrongAreNotLoaded) {
+  const config::RunConfig config = tiny_run(folder_);
+  save_at(config, {1});
+  std::string content = file_content(at(1) / "model.safetensors");
+  content.back() = static_cast<char>(content.back() ^ 1);
+  put_file(at(1) / "model.safetensors", content);
+  Trainer trainer = Trainer::create(config);
+  for (const fs::path& path : {at(1), at(1) / "model.safetensors"}) {
+    const std::string message =
+        message_of<CheckpointError>([&] { load_weights(trainer.task().model(), path); });
+    EXPECT_TRUE(says(message, "tensor \"wte.weight\" is not what was written"));
+  }
 }
 
 TEST_F(CheckpointTest, ResumingWithoutAnyStartsAtTheBeginning) {
@@ -147,8 +292,9 @@ TEST_F(CheckpointTest, ADamagedOneIsSetAsideAndTheOlderOneUsed) {
   const Resumption resumption = resume(trainer, folder_ / "checkpoints", config);
   EXPECT_EQ(resumption.from, at(1));
   EXPECT_EQ(trainer.steps_done(), 1);
-  ASSERT_EQ(resumption.notes.size(), 2u);
+  ASSERT_EQ(resumption.notes.size(), 3u);
   EXPECT_TRUE(says(resumption.notes[0], "optimizer.safetensors"));
+  EXPECT_TRUE(says(resumption.notes[1], "it was not written to its end"));
   EXPECT_TRUE(fs::exists(at(3).string() + ".damaged"));
   EXPECT_EQ(steps_left(), (std::vector<int64_t>{1, 2}));
 }

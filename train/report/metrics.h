@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "core/base/file_descriptor.h"
@@ -26,5 +27,10 @@ class MetricsWriter {
  private:
   FileDescriptor file_;
 };
+
+/// Removes from the end of a metrics file the records of steps after `step`, which a process that
+/// was killed made and training from a checkpoint of `step` makes again: the file keeps one line a
+/// step. Does nothing without such a file. Throws DataError.
+void drop_steps_after(const std::filesystem::path& path, int64_t step);
 
 }  // namespace lockstep::train

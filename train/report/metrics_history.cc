@@ -39,9 +39,7 @@ Json parse_line(std::string_view line, const fs::path& file, int64_t number) {
 
 }  // namespace
 
-std::vector<MetricsRecord> read_metrics(const fs::path& path) {
-  std::error_code failed;
-  const fs::path file = fs::is_directory(path, failed) ? path / "metrics.jsonl" : path;
+std::vector<MetricsRecord> read_records(const fs::path& file) {
   const std::string text = read_whole_file(file);
   std::vector<MetricsRecord> records;
   int64_t line_number = 0;
@@ -63,6 +61,13 @@ std::vector<MetricsRecord> read_metrics(const fs::path& path) {
                        .grad_norm = number(object, "grad_norm"),
                        .val_loss = number(object, "val_loss")});
   }
+  return records;
+}
+
+std::vector<MetricsRecord> read_metrics(const fs::path& path) {
+  std::error_code failed;
+  const fs::path file = fs::is_directory(path, failed) ? path / "metrics.jsonl" : path;
+  std::vector<MetricsRecord> records = read_records(file);
   LS_CHECK(!records.empty(), DataError, "[metrics] {} holds no step.", file.string());
   return records;
 }

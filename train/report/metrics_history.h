@@ -23,4 +23,7 @@ struct MetricsRecord {
 /// the file cannot be read, a line is no JSON object, or no step is left.
 std::vector<MetricsRecord> read_metrics(const std::filesystem::path& path);
 
+/// As read_metrics, for a file that may hold no step yet.
+std::vector<MetricsRecord> read_records(const std::filesystem::path& file);
+
 }  // namespace lockstep::train

@@ -13,6 +13,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/parse_json.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "train/weights/safetensors.h"
@@ -136,7 +137,7 @@ void save_hugging_face(const nn::LanguageModel& model, const fs::path& folder,
            "[weights] {} cannot hold weights: expected a floating dtype.", to_string(dtype));
   const NoGradGuard no_grad;
   const std::vector<nn::StoredParameter> parameters = model.stored_parameters();
-  OrderedJson config = OrderedJson::parse(model.hugging_face_config());
+  OrderedJson config = parse_ordered_json(model.hugging_face_config());
   config["torch_dtype"] = to_string(dtype);
   try {
     AtomicFolder whole(folder);

@@ -8,21 +8,13 @@
 #include <unordered_set>
 
 #include "core/base/check.h"
-#include "core/base/mapped_file.h"
+#include "core/base/regular_file.h"
+#include "train/weights/read_errors.h"
 
 namespace lockstep::train {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-
-/// Opens the file and reads its pages at once, because callers use all of it.
-MappedFile opened(const std::filesystem::path& path) {
-  try {
-    return MappedFile(path, MappedFile::Pages::kReadAtOnce);
-  } catch (const DataError& error) {
-    throw CheckpointError(fmt::format("[safetensors] {}", error.what()));
-  }
-}
 
 /// Runs `action` and rethrows its DataError as CheckpointError.
 template <class Action>
@@ -85,17 +77,15 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::s
   return content;
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path.string()) {
-  const MappedFile file = opened(path);
-  mapping_ = file.bytes();
-  owner_ = file.owner();
-  content_ = parse_safetensors(mapping_, path_);
-}
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : path_(path.string()),
+      contents_(reading([&] { return read_whole_bytes(path); })),
+      content_(parse_safetensors(contents_, path_)) {}
 
 std::span<const std::byte> SafetensorsFile::header() const {
   uint64_t json_bytes = 0;
-  std::memcpy(&json_bytes, mapping_.data(), sizeof(json_bytes));
-  return mapping_.first(sizeof(json_bytes) + json_bytes);
+  std::memcpy(&json_bytes, contents_.data(), sizeof(json_bytes));
+  return std::span(contents_).first(sizeof(json_bytes) + json_bytes);
 }
 
 const TensorRecord* SafetensorsFile::find(std::string_view name) const {

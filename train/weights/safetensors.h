@@ -41,11 +41,12 @@ struct SafetensorsContent {
 /// length.
 SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::string_view origin);
 
-/// A safetensors file mapped into memory, with its header (not the values) validated. Immutable,
-/// so safe to read from many threads. The file must not shrink while it is open.
+/// A safetensors file read into memory, with its header (not the values) validated. Not mapped: a
+/// mapped file that shrinks, or whose disk fails, would end the process (SIGBUS) where a read
+/// returns an error. Immutable, so safe to read from many threads.
 class SafetensorsFile {
  public:
-  /// Throws CheckpointError as `parse_safetensors`, and for files that cannot be opened or mapped.
+  /// Throws CheckpointError as `parse_safetensors`, and UnreadableError with the system's reason.
   explicit SafetensorsFile(const std::filesystem::path& path);
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
@@ -63,8 +64,7 @@ class SafetensorsFile {
 
  private:
   std::string path_;
-  std::span<const std::byte> mapping_;
-  std::shared_ptr<const void> owner_;  ///< of the mapping
+  std::vector<std::byte> contents_;
   SafetensorsContent content_;
 };
 

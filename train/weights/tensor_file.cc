@@ -8,6 +8,7 @@
 #include "core/device/transfer.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
+#include "train/weights/file_digests.h"
 #include "train/weights/tensor_bytes.h"
 
 namespace lockstep::train {
@@ -66,6 +67,7 @@ FileDigest save_tensors(const std::filesystem::path& path,
 void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors) {
   const NoGradGuard no_grad;
   const SafetensorsFile file(path);
+  check_file(path, file);
   std::string problems;
   std::set<std::string_view> expected;
   for (const nn::StoredParameter& tensor : tensors) {
@@ -94,8 +96,9 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
   }
 }
 
-FileDigest digest_of(const std::filesystem::path& path) {
-  const SafetensorsFile file(path);
+FileDigest digest_of(const std::filesystem::path& path) { return digest_of(SafetensorsFile(path)); }
+
+FileDigest digest_of(const SafetensorsFile& file) {
   FileDigest digest;
   digest.bytes = file.header().size();
   digest.header = hash_of(file.header());

@@ -30,11 +30,13 @@ FileDigest save_tensors(const std::filesystem::path& path,
                         std::map<std::string, std::string> metadata = {});
 
 /// Fills `tensors` from a file that holds exactly them. Throws CheckpointError listing every
-/// missing, unexpected or wrong-shaped tensor; `tensors` are then unchanged.
+/// missing, unexpected or wrong-shaped tensor, and for a file that differs from what the manifest
+/// of its folder says (file_digests.h); `tensors` are then unchanged.
 void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
 
 /// Computes the digest of an existing file. Throws CheckpointError if it is no safetensors file.
 FileDigest digest_of(const std::filesystem::path& path);
+FileDigest digest_of(const SafetensorsFile& file);
 
 /// Throws CheckpointError naming file and tensor if `found` differs from `written`.
 void check_digest(const std::filesystem::path& path, const FileDigest& written,

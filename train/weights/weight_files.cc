@@ -3,8 +3,11 @@
 #include <set>
 
 #include "core/base/check.h"
+#include "core/base/folders.h"
 #include "core/base/parse_json.h"
 #include "core/base/regular_file.h"
+#include "train/weights/file_digests.h"
+#include "train/weights/read_errors.h"
 #include "train/weights/weight_index.h"
 
 namespace lockstep::train {
@@ -22,6 +25,17 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   }
 }
 
+/// Reads a file and compares it with the manifest of its folder, if there is one.
+std::unique_ptr<const SafetensorsFile> open_verified(const fs::path& path) {
+  auto file = std::make_unique<const SafetensorsFile>(path);
+  check_file(path, *file);
+  return file;
+}
+
+bool is_there(const fs::path& path) {
+  return reading([&] { return name_exists(path); });
+}
+
 }  // namespace
 
 WeightFiles::WeightFiles(const fs::path& path) {
@@ -32,11 +46,11 @@ WeightFiles::WeightFiles(const fs::path& path) {
   }
   const fs::path whole = path / "model.safetensors";
   const fs::path index = path / "model.safetensors.index.json";
-  if (fs::exists(whole, ignored)) {
+  if (is_there(whole)) {
     add_file(whole);
     return;
   }
-  LS_CHECK(fs::exists(index, ignored), CheckpointError,
+  LS_CHECK(is_there(index), CheckpointError,
            "[weights] {} holds no weights: expected {} or {} in it.", path.string(),
            whole.filename().string(), index.filename().string());
   add_shards(index);
@@ -48,7 +62,7 @@ const WeightEntry* WeightFiles::find(std::string_view name) const {
 }
 
 void WeightFiles::add_file(const fs::path& path) {
-  files_.push_back(std::make_unique<const SafetensorsFile>(path));
+  files_.push_back(open_verified(path));
   for (const TensorRecord& tensor : files_.back()->tensors()) {
     entries_[tensor.name] = {tensor, path.filename().string()};
   }
@@ -60,11 +74,10 @@ void WeightFiles::add_shards(const fs::path& index) {
   for (const auto& [tensor, file] : left) first_tensor_of.emplace(file, tensor);
   for (const auto& [file, tensor] : first_tensor_of) {
     const fs::path path = index.parent_path() / file;
-    std::error_code ignored;
-    LS_CHECK(fs::exists(path, ignored), CheckpointError,
+    LS_CHECK(is_there(path), CheckpointError,
              "[weights] {}: tensor \"{}\" lies in {}, which is missing. Copy every shard.",
              index.string(), tensor, file);
-    files_.push_back(std::make_unique<const SafetensorsFile>(path));
+    files_.push_back(open_verified(path));
     for (const TensorRecord& record : files_.back()->tensors()) {
       const auto named = left.find(record.name);
       LS_CHECK(named != left.end() && named->second == file, CheckpointError,

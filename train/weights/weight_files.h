@@ -18,9 +18,9 @@ struct WeightEntry {
   std::string file;
 };
 
-/// The tensors of a model stored in one safetensors file or in several shards. The files stay
-/// mapped while this object exists and must not shrink. Immutable, so safe to read from many
-/// threads.
+/// The tensors of a model stored in one safetensors file or in several shards. The files are
+/// read into memory, and compared with the manifest of their folder if there is one
+/// (file_digests.h). Immutable, so safe to read from many threads.
 class WeightFiles {
  public:
   using Entries = std::map<std::string, WeightEntry, std::less<>>;
