@@ -27,15 +27,17 @@ struct NamedAction {
   int code;
 };
 
-constexpr std::array<NamedAction, 9> kActions = {{{"kill", Action::kKill, 0},
-                                                  {"kill_after", Action::kKillAfter, 0},
-                                                  {"half", Action::kHalf, 0},
-                                                  {"short", Action::kShort, 0},
-                                                  {"enospc", Action::kFail, ENOSPC},
-                                                  {"eio", Action::kFail, EIO},
-                                                  {"erofs", Action::kFail, EROFS},
-                                                  {"eintr", Action::kFail, EINTR},
-                                                  {"enospc_from", Action::kFullDisk, ENOSPC}}};
+constexpr std::array<NamedAction, 11> kActions = {{{"kill", Action::kKill, 0},
+                                                   {"kill_after", Action::kKillAfter, 0},
+                                                   {"half", Action::kHalf, 0},
+                                                   {"short", Action::kShort, 0},
+                                                   {"enospc", Action::kFail, ENOSPC},
+                                                   {"eio", Action::kFail, EIO},
+                                                   {"erofs", Action::kFail, EROFS},
+                                                   {"eintr", Action::kFail, EINTR},
+                                                   {"eacces", Action::kFail, EACCES},
+                                                   {"estale", Action::kFail, ESTALE},
+                                                   {"enospc_from", Action::kFullDisk, ENOSPC}}};
 
 /// Writes in one system call, bypassing the interposed write, so that lines of threads do not mix.
 void write_past(int fd, const std::string& text) {
@@ -59,6 +61,17 @@ struct Settings {
   int64_t at = 0;
   NamedAction action = {"", Action::kNone, 0};
   int count_file = -1;
+  int record_file = -1;
+  bool reads = false;
+};
+
+/// Counts the functions of this library on the stack that look for a path: their own calls are none
+/// of the program's.
+thread_local int looking = 0;
+
+struct Looking {
+  Looking() { ++looking; }
+  ~Looking() { --looking; }
 };
 
 /// Absolute path without links, ".", ".." and trailing slashes; the file need not exist.
@@ -77,6 +90,7 @@ Settings read_settings() {
   if (folder.empty()) refuse("FILE_FAULTS_FOLDER names no folder");
   settings.folder = without_links(folder);
 
+  settings.reads = !setting("FILE_FAULTS_READS").empty();
   if (const std::string at = setting("FILE_FAULTS_AT"); !at.empty()) {
     char* end = nullptr;
     settings.at = std::strtoll(at.c_str(), &end, 10);
@@ -86,17 +100,22 @@ Settings read_settings() {
     if (found == kActions.end()) refuse("FILE_FAULTS_ACTION=" + name + " is no action");
     settings.action = *found;
   }
-  if (const std::string file = setting("FILE_FAULTS_COUNT"); !file.empty()) {
+  const auto log = [](const char* name) {
+    const std::string file = setting(name);
+    if (file.empty()) return -1;
     constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
-    settings.count_file =
-        static_cast<int>(::syscall(SYS_openat, AT_FDCWD, file.c_str(), kFlags, 0644));
-    if (settings.count_file < 0) refuse(file + ": " + std::strerror(errno));
-  }
+    const auto fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, file.c_str(), kFlags, 0644));
+    if (fd < 0) refuse(file + ": " + std::strerror(errno));
+    return fd;
+  };
+  settings.count_file = log("FILE_FAULTS_COUNT");
+  settings.record_file = log("FILE_FAULTS_RECORD");
   return settings;
 }
 
 /// Never destroyed: calls are made until the process ends.
 const Settings& settings() {
+  const Looking here;
   static const Settings& kSettings = *new Settings(read_settings());
   return kSettings;
 }
@@ -123,7 +142,10 @@ std::string_view link_of(int fd, std::array<char, PATH_MAX>& target) {
 
 }  // namespace
 
+bool counts_reads() { return looking == 0 && settings().reads; }
+
 std::string path_of(int fd) {
+  const Looking here;
   const ErrnoGuard guard;
   std::array<char, PATH_MAX> target;
   const std::string_view path = link_of(fd, target);
@@ -131,6 +153,7 @@ std::string path_of(int fd) {
 }
 
 std::string path_at(int folder, const char* path) {
+  const Looking here;
   const ErrnoGuard guard;
   if (path == nullptr || path[0] == '\0') return "";
   fs::path full = path;
@@ -146,6 +169,7 @@ std::string path_at(int folder, const char* path) {
 
 Call::Call(const char* name, const std::string& path, Kind kind) {
   if (path.empty()) return;
+  const Looking here;
   const NamedAction& chosen = settings().action;
   const int64_t number = ++calls;
   if (settings().count_file >= 0) {
@@ -164,6 +188,16 @@ Call::Call(const char* name, const std::string& path, Kind kind) {
 
 void Call::finish() const {
   if (action_ == Action::kKillAfter || action_ == Action::kHalf) die();
+}
+
+void record(const char* operation, const std::string& path, const std::string& other, off_t offset,
+            const void* bytes, size_t size) {
+  if (path.empty() || settings().record_file < 0) return;
+  const ErrnoGuard guard;
+  std::string text = std::string(operation) + "\t" + path + "\t" + other + "\t" +
+                     std::to_string(offset) + "\t" + std::to_string(size) + "\n";
+  if (size > 0) text.append(static_cast<const char*>(bytes), size);
+  write_past(settings().record_file, text);
 }
 
 }  // namespace lockstep::faults

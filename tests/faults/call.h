@@ -52,6 +52,10 @@ class Call {
   Action action_ = Action::kNone;
 };
 
+/// Whether calls that only read are counted (FILE_FAULTS_READS), and this is none that the library
+/// itself makes while it looks for a path.
+bool counts_reads();
+
 /// Makes the call `function()`, or returns -1 if it is to fail.
 template <class Function>
 auto make(const Call& call, const Function& function) -> decltype(function()) {
@@ -60,5 +64,10 @@ auto make(const Call& call, const Function& function) -> decltype(function()) {
   call.finish();
   return result;
 }
+
+/// Appends a change that was made to FILE_FAULTS_RECORD, if that is set and the path is counted:
+/// the name of the operation, its paths (of a rename the old one first), offset and bytes.
+void record(const char* operation, const std::string& path, const std::string& other = "",
+            off_t offset = 0, const void* bytes = nullptr, size_t size = 0);
 
 }  // namespace lockstep::faults

@@ -6,9 +6,9 @@
 //   fsync, fdatasync, rename, renameat, renameat2, mkdir, mkdirat, unlink, unlinkat, rmdir, remove,
 //   link, linkat, symlink, symlinkat, and close of files that are open for writing,
 // and their 64-bit names, on the folder FILE_FAULTS_FOLDER and all paths below it. The folder need
-// not exist yet. A rename or link counts under its new name. Reads are not counted, nor are calls
-// inside glibc (fopen, fclose). Children inherit the count at the fork, and start at 1 again after
-// exec.
+// not exist yet. A rename or link counts under its new name. Calls that only read are counted with
+// FILE_FAULTS_READS=1 (read_faults.cc), and calls inside glibc (fopen, fclose) never. Children
+// inherit the count at the fork, and start at 1 again after exec.
 //
 //   FILE_FAULTS_AT=N           the number of the call that fails; without it none does
 //   FILE_FAULTS_ACTION=ACTION
@@ -17,7 +17,7 @@
 //     half                     a write writes half of its bytes, then SIGKILL; other calls: kill
 //     short                    a write writes half of its bytes and returns their number; other
 //                              calls succeed
-//     enospc, eio, erofs, eintr
+//     enospc, eio, erofs, eintr, eacces, estale
 //                              the call fails with this errno and has no effect, except that a
 //                              failing close closes
 //     enospc_from              the disk is full: from call N on, calls that need space fail with
@@ -25,6 +25,10 @@
 //                              other calls succeed
 //   FILE_FAULTS_COUNT=FILE     appends a line "N CALL PATH" to FILE before each call is made, so
 //                              that FILE has one line per started call
+//
+//   FILE_FAULTS_RECORD=FILE    appends every change that was made, with the bytes written, for a
+//   test
+//                              that replays them (call.h)
 //
 // Invalid settings end the program with status 99 and a message. Thread-safe.
 
@@ -47,6 +51,7 @@ using lockstep::faults::Kind;
 using lockstep::faults::make;
 using lockstep::faults::path_at;
 using lockstep::faults::path_of;
+using lockstep::faults::record;
 
 namespace {
 
@@ -64,9 +69,29 @@ bool exists(const std::string& path) {
 template <class Function>
 int make_open(const char* name, int folder, const char* path, int flags, const Function& function) {
   const bool changes_files = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
-  const std::string full = changes_files ? path_at(folder, path) : "";
+  const bool counts = changes_files || lockstep::faults::counts_reads();
+  const std::string full = counts ? path_at(folder, path) : "";
   const bool is_new = (flags & O_CREAT) != 0 && !full.empty() && !exists(full);
-  return make(Call(name, full, is_new ? Kind::kNewName : Kind::kOther), function);
+  const int fd = make(Call(name, full, is_new ? Kind::kNewName : Kind::kOther), function);
+  if (fd >= 0 && is_new) record("create", full);
+  if (fd >= 0 && !is_new && (flags & O_TRUNC) != 0) record("truncate", full);
+  return fd;
+}
+
+/// Records a write that ended at the file's position, and returns its result.
+ssize_t recorded(int fd, const void* bytes, ssize_t written) {
+  if (written > 0) {
+    const ErrnoGuard guard;
+    const off_t end = ::lseek(fd, 0, SEEK_CUR);
+    record("write", path_of(fd), "", end - written, bytes, static_cast<size_t>(written));
+  }
+  return written;
+}
+
+/// Records a call that succeeded, and returns its result.
+int recorded(const char* name, const std::string& path, int result, const std::string& other = "") {
+  if (result == 0) record(name, path, other);
+  return result;
 }
 
 /// Whether open has a mode argument.
@@ -123,7 +148,7 @@ ALSO(creat64, creat);
 ssize_t write(int fd, const void* bytes, size_t size) {
   REAL(write);
   const Call call("write", path_of(fd), Kind::kWrite);
-  return make(call, [&] { return real(fd, bytes, call.share(size)); });
+  return recorded(fd, bytes, make(call, [&] { return real(fd, bytes, call.share(size)); }));
 }
 
 ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
@@ -145,7 +170,8 @@ ssize_t writev(int fd, const iovec* parts, int count) {
 
 int fsync(int fd) {
   REAL(fsync);
-  return make(Call("fsync", path_of(fd), Kind::kOther), [&] { return real(fd); });
+  const int result = make(Call("fsync", path_of(fd), Kind::kOther), [&] { return real(fd); });
+  return recorded("fsync", path_of(fd), result);
 }
 
 int fdatasync(int fd) {
@@ -170,7 +196,10 @@ int close(int fd) {
 
 int ftruncate(int fd, off_t size) noexcept {
   REAL(ftruncate);
-  return make(Call("ftruncate", path_of(fd), Kind::kOther), [&] { return real(fd, size); });
+  const int result =
+      make(Call("ftruncate", path_of(fd), Kind::kOther), [&] { return real(fd, size); });
+  if (result == 0) record("truncate", path_of(fd), "", size);
+  return result;
 }
 ALSO(ftruncate64, ftruncate);
 
@@ -182,7 +211,8 @@ ALSO(truncate64, truncate);
 
 int rename(const char* from, const char* to) noexcept {
   REAL(rename);
-  return make_at("rename", AT_FDCWD, to, Kind::kOther, [&] { return real(from, to); });
+  const int result = make_at("rename", AT_FDCWD, to, Kind::kOther, [&] { return real(from, to); });
+  return recorded("rename", path_at(AT_FDCWD, from), result, path_at(AT_FDCWD, to));
 }
 
 int renameat(int from_folder, const char* from, int folder, const char* to) noexcept {
@@ -194,13 +224,17 @@ int renameat(int from_folder, const char* from, int folder, const char* to) noex
 int renameat2(int from_folder, const char* from, int folder, const char* to,
               unsigned flags) noexcept {
   REAL(renameat2);
-  return make_at("renameat2", folder, to, Kind::kOther,
-                 [&] { return real(from_folder, from, folder, to, flags); });
+  const int result = make_at("renameat2", folder, to, Kind::kOther,
+                             [&] { return real(from_folder, from, folder, to, flags); });
+  const char* name = (flags & RENAME_EXCHANGE) != 0 ? "exchange" : "rename";
+  return recorded(name, path_at(from_folder, from), result, path_at(folder, to));
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
   REAL(mkdir);
-  return make_at("mkdir", AT_FDCWD, path, Kind::kNewName, [&] { return real(path, mode); });
+  const int result =
+      make_at("mkdir", AT_FDCWD, path, Kind::kNewName, [&] { return real(path, mode); });
+  return recorded("mkdir", path_at(AT_FDCWD, path), result);
 }
 
 int mkdirat(int folder, const char* path, mode_t mode) noexcept {
@@ -210,22 +244,27 @@ int mkdirat(int folder, const char* path, mode_t mode) noexcept {
 
 int unlink(const char* path) noexcept {
   REAL(unlink);
-  return make_at("unlink", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+  const int result = make_at("unlink", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+  return recorded("remove", path_at(AT_FDCWD, path), result);
 }
 
 int unlinkat(int folder, const char* path, int flags) noexcept {
   REAL(unlinkat);
-  return make_at("unlinkat", folder, path, Kind::kOther, [&] { return real(folder, path, flags); });
+  const int result =
+      make_at("unlinkat", folder, path, Kind::kOther, [&] { return real(folder, path, flags); });
+  return recorded("remove", path_at(folder, path), result);
 }
 
 int rmdir(const char* path) noexcept {
   REAL(rmdir);
-  return make_at("rmdir", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+  const int result = make_at("rmdir", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+  return recorded("remove", path_at(AT_FDCWD, path), result);
 }
 
 int remove(const char* path) noexcept {
   REAL(remove);
-  return make_at("remove", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+  const int result = make_at("remove", AT_FDCWD, path, Kind::kOther, [&] { return real(path); });
+  return recorded("remove", path_at(AT_FDCWD, path), result);
 }
 
 int link(const char* from, const char* to) noexcept {

@@ -1,0 +1,97 @@
+// Every call that a small run makes on its files fails once: the run then has the bits of an
+// undisturbed one, or it is refused with a message and every old byte in place.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <regex>
+
+#include "tests/launcher/file_faults.h"
+
+namespace lockstep::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 4> kErrors = {"eio", "enospc", "eacces", "estale"};
+
+class FaultSweep : public FileFaults {
+ protected:
+  static constexpr const char* kReads = " FILE_FAULTS_READS=1";
+
+  Result train(const std::string& variables = "", const std::string& more = "") const {
+    return run("train run.txtpb --run-dir run " + more, variables);
+  }
+  /// The contents of all files of checkpoints, which a refused run may not change.
+  std::map<std::string, std::string> checkpoint_bytes() const {
+    std::map<std::string, std::string> found;
+    if (!fs::exists(folder_ / "run/checkpoints")) return found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "run/checkpoints")) {
+      const std::string path = entry.path().string();
+      if (entry.is_regular_file() && path.find("/.partial-") == path.npos) {
+        found[path] = file_content(entry.path());
+      }
+    }
+    return found;
+  }
+  /// Makes call after call fail in a run that starts from the folder "start", and checks what
+  /// comes of it, and of starting again.
+  void sweep(const std::string& weights) {
+    const auto begin_again = [&] {
+      fs::remove_all(folder_ / "run");
+      if (fs::exists(folder_ / "start")) {
+        fs::copy(folder_ / "start", folder_ / "run", fs::copy_options::recursive);
+      }
+    };
+    begin_again();
+    const std::map<std::string, std::string> before = checkpoint_bytes();
+    ASSERT_EQ(train(counting("run") + kReads).status, 0);
+    const std::vector<FileCall> calls = file_calls();
+    ASSERT_GT(calls.size(), 100u);
+    std::map<std::pair<std::string, std::string>, int> seen;
+    for (const FileCall& call : calls) {
+      // Calls that repeat one another, as writes of metrics and files of each checkpoint, are tried
+      // twice.
+      const std::string file = std::regex_replace(call.path, std::regex("[0-9]+"), "N");
+      if (++seen[{call.name, file}] > 2) continue;
+      const char* error = kErrors[static_cast<size_t>(call.number) % kErrors.size()];
+      const std::string what = fmt::format("{} {} {} {}", call.number, call.name, call.path, error);
+      begin_again();
+      const Result disturbed = train(faults("run", call.number, error) + kReads);
+      if (disturbed.status != 0) {
+        EXPECT_TRUE(disturbed.status >= 2 && disturbed.status <= 4)
+            << what << ": " << disturbed.status << disturbed.errors;
+        EXPECT_TRUE(says(disturbed.errors, "Error: ")) << what;
+        const std::map<std::string, std::string> after = checkpoint_bytes();
+        for (const auto& [path, content] : before) {
+          const auto found = after.find(path);
+          ASSERT_TRUE(found != after.end() && found->second == content)
+              << what << ": " << path << "\n"
+              << disturbed.errors;
+        }
+        const Result again = train();
+        ASSERT_EQ(again.status, 0) << what << "\n" << disturbed.errors << again.errors;
+      }
+      ASSERT_EQ(file_content(folder_ / "run/model.safetensors"), weights) << what;
+    }
+  }
+};
+
+TEST_F(FaultSweep, ANewRunIsNotSpoiledByAnyCallThatFails) {
+  put_config("run.txtpb", "checkpoint { every_steps: 3 keep_last: 9 }\n");
+  ASSERT_EQ(train().status, 0);
+  sweep(file_content(folder_ / "run/model.safetensors"));
+}
+
+TEST_F(FaultSweep, AResumedRunIsNotSpoiledByAnyCallThatFails) {
+  put_config("run.txtpb", "checkpoint { every_steps: 2 keep_last: 9 }\n");
+  ASSERT_EQ(train("", "--steps 4 --set schedule.decay_steps=6").status, 0);
+  fs::rename(folder_ / "run", folder_ / "start");
+  fs::copy(folder_ / "start", folder_ / "run", fs::copy_options::recursive);
+  ASSERT_EQ(train().status, 0);
+  sweep(file_content(folder_ / "run/model.safetensors"));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
