@@ -13,8 +13,8 @@
 #include "train/checkpoint_state.h"
 #include "train/final_model.h"
 #include "train/report/run_directory.h"
+#include "train/report/run_lock.h"
 #include "train/report/step_line.h"
-#include "train/run_lock.h"
 
 namespace lockstep::launcher {
 

@@ -1,4 +1,4 @@
-#include "train/run_lock.h"
+#include "train/report/run_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
