@@ -10,6 +10,7 @@
 
 #include "autograd/graph_run.h"
 #include "core/base/mutex.h"
+#include "core/base/service_thread.h"
 
 namespace lockstep {
 
@@ -45,7 +46,7 @@ DeviceWorker& DeviceWorker::of(Device device) {
   DeviceWorker*& worker = all.by_device[{device.type, device.index}];
   if (worker == nullptr) {
     auto* const fresh = new DeviceWorker(device);
-    std::thread([fresh] {
+    start_thread("of backward", [fresh] {
       (void)pthread_setname_np(pthread_self(), "ls-backward");
       t_worker = fresh;
       fresh->run_until([] { return false; });

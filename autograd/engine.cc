@@ -9,6 +9,7 @@
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
+#include "core/base/service_thread.h"
 #include "core/memory/capture_scope.h"
 
 namespace lockstep {
@@ -63,9 +64,11 @@ void run_nested(FunctionRef<void()> backward) {
     return backward();
   }
   std::exception_ptr thrown;
-  std::thread([&, state = ThreadState::capture(), anomaly = detail::anomaly_mode,
-               worker = DeviceWorker::of_this_thread(), outer = GraphRun::of_this_thread(),
-               capture = active_capture()] {
+  start_thread("of a nested backward", [&, state = ThreadState::capture(),
+                                        anomaly = detail::anomaly_mode,
+                                        worker = DeviceWorker::of_this_thread(),
+                                        outer = GraphRun::of_this_thread(),
+                                        capture = active_capture()] {
     const ThreadStateGuard guard(state);
     const CaptureScope capturing(capture);
     const DeviceWorker::StandIn stand_in(worker);

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/service_thread.h"
 
 namespace lockstep::train {
 
@@ -21,7 +22,7 @@ Prefetcher::Prefetcher(const TokenSource& source, int64_t length, int64_t first,
     slot.batch.inputs.resize(static_cast<size_t>(count * length));
     slot.batch.targets.resize(static_cast<size_t>(count * length));
   }
-  worker_ = std::thread([this] { work(); });
+  worker_ = start_thread("that reads batches ahead", [this] { work(); });
 }
 
 Prefetcher::~Prefetcher() {

@@ -2,10 +2,23 @@
 
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "core/base/error.h"
 
 namespace lockstep::launcher {
+
+namespace {
+
+/// Whether the system refused memory, a thread or a process.
+bool is_refusal(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  return system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
+                               system->code() == std::errc::not_enough_memory);
+}
+
+}  // namespace
 
 int exit_code(const std::exception& error) {
   const auto is = [&]<class T>(const T*) { return dynamic_cast<const T*>(&error) != nullptr; };
@@ -15,14 +28,14 @@ int exit_code(const std::exception& error) {
   if (is(static_cast<const CheckpointError*>(nullptr))) return kCheckpoint;
   if (is(static_cast<const DistError*>(nullptr))) return kCommunication;
   if (is(static_cast<const OutOfMemoryError*>(nullptr))) return kOutOfMemory;
-  if (is(static_cast<const std::bad_alloc*>(nullptr))) return kOutOfMemory;
+  if (is_refusal(error)) return kOutOfMemory;
   if (is(static_cast<const NonFiniteError*>(nullptr))) return kNonFinite;
   return kFailure;
 }
 
 const char* error_kind(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) return ours->kind();
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "OutOfMemoryError";
+  if (is_refusal(error)) return "OutOfMemoryError";
   if (exit_code(error) == kData) return "DataError";
   return "Error";
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/log_text.h"
 
 namespace lockstep {
 
@@ -28,8 +29,7 @@ void count_hidden_copy(std::string_view op, const Tensor& tensor, std::string_vi
   g_copies.fetch_add(1, std::memory_order_relaxed);
   g_bytes.fetch_add(static_cast<int64_t>(tensor.nbytes()), std::memory_order_relaxed);
   if (warns_of_copies()) {
-    fmt::print(stderr, "copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor), tensor.nbytes(),
-               why);
+    print_log(stderr, "copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor), tensor.nbytes(), why);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/log_text.h"
 #include "core/device/active_capture.h"
 #include "core/device/device_runtime.h"
 
@@ -25,7 +26,7 @@ int64_t hidden_waits() { return g_waits.load(std::memory_order_relaxed); }
 
 void count_hidden_wait(std::string_view op, const Stream& stream, std::string_view why) {
   g_waits.fetch_add(1, std::memory_order_relaxed);
-  if (warns_of_waits()) fmt::print(stderr, "wait: [{}] {}: {}\n", op, to_string(stream), why);
+  if (warns_of_waits()) print_log(stderr, "wait: [{}] {}: {}\n", op, to_string(stream), why);
 }
 
 void wait_hidden(std::string_view op, const Stream& stream, std::string_view why) {

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/log_text.h"
 
 namespace lockstep {
 
@@ -19,8 +20,8 @@ bool traces_dispatch() {
 }
 
 TracedCall::TracedCall(const Operator& op, KeySet keys) {
-  fmt::print(stderr, "dispatch: {:{}}{} at {}, keys {}\n", "", 2 * t_depth, op.name(),
-             name(keys.highest()), to_string(keys));
+  print_log(stderr, "dispatch: {:{}}{} at {}, keys {}\n", "", 2 * t_depth, op.name(),
+            name(keys.highest()), to_string(keys));
   ++t_depth;
 }
 

@@ -12,6 +12,7 @@
 #include "core/base/blocked_signals.h"
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/service_thread.h"
 #include "dist/collectives/short_slices.h"
 #include "dist/group/failure.h"
 #include "dist/group/operation_run.h"
@@ -120,7 +121,8 @@ Communicator::Communicator(std::function<Connections()> connect, Options options
   {
     const BlockedSignals signals;
     state.thread =
-        std::thread([own = state_, connect = std::move(connect)] { own->main(connect); });
+        start_thread("of the communicator",
+                     [own = state_, connect = std::move(connect)] { own->main(connect); });
   }
   const std::optional<milliseconds> limit = state.options.start_limit;
   if (limit && connected.wait_for(*limit) != std::future_status::ready) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/environment_flag.h"
+#include "core/base/log_text.h"
 #include "core/base/mutex.h"
 #include "core/cuda/runtime.h"
 #include "core/device/kernel_scope.h"
@@ -39,7 +40,7 @@ void note_without_cudnn(const char* what, const std::string& reason) {
   static std::set<std::string> said LS_GUARDED_BY(mutex);
   const MutexLock lock(mutex);
   if (!said.insert(what).second) return;
-  fmt::print(stderr, "slow: {} on cuda: computed without cuDNN: {}\n", what, reason);
+  print_log(stderr, "slow: {} on cuda: computed without cuDNN: {}\n", what, reason);
 }
 
 }  // namespace lockstep::cuda

@@ -14,6 +14,7 @@
 #include "core/base/blocked_signals.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
+#include "core/base/service_thread.h"
 #include "core/dispatch/operator.h"
 #include "kernels/host/host_runtime.h"
 
@@ -164,8 +165,7 @@ void HostStream::start() {
   }();
   if (failure != 0) {
     (void)release();
-    throw DeviceError(fmt::format("[stream] {} cannot start its thread: {}. Use fewer streams.",
-                                  to_string(name_), std::strerror(failure)));
+    refuse_thread(fmt::format("of {}", to_string(name_)).c_str(), failure);
   }
   (void)pthread_detach(thread);
   started_.store(true, std::memory_order_release);

@@ -3,6 +3,7 @@
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/log_text.h"
 #include "core/base/mutex.h"
 #include "core/ops/batching.h"
 #include "core/ops/view/shape.h"
@@ -26,8 +27,8 @@ bool warns() {
 void note(const Operator& op) {
   const MutexLock lock(g_mutex);
   if (!noted().insert(op.name()).second || !warns()) return;
-  fmt::print(stderr, "vmap: [{}] has no batching rule for this call, and ran once per sample\n",
-             op.name());
+  print_log(stderr, "vmap: [{}] has no batching rule for this call, and ran once per sample\n",
+            op.name());
 }
 
 /// Argument `i` of sample `b`.

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
+#include "core/base/log_text.h"
 #include "core/cuda/runtime.h"
 #include "core/device/kernel_scope.h"
 #include "kernels/cuda/matmul/matmul.h"
@@ -76,8 +77,8 @@ Choice choose(CublasLtLibrary& library, int device, const Product& product,
 void note_missing_library(const std::string& reason) {
   static const bool once = [&] {
     if (warns())
-      fmt::print(stderr, "slow: matrix products on cuda are computed without cuBLASLt: {}\n",
-                 reason);
+      print_log(stderr, "slow: matrix products on cuda are computed without cuBLASLt: {}\n",
+                reason);
     return true;
   }();
   (void)once;
@@ -86,10 +87,10 @@ void note_missing_library(const std::string& reason) {
 void note_missing_algorithm(const Product& p) {
   static const bool once = [&] {
     if (warns()) {
-      fmt::print(stderr,
-                 "slow: cuBLASLt has no algorithm for a product [{}, {}] x [{}, {}] of {}, batch "
-                 "{}: a kernel of Lockstep's computes it and others like it\n",
-                 p.m, p.k, p.k, p.n, name(p.dtype), p.batch);
+      print_log(stderr,
+                "slow: cuBLASLt has no algorithm for a product [{}, {}] x [{}, {}] of {}, batch "
+                "{}: a kernel of Lockstep's computes it and others like it\n",
+                p.m, p.k, p.k, p.n, name(p.dtype), p.batch);
     }
     return true;
   }();
