@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/memory/address_space.h"
+
 namespace lockstep {
 
 namespace {
@@ -70,7 +72,9 @@ void CpuMemory::release(void* address, size_t bytes) noexcept {
   held_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-void* CpuMemory::reserve(size_t bytes) noexcept { return map_aligned(bytes); }
+void* CpuMemory::reserve(size_t bytes) noexcept {
+  return may_reserve_addresses(bytes) ? map_aligned(bytes) : nullptr;
+}
 
 void CpuMemory::unreserve(void* address, size_t bytes) noexcept { munmap(address, bytes); }
 

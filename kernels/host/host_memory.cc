@@ -9,6 +9,7 @@
 #include <functional>
 #include <new>
 
+#include "core/memory/address_space.h"
 #include "kernels/host/host_faults.h"
 
 namespace lockstep::host {
@@ -110,7 +111,7 @@ void HostMemory::release(void* address, size_t bytes) noexcept {
 
 void* HostMemory::reserve(size_t bytes) noexcept {
   if (file_ < 0 || bytes == 0 || bytes % granule_ != 0 || bytes > SIZE_MAX / 2 ||
-      should_fail(HostFault::kReserve)) {
+      !may_reserve_addresses(bytes) || should_fail(HostFault::kReserve)) {
     return nullptr;
   }
   // One granule more, so that it contains an aligned range.

@@ -396,6 +396,8 @@ bool convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& 
     return result == ConvResult::kWeight ? convolve_weight(problem, tensors)
                                          : convolve_images(result, problem, tensors);
   } catch (const dnnl::error& error) {
+    LS_CHECK(error.status != dnnl_out_of_memory, OutOfMemoryError,
+             "[convolution] oneDNN gets no memory. Lower the batch size, or raise ulimit -v.");
     throw InternalError(
         fmt::format("[convolution] oneDNN failed: {}. Please report this.", error.what()));
   }

@@ -105,6 +105,11 @@ void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, 
   const LibraryOnOneThread one_thread;
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
+  LS_CHECK(
+      status != dnnl_out_of_memory, OutOfMemoryError,
+      "[gemm] oneDNN gets no memory for a product of {} x {} x {}. Lower the batch size, or raise "
+      "ulimit -v.",
+      m, n, k);
   LS_CHECK(status == dnnl_success, InternalError,
            "[gemm] oneDNN refused a product of {} x {} x {} with leading dimensions {}, {}, {}: "
            "status {}. Please report this.",
@@ -131,6 +136,10 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
                               {DNNL_ARG_SCRATCHPAD, memory(scratch_description, scratch.data())}});
     stream.wait();
   } catch (const dnnl::error& error) {
+    LS_CHECK(error.status != dnnl_out_of_memory, OutOfMemoryError,
+             "[gemm] oneDNN gets no memory for a bfloat16 product of {} x {} x {}. Lower the batch "
+             "size, or raise ulimit -v.",
+             m, n, k);
     throw InternalError(fmt::format(
         "[gemm] oneDNN failed on a bfloat16 product of {} x {} x {}: {}. Please report this.", m, n,
         k, error.what()));
