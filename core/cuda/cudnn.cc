@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "core/base/mutex.h"
 #include "core/device/arithmetic_facts.h"
 
@@ -21,10 +22,7 @@ constexpr size_t kOldest = 91100;
 /// Versions from 10 on may change the meaning of enumerators.
 constexpr size_t kEnd = 100000;
 
-bool is_turned_off() {
-  const char* const value = std::getenv("LOCKSTEP_CUDNN");
-  return value != nullptr && std::string_view(value) == "0";
-}
+bool is_turned_off() { return environment_choice("LOCKSTEP_CUDNN", {"0", "1"}) == "0"; }
 
 /// Opens NVIDIA's run-time compiler for cuDNN, which opens it by its bare name. If the toolkit is
 /// not in a folder that the system searches, that finds only a library that is already open. Both

@@ -14,6 +14,7 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
+#include "core/base/log_text.h"
 #include "core/base/mutex.h"
 #include "core/device/access_history.h"
 
@@ -190,6 +191,13 @@ __attribute__((constructor(101))) void start() {
   Sanitizer& state = sanitizer();
   const char* value = std::getenv("LOCKSTEP_STREAM_SANITIZER");
   const std::string_view text = value == nullptr ? "" : value;
+  // An exception before main() would end every program; `lockstep` refuses the value.
+  if (!text.empty() && text != "0" && text != "1" && text != "stacks") {
+    print_log(stderr,
+              "[stream sanitizer] LOCKSTEP_STREAM_SANITIZER cannot be \"{}\": expected 0, 1 or "
+              "stacks. It is off.\n",
+              text);
+  }
   state.keep_stacks = text == "stacks";
   detail::on = text == "1" || text == "stacks";
   // Not analysed: the mutex is held across the fork.

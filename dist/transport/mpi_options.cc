@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "core/base/parse_number.h"
 #include "dist/transport/mpi_transport.h"
 
@@ -18,10 +19,7 @@ std::string_view variable(const char* name) {
 
 MpiOptions mpi_options() {
   MpiOptions options;
-  const std::string_view text = variable("LOCKSTEP_SHM");
-  LS_CHECK(text.empty() || text == "0" || text == "1", ConfigError,
-           "[mpi] LOCKSTEP_SHM is \"{}\": expected 0 or 1.", text);
-  options.shared_memory = text != "0";
+  options.shared_memory = environment_choice("LOCKSTEP_SHM", {"0", "1"}) != "0";
   if (const std::string_view limit = variable("LOCKSTEP_START_LIMIT"); !limit.empty()) {
     const auto seconds = parse_number<int>(limit);
     LS_CHECK(seconds && *seconds >= 1 && *seconds <= 86'400, ConfigError,

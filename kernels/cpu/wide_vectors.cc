@@ -1,9 +1,8 @@
 #include "kernels/cpu/wide_vectors.h"
 
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
+#include "core/base/environment_flag.h"
 #include "core/device/arithmetic_facts.h"
 
 namespace lockstep::cpu {
@@ -12,8 +11,7 @@ namespace {
 
 bool detect() {
 #if LS_HAVE_WIDE_VECTORS
-  const char* const limit = std::getenv("LOCKSTEP_CPU_CAPABILITY");
-  if (limit != nullptr && std::string_view(limit) == "avx2") return false;
+  if (environment_choice("LOCKSTEP_CPU_CAPABILITY", {"avx2", "avx512"}) == "avx2") return false;
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #else

@@ -1,5 +1,6 @@
 #include "configs/variables.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@
 #include <set>
 
 #include "configs/field_list.h"
+#include "configs/program_variables.h"
 #include "configs/run.pb.h"
 #include "tests/configs/examples.h"
 
@@ -97,8 +99,35 @@ TEST(Variables, WrongNamesAndValuesAreRefusedWhereTheyStand) {
 
 TEST(Variables, ProgramVariablesAreLeftAlone) {
   Variables variables;
-  for (const ProgramVariable& variable : program_variables()) variables[variable.name] = "1";
+  for (const ProgramVariable& variable : program_variables()) variables[variable.name] = "";
   EXPECT_EQ(refusal(variables), "accepted");
+}
+
+TEST(Variables, ValuesOfProgramVariablesThatAreNotUnderstoodAreRefused) {
+  for (const ProgramVariable& variable : program_variables()) {
+    if (variable.problem == nullptr) continue;
+    for (const char* value : {"true", "avx5", "-1", "1x", "1 "}) {
+      const std::string message = refusal({{variable.name, value}});
+      EXPECT_NE(message.find(fmt::format("{}={}", variable.name, value)), message.npos) << message;
+      EXPECT_NE(message.find("expected"), message.npos) << message;
+    }
+  }
+  EXPECT_EQ(refusal({{"LOCKSTEP_CPU_CAPABILITY", "avx5"}}),
+            "LOCKSTEP_CPU_CAPABILITY=avx5: LOCKSTEP_CPU_CAPABILITY cannot be \"avx5\": expected "
+            "avx2 or avx512.");
+}
+
+TEST(Variables, ValuesOfProgramVariablesThatAreUnderstoodAreAccepted) {
+  EXPECT_EQ(refusal({{"LOCKSTEP_ALLOC_CONF", "expandable_segments:True"},
+                     {"LOCKSTEP_CPU_CAPABILITY", "avx512"},
+                     {"LOCKSTEP_EMULATED_ORDER", "descending"},
+                     {"LOCKSTEP_MASTER_PORT", "65535"},
+                     {"LOCKSTEP_RANK", "0"},
+                     {"LOCKSTEP_SHM", "0"},
+                     {"LOCKSTEP_START_LIMIT", "86400"},
+                     {"LOCKSTEP_STREAM_SANITIZER", "stacks"},
+                     {"LOCKSTEP_WARN_COPIES", "1"}}),
+            "accepted");
 }
 
 TEST(Variables, EveryFieldHasANameOfItsOwn) {
