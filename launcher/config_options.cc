@@ -6,6 +6,7 @@
 
 #include "configs/run.pb.h"
 #include "configs/variables.h"
+#include "core/base/log_text.h"
 #include "launcher/command_line.h"
 
 namespace lockstep::launcher {
@@ -20,7 +21,7 @@ config::RunConfig load_config(const std::vector<std::string>& files,
                               const std::vector<std::string>& overrides, config::Origins* origins) {
   for (const std::string& file : files) {
     const std::string moved = config::moved_config(file);
-    if (!moved.empty()) fmt::print(stderr, "hint: {} has moved to {}\n", file, moved);
+    if (!moved.empty()) print_log(stderr, "hint: {} has moved to {}\n", file, moved);
   }
   return config::load(files, overrides, origins, config::process_variables());
 }

@@ -14,6 +14,7 @@
 #include "launcher/command_line.h"
 #include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"
+#include "launcher/variables.h"
 #include "launcher/verbs.h"
 #include "train/report/health.h"
 
@@ -105,9 +106,13 @@ Check variables() {
     config::RunConfig config;
     config::Origins origins;
     config::apply_variables(config, origins, found);
+    check_variables();
   } catch (const config::SourceError& error) {
     check.health = Health::kFail;
-    check.advice = error.problem();
+    check.advice = fmt::format("{}: {}", error.where(), error.problem());
+  } catch (const ConfigError& error) {
+    check.health = Health::kFail;
+    check.advice = error.what();
   }
   return check;
 }

@@ -1,17 +1,19 @@
-#include <fmt/core.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "configs/load.h"
 #include "core/base/error.h"
+#include "core/base/log_text.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
+#include "launcher/standard_streams.h"
+#include "launcher/variables.h"
 #include "launcher/verbs.h"
 
 namespace {
@@ -19,9 +21,9 @@ namespace {
 void report(const std::exception& error) {
   const char* kind = lockstep::launcher::error_kind(error);
   if (const auto* at = dynamic_cast<const lockstep::config::SourceError*>(&error)) {
-    fmt::print(stderr, "{}: {}: {}\n", at->where(), kind, at->problem());
+    lockstep::print_log(stderr, "{}: {}: {}\n", at->where(), kind, at->problem());
   } else {
-    fmt::print(stderr, "{}: {}\n", kind, error.what());
+    lockstep::print_log(stderr, "{}: {}\n", kind, error.what());
   }
 }
 
@@ -38,8 +40,8 @@ void delay_exit_after_peer_loss(const std::exception& error) {
 
 int main(int argc, char** argv) {
   using namespace lockstep::launcher;
-  // A write beyond the limit of `ulimit -f` then fails like any other, and is reported by name.
-  std::signal(SIGXFSZ, SIG_IGN);
+  open_missing_streams();
+  ignore_write_signals();
   CommandLine app("Lockstep trains neural networks: the same config gives the same bits.",
                   "lockstep");
   app.requires_verb();
@@ -65,8 +67,18 @@ int main(int argc, char** argv) {
   add_completion(app);
   add_doctor(app);
   try {
-    return app.parse(launches ? 2 : argc, argv).value_or(kSuccess);
+    // doctor reports them, help and completion do not need them.
+    const std::string_view verb = argc > 1 ? argv[1] : "";
+    if (!verb.starts_with('-') && verb != "doctor" && verb != "completion") check_variables();
+    const int status = app.parse(launches ? 2 : argc, argv).value_or(kSuccess);
+    require_output_written();
+    return status;
   } catch (const std::exception& error) {
+    if (const auto* failed = dynamic_cast<const std::system_error*>(&error);
+        failed != nullptr && std::ferror(stdout) != 0) {
+      report(lost_output(failed->code().value()));
+      return kFailure;
+    }
     report(error);
     delay_exit_after_peer_loss(error);
     return exit_code(error);

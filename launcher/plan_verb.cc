@@ -8,6 +8,7 @@
 #include "core/base/json_line.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
+#include "launcher/memory_room.h"
 #include "launcher/verbs.h"
 #include "train/plan.h"
 
@@ -22,7 +23,12 @@ struct PlanOptions {
   bool json = false;
 };
 
-void print_json(const config::RunConfig& config, const train::RunPlan& plan) {
+bool fits(const train::RunPlan& plan, const MemoryRoom& room) {
+  return static_cast<uint64_t>(plan.peak_bytes) <= room.bytes;
+}
+
+void print_json(const config::RunConfig& config, const train::RunPlan& plan,
+                const MemoryRoom& room) {
   JsonLine line;
   line.add("config", config.name())
       .add("parameters", plan.parameters)
@@ -44,6 +50,11 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan) {
       .add("activation_bytes", plan.activation_bytes)
       .add("peak_bytes", plan.peak_bytes)
       .add("checkpoint_bytes", plan.checkpoint_bytes);
+  if (room.bytes != UINT64_MAX) {
+    line.add("allowed_bytes", room.bytes)
+        .add("allowed_by", room.source)
+        .add("fits", fits(plan, room));
+  }
   fmt::print("{}\n", line.text());
 }
 
@@ -64,7 +75,8 @@ void print_bytes(const char* what, int64_t bytes, const std::string& note = "") 
              note.empty() ? "" : "  ", note);
 }
 
-void print_text(const config::RunConfig& config, const train::RunPlan& plan) {
+void print_text(const config::RunConfig& config, const train::RunPlan& plan,
+                const MemoryRoom& room) {
   const bool has_tokens = plan.tokens_per_sample > 1;
   const char* unit = has_tokens ? "token" : "sample";
   fmt::print("{}: {} parameters\n", config.name(), grouped(plan.parameters));
@@ -88,6 +100,12 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan) {
   print_bytes("optimizer", plan.optimizer_bytes);
   print_bytes("activations", plan.activation_bytes, "and all else at the worst moment");
   print_bytes("peak", plan.peak_bytes);
+  if (room.bytes != UINT64_MAX) {
+    print_bytes("allowed here", static_cast<int64_t>(room.bytes), "by " + room.source);
+  }
+  if (!fits(plan, room)) {
+    fmt::print("  does not fit here: `lockstep train` refuses it without --try-anyway\n");
+  }
   fmt::print("on disk:\n");
   print_bytes("a checkpoint", plan.checkpoint_bytes);
 }
@@ -95,10 +113,12 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan) {
 void run_plan(const PlanOptions& options) {
   const config::RunConfig config = load_config(options.files, options.overrides);
   const train::RunPlan plan = train::plan_run(config, options.ranks);
+  const MemoryRoom room =
+      memory_room(parse_device(config.device()), static_cast<int>(options.ranks));
   if (options.json) {
-    print_json(config, plan);
+    print_json(config, plan, room);
   } else {
-    print_text(config, plan);
+    print_text(config, plan, room);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
+#include "core/base/log_text.h"
 #include "core/base/parallel.h"
 #include "core/device/device_runtime.h"
 #include "dist/group/agreement.h"
@@ -53,19 +54,23 @@ void use_nccl(Ranks& ranks, Device device) {
   if (why.empty()) {
     ranks.group = dist::nccl_group(ranks.communicator, std::move(ranks.group), library, gpu);
   } else if (ranks.leads()) {
-    fmt::print(stderr, "gradients go through the memory of the cpu, not by NCCL: {}\n", why);
+    print_log(stderr, "gradients go through the memory of the cpu, not by NCCL: {}\n", why);
   }
 }
 
 }  // namespace
 
+dist::RankEnvironment this_rank() {
+  return dist::rank_environment([](const char* name) { return std::getenv(name); });
+}
+
 Ranks join_ranks(const std::filesystem::path& flight_folder) {
   Ranks ranks;
-  ranks.environment = dist::rank_environment([](const char* name) { return std::getenv(name); });
+  ranks.environment = this_rank();
   const dist::RankEnvironment& told = ranks.environment;
   if (told.size == 1) return ranks;
   const auto tell = [rank = told.rank](const std::string& line) {
-    fmt::print(stderr, "rank {}: {}\n", rank, line);
+    print_log(stderr, "rank {}: {}\n", rank, line);
   };
   ranks.communicator = dist::mpi_communicator({.flight_folder = flight_folder, .on_delay = tell});
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
@@ -109,7 +114,7 @@ void set_rank_threads(const Ranks& ranks, int wanted_threads) {
   const int threads = dist::threads_for_rank(budget, local_size);
   set_num_threads(threads);
   if (ranks.leads()) {
-    fmt::print(stderr, "{}\n", dist::describe_threads(threads, budget, local_size));
+    print_log(stderr, "{}\n", dist::describe_threads(threads, budget, local_size));
   }
 }
 

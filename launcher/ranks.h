@@ -22,6 +22,10 @@ struct Ranks {
   bool leads() const { return environment.rank == 0; }
 };
 
+/// This process's rank, as its environment tells it. Throws ConfigError for variables that
+/// contradict each other.
+dist::RankEnvironment this_rank();
+
 /// Determines this process's rank (dist/rendezvous/rank_environment.h) and connects to the others
 /// by MPI. After a failure the ranks' flight records are written to `flight_folder`. Operations
 /// that wait long for other ranks are reported on standard error. Throws ConfigError for variables

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "core/base/regular_file.h"
 #include "data/tokenizers/tokenizer.h"
 #include "launcher/command_line.h"
+#include "launcher/standard_streams.h"
 #include "launcher/verbs.h"
 #include "train/generate.h"
 #include "train/weights.h"
@@ -45,16 +45,15 @@ void run_sample(const SampleOptions& options) {
   const std::vector<uint32_t> ids = train::encode_special(*tokenizer, text);
   const std::vector<int64_t> prompt(ids.begin(), ids.end());
   for (int64_t i = 0; i < options.samples; ++i) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_output(text);
     train::GenerateOptions generate = options.generate;
     generate.seed += static_cast<uint64_t>(i);
     train::generate(*model, prompt, generate, [&](int64_t token) {
       std::string piece;
       tokenizer->decode(static_cast<uint32_t>(token), piece);
-      std::fwrite(piece.data(), 1, piece.size(), stdout);
-      std::fflush(stdout);
+      write_output(piece);
     });
-    std::fputs("\n---------------\n", stdout);
+    write_output("\n---------------\n");
   }
 }
 

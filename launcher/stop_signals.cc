@@ -1,27 +1,70 @@
 #include "launcher/stop_signals.h"
 
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "core/base/check.h"
+#include "launcher/exit_code.h"
 
 namespace lockstep::launcher {
 
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 std::atomic<int> stop_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use it");
+/// What a first signal says; null: nothing.
+std::atomic<const char*> waits_for{nullptr};
+/// The message with which a first signal ends the process; null: it does not.
+std::atomic<const char*> last_words{nullptr};
+static_assert(std::atomic<int>::is_always_lock_free &&
+                  std::atomic<const char*>::is_always_lock_free,
+              "a signal handler may use them");
+
+const char* name_of(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return "SIGHUP";
+  }
+}
+
+/// Writes the texts to standard error in one call, as far as that is possible.
+void say(std::array<const char*, 4> texts) {
+  std::array<iovec, texts.size()> parts{};
+  for (size_t i = 0; i < texts.size(); ++i) {
+    parts[i] = {const_cast<char*>(texts[i]), std::strlen(texts[i])};
+  }
+  (void)!::writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size()));
+}
+
+[[noreturn]] void end_now(int signal, const char* words) {
+  if (*words != '\0') say({name_of(signal), ": ", words, "\n"});
+  ::_exit(kStopped);
+}
 
 extern "C" void ask_for_stop(int signal) {
+  const int error = errno;
   int none = 0;
-  if (stop_signal.compare_exchange_strong(none, signal)) return;
+  if (stop_signal.compare_exchange_strong(none, signal)) {
+    if (const char* words = last_words.load()) end_now(signal, words);
+    if (const char* what = waits_for.load()) {
+      say({name_of(signal), ": stopping, with everything saved, after ", what,
+           "; a second signal ends the run at once\n"});
+    }
+    errno = error;
+    return;
+  }
   // Takes the default action, so that the parent sees which signal ended the process.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -45,6 +88,8 @@ size_t stack_bytes() {
 
 StopSignals::StopSignals() : stack_(std::make_unique<std::byte[]>(stack_bytes())) {
   stop_signal = 0;
+  waits_for = nullptr;
+  last_words = nullptr;
   stack_t stack{};
   stack.ss_sp = stack_.get();
   stack.ss_size = stack_bytes();
@@ -55,6 +100,10 @@ StopSignals::StopSignals() : stack_(std::make_unique<std::byte[]>(stack_bytes())
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < kSignals.size(); ++i) {
     check(::sigaction(kSignals[i], &action, &before_[i]));
+    // nohup ignores it on purpose.
+    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) {
+      check(::sigaction(SIGHUP, &before_[i], nullptr));
+    }
   }
 }
 
@@ -64,5 +113,18 @@ StopSignals::~StopSignals() {
 }
 
 int StopSignals::received() const { return stop_signal; }
+
+void StopSignals::wait_for(const char* what) {
+  waits_for = what;
+  last_words = nullptr;
+}
+
+void StopSignals::end_at_once(const std::string& message) {
+  // Leaked: a handler may be reading the message before. A run calls this a few times.
+  const char* const words = ::strdup(message.c_str());
+  if (words == nullptr) throw std::bad_alloc();
+  last_words = words;
+  if (const int signal = received(); signal != 0) end_now(signal, words);
+}
 
 }  // namespace lockstep::launcher

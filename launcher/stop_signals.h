@@ -1,13 +1,19 @@
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 namespace lockstep::launcher {
 
-/// While an object exists, SIGINT, SIGTERM and SIGUSR1 request a stop instead of ending the
-/// process; a second signal ends it at once, with the default action. At most one object may exist.
+/// While an object exists, SIGINT, SIGTERM, SIGUSR1 and SIGHUP request a stop instead of ending the
+/// process; a second signal ends it at once, with the default action. SIGHUP stays ignored if it
+/// was, as under nohup. At most one object may exist.
+///
+/// The first signal says on standard error, from its handler, what the process is waiting for: see
+/// `wait_for` and `end_at_once`.
 ///
 /// The signals are handled on an alternate stack, which belongs to the constructing thread for the
 /// object's lifetime: oneDNN's f32 products keep data further below the stack pointer than the
@@ -15,7 +21,7 @@ namespace lockstep::launcher {
 /// them. Other handlers that a program installs need SA_ONSTACK for the same reason.
 class StopSignals {
  public:
-  /// Throws Error if the system refuses a handler.
+  /// Begins with nothing to say. Throws Error if the system refuses a handler.
   StopSignals();
   /// Restores the previous handlers. Must run on the constructing thread.
   ~StopSignals();
@@ -25,10 +31,18 @@ class StopSignals {
   /// The signal that requested a stop; 0 if none has. Safe to call from any thread.
   int received() const;
 
+  /// From now on a first signal is remembered, and says "SIGTERM: stopping ... after WHAT", or
+  /// nothing if `what` is null. `what` must live as long as the process.
+  void wait_for(const char* what);
+  /// From now on there is nothing to wait for and nothing to save: a first signal ends the process
+  /// with exit status kStopped, after saying "SIGTERM: MESSAGE", or nothing if `message` is empty.
+  /// So does this call if a signal has been received.
+  void end_at_once(const std::string& message);
+
  private:
   std::unique_ptr<std::byte[]> stack_;
   stack_t stack_before_;
-  struct sigaction before_[3];
+  struct sigaction before_[4];
 };
 
 }  // namespace lockstep::launcher

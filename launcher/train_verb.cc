@@ -1,36 +1,37 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "configs/annotated_text.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
+#include "configs/variables.h"
 #include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/compression.h"
-#include "core/base/digits.h"
 #include "core/base/duration.h"
+#include "core/base/log_text.h"
 #include "core/base/parallel.h"
+#include "core/base/thread_pool.h"
 #include "core/memory/caching_allocator.h"
-#include "data/text_data.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
 #include "launcher/load_option.h"
+#include "launcher/memory_room.h"
 #include "launcher/ranks.h"
+#include "launcher/shell_command.h"
 #include "launcher/stop_signals.h"
+#include "launcher/train_report.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
-#include "train/language_task.h"
+#include "train/plan.h"
 #include "train/replicas.h"
 #include "train/report/allocation_recorder.h"
 #include "train/report/environment.h"
-#include "train/report/progress.h"
-#include "train/report/step_line.h"
 #include "train/training_run.h"
 
 namespace lockstep::launcher {
@@ -43,6 +44,7 @@ struct TrainOptions {
   std::vector<std::string> plugins;
   int64_t steps = 0;
   bool overfit_one_batch = false;
+  bool try_anyway = false;
   std::string run_directory;
   bool fresh = false;
   std::string time_limit;
@@ -51,91 +53,27 @@ struct TrainOptions {
   std::vector<std::string> command_line;
 };
 
-/// Unit of throughput.
-const char* unit_of(const train::Task& task) {
-  return task.tokens_per_sample() == 1 ? "samples" : "tokens";
-}
-
-void print_banner(train::TrainingRun& run, const config::RunConfig& config, int ranks) {
-  const auto& train = config.train();
-  train::Task& task = run.trainer().task();
-  fmt::print(stderr, "{}: {} parameters, {} steps of {}{} {}, {}{} thread{}, writing to {}\n",
-             config.name(), grouped(task.model().parameter_count()), grouped(train.steps()),
-             train.batch_size(),
-             task.tokens_per_sample() == 1 ? "" : fmt::format(" x {}", task.tokens_per_sample()),
-             unit_of(task), ranks == 1 ? "" : fmt::format("{} ranks of ", ranks), num_threads(),
-             num_threads() == 1 ? "" : "s", run.directory().path().string());
-  for (const std::string& note : run.notes()) fmt::print(stderr, "{}\n", note);
-}
-
-void print_summary(const train::RunSummary& summary, const train::RunDirectory& directory,
-                   const char* unit) {
-  fmt::print("\nrun        {}\n", directory.path().string());
-  const int64_t trained = summary.steps - summary.first_step;
-  if (trained == 0) {
-    fmt::print("trained    nothing: all {} steps were done before. Raise train.steps to go on\n",
-               grouped(summary.steps));
-    return;
+/// Returns what to do to go on with the run: the command that started it, with its directory. An
+/// empty `directory` is that of the command, or a new one.
+std::string how_to_go_on(const TrainOptions& options, const std::string& directory, int ranks) {
+  const config::Variables variables = config::process_variables();
+  // `lockstep launch` tells the user how to start all ranks again.
+  if (variables.contains("LOCKSTEP_JOB_ID")) return "";
+  const std::vector<std::string>& given = options.command_line;
+  std::vector<std::string> words = going_on({given.begin() + 2, given.end()}, directory);
+  std::string program = shell_text({given.begin(), given.begin() + 1});
+  if (ranks == 1) {
+    program += " train";
+  } else {
+    program +=
+        fmt::format(" launch -np {}{}{}", ranks, ::geteuid() == 0 ? " --allow-run-as-root" : "",
+                    ranks > thread_pool::allowed_cores() ? " --oversubscribe" : "");
+    // launch takes the config files first.
+    std::ranges::stable_partition(words, [&](const std::string& word) {
+      return std::ranges::find(options.files, word) != options.files.end();
+    });
   }
-  const auto percentile = [&](double percent) {
-    return summary.step_durations.percentile(percent);
-  };
-  const char* end = summary.end == train::RunEnd::kTimeBudget ? " (stopped by the time limit)" : "";
-  fmt::print("trained    {} steps{}, {} {} in {}, {} {}/s, final loss {:.4f}{}\n", grouped(trained),
-             summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",
-             grouped(summary.tokens), unit, train::format_duration(summary.seconds),
-             grouped(static_cast<int64_t>(static_cast<double>(summary.tokens) / summary.seconds)),
-             unit, summary.final_loss, end);
-  fmt::print("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n", percentile(50),
-             percentile(90), percentile(99));
-}
-
-void print_overlap(const train::OverlapReport& report) {
-  const char* head = "overlap   ";
-  for (const std::string& line : train::overlap_summary(report)) {
-    fmt::print("{} {}\n", std::exchange(head, "          "), line);
-  }
-  fmt::print("           overlap.svg shows the step, overlap.json has its numbers\n");
-}
-
-void print_memory(Device device) {
-  const DeviceMemoryStats stats = caching_allocator(device).memory_stats();
-  const auto bytes = [](const PoolStat& stat) {
-    return train::format_bytes(static_cast<uint64_t>(stat.all.peak));
-  };
-  fmt::print("memory     {} on loan at the peak, {} reserved, on {}\n",
-             bytes(stats.allocated_bytes), bytes(stats.reserved_bytes), to_string(device));
-}
-
-void print_held_out(const train::Evaluation& held_out, const char* unit) {
-  fmt::print("held out   {} {}: loss {:.4f}", grouped(held_out.targets), unit, held_out.loss);
-  if (!std::isnan(held_out.accuracy)) fmt::print(", {:.2f} % correct", 100 * held_out.accuracy);
-  if (held_out.bytes_per_target > 0) fmt::print(", {:.3f} bits per byte", held_out.bits_per_byte());
-  fmt::print("\n");
-}
-
-/// For byte-level models, prints what compressors achieve on the same held-out text.
-void print_compressors(train::Task& task) {
-  const auto* language = dynamic_cast<const train::LanguageTask*>(&task);
-  if (language == nullptr) return;
-  const auto* text = dynamic_cast<const train::ByteText*>(&language->source());
-  if (text == nullptr) return;
-  const std::span<const std::byte> bytes = text->held_out();
-  const auto bits = [&](size_t size) {
-    return 8.0 * static_cast<double>(size) / static_cast<double>(bytes.size());
-  };
-  fmt::print("           the same {} bytes by gzip -9 {:.3f}, xz -9 {:.3f}, bzip2 -9 {:.3f}\n",
-             grouped(std::ssize(bytes)), bits(gzip_size(bytes)), bits(xz_size(bytes)),
-             bits(bzip2_size(bytes)));
-}
-
-/// Returns the shell command that resumes the run.
-std::string command_to_continue(const TrainOptions& options, const train::RunDirectory& directory) {
-  std::string command = "lockstep train";
-  for (const std::string& file : options.files) command += " " + file;
-  for (const std::string& file : options.plugins) command += " --load " + file;
-  for (const std::string& value : options.overrides) command += fmt::format(" --set '{}'", value);
-  return fmt::format("{} --run-dir {}", command, directory.path().string());
+  return fmt::format(" To go on:\n  {}{} {}", assignments(variables), program, shell_text(words));
 }
 
 train::RunDirectory open_directory(const TrainOptions& options, const config::RunConfig& config) {
@@ -155,8 +93,26 @@ std::string lines_of(const config::RunConfig& config) {
   return text;
 }
 
+/// Throws OutOfMemoryError if the run's memory, which nothing of it has taken yet, is not there.
+void require_room(const config::RunConfig& config, const dist::RankEnvironment& rank) {
+  const MemoryRoom room =
+      memory_room(parse_device(config.device()), rank.local_size.value_or(rank.size));
+  if (room.bytes != UINT64_MAX) require_room(train::plan_run(config, rank.size), room);
+}
+
 /// Runs the verb; throws ExitStatus if the run was stopped.
 void run_train(TrainOptions options) {
+  StopSignals signals;
+  const auto stop = [&] { return signals.received() != 0; };
+  const dist::RankEnvironment told = this_rank();
+  // Until the first step there is nothing to save, whatever is being waited for.
+  const auto before_first_step = [&](const std::string& directory) {
+    signals.end_at_once(told.rank != 0
+                            ? ""
+                            : "stopped before the first step; there is nothing to save." +
+                                  how_to_go_on(options, directory, told.size));
+  };
+  before_first_step("");
   if (options.steps != 0) {
     options.overrides.push_back(fmt::format("train.steps={}", options.steps));
   }
@@ -164,8 +120,7 @@ void run_train(TrainOptions options) {
   if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
   config::Origins origins;
   const config::RunConfig config = load_config(options.files, options.overrides, &origins);
-  const StopSignals signals;
-  const auto stop = [&] { return signals.received() != 0; };
+  if (!options.try_anyway) require_room(config, told);
   // Without --run-dir the directory is not known to all ranks yet, so there is no flight folder.
   const std::filesystem::path run_directory = options.run_directory;
   Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
@@ -173,7 +128,9 @@ void run_train(TrainOptions options) {
   set_time_limit(ranks, config.parallel().timeout_seconds());
   set_rank_threads(ranks, config.threads());
   train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
-  if (!ranks.leads()) return train::follow_training(config, *ranks.group, stop);
+  if (!ranks.leads()) {
+    return train::follow_training(config, *ranks.group, stop, [&] { signals.wait_for(nullptr); });
+  }
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
                                                            .threads = num_threads(),
@@ -187,45 +144,49 @@ void run_train(TrainOptions options) {
              "history: expected one of them, got both. Record in a run of its own.");
     recorder.emplace(caching_allocator(parse_device(config.device())));
   }
-  train::TrainingRun run(config, open_directory(options, config), environment, nullptr,
-                         ranks.group.get());
-  const train::RunDirectory& directory = run.directory();
+  const train::RunDirectory directory = open_directory(options, config);
+  before_first_step(directory.path().string());
+  train::TrainingRun run(config, directory, environment, nullptr, ranks.group.get());
   if (!run.has_nothing_to_train()) {
     write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
   }
-  print_banner(run, config, ranks.environment.size);
+  const int log_error = write_log(stderr, banner(run, config, ranks.environment.size));
   const train::LogFormat format = train::parse_log_format(options.log_format);
   // Other formats are for programs, which expect nothing else on standard output.
   const bool is_text = format == train::LogFormat::kText;
+  const auto waiting_for = [&](const char* what) { signals.wait_for(what); };
+  waiting_for("this step");
   const train::RunSummary summary = run.run({.terminal = is_text ? stderr : stdout,
                                              .format = format,
+                                             .log_error = log_error,
                                              .stop = stop,
+                                             .waiting_for = waiting_for,
                                              .time_limit = parse_duration(options.time_limit),
                                              .before_step = [&](int64_t step) {
                                                if (recorder) recorder->mark_step(step);
                                              }});
   if (recorder) recorder->write(options.allocations_file, config.name());
   if (summary.end == train::RunEnd::kStopped) {
-    fmt::print(stderr, "stopped after step {}; everything is saved. To go on:\n  {}\n",
-               summary.steps, command_to_continue(options, directory));
+    const int lost =
+        print_log(stderr, "stopped after step {}; everything is saved.{}\n", summary.steps,
+                  how_to_go_on(options, directory.path().string(), told.size));
+    if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
     throw ExitStatus(kStopped);
   }
   if (!is_text) return;
-  print_summary(summary, directory, unit_of(run.trainer().task()));
-  if (summary.overlap) print_overlap(*summary.overlap);
-  if (summary.steps > summary.first_step) print_memory(run.trainer().device());
-  if (summary.held_out.targets > 0) {
-    print_held_out(summary.held_out, unit_of(run.trainer().task()));
-    print_compressors(run.trainer().task());
+  // A signal during the last step came too late to stop the run, but leaves out the rest.
+  const bool in_haste = stop();
+  if (!in_haste) {
+    signals.end_at_once("stopped; the run is finished and saved, the rest of its report left out.");
   }
+  int lost = write_log(stdout, run_report(run, summary));
   const std::string sample =
-      run.trainer().task().sample_text(config.train().sample_bytes(), config.seed());
-  if (!sample.empty()) {
-    fmt::print("sample\n{}\n\n", sample);
+      in_haste ? ""
+               : run.trainer().task().sample_text(config.train().sample_bytes(), config.seed());
+  if (const int error = write_log(stdout, sample_report(sample, directory)); lost == 0) {
+    lost = error;
   }
-  fmt::print("look at    {}/metrics.jsonl", directory.path().string());
-  if (!sample.empty()) fmt::print("; more text: lockstep sample {}", directory.path().string());
-  fmt::print("\n");
+  if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
 }
 
 }  // namespace
@@ -257,6 +218,9 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
   verb.flag("--overfit-one-batch", options->overfit_one_batch,
             "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
             "all drives its loss towards 0");
+  verb.flag("--try-anyway", options->try_anyway,
+            "Train even if the plan's memory (`lockstep plan`) is more than this process is "
+            "allowed");
   verb.runs([options] { run_train(*options); });
 }
 

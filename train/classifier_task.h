@@ -31,7 +31,7 @@ class ClassifierTask final : public Task {
   ContentHash data_fingerprint() const override { return source_->fingerprint(); }
   /// Writes nothing: names and shapes of the weights describe the model.
   void describe(const std::filesystem::path&) const override {}
-  std::string sample_text(int64_t, uint64_t) override { return ""; }
+  std::string sample_text(int64_t, uint64_t, const StopRequest& = {}) override { return ""; }
 
  private:
   std::unique_ptr<nn::Classifier> model_;

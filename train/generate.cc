@@ -105,6 +105,7 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
   std::vector<int64_t> fed(tokens.end() - std::min<int64_t>(context, std::ssize(tokens)),
                            tokens.end());
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
+    if (options.stop && options.stop()) break;
     const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(device);
     const Tensor logits = model.forward(input, &cache);
     const Tensor last = logits.select(1, -1).contiguous().to(kCPU);

@@ -13,6 +13,7 @@ struct GenerateOptions {
   double temperature = 0.8;  ///< 0: always the likeliest token
   int64_t top_k = 200;       ///< tokens are drawn from the k likeliest; 0: from all
   uint64_t seed = 1337;      ///< the same seed gives the same tokens on any number of threads
+  std::function<bool()> stop = {};  ///< called before every token; true ends the text
 };
 
 /// Continues `prompt` (at least one token) and returns the new tokens; `on_token`, if given, is

@@ -78,7 +78,7 @@ void LanguageTask::describe(const std::filesystem::path& folder) const {
   if (tokenizer != nullptr) tokenizer->save(folder);
 }
 
-std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed) {
+std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {
   const Tokenizer* tokenizer = source_->tokenizer();
   if (bytes == 0 || tokenizer == nullptr) return "";
   const std::vector<uint32_t> prompt = encode(*tokenizer, "\n");
@@ -86,7 +86,7 @@ std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed) {
   const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / size));
   std::string text;
   generate(*model_, {prompt.begin(), prompt.end()},
-           {.max_new_tokens = tokens, .temperature = 0.8, .top_k = 0, .seed = seed},
+           {.max_new_tokens = tokens, .temperature = 0.8, .top_k = 0, .seed = seed, .stop = stop},
            [&](int64_t token) { tokenizer->decode(static_cast<uint32_t>(token), text); });
   return text;
 }

@@ -37,7 +37,7 @@ class LanguageTask final : public Task {
   double flops_per_token() const override;
   ContentHash data_fingerprint() const override { return source_->fingerprint(); }
   void describe(const std::filesystem::path& folder) const override;
-  std::string sample_text(int64_t bytes, uint64_t seed) override;
+  std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {}) override;
 
  private:
   const StepBatch& batch_of(int64_t batch);

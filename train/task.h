@@ -50,8 +50,9 @@ class Task {
   virtual ContentHash data_fingerprint() const = 0;
   /// Writes the files that other programs need besides the weights: config.json, the tokenizer.
   virtual void describe(const std::filesystem::path& folder) const = 0;
-  /// Generates about `bytes` of text; empty if the model does not generate text.
-  virtual std::string sample_text(int64_t bytes, uint64_t seed) = 0;
+  /// Generates about `bytes` of text; empty if the model does not generate text. `stop`, if given,
+  /// is called before every token; true ends the text.
+  virtual std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {}) = 0;
 };
 
 }  // namespace lockstep::train

@@ -23,6 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// What a stop waits for in an evaluation.
+constexpr const char* kBatch = "this batch of the evaluation";
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -51,6 +54,21 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& folder) {
            "[checkpoint] {} holds no checkpoint to go back to.", folder.string());
   return newest->path;
 }
+/// Tells the caller what a stop has to wait for until the end of the scope, then "this step" again.
+class WaitFor {
+ public:
+  WaitFor(const RunOptions& options, const char* what) : options_(options) { tell(what); }
+  ~WaitFor() { tell("this step"); }
+  WaitFor(const WaitFor&) = delete;
+  WaitFor& operator=(const WaitFor&) = delete;
+
+ private:
+  void tell(const char* what) const {
+    if (options_.waiting_for) options_.waiting_for(what);
+  }
+
+  const RunOptions& options_;
+};
 
 bool is_due(int64_t steps, int64_t every) { return every > 0 && steps % every == 0; }
 
@@ -158,10 +176,11 @@ std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bo
                           .sampled = !whole};
 }
 
-void TrainingRun::finish(RunSummary& summary, RunEnd end) {
+void TrainingRun::finish(RunSummary& summary, RunEnd end, const RunOptions& options) {
   summary.end = end;
   // A run that was stopped between its last step and this point has still to do it.
   if (trainer_.task().holds_out() && summary.held_out.targets == 0) {
+    const WaitFor waiting(options, kBatch);
     const auto evaluated = evaluate({.step = summary.steps}, true, summary);
     if (!evaluated) summary.end = RunEnd::kStopped;
   }
@@ -173,7 +192,7 @@ RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
   RunSummary summary;
   summary.first_step = summary.steps = trainer_.steps_done();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
-  finish(summary, settings_.stop.end_after(summary.steps));
+  finish(summary, settings_.stop.end_after(summary.steps), options);
   replicas_.announce_end();
   return summary;
 }
@@ -186,13 +205,14 @@ RunSummary TrainingRun::run(const RunOptions& options) {
              {.total_steps = settings_.stop.steps,
               .first_step = trainer_.steps_done() + 1,
               .log_every = settings_.log_every,
-              .format = options.format});
+              .format = options.format,
+              .log_error = options.log_error});
   const bool holds_out = trainer_.task().holds_out();
   trainer_.set_stop_request(options.stop);
   RunSummary summary;
   summary.first_step = trainer_.steps_done();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
-  if (can_roll_back_ && saved_step_ < 0) checkpoint(log);
+  if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
 
   StopRule rule = settings_.stop;
   rule.time_limit = options.time_limit;
@@ -221,34 +241,37 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     log_buckets(log);
     std::optional<EvaluationReport> evaluated;
     if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
+      const WaitFor waiting(options, kBatch);
       evaluated = evaluate(report, last, summary);
       cut_short = !evaluated;
     }
     log.record(report, evaluated);
     const NonFinite action = guard_.after(step.step, step.outcome.finite);
     if (!step.outcome.finite) {
-      handle_non_finite(step, action, log);
+      handle_non_finite(step, action, log, options);
       last = last && rule.all_steps_done(trainer_.steps_done());
     }
-    if (is_due(report.step, settings_.sample_every) && !last) show_sample(log);
+    if (is_due(report.step, settings_.sample_every) && !last) show_sample(log, options);
     const bool complete = last && (evaluated || !holds_out);
     if (stopping() && !complete) summary.end = RunEnd::kStopped;
     if (last || summary.end == RunEnd::kStopped ||
         is_due(trainer_.steps_done(), settings_.checkpoint_every)) {
-      checkpoint(log);
+      checkpoint(log, options);
     }
   }
   trainer_.give_up_next();
   summary.steps = trainer_.steps_done();
-  if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps));
+  if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps), options);
   summary.overlap = report_overlap();
   replicas_.announce_end();
+  summary.told_lost_log = log.told_lost_log();
   log.close();
   return summary;
 }
 
-void TrainingRun::checkpoint(RunLog& log) {
+void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   if (saved_step_ == trainer_.steps_done()) return;
+  const WaitFor waiting(options, "the checkpoint that is being written");
   const auto start = Clock::now();
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
   save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
@@ -257,7 +280,8 @@ void TrainingRun::checkpoint(RunLog& log) {
   save_seconds_ = seconds_since(start);
 }
 
-void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log) {
+void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
+                                    const RunOptions& options) {
   if (step.outcome.spoiled) {
     throw NonFiniteError(fmt::format(
         "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
@@ -288,7 +312,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
   }
   // Saves the state before the step, so that training can resume from it with other settings.
   trainer_.set_position({after.step - 1, after.batch - 1});
-  checkpoint(log);
+  checkpoint(log, options);
   throw NonFiniteError(fmt::format(
       "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
       "Lower "
@@ -305,9 +329,11 @@ void TrainingRun::log_buckets(RunLog& log) {
   log.note(fmt::format("gradients: {}", dist::describe(*choice)));
 }
 
-void TrainingRun::show_sample(RunLog& log) {
-  const std::string text = trainer_.task().sample_text(settings_.sample_bytes, settings_.seed);
-  if (text.empty()) return;
+void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
+  const WaitFor waiting(options, "this token of the sample");
+  const std::string text =
+      trainer_.task().sample_text(settings_.sample_bytes, settings_.seed, options.stop);
+  if (text.empty() || (options.stop && options.stop())) return;
   MetricsWriter samples(directory_.samples());
   samples.write(JsonLine().add("step", trainer_.steps_done()).add("text", text));
   samples.close();
@@ -329,7 +355,7 @@ void TrainingRun::export_model() {
 }
 
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
-                     const StopRequest& stop) {
+                     const StopRequest& stop, const std::function<void()>& begin) {
   // The leader broadcasts the weights, so they are not loaded here.
   config::RunConfig built = config;
   built.mutable_model()->set_weights("");
@@ -338,6 +364,7 @@ void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
   trainer.set_stop_request(stop);
   Replicas replicas(&group);
   replicas.require_same_model(trainer.task().model());
+  if (begin) begin();
   replicas.follow(trainer);
 }
 

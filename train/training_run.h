@@ -32,13 +32,18 @@ struct RunSummary {
   StepDurations step_durations;
   /// Of runs of several ranks, where it is known.
   std::optional<OverlapReport> overlap;
+  bool told_lost_log = false;  ///< metrics.jsonl says that messages were lost
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
 };
 
 struct RunOptions {
   std::FILE* terminal = stderr;  ///< for progress; must outlive the run
   LogFormat format = LogFormat::kText;
-  StopRequest stop;       ///< called after every step
+  int log_error = 0;  ///< errno of a message before the run that was lost; 0: none
+  StopRequest stop;   ///< called after every step
+  /// Called with what a stop has to wait for from now on: "this step", "the checkpoint", ... The
+  /// text lives as long as the process.
+  std::function<void(const char* what)> waiting_for;
   double time_limit = 0;  ///< seconds after which the run stops resumably; 0: no limit
   std::function<void(int64_t step)> before_step;  ///< called as each step begins
 };
@@ -104,15 +109,17 @@ class TrainingRun {
   StepReport report_of(const StepResult& step) const;
   /// Evaluates on all ranks. Returns nothing if any rank was asked to stop during it.
   std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);
-  void checkpoint(RunLog& log);
+  void checkpoint(RunLog& log, const RunOptions& options);
   /// Applies `action` to a non-finite step: returns with the trainer ready for its next step, or
   /// throws NonFiniteError.
-  void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log);
+  void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
+                         const RunOptions& options);
   void log_buckets(RunLog& log);
-  void show_sample(RunLog& log);
+  /// Shows no sample if a stop was requested before its end.
+  void show_sample(RunLog& log, const RunOptions& options);
   RunSummary run_without_steps(const RunOptions& options);
   /// Evaluates on all held-out data if that was not done yet, and writes the weights.
-  void finish(RunSummary& summary, RunEnd end);
+  void finish(RunSummary& summary, RunEnd end, const RunOptions& options);
   std::optional<OverlapReport> report_overlap();
   void export_model();
 
@@ -136,8 +143,9 @@ class TrainingRun {
 
 /// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on
 /// this rank's share of the data until the leader's run ends. Writes no files. `stop` is called in
-/// every step and evaluation; true ends the run on all ranks.
+/// every step and evaluation; true ends the run on all ranks. `begin`, if given, is called before
+/// the first step, when model and data are there.
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
-                     const StopRequest& stop);
+                     const StopRequest& stop, const std::function<void()>& begin = {});
 
 }  // namespace lockstep::train

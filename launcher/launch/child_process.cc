@@ -18,6 +18,7 @@
 
 #include "core/base/check.h"
 #include "core/base/parse_number.h"
+#include "launcher/standard_streams.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -71,6 +72,7 @@ struct Start {
 [[noreturn]] void run_child(const Start& start) {
   sigset_t none;
   ::sigemptyset(&none);
+  restore_write_signals();
   const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 &&
                      ::dup2(start.output, STDOUT_FILENO) >= 0 &&
                      ::dup2(start.errors, STDERR_FILENO) >= 0 &&
@@ -133,7 +135,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
                     problem.write.get()};
   const pid_t child = ::fork();
   if (child == 0) run_child(start);
-  LS_CHECK(child > 0, Error, "[launch] no new process: {}.", std::strerror(errno));
+  LS_CHECK(child > 0, OutOfMemoryError, "[launch] no new process: {}.", std::strerror(errno));
   pid_ = child;
   (void)::setpgid(child, child);  // in parent and child, to avoid a race
   output.write.reset();

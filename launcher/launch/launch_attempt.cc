@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/log_text.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_leftovers.h"
 
@@ -56,8 +57,8 @@ const char* name_of(const LaunchPlan& plan) {
 
 template <class... Arguments>
 void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  fmt::print(stderr, "lockstep launch: {}\n",
-             fmt::format(format, std::forward<Arguments>(arguments)...));
+  print_log(stderr, "lockstep launch: {}\n",
+            fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
 /// Folders in which mpirun may have created its session folder.
@@ -274,7 +275,7 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
   }
   if (status == kSuccess) return end;
   if (status == kStopped) {
-    end.message = "stopped with everything saved; the same command goes on";
+    end.message = "stopped with everything saved";
     return end;
   }
   if (output_.failure()) end.failure = *output_.failure();

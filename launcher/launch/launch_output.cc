@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "core/base/check.h"
+#include "core/base/log_text.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -97,7 +98,7 @@ void LaunchOutput::take_launcher_line(const std::string& text) {
     note(*found);
     return;
   }
-  fmt::print(stderr, "{}\n", text);
+  print_log(stderr, "{}\n", text);
 }
 
 void LaunchOutput::end_block() {
@@ -106,7 +107,7 @@ void LaunchOutput::end_block() {
   if (const auto found = read_failure(block)) {
     note(*found);
   } else {
-    fmt::print(stderr, "{}", block);
+    print_log(stderr, "{}", block);
   }
 }
 
@@ -119,26 +120,32 @@ void LaunchOutput::show(const OutputLine& line) const {
   }
   text += line.text + "\n";
   std::FILE* const stream = line.is_error && !options_.merge_stderr ? stderr : stdout;
-  std::fwrite(text.data(), 1, text.size(), stream);
-  std::fflush(stream);
+  (void)write_log(stream, text);
+}
+
+std::unique_ptr<FileDescriptor> LaunchOutput::open_file(int rank, bool is_error) const {
+  const std::filesystem::path folder =
+      std::filesystem::path(options_.output_folder) / "1" / fmt::format("rank.{}", rank);
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  LS_CHECK(!problem, DataError, "[launch] the folder {} for a rank's output cannot be made: {}.",
+           folder.string(), problem.message());
+  return std::make_unique<FileDescriptor>(folder / (is_error ? "stderr" : "stdout"),
+                                          O_WRONLY | O_CREAT | O_APPEND | (append_ ? 0 : O_TRUNC));
 }
 
 void LaunchOutput::write_file(const OutputLine& line) {
-  const bool is_error = line.is_error && !options_.merge_stderr;
-  std::unique_ptr<FileDescriptor>& file = files_[{line.rank, is_error}];
-  if (file == nullptr) {
-    const std::filesystem::path folder =
-        std::filesystem::path(options_.output_folder) / "1" / fmt::format("rank.{}", line.rank);
-    std::error_code problem;
-    std::filesystem::create_directories(folder, problem);
-    LS_CHECK(!problem, DataError, "[launch] the folder {} for a rank's output cannot be made: {}.",
-             folder.string(), problem.message());
-    file =
-        std::make_unique<FileDescriptor>(folder / (is_error ? "stderr" : "stdout"),
-                                         O_WRONLY | O_CREAT | O_APPEND | (append_ ? 0 : O_TRUNC));
+  const std::pair key(line.rank, line.is_error && !options_.merge_stderr);
+  const auto known = files_.find(key);
+  if (known != files_.end() && known->second == nullptr) return;
+  try {
+    if (known == files_.end()) files_[key] = open_file(key.first, key.second);
+    const std::string text = line.text + "\n";
+    files_[key]->write(std::as_bytes(std::span(text)));
+  } catch (const DataError& error) {
+    files_[key] = nullptr;
+    print_log(stderr, "lockstep launch: {} The job goes on without this file.\n", error.what());
   }
-  const std::string text = line.text + "\n";
-  file->write(std::as_bytes(std::span(text)));
 }
 
 }  // namespace lockstep::launcher

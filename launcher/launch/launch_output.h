@@ -25,7 +25,8 @@ class LaunchOutput {
   /// created.
   LaunchOutput(const LaunchOptions& options, bool append);
 
-  /// Handles one line. Throws DataError if a file cannot be written.
+  /// Handles one line. If a rank's file cannot be written, says so on standard error and goes on
+  /// without that file.
   void take(const OutputLine& line);
   /// Call when the launcher's output has ended.
   void finish();
@@ -48,11 +49,12 @@ class LaunchOutput {
   void end_block();
   void note(const LaunchFailure& failure);
   void show(const OutputLine& line) const;
+  std::unique_ptr<FileDescriptor> open_file(int rank, bool is_error) const;
   void write_file(const OutputLine& line);
 
   LaunchOptions options_;
   bool append_;
-  Files files_;
+  Files files_;  ///< null: cannot be written
   std::map<int, std::deque<std::string>> tails_;
   std::optional<std::string> block_;  ///< the current message between two lines of dashes
   std::optional<LaunchFailure> failure_;

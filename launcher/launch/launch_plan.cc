@@ -1,7 +1,6 @@
 #include "launcher/launch/launch_plan.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -309,25 +308,6 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
       break;
   }
   return plan;
-}
-
-std::string shell_text(const std::vector<std::string>& command) {
-  std::string text;
-  for (const std::string& word : command) {
-    if (!text.empty()) text += ' ';
-    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("-_./=:,@%+").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (plain) {
-      text += word;
-      continue;
-    }
-    text += '\'';
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += '\'';
-  }
-  return text;
 }
 
 std::string to_text(const LaunchPlan& plan) {

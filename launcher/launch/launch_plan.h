@@ -6,6 +6,7 @@
 
 #include "launcher/launch/launch_facts.h"
 #include "launcher/launch/launch_options.h"
+#include "launcher/shell_command.h"
 
 namespace lockstep::launcher {
 
@@ -51,9 +52,6 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts);
 
 /// Formats the plan for --dry-run, without the job's secret.
 std::string to_text(const LaunchPlan& plan);
-
-/// Quotes a command line for a shell.
-std::string shell_text(const std::vector<std::string>& command);
 
 /// Whether a command means a training run: its first word ends in ".txtpb".
 bool is_training(const std::vector<std::string>& command);

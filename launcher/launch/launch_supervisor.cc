@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/check.h"
+#include "core/base/log_text.h"
 #include "launcher/launch/launch_attempt.h"
 #include "launcher/launch/signal_queue.h"
 #include "train/checkpoint.h"
@@ -45,17 +46,17 @@ bool has_flight_logs(const LaunchPlan& plan) {
 void report(const AttemptEnd& end, const LaunchPlan& plan) {
   if (end.message.empty()) return;
   std::fflush(stdout);
-  fmt::print(stderr, "lockstep launch: {}\n", end.message);
+  print_log(stderr, "lockstep launch: {}\n", end.message);
   if (!end.log.empty()) {
-    fmt::print(stderr, "  the last lines of rank {}:\n", end.failure.rank);
-    for (const std::string& line : end.log) fmt::print(stderr, "    {}\n", line);
+    print_log(stderr, "  the last lines of rank {}:\n", end.failure.rank);
+    for (const std::string& line : end.log) print_log(stderr, "    {}\n", line);
     if (!plan.options.output_folder.empty()) {
-      fmt::print(stderr, "  all of them: {}/1/rank.{}\n", plan.options.output_folder,
-                 end.failure.rank);
+      print_log(stderr, "  all of them: {}/1/rank.{}\n", plan.options.output_folder,
+                end.failure.rank);
     }
   }
   if (end.failed && plan.trains && has_flight_logs(plan)) {
-    fmt::print(stderr, "  what each rank was waiting for: lockstep trace {}\n", plan.run_directory);
+    print_log(stderr, "  what each rank was waiting for: lockstep trace {}\n", plan.run_directory);
   }
 }
 
@@ -82,19 +83,19 @@ int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for) {
     const int allowed = options.max_restarts.value_or(0);
     if (failures >= allowed) {
       if (allowed > 0) {
-        fmt::print(stderr, "lockstep launch: no restart: {} without progress are allowed\n",
-                   allowed);
+        print_log(stderr, "lockstep launch: no restart: {} without progress are allowed\n",
+                  allowed);
       }
       return end.status;
     }
     const double wait =
         std::min(kLongestBackoff, options.backoff_seconds * std::exp2(std::min(failures, 30)));
     ++failures;
-    fmt::print(stderr, "lockstep launch: restart {} of {} in {} s\n", failures, allowed, wait);
+    print_log(stderr, "lockstep launch: restart {} of {} in {} s\n", failures, allowed, wait);
     const auto time =
         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(wait));
     if (const int signal = signals.take_within(time); signal != 0) {
-      fmt::print(stderr, "lockstep launch: {}: not started again\n", signal_name(signal));
+      print_log(stderr, "lockstep launch: {}: not started again\n", signal_name(signal));
       return 128 + signal;
     }
   }

@@ -10,7 +10,9 @@
 #include <optional>
 
 #include "configs/run.pb.h"
+#include "configs/variables.h"
 #include "core/base/check.h"
+#include "core/base/log_text.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
@@ -19,6 +21,7 @@
 #include "launcher/launch/launch_options.h"
 #include "launcher/launch/launch_plan.h"
 #include "launcher/launch/launch_supervisor.h"
+#include "launcher/standard_streams.h"
 #include "launcher/verbs.h"
 #include "train/report/run_directory.h"
 
@@ -67,9 +70,37 @@ class NewRunDirectory {
   std::vector<char*> words;
   for (const std::string& word : plan.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  restore_write_signals();
   ::execv(words[0], words.data());
   throw ConfigError(
       fmt::format("[launch] {} cannot be started: {}.", plan.command[0], std::strerror(errno)));
+}
+
+/// The command that goes on with the training in `directory`; an empty one is named by the command
+/// already.
+std::string command_to_go_on(const std::vector<std::string>& arguments,
+                             const LaunchOptions& options, const LaunchFacts& facts,
+                             const std::string& directory) {
+  std::vector<std::string> words = arguments;
+  // The commands of the programs end where the arguments do, or before a ":".
+  auto end = words.size();
+  for (auto context = options.contexts.rbegin(); context != options.contexts.rend(); ++context) {
+    const size_t begin = end - context->command.size();
+    if (is_training(context->command)) {
+      const std::string from_there =
+          context->working_folder.empty() || directory.empty()
+              ? directory
+              : std::filesystem::absolute(directory).lexically_normal().string();
+      const std::vector<std::string> changed = going_on(context->command, from_there);
+      words.erase(words.begin() + static_cast<ptrdiff_t>(begin),
+                  words.begin() + static_cast<ptrdiff_t>(end));
+      words.insert(words.begin() + static_cast<ptrdiff_t>(begin), changed.begin(), changed.end());
+    }
+    for (end = begin; end > 0 && words[end] != ":"; --end) {
+    }
+  }
+  return fmt::format("{}{} launch {}", assignments(config::process_variables()),
+                     shell_text({facts.program}), shell_text(words));
 }
 
 void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
@@ -92,17 +123,25 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     fmt::print("{}", to_text(plan));
     return;
   }
-  for (const std::string& note : plan.notes) fmt::print(stderr, "lockstep launch: {}\n", note);
+  for (const std::string& note : plan.notes) print_log(stderr, "lockstep launch: {}\n", note);
   std::optional<NewRunDirectory> directory;
   if (plan.trains && plan.run_directory.ends_with(facts.run_directory)) {
     directory.emplace(run_name);
     facts.run_directory = directory->path().string();
   }
-  if (options.exec) become(plan_launch(options, facts));
+  const std::string to_go_on = command_to_go_on(
+      arguments, options, facts, directory ? directory->path().string() : std::string());
+  if (options.exec) {
+    if (plan.trains) {
+      print_log(stderr, "lockstep launch: to go on after a stop:\n  {}\n", to_go_on);
+    }
+    become(plan_launch(options, facts));
+  }
   const int status = supervise_launch([&](int restart) {
     facts.restart = restart;
     return plan_launch(options, facts);
   });
+  if (status == kStopped && plan.trains) print_log(stderr, "To go on:\n  {}\n", to_go_on);
   if (status != kSuccess) throw ExitStatus(status);
 }
 

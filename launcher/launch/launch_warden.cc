@@ -91,7 +91,7 @@ LaunchWarden::LaunchWarden(const ChildProcess& launcher, std::chrono::seconds pa
     watch(launcher.pid(), launcher.ended_fd(), parent.get(), launcher.output_fd(),
           launcher.errors_fd(), patience, session_folders);
   }
-  LS_CHECK(pid_ > 0, Error, "[launch] no new process: {}.", std::strerror(errno));
+  LS_CHECK(pid_ > 0, OutOfMemoryError, "[launch] no new process: {}.", std::strerror(errno));
 }
 
 LaunchWarden::~LaunchWarden() {

@@ -36,12 +36,12 @@ const std::vector<Rule>& rules() {
        {"core/base/control_groups.cc", "dist/nccl/nccl_device.cc", "dist/rendezvous/core_budget.cc",
         "dist/transport/shared_memory.cc", "launcher/bench/busy_time.cc", "train/report/health.cc",
         "train/report/machine.cc"}},
-      // The launcher reads /proc, a run lock locks its file, the store's server opens /dev/null.
+      // The launcher reads /proc, a run lock locks its file, the others open /dev/null.
       {{"O_RDONLY"},
        std::regex(R"(\bO_RDONLY\b(?! \| O_DIRECTORY))"),
        "core/base/regular_file.h",
        {"core/base/regular_file.cc", "dist/rendezvous/store_server.cc",
-        "launcher/launch/child_process.cc", "train/run_lock.cc"}},
+        "launcher/launch/child_process.cc", "launcher/standard_streams.cc", "train/run_lock.cc"}},
       // The others map memory that they made.
       {{"mmap"},
        std::regex(R"(\bmmap\()"),

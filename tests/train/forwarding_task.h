@@ -27,8 +27,8 @@ class ForwardingTask : public Task {
   double flops_per_token() const override { return task_->flops_per_token(); }
   ContentHash data_fingerprint() const override { return task_->data_fingerprint(); }
   void describe(const std::filesystem::path& folder) const override { task_->describe(folder); }
-  std::string sample_text(int64_t bytes, uint64_t seed) override {
-    return task_->sample_text(bytes, seed);
+  std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {}) override {
+    return task_->sample_text(bytes, seed, stop);
   }
 
  private:

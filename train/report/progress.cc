@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/base/log_text.h"
+
 namespace lockstep::train {
 namespace {
 
@@ -33,11 +35,6 @@ int terminal_columns(std::FILE* stream) {
   return 80;
 }
 
-void print(std::FILE* stream, std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stream);
-  std::fflush(stream);
-}
-
 }  // namespace
 
 ProgressStyle ProgressStyle::of(std::FILE* stream) {
@@ -55,7 +52,12 @@ Progress::Progress(std::FILE* stream, ProgressStyle style, ProgressOptions optio
 }
 
 Progress::~Progress() {
-  if (!bar_.empty()) print(stream_, "\n");
+  if (!bar_.empty()) print("\n");
+}
+
+void Progress::print(std::string_view text) {
+  const int error = write_log(stream_, text);
+  if (failure_ == 0) failure_ = error;
 }
 
 void Progress::step(const StepReport& report) {
@@ -70,14 +72,14 @@ void Progress::step(const StepReport& report) {
     if (report.step < options_.total_steps && now < next_redraw_) return;
     next_redraw_ = now + options_.redraw_interval;
     bar_ = bar_line(report);
-    print(stream_, std::string(kEraseLine) + bar_);
+    print(std::string(kEraseLine) + bar_);
   } else if (is_due(report.step)) {
-    print(stream_, step_line(options_.format, report,
-                             {.total_steps = options_.total_steps,
-                              .eta = eta(report.step),
-                              .loss_z = loss_z,
-                              .norm_z = norm_z}) +
-                       "\n");
+    print(step_line(options_.format, report,
+                    {.total_steps = options_.total_steps,
+                     .eta = eta(report.step),
+                     .loss_z = loss_z,
+                     .norm_z = norm_z}) +
+          "\n");
   }
 }
 
@@ -93,9 +95,9 @@ bool Progress::is_due(int64_t step) const {
 
 void Progress::note(std::string_view line) {
   if (bar_.empty()) {
-    print(stream_, std::string(line) + "\n");
+    print(std::string(line) + "\n");
   } else {
-    print(stream_, fmt::format("{}{}\n{}", kEraseLine, line, bar_));
+    print(fmt::format("{}{}\n{}", kEraseLine, line, bar_));
   }
 }
 

@@ -35,8 +35,8 @@ struct ProgressOptions {
 
 /// Shows training progress: step of total, loss, gradient norm, learning rate, ms per step,
 /// tokens/s, peak memory and the expected time to the end. That time is an exponential moving
-/// average of the step times, multiplied by the steps left, without validation. Write failures are
-/// ignored, since they are no reason to stop training. Not thread-safe.
+/// average of the step times, multiplied by the steps left, without validation. Write failures do
+/// not stop training: the first is kept for `failure`. Not thread-safe.
 class Progress {
  public:
   /// Writes to `stream` (normally stderr), which must outlive this object.
@@ -52,15 +52,20 @@ class Progress {
   /// Prints a permanent line, above the bar if there is one.
   void note(std::string_view line);
 
+  /// The errno of the first write to the stream that failed; 0 if none has.
+  int failure() const { return failure_; }
+
  private:
   using Clock = std::chrono::steady_clock;
   std::string bar_line(const StepReport& report) const;
   std::string eta(int64_t step) const;
   bool is_due(int64_t step) const;
+  void print(std::string_view text);
 
   std::FILE* stream_;
   ProgressStyle style_;
   ProgressOptions options_;
+  int failure_ = 0;
   int64_t steps_seen_ = 0;  // steps of this process, without those before a resume
   double mean_step_ms_ = 0;
   ZScore loss_z_;

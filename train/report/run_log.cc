@@ -1,9 +1,18 @@
 #include "train/report/run_log.h"
 
 #include <cmath>
+#include <exception>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace lockstep::train {
+
+namespace {
+
+constexpr const char* kLostLog = "log_lost";
+
+}  // namespace
 
 RunLog::RunLog(const RunDirectory& directory, std::FILE* terminal, const RunLogOptions& options)
     : metrics_(directory.metrics()),
@@ -11,7 +20,8 @@ RunLog::RunLog(const RunDirectory& directory, std::FILE* terminal, const RunLogO
       progress_(terminal, ProgressStyle::of(terminal),
                 {.total_steps = options.total_steps,
                  .log_every = options.log_every,
-                 .format = options.format}) {}
+                 .format = options.format}),
+      earlier_error_(options.log_error) {}
 
 void RunLog::record(const StepReport& report, const std::optional<EvaluationReport>& evaluation) {
   JsonLine line = step_record(report);
@@ -42,6 +52,10 @@ void RunLog::record(const StepReport& report, const std::optional<EvaluationRepo
       scalars.push_back({"val/accuracy", evaluation->accuracy});
     }
   }
+  const int lost = earlier_error_ != 0 ? earlier_error_ : progress_.failure();
+  if (lost != 0 && !std::exchange(told_lost_log_, true)) {
+    line.add(kLostLog, std::generic_category().message(lost));
+  }
   metrics_.write(line);
   events_.write(report.step, scalars);
 }
@@ -54,6 +68,16 @@ void RunLog::go_back(int64_t step) {
 void RunLog::close() {
   metrics_.close();
   events_.close();
+}
+
+void tell_lost_log(const RunDirectory& directory, int error) noexcept {
+  try {
+    MetricsWriter metrics(directory.metrics());
+    metrics.write(JsonLine().add(kLostLog, std::generic_category().message(error)));
+    metrics.close();
+  } catch (const std::exception&) {
+    // The run is over and saved; neither its log nor its metrics can be written.
+  }
 }
 
 }  // namespace lockstep::train

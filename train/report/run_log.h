@@ -17,13 +17,15 @@ struct RunLogOptions {
   int64_t first_step = 1;  ///< the next step's number, above 1 if the run was resumed
   int64_t log_every = 10;
   LogFormat format = LogFormat::kText;
+  int log_error = 0;  ///< errno of an earlier message that was lost; 0: none
 };
 
 /// Writes reports of steps to the terminal, metrics.jsonl and a TensorBoard event file in the run
 /// directory. Tags: train/loss, train/grad_norm, train/lr, val/loss, val/bits_per_byte,
 /// val/accuracy, perf/step_ms, perf/data_wait_ms, perf/tokens_per_s, perf/memory_peak_bytes; with
 /// several ranks perf/exposed_comm_ms and perf/sent_bytes; if the peak rate is known, perf/mfu.
-/// Failures to write files throw DataError; those of the terminal are ignored. Not thread-safe.
+/// Failures to write files throw DataError. One of the terminal does not disturb the run: the next
+/// line of metrics.jsonl says why it lost messages (`log_lost`), once. Not thread-safe.
 class RunLog {
  public:
   /// `terminal` must outlive this object.
@@ -41,11 +43,19 @@ class RunLog {
   void sync() { metrics_.sync(); }
   /// Closes the files. Throws DataError for write errors that the system reports only now.
   void close();
+  /// Whether metrics.jsonl says that messages were lost.
+  bool told_lost_log() const { return told_lost_log_; }
 
  private:
   MetricsWriter metrics_;
   EventFile events_;
   Progress progress_;
+  int earlier_error_;
+  bool told_lost_log_ = false;
 };
+
+/// Appends a line to the metrics of a run that has ended: messages of it were lost, because of the
+/// error number `error`. Throws nothing: there is nobody left to tell.
+void tell_lost_log(const RunDirectory& directory, int error) noexcept;
 
 }  // namespace lockstep::train

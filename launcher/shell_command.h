@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "configs/load.h"
+
+/// Commands that are printed for the user to paste into a shell.
+namespace lockstep::launcher {
+
+/// Quotes a command line for a shell.
+std::string shell_text(const std::vector<std::string>& command);
+
+/// `arguments` of a training command, without --fresh, so that the command goes on with its run.
+/// Unless `directory` is empty, `--run-dir directory` replaces another --run-dir.
+std::vector<std::string> going_on(const std::vector<std::string>& arguments,
+                                  const std::string& directory);
+
+/// The assignments before a command that give it those of `variables` (LOCKSTEP_*) that the user
+/// set: all but the ones by which launchers tell ranks about their job. With a space at the end, or
+/// "".
+std::string assignments(const config::Variables& variables);
+
+}  // namespace lockstep::launcher

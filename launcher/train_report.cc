@@ -1,0 +1,131 @@
+#include "launcher/train_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "configs/run.pb.h"
+#include "core/base/compression.h"
+#include "core/base/digits.h"
+#include "core/base/parallel.h"
+#include "core/memory/caching_allocator.h"
+#include "data/text_data.h"
+#include "train/language_task.h"
+#include "train/report/step_line.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+/// Unit of throughput.
+const char* unit_of(const train::Task& task) {
+  return task.tokens_per_sample() == 1 ? "samples" : "tokens";
+}
+
+std::string summary_text(const train::RunSummary& summary, const train::RunDirectory& directory,
+                         const char* unit) {
+  std::string text = fmt::format("\nrun        {}\n", directory.path().string());
+  const int64_t trained = summary.steps - summary.first_step;
+  if (trained == 0) {
+    return text + fmt::format(
+                      "trained    nothing: all {} steps were done before. Raise train.steps to go "
+                      "on\n",
+                      grouped(summary.steps));
+  }
+  const auto percentile = [&](double percent) {
+    return summary.step_durations.percentile(percent);
+  };
+  const char* end = summary.end == train::RunEnd::kTimeBudget ? " (stopped by the time limit)" : "";
+  text += fmt::format(
+      "trained    {} steps{}, {} {} in {}, {} {}/s, final loss {:.4f}{}\n", grouped(trained),
+      summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",
+      grouped(summary.tokens), unit, train::format_duration(summary.seconds),
+      grouped(static_cast<int64_t>(static_cast<double>(summary.tokens) / summary.seconds)), unit,
+      summary.final_loss, end);
+  return text + fmt::format("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n",
+                            percentile(50), percentile(90), percentile(99));
+}
+
+std::string overlap_text(const train::OverlapReport& report) {
+  std::string text;
+  const char* head = "overlap   ";
+  for (const std::string& line : train::overlap_summary(report)) {
+    text += fmt::format("{} {}\n", std::exchange(head, "          "), line);
+  }
+  return text + "           overlap.svg shows the step, overlap.json has its numbers\n";
+}
+
+std::string memory_text(Device device) {
+  const DeviceMemoryStats stats = caching_allocator(device).memory_stats();
+  const auto bytes = [](const PoolStat& stat) {
+    return train::format_bytes(static_cast<uint64_t>(stat.all.peak));
+  };
+  return fmt::format("memory     {} on loan at the peak, {} reserved, on {}\n",
+                     bytes(stats.allocated_bytes), bytes(stats.reserved_bytes), to_string(device));
+}
+
+std::string held_out_text(const train::Evaluation& held_out, const char* unit) {
+  std::string text =
+      fmt::format("held out   {} {}: loss {:.4f}", grouped(held_out.targets), unit, held_out.loss);
+  if (!std::isnan(held_out.accuracy)) {
+    text += fmt::format(", {:.2f} % correct", 100 * held_out.accuracy);
+  }
+  if (held_out.bytes_per_target > 0) {
+    text += fmt::format(", {:.3f} bits per byte", held_out.bits_per_byte());
+  }
+  return text + "\n";
+}
+
+/// For byte-level models: what compressors achieve on the same held-out text.
+std::string compressors_text(train::Task& task) {
+  const auto* language = dynamic_cast<const train::LanguageTask*>(&task);
+  if (language == nullptr) return "";
+  const auto* text = dynamic_cast<const train::ByteText*>(&language->source());
+  if (text == nullptr) return "";
+  const std::span<const std::byte> bytes = text->held_out();
+  const auto bits = [&](size_t size) {
+    return 8.0 * static_cast<double>(size) / static_cast<double>(bytes.size());
+  };
+  return fmt::format(
+      "           the same {} bytes by gzip -9 {:.3f}, xz -9 {:.3f}, bzip2 -9 {:.3f}\n",
+      grouped(std::ssize(bytes)), bits(gzip_size(bytes)), bits(xz_size(bytes)),
+      bits(bzip2_size(bytes)));
+}
+
+}  // namespace
+
+std::string banner(train::TrainingRun& run, const config::RunConfig& config, int ranks) {
+  const auto& train = config.train();
+  train::Task& task = run.trainer().task();
+  std::string text = fmt::format(
+      "{}: {} parameters, {} steps of {}{} {}, {}{} thread{}, writing to {}\n", config.name(),
+      grouped(task.model().parameter_count()), grouped(train.steps()), train.batch_size(),
+      task.tokens_per_sample() == 1 ? "" : fmt::format(" x {}", task.tokens_per_sample()),
+      unit_of(task), ranks == 1 ? "" : fmt::format("{} ranks of ", ranks), num_threads(),
+      num_threads() == 1 ? "" : "s", run.directory().path().string());
+  for (const std::string& note : run.notes()) text += note + "\n";
+  return text;
+}
+
+std::string run_report(train::TrainingRun& run, const train::RunSummary& summary) {
+  train::Task& task = run.trainer().task();
+  const char* unit = unit_of(task);
+  std::string text = summary_text(summary, run.directory(), unit);
+  if (summary.overlap) text += overlap_text(*summary.overlap);
+  if (summary.steps > summary.first_step) text += memory_text(run.trainer().device());
+  if (summary.held_out.targets > 0) {
+    text += held_out_text(summary.held_out, unit) + compressors_text(task);
+  }
+  return text;
+}
+
+std::string sample_report(const std::string& sample, const train::RunDirectory& directory) {
+  const std::string folder = directory.path().string();
+  if (sample.empty()) return fmt::format("look at    {}/metrics.jsonl\n", folder);
+  return fmt::format("sample\n{}\n\nlook at    {}/metrics.jsonl; more text: lockstep sample {}\n",
+                     sample, folder, folder);
+}
+
+}  // namespace lockstep::launcher
