@@ -21,7 +21,7 @@ config::RunConfig load_config(const std::vector<std::string>& files,
                               const std::vector<std::string>& overrides, config::Origins* origins) {
   for (const std::string& file : files) {
     const std::string moved = config::moved_config(file);
-    if (!moved.empty()) print_log(stderr, "hint: {} has moved to {}\n", file, moved);
+    if (!moved.empty()) write_log(stderr, fmt::format("hint: {} has moved to {}\n", file, moved));
   }
   return config::load(files, overrides, origins, config::process_variables());
 }

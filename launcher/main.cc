@@ -1,5 +1,6 @@
+#include <fmt/format.h>
+
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -21,9 +22,9 @@ namespace {
 void report(const std::exception& error) {
   const char* kind = lockstep::launcher::error_kind(error);
   if (const auto* at = dynamic_cast<const lockstep::config::SourceError*>(&error)) {
-    lockstep::print_log(stderr, "{}: {}: {}\n", at->where(), kind, at->problem());
+    lockstep::write_log(stderr, fmt::format("{}: {}: {}\n", at->where(), kind, at->problem()));
   } else {
-    lockstep::print_log(stderr, "{}: {}\n", kind, error.what());
+    lockstep::write_log(stderr, fmt::format("{}: {}\n", kind, error.what()));
   }
 }
 

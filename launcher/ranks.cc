@@ -54,7 +54,8 @@ void use_nccl(Ranks& ranks, Device device) {
   if (why.empty()) {
     ranks.group = dist::nccl_group(ranks.communicator, std::move(ranks.group), library, gpu);
   } else if (ranks.leads()) {
-    print_log(stderr, "gradients go through the memory of the cpu, not by NCCL: {}\n", why);
+    write_log(stderr,
+              fmt::format("gradients go through the memory of the cpu, not by NCCL: {}\n", why));
   }
 }
 
@@ -70,7 +71,7 @@ Ranks join_ranks(const std::filesystem::path& flight_folder) {
   const dist::RankEnvironment& told = ranks.environment;
   if (told.size == 1) return ranks;
   const auto tell = [rank = told.rank](const std::string& line) {
-    print_log(stderr, "rank {}: {}\n", rank, line);
+    write_log(stderr, fmt::format("rank {}: {}\n", rank, line));
   };
   ranks.communicator = dist::mpi_communicator({.flight_folder = flight_folder, .on_delay = tell});
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
@@ -114,7 +115,7 @@ void set_rank_threads(const Ranks& ranks, int wanted_threads) {
   const int threads = dist::threads_for_rank(budget, local_size);
   set_num_threads(threads);
   if (ranks.leads()) {
-    print_log(stderr, "{}\n", dist::describe_threads(threads, budget, local_size));
+    write_log(stderr, fmt::format("{}\n", dist::describe_threads(threads, budget, local_size)));
   }
 }
 

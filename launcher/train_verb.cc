@@ -167,9 +167,9 @@ void run_train(TrainOptions options) {
                                              }});
   if (recorder) recorder->write(options.allocations_file, config.name());
   if (summary.end == train::RunEnd::kStopped) {
-    const int lost =
-        print_log(stderr, "stopped after step {}; everything is saved.{}\n", summary.steps,
-                  how_to_go_on(options, directory.path().string(), told.size));
+    const int lost = write_log(
+        stderr, fmt::format("stopped after step {}; everything is saved.{}\n", summary.steps,
+                            how_to_go_on(options, directory.path().string(), told.size)));
     if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
     throw ExitStatus(kStopped);
   }

@@ -2,9 +2,6 @@
 
 #include <cstdio>
 #include <string_view>
-#include <utility>
-
-#include "core/base/check.h"
 
 namespace lockstep {
 
@@ -13,11 +10,5 @@ namespace lockstep {
 /// of the failure, and drops what could not be written. The process must ignore SIGPIPE and
 /// SIGXFSZ, as the program `lockstep` does.
 int write_log(std::FILE* log, std::string_view text) noexcept;
-
-/// As write_log, with a formatted text.
-template <class... Arguments>
-int print_log(std::FILE* log, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return write_log(log, fmt::format(format, std::forward<Arguments>(arguments)...));
-}
 
 }  // namespace lockstep

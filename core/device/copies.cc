@@ -29,7 +29,8 @@ void count_hidden_copy(std::string_view op, const Tensor& tensor, std::string_vi
   g_copies.fetch_add(1, std::memory_order_relaxed);
   g_bytes.fetch_add(static_cast<int64_t>(tensor.nbytes()), std::memory_order_relaxed);
   if (warns_of_copies()) {
-    print_log(stderr, "copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor), tensor.nbytes(), why);
+    write_log(stderr, fmt::format("copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor),
+                                  tensor.nbytes(), why));
   }
 }
 

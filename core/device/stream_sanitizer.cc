@@ -193,10 +193,11 @@ __attribute__((constructor(101))) void start() {
   const std::string_view text = value == nullptr ? "" : value;
   // An exception before main() would end every program; `lockstep` refuses the value.
   if (!text.empty() && text != "0" && text != "1" && text != "stacks") {
-    print_log(stderr,
-              "[stream sanitizer] LOCKSTEP_STREAM_SANITIZER cannot be \"{}\": expected 0, 1 or "
-              "stacks. It is off.\n",
-              text);
+    write_log(stderr,
+              fmt::format(
+                  "[stream sanitizer] LOCKSTEP_STREAM_SANITIZER cannot be \"{}\": expected 0, 1 or "
+                  "stacks. It is off.\n",
+                  text));
   }
   state.keep_stacks = text == "stacks";
   detail::on = text == "1" || text == "stacks";

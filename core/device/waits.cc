@@ -26,7 +26,8 @@ int64_t hidden_waits() { return g_waits.load(std::memory_order_relaxed); }
 
 void count_hidden_wait(std::string_view op, const Stream& stream, std::string_view why) {
   g_waits.fetch_add(1, std::memory_order_relaxed);
-  if (warns_of_waits()) print_log(stderr, "wait: [{}] {}: {}\n", op, to_string(stream), why);
+  if (warns_of_waits())
+    write_log(stderr, fmt::format("wait: [{}] {}: {}\n", op, to_string(stream), why));
 }
 
 void wait_hidden(std::string_view op, const Stream& stream, std::string_view why) {

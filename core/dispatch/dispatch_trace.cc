@@ -20,8 +20,8 @@ bool traces_dispatch() {
 }
 
 TracedCall::TracedCall(const Operator& op, KeySet keys) {
-  print_log(stderr, "dispatch: {:{}}{} at {}, keys {}\n", "", 2 * t_depth, op.name(),
-            name(keys.highest()), to_string(keys));
+  write_log(stderr, fmt::format("dispatch: {:{}}{} at {}, keys {}\n", "", 2 * t_depth, op.name(),
+                                name(keys.highest()), to_string(keys)));
   ++t_depth;
 }
 

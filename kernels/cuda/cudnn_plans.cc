@@ -2,7 +2,7 @@
 
 #ifdef LS_HAS_CUDNN
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <set>
@@ -40,7 +40,7 @@ void note_without_cudnn(const char* what, const std::string& reason) {
   static std::set<std::string> said LS_GUARDED_BY(mutex);
   const MutexLock lock(mutex);
   if (!said.insert(what).second) return;
-  print_log(stderr, "slow: {} on cuda: computed without cuDNN: {}\n", what, reason);
+  write_log(stderr, fmt::format("slow: {} on cuda: computed without cuDNN: {}\n", what, reason));
 }
 
 }  // namespace lockstep::cuda

@@ -57,8 +57,8 @@ const char* name_of(const LaunchPlan& plan) {
 
 template <class... Arguments>
 void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  print_log(stderr, "lockstep launch: {}\n",
-            fmt::format(format, std::forward<Arguments>(arguments)...));
+  write_log(stderr, fmt::format("lockstep launch: {}\n",
+                                fmt::format(format, std::forward<Arguments>(arguments)...)));
 }
 
 /// Folders in which mpirun may have created its session folder.

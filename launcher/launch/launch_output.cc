@@ -98,7 +98,7 @@ void LaunchOutput::take_launcher_line(const std::string& text) {
     note(*found);
     return;
   }
-  print_log(stderr, "{}\n", text);
+  write_log(stderr, fmt::format("{}\n", text));
 }
 
 void LaunchOutput::end_block() {
@@ -107,7 +107,7 @@ void LaunchOutput::end_block() {
   if (const auto found = read_failure(block)) {
     note(*found);
   } else {
-    print_log(stderr, "{}", block);
+    write_log(stderr, fmt::format("{}", block));
   }
 }
 
@@ -144,7 +144,8 @@ void LaunchOutput::write_file(const OutputLine& line) {
     files_[key]->write(std::as_bytes(std::span(text)));
   } catch (const DataError& error) {
     files_[key] = nullptr;
-    print_log(stderr, "lockstep launch: {} The job goes on without this file.\n", error.what());
+    write_log(stderr, fmt::format("lockstep launch: {} The job goes on without this file.\n",
+                                  error.what()));
   }
 }
 

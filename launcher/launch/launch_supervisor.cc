@@ -46,17 +46,18 @@ bool has_flight_logs(const LaunchPlan& plan) {
 void report(const AttemptEnd& end, const LaunchPlan& plan) {
   if (end.message.empty()) return;
   std::fflush(stdout);
-  print_log(stderr, "lockstep launch: {}\n", end.message);
+  write_log(stderr, fmt::format("lockstep launch: {}\n", end.message));
   if (!end.log.empty()) {
-    print_log(stderr, "  the last lines of rank {}:\n", end.failure.rank);
-    for (const std::string& line : end.log) print_log(stderr, "    {}\n", line);
+    write_log(stderr, fmt::format("  the last lines of rank {}:\n", end.failure.rank));
+    for (const std::string& line : end.log) write_log(stderr, fmt::format("    {}\n", line));
     if (!plan.options.output_folder.empty()) {
-      print_log(stderr, "  all of them: {}/1/rank.{}\n", plan.options.output_folder,
-                end.failure.rank);
+      write_log(stderr, fmt::format("  all of them: {}/1/rank.{}\n", plan.options.output_folder,
+                                    end.failure.rank));
     }
   }
   if (end.failed && plan.trains && has_flight_logs(plan)) {
-    print_log(stderr, "  what each rank was waiting for: lockstep trace {}\n", plan.run_directory);
+    write_log(stderr, fmt::format("  what each rank was waiting for: lockstep trace {}\n",
+                                  plan.run_directory));
   }
 }
 
@@ -83,19 +84,22 @@ int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for) {
     const int allowed = options.max_restarts.value_or(0);
     if (failures >= allowed) {
       if (allowed > 0) {
-        print_log(stderr, "lockstep launch: no restart: {} without progress are allowed\n",
-                  allowed);
+        write_log(
+            stderr,
+            fmt::format("lockstep launch: no restart: {} without progress are allowed\n", allowed));
       }
       return end.status;
     }
     const double wait =
         std::min(kLongestBackoff, options.backoff_seconds * std::exp2(std::min(failures, 30)));
     ++failures;
-    print_log(stderr, "lockstep launch: restart {} of {} in {} s\n", failures, allowed, wait);
+    write_log(stderr,
+              fmt::format("lockstep launch: restart {} of {} in {} s\n", failures, allowed, wait));
     const auto time =
         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(wait));
     if (const int signal = signals.take_within(time); signal != 0) {
-      print_log(stderr, "lockstep launch: {}: not started again\n", signal_name(signal));
+      write_log(stderr,
+                fmt::format("lockstep launch: {}: not started again\n", signal_name(signal)));
       return 128 + signal;
     }
   }

@@ -123,7 +123,8 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     fmt::print("{}", to_text(plan));
     return;
   }
-  for (const std::string& note : plan.notes) print_log(stderr, "lockstep launch: {}\n", note);
+  for (const std::string& note : plan.notes)
+    write_log(stderr, fmt::format("lockstep launch: {}\n", note));
   std::optional<NewRunDirectory> directory;
   if (plan.trains && plan.run_directory.ends_with(facts.run_directory)) {
     directory.emplace(run_name);
@@ -133,7 +134,7 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
       arguments, options, facts, directory ? directory->path().string() : std::string());
   if (options.exec) {
     if (plan.trains) {
-      print_log(stderr, "lockstep launch: to go on after a stop:\n  {}\n", to_go_on);
+      write_log(stderr, fmt::format("lockstep launch: to go on after a stop:\n  {}\n", to_go_on));
     }
     become(plan_launch(options, facts));
   }
@@ -141,7 +142,8 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     facts.restart = restart;
     return plan_launch(options, facts);
   });
-  if (status == kStopped && plan.trains) print_log(stderr, "To go on:\n  {}\n", to_go_on);
+  if (status == kStopped && plan.trains)
+    write_log(stderr, fmt::format("To go on:\n  {}\n", to_go_on));
   if (status != kSuccess) throw ExitStatus(status);
 }
 

@@ -27,8 +27,9 @@ bool warns() {
 void note(const Operator& op) {
   const MutexLock lock(g_mutex);
   if (!noted().insert(op.name()).second || !warns()) return;
-  print_log(stderr, "vmap: [{}] has no batching rule for this call, and ran once per sample\n",
-            op.name());
+  write_log(stderr,
+            fmt::format("vmap: [{}] has no batching rule for this call, and ran once per sample\n",
+                        op.name()));
 }
 
 /// Argument `i` of sample `b`.

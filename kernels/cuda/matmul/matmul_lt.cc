@@ -77,8 +77,9 @@ Choice choose(CublasLtLibrary& library, int device, const Product& product,
 void note_missing_library(const std::string& reason) {
   static const bool once = [&] {
     if (warns())
-      print_log(stderr, "slow: matrix products on cuda are computed without cuBLASLt: {}\n",
-                reason);
+      write_log(
+          stderr,
+          fmt::format("slow: matrix products on cuda are computed without cuBLASLt: {}\n", reason));
     return true;
   }();
   (void)once;
@@ -87,10 +88,12 @@ void note_missing_library(const std::string& reason) {
 void note_missing_algorithm(const Product& p) {
   static const bool once = [&] {
     if (warns()) {
-      print_log(stderr,
-                "slow: cuBLASLt has no algorithm for a product [{}, {}] x [{}, {}] of {}, batch "
-                "{}: a kernel of Lockstep's computes it and others like it\n",
-                p.m, p.k, p.k, p.n, name(p.dtype), p.batch);
+      write_log(
+          stderr,
+          fmt::format(
+              "slow: cuBLASLt has no algorithm for a product [{}, {}] x [{}, {}] of {}, batch "
+              "{}: a kernel of Lockstep's computes it and others like it\n",
+              p.m, p.k, p.k, p.n, name(p.dtype), p.batch));
     }
     return true;
   }();
