@@ -68,8 +68,9 @@ TEST_F(Stopping, ReadingDataEndsAtOnce) {
     // The program reads from a pipe that the shell keeps open and to which nothing is written.
     const Result result = shell(fmt::format(
         "exec 3<> text\n'{}/lockstep' train run.txtpb text.txtpb --set model.gpt2.vocab_size=300 "
-        "--run-dir out 3>&- & pid=$!\nwhile kill -0 $pid 2> /dev/null && ! readlink "
-        "/proc/$pid/fd/* | grep -q '/text$'; do sleep 0.01; done\nkill -TERM $pid\nwait $pid",
+        "--run-dir out 3>&- & pid=$!\nwhile kill -0 $pid 2> /dev/null && ! {{ readlink "
+        "/proc/$pid/exe | grep -q '/lockstep$' && readlink /proc/$pid/fd/* | grep -q '/text$'; "
+        "}}; do sleep 0.01; done\nkill -TERM $pid\nwait $pid",
         LOCKSTEP_BIN_DIR));
     EXPECT_EQ(result.status, 75) << result.errors;
     EXPECT_THAT(result.errors, HasSubstr("SIGTERM: stopped before the first step"));
