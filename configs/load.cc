@@ -13,7 +13,7 @@
 #include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 
 namespace lockstep::config {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 #include "data/epoch_order.h"
 #include "data/random_draw.h"
 #include "data/table_reader.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/gzip.h"
+#include "core/base/files/gzip.h"
 #include "data/sample_source.h"
 #include "data/token_data.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/gzip.h"
+#include "core/base/files/gzip.h"
 
 namespace lockstep::train {
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 #include "data/random_draw.h"
 
 namespace lockstep::train {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/base/mapped_file.h"
+#include "core/base/files/mapped_file.h"
 
 namespace lockstep::train {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/mapped_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/mapped_file.h"
 
 namespace lockstep::train {
 namespace {

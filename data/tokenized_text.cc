@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
-#include "core/base/text_files.h"
+#include "core/base/files/regular_file.h"
+#include "core/base/files/text_files.h"
 
 namespace lockstep::train {
 namespace {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/mapped_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/mapped_file.h"
 #include "data/token_shards.h"
 #include "data/tokenized_text.h"
 #include "data/tokenizers/bpe_tokenizer.h"

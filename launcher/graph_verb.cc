@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "configs/run.pb.h"
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/files/atomic_file.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/verbs.h"

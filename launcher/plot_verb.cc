@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/files/atomic_file.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
 #include "train/report/braille_chart.h"

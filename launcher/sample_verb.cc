@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 #include "data/tokenizers/tokenizer.h"
 #include "launcher/command_line.h"
 #include "launcher/standard_streams.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "configs/run.pb.h"
-#include "core/base/compression.h"
 #include "core/base/digits.h"
+#include "core/base/files/compression.h"
 #include "core/base/parallel.h"
 #include "core/memory/caching_allocator.h"
 #include "data/text_data.h"

@@ -7,7 +7,7 @@
 
 #include "configs/data.pb.h"
 #include "core/base/check.h"
-#include "core/base/text_files.h"
+#include "core/base/files/text_files.h"
 #include "data/text_data.h"
 #include "data/token_cache.h"
 #include "data/token_data.h"

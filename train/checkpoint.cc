@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <system_error>
 
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/folders.h"
 #include "train/report/machine.h"
 #include "train/weights.h"
 

@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 #include "train/weights/read_errors.h"
 
 namespace lockstep::train {

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
 #include "train/checkpoint_state.h"
 #include "train/weights.h"
 #include "train/weights/file_digests.h"

@@ -8,7 +8,7 @@
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
 #include "train/arithmetic.h"
 #include "train/checkpoint.h"
 #include "train/report/machine.h"

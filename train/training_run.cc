@@ -9,8 +9,8 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/files/atomic_file.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
 #include "train/final_model.h"

@@ -14,8 +14,8 @@
 #include "train/report/run_directory.h"
 #include "train/report/run_lock.h"
 #include "train/report/run_log.h"
+#include "train/report/run_memory.h"
 #include "train/report/step_durations.h"
-#include "train/run_memory.h"
 #include "train/stop_rule.h"
 #include "train/trainer.h"
 
@@ -51,7 +51,7 @@ struct RunOptions {
 /// Trains as `config` says and writes everything to `directory`: config.txtpb (resolved, enough to
 /// repeat the run), environment.json, metrics.jsonl (one line per step), a TensorBoard event file,
 /// checkpoints/, samples.jsonl if samples are enabled, memory.json and memory.pickle if memory is
-/// recorded (train/run_memory.h), overlap.json and overlap.svg for runs of several ranks
+/// recorded (train/report/run_memory.h), overlap.json and overlap.svg for runs of several ranks
 /// (train/report/overlap_report.h), and at the end model.safetensors, config.json and the
 /// tokenizer's files.
 ///

@@ -5,9 +5,9 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "nn/models/hugging_face.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 
 namespace lockstep {
 

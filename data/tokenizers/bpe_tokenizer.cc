@@ -2,9 +2,9 @@
 
 #include <unordered_map>
 
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/regular_file.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/token_memo.h"
 

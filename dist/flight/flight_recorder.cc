@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/mutex.h"
 #include "core/base/spin_lock.h"
 #include "dist/flight/flight_log.h"

@@ -11,9 +11,9 @@
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/json_line.h"
-#include "core/base/regular_file.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "train/checkpoint.h"

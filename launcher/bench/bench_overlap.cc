@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "configs/run.pb.h"
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/parallel.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"

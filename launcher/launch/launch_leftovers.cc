@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_number.h"
-#include "core/base/regular_file.h"
 
 namespace lockstep::launcher {
 namespace {

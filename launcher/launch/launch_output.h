@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 #include "launcher/launch/launch_failure.h"
 #include "launcher/launch/launch_options.h"
 #include "launcher/launch/output_splitter.h"

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 
 namespace lockstep::conformance {
 

@@ -1,6 +1,6 @@
 #include "train/checkpoint_manifest.h"
 
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace lockstep::fuzz {

@@ -32,22 +32,22 @@ const std::vector<Rule>& rules() {
       // These read files of /proc and /sys, which are the kernel's.
       {{"fstream", "open"},
        std::regex(R"(\b(ifstream|fstream|fopen|freopen|gzopen)\b)"),
-       "core/base/regular_file.h",
+       "core/base/files/regular_file.h",
        {"core/base/control_groups.cc", "dist/nccl/nccl_device.cc", "dist/rendezvous/core_budget.cc",
         "dist/transport/shared_memory.cc", "launcher/bench/busy_time.cc", "train/report/health.cc",
         "train/report/machine.cc"}},
       // The launcher reads /proc, a run lock locks its file, the others open /dev/null.
       {{"O_RDONLY"},
        std::regex(R"(\bO_RDONLY\b(?! \| O_DIRECTORY))"),
-       "core/base/regular_file.h",
-       {"core/base/regular_file.cc", "dist/rendezvous/store_server.cc",
+       "core/base/files/regular_file.h",
+       {"core/base/files/regular_file.cc", "dist/rendezvous/store_server.cc",
         "launcher/launch/child_process.cc", "launcher/standard_streams.cc", "train/run_lock.cc"}},
       // The others map memory that they made.
       {{"mmap"},
        std::regex(R"(\bmmap\()"),
-       "core/base/mapped_file.h",
-       {"core/base/mapped_file.cc", "core/memory/cpu_memory.cc", "dist/transport/shared_memory.cc",
-        "kernels/host/host_memory.cc"}},
+       "core/base/files/mapped_file.h",
+       {"core/base/files/mapped_file.cc", "core/memory/cpu_memory.cc",
+        "dist/transport/shared_memory.cc", "kernels/host/host_memory.cc"}},
       // SAX readers keep no document, so that depth costs them nothing.
       {{"son::"},
        std::regex(R"([Jj]son::(parse|accept|sax_parse|from_\w+)\()"),
@@ -104,11 +104,11 @@ TEST(ForeignFiles, AreOpenedAndParsedInOnePlace) {
 
 TEST(ForeignFiles, AStrayReaderIsNamedWithItsLine) {
   EXPECT_THAT(strays("train/a.cc", "int a;\nstd::ifstream file(path);\n"),
-              ElementsAre("train/a.cc:2: use core/base/regular_file.h"));
+              ElementsAre("train/a.cc:2: use core/base/files/regular_file.h"));
   EXPECT_THAT(strays("data/a.cc", "FileDescriptor(path, O_RDONLY)"),
-              ElementsAre("data/a.cc:1: use core/base/regular_file.h"));
+              ElementsAre("data/a.cc:1: use core/base/files/regular_file.h"));
   EXPECT_THAT(strays("data/a.cc", "mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0)"),
-              ElementsAre("data/a.cc:1: use core/base/mapped_file.h"));
+              ElementsAre("data/a.cc:1: use core/base/files/mapped_file.h"));
   EXPECT_THAT(strays("tests/parity/a.cc", "Json::parse(text); // not nlohmann::json::accept(x)"),
               ElementsAre("tests/parity/a.cc:1: use core/base/parse_json.h"));
   EXPECT_THAT(strays("data/a.cc", "FileDescriptor(folder, O_RDONLY | O_DIRECTORY).sync();"),

@@ -1,6 +1,6 @@
 #include "train/report/allocation_recorder.h"
 
-#include "core/base/atomic_file.h"
+#include "core/base/files/atomic_file.h"
 
 namespace lockstep::train {
 

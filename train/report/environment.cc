@@ -15,7 +15,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 #include "core/device/arithmetic_facts.h"
 #include "train/report/machine.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 
 namespace lockstep::train {
 

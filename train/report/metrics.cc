@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/folders.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 
 namespace lockstep::train {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 #include "core/base/json_line.h"
 
 namespace lockstep::train {

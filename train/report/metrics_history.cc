@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 
 namespace lockstep::train {
 namespace {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
 
 namespace lockstep::train {
 namespace {

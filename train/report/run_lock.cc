@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
 
 namespace lockstep::train {
 

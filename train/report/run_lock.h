@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 #include "train/report/run_directory.h"
 
 namespace lockstep::train {

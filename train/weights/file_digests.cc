@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 #include "train/weights/read_errors.h"
 
 namespace lockstep::train {

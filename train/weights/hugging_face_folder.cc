@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/parse_json.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/base/atomic_file.h"
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/regular_file.h"
 #include "core/ops/factory/copy.h"
 #include "train/weights/llmc_header.h"
 #include "train/weights/tensor_bytes.h"

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 #include "train/weights/read_errors.h"
 
 namespace lockstep::train {

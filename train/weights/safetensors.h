@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/atomic_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/tensor/dtype.h"
 #include "train/weights/safetensors_header.h"
 

@@ -3,9 +3,9 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 #include "train/weights/file_digests.h"
 #include "train/weights/read_errors.h"
 #include "train/weights/weight_index.h"

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
-#include "core/base/regular_file.h"
 
 namespace lockstep::train {
 

@@ -1,11 +1,11 @@
-#include "core/base/folders.h"
+#include "core/base/files/folders.h"
 
 #include <fcntl.h>
 
 #include <system_error>
 
 #include "core/base/check.h"
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "core/base/compression.h"
+#include "core/base/files/compression.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/base/text_files.h"
+#include "core/base/files/text_files.h"
 
 #include <glob.h>
 

@@ -1,4 +1,4 @@
-#include "core/base/mapped_file.h"
+#include "core/base/files/mapped_file.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "core/base/check.h"
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 
 namespace lockstep {
 namespace {

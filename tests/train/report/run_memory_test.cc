@@ -1,4 +1,4 @@
-#include "train/run_memory.h"
+#include "train/report/run_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

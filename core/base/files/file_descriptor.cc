@@ -1,4 +1,4 @@
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "core/base/gzip.h"
+#include "core/base/files/gzip.h"
 
 #include <zlib.h>
 

@@ -16,8 +16,8 @@ namespace lockstep {
 /// that, the first object installs a handler of SIGBUS, which passes on what it does not know.
 class MappedFile {
  public:
-  /// Throws FileError (core/base/regular_file.h) naming path and reason if the file is missing,
-  /// unreadable, not a regular file or larger than kMostMappedBytes.
+  /// Throws FileError (core/base/files/regular_file.h) naming path and reason if the file is
+  /// missing, unreadable, not a regular file or larger than kMostMappedBytes.
   explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::byte> bytes() const { return bytes_; }

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/base/file_descriptor.h"
+#include "core/base/files/file_descriptor.h"
 
 namespace lockstep {
 

@@ -1,10 +1,10 @@
-#include "train/run_memory.h"
+#include "train/report/run_memory.h"
 
 #include <fmt/format.h>
 
 #include "configs/memory.pb.h"
 #include "configs/memory_options.h"
-#include "core/base/atomic_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/memory/attribution.h"
 #include "core/memory/snapshot.h"
 

@@ -1,4 +1,4 @@
-#include "core/base/regular_file.h"
+#include "core/base/files/regular_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-#include "core/base/mapped_file.h"
+#include "core/base/files/mapped_file.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep {
