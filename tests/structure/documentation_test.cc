@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <regex>
 #include <set>
@@ -210,18 +209,13 @@ std::vector<std::string> unlinked_pages(const Tree& tree, const std::string& rea
   return found;
 }
 
-std::string content(const std::string& path) {
-  std::ifstream in(fs::path(LOCKSTEP_SOURCE_DIR) / path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(Documentation, EveryPathThatItNamesExists) {
   const Tree tree = read_tree(LOCKSTEP_SOURCE_DIR);
   const std::vector<std::string> pages = documents(tree);
   ASSERT_GT(pages.size(), 20U);
   std::vector<std::string> found;
   for (const std::string& page : pages) {
-    for (std::string& each : missing_paths(tree, page, content(page))) {
+    for (std::string& each : missing_paths(tree, page, repository_text(page))) {
       found.push_back(std::move(each));
     }
   }
@@ -229,7 +223,7 @@ TEST(Documentation, EveryPathThatItNamesExists) {
 }
 
 TEST(Documentation, TheReadmeLinksToEveryPage) {
-  const auto found = unlinked_pages(read_tree(LOCKSTEP_SOURCE_DIR), content("README.md"));
+  const auto found = unlinked_pages(read_tree(LOCKSTEP_SOURCE_DIR), repository_text("README.md"));
   EXPECT_TRUE(found.empty()) << join(found);
 }
 

@@ -85,18 +85,11 @@ std::vector<std::string> strays(const std::string& path, const std::string& text
   return found;
 }
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST(ForeignFiles, AreOpenedAndParsedInOnePlace) {
   const std::string root = LOCKSTEP_SOURCE_DIR;
   std::vector<std::string> found;
   for (const SourceFile& file : read_source_tree(root)) {
-    const auto in_file = strays(file.path, content(root + "/" + file.path));
+    const auto in_file = strays(file.path, repository_text(file.path));
     found.insert(found.end(), in_file.begin(), in_file.end());
   }
   EXPECT_TRUE(found.empty()) << join(found);

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -110,13 +109,6 @@ std::vector<std::string> missing_includes(const Headers& headers) {
   return missing;
 }
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST(Prelude, HeadersIncludeWhatItBrings) {
   const std::string root = LOCKSTEP_SOURCE_DIR;
   Headers headers;
@@ -125,7 +117,7 @@ TEST(Prelude, HeadersIncludeWhatItBrings) {
     static const std::set<std::string> ours = {"core",  "kernels", "autograd", "dist",    "nn",
                                                "train", "configs", "data",     "launcher"};
     if (!is_header(file.path) || !ours.contains(top_folder(file.path))) continue;
-    headers.emplace(file.path, parse(content(root + "/" + file.path)));
+    headers.emplace(file.path, parse(repository_text(file.path)));
   }
   ASSERT_GT(headers.size(), 200U);
   const std::vector<std::string> missing = missing_includes(headers);
@@ -133,7 +125,7 @@ TEST(Prelude, HeadersIncludeWhatItBrings) {
 }
 
 TEST(Prelude, EveryHeaderOfItIsLookedFor) {
-  const std::string text = content(std::string(LOCKSTEP_SOURCE_DIR) + "/CMakeLists.txt");
+  const std::string text = repository_text("CMakeLists.txt");
   const size_t begin = text.find("target_precompile_headers(lockstep_prelude");
   ASSERT_NE(begin, text.npos);
   const std::string list = text.substr(begin, text.find(')', begin) - begin);

@@ -66,6 +66,13 @@ std::vector<SourceFile> read_source_tree(const std::string& root) {
   return files;
 }
 
+std::string repository_text(const std::string& path) {
+  std::ifstream file(std::filesystem::path(LOCKSTEP_SOURCE_DIR) / path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 std::string join(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";

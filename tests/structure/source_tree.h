@@ -33,6 +33,9 @@ SourceFile parse_source(std::string path, const std::string& text);
 /// Every C++, CUDA and .proto file in the source folders under `root`, sorted by path.
 std::vector<SourceFile> read_source_tree(const std::string& root);
 
+/// The text of a file, by its path from the repository root; empty if it cannot be read.
+std::string repository_text(const std::string& path);
+
 /// Lines joined for a failure message.
 std::string join(const std::vector<std::string>& lines);
 

@@ -7,24 +7,17 @@
 #include "core/base/error.h"
 #include "core/device/device_runtime.h"
 #include "core/memory/cpu_memory.h"
+#include "tests/launcher/stress/findings.h"
 
 namespace lockstep {
 namespace {
-
-constexpr Device kHost{DeviceType::kHost, 0};
-
-std::string all_of(const std::vector<std::string>& findings) {
-  std::string text;
-  for (const std::string& finding : findings) text += finding + "\n";
-  return text;
-}
 
 class Scenario : public testing::TestWithParam<StressScenario> {};
 
 TEST_P(Scenario, KeepsItsPromiseOnTheHostDevice) {
   const ScenarioReport report =
       run_scenario(GetParam(), kHost, require_runtime(kHost).memory(0), {}, 3);
-  EXPECT_TRUE(report.passed()) << all_of(report.findings);
+  EXPECT_TRUE(report.passed()) << lines_of(report.findings);
   EXPECT_GT(report.operations, 0);
   EXPECT_NE(report.measured, "");
 }
@@ -32,7 +25,7 @@ TEST_P(Scenario, KeepsItsPromiseOnTheHostDevice) {
 TEST_P(Scenario, KeepsItsPromiseOnTheCpu) {
   CpuMemory memory(size_t{8} << 30);
   const ScenarioReport report = run_scenario(GetParam(), kCPU, memory, {}, 3);
-  EXPECT_TRUE(report.passed()) << all_of(report.findings);
+  EXPECT_TRUE(report.passed()) << lines_of(report.findings);
 }
 
 INSTANTIATE_TEST_SUITE_P(Known, Scenario,

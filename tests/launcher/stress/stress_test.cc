@@ -12,13 +12,12 @@
 #include "core/memory/caching_allocator.h"
 #include "core/memory/cpu_memory.h"
 #include "tests/core/expect_error.h"
+#include "tests/launcher/stress/findings.h"
 
 namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr Device kHost{DeviceType::kHost, 0};
 
 /// Forwards to another allocator; subclasses break one guarantee.
 class BrokenAllocator : public Allocator {
@@ -54,18 +53,12 @@ StressOptions few_programs(StressKind kind, Device device) {
           .largest_block = size_t{3} << 20};
 }
 
-std::string all_of(const std::vector<std::string>& findings) {
-  std::string text;
-  for (const std::string& finding : findings) text += finding + "\n";
-  return text;
-}
-
 class Stress : public testing::TestWithParam<std::pair<StressKind, Device>> {};
 
 TEST_P(Stress, FindsNothingInTheDevicesOwnAllocator) {
   const auto [kind, device] = GetParam();
   const StressReport report = run_stress(allocator(device), few_programs(kind, device));
-  EXPECT_TRUE(report.passed()) << all_of(report.first_findings);
+  EXPECT_TRUE(report.passed()) << lines_of(report.first_findings);
   EXPECT_EQ(report.programs, 3);
   EXPECT_EQ(report.counts.operations, 3 * 3 * 400);
   EXPECT_GT(report.counts.blocks, 100);
@@ -102,7 +95,7 @@ TEST(StressRun, FindsNothingHoweverLongItLooks) {
                                                               .seconds = stress_seconds() / 2,
                                                               .seed = 1000,
                                                               .operations = 200});
-    EXPECT_TRUE(report.passed()) << all_of(report.first_findings);
+    EXPECT_TRUE(report.passed()) << lines_of(report.first_findings);
     EXPECT_GT(report.counts.blocks, 0);
   }
 }
@@ -116,7 +109,7 @@ TEST(StressRun, FindsNothingWithPlainSegmentsOrPolling) {
   for (const AllocatorOptions& options : {plain, polls}) {
     CachingAllocator allocator(kHost, memory, options);
     const StressReport report = run_stress(allocator, few_programs(StressKind::kAllocator, kHost));
-    EXPECT_TRUE(report.passed()) << to_string(options) << "\n" << all_of(report.first_findings);
+    EXPECT_TRUE(report.passed()) << to_string(options) << "\n" << lines_of(report.first_findings);
   }
 }
 
@@ -179,7 +172,8 @@ TEST(StressRun, FindsBlocksThatAreNeverGivenBack) {
   const StressReport report = run_stress(allocator, few_programs(StressKind::kAllocator, kHost));
   ASSERT_FALSE(report.passed());
   EXPECT_GT(report.live_bytes, 0);
-  EXPECT_THAT(all_of(report.first_findings), HasSubstr("are on loan after all blocks were freed"));
+  EXPECT_THAT(lines_of(report.first_findings),
+              HasSubstr("are on loan after all blocks were freed"));
   EXPECT_EQ(report.programs, 1);
 }
 
