@@ -100,8 +100,9 @@ void require_room(const config::RunConfig& config, const dist::RankEnvironment& 
   if (room.bytes != UINT64_MAX) require_room(train::plan_run(config, rank.size), room);
 }
 
-/// Runs the verb; throws ExitStatus if the run was stopped.
-void run_train(TrainOptions options) {
+/// Runs the verb; returns the exit status. A stop is no exception: one would make the group's
+/// destructor abort the other ranks, which end as well.
+int run_train(TrainOptions options) {
   StopSignals signals;
   const auto stop = [&] { return signals.received() != 0; };
   const dist::RankEnvironment told = this_rank();
@@ -129,7 +130,8 @@ void run_train(TrainOptions options) {
   set_rank_threads(ranks, config.threads());
   train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
   if (!ranks.leads()) {
-    return train::follow_training(config, *ranks.group, stop, [&] { signals.wait_for(nullptr); });
+    train::follow_training(config, *ranks.group, stop, [&] { signals.wait_for(nullptr); });
+    return kSuccess;
   }
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
@@ -171,9 +173,9 @@ void run_train(TrainOptions options) {
         stderr, fmt::format("stopped after step {}; everything is saved.{}\n", summary.steps,
                             how_to_go_on(options, directory.path().string(), told.size)));
     if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
-    throw ExitStatus(kStopped);
+    return kStopped;
   }
-  if (!is_text) return;
+  if (!is_text) return kSuccess;
   // A signal during the last step came too late to stop the run, but leaves out the rest.
   const bool in_haste = stop();
   if (!in_haste) {
@@ -187,6 +189,7 @@ void run_train(TrainOptions options) {
     lost = error;
   }
   if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
+  return kSuccess;
 }
 
 }  // namespace
@@ -221,7 +224,9 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
   verb.flag("--try-anyway", options->try_anyway,
             "Train even if the plan's memory (`lockstep plan`) is more than this process is "
             "allowed");
-  verb.runs([options] { run_train(*options); });
+  verb.runs([options] {
+    if (const int status = run_train(*options); status != kSuccess) throw ExitStatus(status);
+  });
 }
 
 }  // namespace lockstep::launcher

@@ -125,7 +125,7 @@ TEST_F(ByteTextTest, FilesThatGiveNoTextAreRefusedByName) {
 
 // Reading /proc/self/mem fails at its first page, even for root.
 TEST_F(ByteTextTest, AFileThatFailsWhileReadingIsRefusedByName) {
-  EXPECT_TRUE(says(refusal("/proc/self/mem", 0), "[read] /proc/self/mem: Input/output error"));
+  EXPECT_TRUE(says(refusal("/proc/self/mem", 0), "[open] /proc/self/mem: Input/output error"));
 }
 
 TEST_F(ByteTextTest, ATextShorterThanASequenceIsRefused) {

@@ -61,14 +61,14 @@ TEST_F(Stopping, IgnoredHangupsStayIgnored) {
 
 TEST_F(Stopping, ReadingDataEndsAtOnce) {
   put_config("run.txtpb");
-  ASSERT_EQ(shell("mkfifo text").status, 0);
+  // Takes longer to read than the shell needs to see that it is open; holes take no room on disk.
+  ASSERT_EQ(shell("truncate -s 4G text").status, 0);
   for (const char* tokenizer : {"byte {}", "sentencepiece { vocab_size: 300 }"}) {
     put_file(folder_ / "text.txtpb",
              fmt::format("data {{ text {{ path: 'text' tokenizer {{ {} }} }} }}\n", tokenizer));
-    // The program reads from a pipe that the shell keeps open and to which nothing is written.
     const Result result = shell(fmt::format(
-        "exec 3<> text\n'{}/lockstep' train run.txtpb text.txtpb --set model.gpt2.vocab_size=300 "
-        "--run-dir out 3>&- & pid=$!\nwhile kill -0 $pid 2> /dev/null && ! {{ readlink "
+        "'{}/lockstep' train run.txtpb text.txtpb --set model.gpt2.vocab_size=300 "
+        "--run-dir out & pid=$!\nwhile kill -0 $pid 2> /dev/null && ! {{ readlink "
         "/proc/$pid/exe | grep -q '/lockstep$' && readlink /proc/$pid/fd/* | grep -q '/text$'; "
         "}}; do sleep 0.01; done\nkill -TERM $pid\nwait $pid",
         LOCKSTEP_BIN_DIR));
@@ -93,7 +93,8 @@ TEST_F(Stopping, TheCommandToGoOnWorksWhenPasted) {
   }
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_EQ(starts, 3);
-  EXPECT_EQ(run("compare \"it's here\" \"it's here\"").output, "identical: 3 steps, bit for bit\n");
+  EXPECT_THAT(run("compare \"it's here\" \"it's here\"").output,
+              HasSubstr("identical: 3 steps, bit for bit\n"));
 }
 
 TEST_F(Stopping, TheCommandNamesANewRunDirectory) {

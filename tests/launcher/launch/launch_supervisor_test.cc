@@ -16,6 +16,7 @@
 #include "launcher/launch/child_process.h"
 #include "launcher/launch/launch_facts.h"
 #include "tests/launcher/launch/launched.h"
+#include "train/checkpoint_manifest.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -322,12 +323,16 @@ class SupervisedAlone : public Program {
 };
 
 TEST_F(SupervisedAlone, TheBudgetOfRestartsIsWholeAgainAfterACheckpoint) {
+  train::CheckpointManifest manifest;
+  manifest.position.step = 5;
+  manifest.optimizer = "adamw";
+  put_file(folder_ / "manifest", train::format_manifest(manifest));
   testing::internal::CaptureStderr();
   // Two failures before and two after the only checkpoint.
   const int status = supervise(
       "echo x >> starts; n=$LOCKSTEP_RESTART_COUNT; if [ $n = 1 ]; then "
       "mkdir -p run/checkpoints/step-00000005; "
-      "touch run/checkpoints/step-00000005/checkpoint.json; fi; exit 5",
+      "cp manifest run/checkpoints/step-00000005/checkpoint.json; fi; exit 5",
       1, true);
   const std::string errors = testing::internal::GetCapturedStderr();
   EXPECT_EQ(status, 5);
