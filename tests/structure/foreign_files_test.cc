@@ -33,15 +33,18 @@ const std::vector<Rule>& rules() {
       {{"fstream", "open"},
        std::regex(R"(\b(ifstream|fstream|fopen|freopen|gzopen)\b)"),
        "core/base/files/regular_file.h",
-       {"core/base/control_groups.cc", "dist/nccl/nccl_device.cc", "dist/rendezvous/core_budget.cc",
+       {"core/base/control_groups.cc", "core/base/service_thread.cc", "launcher/memory_room.cc",
+        "dist/nccl/nccl_device.cc", "dist/rendezvous/core_budget.cc",
         "dist/transport/shared_memory.cc", "launcher/bench/busy_time.cc", "train/report/health.cc",
         "train/report/machine.cc"}},
-      // The launcher reads /proc, a run lock locks its file, the others open /dev/null.
+      // The allocator and the launcher read /proc, a run lock locks its file, the others open
+      // /dev/null.
       {{"O_RDONLY"},
        std::regex(R"(\bO_RDONLY\b(?! \| O_DIRECTORY))"),
        "core/base/files/regular_file.h",
-       {"core/base/files/regular_file.cc", "dist/rendezvous/store_server.cc",
-        "launcher/launch/child_process.cc", "launcher/standard_streams.cc", "train/run_lock.cc"}},
+       {"core/base/files/regular_file.cc", "core/memory/address_space.cc",
+        "dist/rendezvous/store_server.cc", "launcher/launch/child_process.cc",
+        "launcher/standard_streams.cc", "train/report/run_lock.cc"}},
       // The others map memory that they made.
       {{"mmap"},
        std::regex(R"(\bmmap\()"),

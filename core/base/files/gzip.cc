@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 /// Size of the pieces that are read; zlib's own tools use a quarter of it.
-constexpr size_t kPiece = size_t{64} << 10;
+constexpr size_t kInputBytes = size_t{64} << 10;
 
 class Gunzip {
  public:
@@ -101,7 +101,7 @@ class Gunzip {
   ByteSource packed_;
   std::string origin_;
   z_stream stream_{};
-  std::vector<std::byte> buffer_ = std::vector<std::byte>(kPiece);
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kInputBytes);
   size_t begin_ = 0;  ///< of the bytes of buffer_ that are left
   size_t end_ = 0;
   bool at_end_ = false;  ///< `packed_` has no more
