@@ -42,6 +42,15 @@ TEST(InPlace, AnOverwrittenArgumentThatIsNeededIsKept) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(5, 7));
 }
 
+TEST(InPlace, ACompositeThatOverwritesWhatItsDerivativeNeedsHasOne) {
+  const auto f = [](TensorList in) {
+    const Tensor y = in[0] + 1;
+    call_op("polygamma_", {y, 0});
+    return y;
+  };
+  EXPECT_TRUE(gradcheck(f, {leaf({1, 2})}));
+}
+
 TEST(InPlace, ATensorBeginsToRequireGradThroughItsOtherArgument) {
   const Tensor w = leaf({5, 7});
   const Tensor y = sample::vector({2, 3});

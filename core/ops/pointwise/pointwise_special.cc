@@ -260,7 +260,8 @@ LS_OP(polygamma_in_place, const Tensor&(const Tensor&, int64_t),
       "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
     .doc("polygamma, written into self.")
     .composite([](const Tensor& self, int64_t n) -> const Tensor& {
-      return copy_(self, polygamma(n, self));
+      // The derivative needs self as it was; saved itself, it would also keep its own graph alive.
+      return copy_(self, polygamma(n, self.clone()));
     });
 
 LS_OP(rad2deg, Tensor(const Tensor&), "rad2deg(Tensor self) -> Tensor")
