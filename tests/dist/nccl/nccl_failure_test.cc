@@ -369,8 +369,12 @@ TEST(NcclShrink, TheOthersGoOnWithoutTheRankThatFailed) {
   FakeNcclJob job{.size = 4};
   job.options.keep_for_shrink = true;
   auto remaining = thread_communicators(3);
+  std::atomic<int> started = 0;
   all_nccl_ranks(fake, job, [&](NcclGroup& group) {
+    ++started;
     if (group.rank() == 1) {
+      // An earlier abort would end the start of the others' groups.
+      while (started < group.size()) std::this_thread::sleep_for(1ms);
       group.abort("a memory error");
       return;
     }
