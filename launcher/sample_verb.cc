@@ -9,6 +9,7 @@
 #include "launcher/verbs.h"
 #include "train/generate.h"
 #include "train/weights.h"
+#include "train/weights/file_digests.h"
 
 namespace lockstep::launcher {
 
@@ -40,6 +41,7 @@ void run_sample(const SampleOptions& options) {
   const std::filesystem::path folder =
       train::model_folder(train::RunDirectory::open(options.run_directory));
   const std::unique_ptr<nn::LanguageModel> model = train::load_model(folder);
+  train::check_files_beside_weights(folder);
   const auto tokenizer = train::load_tokenizer(folder);
   const std::string text = prompt_text(options.start);
   const std::vector<uint32_t> ids = train::encode_special(*tokenizer, text);

@@ -30,7 +30,7 @@ class ClassifierTask final : public Task {
   double flops_per_token() const override { return 3 * model_->forward_flops(); }
   ContentHash data_fingerprint() const override { return source_->fingerprint(); }
   /// Writes nothing: names and shapes of the weights describe the model.
-  void describe(const std::filesystem::path&) const override {}
+  std::vector<std::string> describe(const std::filesystem::path&) const override { return {}; }
   std::string sample_text(int64_t, uint64_t, const StopRequest& = {}) override { return ""; }
 
  private:

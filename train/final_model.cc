@@ -85,9 +85,8 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step) {
            failed.message());
   FileDigests files;
   files[directory.weights().filename().string()] = save_weights(task.model(), directory.weights());
-  task.describe(directory.path());
-  if (is_there(directory.model_config())) {
-    files[directory.model_config().filename().string()] = digest_of_file(directory.model_config());
+  for (const std::string& name : task.describe(directory.path())) {
+    files[name] = digest_of_file(directory.path() / name);
   }
   write_model_manifest(directory.path(), step, files);
 }

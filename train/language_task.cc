@@ -72,10 +72,13 @@ double LanguageTask::flops_per_token() const {
   return nn::training_flops_per_token(*model_, options_.length);
 }
 
-void LanguageTask::describe(const std::filesystem::path& folder) const {
-  write_text(folder / "config.json", model_->hugging_face_config());
+std::vector<std::string> LanguageTask::describe(const std::filesystem::path& folder) const {
   const Tokenizer* tokenizer = source_->tokenizer();
-  if (tokenizer != nullptr) tokenizer->save(folder);
+  std::vector<std::string> names;
+  if (tokenizer != nullptr) names = tokenizer->save(folder);
+  write_text(folder / "config.json", model_->hugging_face_config());
+  names.emplace_back("config.json");
+  return names;
 }
 
 std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/content_hash.h"
 #include "nn/module.h"
@@ -48,8 +49,9 @@ class Task {
 
   /// Hash of the training data; for large data, of a sample of it.
   virtual ContentHash data_fingerprint() const = 0;
-  /// Writes the files that other programs need besides the weights: config.json, the tokenizer.
-  virtual void describe(const std::filesystem::path& folder) const = 0;
+  /// Writes the files that other programs need besides the weights, config.json and the tokenizer,
+  /// and returns their names.
+  virtual std::vector<std::string> describe(const std::filesystem::path& folder) const = 0;
   /// Generates about `bytes` of text; empty if the model does not generate text. `stop`, if given,
   /// is called before every token; true ends the text.
   virtual std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {}) = 0;

@@ -50,9 +50,10 @@ void BpeTokenizer::decode(uint32_t id, std::string& text) const {
   text += content_.tokens[id];
 }
 
-void BpeTokenizer::save(const std::filesystem::path& folder) const {
+std::vector<std::string> BpeTokenizer::save(const std::filesystem::path& folder) const {
   write_text(folder / "vocab.json", vocabulary_text_);
   write_text(folder / "merges.txt", merges_text_);
+  return {"vocab.json", "merges.txt"};
 }
 
 }  // namespace lockstep::train

@@ -21,7 +21,7 @@ class BpeTokenizer : public Tokenizer {
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return content_.end_of_text; }
   /// Writes vocab.json and merges.txt, byte for byte as they were read.
-  void save(const std::filesystem::path& folder) const override;
+  std::vector<std::string> save(const std::filesystem::path& folder) const override;
 
  private:
   void encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const;

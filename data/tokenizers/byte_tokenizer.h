@@ -14,7 +14,7 @@ class ByteTokenizer : public Tokenizer {
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return std::nullopt; }
   /// Writes nothing: this tokenizer needs no files.
-  void save(const std::filesystem::path&) const override {}
+  std::vector<std::string> save(const std::filesystem::path&) const override { return {}; }
 };
 
 }  // namespace lockstep::train

@@ -116,8 +116,9 @@ void SentencePieceTokenizer::decode(uint32_t id, std::string& text) const {
   text += model_.tokens[id];
 }
 
-void SentencePieceTokenizer::save(const std::filesystem::path& folder) const {
+std::vector<std::string> SentencePieceTokenizer::save(const std::filesystem::path& folder) const {
   write_text(folder / kFileName, bytes_);
+  return {kFileName};
 }
 
 }  // namespace lockstep::train

@@ -31,7 +31,7 @@ class SentencePieceTokenizer : public Tokenizer {
   std::optional<uint32_t> end_of_text() const override { return model_.end_of_text; }
   bool adds_space() const override { return model_.add_dummy_prefix; }
   /// Writes tokenizer.model.
-  void save(const std::filesystem::path& folder) const override;
+  std::vector<std::string> save(const std::filesystem::path& folder) const override;
 
  private:
   void encode_word(std::string_view marked, std::vector<uint32_t>& ids) const;

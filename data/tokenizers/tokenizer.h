@@ -38,9 +38,9 @@ class Tokenizer {
   /// Whether `encode` puts a space before every text, as some SentencePiece models do.
   virtual bool adds_space() const { return false; }
 
-  /// Writes the files that load_tokenizer needs to `folder`, which must exist. Throws DataError if
-  /// they cannot be written.
-  virtual void save(const std::filesystem::path& folder) const = 0;
+  /// Writes the files that load_tokenizer needs to `folder`, which must exist, and returns their
+  /// names. Throws DataError if they cannot be written.
+  virtual std::vector<std::string> save(const std::filesystem::path& folder) const = 0;
 };
 
 /// The text that encode_special takes for the end of a document.

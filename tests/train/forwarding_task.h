@@ -26,7 +26,9 @@ class ForwardingTask : public Task {
   int64_t tokens_per_sample() const override { return task_->tokens_per_sample(); }
   double flops_per_token() const override { return task_->flops_per_token(); }
   ContentHash data_fingerprint() const override { return task_->data_fingerprint(); }
-  void describe(const std::filesystem::path& folder) const override { task_->describe(folder); }
+  std::vector<std::string> describe(const std::filesystem::path& folder) const override {
+    return task_->describe(folder);
+  }
   std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {}) override {
     return task_->sample_text(bytes, seed, stop);
   }

@@ -51,7 +51,11 @@ std::vector<MetricsRecord> read_records(const fs::path& file) {
              "[metrics] {}:{}: expected a JSON object on each line, got \"{:.40}\".", file.string(),
              line_number, line);
     if (const auto back = object.find("rollback_to"); back != object.end()) {
-      const auto kept = back->is_number_integer() ? back->get<int64_t>() : 0;
+      LS_CHECK(back->is_number_integer(), DataError,
+               "[metrics] {}:{}: rollback_to: expected the step that training returned to, an "
+               "integer, got \"{:.40}\".",
+               file.string(), line_number, line);
+      const auto kept = back->get<int64_t>();
       std::erase_if(records, [&](const MetricsRecord& record) { return record.step > kept; });
     }
     const auto step = object.find("step");

@@ -180,6 +180,13 @@ void check_file(const fs::path& path) {
   if (written != files.end()) check_digest(path, written->second, digest_of_file(path));
 }
 
+void check_files_beside_weights(const fs::path& folder) {
+  for (const auto& [name, digest] : digests_in(folder)) {
+    const fs::path path = folder / name;
+    if (path.extension() != ".safetensors") check_digest(path, digest, digest_of_file(path));
+  }
+}
+
 void check_file(const fs::path& path, const SafetensorsFile& read) {
   const FileDigests files = digests_in(path.parent_path());
   const auto written = files.find(path.filename().string());

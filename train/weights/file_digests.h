@@ -52,7 +52,9 @@ FileDigests digests_in(const std::filesystem::path& folder);
 /// Compares a file with what the manifest of its folder says, if there is one and names the file.
 /// Throws CheckpointError naming file and tensor if it differs, and as digests_in.
 void check_file(const std::filesystem::path& path);
-/// As above, for the bytes of the file that were read already.
+/// Compares every file that the manifest in `folder` names, but weights, as check_file does.
+void check_files_beside_weights(const std::filesystem::path& folder);
+/// As check_file, for the bytes of the file that were read already.
 void check_file(const std::filesystem::path& path, const SafetensorsFile& read);
 
 }  // namespace lockstep::train

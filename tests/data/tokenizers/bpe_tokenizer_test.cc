@@ -51,7 +51,7 @@ TEST_F(BpeTokenizerTest, EndOfTextIsATokenOnlyWhereAskedFor) {
 TEST_F(BpeTokenizerTest, SavedFilesGiveTheSameTokenizer) {
   const BpeTokenizer tokenizer = make_bpe(the_bpe(), folder_);
   const TemporaryDirectory other;
-  tokenizer.save(other.path());
+  EXPECT_THAT(tokenizer.save(other.path()), testing::ElementsAre("vocab.json", "merges.txt"));
   const auto loaded = load_tokenizer(other.path());
   EXPECT_EQ(loaded->name(), "bpe");
   EXPECT_EQ(loaded->identity(), tokenizer.identity());

@@ -120,7 +120,7 @@ TEST(SentencePieceTokenizer, PiecesAcrossWordsAreFound) {
 TEST(SentencePieceTokenizer, SavedFilesGiveTheSameTokenizer) {
   const SentencePieceTokenizer tokenizer = rhyme_tokenizer();
   const TemporaryDirectory folder;
-  tokenizer.save(folder.path());
+  EXPECT_THAT(tokenizer.save(folder.path()), testing::ElementsAre("tokenizer.model"));
   const auto loaded = load_tokenizer(folder.path());
   EXPECT_EQ(loaded->name(), "sentencepiece");
   EXPECT_EQ(loaded->identity(), tokenizer.identity());

@@ -123,6 +123,8 @@ TEST(ReadMetrics, FilesThatAreNoMetricsAreNamed) {
   EXPECT_TRUE(says(message(), "holds no step"));
   put_file(folder / "metrics.jsonl", "{\"step\":1}\nnonsense\n");
   EXPECT_TRUE(says(message(), "metrics.jsonl:2: expected a JSON object"));
+  put_file(folder / "metrics.jsonl", "{\"step\":1}\n{\"rollback_to\":0.5}\n");
+  EXPECT_TRUE(says(message(), "metrics.jsonl:2: rollback_to: expected the step"));
   put_file(folder / "metrics.jsonl", "{\"step\":1}\n" + std::string(1'000'000, '[') + "\n");
   EXPECT_TRUE(says(message(), "metrics.jsonl:2: [json] nested deeper than 64"));
 }
