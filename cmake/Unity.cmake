@@ -7,7 +7,8 @@ option(LOCKSTEP_UNITY
 # Enough to share most of the headers' cost, little enough that no unit takes more than 20 s and that
 # the cores end together.
 set(LOCKSTEP_UNITY_KIB 48 CACHE STRING "Source that is compiled as one unit, at least, in KiB")
-mark_as_advanced(LOCKSTEP_UNITY_KIB)
+set(LOCKSTEP_UNITY_EXCEPT "" CACHE STRING "Sources whose path matches this regular expression are compiled alone")
+mark_as_advanced(LOCKSTEP_UNITY_KIB LOCKSTEP_UNITY_EXCEPT)
 
 # lockstep_unity(TARGET [EXCEPT REGEX]): groups the target's sources by their folder, and cuts the
 # groups. Sources whose path matches REGEX are compiled alone, and so are generated ones.
@@ -29,7 +30,8 @@ function(lockstep_unity target)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE path)
     cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE name)
     if(NOT name MATCHES "\\.cc$" OR name MATCHES "^(\\.\\.|build)/" OR
-       (unity_EXCEPT AND name MATCHES "${unity_EXCEPT}"))
+       (unity_EXCEPT AND name MATCHES "${unity_EXCEPT}") OR
+       (LOCKSTEP_UNITY_EXCEPT AND name MATCHES "${LOCKSTEP_UNITY_EXCEPT}"))
       continue()
     endif()
     get_filename_component(folder "${name}" DIRECTORY)
