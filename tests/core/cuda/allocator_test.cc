@@ -19,6 +19,15 @@ using ::testing::IsEmpty;
 
 constexpr lockstep::Device kGpu{DeviceType::kCUDA, 0};
 
+// ThreadSanitizer makes the words that are compared many times as slow, and races need fewer steps.
+#ifdef __SANITIZE_THREAD__
+constexpr int kSteps = 100;
+constexpr int kStepsOfAFailingDriver = 10;
+#else
+constexpr int kSteps = 600;
+constexpr int kStepsOfAFailingDriver = 30;
+#endif
+
 class CudaAllocator : public ::testing::TestWithParam<bool> {
  protected:
   AllocatorOptions options() const { return {.expandable_segments = GetParam()}; }
@@ -31,7 +40,7 @@ TEST_P(CudaAllocator, BlocksHoldWhatTheirOwnersWroteOnAllStreams) {
   {
     CachingAllocator allocator(kGpu, gpu.runtime.memory(0), options());
     BlockStress stress(allocator, 3, 4 * kMiB);
-    for (int i = 0; i < 600; ++i) stress.step();
+    for (int i = 0; i < kSteps; ++i) stress.step();
     EXPECT_EQ(stress.wrong(), 0u);
   }
   EXPECT_THAT(gpu.fake.held(),
@@ -63,7 +72,7 @@ RC_GTEST_PROP(CudaAllocator, SurvivesADriverThatFails, ()) {
     const AllocatorOptions options{.expandable_segments = *rc::gen::arbitrary<bool>()};
     CachingAllocator allocator(kGpu, gpu.runtime.memory(0), options);
     BlockStress stress(allocator, *rc::gen::arbitrary<uint64_t>(), 3 * kMiB);
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < kStepsOfAFailingDriver; ++i) {
       if (*rc::gen::inRange(0, 4) == 0) {
         gpu.fake.fail_taking(*rc::gen::inRange(0, 8),
                              *rc::gen::element(CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE));
