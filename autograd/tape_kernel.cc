@@ -147,7 +147,7 @@ void record(const Operator& op, KeySet below, Stack& stack) {
 }
 
 /// Throws AutogradError if a written argument requires grad and its change cannot be recorded.
-void refuse_written(const Operator& op, std::span<const Value> values) {
+void check_unrecorded_writes(const Operator& op, std::span<const Value> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!op.schema().arguments[i].written) continue;
     const std::string& reason = op.derivative().not_differentiable_reason;
@@ -163,7 +163,7 @@ void refuse_written(const Operator& op, std::span<const Value> values) {
 
 void run_without_derivative(const Operator& op, KeySet below, Stack& stack) {
   const std::string& reason = op.derivative().not_differentiable_reason;
-  refuse_written(op, stack.arguments());
+  check_unrecorded_writes(op, stack.arguments());
   op.redispatch_boxed(below, stack);
   if (op.alias_argument() >= 0) return;
   const bool part_of_backward = op.root().schema().name.ends_with("_backward");

@@ -175,7 +175,7 @@ void call_unwrapped(const Operator& op, size_t depth, bool all, Stack& stack, F&
 
 /// Runs an in-place view operator (`t_`): changes the geometry of the sample and of its whole
 /// batch.
-void look_otherwise(const Operator& op, BatchingRule rule, size_t depth, Stack& stack) {
+void run_inplace_view(const Operator& op, BatchingRule rule, size_t depth, Stack& stack) {
   const Tensor& self = stack.arguments()[0].tensor();
   Unwrapped arguments(stack.arguments(), depth, false);
   Stack inner(arguments.values());
@@ -288,7 +288,7 @@ void vmap_kernel(const Operator& op, KeySet keys, Stack& stack) {
   }
   const BatchingRule rule = op.batching() != nullptr ? op.batching() : &batching::per_sample;
   if (op.kind() == OpKind::kView && op.form() == OpForm::kInPlace) {
-    return look_otherwise(op, rule, depth, stack);
+    return run_inplace_view(op, rule, depth, stack);
   }
   call_unwrapped(op, depth, false, stack,
                  [&](uint64_t batched, Stack& inner) { rule(op, batched, inner); });

@@ -25,7 +25,7 @@ void launch(Kernel kernel, const Stream& stream, const Parameters& parameters) {
          &parameters);
 }
 
-uint64_t words_of(const char* kernel, const void* address, size_t bytes) {
+uint64_t checked_words(const char* kernel, const void* address, size_t bytes) {
   LS_CHECK(reinterpret_cast<uintptr_t>(address) % 8 == 0 && bytes % 8 == 0, DeviceError,
            "[{}] expected an address and a size that are multiples of 8, got {} and {}.", kernel,
            address, bytes);
@@ -35,13 +35,13 @@ uint64_t words_of(const char* kernel, const void* address, size_t bytes) {
 }  // namespace
 
 void fill_pattern(const Stream& stream, void* address, size_t bytes, uint64_t seed) {
-  const uint64_t words = words_of("fill_pattern", address, bytes);
+  const uint64_t words = checked_words("fill_pattern", address, bytes);
   launch(kFill, stream, Pattern{static_cast<uint64_t*>(address), words, seed});
 }
 
 void count_wrong(const Stream& stream, const void* address, size_t bytes, uint64_t seed,
                  uint64_t* wrong) {
-  const uint64_t words = words_of("count_wrong", address, bytes);
+  const uint64_t words = checked_words("count_wrong", address, bytes);
   launch(kCount, stream,
          PatternCheck{static_cast<const uint64_t*>(address), words, seed,
                       reinterpret_cast<unsigned long long*>(wrong)});

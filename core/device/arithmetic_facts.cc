@@ -12,15 +12,15 @@ namespace lockstep {
 
 namespace {
 
-struct Told {
+struct Registry {
   Mutex lock;
   std::map<std::string, std::string (*)()> values LS_GUARDED_BY(lock);
   std::map<DeviceType, std::map<std::string, std::string (*)(int)>> of_devices LS_GUARDED_BY(lock);
 };
 
-Told& told() {
-  static Told told;
-  return told;
+Registry& registry() {
+  static Registry facts;
+  return facts;
 }
 
 std::string compiler() {
@@ -40,23 +40,23 @@ std::vector<ArithmeticFact> arithmetic_facts(Device device) {
       {"lockstep", LOCKSTEP_VERSION},
       {"compiler", compiler()},
       {"C library", fmt::format("glibc {}", gnu_get_libc_version())}};
-  const MutexLock guard(told().lock);
-  for (const auto& [name, value] : told().values) facts.push_back({name, value()});
-  for (const auto& [name, value] : told().of_devices[device.type]) {
+  const MutexLock guard(registry().lock);
+  for (const auto& [name, value] : registry().values) facts.push_back({name, value()});
+  for (const auto& [name, value] : registry().of_devices[device.type]) {
     facts.push_back({name, value(device.index)});
   }
   return facts;
 }
 
 bool register_arithmetic_fact(std::string name, std::string (*value)()) {
-  const MutexLock guard(told().lock);
-  told().values[std::move(name)] = value;
+  const MutexLock guard(registry().lock);
+  registry().values[std::move(name)] = value;
   return true;
 }
 
 bool register_arithmetic_fact(DeviceType type, std::string name, std::string (*value)(int)) {
-  const MutexLock guard(told().lock);
-  told().of_devices[type][std::move(name)] = value;
+  const MutexLock guard(registry().lock);
+  registry().of_devices[type][std::move(name)] = value;
   return true;
 }
 

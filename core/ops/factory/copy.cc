@@ -78,7 +78,7 @@ bool is_stream_work(const Tensor& from, Device device, KeySet other_keys = {}) {
 }
 
 /// Whether the copy is a plain copy of bytes: same dtype, sizes and strides, without gaps.
-bool lie_alike(const Tensor& a, const Tensor& b) {
+bool is_byte_copy(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()) &&
          is_dense(a.sizes(), a.strides());
 }
@@ -102,7 +102,7 @@ Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   if (src.device() == self.device()) return op_copy.in_place(self, src, non_blocking);
   const bool may_change = !self.is_inference() || detail::inference_mode;
-  if (may_change && lie_alike(self, src) && is_stream_work(src, self.device(), self.key_set())) {
+  if (may_change && is_byte_copy(self, src) && is_stream_work(src, self.device(), self.key_set())) {
     transfer_bytes(self.data(), self.device(), src.data(), src.device(), self.nbytes(),
                    non_blocking);
     self.storage()->bump_version();

@@ -116,7 +116,7 @@ Tensor bias_in(OptionalTensor bias, DType dtype) {
 }
 
 /// Whether the kernel can add a product of such factors to the residual in one pass.
-bool goes_onto(const Tensor& residual, DType factors) {
+bool can_add_to(const Tensor& residual, DType factors) {
   const bool widens = residual.dtype() == DType::kF32 && size_of(factors) == 2;
   return widens || residual.dtype() == factors;
 }
@@ -201,7 +201,7 @@ LS_OP(linear_add, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTe
     .composite([](const Tensor& residual, const Tensor& input, const Tensor& weight,
                   OptionalTensor bias) {
       const auto [left, right] = op_linear_factors(input, weight);
-      if (!goes_onto(residual, left.dtype())) {
+      if (!can_add_to(residual, left.dtype())) {
         return add(residual, linear(left, right, bias_in(bias, left.dtype())));
       }
       return op_linear_add_of_factors(residual, left, right, bias_in(bias, residual.dtype()));
@@ -241,7 +241,7 @@ LS_OP(linear_of_gelu,
                   OptionalTensor residual) {
       const auto [left, right] = op_linear_factors(value, weight);
       const DType dtype = left.dtype();
-      if (residual && !goes_onto(*residual, dtype)) {
+      if (residual && !can_add_to(*residual, dtype)) {
         return add(*residual, op_linear_of_gelu(left, of, right, bias, OptionalTensor()));
       }
       return op_linear_of_gelu_factors(left, as_dtype(of, dtype), right,

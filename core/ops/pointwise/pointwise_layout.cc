@@ -9,7 +9,7 @@ namespace lockstep::rules {
 namespace {
 
 /// Whether all operands have the result's shape and the same strides, which leave no gaps.
-bool lie_alike(const OutputSpec& spec, std::initializer_list<const Tensor*> operands) {
+bool same_dense_layout(const OutputSpec& spec, std::initializer_list<const Tensor*> operands) {
   const Tensor& first = **operands.begin();
   for (const Tensor* operand : operands) {
     if (!same(operand->sizes(), spec.sizes)) return false;
@@ -22,7 +22,7 @@ void keep_strides(OutputSpec& spec, std::initializer_list<const Tensor*> operand
   bool row_major = true;
   for (const Tensor* operand : operands) row_major = row_major && operand->is_contiguous();
   if (row_major) return;
-  if (lie_alike(spec, operands)) {
+  if (same_dense_layout(spec, operands)) {
     spec.strides = to_dims((*operands.begin())->strides());
     return;
   }

@@ -32,7 +32,7 @@ using testing::Not;
 using testing::SizeIs;
 
 /// Collects the messages of all ranks.
-class Told {
+class DelayMessages {
  public:
   Communicator::Options options() {
     return {.flight_folder = {}, .on_delay = [this](const std::string& line) {
@@ -52,7 +52,7 @@ class Told {
 
 TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
   for (const int late : {0, 1}) {
-    Told told;
+    DelayMessages messages;
     expect_none(run_thread_ranks(
         3,
         [late](ProcessGroup& group) {
@@ -60,8 +60,8 @@ TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
           if (group.rank() == late) std::this_thread::sleep_for(2s);
           group.all_reduce(cpu_ones(64)).wait();
         },
-        told.options()));
-    const std::vector<std::string> lines = told.lines();
+        messages.options()));
+    const std::vector<std::string> lines = messages.lines();
     ASSERT_THAT(lines, SizeIs(2)) << late;
     EXPECT_THAT(lines[0], HasSubstr("all_reduce #1 of 64 float32"));
     EXPECT_THAT(lines[0], HasSubstr("s so far; "));
@@ -73,15 +73,15 @@ TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
 }
 
 TEST(Delays, AreNotToldOfOperationsThatMayTakeLong) {
-  Told told;
+  DelayMessages messages;
   expect_none(run_thread_ranks(
       2,
       [](ProcessGroup& group) {
         if (group.rank() == 1) std::this_thread::sleep_for(1500ms);
         group.barrier({.timeout = 1h}).wait();
       },
-      told.options()));
-  EXPECT_THAT(told.lines(), IsEmpty());
+      messages.options()));
+  EXPECT_THAT(messages.lines(), IsEmpty());
 }
 
 /// A rank's control that receives messages but sends none.
@@ -104,7 +104,7 @@ class Mute final : public JobControl {
 /// Returns the error of rank 0.
 template <class Control>
 std::exception_ptr wait_for_late_rank(std::chrono::milliseconds silence,
-                                      std::chrono::milliseconds late, Told& told) {
+                                      std::chrono::milliseconds late, DelayMessages& messages) {
   ThreadJob job(2);
   auto transports = thread_transports(2);
   std::vector<std::unique_ptr<ProcessGroup>> groups;
@@ -117,7 +117,7 @@ std::exception_ptr wait_for_late_rank(std::chrono::milliseconds silence,
         Connections{std::move(transports[rank]), std::move(control), nullptr});
     groups.push_back(
         transport_group(std::make_shared<Communicator>(
-                            [connections] { return std::move(*connections); }, told.options()),
+                            [connections] { return std::move(*connections); }, messages.options()),
                         "thread"));
     groups.back()->set_timeout(silence);
   }
@@ -137,18 +137,18 @@ std::exception_ptr wait_for_late_rank(std::chrono::milliseconds silence,
 }
 
 TEST(Delays, ARankThatAnswersIsWaitedForAsLongAsTheOperationMayTake) {
-  Told told;
-  EXPECT_FALSE(wait_for_late_rank<JobControl>(1s, 4s, told));
+  DelayMessages messages;
+  EXPECT_FALSE(wait_for_late_rank<JobControl>(1s, 4s, messages));
 }
 
 TEST(Delays, ARankThatDoesNotAnswerEndsEvenAnOperationThatMayTakeLong) {
-  Told told;
-  const std::exception_ptr error = wait_for_late_rank<Mute>(2s, 4s, told);
+  DelayMessages messages;
+  const std::exception_ptr error = wait_for_late_rank<Mute>(2s, 4s, messages);
   ASSERT_TRUE(error);
   expect_error<TimeoutError>([&] { std::rethrow_exception(error); }, "barrier #0",
                              "did not get an answer within 2 s", "rank 1 does not answer");
-  ASSERT_THAT(told.lines(), Not(IsEmpty()));
-  EXPECT_THAT(told.lines()[0], HasSubstr("rank 1 has not answered for "));
+  ASSERT_THAT(messages.lines(), Not(IsEmpty()));
+  EXPECT_THAT(messages.lines()[0], HasSubstr("rank 1 has not answered for "));
 }
 
 TEST(Delays, AStartThatDoesNotEndIsLeftBehind) {
