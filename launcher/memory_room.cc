@@ -43,7 +43,7 @@ void narrow(MemoryRoom& room, uint64_t bytes, const std::string& source) {
   if (bytes < room.bytes) room = {bytes, source};
 }
 
-/// What is left of `limit`.
+/// Bytes of `limit` that are not used, at least 0.
 uint64_t left(uint64_t limit, uint64_t used) { return limit - std::min(used, limit); }
 
 void narrow_to_groups(MemoryRoom& room, uint64_t processes, const fs::path& root) {

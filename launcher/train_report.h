@@ -7,8 +7,8 @@
 /// What `lockstep train` prints before and after training.
 namespace lockstep::launcher {
 
-/// What is trained, on how many ranks and threads, and where training starts; before the first
-/// step.
+/// The line before the first step: the model, the numbers of ranks and threads, and the step at
+/// which training starts.
 std::string banner(train::TrainingRun& run, const config::RunConfig& config, int ranks);
 
 /// Steps, times, memory and held-out data of a run that came to its end.

@@ -116,7 +116,7 @@ std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder) {
     if (!step_in(path.filename().string())) continue;
     found.push_back(classified(path, [&] { return read_manifest(path); }).entry);
   }
-  // Of two with one step the one that is whole by its manifest counts as the newer.
+  // If two have the same step, the one that its manifest calls complete counts as the newer.
   std::ranges::sort(found, {}, [](const CheckpointEntry& entry) {
     return std::tuple(entry.step, entry.complete, entry.path);
   });

@@ -23,7 +23,7 @@ struct StepShare {
   /// Index of the first micro-batch in the step, over all ranks: random numbers depend on it.
   int64_t first_micro_batch = 0;
 
-  /// Of this rank's micro-batch number i.
+  /// Whether this rank's micro-batch i is the first of a leaf.
   bool begins_leaf(int64_t i) const { return i % (micro_batches / leaves) == 0; }
   bool ends_step(int64_t i) const { return i + 1 == micro_batches; }
   int64_t end_sample() const { return first_sample + micro_batches * micro_batch_size; }

@@ -72,7 +72,8 @@ std::vector<int64_t> micro_batches_of_ranks(const config::TrainConfig& train,
   return counts;
 }
 
-/// Of this rank, once all are known to fit: what every rank finds wrong is found before any sends.
+/// Returns this rank's share of a step. First checks that the shares of all ranks are valid, so
+/// that every rank throws before any of them communicates.
 StepShare share_of_rank(const config::RunConfig& config, const dist::ProcessGroup* group) {
   if (group != nullptr && config.parallel().sync_batch_norm()) {
     require_equal_shares(micro_batches_of_ranks(config.train(), group));

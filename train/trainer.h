@@ -96,18 +96,19 @@ class Trainer {
   /// `step`, which also throws what it throws, or `give_up_next`, `gradients`, running statistics
   /// and random state are then its own.
   StepResult step(bool another = false);
-  /// Makes as if no further step had been begun; before state is saved, restored or used. The next
-  /// `step` begins it again, with the same bits. `evaluate` and `set_position` do so by themselves.
+  /// Discards a step that was begun ahead. Call it before state is saved, restored or used; the
+  /// next `step` begins again, with the same bits. `evaluate` and `set_position` call it
+  /// themselves.
   void give_up_next();
   int64_t steps_done() const { return position_.step; }
-  /// Of all ranks.
+  /// Number of samples in a batch, over all ranks.
   int64_t samples_per_batch() const { return settings_.batch_size; }
   /// Asked in every step and evaluation; the results of all ranks say whether one of them was asked
   /// to stop.
   void set_stop_request(StopRequest stop) { stop_ = std::move(stop); }
 
-  /// Of the last step, until the next: for each parameter the sum over all ranks' targets, without
-  /// the loss scale and before clipping.
+  /// Gradients of the last step, valid until the next: for each parameter the sum over all ranks'
+  /// targets, without the loss scale and before clipping.
   const std::vector<Tensor>& gradients() const { return reducer_->gradients(); }
   /// Sums the gradients; for its reports.
   dist::Reducer& reducer() { return *reducer_; }

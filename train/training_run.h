@@ -30,7 +30,7 @@ struct RunSummary {
   double seconds = 0;      ///< of training steps, validation not counted
   double final_loss = 0;   ///< of the last step; NaN if this process made none
   StepDurations step_durations;
-  /// Of runs of several ranks, where it is known.
+  /// Present for runs of several ranks in which backward overlapped communication.
   std::optional<OverlapReport> overlap;
   bool told_lost_log = false;  ///< metrics.jsonl says that messages were lost
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped

@@ -11,7 +11,7 @@ namespace lockstep::dist {
 inline constexpr std::chrono::milliseconds kLivenessInterval{1'000};
 /// The shortest silence after which a rank may count as lost.
 inline constexpr std::chrono::milliseconds kLeastSilence{1'000};
-/// What is kept for one that does not read; beyond this it is dropped.
+/// Largest size of messages kept for a peer that does not read; further ones are dropped.
 inline constexpr size_t kHeldBytes = size_t{1} << 20;
 
 }  // namespace lockstep::dist

@@ -18,7 +18,7 @@ using LayoutOption = std::optional<Layout>;
 using DeviceOption = std::optional<Device>;
 using Flag = std::optional<bool>;
 
-/// What is not said is self's.
+/// Options that are not given are those of `self`.
 TensorOptions options_like(const Tensor& self, DTypeOption dtype, DeviceOption device) {
   return options_of(dtype.value_or(self.dtype()), device.value_or(self.device()));
 }
