@@ -40,7 +40,9 @@ StagedBatches::Slot& StagedBatches::send(int64_t batch, int64_t first) {
 StagedBatches::MicroBatch StagedBatches::get(int64_t batch, int64_t first) {
   if (!is_asynchronous(device_.type)) {
     const int64_t targets = fill_(batch, first, slots_[0].source);
-    return {slots_[0].source, targets};
+    std::vector<Tensor> tensors;
+    for (const Tensor& part : slots_[0].source) tensors.push_back(part.to(device_));
+    return {std::move(tensors), targets};
   }
   Slot* found = nullptr;
   for (Slot& slot : slots_) {

@@ -58,12 +58,18 @@ std::string overlap_text(const train::OverlapReport& report) {
 }
 
 std::string memory_text(Device device) {
-  const DeviceMemoryStats stats = caching_allocator(device).memory_stats();
-  const auto bytes = [](const PoolStat& stat) {
-    return train::format_bytes(static_cast<uint64_t>(stat.all.peak));
+  const auto bytes = [](int64_t count) {
+    return train::format_bytes(static_cast<uint64_t>(count));
   };
+  const auto* caching = dynamic_cast<const CachingAllocator*>(&allocator(device));
+  if (caching == nullptr) {
+    return fmt::format("memory     {} on loan at the peak, on {}\n",
+                       bytes(allocator(device).stats().peak_allocated), to_string(device));
+  }
+  const DeviceMemoryStats stats = caching->memory_stats();
   return fmt::format("memory     {} on loan at the peak, {} reserved, on {}\n",
-                     bytes(stats.allocated_bytes), bytes(stats.reserved_bytes), to_string(device));
+                     bytes(stats.allocated_bytes.all.peak), bytes(stats.reserved_bytes.all.peak),
+                     to_string(device));
 }
 
 std::string held_out_text(const train::Evaluation& held_out, const char* unit) {

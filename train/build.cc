@@ -78,8 +78,9 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
 Device device_of(const config::RunConfig& config) {
   try {
     const Device device = parse_device(config.device());
-    // Querying its memory throws DeviceError, with the reason, if the device is missing.
-    if (device != kCPU) (void)require_runtime(device).memory(device.index);
+    // Querying its memory throws DeviceError, with the reason, if the device is missing. A backend
+    // of a plug-in may have no runtime: its calls are then done when they return.
+    if (DeviceRuntime* const runtime = find_runtime(device)) (void)runtime->memory(device.index);
     return device;
   } catch (const DeviceError& error) {
     throw ConfigError(std::string("[device] ") + error.what());

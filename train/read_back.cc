@@ -25,7 +25,7 @@ size_t ReadBack::add(const Tensor& tensor) {
   const size_t number = values_.size();
   const Device device = tensor.device();
   if (!is_asynchronous(device.type)) {
-    values_.push_back(numbers(tensor));
+    values_.push_back(numbers(tensor.to(kCPU)));
     return number;
   }
   values_.emplace_back();

@@ -27,6 +27,24 @@ TEST_F(BackendPlugin, AConfigMayNameItsDeviceOnceItIsLoaded) {
   EXPECT_THAT(other.errors, HasSubstr("\"cellar\" or \"cellar:N\""));
 }
 
+TEST_F(BackendPlugin, TrainsAndResumesWithTheLossesOfTheCpu) {
+  ASSERT_EQ(run("train run.txtpb --run-dir cpu --set device=cpu").status, 0);
+  const std::string train = std::string("train run.txtpb --run-dir cellar") + kLoad;
+  const Result begun = run(train + "--set train.steps=3 --set schedule.decay_steps=6");
+  ASSERT_EQ(begun.status, 0) << begun.errors;
+  EXPECT_THAT(begun.output, HasSubstr("on loan at the peak, on cellar:0"));
+  const Result resumed = run(train + "--set schedule.decay_steps=6");
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  const Result same = run("compare cpu cellar");
+  EXPECT_EQ(same.status, 0) << same.output;
+}
+
+TEST_F(BackendPlugin, MemoryOptionsAreRefusedWhereItsAllocatorHasNone) {
+  const Result result = run(std::string("train run.txtpb --set memory.planned=true") + kLoad);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.errors, HasSubstr("the backend of cellar:0 brings an allocator of its own"));
+}
+
 }  // namespace
 }  // namespace lockstep::launcher
 #endif

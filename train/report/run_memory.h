@@ -16,7 +16,7 @@ namespace lockstep::train {
 class RunMemory {
  public:
   /// Construct before the model, so that its parameters are in the record. Throws ConfigError for
-  /// invalid options, DeviceError if the device has no caching allocator.
+  /// invalid options, and for any option if the device's backend brings an allocator of its own.
   RunMemory(const config::MemoryConfig& config, Device device, const RunDirectory& directory);
   ~RunMemory();
   RunMemory(const RunMemory&) = delete;
@@ -33,7 +33,7 @@ class RunMemory {
  private:
   void stop_recording();
 
-  CachingAllocator& allocator_;
+  CachingAllocator* allocator_;  ///< null if the backend brings its own
   RunDirectory directory_;
   AllocatorOptions options_before_;
   int64_t snapshot_step_;
