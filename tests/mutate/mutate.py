@@ -132,6 +132,7 @@ def main():
     # The sources that change are compiled alone, all others in units.
     subprocess.run(["cmake", "-S", SOURCE, "-B", TREE, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                     f"-DLOCKSTEP_UNITY_EXCEPT=^{folder}/", "-DLOCKSTEP_WITH_EMULATION=OFF",
+                    f"-DLOCKSTEP_WITH_CUDA={'ON' if 'cuda' in folder else 'OFF'}",
                     f"-DLOCKSTEP_TEST_FOLDERS={folder.split('/')[0]}"],
                    check=True, stdout=subprocess.DEVNULL)
     print(f"mutate: building {target} without an error first", flush=True)
