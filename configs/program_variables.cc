@@ -48,13 +48,13 @@ const std::vector<ProgramVariable>& program_variables() {
       {"LOCKSTEP_ALLOC_CONF", "settings of the caching allocator", "key:value,key:value",
        allocator_options},
       {"LOCKSTEP_ALLOW_TF32", "1: round f32 factors of products on GPUs to 10 bits of mantissa",
-       "0 or 1", flag},
+       "0 or 1", flag, "0"},
       {"LOCKSTEP_CPU_CAPABILITY", "avx2: do not use loops for wider vectors than that",
        "avx2 or avx512", capability},
       {"LOCKSTEP_CUDA_LIBRARIES",
        "folders to look for CUDA's libraries in first, with colons between", "folders", nullptr},
       {"LOCKSTEP_CUDNN", "0: compute attention and convolutions on GPUs without cuDNN", "0 or 1",
-       flag},
+       flag, "1"},
       {"LOCKSTEP_DISPATCH_TRACE", "1: print every operator call and its keys", "0 or 1", flag},
       {"LOCKSTEP_EMULATED_GPUS", "number of GPUs that libcuda_emulation.so makes up",
        "a number of at least 1", number<1, kMost>},
@@ -66,7 +66,7 @@ const std::vector<ProgramVariable>& program_variables() {
        "settings of the host devices: \"devices:2,memory_mb:512,kernel_threads:1\"",
        "key:value,key:value", nullptr},
       {"LOCKSTEP_JOB_ID", "the job that a rank belongs to; set by `lockstep launch`", "a text",
-       nullptr},
+       nullptr, ""},
       {"LOCKSTEP_JOB_SECRET", "what a job's ranks know each other by; set by `lockstep launch`",
        "a text", nullptr},
       {"LOCKSTEP_LAUNCH_BLOCKING", "1: wait for every kernel, so that errors name their call",
@@ -77,16 +77,16 @@ const std::vector<ProgramVariable>& program_variables() {
        "a number of at least 1", number<1, kMost>},
       {"LOCKSTEP_MASTER_ADDR", "host of rank 0", "a host name or address", nullptr},
       {"LOCKSTEP_MASTER_PORT", "port for a server of rank 0", "a number from 0 to 65535",
-       number<0, 65535>},
-      {"LOCKSTEP_NODE_COUNT", "number of a job's nodes", "a number of at least 1",
-       number<1, kMost>},
+       number<0, 65535>, ""},
+      {"LOCKSTEP_NODE_COUNT", "number of a job's nodes", "a number of at least 1", number<1, kMost>,
+       ""},
       {"LOCKSTEP_NODE_RANK", "number of the process's node", "a number of at least 0",
        number<0, kMost>},
       {"LOCKSTEP_RANK", "a process's rank, where no launcher tells it", "a number of at least 0",
        number<0, kMost>},
       {"LOCKSTEP_RESTART_COUNT", "starts of the job before this one; set by `lockstep launch`",
-       "a number of at least 0", number<0, kMost>},
-      {"LOCKSTEP_SHM", "0: no shared memory between ranks of a node, but MPI", "0 or 1", flag},
+       "a number of at least 0", number<0, kMost>, ""},
+      {"LOCKSTEP_SHM", "0: no shared memory between ranks of a node, but MPI", "0 or 1", flag, "1"},
       {"LOCKSTEP_START_LIMIT", "seconds that the start of all ranks may take; 120 without",
        "seconds from 1 to 86400", number<1, 86400>},
       {"LOCKSTEP_STREAM_SANITIZER",
@@ -99,9 +99,20 @@ const std::vector<ProgramVariable>& program_variables() {
       {"LOCKSTEP_WARN_WAITS", "1: print every hidden wait for a device with operator and stream",
        "0 or 1", flag},
       {"LOCKSTEP_WORLD_SIZE", "number of a job's ranks, where no launcher tells it",
-       "a number of at least 1", number<1, kMost>},
+       "a number of at least 1", number<1, kMost>, ""},
   };
   return kVariables;
+}
+
+std::string values_alike_on_ranks(const Variables& variables) {
+  std::string lines;
+  for (const ProgramVariable& variable : program_variables()) {
+    if (variable.alike == nullptr) continue;
+    const auto found = variables.find(variable.name);
+    const bool unset = found == variables.end() || found->second.empty();
+    lines += fmt::format("{}: {}\n", variable.name, unset ? variable.alike : found->second);
+  }
+  return lines;
 }
 
 void check_program_variables(const Variables& variables) {

@@ -29,6 +29,8 @@ class SampleSource {
 
   /// Hash of the training samples.
   virtual ContentHash fingerprint() const = 0;
+  /// Hash by which ranks compare their data: of training and held-out samples.
+  virtual ContentHash identity() const { return fingerprint(); }
 };
 
 /// Fills samples first, first + 1, ... of `step` into row-major [labels.size(), features].

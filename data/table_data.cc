@@ -80,6 +80,14 @@ int64_t TableData::held_out_sample(int64_t index, std::span<float> features) con
   return read_row(training_rows_ + index, features);
 }
 
+ContentHash TableData::identity() const {
+  return ContentHasher()
+      .add(static_cast<uint64_t>(training_rows_))
+      .add(std::as_bytes(std::span(values_)))
+      .add(std::as_bytes(std::span(labels_)))
+      .result();
+}
+
 ContentHash TableData::fingerprint() const {
   const auto training = static_cast<size_t>(training_rows_);
   return ContentHasher()

@@ -61,6 +61,10 @@ int64_t ByteText::validation_window(int64_t index, std::span<int64_t> inputs,
 
 ContentHash ByteText::fingerprint() const { return ContentHasher().add(training()).result(); }
 
+ContentHash ByteText::identity() const {
+  return ContentHasher().add(training()).add(held_out()).result();
+}
+
 RandomTokens::RandomTokens(int64_t vocabulary, uint64_t seed)
     : vocabulary_(vocabulary), seed_(seed) {
   LS_CHECK(vocabulary >= 1 && vocabulary <= int64_t{1} << 32, DataError,

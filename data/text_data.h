@@ -28,6 +28,7 @@ class ByteText : public TokenSource {
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
   ContentHash fingerprint() const override;
+  ContentHash identity() const override;
   const Tokenizer* tokenizer() const override { return &tokenizer_; }
   double held_out_bytes_per_token() const override { return 1; }
 

@@ -36,6 +36,20 @@ double bytes_per_token(const std::vector<TokenPart>& parts, const Tokenizer& tok
   return targets > 0 ? bytes / static_cast<double>(targets) : 0;
 }
 
+/// Adds each part's size and up to `runs` evenly spaced runs of tokens in it.
+void add_runs(ContentHasher& hasher, const std::vector<TokenPart>& parts, int64_t runs) {
+  constexpr int64_t kRun = 4096;
+  for (const TokenPart& part : parts) {
+    const int64_t size = part.tokens.size();
+    hasher.add(static_cast<uint64_t>(size));
+    for (int64_t i = 0; i < runs; ++i) {
+      const int64_t first = (size - std::min(size, kRun)) * i / (runs - 1);
+      hasher.add(part.tokens.slice(first, std::min(size, kRun)).bytes());
+    }
+    part.tokens.check();
+  }
+}
+
 }  // namespace
 
 TokenData::TokenData(std::vector<TokenPart> training, std::vector<TokenPart> held_out,
@@ -50,16 +64,28 @@ int64_t TokenData::training_tokens() const { return total(training_, 0); }
 int64_t TokenData::held_out_tokens() const { return total(held_out_, 1); }
 
 ContentHash TokenData::fingerprint() const {
-  constexpr int64_t kStretches = 16, kStretch = 4096;
   ContentHasher hasher;
-  for (const TokenPart& part : training_) {
-    const int64_t size = part.tokens.size();
-    hasher.add(static_cast<uint64_t>(size));
-    for (int64_t i = 0; i < kStretches; ++i) {
-      const int64_t first = (size - std::min(size, kStretch)) * i / (kStretches - 1);
-      hasher.add(part.tokens.slice(first, std::min(size, kStretch)).bytes());
+  add_runs(hasher, training_, 16);
+  return hasher.result();
+}
+
+ContentHash TokenData::identity() const {
+  constexpr uint64_t kMostWhole = uint64_t{1} << 30;
+  uint64_t bytes = 0;
+  for (const auto* parts : {&training_, &held_out_}) {
+    for (const TokenPart& part : *parts) bytes += part.tokens.bytes().size();
+  }
+  ContentHasher hasher;
+  for (const auto* parts : {&training_, &held_out_}) {
+    hasher.add(parts->size());
+    if (bytes > kMostWhole) {
+      add_runs(hasher, *parts, 1024);
+      continue;
     }
-    part.tokens.check();
+    for (const TokenPart& part : *parts) {
+      hasher.add(part.tokens.bytes());
+      part.tokens.check();
+    }
   }
   return hasher.result();
 }

@@ -51,6 +51,9 @@ class TokenData : public TokenSource {
                             std::span<int64_t> targets) const override;
   /// Hash of every part's size and of up to 16 evenly spaced runs of 4096 tokens in it.
   ContentHash fingerprint() const override;
+  /// Hash of all training and held-out tokens; of files of more than 1 GiB together, of 1,024
+  /// evenly spaced runs of 4096 tokens in each part.
+  ContentHash identity() const override;
   const Tokenizer* tokenizer() const override { return options_.tokenizer.get(); }
   /// Bytes of all held-out targets, divided by their number; 0 without a tokenizer.
   double held_out_bytes_per_token() const override { return bytes_per_token_; }

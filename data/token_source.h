@@ -40,6 +40,8 @@ class TokenSource {
 
   /// Hash of the training tokens; large sources may hash a sample of them.
   virtual ContentHash fingerprint() const = 0;
+  /// Hash by which ranks compare their data: of training and held-out tokens.
+  virtual ContentHash identity() const { return fingerprint(); }
 
   /// The tokenizer that decodes the tokens; null if unknown.
   virtual const Tokenizer* tokenizer() const { return nullptr; }

@@ -1,9 +1,12 @@
 #include "launcher/exit_code.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <new>
 #include <system_error>
 
+#include "configs/load.h"
 #include "core/base/error.h"
 
 namespace lockstep::launcher {
@@ -38,6 +41,14 @@ const char* error_kind(const std::exception& error) {
   if (is_refusal(error)) return "OutOfMemoryError";
   if (exit_code(error) == kData) return "DataError";
   return "Error";
+}
+
+std::string error_text(const std::exception& error) {
+  const char* kind = error_kind(error);
+  if (const auto* at = dynamic_cast<const config::SourceError*>(&error)) {
+    return fmt::format("{}: {}: {}", at->where(), kind, at->problem());
+  }
+  return fmt::format("{}: {}", kind, error.what());
 }
 
 }  // namespace lockstep::launcher

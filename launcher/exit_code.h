@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 
 namespace lockstep::launcher {
 
@@ -20,5 +21,9 @@ int exit_code(const std::exception& error);
 
 /// Name of the error's class for messages: "ConfigError", "OutOfMemoryError", ...
 const char* error_kind(const std::exception& error);
+
+/// The error as the program reports it: "ConfigError: [device] ...", after its place in a config if
+/// it has one.
+std::string error_text(const std::exception& error);
 
 }  // namespace lockstep::launcher

@@ -2,15 +2,17 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "configs/load.h"
 #include "core/base/error.h"
 #include "core/base/log_text.h"
+#include "dist/group/failure.h"
+#include "dist/rendezvous/rank_list.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/standard_streams.h"
@@ -19,13 +21,23 @@
 
 namespace {
 
+/// Whether `lockstep launch` started this process, which shows equal errors of ranks once.
+bool is_launched() {
+  const char* const job = std::getenv("LOCKSTEP_JOB_ID");
+  return job != nullptr && *job != '\0';
+}
+
 void report(const std::exception& error) {
-  const char* kind = lockstep::launcher::error_kind(error);
-  if (const auto* at = dynamic_cast<const lockstep::config::SourceError*>(&error)) {
-    lockstep::write_log(stderr, fmt::format("{}: {}: {}\n", at->where(), kind, at->problem()));
-  } else {
-    lockstep::write_log(stderr, fmt::format("{}: {}\n", kind, error.what()));
+  const auto* common = dynamic_cast<const lockstep::dist::CommonMismatchError*>(&error);
+  if (common != nullptr && !is_launched()) {
+    if (common->rank() != 0) return;
+    lockstep::write_log(
+        stderr, fmt::format("{}: {}\n",
+                            lockstep::dist::rank_list(lockstep::dist::every_rank(common->size())),
+                            lockstep::launcher::error_text(error)));
+    return;
   }
+  lockstep::write_log(stderr, fmt::format("{}\n", lockstep::launcher::error_text(error)));
 }
 
 /// Delays the exit of a rank that failed only because another rank did (PeerLostError): a launcher

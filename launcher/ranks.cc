@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "configs/program_variables.h"
 #include "configs/run.pb.h"
+#include "configs/variables.h"
 #include "core/base/check.h"
 #include "core/base/log_text.h"
 #include "core/base/parallel.h"
@@ -73,7 +75,9 @@ Ranks join_ranks(const std::filesystem::path& flight_folder) {
   const auto tell = [rank = told.rank](const std::string& line) {
     write_log(stderr, fmt::format("rank {}: {}\n", rank, line));
   };
-  ranks.communicator = dist::mpi_communicator({.flight_folder = flight_folder, .on_delay = tell});
+  ranks.communicator =
+      dist::mpi_communicator({.flight_folder = flight_folder, .on_delay = tell},
+                             config::values_alike_on_ranks(config::process_variables()));
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
   LS_CHECK(ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,
            "[launch] {} of the ranks: expected what MPI says, rank {} of {}. Start the ranks with "

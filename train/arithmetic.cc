@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/parse_json.h"
 #include "dist/group/agreement.h"
+#include "dist/group/failure.h"
 #include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::train {
@@ -74,12 +75,15 @@ void require_same_arithmetic(dist::ProcessGroup& group, const std::vector<Arithm
   for (const auto& [difference, who] : ranks) {
     parts.push_back(fmt::format("{} on {}", difference, dist::rank_list(who)));
   }
-  throw MismatchError(fmt::format(
-      "[train] reproducibility: BITWISE needs ranks whose results have the same bits, but not all "
-      "compute as rank 0 does. {}. Start all ranks with one build on processors of one kind and "
-      "the same variables, limit all of them alike (LOCKSTEP_CPU_CAPABILITY=avx2 "
-      "ONEDNN_MAX_CPU_ISA=AVX2), or give the bits up: --set reproducibility=ORDINARY.",
-      fmt::join(parts, "; ")));
+  throw dist::CommonMismatchError(
+      fmt::format("[train] reproducibility: BITWISE needs ranks whose results have the same bits, "
+                  "but not all "
+                  "compute as rank 0 does. {}. Start all ranks with one build on processors of one "
+                  "kind and "
+                  "the same variables, limit all of them alike (LOCKSTEP_CPU_CAPABILITY=avx2 "
+                  "ONEDNN_MAX_CPU_ISA=AVX2), or give the bits up: --set reproducibility=ORDINARY.",
+                  fmt::join(parts, "; ")),
+      group.rank(), group.size());
 }
 
 }  // namespace lockstep::train

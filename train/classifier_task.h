@@ -29,6 +29,7 @@ class ClassifierTask final : public Task {
   /// Backward takes twice the operations of forward, hence 3.
   double flops_per_token() const override { return 3 * model_->forward_flops(); }
   ContentHash data_fingerprint() const override { return source_->fingerprint(); }
+  ContentHash data_identity() const override { return source_->identity(); }
   /// Writes nothing: names and shapes of the weights describe the model.
   std::vector<std::string> describe(const std::filesystem::path&) const override { return {}; }
   std::string sample_text(int64_t, uint64_t, const StopRequest& = {}) override { return ""; }

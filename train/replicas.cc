@@ -49,6 +49,11 @@ void Replicas::require_same_model(const nn::Module& model) {
   require_same("model", text);
 }
 
+void Replicas::require_same_data(const Task& task) {
+  if (group_ == nullptr) return;
+  require_same("hash of its data", task.data_identity().hex());
+}
+
 Replicas::Next Replicas::agree(const Next& next) {
   const Tensor told = empty({2}, DType::kI64);
   auto* const words = told.data<int64_t>();

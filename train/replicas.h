@@ -26,6 +26,8 @@ class Replicas {
   void require_same(const char* what, const std::string& text);
   /// Throws MismatchError on all ranks if names, shapes or dtypes of parameters or buffers differ.
   void require_same_model(const nn::Module& model);
+  /// Throws MismatchError on all ranks if their data differ, by its hash (Task::data_identity).
+  void require_same_data(const Task& task);
 
   // The leader calls these before it performs the action; the other ranks are in `follow`.
   void announce_step(bool another);  ///< as Trainer::step

@@ -49,6 +49,8 @@ class Task {
 
   /// Hash of the training data; for large data, of a sample of it.
   virtual ContentHash data_fingerprint() const = 0;
+  /// Hash by which ranks compare their data, the held-out part included.
+  virtual ContentHash data_identity() const { return data_fingerprint(); }
   /// Writes the files that other programs need besides the weights, config.json and the tokenizer,
   /// and returns their names.
   virtual std::vector<std::string> describe(const std::filesystem::path& folder) const = 0;

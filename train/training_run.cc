@@ -131,6 +131,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
     write_text(directory_.environment(), environment);
   }
   replicas_.require_same_model(trainer_.task().model());
+  replicas_.require_same_data(trainer_.task());
   replicas_.announce_state(trainer_);
 }
 
@@ -364,6 +365,7 @@ void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
   trainer.set_stop_request(stop);
   Replicas replicas(&group);
   replicas.require_same_model(trainer.task().model());
+  replicas.require_same_data(trainer.task());
   if (begin) begin();
   replicas.follow(trainer);
 }

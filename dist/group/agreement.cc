@@ -4,11 +4,15 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
+#include "dist/group/failure.h"
+#include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::dist {
 
@@ -33,7 +37,53 @@ Difference first_difference(const std::string& first, const std::string& second)
   }
 }
 
+/// Returns the value of each name, in the order of the lines.
+std::vector<std::pair<std::string, std::string>> named_values(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> values;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = std::min(line.find(": "), line.size());
+    values.emplace_back(line.substr(0, colon), line.substr(std::min(colon + 2, line.size())));
+  }
+  return values;
+}
+
 }  // namespace
+
+void require_alike(const char* op, int self, const std::vector<std::string>& texts) {
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> by_rank;
+  for (const std::string& text : texts) {
+    std::map<std::string, std::string>& values = by_rank.emplace_back();
+    for (auto& [name, value] : named_values(text)) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      values[name] = value;
+    }
+  }
+  for (const std::string& name : names) {
+    // In the order of the ranks that have them first.
+    std::vector<std::pair<std::string, std::vector<int>>> versions;
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      const auto found = by_rank[rank].find(name);
+      const std::string value = found == by_rank[rank].end() ? "not told" : found->second;
+      auto version =
+          std::ranges::find(versions, value, [](const auto& each) { return each.first; });
+      if (version == versions.end()) version = versions.insert(version, {value, {}});
+      version->second.push_back(static_cast<int>(rank));
+    }
+    if (versions.size() < 2) continue;
+    std::string text;
+    for (const auto& [value, ranks] : versions) {
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", rank_list(ranks),
+                          value.empty() ? "none" : value);
+    }
+    throw CommonMismatchError(
+        fmt::format(
+            "[{}] ranks differ in {}: {}. Start all ranks with the same program and variables.", op,
+            name, text),
+        self, static_cast<int>(texts.size()));
+  }
+}
 
 std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text,
                                           const CollectiveOptions& options) {
@@ -62,10 +112,11 @@ void require_same(ProcessGroup& group, const char* op, const char* what, const s
     if (texts[rank] == texts[0]) continue;
     const Difference lines = first_difference(texts[0], texts[rank]);
     finish_together(group);
-    throw MismatchError(fmt::format(
-        "[{}] rank {} has another {} than rank 0: expected \"{}\", got \"{}\". Start all ranks "
-        "alike.",
-        op, rank, what, lines.first, lines.second));
+    throw CommonMismatchError(
+        fmt::format("[{}] rank {} has another {} than rank 0: expected \"{}\", got \"{}\". Start "
+                    "all ranks alike.",
+                    op, rank, what, lines.first, lines.second),
+        group.rank(), group.size());
   }
 }
 

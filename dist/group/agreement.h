@@ -12,11 +12,17 @@ namespace lockstep::dist {
 std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string& text,
                                           const CollectiveOptions& options = {});
 
-/// Throws MismatchError on all ranks if a rank's text differs from rank 0's; the message shows the
-/// first line that differs on both ranks. Collective. `op` and `what` go into the message:
+/// Throws CommonMismatchError on all ranks if a rank's text differs from rank 0's; the message
+/// shows the first line that differs on both ranks. Collective. `op` and `what` go into the
+/// message:
 /// "[op] rank 1 has another what than rank 0".
 void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
                   const CollectiveOptions& options = {});
+
+/// Throws CommonMismatchError if texts, by rank, of lines "NAME: VALUE" differ. The message has the
+/// values of the first name that differs, each with its ranks: "[op] ranks differ in NAME: ranks 0,
+/// 2: A; rank 1: B." Communicates nothing; `self` is this rank.
+void require_alike(const char* op, int self, const std::vector<std::string>& texts);
 
 /// Returns options for the comparisons that ranks make at startup, with a timeout of at least 10
 /// minutes: ranks get there at different times, as each reads files and builds models by itself.

@@ -8,6 +8,20 @@
 
 namespace lockstep::dist {
 
+/// A MismatchError that all ranks throw, since each has compared what all told it: one of them may
+/// report it for all.
+class CommonMismatchError : public MismatchError {
+ public:
+  CommonMismatchError(const std::string& message, int rank, int size)
+      : MismatchError(message), rank_(rank), size_(size) {}
+  int rank() const { return rank_; }  ///< this rank
+  int size() const { return size_; }  ///< number of ranks that throw it
+
+ private:
+  int rank_;
+  int size_;
+};
+
 /// Returns the message of an error; `error` must not be null.
 std::string words_of(const std::exception_ptr& error);
 

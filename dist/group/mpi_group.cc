@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/build_identity.h"
 #include "core/base/check.h"
+#include "dist/group/agreement.h"
 #include "dist/group/transport_group.h"
 #include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/secret.h"
@@ -103,18 +105,25 @@ Connections connect(const MpiOptions& mpi) {
 
 }  // namespace
 
-std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options) {
+std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options,
+                                               const std::string& alike) {
   LS_CHECK(has_mpi(), BackendError,
            "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
-  const MpiOptions mpi = mpi_options();
+  MpiOptions mpi = mpi_options();
+  mpi.told = fmt::format("version: {}\nbuild: {}\nLOCKSTEP_SHM: {}\n{}", LOCKSTEP_VERSION,
+                         build_identity(), mpi.shared_memory ? 1 : 0, alike);
+  mpi.compare = [](int rank, const std::vector<std::string>& told) {
+    require_alike("start", rank, told);
+  };
   Communicator::Options with_limit = options;
   // MPI waits forever for ranks that never come, and cannot be interrupted.
   if (!with_limit.start_limit) with_limit.start_limit = mpi.start_limit + kStartGrace;
   return std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit);
 }
 
-std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options) {
-  return transport_group(mpi_communicator(options), "mpi");
+std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options,
+                                        const std::string& alike) {
+  return transport_group(mpi_communicator(options, alike), "mpi");
 }
 
 }  // namespace lockstep::dist

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "dist/group/communicator.h"
 #include "dist/group/process_group.h"
@@ -18,8 +19,14 @@ namespace lockstep::dist {
 /// (dist/rendezvous/store_server.h) served by rank 0, through which they learn of ranks that fail
 /// or exit. Destroying the last group of a rank that has not failed waits for the other ranks to do
 /// the same.
-std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options = {});
+///
+/// Before the ranks exchange anything else they compare Lockstep's version and build
+/// (core/base/build_identity.h), LOCKSTEP_SHM and the lines "NAME: VALUE" of `alike`. If any
+/// differ, all ranks throw MismatchError with the values and their ranks.
+std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options = {},
+                                        const std::string& alike = {});
 /// Returns the communicator of those ranks, for groups of other kinds (dist/nccl/nccl_group.h).
-std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options = {});
+std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options = {},
+                                               const std::string& alike = {});
 
 }  // namespace lockstep::dist

@@ -113,6 +113,22 @@ std::vector<std::string> all_gather(const Comm& communicator, const std::string&
   return result;
 }
 
+/// Compares what the ranks must have alike, before anything that would wait for ever otherwise.
+void compare_ranks(const Comm& communicator, const MpiOptions& options,
+                   Clock::time_point deadline) {
+  if (!options.compare) return;
+  const std::vector<std::string> told = all_gather(communicator, options.told, deadline);
+  try {
+    options.compare(communicator.rank(), told);
+  } catch (const Error&) {
+    // No rank may end before the others have compared as well.
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Ibarrier(communicator.get(), &request), "MPI_Ibarrier");
+    wait(request, deadline, "MPI_Ibarrier");
+    throw;
+  }
+}
+
 /// Initialises MPI if the program has not, and then also finalises it.
 class Session {
  public:
@@ -172,6 +188,7 @@ class MpiTransportImpl final : public MpiTransport {
         local_size_(node_.size()) {
     find_tag_limit();
     const auto deadline = Clock::now() + options.start_limit;
+    compare_ranks(control_, options, deadline);
     local_.resize(static_cast<size_t>(size_), -1);
     std::vector<int> names;
     for (const std::string& text : all_gather(node_, fmt::format("{}", rank_), deadline)) {

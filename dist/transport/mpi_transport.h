@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ struct MpiOptions {
   /// Whether ranks of one node use shared memory; else MPI, for comparison or if the system refuses
   /// shared memory.
   bool shared_memory = true;
+  /// What must be the same on all ranks: gathered before anything depends on the options, and
+  /// passed to `compare` with this rank's number. If that throws, it must do so on all ranks, and
+  /// then `connect_mpi` does.
+  std::string told = {};
+  std::function<void(int rank, const std::vector<std::string>& told)> compare = {};
   /// Timeout for connecting the ranks after MPI_Init; `mpi_group` also applies it to MPI_Init.
   std::chrono::milliseconds start_limit = std::chrono::minutes(2);
 };

@@ -168,5 +168,19 @@ TEST(Variables, EveryVariableThatTheSourcesReadIsListed) {
   }
 }
 
+TEST(ProgramVariables, ThoseThatRanksMustHaveAlikeAreListedWithWhatIsMeant) {
+  const std::string unset = values_alike_on_ranks({});
+  EXPECT_NE(unset.find("LOCKSTEP_SHM: 1\n"), std::string::npos) << unset;
+  EXPECT_NE(unset.find("LOCKSTEP_ALLOW_TF32: 0\n"), std::string::npos);
+  EXPECT_EQ(values_alike_on_ranks({{"LOCKSTEP_SHM", "1"}, {"LOCKSTEP_RANK", "3"}}), unset);
+  EXPECT_NE(values_alike_on_ranks({{"LOCKSTEP_SHM", "0"}}), unset);
+}
+
+TEST(ProgramVariables, NoSecretIsCompared) {
+  const std::string secret = "a61f";
+  EXPECT_EQ(values_alike_on_ranks({{"LOCKSTEP_JOB_SECRET", secret}}).find(secret),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace lockstep::config

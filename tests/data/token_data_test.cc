@@ -144,5 +144,22 @@ TEST(TokenData, TooFewTokensAreRefused) {
   EXPECT_THROW(TokenData({}, {}, options(WindowOrder::kRandom)), DataError);
 }
 
+TEST(TokenData, TheIdentityDependsOnEveryTokenAlsoOfTheHeldOutPart) {
+  // Between the runs of tokens that the fingerprint covers.
+  constexpr size_t kUnseen = 6'000;
+  const auto data = [](bool other_training, bool other_held_out) {
+    std::vector<uint32_t> training(200'000), held_out(100);
+    if (other_training) training[kUnseen] = 1;
+    if (other_held_out) held_out[50] = 1;
+    return TokenData({{"training", TokenArray::copy_of(training)}},
+                     {{"held out", TokenArray::copy_of(held_out)}}, options(WindowOrder::kRandom));
+  };
+  const TokenData usual = data(false, false);
+  EXPECT_EQ(data(true, false).fingerprint(), usual.fingerprint());
+  EXPECT_EQ(data(false, false).identity(), usual.identity());
+  EXPECT_NE(data(true, false).identity(), usual.identity());
+  EXPECT_NE(data(false, true).identity(), usual.identity());
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -1,5 +1,7 @@
 // Programs of several ranks, started by mpirun.
 
+#include "tests/launcher/ranks.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "tests/data/table_file.h"
-#include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -18,52 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-
-class RanksTest : public Program {
- protected:
-  void SetUp() override {
-    if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
-    if (says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) {
-      GTEST_SKIP() << "built without MPI";
-    }
-  }
-
-  /// Runs the shell line `command` on every rank; $0 is the program.
-  Result on_ranks(int ranks, const std::string& command, const std::string& variables = "") const {
-    return shell(mpirun(variables) +
-                 fmt::format(" -np {} sh -c '{}' '{}/lockstep'", ranks, command, LOCKSTEP_BIN_DIR));
-  }
-  static std::string mpirun(const std::string& variables = "") {
-    return fmt::format(
-        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} timeout 60 mpirun "
-        "--oversubscribe --bind-to none",
-        variables);
-  }
-  /// Trains run.txtpb in `folder` on all ranks, each after the shell line `first`.
-  Result train(int ranks, const std::string& folder, const std::string& more = "",
-               const std::string& first = "") const {
-    return on_ranks(
-        ranks, fmt::format("{} exec \"$0\" train run.txtpb --run-dir {} {}", first, folder, more));
-  }
-  /// A shell line that runs `what` on rank 1 (process $$) once the run in folder "run" has made a
-  /// step.
-  static std::string rank_1(const std::string& what) {
-    return fmt::format(
-        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (until [ -s run/metrics.jsonl ]; do sleep 0.05; "
-        "done; {}) & fi;",
-        what);
-  }
-
-  std::vector<double> losses(const std::string& folder) const {
-    const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
-    const std::regex number("\"loss\":([-0-9.e+]+)");
-    std::vector<double> result;
-    for (std::sregex_iterator match(text.begin(), text.end(), number), end; match != end; ++match) {
-      result.push_back(std::stod((*match)[1]));
-    }
-    return result;
-  }
-};
 
 TEST_F(RanksTest, TrainWithTheLossesOfOne) {
   put_config("run.txtpb");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dist/group/failure.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group/on_ranks.h"
 
@@ -33,9 +34,10 @@ TEST(Arithmetic, RanksThatDoNotAreNamedOnAllOfThem) {
     require_same_arithmetic(group, {{"kernels", other ? "avx2" : "avx512"}, {"oneDNN", "2.6.0"}});
   });
   for (const std::exception_ptr& error : errors) {
-    expect_error<MismatchError>([&] { std::rethrow_exception(error); },
-                                "kernels: expected \"avx512\", got \"avx2\" on ranks 1, 3.",
-                                "--set reproducibility=ORDINARY");
+    expect_error<dist::CommonMismatchError>(
+        [&] { std::rethrow_exception(error); },
+        "kernels: expected \"avx512\", got \"avx2\" on ranks 1, 3.",
+        "--set reproducibility=ORDINARY");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/group/failure.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
 #include "train/build.h"
@@ -116,8 +117,8 @@ TEST(DataParallel, AnotherConfigOrModelOnOneRankIsNamedBeforeTraining) {
   });
   for (const std::exception_ptr& error : errors) {
     ASSERT_TRUE(error);
-    expect_error<MismatchError>([&] { std::rethrow_exception(error); }, "rank 2", "config",
-                                "\"b: 2\"", "\"b: 3\"");
+    expect_error<dist::CommonMismatchError>([&] { std::rethrow_exception(error); }, "rank 2",
+                                            "config", "\"b: 2\"", "\"b: 3\"");
   }
   const config::RunConfig config = tiny_run(folder);
   const config::RunConfig wide = tiny_run(folder, "model { gpt2 { width: 32 } }");
@@ -127,8 +128,8 @@ TEST(DataParallel, AnotherConfigOrModelOnOneRankIsNamedBeforeTraining) {
   });
   for (const std::exception_ptr& error : wider) {
     ASSERT_TRUE(error);
-    expect_error<MismatchError>([&] { std::rethrow_exception(error); }, "another model", "16",
-                                "32");
+    expect_error<dist::CommonMismatchError>([&] { std::rethrow_exception(error); }, "another model",
+                                            "16", "32");
   }
 }
 

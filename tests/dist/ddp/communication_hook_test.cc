@@ -19,6 +19,7 @@
 #include "autograd/grad_mode.h"
 #include "core/device/stream_sanitizer.h"
 #include "dist/ddp/ddp.h"
+#include "dist/group/failure.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/ddp/known_gradients.h"
 #include "tests/dist/group/on_ranks.h"
@@ -391,9 +392,9 @@ TEST(CommunicationHook, RanksWithOtherHooksAreRefused) {
                     with_hook(group.rank() == 0 ? bf16_compress_hook() : f16_compress_hook()));
   });
   for (const std::exception_ptr& error : errors) {
-    expect_error<MismatchError>([&] { std::rethrow_exception(error); },
-                                "expected \"communication hook bf16_compress\", got "
-                                "\"communication hook f16_compress\"");
+    expect_error<CommonMismatchError>([&] { std::rethrow_exception(error); },
+                                      "expected \"communication hook bf16_compress\", got "
+                                      "\"communication hook f16_compress\"");
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -155,19 +157,28 @@ TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {
   put_file(folder_ / "run.txtpb",
            "model { gpt2 { vocab_size: 256 context_length: 8 layers: 1 heads: 1 width: 8 } }\n"
            "data { shards { train: \"tokens.bin\" format: NANOGPT } }\n"
-           "train { steps: 100000 batch_size: 2 }\n");
+           "train { steps: 100000000 batch_size: 2 log_every: 100000000 }\n"
+           "checkpoint { every_steps: 0 }\n");
   for (const int bad : {0, 1}) {
     for (const int rank : {0, 1}) {
       const std::string folder = fmt::format("of{}", rank);
       std::filesystem::create_directories(folder_ / folder);
-      std::string tokens(8192, '\0');
-      // Tokens outside the vocabulary in the second half.
-      if (rank == bad) tokens.replace(4096, 4096, std::string(4096, '\xff'));
-      put_file(folder_ / (folder + "/tokens.bin"), tokens);
+      put_file(folder_ / (folder + "/tokens.bin"), std::string(8192, '\0'));
       std::filesystem::copy_file(folder_ / "run.txtpb", folder_ / (folder + "/run.txtpb"),
                                  std::filesystem::copy_options::overwrite_existing);
     }
     Launched launched = start(each_rank("cd of$R"));
+    EXPECT_TRUE(comes_true([&] {
+      return !file_content(folder_ / "of0/run/metrics.jsonl").empty();
+    })) << "no step";
+    // Ranks compare their data at the start, so the file goes bad later: tokens outside the
+    // vocabulary in its second half, in place, as the rank has it mapped.
+    {
+      std::fstream tokens(folder_ / fmt::format("of{}/tokens.bin", bad),
+                          std::ios::in | std::ios::out | std::ios::binary);
+      tokens.seekp(4096);
+      tokens << std::string(4096, '\xff');
+    }
     const Result result = end_within(launched, 30s);
     EXPECT_EQ(result.status, kData) << result.errors;
     EXPECT_THAT(result.errors,
@@ -179,6 +190,7 @@ TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {
       if (line.starts_with("DataError: ") && says(line, "of the file is 65535")) ++shown;
     }
     EXPECT_EQ(shown, 1) << result.errors;
+    std::filesystem::remove_all(folder_ / "of0/run");
   }
 }
 
