@@ -67,7 +67,7 @@ dist::RankEnvironment this_rank() {
   return dist::rank_environment([](const char* name) { return std::getenv(name); });
 }
 
-Ranks join_ranks(const std::filesystem::path& flight_folder) {
+Ranks join_ranks() {
   Ranks ranks;
   ranks.environment = this_rank();
   const dist::RankEnvironment& told = ranks.environment;
@@ -76,7 +76,7 @@ Ranks join_ranks(const std::filesystem::path& flight_folder) {
     write_log(stderr, fmt::format("rank {}: {}\n", rank, line));
   };
   ranks.communicator =
-      dist::mpi_communicator({.flight_folder = flight_folder, .on_delay = tell},
+      dist::mpi_communicator({.flight_folder = {}, .on_delay = tell},
                              config::values_alike_on_ranks(config::process_variables()));
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
   LS_CHECK(ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,

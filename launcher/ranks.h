@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "dist/group/communicator.h"
@@ -27,11 +26,11 @@ struct Ranks {
 dist::RankEnvironment this_rank();
 
 /// Determines this process's rank (dist/rendezvous/rank_environment.h) and connects to the others
-/// by MPI. After a failure the ranks' flight records are written to `flight_folder`. Operations
-/// that wait long for other ranks are reported on standard error. Throws ConfigError for variables
-/// that contradict each other or MPI, MismatchError for program variables that differ between the
-/// ranks, and the errors of dist::mpi_group.
-Ranks join_ranks(const std::filesystem::path& flight_folder);
+/// by MPI; a single rank connects to nobody. Operations that wait long for other ranks are reported
+/// on standard error. Throws ConfigError for variables that contradict each other or MPI,
+/// MismatchError for program variables that differ between the ranks, and the errors of
+/// dist::mpi_group.
+Ranks join_ranks();
 
 /// If the config's device is "cuda", assigns each rank a GPU: its local rank modulo the number of
 /// GPUs that its process sees. Then replaces the group by an NCCL group if every rank has its own

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "dist/flight/flight_analysis.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
+#include "train/report/run_start.h"
 
 namespace lockstep::launcher {
 
@@ -18,6 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+/// The last start of a run directory.
+struct StartOfRun {
+  std::string directory;
+  train::LastStart start;
+};
+
+/// What the command line's files and folders hold.
+struct Traced {
+  std::vector<dist::FlightLog> logs;  ///< by rank
+  std::vector<StartOfRun> starts;
+};
 
 /// Returns the logs in a folder, or in its subfolder `flight` if it is a run directory; or `path`
 /// itself if it is a file.
@@ -31,20 +45,44 @@ std::vector<fs::path> log_files(const fs::path& path) {
       if (name.starts_with("flight.rank") && name.ends_with(".json")) files.push_back(entry.path());
     }
   }
-  LS_CHECK(!files.empty(), DataError,
-           "[trace] {} holds no flight log: expected files flight.rank<R>.json there or in its "
-           "folder flight.",
-           path.string());
   return files;
 }
 
-std::vector<dist::FlightLog> read_logs(const std::vector<std::string>& paths) {
-  std::vector<dist::FlightLog> logs;
+Traced read_all(const std::vector<std::string>& paths) {
+  Traced traced;
   for (const std::string& path : paths) {
-    for (const fs::path& file : log_files(path)) logs.push_back(dist::read_flight_log(file));
+    const std::vector<fs::path> files = log_files(path);
+    std::optional<train::LastStart> start;
+    if (fs::is_directory(path)) start = train::read_last_start(path);
+    LS_CHECK(start || !files.empty(), DataError,
+             "[trace] {} holds no flight log: expected files flight.rank<R>.json there or in its "
+             "folder flight.",
+             path);
+    if (start) traced.starts.push_back({path, *start});
+    for (const fs::path& file : files) traced.logs.push_back(dist::read_flight_log(file));
   }
-  std::ranges::stable_sort(logs, {}, &dist::FlightLog::rank);
-  return logs;
+  std::ranges::stable_sort(traced.logs, {}, &dist::FlightLog::rank);
+  return traced;
+}
+
+/// Says how the last start ended, unless the logs are of that start and tell it.
+std::string text_of(const std::string& directory, const train::LastStart& start,
+                    const std::vector<dist::FlightLog>& logs) {
+  const bool has_logs = std::ranges::find(logs, start.id, &dist::FlightLog::start) != logs.end();
+  if (has_logs && !start.ended_well()) return "";
+  // A start that fails before it trains has logs, and is not listed.
+  if (!has_logs && std::ranges::any_of(logs, [&](const dist::FlightLog& log) {
+        return log.written_ns > start.told_ns;
+      })) {
+    return "";
+  }
+  std::string how = "has neither ended nor left a log: it goes on, or its ranks were killed";
+  if (start.end == train::kFinished) how = "ended well: all steps are done";
+  if (start.end == train::kStopped) how = "ended well: it was stopped, with everything saved";
+  std::string text =
+      fmt::format("The last start of {} ({} ranks) {}.\n", directory, start.ranks, how);
+  if (!has_logs && !logs.empty()) text += "The logs are of an earlier start:\n\n";
+  return text;
 }
 
 Json as_json(const dist::FlightRecord& record) {
@@ -113,9 +151,19 @@ Json as_json(const dist::PendingMessage& message) {
   return json;
 }
 
+Json as_json(const StartOfRun& of_run) {
+  const auto& [directory, start] = of_run;
+  Json json = {
+      {"directory", directory}, {"start", start.id}, {"ranks", start.ranks}, {"end", nullptr}};
+  if (start.ended_well()) json["end"] = start.end;
+  return json;
+}
+
 Json as_json(const dist::FlightAnalysis& analysis) {
-  return {{"world_size", analysis.world_size},
+  return {{"start", analysis.start},
+          {"world_size", analysis.world_size},
           {"without_log", analysis.without_log},
+          {"of_other_starts", analysis.other_starts},
           {"of_other_worlds", analysis.other_worlds},
           {"idle", analysis.idle},
           {"circle", list_of(analysis.cycle)},
@@ -138,13 +186,17 @@ void add_trace(const Verb& app) {
       .required();
   verb.flag("--json", options->json, "One JSON object instead of lines of text");
   verb.runs([options] {
-    const std::vector<dist::FlightLog> logs = read_logs(options->paths);
+    const Traced traced = read_all(options->paths);
     if (options->json) {
-      fmt::print("{}\n",
-                 as_json(dist::analyse(logs)).dump(2, ' ', false, Json::error_handler_t::replace));
-    } else {
-      fmt::print("{}", dist::explain(logs));
+      Json json = as_json(dist::analyse(traced.logs));
+      json["last_starts"] = list_of(traced.starts);
+      fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+      return;
     }
+    for (const auto& [directory, start] : traced.starts) {
+      fmt::print("{}", text_of(directory, start, traced.logs));
+    }
+    if (!traced.logs.empty()) fmt::print("{}", dist::explain(traced.logs));
   });
 }
 

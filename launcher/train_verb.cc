@@ -122,9 +122,7 @@ int run_train(TrainOptions options) {
   config::Origins origins;
   const config::RunConfig config = load_config(options.files, options.overrides, &origins);
   if (!options.try_anyway) require_room(config, told);
-  // Without --run-dir the directory is not known to all ranks yet, so there is no flight folder.
-  const std::filesystem::path run_directory = options.run_directory;
-  Ranks ranks = join_ranks(run_directory.empty() ? run_directory : run_directory / "flight");
+  Ranks ranks = join_ranks();
   assign_devices(ranks, config);
   set_time_limit(ranks, config.parallel().timeout_seconds());
   set_rank_threads(ranks, config.threads());

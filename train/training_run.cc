@@ -100,6 +100,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
                          dist::ProcessGroup* group)
     : directory_(directory),
       lock_(directory),
+      start_(directory, group),
       settings_(settings_of(config)),
       name_(config.name()),
       config_text_(config::to_text(config)),
@@ -129,6 +130,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   } else {
     write_text(directory_.config(), config_text_);
     write_text(directory_.environment(), environment);
+    start_.begin();
   }
   replicas_.require_same_model(trainer_.task().model());
   replicas_.require_same_data(trainer_.task());
@@ -265,6 +267,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps), options);
   summary.overlap = report_overlap();
   replicas_.announce_end();
+  start_.end(summary.end == RunEnd::kStopped ? kStopped : kFinished);
   summary.told_lost_log = log.told_lost_log();
   log.close();
   return summary;
@@ -357,6 +360,7 @@ void TrainingRun::export_model() {
 
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
                      const StopRequest& stop, const std::function<void()>& begin) {
+  RunStart::follow(group);
   // The leader broadcasts the weights, so they are not loaded here.
   config::RunConfig built = config;
   built.mutable_model()->set_weights("");

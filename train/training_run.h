@@ -15,6 +15,7 @@
 #include "train/report/run_lock.h"
 #include "train/report/run_log.h"
 #include "train/report/run_memory.h"
+#include "train/report/run_start.h"
 #include "train/report/step_durations.h"
 #include "train/stop_rule.h"
 #include "train/trainer.h"
@@ -125,6 +126,7 @@ class TrainingRun {
 
   RunDirectory directory_;
   RunLock lock_;
+  RunStart start_;
   Settings settings_;
   std::string name_;
   std::string config_text_;

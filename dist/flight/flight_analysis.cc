@@ -58,12 +58,18 @@ struct GroupView {
   }
 };
 
-/// Returns the newest log of each rank, for the world size of the newest log of all.
+/// Returns the newest log of each rank, for the start and world size of the newest log of all.
 Logs current_logs(const std::vector<FlightLog>& logs, FlightAnalysis& analysis) {
   Logs current;
   if (logs.empty()) return current;
-  analysis.world_size = std::ranges::max(logs, {}, &FlightLog::written_ns).world_size;
+  const auto newest_of_all = std::ranges::max_element(logs, {}, &FlightLog::written_ns);
+  analysis.start = newest_of_all->start;
+  analysis.world_size = newest_of_all->world_size;
   for (const FlightLog& log : logs) {
+    if (log.start != analysis.start) {
+      analysis.other_starts.push_back(log.rank);
+      continue;
+    }
     if (log.world_size != analysis.world_size) {
       analysis.other_worlds.push_back(log.rank);
       continue;
@@ -71,6 +77,7 @@ Logs current_logs(const std::vector<FlightLog>& logs, FlightAnalysis& analysis) 
     const FlightLog*& newest = current[log.rank];
     if (newest == nullptr || newest->written_ns < log.written_ns) newest = &log;
   }
+  for (const auto& [rank, log] : current) analysis.logs.push_back(log);
   for (int rank = 0; rank < analysis.world_size; ++rank) {
     if (!current.contains(rank)) analysis.without_log.push_back(rank);
   }

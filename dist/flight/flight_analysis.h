@@ -62,8 +62,11 @@ struct WaitLink {
 };
 
 struct FlightAnalysis {
+  std::string start;  ///< that the analysed logs belong to (FlightLog::start)
   int world_size = 0;
+  std::vector<const FlightLog*> logs;  ///< the analysed ones, by rank; of analyse's argument
   std::vector<int> without_log;
+  std::vector<int> other_starts;  ///< ranks that have a log of another start, which is ignored
   std::vector<int> other_worlds;  ///< ranks whose log has another world size and is ignored
   std::vector<StuckOperation> stuck_operations;  ///< in the order in which they began
   std::vector<PendingMessage> messages;          ///< in the order in which they began
@@ -74,8 +77,8 @@ struct FlightAnalysis {
   std::vector<int> idle;
 };
 
-/// Analyses the logs. The newest log of each rank counts; the newest log of all determines the
-/// world size.
+/// Analyses the logs. The newest log of all determines the start and the world size; of the logs
+/// with the same ones the newest of each rank counts. The result refers to `logs`.
 FlightAnalysis analyse(const std::vector<FlightLog>& logs);
 
 }  // namespace lockstep::dist

@@ -174,7 +174,7 @@ std::string cycle_line(const std::vector<WaitLink>& cycle) {
                         : ". One of them must come to another's operation first.\n");
 }
 
-std::string idle_line(const FlightAnalysis& analysis, const std::vector<FlightLog>& logs) {
+std::string idle_line(const FlightAnalysis& analysis) {
   constexpr size_t kMostPlaces = 4;
   const std::vector<int>& idle = analysis.idle;
   if (idle.empty()) return "";
@@ -183,9 +183,9 @@ std::string idle_line(const FlightAnalysis& analysis, const std::vector<FlightLo
       "what it printed.",
       rank_list(idle));
   size_t shown = 0;
-  for (const FlightLog& log : logs) {
-    if (shown == kMostPlaces || std::ranges::find(idle, log.rank) == idle.end()) continue;
-    line += fmt::format(" Rank {} was process {} on {}.", log.rank, log.process, log.host);
+  for (const FlightLog* log : analysis.logs) {
+    if (shown == kMostPlaces || std::ranges::find(idle, log->rank) == idle.end()) continue;
+    line += fmt::format(" Rank {} was process {} on {}.", log->rank, log->process, log->host);
     ++shown;
   }
   return line + "\n";
@@ -232,12 +232,12 @@ std::string transfer_lines(const FlightAnalysis& analysis) {
   return text;
 }
 
-std::string conclusion(const FlightAnalysis& analysis, const std::vector<FlightLog>& logs) {
+std::string conclusion(const FlightAnalysis& analysis) {
   if (analysis.stuck_operations.empty() && analysis.messages.empty()) {
     return "Every operation that a rank came to has ended.\n";
   }
   std::string text = disagreement_lines(analysis) + cycle_line(analysis.cycle) +
-                     without_log_line(analysis) + idle_line(analysis, logs);
+                     without_log_line(analysis) + idle_line(analysis);
   if (text.empty()) text = transfer_lines(analysis);
   if (text.empty()) text = "No rank stands out; what each waits for:\n";
   return text;
@@ -252,6 +252,10 @@ std::string which_logs(const FlightAnalysis& analysis) {
     text += fmt::format("; none of {}", rank_list(analysis.without_log));
   }
   text += ".\n";
+  if (!analysis.other_starts.empty()) {
+    text += fmt::format("Left out, being of another start of the job: logs of {}.\n",
+                        rank_list(analysis.other_starts));
+  }
   if (!analysis.other_worlds.empty()) {
     text += fmt::format("Left out, being of another job's number of ranks: logs of {}.\n",
                         rank_list(analysis.other_worlds));
@@ -259,12 +263,12 @@ std::string which_logs(const FlightAnalysis& analysis) {
   return text;
 }
 
-std::string reason_lines(const std::vector<FlightLog>& logs) {
+std::string reason_lines(const std::vector<const FlightLog*>& logs) {
   LinesByRank lines;
-  for (const FlightLog& log : logs) {
-    std::string reason = log.reason.empty() ? "no reason" : log.reason;
+  for (const FlightLog* log : logs) {
+    std::string reason = log->reason.empty() ? "no reason" : log->reason;
     for (size_t at = 0; (at = reason.find('\n', at)) != reason.npos;) reason.insert(++at, "    ");
-    lines.add(log.rank, reason);
+    lines.add(log->rank, reason);
   }
   return "Why the logs were written:\n" + lines.text();
 }
@@ -274,7 +278,7 @@ std::string reason_lines(const std::vector<FlightLog>& logs) {
 std::string explain(const std::vector<FlightLog>& logs) {
   if (logs.empty()) return "There are no logs.\n";
   const FlightAnalysis analysis = analyse(logs);
-  std::string text = which_logs(analysis) + conclusion(analysis, logs);
+  std::string text = which_logs(analysis) + conclusion(analysis);
   const size_t shown = std::min(analysis.stuck_operations.size(), kMostShown);
   for (size_t i = 0; i < shown; ++i)
     text += "\n" + stuck_operation_lines(analysis.stuck_operations[i]);
@@ -282,7 +286,7 @@ std::string explain(const std::vector<FlightLog>& logs) {
     text += fmt::format("\nand {} more groups\n", analysis.stuck_operations.size() - shown);
   }
   if (!analysis.messages.empty()) text += "\n" + message_lines(analysis.messages);
-  return text + "\n" + reason_lines(logs);
+  return text + "\n" + reason_lines(analysis.logs);
 }
 
 }  // namespace lockstep::dist

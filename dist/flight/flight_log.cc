@@ -194,6 +194,7 @@ FlightLog log_from(const Json& json) {
   FlightLog log;
   log.world_size = bounded(json, "world_size", 1, kMostRanks);
   log.rank = bounded(json, "rank", 0, log.world_size - 1);
+  if (json.contains("start")) log.start = text(json, "start");
   log.host = text(json, "host");
   log.process = integer<int64_t>(json, "process");
   log.reason = text(json, "reason");
@@ -227,10 +228,15 @@ std::string lines_of(const std::vector<T>& elements) {
 }  // namespace
 
 std::string format_flight_log(const FlightLog& log) {
-  const Json head = {{"format", kFormat},       {"format_version", kFormatVersion},
-                     {"rank", log.rank},        {"world_size", log.world_size},
-                     {"host", log.host},        {"process", log.process},
-                     {"reason", log.reason},    {"written_ns", log.written_ns},
+  const Json head = {{"format", kFormat},
+                     {"format_version", kFormatVersion},
+                     {"rank", log.rank},
+                     {"world_size", log.world_size},
+                     {"start", log.start},
+                     {"host", log.host},
+                     {"process", log.process},
+                     {"reason", log.reason},
+                     {"written_ns", log.written_ns},
                      {"recorded", log.recorded}};
   std::string text = head.dump(1, ' ', false, Json::error_handler_t::replace);
   text.resize(text.rfind('\n'));  // without the closing brace: more members follow

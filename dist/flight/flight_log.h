@@ -14,6 +14,10 @@ namespace lockstep::dist {
 struct FlightLog {
   int rank = 0;
   int world_size = 1;
+  /// Identifies the start of the job: a run directory sees several, and logs of different ones
+  /// must not be analysed together. Equal on all ranks of a start; empty in logs of versions that
+  /// did not write it.
+  std::string start;
   std::string host;
   int64_t process = 0;     ///< process id
   std::string reason;      ///< why it was written
@@ -36,7 +40,8 @@ FlightLog read_flight_log(const std::filesystem::path& file);
 /// Explains the ranks' logs in plain text: the first operation of each group that did not end;
 /// which rank waited for which there; ranks that never called it, with the last operation they did
 /// call; ranks that called a different operation with that number; groups that ranks used in
-/// opposite order; ranks without a log.
+/// opposite order; ranks without a log. Only logs of the newest start count; ranks with others are
+/// named.
 std::string explain(const std::vector<FlightLog>& logs);
 
 }  // namespace lockstep::dist

@@ -45,11 +45,16 @@ const char* name(FlightRecord::State state) {
 }
 
 struct FlightRecorder::State {
-  State(int rank, int world_size, size_t capacity)
-      : rank(rank), world_size(world_size), capacity(capacity), ring(capacity) {}
+  State(int rank, int world_size, size_t capacity, std::string start)
+      : rank(rank),
+        world_size(world_size),
+        start(std::move(start)),
+        capacity(capacity),
+        ring(capacity) {}
 
   const int rank;
   const int world_size;
+  const std::string start;
   const size_t capacity;  ///< a power of two
 
   mutable SpinLock lock;  ///< held for one record at a time
@@ -79,9 +84,9 @@ struct FlightRecorder::State {
   }
 };
 
-FlightRecorder::FlightRecorder(int rank, int world_size, size_t capacity) {
+FlightRecorder::FlightRecorder(int rank, int world_size, size_t capacity, std::string start) {
   LS_ASSERT(std::has_single_bit(capacity));
-  state_ = std::make_unique<State>(rank, world_size, capacity);
+  state_ = std::make_unique<State>(rank, world_size, capacity, std::move(start));
 }
 
 FlightRecorder::~FlightRecorder() = default;
@@ -203,6 +208,7 @@ void FlightRecorder::write(const std::filesystem::path& folder, const std::strin
   const MutexLock guard(state_->writing);  // so that the newest contents are written last
   FlightLog log{.rank = state_->rank,
                 .world_size = state_->world_size,
+                .start = state_->start,
                 .host = host_name(),
                 .process = ::getpid(),
                 .reason = reason,

@@ -52,8 +52,10 @@ struct FlightGroup {
 /// Thread-safe.
 class FlightRecorder {
  public:
-  /// Keeps the last `capacity` operations, a power of two.
-  FlightRecorder(int rank, int world_size, size_t capacity = 2048);
+  static constexpr size_t kCapacity = 2048;
+  /// Keeps the last `capacity` operations, a power of two. `start` identifies this start of the
+  /// job, and is equal on all its ranks (FlightLog::start).
+  FlightRecorder(int rank, int world_size, size_t capacity = kCapacity, std::string start = {});
   ~FlightRecorder();
 
   /// Registers a group; once, before its first operation. Otherwise the logs do not know which

@@ -56,12 +56,14 @@ struct Note {
 }  // namespace
 
 struct Communicator::State {
-  explicit State(Options wanted) : options(std::move(wanted)) {}
+  explicit State(Options wanted)
+      : options(std::move(wanted)), flight_folder(options.flight_folder) {}
 
   // Used by any thread.
   const Options options;
   std::optional<FlightRecorder> recorder;  ///< from when the rank is connected, as `control`
   std::shared_ptr<void> base;
+  std::string start;
   std::unique_ptr<JobControl> control;
   std::atomic<uint32_t> next_group_index{1};
   std::atomic<uint64_t> bytes_sent{0};
@@ -73,6 +75,7 @@ struct Communicator::State {
   /// Failure reported by `control` or `abort`.
   std::optional<Failure> reported_failure LS_GUARDED_BY(lock);
   std::exception_ptr failure LS_GUARDED_BY(lock);
+  std::filesystem::path flight_folder LS_GUARDED_BY(lock);
   bool stopping LS_GUARDED_BY(lock) = false;
   /// `transport` while it exists, for its `wake`, which any thread may call.
   Transport* sleeper LS_GUARDED_BY(lock) = nullptr;
@@ -112,6 +115,7 @@ struct Communicator::State {
   Clock::time_point next_look() const;
   void fail_here(const DistError& error);
   void fail_all(std::exception_ptr error);
+  void write_record(const std::filesystem::path& folder, const std::exception_ptr& error) const;
 };
 
 Communicator::Communicator(std::function<Connections()> connect, Options options)
@@ -171,6 +175,17 @@ int Communicator::rank() const { return state_->control->rank(); }
 int Communicator::size() const { return state_->control->size(); }
 FlightRecorder& Communicator::recorder() const { return *state_->recorder; }
 uint64_t Communicator::bytes_sent() const noexcept { return state_->bytes_sent; }
+const std::string& Communicator::start_id() const { return state_->start; }
+
+void Communicator::set_flight_folder(std::filesystem::path folder) {
+  std::exception_ptr missed;
+  {
+    const MutexLock guard(state_->lock);
+    if (state_->flight_folder.empty()) missed = state_->failure;
+    state_->flight_folder = folder;
+  }
+  if (missed) state_->write_record(folder, missed);
+}
 
 uint32_t Communicator::next_group_index() const noexcept { return state_->next_group_index; }
 void Communicator::set_next_group_index(uint32_t index) noexcept {
@@ -235,7 +250,8 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
     transport = std::move(connections.transport);
     control = std::move(connections.control);
     base = std::move(connections.base);
-    recorder.emplace(control->rank(), control->size());
+    start = std::move(connections.start);
+    recorder.emplace(control->rank(), control->size(), FlightRecorder::kCapacity, start);
   } catch (...) {
     connected.set_exception(std::current_exception());
     return;
@@ -536,24 +552,31 @@ void Communicator::State::fail_here(const DistError& error) {
   fail_all(exception_of(failure, control->rank()));
 }
 
+/// Writes the flight record unless there is no folder.
+void Communicator::State::write_record(const std::filesystem::path& folder,
+                                       const std::exception_ptr& error) const {
+  if (folder.empty()) return;
+  try {
+    recorder->write(folder, words_of(error));
+  } catch (const Error&) {
+    // An error of writing the record must not hide the failure.
+  }
+}
+
 void Communicator::State::fail_all(std::exception_ptr error) {
+  std::filesystem::path folder;
   {
     const MutexLock guard(lock);
     if (failure) return;
     failure = error;
+    folder = flight_folder;
   }
   lost.reset();
   for (const auto& run : runs) {
     if (run->started) recorder->awaits(run->record, run->awaited());
   }
   transport->abandon();
-  if (!options.flight_folder.empty()) {
-    try {
-      recorder->write(options.flight_folder, words_of(error));
-    } catch (const Error&) {
-      // An error of writing the record must not hide the failure.
-    }
-  }
+  write_record(folder, error);
   while (!runs.empty()) end(runs.size() - 1, error);
 }
 

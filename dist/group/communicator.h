@@ -52,6 +52,8 @@ struct Connections {
   std::unique_ptr<JobControl> control;
   /// Keeps alive what both depend on; destroyed after them.
   std::shared_ptr<void> base;
+  /// Identifies this start of the job; equal on all its ranks.
+  std::string start = {};
 };
 
 /// The communication of one rank: a thread that owns the transport and runs the operations of all
@@ -67,6 +69,7 @@ class Communicator {
  public:
   struct Options {
     /// Folder to which this rank's flight record is written after a failure; none if empty.
+    /// set_flight_folder changes it.
     std::filesystem::path flight_folder;
     /// Called on the communication thread with a line for the log if an operation takes longer than
     /// a second (or than 1/600 of its timeout, if that is longer and all ranks answer): which ranks
@@ -115,6 +118,11 @@ class Communicator {
   std::exception_ptr failure() const;
 
   FlightRecorder& recorder() const;
+  /// Identifies this start of the job; equal on all its ranks.
+  const std::string& start_id() const;
+  /// From now on this rank's flight record is written to `folder` after a failure; at once if there
+  /// was one that found no folder.
+  void set_flight_folder(std::filesystem::path folder);
   /// Bytes of tensors that this rank has sent to others, in operations that have ended.
   uint64_t bytes_sent() const noexcept;
 

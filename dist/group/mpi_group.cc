@@ -29,9 +29,10 @@ constexpr milliseconds kStartGrace = std::chrono::seconds(5);
 /// Timeout of a connection attempt to one address of rank 0's host.
 constexpr milliseconds kTryLimit = std::chrono::seconds(3);
 
-/// Returns what rank 0 sends to the others: port, secret and the addresses of its host, one a line.
+/// Returns what rank 0 sends to the others: port, secret, the name of this start and the addresses
+/// of its host, one a line.
 std::string invitation(uint16_t port, const std::string& secret) {
-  std::string text = fmt::format("{}\n{}", port, secret);
+  std::string text = fmt::format("{}\n{}\n{}", port, secret, random_secret());
   for (const std::string& address : host_addresses()) text += "\n" + address;
   return text;
 }
@@ -39,6 +40,7 @@ std::string invitation(uint16_t port, const std::string& secret) {
 struct Invitation {
   uint16_t port = 0;
   std::string secret;
+  std::string start;
   std::vector<std::string> hosts;
 };
 
@@ -48,6 +50,7 @@ Invitation read_invitation(const std::string& text, bool same_host) {
   std::string port;
   std::getline(lines, port);
   std::getline(lines, result.secret);
+  std::getline(lines, result.start);
   result.port = static_cast<uint16_t>(std::stoi(port));
   constexpr const char* kLoopback = "127.0.0.1";
   if (same_host) result.hosts.push_back(kLoopback);
@@ -100,7 +103,7 @@ Connections connect(const MpiOptions& mpi) {
   std::unique_ptr<StoreControl> control = join(found, options);
   // From here on every rank is connected to the store, so that a failure reaches all of them.
   transport->all_gather_bytes({}, mpi.start_limit);
-  return {std::move(transport), std::move(control), std::move(server)};
+  return {std::move(transport), std::move(control), std::move(server), found.start};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -108,6 +109,12 @@ class ProcessGroup {
 
   /// Makes all pending and later operations of the job fail, on all ranks.
   virtual void abort(const std::string& reason) noexcept = 0;
+
+  /// Identifies this start of the job; equal on all its ranks. Empty if the backend has no flight
+  /// recorder, as has the next function no effect then.
+  virtual std::string start_id() const { return {}; }
+  /// From now on this rank's flight record (dist/flight) is written to `folder` after a failure.
+  virtual void set_flight_folder(const std::filesystem::path& folder) { (void)folder; }
 
  protected:
   ProcessGroup(int rank, int size, std::string name);

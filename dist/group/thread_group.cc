@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "dist/group/thread_control.h"
 #include "dist/group/transport_group.h"
+#include "dist/rendezvous/secret.h"
 #include "dist/transport/thread_transport.h"
 
 namespace lockstep::dist {
@@ -16,10 +17,11 @@ std::vector<std::shared_ptr<Communicator>> thread_communicators(
   ThreadJob job(size);
   std::vector<std::unique_ptr<Transport>> transports = thread_transports(size);
   std::vector<std::shared_ptr<Communicator>> communicators;
+  const std::string start = random_secret();
   for (int rank = 0; rank < size; ++rank) {
     // std::function requires a copyable callable, and Connections cannot be copied.
-    const auto connections = std::make_shared<Connections>(
-        Connections{std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr});
+    const auto connections = std::make_shared<Connections>(Connections{
+        std::move(transports[static_cast<size_t>(rank)]), job.control(rank), nullptr, start});
     communicators.push_back(
         std::make_shared<Communicator>([connections] { return std::move(*connections); }, options));
   }
@@ -45,7 +47,12 @@ std::vector<std::exception_ptr> run_thread_ranks(int size,
     threads.emplace_back([&, rank] {
       try {
         const std::unique_ptr<ProcessGroup> group = std::move(groups[rank]);
-        body(*group);
+        try {
+          body(*group);
+        } catch (const std::exception& error) {
+          group->abort(error.what());  // in its own words, which the group's destructor lacks
+          throw;
+        }
       } catch (...) {
         errors[rank] = std::current_exception();
       }

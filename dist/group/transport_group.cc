@@ -92,6 +92,10 @@ class TransportGroup final : public ProcessGroup {
     return communicator_->bytes_sent();
   }
   void abort(const std::string& reason) noexcept override { communicator_->abort(reason); }
+  std::string start_id() const override { return communicator_->start_id(); }
+  void set_flight_folder(const std::filesystem::path& folder) override {
+    communicator_->set_flight_folder(folder);
+  }
 
  private:
   Work start(Launch launch) override;

@@ -55,6 +55,10 @@ class Group final : public NcclGroup {
   std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
   std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
   void abort(const std::string& reason) noexcept override { job_.communicator->abort(reason); }
+  std::string start_id() const override { return job_.communicator->start_id(); }
+  void set_flight_folder(const std::filesystem::path& folder) override {
+    job_.communicator->set_flight_folder(folder);
+  }
   NcclBuffer register_buffer(const Tensor& tensor) override;
   std::unique_ptr<NcclGroup> shrink(std::vector<int> excluded,
                                     std::shared_ptr<Communicator> remaining) override;

@@ -229,7 +229,7 @@ void run_in_threads(const Options& options, const config::RunConfig& config) {
 void run_overlap(const Options& options) {
   const auto load = [&] { return load_config(options.files, options.overrides); };
   if (options.thread_ranks > 0) return run_in_threads(options, load());
-  Ranks ranks = join_ranks({});
+  Ranks ranks = join_ranks();
   LS_CHECK(ranks.group != nullptr, ConfigError,
            "[bench overlap] this rank is alone: expected at least two. Start them with `lockstep "
            "launch -np 2 lockstep bench overlap ...` or mpirun, or set --thread-ranks.");

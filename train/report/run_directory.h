@@ -38,6 +38,8 @@ class RunDirectory {
   std::filesystem::path memory_pickle() const { return path_ / "memory.pickle"; }
   std::filesystem::path overlap() const { return path_ / "overlap.json"; }
   std::filesystem::path overlap_chart() const { return path_ / "overlap.svg"; }
+  std::filesystem::path starts() const { return path_ / "starts.jsonl"; }
+  std::filesystem::path flight() const { return path_ / "flight"; }
   std::filesystem::path lock() const { return path_ / "run.lock"; }
 
  private:

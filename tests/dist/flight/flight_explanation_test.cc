@@ -289,6 +289,33 @@ TEST(Explain, LogsOfAnotherNumberOfRanksAreLeftOut) {
   EXPECT_THAT(explain(logs), HasSubstr("another job's number of ranks: logs of rank 7."));
 }
 
+TEST(Explain, LogsOfAnEarlierStartAreNamedAndLeftOut) {
+  // In the first start rank 1 stood at another operation than rank 0 in the second.
+  FlightJob first(3);
+  first.fail(1, kWorld, 0b001);
+  first.log(1).start = "first";
+  first.log(1).reason = "of the first start";
+  FlightJob second(3);
+  for (const int rank : {0, 2}) {
+    second.done(rank, kWorld);
+    second.fail(rank, kWorld, 0b010);
+    second.log(rank).start = "second";
+    second.log(rank).written_ns += FlightJob::kSecond;
+  }
+  second.start(0, kWorld, OpKind::kBroadcast);
+  const std::vector<FlightLog> logs = {second.log(0), first.log(1), second.log(2)};
+  const FlightAnalysis analysis = analyse(logs);
+  EXPECT_EQ(analysis.start, "second");
+  EXPECT_THAT(analysis.other_starts, ElementsAre(1));
+  EXPECT_THAT(analysis.without_log, ElementsAre(1));
+  const std::string text = explain(logs);
+  EXPECT_THAT(text, StartsWith("Logs of 2 of 3 ranks; none of rank 1.\n"
+                               "Left out, being of another start of the job: logs of rank 1.\n"
+                               "Others wait for rank 1, without a log"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("different operations")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("of the first start")));
+}
+
 TEST(Explain, NoLogsAreSaidToBeNone) { EXPECT_EQ(explain({}), "There are no logs.\n"); }
 
 TEST(Explain, ALargeJobsTextStaysShort) {

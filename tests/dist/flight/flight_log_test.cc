@@ -42,6 +42,7 @@ FlightLog full_log() {
   return {
       .rank = 1,
       .world_size = 100,
+      .start = "2f81c0",
       .host = "alpha",
       .process = 4121,
       .reason = "a \"quoted\"\nreason",
@@ -60,6 +61,13 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST(FlightLog, WrittenOutReadsBackTheSame) {
   EXPECT_EQ(parse_flight_log(format_flight_log(full_log()), "x"), full_log());
   EXPECT_EQ(parse_flight_log(format_flight_log({}), "x"), FlightLog());
+}
+
+TEST(FlightLog, OneWithoutAStartIsReadAsOfNone) {
+  FlightLog log = full_log();
+  const std::string text = replaced(format_flight_log(log), " \"start\": \"2f81c0\",\n", "");
+  log.start.clear();
+  EXPECT_EQ(parse_flight_log(text, "x"), log);
 }
 
 TEST(FlightLog, SaysTheOperationInWords) {

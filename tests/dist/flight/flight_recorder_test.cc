@@ -163,13 +163,14 @@ TEST(FlightRecorder, GroupsAreThoseAddedAndThoseUsed) {
 
 TEST(FlightRecorder, WritesWhatItRemembers) {
   const train::TemporaryDirectory folder;
-  FlightRecorder recorder(3, 8, 4);
+  FlightRecorder recorder(3, 8, 4, "2f81c0");
   recorder.add_group(kGroup, "world", {0, 1, 2, 3, 4, 5, 6, 7});
   for (uint64_t i = 0; i < 6; ++i) recorder.queued(all_reduce(i), "world");
   recorder.write(folder / "a/b", "rank 5 did not arrive");
   const FlightLog log = read_flight_log(folder / "a/b/flight.rank3.json");
   EXPECT_EQ(log.rank, 3);
   EXPECT_EQ(log.world_size, 8);
+  EXPECT_EQ(log.start, "2f81c0");
   EXPECT_EQ(log.reason, "rank 5 did not arrive");
   EXPECT_EQ(log.process, getpid());
   EXPECT_FALSE(log.host.empty());

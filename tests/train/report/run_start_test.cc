@@ -1,0 +1,87 @@
+#include "train/report/run_start.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "dist/flight/flight_log.h"
+#include "dist/group/thread_group.h"
+#include "tests/core/base/temporary_directory.h"
+
+namespace lockstep::train {
+namespace {
+
+RunDirectory directory_at(const TemporaryDirectory& folder) {
+  return RunDirectory::create_at(folder.path(), RunDirectory::Existing::kContinue);
+}
+
+TEST(RunStart, TheLastStartIsReadWithItsEnd) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory = directory_at(folder);
+  EXPECT_FALSE(read_last_start(folder.path()));
+  std::vector<std::string> ids;
+  for (const std::string_view how : {std::string_view(), kStopped, kFinished}) {
+    auto groups = dist::thread_group(2);
+    ids.push_back(groups[0]->start_id());
+    EXPECT_EQ(groups[1]->start_id(), ids.back());
+    std::thread other([&] { RunStart::follow(*groups[1]); });
+    RunStart start(directory, groups[0].get());
+    other.join();
+    start.begin();
+    if (!how.empty()) start.end(how);
+    const auto last = read_last_start(folder.path());
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->id, ids.back());
+    EXPECT_EQ(last->ranks, 2);
+    EXPECT_EQ(last->end, how);
+    EXPECT_EQ(last->ended_well(), !how.empty());
+  }
+  EXPECT_NE(ids[0], ids[1]);
+}
+
+TEST(RunStart, ALineThatAKilledProcessLeftIsSkipped) {
+  const TemporaryDirectory folder;
+  put_file(folder / "starts.jsonl",
+           "{\"start\":\"a\",\"ranks\":3,\"begun\":\"x\"}\nno json\n[]\n"
+           "{\"start\":\"b\",\"ended\":\"x\",\"how\":\"finished\"}\n{\"start\":\"a\",\"ra");
+  const auto last = read_last_start(folder.path());
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->id, "a");
+  EXPECT_FALSE(last->ended_well());
+}
+
+TEST(RunStart, OneRankKeepsNothing) {
+  const TemporaryDirectory folder;
+  RunStart start(directory_at(folder), nullptr);
+  start.begin();
+  start.end(kFinished);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(RunStart, FlightLogsGoToTheDirectoryOnAllRanksWithTheSameStart) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory = directory_at(folder);
+  const auto errors = dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
+    if (group.rank() == 0) {
+      const RunStart start(directory, &group);
+    } else {
+      RunStart::follow(group);
+    }
+    group.barrier().wait();
+    if (group.rank() == 1) throw DataError("[shards] broken");
+    group.barrier().wait();
+  });
+  EXPECT_NE(errors[0], nullptr);
+  std::vector<dist::FlightLog> logs;
+  for (const int rank : {0, 1}) {
+    logs.push_back(
+        dist::read_flight_log(folder / ("flight/flight.rank" + std::to_string(rank) + ".json")));
+  }
+  EXPECT_EQ(logs[0].start, logs[1].start);
+  EXPECT_FALSE(logs[0].start.empty());
+  EXPECT_NE(logs[0].reason.find("rank 1 failed: [shards] broken"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::train

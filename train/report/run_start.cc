@@ -1,0 +1,104 @@
+#include "train/report/run_start.h"
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/base/check.h"
+#include "core/base/files/regular_file.h"
+#include "core/base/json_line.h"
+#include "core/base/parse_json.h"
+#include "dist/group/agreement.h"
+#include "train/report/metrics.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
+std::string time_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
+}
+
+int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Tells all ranks the leader's folder; other ranks pass "".
+void share_folder(dist::ProcessGroup& group, const std::string& folder) {
+  const std::string told = dist::all_gather_texts(group, folder, dist::at_start(group)).front();
+  group.set_flight_folder(told);
+}
+
+}  // namespace
+
+RunStart::RunStart(const RunDirectory& directory, dist::ProcessGroup* group)
+    : file_(directory.starts()), ranks_(group == nullptr ? 1 : group->size()) {
+  if (ranks_ == 1) return;
+  id_ = group->start_id();
+  // Absolute: the other ranks may have been started in other folders.
+  const std::filesystem::path folder = std::filesystem::absolute(directory.flight());
+  // Before another rank can fail because of what it is told here.
+  group->set_flight_folder(folder);
+  share_folder(*group, folder.string());
+}
+
+void RunStart::follow(dist::ProcessGroup& group) { share_folder(group, ""); }
+
+void RunStart::begin() {
+  if (id_.empty()) return;
+  MetricsWriter starts(file_);
+  starts.write(JsonLine()
+                   .add("start", id_)
+                   .add("ranks", ranks_)
+                   .add("begun", time_now())
+                   .add("at_ns", now_ns()));
+  starts.close();
+}
+
+void RunStart::end(std::string_view how) noexcept {
+  if (id_.empty()) return;
+  try {
+    MetricsWriter starts(file_);
+    starts.write(JsonLine()
+                     .add("start", id_)
+                     .add("ended", time_now())
+                     .add("at_ns", now_ns())
+                     .add("how", how));
+    starts.close();
+  } catch (const std::exception&) {
+    // Then `lockstep trace` says that the start has not ended.
+  }
+}
+
+std::optional<LastStart> read_last_start(const std::filesystem::path& directory) {
+  std::string text;
+  try {
+    text = read_whole_file(directory / "starts.jsonl", kMostBytes);
+  } catch (const FileError&) {
+    return std::nullopt;
+  }
+  std::optional<LastStart> last;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    try {
+      const nlohmann::json json = parse_json(line);
+      std::string id = json.at("start").get<std::string>();
+      if (json.contains("ranks")) {
+        last = LastStart{std::move(id), json.at("ranks").get<int>(), "",
+                         json.value("at_ns", int64_t{0})};
+      } else if (last && last->id == id) {
+        last->end = json.at("how").get<std::string>();
+        last->told_ns = json.value("at_ns", last->told_ns);
+      }
+    } catch (const std::exception&) {
+      continue;
+    }
+  }
+  return last;
+}
+
+}  // namespace lockstep::train
